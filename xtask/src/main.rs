@@ -1,2 +1,60 @@
-//! The project's own tasks.
-fn main() {}
+//! The project's own tasks: `cargo xtask test | tidy | bench`.
+//!
+//! A task runs the tools a person would run and prints each command, so nothing
+//! here has to be trusted: any line can be repeated by hand.
+// A task's output is its purpose: it speaks on stdout and stderr directly.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod bench;
+mod command;
+mod debian;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const USAGE: &str = "\
+usage: cargo xtask TASK
+
+  test [--quick]     format, lints, tidy, build, all tests (--quick: says what it leaves out)
+  tidy               the walls between the crates and the rules of the house
+  bench [OPTIONS]    gake and its peers, measured side by side
+      --rounds N     rounds of each comparison (5)
+      --only PART    cpu, arrival, stall, memory or start; may be repeated
+      --quick        short runs, to see that the bench works; its figures are not kept
+      --with-oha     build oha too (cargo install, some minutes)
+      --gake PATH    measure this binary and do not build one
+      --out FILE     write the report here (a whole run writes bench/YYYY-MM-DD.txt)
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(args: &[String]) -> Result<()> {
+    let Some((task, rest)) = args.split_first() else {
+        bail!("no task named\n\n{USAGE}");
+    };
+    match task.as_str() {
+        "test" => test::main(rest),
+        "tidy" => tidy::main(rest),
+        "bench" => bench::main(rest),
+        // Started by the bench alone: a process of its own, so that it can be pinned.
+        "recorder" => bench::recorder::main(rest),
+        "help" | "--help" | "-h" => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        other => bail!("no task is called `{other}`\n\n{USAGE}"),
+    }
+}

@@ -1,0 +1,68 @@
+//! Running a command the way a person would: shown first, its output untouched.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace;
+
+/// Prints `$ command`, runs it in the repository's root and returns how long it took.
+pub fn run(program: &str, args: &[&str]) -> Result<Duration> {
+    run_with(program, args, &[])
+}
+
+/// The same with environment variables, which are shown too.
+pub fn run_with(program: &str, args: &[&str], env: &[(&str, &str)]) -> Result<Duration> {
+    let shown = shown(program, args, env);
+    println!("$ {shown}");
+    let started = Instant::now();
+    let real = if program == "cargo" { workspace::cargo() } else { program.to_owned() };
+    let status = Command::new(real)
+        .args(args)
+        .envs(env.iter().copied())
+        .current_dir(workspace::root())
+        .status()
+        .with_context(|| format!("`{program}` could not be started"))?;
+    if !status.success() {
+        bail!("`{shown}` failed ({status})");
+    }
+    Ok(started.elapsed())
+}
+
+/// Where a program is: PATH, and the directories of servers that a user's PATH lacks.
+pub fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin", "/sbin", "/usr/local/go/bin"].map(PathBuf::from))
+        .map(|dir| dir.join(program))
+        .find(|file| file.is_file())
+}
+
+fn shown(program: &str, args: &[&str], env: &[(&str, &str)]) -> String {
+    let env = env.iter().map(|(name, value)| format!("{name}={value}"));
+    let args = args.iter().map(|arg| {
+        if arg.contains([' ', '*', '\'']) { format!("{arg:?}") } else { (*arg).to_owned() }
+    });
+    env.chain([program.to_owned()]).chain(args).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_shown_as_it_would_be_typed() {
+        assert_eq!(
+            shown("go", &["install", "a b"], &[("GOBIN", "/x")]),
+            "GOBIN=/x go install \"a b\""
+        );
+    }
+
+    #[test]
+    fn a_program_is_found_or_not() {
+        assert!(find("sh").is_some());
+        assert!(find("no-such-program-anywhere").is_none());
+    }
+}

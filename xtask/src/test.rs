@@ -1,0 +1,126 @@
+//! `cargo xtask test`: everything the project is checked with, in one order.
+//!
+//! The cheap checks come first, so a slip of format is told in a second. One
+//! build profile (dev) serves clippy's artefacts apart, the build and the tests.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::debian::Need;
+use crate::{command, debian, tidy};
+
+/// What the end-to-end tests run against or with.
+const NEEDS: &[Need] = &[
+    Need { program: "nginx", package: "nginx-light" },
+    Need { program: "curl", package: "curl" },
+    Need { program: "ss", package: "iproute2" },
+    Need { program: "go", package: "golang-go" },
+    Need { program: "cc", package: "gcc" },
+];
+
+/// How a step is done.
+enum Action {
+    Packages,
+    Tidy,
+    Cargo(&'static [&'static str]),
+}
+
+/// In which kind of run a step has its place.
+#[derive(Clone, Copy, PartialEq)]
+enum When {
+    Always,
+    /// Too slow for `--quick`, whose summary says that it was left out.
+    Whole,
+    /// A part of a later step of the whole run.
+    Quick,
+}
+
+/// One step.
+struct Step {
+    name: &'static str,
+    when: When,
+    action: Action,
+}
+
+const STEPS: &[Step] = &[
+    Step { name: "packages", when: When::Whole, action: Action::Packages },
+    Step { name: "format", when: When::Always, action: Action::Cargo(FORMAT) },
+    Step { name: "lints", when: When::Always, action: Action::Cargo(LINTS) },
+    Step { name: "tidy", when: When::Always, action: Action::Tidy },
+    Step { name: "build", when: When::Whole, action: Action::Cargo(BUILD) },
+    Step { name: "unit tests", when: When::Quick, action: Action::Cargo(UNIT_TESTS) },
+    Step { name: "all tests", when: When::Whole, action: Action::Cargo(ALL_TESTS) },
+];
+
+const FORMAT: &[&str] = &["fmt", "--all", "--check"];
+const LINTS: &[&str] = &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+const BUILD: &[&str] = &["build", "--workspace"];
+const UNIT_TESTS: &[&str] = &["test", "--workspace", "--lib", "--bins"];
+/// Unit, property, integration, end-to-end and doc tests.
+const ALL_TESTS: &[&str] = &["test", "--workspace"];
+
+/// The task.
+pub fn main(args: &[String]) -> Result<()> {
+    let quick = match args {
+        [] => false,
+        [flag] if flag == "--quick" => true,
+        _ => bail!("usage: cargo xtask test [--quick]"),
+    };
+    let mut report = Vec::new();
+    let mut failed = None;
+    for step in STEPS {
+        if !quick && step.when == When::Quick {
+            continue;
+        }
+        if quick && step.when == When::Whole {
+            report.push(format!("{:12} not run (--quick)", step.name));
+        } else if failed.is_some() {
+            report.push(format!("{:12} not run", step.name));
+        } else {
+            println!("\n== {}", step.name);
+            let (line, error) = run(step);
+            report.push(line);
+            failed = error;
+        }
+    }
+    println!("\n== summary\n{}", report.join("\n"));
+    failed.map_or(Ok(()), Err)
+}
+
+/// Runs a step; returns its line of the summary and its error.
+fn run(step: &Step) -> (String, Option<anyhow::Error>) {
+    let started = Instant::now();
+    let result = match step.action {
+        Action::Packages => debian::ensure("the test run", NEEDS),
+        Action::Tidy => {
+            println!("$ cargo xtask tidy");
+            tidy::main(&[])
+        }
+        Action::Cargo(args) => command::run("cargo", args).map(drop),
+    };
+    let word = if result.is_ok() { "ok" } else { "FAILED" };
+    (summary_line(step.name, word, started.elapsed()), result.err())
+}
+
+fn summary_line(name: &str, word: &str, took: Duration) -> String {
+    format!("{name:12} {word:6} {:6.1} s", took.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_run_ends_with_all_tests() {
+        assert_eq!(STEPS.last().map(|step| step.name), Some("all tests"));
+    }
+
+    #[test]
+    fn the_summary_lines_up() {
+        assert_eq!(
+            summary_line("tidy", "ok", Duration::from_millis(1500)),
+            "tidy         ok        1.5 s"
+        );
+    }
+}

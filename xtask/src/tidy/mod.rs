@@ -1,0 +1,107 @@
+//! `cargo xtask tidy`: the rules of the house as a test, so that reviews discuss design.
+//!
+//! The rules and their exceptions are data ([`table`]); the checks are pure
+//! functions over text and JSON ([`arrows`], [`sizes`], [`words`]); only this
+//! file touches the disk.
+
+mod arrows;
+mod mask;
+mod sizes;
+mod source;
+mod table;
+mod words;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace;
+use source::Source;
+
+/// One thing that is wrong, or nearly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Complaint {
+    /// The file (with its line, from 1) or the crate it is about.
+    pub place: String,
+    /// The rule's name, as the allow-list has it.
+    pub rule: &'static str,
+    /// One sentence.
+    pub message: String,
+    /// A warning does not fail the task.
+    pub warning: bool,
+}
+
+impl fmt::Display for Complaint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = if self.warning { "warning" } else { "error" };
+        write!(f, "{word}: {} [{}] {}", self.place, self.rule, self.message)
+    }
+}
+
+/// The task.
+pub fn main(args: &[String]) -> Result<()> {
+    if !args.is_empty() {
+        bail!("usage: cargo xtask tidy");
+    }
+    let (complaints, files) = check(workspace::root())?;
+    for complaint in &complaints {
+        println!("{complaint}");
+    }
+    let errors = complaints.iter().filter(|complaint| !complaint.warning).count();
+    let warnings = complaints.len() - errors;
+    println!("tidy: {files} files, {errors} errors, {warnings} warnings");
+    if errors > 0 {
+        bail!("tidy found {errors} errors");
+    }
+    Ok(())
+}
+
+/// Everything tidy has to say about the repository, and how many files it read.
+fn check(root: &Path) -> Result<(Vec<Complaint>, usize)> {
+    let mut complaints = arrows::check_table();
+    complaints.extend(arrows::check(&workspace::metadata()?)?);
+    let sources = read_sources(root)?;
+    let test_files: BTreeSet<PathBuf> =
+        sources.iter().flat_map(Source::test_module_files).collect();
+    let mut found = Vec::new();
+    for source in &sources {
+        let is_test = source.is_test_path() || test_files.contains(&source.path);
+        found.extend(sizes::check(source, is_test));
+        found.extend(words::check(source, is_test));
+    }
+    complaints.extend(words::apply_allow_list(found, table::ALLOWED));
+    Ok((complaints, sources.len()))
+}
+
+/// Every Rust file of ours, in order of its path.
+fn read_sources(root: &Path) -> Result<Vec<Source>> {
+    let mut files = Vec::new();
+    for dir in ["crates", "xtask", "fuzz"] {
+        collect(&root.join(dir), &mut files)?;
+    }
+    files.sort();
+    let read = |file: &PathBuf| {
+        let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
+        Ok(Source::new(file.strip_prefix(root).unwrap_or(file), text))
+    };
+    files.iter().map(read).collect()
+}
+
+fn collect(dir: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    if !dir.is_dir() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(dir).with_context(|| dir.display().to_string())? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_dir() && name != "target" && !name.starts_with('.') {
+            collect(&path, files)?;
+        } else if path.extension().is_some_and(|ext| ext == "rs") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! The rules as data: who may use whom, what stays where, and every exception.
+
+/// A crate of the workspace, its level, and which of ours its code may use.
+pub struct Room {
+    /// The package's name.
+    pub name: &'static str,
+    /// Arrows point to a lower level.
+    pub level: u8,
+    /// The packages of ours it may depend on.
+    pub may_use: &'static [&'static str],
+    /// Packages of others that would break its promise, and the promise.
+    pub strangers: &'static [&'static str],
+}
+
+/// The level table of ARCHITECTURE.md.
+pub const ROOMS: &[Room] = &[
+    Room {
+        name: "gake-core",
+        level: 0,
+        may_use: &[],
+        // Pure: no runtime, no sockets, no system calls.
+        strangers: &["tokio", "mio", "hyper", "socket2", "rustix", "libc"],
+    },
+    Room { name: "gake-wire", level: 1, may_use: &["gake-core"], strangers: &["hyper", "clap"] },
+    Room {
+        name: "gake-engine",
+        level: 1,
+        may_use: &["gake-core"],
+        // The loop never names HTTP.
+        strangers: &["http", "httparse", "hyper", "url", "rustls", "tokio-rustls", "clap"],
+    },
+    Room {
+        name: "gake-judge",
+        level: 1,
+        may_use: &["gake-core"],
+        // The judge never fires.
+        strangers: &["tokio", "mio", "hyper", "socket2", "clap"],
+    },
+    Room { name: "gake-lab", level: 1, may_use: &["gake-core"], strangers: &["clap"] },
+    Room {
+        name: "gake-report",
+        level: 2,
+        may_use: &["gake-core", "gake-judge"],
+        strangers: &["clap"],
+    },
+    Room {
+        name: "gake-script",
+        level: 2,
+        may_use: &["gake-core", "gake-wire"],
+        strangers: &["clap"],
+    },
+    Room {
+        name: "gake-shadow",
+        level: 2,
+        may_use: &["gake-core", "gake-wire", "gake-judge"],
+        strangers: &["clap"],
+    },
+    Room {
+        name: "gake-fleet",
+        level: 2,
+        may_use: &["gake-core", "gake-engine"],
+        strangers: &["clap"],
+    },
+    Room {
+        name: "gake",
+        level: 3,
+        may_use: &[
+            "gake-core",
+            "gake-wire",
+            "gake-engine",
+            "gake-judge",
+            "gake-lab",
+            "gake-report",
+            "gake-script",
+            "gake-shadow",
+            "gake-fleet",
+        ],
+        strangers: &[],
+    },
+    // The tasks look at the product from outside.
+    Room { name: "xtask", level: 3, may_use: &[], strangers: &[] },
+];
+
+/// The test fixture: anyone's dev-dependency.
+pub const FIXTURE: &str = "gake-lab";
+
+/// A file is split before it reaches this many lines, its tests not counted.
+pub const FILE_LINES_MAX: usize = 500;
+/// The budget of a file: a warning.
+pub const FILE_LINES_BUDGET: usize = 400;
+/// A function is split before it reaches this many lines.
+pub const FUNCTION_LINES_MAX: usize = 100;
+/// The budget of a function: a warning.
+pub const FUNCTION_LINES_BUDGET: usize = 70;
+
+/// Words that have their place.
+pub struct Words {
+    /// The rule's name.
+    pub rule: &'static str,
+    /// What is looked for, outside of comments, strings and tests.
+    pub words: &'static [&'static str],
+    /// Paths the rule covers, by prefix; empty: all.
+    pub within: &'static [&'static str],
+    /// Paths the rule leaves alone, by prefix.
+    pub except: &'static [&'static str],
+    /// The reason, for whoever meets it.
+    pub why: &'static str,
+}
+
+/// Where words may not stand.
+pub const WORDS: &[Words] = &[
+    Words {
+        rule: "process-door",
+        words: &[
+            "println!",
+            "eprintln!",
+            "print!",
+            "eprint!",
+            "process::exit",
+            "env::args",
+            "env::args_os",
+            "env::var",
+            "env::vars",
+            "env::var_os",
+            "io::stdin",
+            "io::stdout",
+            "io::stderr",
+        ],
+        within: &[],
+        except: &["crates/gake/", "xtask/"],
+        why: "only the binary sees argv, environment, stdio and exit",
+    },
+    Words {
+        rule: "clock",
+        words: &["Instant::now", "SystemTime::now", "Timestamp::now", "Zoned::now"],
+        within: &["crates/gake-core/", "crates/gake-judge/", "crates/gake-report/"],
+        except: &[],
+        why: "time is a parameter here",
+    },
+];
+
+/// An exception to a rule, with its reason.
+pub struct Allowed {
+    /// The file.
+    pub path: &'static str,
+    /// The rule it may break.
+    pub rule: &'static str,
+    /// Why.
+    pub why: &'static str,
+}
+
+/// Every exception. One that is no longer needed is an error too.
+pub const ALLOWED: &[Allowed] = &[];
