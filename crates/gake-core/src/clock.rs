@@ -1,0 +1,17 @@
+//! Time as a parameter: the contract of whoever reads the clock for us.
+
+/// A span in nanoseconds, or an instant as the nanoseconds since the run's epoch.
+///
+/// 64 bits hold 584 years, so additions of two instants of one run cannot overflow.
+pub type Nanos = u64;
+
+/// Nanoseconds in a second.
+pub const SECOND: Nanos = 1_000_000_000;
+
+/// A monotonic clock that counts from the run's epoch.
+///
+/// The engine has the real one; tests bring their own.
+pub trait Clock {
+    /// Nanoseconds since the run's epoch; zero before it.
+    fn now(&self) -> Nanos;
+}

@@ -1,0 +1,90 @@
+//! Which status codes count as ok.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+/// The status codes that a run expects; any other response is failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expect {
+    ranges: Vec<RangeInclusive<u16>>,
+}
+
+impl Default for Expect {
+    /// 2xx and 3xx.
+    fn default() -> Self {
+        Self { ranges: vec![200..=399] }
+    }
+}
+
+/// Why a text is not a list of status codes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a list of status codes; write for example 200,404 or 200-299 or 2xx")]
+pub struct ExpectError(String);
+
+impl Expect {
+    /// Whether a response with this status is ok.
+    #[inline]
+    #[must_use]
+    pub fn accepts(&self, status: u16) -> bool {
+        self.ranges.iter().any(|range| range.contains(&status))
+    }
+}
+
+impl std::str::FromStr for Expect {
+    type Err = ExpectError;
+
+    fn from_str(text: &str) -> Result<Self, ExpectError> {
+        let ranges = text
+            .split(',')
+            .map(|item| parse_range(item.trim()))
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(|| ExpectError(text.to_owned()))?;
+        Ok(Self { ranges })
+    }
+}
+
+fn parse_range(item: &str) -> Option<RangeInclusive<u16>> {
+    if let [class @ b'1'..=b'5', b'x' | b'X', b'x' | b'X'] = item.as_bytes() {
+        let first = u16::from(class - b'0') * 100;
+        return Some(first..=first + 99);
+    }
+    let (from, to) = item.split_once('-').unwrap_or((item, item));
+    let (from, to) = (from.trim().parse().ok()?, to.trim().parse().ok()?);
+    ((100..=999).contains(&from) && (from..=999).contains(&to)).then_some(from..=to)
+}
+
+impl fmt::Display for Expect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, range) in self.ranges.iter().enumerate() {
+            let comma = if i == 0 { "" } else { "," };
+            if range.start() == range.end() {
+                write!(f, "{comma}{}", range.start())?;
+            } else {
+                write!(f, "{comma}{}-{}", range.start(), range.end())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_codes_classes_and_ranges() {
+        let expect: Expect = "200-204, 404,5xx".parse().unwrap();
+        for (status, ok) in [(200, true), (204, true), (205, false), (404, true), (503, true)] {
+            assert_eq!(expect.accepts(status), ok, "{status}");
+        }
+        assert_eq!(expect.to_string(), "200-204,404,500-599");
+        assert!(Expect::default().accepts(302) && !Expect::default().accepts(404));
+    }
+
+    #[test]
+    fn refuses_the_rest() {
+        for text in ["", "abc", "20", "300-200", "200,", "9xx", "1000"] {
+            assert!(text.parse::<Expect>().is_err(), "{text}");
+        }
+    }
+}

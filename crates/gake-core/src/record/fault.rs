@@ -1,0 +1,122 @@
+//! Why an outcome is not a response, from a closed list.
+
+use std::fmt;
+
+/// Where a request stood when its time was over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Phase {
+    /// Opening the connection, TLS included.
+    Connect,
+    /// Waiting for the first byte of the answer (or still writing the request).
+    FirstByte,
+    /// Reading the rest of the answer.
+    Body,
+}
+
+/// Why there is no (whole) response. Texts are static: a fault costs no allocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Fault {
+    /// The name could not be resolved.
+    Dns,
+    /// Nobody listens, or a firewall says no.
+    ConnectRefused,
+    /// No connection within the connect time-out.
+    ConnectTimeout,
+    /// The connection was reset, or found unreachable, while opening.
+    ConnectReset,
+    /// The generator has no local port left (EADDRNOTAVAIL).
+    NoLocalPort,
+    /// The generator has no file descriptor left (EMFILE, ENFILE).
+    NoDescriptors,
+    /// The TLS handshake or session failed, with the reason.
+    Tls(&'static str),
+    /// Writing the request failed.
+    Write,
+    /// The peer reset the connection before the response ended.
+    Reset,
+    /// The peer closed the connection before the response ended.
+    ClosedEarly,
+    /// The response is not HTTP/1.1, with the reason.
+    Malformed(&'static str),
+    /// The request's time was over.
+    Timeout(Phase),
+    /// The response's head is over the limits, with which.
+    TooLarge(&'static str),
+    /// More redirects than allowed.
+    RedirectLimit,
+    /// A script's iteration threw.
+    Script,
+    /// Anything else, with the system's error number (0 when there is none).
+    Other(i32),
+}
+
+impl Fault {
+    /// The stable name used in every format.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dns => "dns",
+            Self::ConnectRefused => "connect_refused",
+            Self::ConnectTimeout => "connect_timeout",
+            Self::ConnectReset => "connect_reset",
+            Self::NoLocalPort => "no_local_port",
+            Self::NoDescriptors => "no_descriptors",
+            Self::Tls(_) => "tls",
+            Self::Write => "write",
+            Self::Reset => "reset",
+            Self::ClosedEarly => "closed_early",
+            Self::Malformed(_) => "malformed",
+            Self::Timeout(_) => "timeout",
+            Self::TooLarge(_) => "too_large",
+            Self::RedirectLimit => "redirect_limit",
+            Self::Script => "script",
+            Self::Other(_) => "other",
+        }
+    }
+
+    /// Whether the generator is at its own limit, and the server is not to blame.
+    #[must_use]
+    pub fn is_generators(self) -> bool {
+        matches!(self, Self::NoLocalPort | Self::NoDescriptors)
+    }
+
+    /// Whether the request may have reached the server: not when there was no connection.
+    #[must_use]
+    pub fn is_before_connection(self) -> bool {
+        matches!(
+            self,
+            Self::Dns
+                | Self::ConnectRefused
+                | Self::ConnectTimeout
+                | Self::ConnectReset
+                | Self::NoLocalPort
+                | Self::NoDescriptors
+                | Self::Timeout(Phase::Connect)
+        )
+    }
+
+    /// What is known beyond the name, empty when nothing is.
+    #[must_use]
+    pub fn detail(self) -> String {
+        match self {
+            Self::Tls(reason) | Self::Malformed(reason) | Self::TooLarge(reason) => {
+                reason.to_owned()
+            }
+            Self::Timeout(Phase::Connect) => "connect".to_owned(),
+            Self::Timeout(Phase::FirstByte) => "first byte".to_owned(),
+            Self::Timeout(Phase::Body) => "body".to_owned(),
+            Self::Other(errno) if errno != 0 => {
+                std::io::Error::from_raw_os_error(errno).to_string()
+            }
+            _ => String::new(),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        let detail = self.detail();
+        if detail.is_empty() { Ok(()) } else { write!(f, ": {detail}") }
+    }
+}

@@ -1,0 +1,17 @@
+//! What happened: outcomes in, mergeable counts and histograms out.
+
+mod fault;
+mod histogram;
+mod outcome;
+mod recorder;
+mod run;
+mod series;
+mod tally;
+
+pub use fault::{Fault, Phase};
+pub use histogram::Histogram;
+pub use outcome::{Answer, End, Exchange, Outcome, TcpSample};
+pub use recorder::{Interval, Recorder};
+pub use run::{Ending, Event, Generator, Run};
+pub use series::{Point, Series};
+pub use tally::{Counts, LabelTally, Latency, Metric, Tally};

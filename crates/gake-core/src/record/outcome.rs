@@ -1,0 +1,119 @@
+//! What came of one arrival.
+
+use super::fault::Fault;
+use crate::clock::Nanos;
+use crate::work::Arrival;
+
+/// How an arrival ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// A whole response came.
+    Answered(Answer),
+    /// It ended without a whole response.
+    Fault(Fault),
+    /// It was in flight when the drain ended.
+    Unfinished,
+}
+
+/// A whole response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer {
+    /// Its status code.
+    pub status: u16,
+}
+
+/// What TCP says of the connection (Linux `TCP_INFO`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TcpSample {
+    /// Smoothed round-trip time.
+    pub rtt: Nanos,
+    /// Segments sent again since the connection's last sample.
+    pub retransmits: u32,
+}
+
+/// What a work did for one arrival, on the run's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchange {
+    /// The number of its label.
+    pub label: u16,
+    /// When it had a connection and wrote the first byte; the end when it never wrote.
+    pub write: Nanos,
+    /// Whether every byte of the request was handed to the kernel.
+    pub written: bool,
+    /// When the first byte of the answer was read.
+    pub first_byte: Option<Nanos>,
+    /// When it ended.
+    pub done: Nanos,
+    /// How it ended.
+    pub end: End,
+    /// Time spent opening a TCP or Unix connection, when one was opened.
+    pub connect: Option<Nanos>,
+    /// Time spent in the TLS handshake, when there was one.
+    pub tls: Option<Nanos>,
+    /// Bytes read, heads and framing included, before TLS.
+    pub bytes_in: u64,
+    /// Bytes written, heads included, before TLS.
+    pub bytes_out: u64,
+    /// What TCP says, when it was asked.
+    pub tcp: Option<TcpSample>,
+}
+
+impl Exchange {
+    /// An exchange that ended at `now` with a fault before anything was written.
+    #[must_use]
+    pub fn faulted(now: Nanos, fault: Fault) -> Self {
+        Self { end: End::Fault(fault), ..Self::unfinished(now) }
+    }
+
+    /// An exchange of which nothing is known at `now`.
+    #[must_use]
+    pub fn unfinished(now: Nanos) -> Self {
+        Self {
+            label: 0,
+            write: now,
+            written: false,
+            first_byte: None,
+            done: now,
+            end: End::Unfinished,
+            connect: None,
+            tls: None,
+            bytes_in: 0,
+            bytes_out: 0,
+            tcp: None,
+        }
+    }
+
+    /// From the first byte written to the end: what the server did.
+    #[must_use]
+    pub fn service(&self) -> Nanos {
+        self.done.saturating_sub(self.write)
+    }
+}
+
+/// One arrival from due to done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome {
+    /// Its number and the instant it was due.
+    pub arrival: Arrival,
+    /// How long it waited for a free connection because the bound was reached.
+    pub blocked: Nanos,
+    /// When its work was fired.
+    pub fired: Nanos,
+    /// What the work did.
+    pub exchange: Exchange,
+}
+
+impl Outcome {
+    /// From due to done: what a user feels.
+    #[must_use]
+    pub fn response(&self) -> Nanos {
+        self.exchange.done.saturating_sub(self.arrival.due)
+    }
+
+    /// The generator's own delay: from due to fired, without the wait for a free connection,
+    /// which is the bound's and the server's.
+    #[must_use]
+    pub fn lateness(&self) -> Nanos {
+        self.fired.saturating_sub(self.arrival.due).saturating_sub(self.blocked)
+    }
+}

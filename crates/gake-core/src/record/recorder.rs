@@ -1,0 +1,69 @@
+//! A worker's own recorder: one tally for the warm-up, one for the figures.
+
+use super::outcome::Outcome;
+use super::tally::Tally;
+use crate::clock::Nanos;
+use crate::plan::Expect;
+use crate::work::Gauges;
+
+/// What a worker hands over about once a second.
+#[derive(Debug, Clone)]
+pub struct Interval {
+    /// The worker.
+    pub worker: usize,
+    /// Seconds since the epoch that are complete with this interval.
+    pub second: u64,
+    /// What counts.
+    pub tally: Tally,
+    /// What the warm-up saw.
+    pub warmup: Tally,
+    /// Levels.
+    pub gauges: Gauges,
+    /// CPU time the worker's thread used since its last interval.
+    pub cpu: Nanos,
+    /// Time the worker's thread was runnable but not running since its last interval.
+    pub run_delay: Nanos,
+}
+
+/// Records outcomes. Belongs to one worker; shares nothing.
+#[derive(Debug)]
+pub struct Recorder {
+    expect: Expect,
+    warmup_end: Nanos,
+    tally: Tally,
+    warmup: Tally,
+}
+
+impl Recorder {
+    /// A recorder in which arrivals due before `warmup_end` are left out of the figures.
+    #[must_use]
+    pub fn new(expect: Expect, warmup_end: Nanos, labels: usize) -> Self {
+        Self { expect, warmup_end, tally: Tally::new(labels), warmup: Tally::new(0) }
+    }
+
+    /// Adds what came of one arrival.
+    #[inline]
+    pub fn record(&mut self, outcome: &Outcome) {
+        let tally =
+            if outcome.arrival.due < self.warmup_end { &mut self.warmup } else { &mut self.tally };
+        tally.record(outcome, &self.expect);
+    }
+
+    /// Adds an arrival due at `due` that was given up at `now` without having been sent.
+    pub fn record_dropped(&mut self, due: Nanos, now: Nanos) {
+        let tally = if due < self.warmup_end { &mut self.warmup } else { &mut self.tally };
+        tally.record_dropped(now.saturating_sub(due));
+    }
+
+    /// The tally of the figures, for what is counted outside any arrival.
+    pub fn tally_mut(&mut self) -> &mut Tally {
+        &mut self.tally
+    }
+
+    /// Takes what was recorded since the last time, and goes on with `spare` (cleared here).
+    #[must_use]
+    pub fn take(&mut self, mut spare: Tally) -> (Tally, Tally) {
+        spare.clear();
+        (std::mem::replace(&mut self.tally, spare), std::mem::take(&mut self.warmup))
+    }
+}

@@ -1,0 +1,133 @@
+//! Properties of tallies and histograms.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::record::{Exchange, Phase};
+use crate::work::Arrival;
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    let end = prop_oneof![
+        (200u16..600).prop_map(|status| End::Answered(Answer { status })),
+        Just(End::Fault(Fault::Reset)),
+        Just(End::Fault(Fault::Timeout(Phase::Body))),
+        Just(End::Fault(Fault::Malformed("bad_status_line"))),
+        Just(End::Unfinished),
+    ];
+    (0..1u64 << 40, 0..1u64 << 35, end, 0u16..4, any::<bool>()).prop_map(
+        |(due, took, end, label, written)| Outcome {
+            arrival: Arrival { number: 0, due },
+            blocked: took / 8,
+            fired: due + took / 4,
+            exchange: Exchange {
+                label,
+                written,
+                write: due + took / 4,
+                first_byte: Some(due + took / 2),
+                done: due + took,
+                end,
+                bytes_in: took % 100,
+                ..Exchange::unfinished(0)
+            },
+        },
+    )
+}
+
+fn tally(outcomes: &[Outcome]) -> Tally {
+    let mut tally = Tally::new(3);
+    for outcome in outcomes {
+        tally.record(outcome, &Expect::default());
+    }
+    tally
+}
+
+fn merged(a: &Tally, b: &Tally) -> Tally {
+    let mut all = a.clone();
+    all.merge(b);
+    all
+}
+
+fn outcomes() -> impl Strategy<Value = Vec<Outcome>> {
+    proptest::collection::vec(outcome(), 0..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn merge_is_associative_and_commutative(a in outcomes(), b in outcomes(), c in outcomes()) {
+        let (ta, tb, tc) = (tally(&a), tally(&b), tally(&c));
+        prop_assert_eq!(merged(&ta, &tb), merged(&tb, &ta));
+        prop_assert_eq!(merged(&merged(&ta, &tb), &tc), merged(&ta, &merged(&tb, &tc)));
+    }
+
+    #[test]
+    fn merging_parts_is_recording_the_whole(a in outcomes(), b in outcomes()) {
+        let whole: Vec<_> = a.iter().chain(&b).copied().collect();
+        prop_assert_eq!(merged(&tally(&a), &tally(&b)), tally(&whole));
+    }
+
+    #[test]
+    fn every_arrival_is_accounted_for(all in outcomes()) {
+        let tally = tally(&all);
+        let counts = tally.counts;
+        prop_assert_eq!(counts.sent, all.len() as u64);
+        prop_assert_eq!(counts.sent, counts.ok + counts.failed + counts.unfinished);
+        let samples = tally.latency.response().count()
+            + tally.latency.of(Metric::FaultResponse).count();
+        prop_assert_eq!(samples, counts.due());
+        let answered: u64 = tally.statuses().iter().map(|s| s.1).sum();
+        prop_assert_eq!(answered + tally.faults_where(|_| true) + counts.unfinished, counts.sent);
+    }
+
+    #[test]
+    fn a_cleared_tally_is_empty(all in outcomes()) {
+        let mut tally = tally(&all);
+        tally.clear();
+        prop_assert!(tally.is_empty() && tally.latency.response().is_empty());
+    }
+
+    #[test]
+    fn quantiles_are_within_the_histograms_error(
+        mut values in proptest::collection::vec(1..1u64 << 42, 1..300), q in 0.0..=1.0f64,
+    ) {
+        let mut histogram = Histogram::new();
+        for &value in &values {
+            histogram.record(value);
+        }
+        values.sort_unstable();
+        let rank = ((q * values.len() as f64).ceil() as usize).clamp(1, values.len());
+        let exact = values[rank - 1] as f64;
+        let got = histogram.quantile(q) as f64;
+        // Floating error may move a rank by one when q·n is nearly whole.
+        let near = |v: f64| (got - v).abs() <= v * 0.001 + 1.0;
+        let next = values[rank.min(values.len() - 1)] as f64;
+        let previous = values[rank.saturating_sub(2)] as f64;
+        prop_assert!(near(exact) || near(next) || near(previous), "{got} against {exact}");
+        prop_assert_eq!(histogram.min(), values[0]);
+        prop_assert_eq!(histogram.max(), *values.last().unwrap());
+        let sum: u128 = values.iter().map(|&v| u128::from(v)).sum();
+        prop_assert_eq!(histogram.sum(), sum);
+    }
+}
+
+#[test]
+fn a_fast_fault_is_not_in_the_response_times() {
+    let fault = Outcome {
+        arrival: Arrival { number: 0, due: 0 },
+        blocked: 0,
+        fired: 0,
+        exchange: Exchange::faulted(5, Fault::ConnectRefused),
+    };
+    let tally = tally(&[fault]);
+    assert!(tally.latency.response().is_empty());
+    assert_eq!(tally.latency.of(Metric::FaultResponse).count(), 1);
+}
+
+#[test]
+fn a_dropped_arrival_is_due_and_waited() {
+    let mut tally = Tally::new(1);
+    tally.record_dropped(1_000_000);
+    assert_eq!((tally.counts.due(), tally.counts.sent), (1, 0));
+    assert_eq!(tally.latency.response().max(), 1_000_000);
+}

@@ -1,0 +1,99 @@
+//! The area under the rate, Λ(t), and its inverse.
+
+use crate::clock::{Nanos, SECOND};
+use crate::plan::Stage;
+
+/// Counts closer than this (relative, or absolute below 1) to a whole number are that number:
+/// a rate times a time is rarely exact in binary.
+const SNAP: f64 = 1e-9;
+
+/// A stage with where it starts, in seconds and in counts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Piece {
+    start: f64,
+    length: f64,
+    from: f64,
+    to: f64,
+    before: f64,
+    area: f64,
+}
+
+/// Λ(t) as pieces of straight rate, hence quadratic area.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Area {
+    pieces: Vec<Piece>,
+}
+
+impl Area {
+    pub(super) fn new(stages: &[Stage]) -> Self {
+        let (mut start, mut before) = (0.0, 0.0);
+        let pieces = stages
+            .iter()
+            .map(|stage| {
+                let length = if stage.duration == std::time::Duration::MAX {
+                    f64::INFINITY
+                } else {
+                    stage.duration.as_secs_f64()
+                };
+                // ∞ × 0 is no number; an endless stage of rate 0 has no area.
+                let mean = f64::midpoint(stage.from, stage.to);
+                let area = if mean == 0.0 { 0.0 } else { mean * length };
+                let piece = Piece { start, length, from: stage.from, to: stage.to, before, area };
+                start += length;
+                before += area;
+                piece
+            })
+            .collect();
+        Self { pieces }
+    }
+
+    /// The whole numbers n with 0 ≤ n < Λ(end).
+    pub(super) fn count(&self) -> u64 {
+        let Some(last) = self.pieces.last() else { return 0 };
+        let total = last.before + last.area;
+        if total.is_infinite() {
+            return u64::MAX;
+        }
+        // A float-to-integer cast saturates.
+        (total - SNAP * total.max(1.0)).ceil().max(0.0) as u64
+    }
+
+    /// When the last piece ends, unless it is endless.
+    pub(super) fn end(&self) -> Option<Nanos> {
+        let end = self.pieces.last().map_or(0.0, |last| last.start + last.length);
+        end.is_finite().then(|| to_nanos(end))
+    }
+
+    /// The instant at which the area reaches `count`, looking from piece `hint` on; `None` when it
+    /// never does. `hint` is moved to the piece found, so that a walk forward costs O(1) a step.
+    pub(super) fn inverse(&self, count: f64, hint: &mut usize) -> Option<Nanos> {
+        while let Some(piece) = self.pieces.get(*hint) {
+            let into = count - piece.before;
+            let last = *hint + 1 == self.pieces.len();
+            let limit =
+                if last { piece.area - SNAP * piece.area.clamp(1.0, 1e15) } else { piece.area };
+            if into < limit {
+                return Some(to_nanos(piece.start + piece.time_to(into.max(0.0))));
+            }
+            *hint += 1;
+        }
+        None
+    }
+}
+
+impl Piece {
+    /// The time into this piece at which its area is `area`: the positive root of
+    /// `from·t + (to − from)·t²/(2·length) = area`, in the form that does not cancel.
+    fn time_to(&self, area: f64) -> f64 {
+        let slope = if self.length.is_finite() { (self.to - self.from) / self.length } else { 0.0 };
+        if area == 0.0 && self.from == 0.0 {
+            return 0.0;
+        }
+        let root = (self.from * self.from + 2.0 * slope * area).max(0.0).sqrt();
+        (2.0 * area / (self.from + root)).min(self.length)
+    }
+}
+
+fn to_nanos(seconds: f64) -> Nanos {
+    (seconds * SECOND as f64).round() as Nanos
+}

@@ -1,0 +1,111 @@
+//! When each arrival is due: arrival number in, offset out. No clock, no state of the run.
+//!
+//! The rate over time is a list of stages. Its integral Λ(t) is the number of arrivals asked for
+//! up to t, and arrival number n is due where Λ reaches its position on the scale of counts:
+//! n itself on a perfect grid, the sum of n + 1 unit exponentials for a Poisson process (time
+//! rescaling: a Poisson process of rate λ(t) is a unit-rate one seen through Λ⁻¹).
+
+mod area;
+mod share;
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::clock::Nanos;
+use crate::plan::Stage;
+use area::Area;
+pub use share::Share;
+
+/// How arrivals are spread within the rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Process {
+    /// A perfect grid.
+    #[default]
+    Uniform,
+    /// Independent arrivals: exponential gaps.
+    Poisson,
+}
+
+impl fmt::Display for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Uniform => "uniform",
+            Self::Poisson => "poisson",
+        })
+    }
+}
+
+/// A pure value that says when each arrival of a run is due.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schedule {
+    /// The part before the figures: a grid, whatever the process, so that its count is exact.
+    lead: Option<Lead>,
+    process: Process,
+    area: Area,
+    limit: u64,
+    seed: u64,
+}
+
+/// The warm-up in front of a schedule.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Lead {
+    rate: f64,
+    length: Nanos,
+    total: u64,
+}
+
+impl Schedule {
+    /// A schedule of `stages`, cut after `limit` arrivals when there is a limit. The same seed
+    /// gives the same Poisson arrivals.
+    #[must_use]
+    pub fn new(process: Process, stages: &[Stage], limit: Option<u64>, seed: u64) -> Self {
+        Self {
+            lead: None,
+            process,
+            area: Area::new(stages),
+            limit: limit.unwrap_or(u64::MAX),
+            seed,
+        }
+    }
+
+    /// The same schedule after a warm-up of `length` at `rate` arrivals a second.
+    #[must_use]
+    pub fn after(mut self, rate: f64, length: Duration) -> Self {
+        let total = Area::new(&[Stage::step(rate, length)]).count();
+        let length = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+        self.lead = Some(Lead { rate, length, total });
+        self
+    }
+
+    /// How many arrivals there are: exact for a grid, expected for a Poisson process;
+    /// [`u64::MAX`] when nothing ends it.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.lead.map_or(0, |lead| lead.total).saturating_add(self.area.count().min(self.limit))
+    }
+
+    /// When the last stage ends; `None` when only a count ends the schedule.
+    #[must_use]
+    pub fn end(&self) -> Option<Nanos> {
+        Some(self.lead.map_or(0, |lead| lead.length) + self.area.end()?)
+    }
+
+    /// The part of worker `worker` of `workers`: every `workers`-th arrival, from its number on.
+    /// The shares of all workers are the whole, without overlap.
+    #[must_use]
+    pub fn share(&self, worker: usize, workers: usize) -> Share<'_> {
+        Share::new(self, worker as u64, workers.max(1) as u64)
+    }
+
+    /// When arrival `number` is due, or `None` past the end. Costs O(`number`) for a Poisson
+    /// process; a [`Share`] walks the same values at O(1) each.
+    #[must_use]
+    pub fn due(&self, number: u64) -> Option<Nanos> {
+        let mut share = self.share(0, 1);
+        share.skip_to(number);
+        share.next().map(|arrival| arrival.due)
+    }
+}
+
+#[cfg(test)]
+mod tests;
