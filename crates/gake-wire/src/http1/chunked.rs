@@ -1,0 +1,139 @@
+//! The chunked transfer coding (RFC 9112, section 7.1).
+
+use super::scan::{HeadScanner, is_text};
+use super::{Limits, Malformed, Visitor};
+
+#[derive(Debug, Clone)]
+enum Place {
+    /// Before the first digit of a size.
+    SizeStart,
+    Size,
+    /// Blanks after a size, which some servers pad with.
+    SizeBlank,
+    Extension,
+    SizeLf,
+    Data,
+    DataCr,
+    DataLf,
+    Trailers(HeadScanner),
+}
+
+/// Decodes one chunked body, whatever pieces it comes in.
+#[derive(Debug, Clone)]
+pub(super) struct ChunkDecoder {
+    place: Place,
+    /// The size being read, then the bytes of the chunk still to come.
+    left: u64,
+    /// Bytes of the current size line, which is bounded.
+    line: usize,
+}
+
+/// What [`ChunkDecoder::push`] did with a slice.
+pub(super) struct Pushed {
+    /// Bytes taken, counting from the start of the slice.
+    pub(super) consumed: usize,
+    /// Bytes of the body among them.
+    pub(super) body_bytes: u64,
+    /// Whether the body, with its trailers, is complete.
+    pub(super) done: bool,
+}
+
+impl ChunkDecoder {
+    pub(super) const fn new() -> Self {
+        Self { place: Place::SizeStart, left: 0, line: 0 }
+    }
+
+    /// Decodes the next bytes and hands the data to `visitor`.
+    pub(super) fn push<V: Visitor>(
+        &mut self,
+        bytes: &[u8],
+        limits: &Limits,
+        visitor: &mut V,
+    ) -> Result<Pushed, Malformed> {
+        let mut at = 0;
+        let mut body_bytes = 0;
+        while let Some(&byte) = bytes.get(at) {
+            match &mut self.place {
+                Place::Data => {
+                    let rest = &bytes[at..];
+                    let take = usize::try_from(self.left).map_or(rest.len(), |n| n.min(rest.len()));
+                    visitor.body(&rest[..take]);
+                    at += take;
+                    body_bytes += take as u64;
+                    self.left -= take as u64;
+                    if self.left == 0 {
+                        self.place = Place::DataCr;
+                    }
+                }
+                Place::Trailers(scanner) => {
+                    let end = scanner.push(&bytes[at..], limits).map_err(of_trailers)?;
+                    let consumed = end.map_or(bytes.len(), |n| at + n);
+                    return Ok(Pushed { consumed, body_bytes, done: end.is_some() });
+                }
+                _ => {
+                    self.line_byte(byte, limits)?;
+                    at += 1;
+                }
+            }
+        }
+        Ok(Pushed { consumed: at, body_bytes, done: false })
+    }
+
+    /// Takes one byte of the framing around the data. Line ends are CR LF here without exception:
+    /// the leniency of RFC 9112, section 2.2, is about the head alone.
+    fn line_byte(&mut self, byte: u8, limits: &Limits) -> Result<(), Malformed> {
+        self.place = match (&self.place, byte) {
+            (Place::SizeStart | Place::Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
+                if self.left > u64::MAX >> 4 {
+                    return Err(Malformed::ChunkSizeOverflow);
+                }
+                self.left = self.left << 4 | u64::from(hex_value(byte));
+                Place::Size
+            }
+            (Place::SizeStart, _) => return Err(Malformed::ChunkSize),
+            (Place::Size | Place::SizeBlank | Place::Extension, b'\r') => Place::SizeLf,
+            (Place::Size | Place::SizeBlank, b' ' | b'\t') => Place::SizeBlank,
+            (Place::Size | Place::SizeBlank, b';') => Place::Extension,
+            (Place::Size, _) => return Err(Malformed::ChunkSize),
+            (Place::Extension, _) if is_text(byte) => Place::Extension,
+            (Place::SizeLf, b'\n') => return self.end_size_line(),
+            (Place::DataCr, b'\r') => Place::DataLf,
+            (Place::DataLf, b'\n') => Place::SizeStart,
+            (Place::DataCr | Place::DataLf, _) => return Err(Malformed::ChunkEnd),
+            _ => return Err(Malformed::ChunkLine),
+        };
+        if !matches!(self.place, Place::DataLf | Place::SizeStart) {
+            self.line += 1;
+            if self.line > limits.chunk_line {
+                return Err(Malformed::ChunkLineTooLong);
+            }
+        }
+        Ok(())
+    }
+
+    fn end_size_line(&mut self) -> Result<(), Malformed> {
+        self.line = 0;
+        // A size of zero is the last chunk; the trailer section follows, if only its empty line.
+        self.place = match self.left {
+            0 => Place::Trailers(HeadScanner::trailers()),
+            _ => Place::Data,
+        };
+        Ok(())
+    }
+}
+
+/// Tells the bounds of trailers from the bounds of the head.
+const fn of_trailers(fault: Malformed) -> Malformed {
+    match fault {
+        Malformed::HeadTooLarge => Malformed::TrailersTooLarge,
+        Malformed::TooManyHeaders => Malformed::TooManyTrailers,
+        other => other,
+    }
+}
+
+const fn hex_value(digit: u8) -> u8 {
+    match digit {
+        b'0'..=b'9' => digit - b'0',
+        _ => (digit | 0x20) - b'a' + 10,
+    }
+}

@@ -1,0 +1,249 @@
+//! Renders a request into bytes, once, before the run.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use super::scan::{is_text, is_token};
+
+/// Bodies up to this size are joined to the head, so that a request is one write.
+pub const JOINED_BODY: usize = 16 * 1024;
+
+/// What a request says, before it is bytes.
+#[derive(Debug, Clone)]
+pub struct RequestSpec<'a> {
+    /// The method, as it is sent (RFC 9110, section 9.1: case matters).
+    pub method: &'a str,
+    /// The request target: path and query, an absolute URL for a proxy, or `*` (RFC 9112,
+    /// section 3.2).
+    pub target: &'a str,
+    /// What `Host` says unless a header does: the host, and the port if it is not the scheme's.
+    pub authority: &'a str,
+    /// Header lines in the order and the case they are sent.
+    pub headers: &'a [(String, String)],
+    /// The body, sent with `Content-Length`, or as one chunk if the headers say
+    /// `Transfer-Encoding: chunked`.
+    pub body: Option<Arc<[u8]>>,
+    /// Off: the request says `Connection: close`.
+    pub keep_alive: bool,
+}
+
+/// A request as it goes over the wire. Cloning shares the bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendered {
+    /// The head, and the body after it when that is at most [`JOINED_BODY`].
+    pub first: Arc<[u8]>,
+    /// The body when it is larger: to be written after `first`, in one vectored write.
+    pub rest: Option<Arc<[u8]>>,
+    /// Whether the method is HEAD, so that the answer has no body.
+    pub is_head: bool,
+    /// Whether the request may be sent again when its connection turns out to be stale (RFC 9110,
+    /// section 9.2.2).
+    pub idempotent: bool,
+    /// Whether the request announces that it is the last on its connection.
+    pub closes: bool,
+}
+
+impl Rendered {
+    /// Bytes on the wire.
+    #[allow(clippy::len_without_is_empty, reason = "a request is never empty")]
+    pub fn len(&self) -> usize {
+        self.first.len() + self.rest.as_ref().map_or(0, |rest| rest.len())
+    }
+}
+
+/// Why a request cannot be sent as it was described.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// The method is not a token (RFC 9110, section 9.1).
+    #[error("{0:?} is not an HTTP method")]
+    Method(String),
+    /// CONNECT asks for a tunnel, and there is nothing to load behind it.
+    #[error("the method CONNECT is not supported")]
+    Connect,
+    /// The target is empty or holds a blank, a control character, `#`, or is not ASCII.
+    #[error("{0:?} is not a request target: blanks and special characters must be %-encoded")]
+    Target(String),
+    /// The authority holds a blank or a control character, or is not ASCII.
+    #[error("{0:?} cannot be sent as Host")]
+    Authority(String),
+    /// A header name is not a token.
+    #[error("{0:?} is not a header name")]
+    HeaderName(String),
+    /// A header value holds a line break or another control character.
+    #[error("the value of the header {0} holds a line break or another control character")]
+    HeaderValue(String),
+    /// The given `Content-Length` is not the length of the body.
+    #[error("Content-Length is given as {given:?}, but the body has {actual} bytes")]
+    ContentLength {
+        /// What the header says.
+        given: String,
+        /// Bytes of the body.
+        actual: usize,
+    },
+    /// A transfer coding other than `chunked`.
+    #[error("Transfer-Encoding {0:?} is not supported: only chunked is")]
+    TransferEncoding(String),
+    /// Both `Content-Length` and `Transfer-Encoding` are given (RFC 9112, section 6.2).
+    #[error("a request cannot have both Content-Length and Transfer-Encoding")]
+    LengthAndTransferEncoding,
+}
+
+/// Renders `spec`. Added unless given: `Host` (first), `User-Agent`, `Content-Length` when there
+/// is a body or the method means one (POST, PUT, PATCH), and `Connection: close` without
+/// keep-alive. `Accept` is not added: to leave it out means the same as `*/*` (RFC 9110, section
+/// 12.5.1), and every byte is sent a million times.
+///
+/// # Errors
+/// A part that would not be HTTP, or would break out of its line.
+pub fn render(spec: &RequestSpec<'_>) -> Result<Rendered, RequestError> {
+    check(spec)?;
+    let body = spec.body.as_deref().unwrap_or_default();
+    let chunked = transfer_coding(spec)?;
+    check_length(spec, body.len(), chunked)?;
+
+    let mut head = Vec::with_capacity(256 + body.len().min(JOINED_BODY));
+    head.extend_from_slice(spec.method.as_bytes());
+    head.push(b' ');
+    head.extend_from_slice(spec.target.as_bytes());
+    head.extend_from_slice(b" HTTP/1.1\r\n");
+    if !given(spec, "host") {
+        line(&mut head, "Host", spec.authority);
+    }
+    for (name, value) in spec.headers {
+        line(&mut head, name, value);
+    }
+    if !given(spec, "user-agent") {
+        line(&mut head, "User-Agent", concat!("gake/", env!("CARGO_PKG_VERSION")));
+    }
+    // RFC 9110, section 8.6: methods that mean content announce even an empty one.
+    let announces = !body.is_empty() || matches!(spec.method, "POST" | "PUT" | "PATCH");
+    if announces && !chunked && !given(spec, "content-length") {
+        line(&mut head, "Content-Length", &body.len().to_string());
+    }
+    if !spec.keep_alive && !given(spec, "connection") {
+        line(&mut head, "Connection", "close");
+    }
+    head.extend_from_slice(b"\r\n");
+
+    let (first, rest) = if chunked { attach(head, one_chunk(body)) } else { join(head, spec) };
+    Ok(Rendered {
+        first,
+        rest,
+        is_head: spec.method == "HEAD",
+        idempotent: matches!(spec.method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE"),
+        closes: closes(spec),
+    })
+}
+
+fn check(spec: &RequestSpec<'_>) -> Result<(), RequestError> {
+    if !is_method(spec.method) {
+        return Err(RequestError::Method(spec.method.to_owned()));
+    }
+    if spec.method == "CONNECT" {
+        return Err(RequestError::Connect);
+    }
+    let visible = |text: &str| text.bytes().all(|b| b.is_ascii_graphic());
+    if spec.target.is_empty() || !visible(spec.target) || spec.target.contains('#') {
+        return Err(RequestError::Target(spec.target.to_owned()));
+    }
+    if !visible(spec.authority) {
+        return Err(RequestError::Authority(spec.authority.to_owned()));
+    }
+    for (name, value) in spec.headers {
+        if name.is_empty() || !name.bytes().all(is_token) {
+            return Err(RequestError::HeaderName(name.clone()));
+        }
+        if !value.bytes().all(is_text) {
+            return Err(RequestError::HeaderValue(name.clone()));
+        }
+    }
+    Ok(())
+}
+
+fn is_method(method: &str) -> bool {
+    !method.is_empty() && method.bytes().all(is_token)
+}
+
+/// Whether the headers ask for chunks.
+fn transfer_coding(spec: &RequestSpec<'_>) -> Result<bool, RequestError> {
+    let mut chunked = false;
+    for value in values(spec, "transfer-encoding") {
+        if chunked || !value.trim().eq_ignore_ascii_case("chunked") {
+            return Err(RequestError::TransferEncoding(value.to_owned()));
+        }
+        chunked = true;
+    }
+    Ok(chunked)
+}
+
+/// A length that is not true would desynchronise the connection: the server takes the start of
+/// the next request for the body, or waits for ever.
+fn check_length(spec: &RequestSpec<'_>, actual: usize, chunked: bool) -> Result<(), RequestError> {
+    for value in values(spec, "content-length") {
+        if chunked {
+            return Err(RequestError::LengthAndTransferEncoding);
+        }
+        let digits = value.trim();
+        let plain = digits.bytes().all(|b| b.is_ascii_digit());
+        if !plain || digits.parse() != Ok(actual) {
+            return Err(RequestError::ContentLength { given: value.to_owned(), actual });
+        }
+    }
+    Ok(())
+}
+
+fn values<'a>(spec: &RequestSpec<'a>, name: &str) -> impl Iterator<Item = &'a str> {
+    spec.headers.iter().filter(move |(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str())
+}
+
+fn given(spec: &RequestSpec<'_>, name: &str) -> bool {
+    values(spec, name).next().is_some()
+}
+
+fn closes(spec: &RequestSpec<'_>) -> bool {
+    let mut options = values(spec, "connection").flat_map(|v| v.split(',')).peekable();
+    match options.peek() {
+        Some(_) => options.any(|option| option.trim().eq_ignore_ascii_case("close")),
+        None => !spec.keep_alive,
+    }
+}
+
+fn line(head: &mut Vec<u8>, name: &str, value: &str) {
+    head.extend_from_slice(name.as_bytes());
+    head.extend_from_slice(b": ");
+    head.extend_from_slice(value.as_bytes());
+    head.extend_from_slice(b"\r\n");
+}
+
+type Parts = (Arc<[u8]>, Option<Arc<[u8]>>);
+
+/// The head with the body of `spec`, which is shared, not copied, when it is large.
+fn join(head: Vec<u8>, spec: &RequestSpec<'_>) -> Parts {
+    match &spec.body {
+        Some(body) if body.len() > JOINED_BODY => (head.into(), Some(Arc::clone(body))),
+        Some(body) => attach(head, body.to_vec()),
+        None => (head.into(), None),
+    }
+}
+
+fn attach(mut head: Vec<u8>, body: Vec<u8>) -> Parts {
+    if body.len() > JOINED_BODY {
+        return (head.into(), Some(body.into()));
+    }
+    head.extend_from_slice(&body);
+    (head.into(), None)
+}
+
+/// The body as a chunk and the last chunk (RFC 9112, section 7.1).
+fn one_chunk(body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(body.len() + 32);
+    if !body.is_empty() {
+        // Writing to a Vec cannot fail.
+        let _ = write!(out, "{:x}\r\n", body.len());
+        out.extend_from_slice(body);
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(b"0\r\n\r\n");
+    out
+}

@@ -1,0 +1,341 @@
+//! The state of one connection's answers.
+
+use std::mem::{self, MaybeUninit};
+
+use httparse::{Header, ParserConfig, Status};
+
+use super::chunked::ChunkDecoder;
+use super::head::{Framing, interpret};
+use super::scan::HeadScanner;
+use super::{End, Feed, Head, Limits, MAX_HEADERS, Malformed, Response, Version, Visitor};
+
+/// Header lines that the common case has room for on the stack.
+const FEW_HEADERS: usize = 64;
+
+/// What a connection keeps of the buffer for split heads once a head was complete.
+const KEPT_PARTIAL: usize = 4 * 1024;
+
+#[derive(Debug)]
+enum State {
+    /// No request is under way.
+    Idle,
+    Head,
+    /// So many bytes of the body are still to come, at least one.
+    Length(u64),
+    Chunked(ChunkDecoder),
+    /// The body goes on until the peer closes.
+    Close,
+    Failed(Malformed),
+}
+
+/// Parses the responses of one connection, one after the other.
+///
+/// Call [`start`](Self::start) before each request, then [`feed`](Self::feed) what the socket
+/// gives until it says `Done`, or [`eof`](Self::eof) when the peer closes.
+#[derive(Debug)]
+pub struct ResponseParser {
+    limits: Limits,
+    state: State,
+    request_is_head: bool,
+    started: bool,
+    interim: u32,
+    status: u16,
+    version: Version,
+    keep_alive: bool,
+    body_bytes: u64,
+    /// Follows a head that came in pieces; its bytes so far are in `partial`.
+    scanner: HeadScanner,
+    /// Empty unless a head is incomplete.
+    partial: Vec<u8>,
+}
+
+impl ResponseParser {
+    /// A parser that expects no answer yet.
+    pub const fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            state: State::Idle,
+            request_is_head: false,
+            started: false,
+            interim: 0,
+            status: 0,
+            version: Version::Http11,
+            keep_alive: false,
+            body_bytes: 0,
+            scanner: HeadScanner::head(),
+            partial: Vec::new(),
+        }
+    }
+
+    /// Expects the answer to a new request. The answer to HEAD has no body, whatever its head
+    /// says (RFC 9112, section 6.3).
+    pub fn start(&mut self, request_is_head: bool) {
+        self.state = State::Head;
+        self.request_is_head = request_is_head;
+        self.started = false;
+        self.interim = 0;
+        self.body_bytes = 0;
+        self.reset_head();
+    }
+
+    /// Whether any byte of the answer has come, interim answers included.
+    pub const fn started(&self) -> bool {
+        self.started
+    }
+
+    /// Whether the final head is complete and the body is not.
+    pub const fn in_body(&self) -> bool {
+        matches!(self.state, State::Length(_) | State::Chunked(_) | State::Close)
+    }
+
+    /// Takes the next bytes of the answer. See [`feed_with`](Self::feed_with).
+    ///
+    /// # Errors
+    /// The first fault in the answer.
+    #[inline]
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Feed, Malformed> {
+        self.feed_with(bytes, &mut ())
+    }
+
+    /// Takes the next bytes of the answer and shows its head and body to `visitor`.
+    ///
+    /// # Errors
+    /// The first fault in the answer; the connection is of no more use, and every later call
+    /// gives the same fault until [`start`](Self::start).
+    pub fn feed_with<V: Visitor>(
+        &mut self,
+        bytes: &[u8],
+        visitor: &mut V,
+    ) -> Result<Feed, Malformed> {
+        let fed = self.advance(bytes, visitor);
+        if let Err(fault) = fed {
+            self.state = State::Failed(fault);
+            self.reset_head();
+        }
+        fed
+    }
+
+    /// The peer closed its side: tells what that means for the answer being read.
+    pub fn eof(&mut self) -> End {
+        let end = match self.state {
+            State::Close => {
+                let Feed::Done(response) = self.done(0, 0) else { return End::Cut };
+                End::Complete(response)
+            }
+            State::Idle => End::Nothing,
+            State::Head if !self.started => End::Nothing,
+            _ => End::Cut,
+        };
+        self.state = State::Idle;
+        self.reset_head();
+        end
+    }
+
+    fn advance<V: Visitor>(&mut self, bytes: &[u8], visitor: &mut V) -> Result<Feed, Malformed> {
+        let mut at = 0;
+        while at < bytes.len() {
+            let rest = &bytes[at..];
+            match &mut self.state {
+                State::Head => {
+                    self.started = true;
+                    let Some(consumed) = self.head(rest, visitor)? else { return Ok(Feed::More) };
+                    at += consumed;
+                    if matches!(self.state, State::Idle) {
+                        return Ok(self.done(at, bytes.len()));
+                    }
+                }
+                State::Length(left) => {
+                    let take = usize::try_from(*left).map_or(rest.len(), |n| n.min(rest.len()));
+                    *left -= take as u64;
+                    let complete = *left == 0;
+                    self.body_bytes += take as u64;
+                    visitor.body(&rest[..take]);
+                    at += take;
+                    if complete {
+                        return Ok(self.done(at, bytes.len()));
+                    }
+                }
+                State::Chunked(decoder) => {
+                    let pushed = decoder.push(rest, &self.limits, visitor)?;
+                    self.body_bytes += pushed.body_bytes;
+                    at += pushed.consumed;
+                    if pushed.done {
+                        return Ok(self.done(at, bytes.len()));
+                    }
+                }
+                State::Close => {
+                    self.body_bytes += rest.len() as u64;
+                    visitor.body(rest);
+                    at = bytes.len();
+                }
+                State::Idle => return Err(Malformed::Unsolicited),
+                State::Failed(fault) => return Err(*fault),
+            }
+        }
+        Ok(Feed::More)
+    }
+
+    fn done(&mut self, consumed: usize, fed: usize) -> Feed {
+        self.state = State::Idle;
+        Feed::Done(Response {
+            status: self.status,
+            version: self.version,
+            body_bytes: self.body_bytes,
+            consumed,
+            keep_alive: self.keep_alive,
+            excess: consumed < fed,
+        })
+    }
+
+    /// Takes bytes of a head; `Some(n)` when it is complete after `n` of them.
+    fn head<V: Visitor>(
+        &mut self,
+        bytes: &[u8],
+        visitor: &mut V,
+    ) -> Result<Option<usize>, Malformed> {
+        if self.partial.is_empty() {
+            let bounded = &bytes[..bytes.len().min(self.limits.head_bytes)];
+            // httparse skips empty lines before a status line; RFC 9112 knows none there.
+            if bounded.first() == Some(&b'H')
+                && let Some(length) = self.parse(bounded, visitor)?
+            {
+                return Ok(Some(length));
+            }
+        }
+        let end = self.scanner.push(bytes, &self.limits)?;
+        self.partial.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
+        if end.is_some() {
+            let whole = mem::take(&mut self.partial);
+            let parsed = self.parse(&whole, visitor);
+            self.partial = whole;
+            self.reset_head();
+            // The scanner saw the end, so httparse does; if ever it does not, the head is bad.
+            parsed?.ok_or(Malformed::HeaderName)?;
+        }
+        Ok(end)
+    }
+
+    /// Parses a head that may be whole; `Some(length)` if it is.
+    #[inline]
+    fn parse<V: Visitor>(
+        &mut self,
+        bytes: &[u8],
+        visitor: &mut V,
+    ) -> Result<Option<usize>, Malformed> {
+        let mut few = [const { MaybeUninit::uninit() }; FEW_HEADERS];
+        let room = self.limits.headers().min(FEW_HEADERS);
+        match parse_into(bytes, &mut few[..room]) {
+            Err(httparse::Error::TooManyHeaders) => self.parse_many(bytes, visitor),
+            parsed => self.parsed(bytes, parsed, visitor),
+        }
+    }
+
+    /// The same with room for as many headers as are allowed. Apart, so that only a head that
+    /// needs it pays for the stack.
+    #[cold]
+    #[inline(never)]
+    fn parse_many<V: Visitor>(
+        &mut self,
+        bytes: &[u8],
+        visitor: &mut V,
+    ) -> Result<Option<usize>, Malformed> {
+        let mut many = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+        let parsed = parse_into(bytes, &mut many[..self.limits.headers()]);
+        self.parsed(bytes, parsed, visitor)
+    }
+
+    #[inline]
+    fn parsed<V: Visitor>(
+        &mut self,
+        bytes: &[u8],
+        parsed: Result<Option<(Head<'_>, usize)>, httparse::Error>,
+        visitor: &mut V,
+    ) -> Result<Option<usize>, Malformed> {
+        match parsed {
+            Ok(Some((head, length))) => {
+                self.accept(&head, visitor)?;
+                Ok(Some(length))
+            }
+            Ok(None) => Ok(None),
+            Err(error) => Err(self.reason(bytes, error)),
+        }
+    }
+
+    /// Names the fault that httparse found, by the scanner, which tells more of them apart.
+    #[cold]
+    fn reason(&self, bytes: &[u8], error: httparse::Error) -> Malformed {
+        match HeadScanner::head().push(bytes, &self.limits) {
+            Err(fault) => fault,
+            Ok(_) => match error {
+                httparse::Error::Version => Malformed::Version,
+                httparse::Error::Status => Malformed::StatusLine,
+                httparse::Error::NewLine => Malformed::LineEnd,
+                httparse::Error::HeaderValue => Malformed::HeaderValue,
+                httparse::Error::TooManyHeaders => Malformed::TooManyHeaders,
+                _ => Malformed::HeaderName,
+            },
+        }
+    }
+
+    /// Goes on from a complete head: to the next one, to the body, or to the end (`Idle`).
+    #[inline]
+    fn accept<V: Visitor>(&mut self, head: &Head<'_>, visitor: &mut V) -> Result<(), Malformed> {
+        match head.status {
+            ..100 => return Err(Malformed::Status),
+            101 => return Err(Malformed::Upgrade),
+            102..200 | 100 => {
+                self.interim += 1;
+                if self.interim > self.limits.interim {
+                    return Err(Malformed::TooManyInterim);
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        let (framing, keep_alive) = interpret(head, self.request_is_head)?;
+        self.status = head.status;
+        self.version = head.version;
+        self.keep_alive = keep_alive;
+        self.state = match framing {
+            Framing::Empty => State::Idle,
+            Framing::Length(bytes) => State::Length(bytes),
+            Framing::Chunked => State::Chunked(ChunkDecoder::new()),
+            Framing::Close => State::Close,
+        };
+        visitor.head(head);
+        Ok(())
+    }
+
+    fn reset_head(&mut self) {
+        self.scanner = HeadScanner::head();
+        self.partial.clear();
+        self.partial.shrink_to(KEPT_PARTIAL);
+    }
+}
+
+impl Default for ResponseParser {
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
+}
+
+/// Parses the head at the start of `bytes` into `headers`; `None` while it is incomplete.
+#[inline]
+fn parse_into<'h, 'b: 'h>(
+    bytes: &'b [u8],
+    headers: &'h mut [MaybeUninit<Header<'b>>],
+) -> Result<Option<(Head<'h>, usize)>, httparse::Error> {
+    let mut response = httparse::Response::new(&mut []);
+    let config = ParserConfig::default();
+    match config.parse_response_with_uninit_headers(&mut response, bytes, headers)? {
+        Status::Partial => Ok(None),
+        Status::Complete(length) => {
+            let version = match response.version {
+                Some(0) => Version::Http10,
+                _ => Version::Http11,
+            };
+            let status = response.code.unwrap_or(0);
+            Ok(Some((Head { status, version, headers: response.headers }, length)))
+        }
+    }
+}

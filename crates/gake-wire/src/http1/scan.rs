@@ -1,0 +1,150 @@
+//! Follows a head byte by byte, when it does not arrive in one piece.
+//!
+//! httparse is fast but starts over on every call, which is quadratic for a server that sends one
+//! byte a second. The scanner looks at every byte once, finds the end of the head, and finds the
+//! first wrong byte as soon as it comes. It also names the fault when httparse rejects a whole
+//! head, so that the reason never depends on how the bytes were split. It accepts exactly what
+//! httparse accepts (bare line feeds end a line), less the empty lines before a status line; the
+//! fuzz target `response` compares the two.
+
+use super::{Limits, Malformed};
+
+/// Where in a head the next byte stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// So many bytes of `HTTP/1.` have come.
+    Protocol(u8),
+    Minor,
+    SpaceAfterVersion,
+    /// So many digits of the status have come.
+    Code(u8),
+    AfterCode,
+    Reason,
+    StatusLf,
+    LineStart,
+    Name,
+    /// After the colon, before the value's first visible byte.
+    ValueStart,
+    Value,
+    ValueLf,
+    /// A carriage return came where a line would start.
+    EndLf,
+}
+
+/// The state of one head, or of one trailer section.
+#[derive(Debug, Clone)]
+pub(super) struct HeadScanner {
+    place: Place,
+    bytes: usize,
+    headers: usize,
+}
+
+const PROTOCOL: &[u8; 7] = b"HTTP/1.";
+
+impl HeadScanner {
+    /// A scanner that expects a status line.
+    pub(super) const fn head() -> Self {
+        Self { place: Place::Protocol(0), bytes: 0, headers: 0 }
+    }
+
+    /// A scanner that expects header lines only, up to the empty line.
+    pub(super) const fn trailers() -> Self {
+        Self { place: Place::LineStart, bytes: 0, headers: 0 }
+    }
+
+    /// Looks at the next bytes. `Some(n)`: the head ends after `n` of them.
+    pub(super) fn push(
+        &mut self,
+        bytes: &[u8],
+        limits: &Limits,
+    ) -> Result<Option<usize>, Malformed> {
+        for (index, &byte) in bytes.iter().enumerate() {
+            self.bytes += 1;
+            if self.step(byte, limits)? {
+                return Ok(Some(index + 1));
+            }
+            if self.bytes >= limits.head_bytes {
+                return Err(Malformed::HeadTooLarge);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes one byte; true when it ended the head.
+    fn step(&mut self, byte: u8, limits: &Limits) -> Result<bool, Malformed> {
+        self.place = match self.place {
+            Place::LineStart => match byte {
+                b'\r' => Place::EndLf,
+                b'\n' => return Ok(true),
+                b' ' | b'\t' if self.headers > 0 => return Err(Malformed::ObsFold),
+                _ if is_token(byte) => Place::Name,
+                _ => return Err(Malformed::HeaderName),
+            },
+            Place::Name => match byte {
+                b':' => Place::ValueStart,
+                _ if is_token(byte) => Place::Name,
+                _ => return Err(Malformed::HeaderName),
+            },
+            place @ (Place::ValueStart | Place::Value) => match byte {
+                b'\r' => Place::ValueLf,
+                b'\n' => self.end_line(limits)?,
+                b' ' | b'\t' => place,
+                _ if is_text(byte) => Place::Value,
+                _ => return Err(Malformed::HeaderValue),
+            },
+            Place::ValueLf if byte == b'\n' => self.end_line(limits)?,
+            Place::EndLf if byte == b'\n' => return Ok(true),
+            Place::ValueLf | Place::EndLf => return Err(Malformed::LineEnd),
+            place => status_line(place, byte)?,
+        };
+        Ok(false)
+    }
+
+    fn end_line(&mut self, limits: &Limits) -> Result<Place, Malformed> {
+        self.headers += 1;
+        if self.headers > limits.headers() {
+            return Err(Malformed::TooManyHeaders);
+        }
+        Ok(Place::LineStart)
+    }
+}
+
+/// The places of the status line (RFC 9112, section 4), whose reason phrase may be missing along
+/// with the space before it.
+fn status_line(place: Place, byte: u8) -> Result<Place, Malformed> {
+    Ok(match place {
+        Place::Protocol(at) => match PROTOCOL.get(usize::from(at)) {
+            Some(&expected) if expected == byte && at == 6 => Place::Minor,
+            Some(&expected) if expected == byte => Place::Protocol(at + 1),
+            _ if at < 5 => return Err(Malformed::NotHttp),
+            _ => return Err(Malformed::Version),
+        },
+        Place::Minor if matches!(byte, b'0' | b'1') => Place::SpaceAfterVersion,
+        Place::SpaceAfterVersion if byte == b' ' => Place::Code(0),
+        Place::Minor | Place::SpaceAfterVersion => return Err(Malformed::Version),
+        Place::Code(2) if byte.is_ascii_digit() => Place::AfterCode,
+        Place::Code(digits) if byte.is_ascii_digit() => Place::Code(digits + 1),
+        Place::AfterCode if byte == b' ' => Place::Reason,
+        Place::AfterCode | Place::Reason if byte == b'\r' => Place::StatusLf,
+        Place::AfterCode | Place::Reason | Place::StatusLf if byte == b'\n' => Place::LineStart,
+        Place::Reason if is_text(byte) => Place::Reason,
+        Place::StatusLf => return Err(Malformed::LineEnd),
+        _ => return Err(Malformed::StatusLine),
+    })
+}
+
+/// A character of a token (RFC 9110, section 5.6.2).
+pub(super) const fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*' | b'+' | b'-' | b'.' | b'^' | b'_'
+        )
+        || matches!(byte, b'`' | b'|' | b'~')
+}
+
+/// A character of a field value or reason phrase: visible, blank, or above ASCII (RFC 9110,
+/// section 5.5).
+pub(super) const fn is_text(byte: u8) -> bool {
+    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
+}

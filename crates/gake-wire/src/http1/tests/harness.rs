@@ -1,0 +1,129 @@
+//! Feeds bytes in given pieces and writes down everything that can be seen of the outcome.
+
+use super::super::{
+    End, Feed, Head, Limits, Malformed, Response, ResponseParser, Version, Visitor,
+};
+
+type Headers = Vec<(String, Vec<u8>)>;
+
+/// How a stream of bytes ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Ending {
+    Done(Seen),
+    /// Complete because the peer closed.
+    Closed(Seen),
+    Nothing,
+    Cut,
+    Bad(Malformed),
+}
+
+/// A response without what depends on the slices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) status: u16,
+    pub(super) version: Version,
+    pub(super) body_bytes: u64,
+    pub(super) keep_alive: bool,
+    /// Bytes of the stream that belong to the response.
+    pub(super) consumed: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Outcome {
+    pub(super) ending: Ending,
+    pub(super) body: Vec<u8>,
+    pub(super) heads: Vec<(u16, Headers)>,
+}
+
+#[derive(Default)]
+pub(super) struct Collect {
+    pub(super) body: Vec<u8>,
+    pub(super) heads: Vec<(u16, Headers)>,
+}
+
+impl Visitor for Collect {
+    fn head(&mut self, head: &Head<'_>) {
+        let headers = head.headers.iter().map(|h| (h.name.to_owned(), h.value.to_vec())).collect();
+        self.heads.push((head.status, headers));
+    }
+
+    fn body(&mut self, bytes: &[u8]) {
+        assert!(!bytes.is_empty());
+        self.body.extend_from_slice(bytes);
+    }
+}
+
+fn seen(response: Response, consumed: usize) -> Seen {
+    let Response { status, version, body_bytes, keep_alive, .. } = response;
+    Seen { status, version, body_bytes, keep_alive, consumed }
+}
+
+/// Feeds `bytes`, cut at `cuts`, then closes.
+pub(super) fn run(parser: &mut ResponseParser, bytes: &[u8], cuts: &[usize]) -> Outcome {
+    let mut cuts: Vec<usize> = cuts.iter().map(|&cut| cut.min(bytes.len())).collect();
+    cuts.push(bytes.len());
+    cuts.sort_unstable();
+    let mut collect = Collect::default();
+    let (mut at, mut ending) = (0, None);
+    for cut in cuts {
+        match parser.feed_with(&bytes[at..cut], &mut collect) {
+            Ok(Feed::More) => at = cut,
+            Ok(Feed::Done(response)) => {
+                assert_eq!(response.excess, response.consumed < cut - at);
+                ending = Some(Ending::Done(seen(response, at + response.consumed)));
+                break;
+            }
+            Err(fault) => {
+                ending = Some(Ending::Bad(fault));
+                break;
+            }
+        }
+    }
+    let ending = ending.unwrap_or_else(|| match parser.eof() {
+        End::Complete(response) => Ending::Closed(seen(response, at)),
+        End::Nothing => Ending::Nothing,
+        End::Cut => Ending::Cut,
+    });
+    Outcome { ending, body: collect.body, heads: collect.heads }
+}
+
+/// The outcome of `bytes` as the answer to GET, fed at once and then byte by byte: both agree.
+pub(super) fn get(bytes: impl AsRef<[u8]>) -> Outcome {
+    both_ways(bytes.as_ref(), false, Limits::default())
+}
+
+/// The same as the answer to HEAD.
+pub(super) fn head(bytes: impl AsRef<[u8]>) -> Outcome {
+    both_ways(bytes.as_ref(), true, Limits::default())
+}
+
+/// The same under other limits.
+pub(super) fn bounded(bytes: impl AsRef<[u8]>, limits: Limits) -> Outcome {
+    both_ways(bytes.as_ref(), false, limits)
+}
+
+fn both_ways(bytes: &[u8], is_head: bool, limits: Limits) -> Outcome {
+    let mut parser = ResponseParser::new(limits);
+    parser.start(is_head);
+    let whole = run(&mut parser, bytes, &[]);
+    parser.start(is_head);
+    let single = run(&mut parser, bytes, &(0..bytes.len()).collect::<Vec<_>>());
+    assert_eq!(whole, single, "whole against byte by byte");
+    whole
+}
+
+impl Outcome {
+    pub(super) fn bad(&self) -> Option<Malformed> {
+        match self.ending {
+            Ending::Bad(fault) => Some(fault),
+            _ => None,
+        }
+    }
+
+    pub(super) fn done(&self) -> Seen {
+        match self.ending {
+            Ending::Done(seen) => seen,
+            ref other => panic!("not done: {other:?}"),
+        }
+    }
+}

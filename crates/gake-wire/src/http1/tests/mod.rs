@@ -1,0 +1,7 @@
+//! The rules of RFC 9112, one named case each, and the properties that hold for any split.
+
+mod generate;
+mod harness;
+mod requests;
+mod rules;
+mod splits;
