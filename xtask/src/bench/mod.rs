@@ -1,13 +1,218 @@
-//! `cargo xtask bench`.
-use anyhow::Result;
+//! `cargo xtask bench`: gake and its peers in turn, on the same two cores, in one run.
+//!
+//! The server has one core, the client the other. Each comparison is made in
+//! several rounds with the order rotated, so that a slow minute of the machine
+//! meets every tool; ratios are taken within a round. Requests are counted by the
+//! server, CPU by the kernel, and no tool is asked how well it did except where
+//! what it reports is the question.
+
+mod arrival;
+mod calls;
+mod clock;
+mod cpu;
+mod memory;
+mod nginx;
+mod peers;
+mod process;
+pub mod recorder;
+mod recording;
+mod report;
+mod stall;
+mod start;
+mod stats;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace;
+use calls::Call;
+use peers::{Peers, Tool};
+use process::{Ended, Launch, Running};
+use report::Report;
+
+/// The parts, in their order.
+const PARTS: [&str; 5] = ["cpu", "arrival", "stall", "memory", "start"];
+
+/// What was asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Rounds of each comparison.
+    rounds: usize,
+    /// Short runs.
+    quick: bool,
+    /// Parts to do.
+    parts: Vec<String>,
+    /// Build oha.
+    with_oha: bool,
+    /// Measure this binary.
+    gake: Option<PathBuf>,
+    /// Keep the report here.
+    out: Option<PathBuf>,
+}
+
+/// What every part needs.
+pub struct Bench {
+    options: Options,
+    peers: Peers,
+    dir: PathBuf,
+    server_core: usize,
+    client_core: usize,
+}
+
 /// The task.
-pub fn main(_: &[String]) -> Result<()> {
+pub fn main(args: &[String]) -> Result<()> {
+    let options = Options::parse(args)?;
+    let tools_dir = workspace::target_dir()?.join("bench-tools");
+    let dir = tools_dir.join(format!("run-{}", std::process::id()));
+    fs::create_dir_all(&dir).with_context(|| dir.display().to_string())?;
+    let result = run(options, &tools_dir, &dir);
+    let _ = fs::remove_dir_all(&dir);
+    result
+}
+
+fn run(options: Options, tools_dir: &Path, dir: &Path) -> Result<()> {
+    let peers = Peers::gather(&options, tools_dir)?;
+    let client_core = usize::from(cores() > 1);
+    let bench = Bench { options, peers, dir: dir.to_owned(), server_core: 0, client_core };
+    // From here on the bench itself stays off the server's core.
+    process::pin_this_thread(client_core)?;
+    let mut report = Report::default();
+    println!();
+    report.header(&bench.peers, bench.options.rounds, (bench.server_core, client_core));
+    if client_core == 0 {
+        report.line("warning  one core for both ends: the figures are of little use");
+    }
+    for part in PARTS {
+        if !bench.options.parts.iter().any(|wanted| wanted == part) {
+            report.heading(format!("{part}: not asked for"));
+            continue;
+        }
+        let result = match part {
+            "cpu" => cpu::run(&bench, &mut report),
+            "arrival" => arrival::run(&bench, &mut report),
+            "stall" => stall::run(&bench, &mut report),
+            "memory" => memory::run(&bench, &mut report),
+            _ => start::run(&bench, &mut report),
+        };
+        if let Err(error) = result {
+            report.line(format!("  {part} could not be measured: {error:#}"));
+        }
+    }
+    keep(&bench.options, &report)
+}
+
+/// A whole run is kept in the tree; a short or partial one only where it is told to.
+fn keep(options: &Options, report: &Report) -> Result<()> {
+    let whole = !options.quick && options.parts.len() == PARTS.len();
+    let path = match &options.out {
+        Some(path) => path.clone(),
+        None if whole => workspace::root().join("bench").join(format!("{}.txt", report::today())),
+        None => {
+            println!("\nnot kept: a short or partial run (--out FILE keeps it)");
+            return Ok(());
+        }
+    };
+    report.write(&path)?;
+    println!("\nkept in {}", path.display());
     Ok(())
 }
-pub mod recorder {
-    //! x
-    use anyhow::Result;
-    pub fn main(_: &[String]) -> Result<()> {
-        Ok(())
+
+impl Bench {
+    /// Starts a call on the client's core.
+    fn start(&self, call: &Call, limit: Duration) -> Result<Running> {
+        let program = self.peers.path(call.tool).context("the tool is not available")?;
+        let stdin = process::memory_file(call.input.as_bytes())?.into();
+        let (args, core) = (call.args.as_slice(), self.client_core);
+        Launch { program, args, stdin: Some(stdin), core, limit }.start()
+    }
+
+    /// Runs a call on the client's core; an end with a bad code is an error.
+    fn run(&self, call: &Call, limit: Duration) -> Result<Ended> {
+        self.start(call, limit)?.wait()?.accept(&call.label, call.good_codes())
+    }
+
+    /// The tools that are here, in the order of the tables.
+    fn tools(&self) -> impl Iterator<Item = Tool> + '_ {
+        self.peers.have.iter().map(|peer| peer.tool)
+    }
+
+    /// The long value, or the short one of a quick run.
+    fn pick<T>(&self, long: T, short: T) -> T {
+        if self.options.quick { short } else { long }
+    }
+}
+
+impl Options {
+    fn parse(args: &[String]) -> Result<Self> {
+        let mut rounds = None;
+        let mut options = Self {
+            rounds: 0,
+            quick: false,
+            parts: Vec::new(),
+            with_oha: false,
+            gake: None,
+            out: None,
+        };
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            let mut value = || args.next().with_context(|| format!("{arg} needs a value"));
+            match arg.as_str() {
+                "--rounds" => rounds = Some(value()?.parse().context("--rounds needs a number")?),
+                "--only" => options.parts.extend(value()?.split(',').map(str::to_owned)),
+                "--quick" => options.quick = true,
+                "--with-oha" => options.with_oha = true,
+                "--gake" => options.gake = Some(value()?.into()),
+                "--out" => options.out = Some(value()?.into()),
+                other => bail!("bench has no option `{other}`"),
+            }
+        }
+        if let Some(unknown) = options.parts.iter().find(|part| !PARTS.contains(&part.as_str())) {
+            bail!("bench has no part `{unknown}`; it has {}", PARTS.join(", "));
+        }
+        if options.parts.is_empty() {
+            options.parts = PARTS.map(str::to_owned).to_vec();
+        }
+        options.rounds = rounds.unwrap_or(if options.quick { 1 } else { 5 });
+        if options.rounds == 0 {
+            bail!("--rounds must be at least 1");
+        }
+        Ok(options)
+    }
+}
+
+/// The cores of this machine that we may use.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options> {
+        Options::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn nothing_said_means_everything() {
+        let options = parse("").unwrap();
+        assert_eq!((options.rounds, options.parts.len(), options.quick), (5, 5, false));
+    }
+
+    #[test]
+    fn parts_and_rounds_are_chosen() {
+        let options = parse("--only cpu --only stall,start --quick --rounds 2").unwrap();
+        assert_eq!((options.rounds, options.parts.len()), (2, 3));
+        assert_eq!(parse("--quick").unwrap().rounds, 1);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for line in ["--only lunch", "--rounds 0", "--rounds x", "--rounds", "--fast"] {
+            assert!(parse(line).is_err(), "{line}");
+        }
     }
 }

@@ -1,0 +1,137 @@
+//! Arrival error: how far requests reach the server from where the rate puts them.
+//!
+//! The perfect grid has one arrival every `1/rate`; its offset is fitted by the
+//! median, so a constant delay is no error. Arrivals are taken in the order in
+//! which they came.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use super::Bench;
+use super::calls::{self, Call};
+use super::recording::Recording;
+use super::report::Report;
+use super::stats::{median, quantile, rotated};
+
+/// Not looked at: connections open and clocks settle.
+const DROPPED: Duration = Duration::from_millis(500);
+const RATES: [u64; 2] = [1_000, 10_000];
+
+/// The absolute error of a run, in milliseconds, and what arrived.
+#[derive(Clone, Copy)]
+struct Error {
+    p50_ms: f64,
+    p99_ms: f64,
+    max_ms: f64,
+    rate: f64,
+}
+
+/// The part.
+pub fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+    let seconds = bench.pick(5, 2);
+    for rate in RATES {
+        report.heading(format!(
+            "arrival: error at the server against a perfect grid, {rate}/s, {seconds} s a run, \
+             the first 0.5 s dropped"
+        ));
+        one_rate(bench, report, rate, seconds);
+    }
+    report.line("  wrk and ab have no open loop; wrk2 is not in Debian");
+    Ok(())
+}
+
+fn one_rate(bench: &Bench, report: &mut Report, rate: u64, seconds: u64) {
+    let tools: Vec<_> = bench.tools().collect();
+    // The target is known only when a recorder runs; the labels are known now.
+    let calls = |url: &str| -> Vec<Call> {
+        tools.iter().flat_map(|tool| calls::open_loop(*tool, url, rate, seconds)).collect()
+    };
+    let labels: Vec<String> = calls("").into_iter().map(|call| call.label).collect();
+    let mut errors: Vec<Vec<Error>> = vec![Vec::new(); labels.len()];
+    for round in 0..bench.options.rounds {
+        for (at, label) in rotated(&labels, round) {
+            match measure(bench, |url| calls(url).swap_remove(at), rate, seconds) {
+                Ok(error) => errors[at].push(error),
+                Err(error) => report.line(format!("  round {}: {label}: {error:#}", round + 1)),
+            }
+        }
+    }
+    let head = ["tool", "p50 ms", "p99 ms", "max ms", "arrived/s"];
+    let rows: Vec<_> =
+        labels.iter().zip(&errors).map(|(label, errors)| row(label, errors)).collect();
+    report.table(&head, &rows);
+}
+
+fn row(label: &str, errors: &[Error]) -> Vec<String> {
+    let of = |value: fn(&Error) -> f64| median(&errors.iter().map(value).collect::<Vec<_>>());
+    vec![
+        label.to_owned(),
+        format!("{:.3}", of(|error| error.p50_ms)),
+        format!("{:.3}", of(|error| error.p99_ms)),
+        format!("{:.3}", of(|error| error.max_ms)),
+        format!("{:.0}", of(|error| error.rate)),
+    ]
+}
+
+fn measure(bench: &Bench, call: impl Fn(&str) -> Call, rate: u64, seconds: u64) -> Result<Error> {
+    let limit = Duration::from_secs(seconds + 30);
+    let recording = Recording::start(bench.server_core, None, limit * 2)?;
+    bench.run(&call(&recording.url()), limit)?;
+    error(&recording.finish()?, rate)
+}
+
+/// The error of instants in nanoseconds against the grid of a rate.
+fn error(instants: &[u64], rate: u64) -> Result<Error> {
+    let first = instants.first().copied().unwrap_or_default();
+    let from = first + u64::try_from(DROPPED.as_nanos())?;
+    let kept: Vec<u64> = instants.iter().copied().filter(|at| *at >= from).collect();
+    let (Some(begin), Some(end)) = (kept.first(), kept.last()) else {
+        bail!("nothing arrived after the first {} ms", DROPPED.as_millis());
+    };
+    let period_ms = 1e3 / rate as f64;
+    let since_ms = |at: u64| (at - begin) as f64 / 1e6;
+    let offsets: Vec<f64> = kept
+        .iter()
+        .enumerate()
+        .map(|(number, at)| since_ms(*at) - number as f64 * period_ms)
+        .collect();
+    let fitted = median(&offsets);
+    let errors: Vec<f64> = offsets.iter().map(|offset| (offset - fitted).abs()).collect();
+    Ok(Error {
+        p50_ms: quantile(&errors, 0.5),
+        p99_ms: quantile(&errors, 0.99),
+        max_ms: quantile(&errors, 1.0),
+        rate: (kept.len() - 1) as f64 / ((end - begin) as f64 / 1e9),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid(late_ns: impl Fn(u64) -> u64) -> Vec<u64> {
+        (0..3_000).map(|number| 7_000_000 + number * 1_000_000 + late_ns(number)).collect()
+    }
+
+    #[test]
+    fn a_perfect_grid_has_no_error_wherever_it_begins() {
+        let found = error(&grid(|_| 123_456), 1_000).unwrap();
+        assert!(found.max_ms < 1e-6 && (found.rate - 1_000.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn late_arrivals_are_the_error() {
+        let found =
+            error(&grid(|number| if number % 50 == 0 { 300_000 } else { 0 }), 1_000).unwrap();
+        assert!(found.p50_ms < 1e-6);
+        assert!((found.p99_ms - 0.3).abs() < 1e-6 && (found.max_ms - 0.3).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_beginning_is_dropped_and_nothing_is_no_measurement() {
+        let late = error(&grid(|number| if number < 400 { 50_000 } else { 0 }), 1_000).unwrap();
+        assert!(late.max_ms < 1e-6);
+        assert!(error(&[], 1_000).is_err());
+    }
+}
