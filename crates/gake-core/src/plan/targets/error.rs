@@ -1,0 +1,101 @@
+//! What is wrong with a targets file, and in which line.
+
+use std::fmt;
+
+/// A fault in a targets file; its text is one sentence that starts with the line.
+#[derive(Debug)]
+pub struct TargetError {
+    /// The line, from 1; 0 when the fault is the whole file's.
+    pub line: usize,
+    /// What is wrong there.
+    pub kind: TargetErrorKind,
+}
+
+/// The ways in which a targets file can be wrong. Texts quoted from the file are cut short.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TargetErrorKind {
+    /// There is no target in the whole file.
+    #[error("there is no target in the file")]
+    Empty,
+    /// A line that should start a target does not.
+    #[error("expected \"METHOD URL\", found {0}")]
+    RequestLine(Quoted),
+    /// The method is not one: upper-case letters in the http format, a token in the json format.
+    #[error("expected an HTTP method such as GET, found {0}")]
+    Method(Quoted),
+    /// The URL is empty or holds a control character. Whoever resolves the URL later may say more
+    /// with this kind.
+    #[error("expected a URL, found {0}")]
+    Url(Quoted),
+    /// A line after the request line is no header.
+    #[error("expected \"Name: value\", found {0}")]
+    Header(Quoted),
+    /// `@` without a file name.
+    #[error("expected a file name after the @")]
+    BodyFile,
+    /// A `# gake:` comment that cannot be understood.
+    #[error("expected weight=NUMBER or label=NAME after \"# gake:\", found {0}")]
+    Directive(Quoted),
+    /// A `# gake:` comment that no target follows.
+    #[error("no target follows the \"# gake:\" comment")]
+    Dangling,
+    /// The weight is 0.
+    #[error("a weight must be at least 1")]
+    Weight,
+    /// The line is not a JSON object, or one of its values has the wrong type.
+    #[error("{message} (column {column})")]
+    Json {
+        /// What the JSON parser says.
+        message: String,
+        /// Bytes from the start of the line's text, from 1.
+        column: usize,
+    },
+    /// A JSON object without a key that every target needs.
+    #[error("the key {0:?} is missing or empty")]
+    Missing(&'static str),
+    /// The body is not base64 (RFC 4648, section 4, with padding).
+    #[error("the body is not base64: {0}")]
+    Base64(base64::DecodeError),
+    /// The line is not UTF-8.
+    #[error("the line is not UTF-8 text")]
+    NotUtf8,
+    /// The line is longer than [`MAX_LINE`](super::MAX_LINE).
+    #[error("the line is longer than {} MiB", super::MAX_LINE >> 20)]
+    TooLong,
+    /// The file cannot be read.
+    #[error("the file cannot be read: {0}")]
+    Read(std::io::Error),
+}
+
+impl fmt::Display for TargetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => self.kind.fmt(f),
+            line => write!(f, "line {line}: {}", self.kind),
+        }
+    }
+}
+
+impl std::error::Error for TargetError {}
+
+/// A text from the file, quoted, escaped and cut to fit a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Quoted(String);
+
+impl Quoted {
+    /// Quotes `text`.
+    pub fn new(text: &str) -> Self {
+        const SHOWN: usize = 60;
+        let mut chars = text.chars();
+        let shown: String = chars.by_ref().take(SHOWN).collect();
+        let more = if chars.next().is_some() { " ..." } else { "" };
+        Self(format!("{shown:?}{more}"))
+    }
+}
+
+impl fmt::Display for Quoted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,166 @@
+//! Vegeta's `http` format: a request line, header lines, a body file.
+
+use std::io::BufRead;
+use std::path::PathBuf;
+
+use super::lines::Lines;
+use super::{Quoted, Target, TargetBody, TargetError, TargetErrorKind as Kind, is_token};
+
+/// Parses the next target; `None` at the end.
+pub(super) fn next<R: BufRead>(lines: &mut Lines<R>) -> Result<Option<Target>, TargetError> {
+    let mut marks = Marks::default();
+    let mut target = loop {
+        match lines.next()? {
+            None if marks.line == 0 => return Ok(None),
+            None => return Err(TargetError { line: marks.line, kind: Kind::Dangling }),
+            Some((_, "")) => {}
+            Some((line, text)) => {
+                let fault = |kind| TargetError { line, kind };
+                match comment(text) {
+                    Some(comment) => marks.read(comment, line).map_err(fault)?,
+                    None => break Target { line, ..request_line(text).map_err(fault)? },
+                }
+            }
+        }
+    };
+    target.weight = marks.weight.unwrap_or(1);
+    target.label = marks.label;
+    while let Some((line, text)) = lines.next()? {
+        match target.add(text).map_err(|kind| TargetError { line, kind })? {
+            Added::More => {}
+            Added::End => break,
+            Added::NotMine => {
+                lines.hold();
+                break;
+            }
+        }
+    }
+    Ok(Some(target))
+}
+
+/// What became of a line after the request line.
+enum Added {
+    More,
+    /// It was the last of the target.
+    End,
+    /// It starts the next target.
+    NotMine,
+}
+
+impl Target {
+    fn add(&mut self, line: &str) -> Result<Added, Kind> {
+        if line.is_empty() {
+            return Ok(Added::End);
+        }
+        if let Some(text) = comment(line) {
+            return Ok(if directive(text).is_some() { Added::NotMine } else { Added::More });
+        }
+        if let Some(path) = line.strip_prefix('@') {
+            if path.is_empty() {
+                return Err(Kind::BodyFile);
+            }
+            self.body = TargetBody::File(PathBuf::from(path));
+            return Ok(Added::End);
+        }
+        // Without this, a request line right after a header would itself be taken for a header,
+        // since its URL has a colon. `HOST : x` is a header.
+        if method_of(line).is_some_and(|(_, rest)| !rest.starts_with(':')) {
+            return Ok(Added::NotMine);
+        }
+        self.headers.push(header(line)?);
+        Ok(Added::More)
+    }
+}
+
+fn request_line(line: &str) -> Result<Target, Kind> {
+    let Some((word, rest)) = line.split_once(char::is_whitespace) else {
+        return Err(Kind::RequestLine(Quoted::new(line)));
+    };
+    let Some((method, _)) = method_of(line) else {
+        // A line such as `Accept: text/html` is in the wrong place, not a wrong method.
+        let misplaced = word.contains(':') || word.starts_with('@');
+        let kind = if misplaced { Kind::RequestLine } else { Kind::Method };
+        return Err(kind(Quoted::new(if misplaced { line } else { word })));
+    };
+    let url = rest.trim_start();
+    if url.chars().any(char::is_control) {
+        return Err(Kind::Url(Quoted::new(url)));
+    }
+    Ok(Target::new(method, url))
+}
+
+/// The method and the rest, if the line starts with upper-case letters and a blank.
+fn method_of(line: &str) -> Option<(&str, &str)> {
+    let (word, rest) = line.split_once(char::is_whitespace)?;
+    let upper = !word.is_empty() && word.bytes().all(|b| b.is_ascii_uppercase());
+    upper.then_some((word, rest.trim_start()))
+}
+
+fn header(line: &str) -> Result<(String, String), Kind> {
+    let fault = || Kind::Header(Quoted::new(line));
+    let (name, value) = line.split_once(':').ok_or_else(fault)?;
+    let (name, value) = (name.trim(), value.trim());
+    if !is_token(name) || value.is_empty() || super::breaks_line(value) {
+        return Err(fault());
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+fn comment(line: &str) -> Option<&str> {
+    line.strip_prefix('#').map(str::trim)
+}
+
+fn directive(comment: &str) -> Option<&str> {
+    comment.strip_prefix("gake:").map(str::trim)
+}
+
+/// What `# gake:` comments say about the target after them.
+#[derive(Default)]
+struct Marks {
+    weight: Option<u32>,
+    label: Option<String>,
+    /// The line of the last directive; 0 if there is none.
+    line: usize,
+}
+
+impl Marks {
+    /// Reads a comment; one that is not for us says nothing.
+    fn read(&mut self, comment: &str, line: usize) -> Result<(), Kind> {
+        let Some(mut rest) = directive(comment) else { return Ok(()) };
+        let fault = |text: &str| Kind::Directive(Quoted::new(text));
+        if rest.is_empty() {
+            return Err(fault(rest));
+        }
+        self.line = line;
+        while !rest.is_empty() {
+            let (key, value, after) = setting(rest).ok_or_else(|| fault(rest))?;
+            match key {
+                "weight" if self.weight.is_none() => {
+                    let weight: u32 = value.parse().map_err(|_| fault(rest))?;
+                    self.weight = Some(weight);
+                    if weight == 0 {
+                        return Err(Kind::Weight);
+                    }
+                }
+                "label" if self.label.is_none() && !value.is_empty() => {
+                    self.label = Some(value.to_owned());
+                }
+                _ => return Err(fault(rest)),
+            }
+            rest = after.trim_start();
+        }
+        Ok(())
+    }
+}
+
+/// Splits `key=value` or `key="a value"` off the front.
+fn setting(text: &str) -> Option<(&str, &str, &str)> {
+    let (key, rest) = text.split_once('=')?;
+    if let Some(quoted) = rest.strip_prefix('"') {
+        let (value, after) = quoted.split_once('"')?;
+        let apart = after.is_empty() || after.starts_with(char::is_whitespace);
+        return apart.then_some((key, value, after));
+    }
+    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+    Some((key, &rest[..end], &rest[end..]))
+}
