@@ -60,10 +60,16 @@ impl Recorder {
         &mut self.tally
     }
 
-    /// Takes what was recorded since the last time, and goes on with `spare` (cleared here).
+    /// Takes what was recorded since the last time, and goes on with `spare`, an empty tally.
     #[must_use]
     pub fn take(&mut self, mut spare: Tally) -> (Tally, Tally) {
-        spare.clear();
+        spare.tell_labels(self.tally.labels().len());
         (std::mem::replace(&mut self.tally, spare), std::mem::take(&mut self.warmup))
+    }
+
+    /// Takes back what was taken and could not be handed over.
+    pub fn put_back(&mut self, tally: &Tally, warmup: &Tally) {
+        self.tally.merge(tally);
+        self.warmup.merge(warmup);
     }
 }

@@ -51,14 +51,19 @@ pub struct Run {
     pub plan: Plan,
     /// When the epoch was, in Unix nanoseconds.
     pub started_unix_ns: u64,
-    /// From the end of the warm-up to the end of arrivals: what rates are over.
+    /// From the end of the warm-up to the end of arrivals: what the rate asked is over.
     pub measured: Nanos,
-    /// From the epoch to the last outcome.
+    /// From the end of the warm-up to the last arrival fired, `measured` at least: what the rate
+    /// sent is over. Longer when a backlog was sent after its time.
+    pub sending: Nanos,
+    /// From the epoch to the last outcome. Rates completed and goodput are over this, less the
+    /// warm-up, so that what a drain completes does not raise them.
     pub elapsed: Nanos,
     /// What ended it.
     pub ending: Ending,
-    /// Arrivals that the plan asked for within `measured`; in a closed loop, what was sent.
-    pub asked: f64,
+    /// Arrivals a second that the plan asked for, the mean over its time (or over the part
+    /// before an interrupt); `None` in a closed loop, which asks for no rate.
+    pub asked_rate: Option<f64>,
     /// Every outcome after the warm-up.
     pub tally: Tally,
     /// The counts of the warm-up.

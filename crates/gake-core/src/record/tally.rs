@@ -198,6 +198,13 @@ impl Tally {
         Self { labels, ..Self::default() }
     }
 
+    /// Makes room for `labels` labels at least.
+    pub fn tell_labels(&mut self, labels: usize) {
+        if self.labels.len() < labels {
+            self.labels.resize_with(labels, LabelTally::default);
+        }
+    }
+
     /// Adds what came of one arrival. Allocates nothing, but for the first of a status or fault
     /// and for a latency larger than any before.
     pub fn record(&mut self, outcome: &Outcome, expect: &Expect) {
@@ -290,9 +297,7 @@ impl Tally {
         for &(fault, count) in &other.faults {
             bump(&mut self.faults, fault, count);
         }
-        if self.labels.len() < other.labels.len() {
-            self.labels.resize_with(other.labels.len(), LabelTally::default);
-        }
+        self.tell_labels(other.labels.len());
         for (mine, theirs) in self.labels.iter_mut().zip(&other.labels) {
             mine.counts.merge(&theirs.counts);
             mine.response.merge(&theirs.response);

@@ -64,6 +64,14 @@ impl Area {
         end.is_finite().then(|| to_nanos(end))
     }
 
+    /// Λ at `t` seconds.
+    pub(super) fn at(&self, t: f64) -> f64 {
+        let within = self.pieces.iter().take_while(|piece| piece.start < t);
+        within
+            .last()
+            .map_or(0.0, |piece| piece.before + piece.area_to((t - piece.start).min(piece.length)))
+    }
+
     /// The instant at which the area reaches `count`, looking from piece `hint` on; `None` when it
     /// never does. `hint` is moved to the piece found, so that a walk forward costs O(1) a step.
     pub(super) fn inverse(&self, count: f64, hint: &mut usize) -> Option<Nanos> {
@@ -82,14 +90,26 @@ impl Area {
 }
 
 impl Piece {
+    fn slope(&self) -> f64 {
+        if self.length.is_finite() && self.length > 0.0 {
+            (self.to - self.from) / self.length
+        } else {
+            0.0
+        }
+    }
+
+    /// The area up to `t` seconds into this piece.
+    fn area_to(&self, t: f64) -> f64 {
+        self.from * t + self.slope() * t * t / 2.0
+    }
+
     /// The time into this piece at which its area is `area`: the positive root of
     /// `from·t + (to − from)·t²/(2·length) = area`, in the form that does not cancel.
     fn time_to(&self, area: f64) -> f64 {
-        let slope = if self.length.is_finite() { (self.to - self.from) / self.length } else { 0.0 };
         if area == 0.0 && self.from == 0.0 {
             return 0.0;
         }
-        let root = (self.from * self.from + 2.0 * slope * area).max(0.0).sqrt();
+        let root = (self.from * self.from + 2.0 * self.slope() * area).max(0.0).sqrt();
         (2.0 * area / (self.from + root)).min(self.length)
     }
 }

@@ -11,7 +11,7 @@ mod share;
 use std::fmt;
 use std::time::Duration;
 
-use crate::clock::Nanos;
+use crate::clock::{Nanos, SECOND};
 use crate::plan::Stage;
 use area::Area;
 pub use share::Share;
@@ -86,8 +86,48 @@ impl Schedule {
 
     /// When the last stage ends; `None` when only a count ends the schedule.
     #[must_use]
+    pub fn timed_end(&self) -> Option<Nanos> {
+        if self.area.count() > self.limit {
+            return None;
+        }
+        Some(self.lead_length() + self.area.end()?)
+    }
+
+    /// Where the whole schedule is over: where its stages end, or where the first arrival past
+    /// its limit would be due. `None` when nothing ends it.
+    #[must_use]
     pub fn end(&self) -> Option<Nanos> {
-        Some(self.lead.map_or(0, |lead| lead.length) + self.area.end()?)
+        let limited = || {
+            let limit = Some(self.limit).filter(|limit| *limit < u64::MAX)?;
+            Some(self.lead_length() + self.area.inverse(limit as f64, &mut 0)?)
+        };
+        self.timed_end().or_else(limited)
+    }
+
+    /// The mean rate over the part after the warm-up up to `until`, in arrivals a second.
+    #[must_use]
+    pub fn mean_rate(&self, until: Nanos) -> f64 {
+        let seconds = until.saturating_sub(self.lead_length()) as f64 / SECOND as f64;
+        if seconds == 0.0 {
+            return 0.0;
+        }
+        self.area.at(seconds).min(self.limit as f64) / seconds
+    }
+
+    /// Arrivals that are due in the second that starts `second` seconds after the epoch.
+    #[must_use]
+    pub fn asked_in_second(&self, second: u64) -> f64 {
+        let lead = self.lead_length() as f64 / SECOND as f64;
+        let up_to = |t: f64| match self.lead {
+            Some(lead_in) if t < lead => lead_in.rate * t,
+            Some(lead_in) => lead_in.total as f64 + self.area.at(t - lead).min(self.limit as f64),
+            None => self.area.at(t).min(self.limit as f64),
+        };
+        up_to(second as f64 + 1.0) - up_to(second as f64)
+    }
+
+    fn lead_length(&self) -> Nanos {
+        self.lead.map_or(0, |lead| lead.length)
     }
 
     /// The part of worker `worker` of `workers`: every `workers`-th arrival, from its number on.

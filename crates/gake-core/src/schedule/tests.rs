@@ -56,7 +56,10 @@ fn a_limit_ends_an_endless_schedule() {
     let schedule = Schedule::new(Process::Uniform, &[endless], Some(7), 0);
     assert_eq!(schedule.total(), 7);
     assert_eq!(schedule.share(0, 1).count(), 7);
-    assert_eq!(schedule.end(), None);
+    assert_eq!(schedule.timed_end(), None);
+    assert_eq!(schedule.end(), Some(140_000_000));
+    assert!((schedule.mean_rate(140_000_000) - 50.0).abs() < 1e-9);
+    assert_eq!(uniform(&[endless]).end(), None);
     assert_eq!(uniform(&[endless]).total(), u64::MAX);
 }
 
@@ -120,6 +123,8 @@ proptest! {
         let area = area_by_sum(&stages, t as f64 / SECOND as f64);
         prop_assert!((seen - area).abs() <= 1.0 + 1e-6 * area, "{seen} against {area}");
         prop_assert_eq!(schedule.share(0, 1).count() as u64, schedule.total());
+        let seconds = (0..=end / SECOND).map(|s| schedule.asked_in_second(s)).sum::<f64>();
+        prop_assert!((seconds - area_by_sum(&stages, 1e9)).abs() < 1e-6 * (1.0 + seconds));
     }
 
     #[test]

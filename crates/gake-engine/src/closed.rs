@@ -1,0 +1,134 @@
+//! The closed loop: a fixed number of users, each waits for its answer before the next request.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use gake_core::clock::{Clock, Nanos};
+use gake_core::plan::Plan;
+use gake_core::record::End;
+use gake_core::work::{Arrival, Factory, Work};
+use tokio::sync::watch;
+
+use crate::control::{Stop, stopped};
+use crate::lane::Lanes;
+use crate::open::opens_at;
+use crate::share::{numbers, part};
+use crate::worker::{Arrivals, Phase, Shared};
+
+/// What the users of one worker share.
+struct Crowd {
+    shared: Rc<Shared>,
+    think: Nanos,
+    warmup_end: Nanos,
+    /// No new request from here on.
+    end: Nanos,
+    /// Requests left after the warm-up.
+    left: Cell<u64>,
+    next_number: Cell<u64>,
+    stride: u64,
+    /// Users who are not done.
+    active: Cell<usize>,
+}
+
+impl Crowd {
+    /// The number of the next request at `now`, unless there is none.
+    fn take(&self, now: Nanos) -> Option<Arrival> {
+        if self.shared.phase.get() != Phase::Running || now >= self.end {
+            return None;
+        }
+        if now >= self.warmup_end {
+            self.left.set(self.left.get().checked_sub(1)?);
+        }
+        let number = self.next_number.get();
+        self.next_number.set(number + self.stride);
+        Some(Arrival { number, due: now })
+    }
+}
+
+/// Runs the closed loop and its drain.
+pub(crate) async fn run<F: Factory>(
+    plan: &Plan,
+    think: Duration,
+    lanes: &Lanes<F>,
+    mut stop: watch::Receiver<Stop>,
+) -> Arrivals {
+    let shared = &lanes.shared;
+    let users = part(plan.connections, lanes.worker, lanes.workers);
+    let nanos = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
+    let end = plan.length().map_or(Nanos::MAX, nanos);
+    let crowd = Rc::new(Crowd {
+        shared: Rc::clone(shared),
+        think: nanos(think),
+        warmup_end: nanos(plan.warmup),
+        end,
+        left: Cell::new(
+            plan.requests.map_or(u64::MAX, |n| numbers(n, lanes.worker, lanes.workers)),
+        ),
+        next_number: Cell::new(lanes.worker as u64),
+        stride: lanes.workers as u64,
+        active: Cell::new(users),
+    });
+    for lane in 0..users {
+        let starts = opens_at(plan, lanes.global(lane));
+        tokio::task::spawn_local(user(Rc::clone(&crowd), starts, lanes.factory.work(lane)));
+    }
+    let all_done = async {
+        while crowd.active.get() > 0 {
+            shared.quiet.notified().await;
+        }
+    };
+    tokio::select! {
+        () = stopped(&mut stop, Stop::Drain) => {}
+        () = all_done => {}
+        () = shared.timer.sleep_until(end) => {}
+    }
+    let now = shared.clock.now();
+    let end = now.min(end);
+    shared.phase.set(Phase::Stopping);
+    shared.flight.close(end);
+    tokio::select! {
+        () = shared.until_quiet() => {}
+        () = shared.timer.sleep_until(now.saturating_add(nanos(plan.drain))) => {}
+        () = stopped(&mut stop, Stop::Now) => {}
+    }
+    Arrivals { end }
+}
+
+async fn user<W: Work>(crowd: Rc<Crowd>, starts: Nanos, work: W) {
+    crowd.shared.enroll().await;
+    live(&crowd, starts, work).await;
+    crowd.active.set(crowd.active.get() - 1);
+    if crowd.active.get() == 0 {
+        crowd.shared.quiet.notify_one();
+    }
+}
+
+async fn live<W: Work>(crowd: &Crowd, starts: Nanos, mut work: W) {
+    let shared = &crowd.shared;
+    let mut now = shared.clock.now();
+    if starts > now {
+        let Some(later) = sleep(shared, starts).await else { return };
+        now = later;
+    }
+    while let Some(arrival) = crowd.take(now) {
+        let Some(exchange) = shared.fire(&mut work, arrival, 0, now).await else { return };
+        now = exchange.done;
+        if let End::Fault(_) = exchange.end {
+            // A fault may come without any wait; the other users must not starve.
+            tokio::task::yield_now().await;
+            now = shared.clock.now();
+        }
+        if crowd.think > 0 {
+            let next = now.saturating_add(crowd.think).min(crowd.end);
+            let Some(later) = sleep(shared, next).await else { return };
+            now = later;
+        }
+    }
+}
+
+/// Sleeps to an instant and reads the clock; `None` when the run is cut meanwhile.
+async fn sleep(shared: &Shared, until: Nanos) -> Option<Nanos> {
+    shared.unless_cut(std::pin::pin!(shared.timer.sleep_until(until))).await?;
+    Some(shared.clock.now())
+}

@@ -1,0 +1,46 @@
+//! How a run is told to end early.
+
+use tokio::sync::watch;
+
+/// How far a run is told to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stop {
+    /// It goes on.
+    Go,
+    /// No new arrival; those in flight may finish within the drain.
+    Drain,
+    /// At once.
+    Now,
+}
+
+/// Tells every worker to stop, from any thread.
+#[derive(Debug, Clone)]
+pub struct StopHandle {
+    sender: std::sync::Arc<watch::Sender<Stop>>,
+}
+
+impl StopHandle {
+    pub(crate) fn new() -> (Self, watch::Receiver<Stop>) {
+        let (sender, receiver) = watch::channel(Stop::Go);
+        (Self { sender: std::sync::Arc::new(sender) }, receiver)
+    }
+
+    /// Asks for `stop`; never takes a stronger one back.
+    pub fn stop(&self, stop: Stop) {
+        self.sender.send_modify(|current| *current = (*current).max(stop));
+    }
+
+    /// The strongest stop asked so far.
+    #[must_use]
+    pub fn asked(&self) -> Stop {
+        *self.sender.borrow()
+    }
+}
+
+/// Waits until at least `least` is asked for.
+pub(crate) async fn stopped(receiver: &mut watch::Receiver<Stop>, least: Stop) {
+    // The sender lives as long as the run; when it is gone nobody can ask for anything.
+    if receiver.wait_for(|stop| *stop >= least).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}

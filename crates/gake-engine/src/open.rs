@@ -1,0 +1,249 @@
+//! The open loop: arrivals come when they are due, whatever the server does.
+//!
+//! Arrivals are numbers in order, so the backlog is no queue: it is every arrival from the next
+//! one on that is due already. The pacer waits for due instants and hands arrivals to idle lanes;
+//! a lane that finishes takes the next due arrival itself.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+use gake_core::clock::{Clock, Nanos, SECOND};
+use gake_core::plan::{Overflow, Plan};
+use gake_core::schedule::Share;
+use gake_core::work::{Arrival, Factory, Work};
+use tokio::sync::{Notify, watch};
+
+use crate::control::{Stop, stopped};
+use crate::lane::Lanes;
+use crate::share::part;
+use crate::worker::{Arrivals, Phase, Shared};
+
+/// The last part of a wait, polled when the plan says to spin. A timerfd is late by more than
+/// this only when the machine is busy with something else.
+const SPIN_WINDOW: Nanos = 150_000;
+
+/// Runs the open loop and its drain.
+pub(crate) async fn run<F: Factory>(
+    plan: &Plan,
+    seed: u64,
+    lanes: &Lanes<F>,
+    mut stop: watch::Receiver<Stop>,
+) -> Arrivals {
+    let shared = &lanes.shared;
+    let Some(schedule) = plan.schedule(seed) else { return Arrivals { end: 0 } };
+    let timed_end = schedule.timed_end();
+    let end = schedule.end();
+    let share = schedule.share(lanes.worker, lanes.workers).into_owned();
+    let dispatch = Rc::new(Dispatch::new(share, Rc::clone(shared)));
+    let pacer = pace(plan, lanes, &dispatch);
+    let mut pacer = std::pin::pin!(pacer);
+    let over = async {
+        match timed_end {
+            Some(end) => shared.timer.sleep_until(end).await,
+            None => std::future::pending().await,
+        }
+    };
+    let mut paced = false;
+    let mut interrupted = false;
+    tokio::select! {
+        biased;
+        () = stopped(&mut stop, Stop::Drain) => interrupted = true,
+        () = &mut pacer => paced = true,
+        () = over => {}
+    }
+    if paced && let Some(end) = timed_end {
+        // Every arrival is fired, but the time asked for is not over: rates are over all of it.
+        tokio::select! {
+            () = stopped(&mut stop, Stop::Drain) => interrupted = true,
+            () = shared.timer.sleep_until(end) => {}
+        }
+    }
+    let now = shared.clock.now();
+    let planned = end.unwrap_or(now);
+    let end = match (interrupted, timed_end) {
+        (true, _) => now.min(timed_end.unwrap_or(now)),
+        (false, Some(end)) => end,
+        // A count may take longer than its rate would have it.
+        (false, None) => planned.max(shared.last_fired.get()),
+    };
+    shared.phase.set(if interrupted { Phase::Stopping } else { Phase::Draining });
+    shared.flight.close(end);
+    let drained = async {
+        if !paced && !interrupted {
+            pacer.await;
+        }
+        shared.until_quiet().await;
+    };
+    let limit = u64::try_from(plan.drain.as_nanos()).unwrap_or(u64::MAX);
+    tokio::select! {
+        () = drained => {}
+        () = shared.timer.sleep_until(now.saturating_add(limit)) => {}
+        () = stopped(&mut stop, Stop::Now) => {}
+    }
+    dispatch.give_up(end);
+    Arrivals { end }
+}
+
+/// Hands arrivals to lanes as they become due, until there are no more.
+async fn pace<F: Factory>(plan: &Plan, lanes: &Lanes<F>, dispatch: &Rc<Dispatch>) {
+    let shared = &lanes.shared;
+    let bound = part(plan.connections.min(plan.max_in_flight), lanes.worker, lanes.workers).max(1);
+    let mut opened = 0;
+    loop {
+        let Some(next) = dispatch.next.get() else { return };
+        let now = shared.clock.now();
+        if next.due > now {
+            wait(shared, next.due, plan.spin).await;
+        } else if dispatch.assign_to_idle(now) {
+        } else if opened < bound {
+            let allowed = opens_at(plan, lanes.global(opened));
+            if allowed <= now {
+                let slot = Rc::new(Slot::default());
+                let work = lanes.factory.work(opened);
+                opened += 1;
+                slot.assigned.set(dispatch.take_due(now));
+                tokio::task::spawn_local(lane(Rc::clone(shared), Rc::clone(dispatch), slot, work));
+            } else {
+                tokio::select! {
+                    () = dispatch.freed.notified() => {}
+                    () = shared.timer.sleep_until(allowed) => {}
+                }
+            }
+        } else if plan.overflow == Overflow::Drop {
+            dispatch.advance();
+            shared.drop_arrival(next, now);
+        } else {
+            dispatch.full_since.set(dispatch.full_since.get().or(Some(now)));
+            dispatch.freed.notified().await;
+        }
+    }
+}
+
+/// When the plan's connect rate allows the connection with this number.
+pub(crate) fn opens_at(plan: &Plan, connection: usize) -> Nanos {
+    plan.connect_rate.map_or(0, |rate| (connection as f64 / rate * SECOND as f64) as Nanos)
+}
+
+/// Waits for an instant, with the timer or polling the last part.
+async fn wait(shared: &Shared, until: Nanos, spin: bool) {
+    if !spin {
+        shared.timer.sleep_until(until).await;
+        return;
+    }
+    shared.timer.sleep_until(until.saturating_sub(SPIN_WINDOW)).await;
+    while shared.clock.now() < until {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A lane's place: what it is handed, and how to wake it.
+#[derive(Default)]
+struct Slot {
+    assigned: Cell<Option<Assigned>>,
+    waker: RefCell<Option<Waker>>,
+}
+
+/// An arrival that a lane has taken, and how long it waited for a free one.
+#[derive(Debug, Clone, Copy)]
+struct Assigned {
+    arrival: Arrival,
+    blocked: Nanos,
+}
+
+/// Where due arrivals and idle lanes meet.
+struct Dispatch {
+    shared: Rc<Shared>,
+    share: RefCell<Share<'static>>,
+    next: Cell<Option<Arrival>>,
+    /// The last one to fall idle is used first: its connection and caches are warm.
+    idle: RefCell<Vec<Rc<Slot>>>,
+    /// Since when every lane is busy and no more may open, as the pacer found it.
+    full_since: Cell<Option<Nanos>>,
+    /// Notified when a lane falls idle.
+    freed: Notify,
+}
+
+impl Dispatch {
+    fn new(mut share: Share<'static>, shared: Rc<Shared>) -> Self {
+        Self {
+            shared,
+            next: Cell::new(share.next()),
+            share: RefCell::new(share),
+            idle: RefCell::default(),
+            full_since: Cell::new(None),
+            freed: Notify::new(),
+        }
+    }
+
+    fn advance(&self) {
+        self.next.set(self.share.borrow_mut().next());
+    }
+
+    /// Takes the next arrival when it is due at `now`.
+    fn take_due(&self, now: Nanos) -> Option<Assigned> {
+        let arrival = self.next.get().filter(|next| next.due <= now)?;
+        if self.shared.phase.get() > Phase::Draining {
+            return None;
+        }
+        self.advance();
+        let blocked =
+            self.full_since.get().map_or(0, |full| now.saturating_sub(full.max(arrival.due)));
+        Some(Assigned { arrival, blocked })
+    }
+
+    fn assign_to_idle(&self, now: Nanos) -> bool {
+        let Some(slot) = self.idle.borrow_mut().pop() else { return false };
+        slot.assigned.set(self.take_due(now));
+        if let Some(waker) = slot.waker.borrow().as_ref() {
+            waker.wake_by_ref();
+        }
+        true
+    }
+
+    /// Counts what was due before `end` and never fired as dropped.
+    fn give_up(&self, end: Nanos) {
+        let now = self.shared.clock.now();
+        while let Some(arrival) = self.next.get().filter(|next| next.due < end) {
+            self.shared.drop_arrival(arrival, now);
+            self.advance();
+        }
+    }
+}
+
+async fn lane<W: Work>(shared: Rc<Shared>, dispatch: Rc<Dispatch>, slot: Rc<Slot>, mut work: W) {
+    shared.enroll().await;
+    loop {
+        let (assigned, now) = match slot.assigned.take() {
+            Some(assigned) => (assigned, shared.clock.now()),
+            None => match park(&shared, &dispatch, &slot).await {
+                Some(assigned) => (assigned, shared.clock.now()),
+                None => return,
+            },
+        };
+        let fired = shared.fire(&mut work, assigned.arrival, assigned.blocked, now).await;
+        let Some(exchange) = fired else { return };
+        slot.assigned.set(dispatch.take_due(exchange.done));
+    }
+}
+
+/// Waits to be handed an arrival; `None` when the run ends.
+async fn park(shared: &Shared, dispatch: &Dispatch, slot: &Rc<Slot>) -> Option<Assigned> {
+    dispatch.full_since.set(None);
+    dispatch.idle.borrow_mut().push(Rc::clone(slot));
+    dispatch.freed.notify_one();
+    std::future::poll_fn(|cx| {
+        if let Some(assigned) = slot.assigned.take() {
+            return Poll::Ready(Some(assigned));
+        }
+        if shared.phase.get() == Phase::Cut {
+            return Poll::Ready(None);
+        }
+        let mut waker = slot.waker.borrow_mut();
+        if waker.as_ref().is_none_or(|known| !known.will_wake(cx.waker())) {
+            *waker = Some(cx.waker().clone());
+        }
+        Poll::Pending
+    })
+    .await
+}

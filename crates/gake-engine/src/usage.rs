@@ -1,0 +1,47 @@
+//! What the generator itself uses.
+
+use gake_core::clock::{Nanos, SECOND};
+use rustix::time::{ClockId, clock_gettime};
+
+/// CPU time and scheduling delay of the calling thread since the last look.
+#[derive(Debug, Default)]
+pub(crate) struct ThreadUsage {
+    cpu: Nanos,
+    run_delay: Nanos,
+}
+
+impl ThreadUsage {
+    pub(crate) fn new() -> Self {
+        Self { cpu: thread_cpu(), run_delay: thread_run_delay() }
+    }
+
+    /// CPU time and time runnable without a core, since the last call.
+    pub(crate) fn take(&mut self) -> (Nanos, Nanos) {
+        let now = Self::new();
+        let used = (now.cpu - self.cpu, now.run_delay.saturating_sub(self.run_delay));
+        *self = now;
+        used
+    }
+}
+
+fn thread_cpu() -> Nanos {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    used.tv_sec as u64 * SECOND + used.tv_nsec as u64
+}
+
+/// The second field of schedstat is the time spent waiting on a run queue; 0 where it is missing.
+fn thread_run_delay() -> Nanos {
+    std::fs::read_to_string("/proc/thread-self/schedstat")
+        .ok()
+        .and_then(|text| text.split_whitespace().nth(1)?.parse().ok())
+        .unwrap_or(0)
+}
+
+/// Resident memory of this process in bytes; 0 where it cannot be read.
+#[must_use]
+pub fn process_rss() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm")
+        .ok()
+        .and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok());
+    pages.unwrap_or(0) * rustix::param::page_size() as u64
+}
