@@ -49,8 +49,9 @@ fn dispatch(args: &[String]) -> Result<()> {
         "test" => test::main(rest),
         "tidy" => tidy::main(rest),
         "bench" => bench::main(rest),
-        // Started by the bench alone: a process of its own, so that it can be pinned.
+        // Started by the bench alone: processes of their own, so that they can be pinned.
         "recorder" => bench::recorder::main(rest),
+        "metronome" => bench::metronome::main(rest),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(())

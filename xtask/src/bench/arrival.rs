@@ -10,6 +10,7 @@ use anyhow::{Result, bail};
 
 use super::Bench;
 use super::calls::{self, Call};
+use super::process::{Ended, Launch};
 use super::recording::Recording;
 use super::report::Report;
 use super::stats::{median, quantile, rotated};
@@ -37,6 +38,7 @@ pub fn run(bench: &Bench, report: &mut Report) -> Result<()> {
         ));
         one_rate(bench, report, rate, seconds);
     }
+    report.line("  the floor: the bench's own spinning sender; what machine and method add");
     report.line("  wrk and ab have no open loop; wrk2 is not in Debian");
     Ok(())
 }
@@ -47,11 +49,17 @@ fn one_rate(bench: &Bench, report: &mut Report, rate: u64, seconds: u64) {
     let calls = |url: &str| -> Vec<Call> {
         tools.iter().flat_map(|tool| calls::open_loop(*tool, url, rate, seconds)).collect()
     };
-    let labels: Vec<String> = calls("").into_iter().map(|call| call.label).collect();
+    let mut labels = vec!["the floor".to_owned()];
+    labels.extend(calls("").into_iter().map(|call| call.label));
     let mut errors: Vec<Vec<Error>> = vec![Vec::new(); labels.len()];
     for round in 0..bench.options.rounds {
         for (at, label) in rotated(&labels, round) {
-            match measure(bench, |url| calls(url).swap_remove(at), rate, seconds) {
+            let limit = Duration::from_secs(seconds + 30);
+            let fire = |url: &str| match at.checked_sub(1) {
+                Some(at) => bench.run(&calls(url).swap_remove(at), limit),
+                None => metronome(bench, url, rate, seconds),
+            };
+            match measure(bench, fire, limit).and_then(|instants| error(&instants, rate)) {
                 Ok(error) => errors[at].push(error),
                 Err(error) => report.line(format!("  round {}: {label}: {error:#}", round + 1)),
             }
@@ -74,11 +82,23 @@ fn row(label: &str, errors: &[Error]) -> Vec<String> {
     ]
 }
 
-fn measure(bench: &Bench, call: impl Fn(&str) -> Call, rate: u64, seconds: u64) -> Result<Error> {
-    let limit = Duration::from_secs(seconds + 30);
+/// Fires at a recorder; returns what it saw.
+fn measure(
+    bench: &Bench,
+    fire: impl Fn(&str) -> Result<Ended>,
+    limit: Duration,
+) -> Result<Vec<u64>> {
     let recording = Recording::start(bench.server_core, None, limit * 2)?;
-    bench.run(&call(&recording.url()), limit)?;
-    error(&recording.finish()?, rate)
+    fire(&recording.url())?;
+    recording.finish()
+}
+
+fn metronome(bench: &Bench, url: &str, rate: u64, seconds: u64) -> Result<Ended> {
+    let program = std::env::current_exe()?;
+    let args = ["metronome".to_owned(), url.to_owned(), rate.to_string(), seconds.to_string()];
+    let (core, limit) = (bench.client_core, Duration::from_secs(seconds + 30));
+    let launch = Launch { program: &program, args: &args, stdin: None, core, limit };
+    launch.run()?.accept("the metronome", &[0])
 }
 
 /// The error of instants in nanoseconds against the grid of a rate.

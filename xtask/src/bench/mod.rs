@@ -11,6 +11,7 @@ mod calls;
 mod clock;
 mod cpu;
 mod memory;
+pub mod metronome;
 mod nginx;
 mod peers;
 mod process;
@@ -75,13 +76,15 @@ pub fn main(args: &[String]) -> Result<()> {
 
 fn run(options: Options, tools_dir: &Path, dir: &Path) -> Result<()> {
     let peers = Peers::gather(&options, tools_dir)?;
-    let client_core = usize::from(cores() > 1);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let client_core = usize::from(cores > 1);
     let bench = Bench { options, peers, dir: dir.to_owned(), server_core: 0, client_core };
-    // From here on the bench itself stays off the server's core.
-    process::pin_this_thread(client_core)?;
     let mut report = Report::default();
     println!();
-    report.header(&bench.peers, bench.options.rounds, (bench.server_core, client_core));
+    report.header(cores, client_core, bench.options.rounds);
+    report.tools(&bench.peers);
+    // From here on the bench itself stays off the server's core.
+    process::pin_this_thread(client_core)?;
     if client_core == 0 {
         report.line("warning  one core for both ends: the figures are of little use");
     }
@@ -181,11 +184,6 @@ impl Options {
         }
         Ok(options)
     }
-}
-
-/// The cores of this machine that we may use.
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 #[cfg(test)]

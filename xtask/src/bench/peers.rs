@@ -148,7 +148,7 @@ fn go_install(module: &str, bin: &Path) -> Result<()> {
     println!("$ GOBIN={} go install {module}", bin.display());
     let output = Command::new(go).args(["install", module]).env("GOBIN", bin).output()?;
     if !output.status.success() {
-        bail!("go install {module}: {}", reason(&output.stderr));
+        bail!("go install: {}", reason(&output.stderr));
     }
     Ok(())
 }
@@ -202,5 +202,5 @@ fn reason(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     // Go's reason is on its first line that is not about a download.
     let line = text.lines().find(|line| !line.starts_with("go: downloading"));
-    line.unwrap_or("no message").trim().to_owned()
+    line.unwrap_or("no message").trim().trim_start_matches("go: ").to_owned()
 }

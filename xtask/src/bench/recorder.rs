@@ -18,7 +18,8 @@ use super::clock::now_ns;
 
 /// What a connection sends to get the instants and to end the recorder.
 pub const QUIT: &[u8] = b"QUIT";
-const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+/// Keep-alive is said for clients of HTTP/1.0.
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok";
 const EVENTS: usize = 256;
 
 /// Stops for `length` once, `after` the first arrival.

@@ -8,6 +8,10 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::peers::Peers;
+use crate::command;
+
+/// Above this load somebody else is at work too.
+const BUSY: f64 = 1.0;
 
 /// A text that grows on stdout and in memory.
 #[derive(Default)]
@@ -41,16 +45,26 @@ impl Report {
         fs::write(path, &self.text).with_context(|| path.display().to_string())
     }
 
-    /// When, on what, with which versions.
-    pub fn header(&mut self, peers: &Peers, rounds: usize, cores: (usize, usize)) {
+    /// When, on what, how.
+    pub fn header(&mut self, cores: usize, client_core: usize, rounds: usize) {
         self.line("gake bench");
         self.line(format!("date     {}", said("date", &["-u", "+%Y-%m-%d %H:%M UTC"])));
         self.line(format!("commit   {}", said("git", &["describe", "--always", "--dirty"])));
         self.line(format!("kernel   {}", said("uname", &["-sr"])));
-        self.line(format!("cpu      {} × {}", super::cores(), cpu_model()));
-        self.line(format!("pinned   server to core {}, client to core {}", cores.0, cores.1));
+        self.line(format!("cpu      {cores} × {}", cpu_model()));
+        self.line(format!("pinned   server to core 0, client to core {client_core}"));
         self.line(format!("rounds   {rounds}, the order rotated in each"));
-        self.line(format!("server   {}", said("/usr/sbin/nginx", &["-v"])));
+        let load = load();
+        self.line(format!("load     {load:.2} in the minute before"));
+        if load > BUSY {
+            self.line("warning  the machine was busy: times are worse than the tools are");
+        }
+    }
+
+    /// Who is measured, in which version, and who is not.
+    pub fn tools(&mut self, peers: &Peers) {
+        let nginx = command::find("nginx").unwrap_or_else(|| "nginx".into());
+        self.line(format!("server   {}", said(&nginx.to_string_lossy(), &["-v"])));
         for peer in &peers.have {
             self.line(format!("tool     {}: {}", peer.tool.name(), peer.version));
         }
@@ -72,6 +86,12 @@ fn said(program: &str, args: &[&str]) -> String {
     let text = output.map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();
     let line = String::from_utf8_lossy(&text).lines().next().unwrap_or("unknown").to_owned();
     line.trim().to_owned()
+}
+
+/// The load average of the last minute.
+fn load() -> f64 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().next().and_then(|load| load.parse().ok()).unwrap_or(f64::NAN)
 }
 
 fn cpu_model() -> String {
