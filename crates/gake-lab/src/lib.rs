@@ -1,1 +1,63 @@
-//! stub
+//! The lab: a target server whose behaviour is known, so that what a client
+//! reports about it can be checked.
+//!
+//! It answers a fixed set of routes (fast, slow, broken in every way a client
+//! must tell apart), can behave as a thread-per-request server (a pool of
+//! workers, a bound on connections, a kernel backlog), gives every request a
+//! service time drawn from a seeded distribution, can stop as a whole for a
+//! while, and counts exactly what it served.
+//!
+//! ```
+//! use gake_lab::{Lab, LabConfig};
+//! let lab = Lab::start(LabConfig::default())?;
+//! let url = format!("http://{}/fast", lab.addr());
+//! // ... load it ...
+//! let stats = lab.shutdown();
+//! assert_eq!(stats.requests, 0);
+//! # let _ = url;
+//! # Ok::<(), gake_lab::LabError>(())
+//! ```
+//!
+//! # How it is built
+//!
+//! One OS thread per core, each with a tokio current-thread runtime; a
+//! connection lives its whole life on one of them. There is **one** listener,
+//! not one per thread with `SO_REUSEPORT`: reuse-port hashes connections over
+//! the threads, which with few connections leaves some threads idle and others
+//! doubly loaded, and it splits the backlog, so that "the accept count" would
+//! mean nothing. Instead the first thread accepts and hands each connection to
+//! the thread that has the fewest, which costs one wake-up per connection and
+//! nothing per request.
+//!
+//! The path of a request: `accept` → `connection` (hyper) → `handler` →
+//! `routes` (what is asked for) → `pool` (a worker slot and the service time) →
+//! `body` (the answer) → `stats`.
+//!
+//! The library prints nothing, reads no arguments and never exits the process.
+
+mod accept;
+mod arrivals;
+mod body;
+mod config;
+mod connection;
+mod draws;
+mod duration;
+mod flight;
+mod handler;
+mod io;
+mod lab;
+mod listen;
+mod pool;
+mod routes;
+mod service_time;
+mod shared;
+mod stats;
+mod timer;
+mod worker;
+
+pub use config::{LabConfig, LabError, Stall};
+pub use duration::{DurationError, format_duration, parse_duration};
+pub use lab::Lab;
+pub use routes::HELP;
+pub use service_time::{ServiceTime, ServiceTimeError};
+pub use stats::{ConnectionStats, ServiceStats, Stats};

@@ -1,0 +1,145 @@
+//! The settings of a lab, as plain values, and what can be wrong with them.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::ServiceTime;
+
+/// Everything that can be set about a lab.
+///
+/// The default is a server without limits on a free loopback port.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabConfig {
+    /// Where to listen for TCP. Port 0 takes a free port. Default `127.0.0.1:0`:
+    /// a target that can be told to hang or reset belongs on loopback.
+    pub listen: SocketAddr,
+    /// A Unix socket to listen on as well. It is removed at the end; a stale
+    /// one that nobody listens on is replaced.
+    pub unix_socket: Option<PathBuf>,
+    /// OS threads that do the work; 0 (the default) takes one per core.
+    ///
+    /// This is how much CPU the lab may use. How many requests it serves at
+    /// once is [`threads`](Self::threads).
+    pub cores: usize,
+    /// Workers of the thread-pool model: at most this many requests are served
+    /// at once, the rest wait in the order in which they came, across all
+    /// connections. `None` (the default) is unlimited.
+    ///
+    /// As in a thread-per-request server, a worker does not notice that a
+    /// client has gone: a request that was abandoned still waits its turn and
+    /// still takes its service time.
+    pub threads: Option<usize>,
+    /// The listen backlog: connections that the kernel completes before the lab
+    /// accepts them. Default 4096.
+    ///
+    /// Linux holds one more than asked, caps it at `net.core.somaxconn`, and
+    /// drops (does not refuse) the SYNs beyond it, so that further clients see
+    /// a slow connect (retries after 1 s, 3 s, 7 s ...) and not an error. On a
+    /// Unix socket further connects block or fail with `EAGAIN`.
+    pub accept_count: u32,
+    /// Connections that are accepted and open at once. Beyond it the lab stops
+    /// accepting, so that the rest waits in the backlog; when one closes the
+    /// next is accepted. `None` (the default) is bounded by descriptors alone.
+    pub max_connections: Option<usize>,
+    /// How long a connection may be open without a whole request head, at its
+    /// start or between two requests, before it is closed. `None` (the
+    /// default) is for ever.
+    pub connection_timeout: Option<Duration>,
+    /// The service time of every request, during which it holds its worker.
+    /// `/metrics`, `/config` and `/stall` have none.
+    pub service: Option<ServiceTime>,
+    /// Where every random draw starts. The n-th service time of a run depends
+    /// on this and on n alone, whatever the cores.
+    pub seed: u64,
+    /// A stop of the whole server, planned in advance.
+    pub stall: Option<Stall>,
+    /// Keep the instants at which the first so many requests were read; see
+    /// [`Lab::arrivals`](crate::Lab::arrivals). 0 (the default) keeps none.
+    pub record_arrivals: usize,
+}
+
+/// A stop of the whole server: no thread of the lab runs for a while, the
+/// kernel goes on completing connections and buffering requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stall {
+    /// How long after the first request.
+    pub after: Duration,
+    /// How long it lasts.
+    pub length: Duration,
+}
+
+impl Default for LabConfig {
+    fn default() -> LabConfig {
+        LabConfig {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            unix_socket: None,
+            cores: 0,
+            threads: None,
+            accept_count: 4096,
+            max_connections: None,
+            connection_timeout: None,
+            service: None,
+            seed: 1,
+            stall: None,
+            record_arrivals: 0,
+        }
+    }
+}
+
+impl LabConfig {
+    /// Rejects settings that no server can have.
+    pub(crate) fn check(&self) -> Result<(), LabError> {
+        let reject = |what: &str| Err(LabError::Config(what.to_owned()));
+        if self.threads == Some(0) {
+            return reject("threads must be at least 1: with none no request is ever served");
+        }
+        if self.max_connections == Some(0) {
+            return reject("max_connections must be at least 1: with none no client gets in");
+        }
+        if self.connection_timeout == Some(Duration::ZERO) {
+            return reject("connection_timeout must be longer than 0");
+        }
+        if self.cores > 1024 {
+            return reject("cores must be at most 1024");
+        }
+        Ok(())
+    }
+
+    /// The worker threads that these settings come to on this machine.
+    pub(crate) fn worker_count(&self) -> usize {
+        match self.cores {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            cores => cores,
+        }
+    }
+}
+
+/// Why a lab could not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// A setting makes no sense; the text says which and why.
+    #[error("{0}")]
+    Config(String),
+    /// The TCP address could not be listened on.
+    #[error("cannot listen on {addr}: {source}")]
+    Listen {
+        /// The address asked for.
+        addr: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The Unix socket could not be listened on.
+    #[error("cannot listen on {}: {source}", path.display())]
+    UnixSocket {
+        /// The path asked for.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A thread, an event queue or a timer could not be made.
+    #[error("cannot start the lab's threads: {0}")]
+    Start(#[from] io::Error),
+}

@@ -1,0 +1,49 @@
+//! A request from its head to its end: whatever happens, it is counted once.
+
+use std::sync::Arc;
+
+use crate::pool::Slot;
+use crate::worker::Worker;
+
+/// A request that has begun and not ended. Dropped without having been ended
+/// it counts as aborted, or as unfinished when the lab stops.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    worker: Arc<Worker>,
+    slot: Option<Slot>,
+    is_ended: bool,
+}
+
+impl Flight {
+    pub(crate) fn new(worker: &Arc<Worker>) -> Flight {
+        Flight { worker: Arc::clone(worker), slot: None, is_ended: false }
+    }
+
+    /// The worker slot is held until the request ends.
+    pub(crate) fn hold(&mut self, slot: Slot) {
+        self.slot = Some(slot);
+    }
+
+    /// Its answer was handed over whole.
+    pub(crate) fn answered(mut self, status: u16) {
+        self.is_ended = true;
+        self.worker.counters().answered(status);
+    }
+
+    /// Its answer was broken off on purpose.
+    pub(crate) fn cut(mut self) {
+        self.is_ended = true;
+        self.worker.counters().cut();
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        if self.is_ended {
+        } else if self.worker.shared.is_stopping() {
+            self.worker.counters().unfinished();
+        } else {
+            self.worker.counters().aborted();
+        }
+    }
+}

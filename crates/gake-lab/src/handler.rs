@@ -1,0 +1,205 @@
+//! From a request to its answer.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper::service::Service;
+
+use crate::body::{Answer, Broken, Chunks, Source};
+use crate::connection::{Connection, Cut};
+use crate::flight::Flight;
+use crate::pool;
+use crate::routes::{self, Plan, Route};
+use crate::stats::{Stats, render_prometheus};
+
+/// What `/fast` answers.
+const FAST: &[u8] = b"Hello from the lab.\n";
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream");
+
+/// The requests of one connection come here.
+#[derive(Debug)]
+pub(crate) struct Handler(Arc<Connection>);
+
+impl Handler {
+    pub(crate) fn new(connection: Arc<Connection>) -> Handler {
+        Handler(connection)
+    }
+}
+
+type Outcome = Result<Response<Answer>, Cut>;
+
+/// An answer that is there, or one that takes time.
+#[expect(clippy::large_enum_variant, reason = "a box is the allocation that Now avoids")]
+pub(crate) enum Reply {
+    Now(Option<Response<Answer>>),
+    Later(Pin<Box<dyn Future<Output = Outcome> + Send>>),
+}
+
+impl Future for Reply {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
+        match &mut *self {
+            Reply::Now(response) => Poll::Ready(response.take().ok_or(Cut::Gone)),
+            Reply::Later(future) => future.as_mut().poll(cx),
+        }
+    }
+}
+
+impl Service<Request<Incoming>> for Handler {
+    type Response = Response<Answer>;
+    type Error = Cut;
+    type Future = Reply;
+
+    fn call(&self, mut request: Request<Incoming>) -> Reply {
+        let worker = &self.0.worker;
+        let route = Route::of(request.uri().path());
+        if route.is_control() {
+            worker.counters().control.add(1);
+            return Reply::Later(Box::pin(control(route, Arc::clone(&self.0), request)));
+        }
+        worker.begin(route);
+        if route == Route::Fast && worker.shared.is_unlimited() && request.body().is_end_stream() {
+            // The common case allocates nothing: hyper lent the request its
+            // header map and gets it back with the answer.
+            worker.counters().answered(200);
+            let mut headers = std::mem::take(request.headers_mut());
+            headers.clear();
+            let answer = Answer::counted(Bytes::from_static(FAST));
+            return Reply::Now(Some(respond(StatusCode::OK, headers, TEXT, answer)));
+        }
+        let flight = Flight::new(worker);
+        Reply::Later(Box::pin(answer(route, Arc::clone(&self.0), request, flight)))
+    }
+}
+
+async fn answer(
+    route: Route,
+    connection: Arc<Connection>,
+    request: Request<Incoming>,
+    mut flight: Flight,
+) -> Outcome {
+    let (head, mut body) = request.into_parts();
+    let worker = &connection.worker;
+    let planned = routes::plan(route, &head.uri, &worker.shared.route_draws);
+    let (delay, plan) = planned.unwrap_or_else(|bad| (Default::default(), Plan::bad(&bad)));
+    flight.hold(pool::hold(worker, delay).await?);
+    if let Plan::Echo = plan {
+        let kept = read_body(&mut body, routes::echo::BODY_CAP).await?;
+        let text = routes::echo::render(&head, &kept, &connection);
+        return Ok(finish(&head, flight, StatusCode::OK, JSON, Source::Whole(text)));
+    }
+    read_body(&mut body, 0).await?;
+    let ok = StatusCode::OK;
+    match plan {
+        Plan::Echo | Plan::Fast => {
+            let source = Source::Whole(Bytes::from_static(FAST));
+            Ok(finish(&head, flight, ok, TEXT, source))
+        }
+        Plan::Text(status, text) => Ok(finish(&head, flight, status, TEXT, Source::Whole(text))),
+        Plan::Bytes(n) => Ok(finish(&head, flight, ok, BINARY, Source::Fill(n))),
+        Plan::Chunks { count, every } => {
+            let chunks = Chunks::new(count, every, Arc::clone(&worker.timer));
+            Ok(finish(&head, flight, ok, TEXT, Source::Chunks(chunks)))
+        }
+        Plan::Cut { how, after: Some(after) } => {
+            let broken = Broken::new(after, how, Arc::clone(&connection.flushes));
+            Ok(finish(&head, flight, ok, BINARY, Source::Broken(broken)))
+        }
+        Plan::Cut { how, after: None } => {
+            flight.cut();
+            Err(how)
+        }
+        Plan::Hang => match std::future::pending::<Infallible>().await {},
+    }
+}
+
+/// `/metrics`, `/config` and `/stall`: no worker, no service time, no count
+/// among the others.
+async fn control(route: Route, connection: Arc<Connection>, request: Request<Incoming>) -> Outcome {
+    let (head, mut body) = request.into_parts();
+    read_body(&mut body, 0).await?;
+    let shared = &connection.worker.shared;
+    let (status, kind, text) = match route {
+        Route::Metrics => {
+            let text = render_prometheus(&Stats::collect(shared), shared.config.threads);
+            let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+            (StatusCode::OK, kind, text)
+        }
+        Route::Config => (StatusCode::OK, JSON, routes::settings::render(shared)),
+        _ => match routes::stall_length(&head.uri) {
+            Ok(length) => {
+                let until = Instant::now() + length;
+                shared.pause(until);
+                // Answers when it is over.
+                connection.worker.timer.sleep_until(until).await;
+                (StatusCode::OK, TEXT, format!("stalled for {}\n", crate::format_duration(length)))
+            }
+            Err(bad) => (StatusCode::BAD_REQUEST, TEXT, format!("{bad}\n")),
+        },
+    };
+    Ok(respond(status, HeaderMap::new(), kind, Answer::counted(text.into())))
+}
+
+fn finish(
+    head: &Parts,
+    flight: Flight,
+    status: StatusCode,
+    kind: HeaderValue,
+    source: Source,
+) -> Response<Answer> {
+    let is_bodiless = head.method == Method::HEAD;
+    let answer = Answer::new(source, flight, status.as_u16(), is_bodiless);
+    respond(status, HeaderMap::new(), kind, answer)
+}
+
+fn respond(
+    status: StatusCode,
+    mut headers: HeaderMap,
+    kind: HeaderValue,
+    answer: Answer,
+) -> Response<Answer> {
+    // An empty body has no type, and 204 and 304 must not have one.
+    if !answer.is_end_stream() {
+        headers.insert(CONTENT_TYPE, kind);
+    }
+    let mut response = Response::new(answer);
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
+}
+
+/// The body of a request: how long it was and as much of it as was to be kept.
+pub(crate) struct Kept {
+    pub(crate) bytes: BytesMut,
+    pub(crate) total: u64,
+}
+
+/// Reads a body to its end, so that the connection can be used again, and
+/// keeps the first `cap` bytes.
+async fn read_body(body: &mut Incoming, cap: usize) -> Result<Kept, Cut> {
+    let mut kept = Kept { bytes: BytesMut::new(), total: 0 };
+    while !body.is_end_stream() {
+        let frame = std::future::poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await;
+        let Some(frame) = frame else { break };
+        // The client went away, or sent what is no body: no answer reaches it.
+        let frame = frame.map_err(|_| Cut::Gone)?;
+        if let Some(data) = frame.data_ref() {
+            let room = cap.saturating_sub(kept.bytes.len()).min(data.len());
+            kept.bytes.extend_from_slice(&data[..room]);
+            kept.total += data.len() as u64;
+        }
+    }
+    Ok(kept)
+}

@@ -1,0 +1,116 @@
+//! A socket that counts its bytes and can tell when everything was written.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
+
+use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+
+use crate::worker::Worker;
+
+/// Wraps a stream for hyper.
+#[derive(Debug)]
+pub(crate) struct Counted<S> {
+    pub(crate) stream: S,
+    worker: Arc<Worker>,
+    flushes: Arc<FlushWatch>,
+}
+
+impl<S> Counted<S> {
+    pub(crate) fn new(stream: S, worker: Arc<Worker>, flushes: Arc<FlushWatch>) -> Counted<S> {
+        Counted { stream, worker, flushes }
+    }
+}
+
+/// Lets an answer wait until what it has produced so far is in the kernel, so
+/// that it can be broken off at a known byte.
+#[derive(Debug, Default)]
+pub(crate) struct FlushWatch {
+    /// Looked at on every flush, so it is not behind the lock.
+    watched: AtomicBool,
+    waiting: Mutex<Option<Waker>>,
+}
+
+impl FlushWatch {
+    /// Wakes the caller at the next flush.
+    pub(crate) fn wake_at_flush(&self, waker: &Waker) {
+        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker.clone());
+        self.watched.store(true, Relaxed);
+    }
+
+    /// Whether the flush has happened since.
+    pub(crate) fn is_flushed(&self) -> bool {
+        !self.watched.load(Relaxed)
+    }
+
+    fn flushed(&self) {
+        self.watched.store(false, Relaxed);
+        let waker = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        self.worker.counters().bytes_in.add((buf.filled().len() - before) as u64);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.stream).poll_write(cx, buf))?;
+        self.worker.counters().bytes_out.add(written as u64);
+        Poll::Ready(Ok(written))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, bufs))?;
+        self.worker.counters().bytes_out.add(written as u64);
+        Poll::Ready(Ok(written))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    /// hyper comes here when it has written everything it had.
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+        if !self.flushes.is_flushed() {
+            self.flushes.flushed();
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+/// Watches a descriptor for being readable. Must be called within a runtime.
+pub(crate) fn watch_readable(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an owned descriptor is open, and the same one, until it is
+    // dropped, which only the AsyncFd that now owns it does.
+    Ok(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?)
+}

@@ -1,0 +1,131 @@
+//! The handle of a running lab.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc::unbounded_channel;
+
+use crate::listen::{self, UnixPath};
+use crate::shared::Shared;
+use crate::stats::Stats;
+use crate::worker::Ready;
+use crate::{LabConfig, LabError};
+
+/// A running lab. Dropping it stops it.
+#[derive(Debug)]
+pub struct Lab {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    _unix_path: Option<UnixPath>,
+}
+
+impl Lab {
+    /// Listens and starts the threads, named `gake-lab-0` and up. When it
+    /// returns, clients can connect. It needs no runtime.
+    ///
+    /// # Errors
+    /// [`LabError`] when the settings make no sense, an address cannot be
+    /// listened on, or the system has no descriptors or threads left.
+    pub fn start(config: LabConfig) -> Result<Lab, LabError> {
+        config.check()?;
+        let tcp = listen::tcp(config.listen, config.accept_count)?;
+        let addr = tcp.local_addr()?.as_socket().unwrap_or(config.listen);
+        let mut sockets = vec![tcp];
+        let mut unix_path = None;
+        if let Some(path) = &config.unix_socket {
+            sockets.push(listen::unix(path, config.accept_count)?);
+            unix_path = Some(UnixPath(path.clone()));
+        }
+
+        let mut ready = Vec::new();
+        let (mut senders, mut receivers) = (Vec::new(), Vec::new());
+        for _ in 0..config.worker_count() {
+            // The first thread takes the listeners.
+            ready.push(Ready::new(std::mem::take(&mut sockets))?);
+            let (sender, receiver) = unbounded_channel();
+            senders.push(sender);
+            receivers.push(receiver);
+        }
+        let shared = Arc::new(Shared::new(config, addr, senders));
+        // The handle comes first: if a thread cannot be started, dropping it
+        // stops those that were.
+        let mut lab = Lab { shared, threads: Vec::new(), _unix_path: unix_path };
+        for (index, (ready, commands)) in ready.into_iter().zip(receivers).enumerate() {
+            lab.threads.push(ready.start(Arc::clone(&lab.shared), index, commands)?);
+        }
+        Ok(lab)
+    }
+
+    /// The TCP address, with the port that was taken.
+    pub fn addr(&self) -> SocketAddr {
+        self.shared.addr
+    }
+
+    /// The settings it was started with.
+    pub fn config(&self) -> &LabConfig {
+        &self.shared.config
+    }
+
+    /// What it has served so far.
+    pub fn stats(&self) -> Stats {
+        Stats::collect(&self.shared)
+    }
+
+    /// Stops the whole server from now on for `length`: no thread of it runs,
+    /// the kernel goes on completing connections and buffering requests.
+    /// Returns at once. A later pause that is sent during one is served after
+    /// it, as far as it reaches beyond.
+    pub fn pause(&self, length: Duration) {
+        let now = Instant::now();
+        self.shared.pause(now.checked_add(length).unwrap_or(now + crate::duration::LONGEST));
+    }
+
+    /// The instants at which ordinary requests were read, the first
+    /// `record_arrivals` of them, in order of time.
+    pub fn arrivals(&self) -> Vec<Instant> {
+        self.shared.arrivals.sorted()
+    }
+
+    /// Stops accepting, closes every connection whatever it waits for, ends
+    /// the threads, and says what was served. Takes milliseconds.
+    pub fn shutdown(mut self) -> Stats {
+        self.stop();
+        self.stats()
+    }
+
+    fn stop(&mut self) {
+        self.shared.stop();
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has ended too.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use super::*;
+
+    #[test]
+    fn connections_are_spread_evenly_over_the_threads() {
+        let lab = Lab::start(LabConfig { cores: 4, ..LabConfig::default() }).unwrap();
+        let connect = || TcpStream::connect(lab.addr()).unwrap();
+        let _clients: Vec<_> = (0..8).map(|_| connect()).collect();
+        while lab.stats().connections.open < 8 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let loads: Vec<_> = lab.shared.loads.iter().map(|load| load.load(Relaxed)).collect();
+        assert_eq!(loads, [2, 2, 2, 2]);
+    }
+}

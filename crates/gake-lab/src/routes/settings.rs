@@ -1,0 +1,39 @@
+//! `/config`: the settings in force, as JSON.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::format_duration;
+use crate::shared::Shared;
+
+/// Settings that are off are `null`; durations are written as on a command
+/// line.
+pub(crate) fn render(shared: &Shared) -> String {
+    let config = &shared.config;
+    let text = |duration: Duration| format_duration(duration);
+    let service = config.service.map(|service| {
+        json!({
+            "distribution": service.to_string(),
+            "mean_s": service.mean().as_secs_f64(),
+            "scv": service.scv(),
+        })
+    });
+    let stall = config
+        .stall
+        .map(|stall| json!({ "after": text(stall.after), "length": text(stall.length) }));
+    let settings = json!({
+        "listen": shared.addr.to_string(),
+        "unix_socket": config.unix_socket,
+        "cores": shared.counters.len(),
+        "threads": config.threads,
+        "accept_count": config.accept_count,
+        "max_connections": config.max_connections,
+        "connection_timeout": config.connection_timeout.map(text),
+        "service": service,
+        "seed": config.seed,
+        "stall": stall,
+        "record_arrivals": config.record_arrivals,
+    });
+    format!("{settings:#}\n")
+}

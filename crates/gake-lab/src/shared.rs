@@ -1,0 +1,121 @@
+//! What all threads of a lab share: the settings, the limits, the counters.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::LabConfig;
+use crate::arrivals::Arrivals;
+use crate::draws::Draws;
+use crate::stats::{ConnectionCounters, WorkerCounters};
+use crate::worker::Command;
+
+/// One for each lab. Nothing in it is written on the path of a fast request.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) config: LabConfig,
+    /// Where the lab really listens, the free port filled in.
+    pub(crate) addr: SocketAddr,
+    pub(crate) started: Instant,
+    /// The workers of the thread-pool model; tokio's semaphore is first come,
+    /// first served.
+    pub(crate) pool: Option<Arc<Semaphore>>,
+    /// `max_connections`.
+    pub(crate) places: Option<Arc<Semaphore>>,
+    pub(crate) counters: Vec<WorkerCounters>,
+    pub(crate) connections: ConnectionCounters,
+    /// Connections of each worker thread, for the choice of the next one's.
+    pub(crate) loads: Vec<AtomicU64>,
+    pub(crate) arrivals: Arrivals,
+    pub(crate) service_draws: Draws,
+    pub(crate) route_draws: Draws,
+    /// The planned stall has not begun to count yet.
+    pub(crate) stall_armed: AtomicBool,
+    pub(crate) commands: Vec<UnboundedSender<Command>>,
+    stopping: AtomicBool,
+    stop_lock: Mutex<()>,
+    stop_bell: Condvar,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        config: LabConfig,
+        addr: SocketAddr,
+        commands: Vec<UnboundedSender<Command>>,
+    ) -> Shared {
+        let threads = commands.len();
+        let semaphore =
+            |n: Option<usize>| n.map(|n| Arc::new(Semaphore::new(n.min(Semaphore::MAX_PERMITS))));
+        Shared {
+            addr,
+            started: Instant::now(),
+            pool: semaphore(config.threads),
+            places: semaphore(config.max_connections),
+            counters: (0..threads).map(|_| WorkerCounters::new()).collect(),
+            connections: ConnectionCounters::default(),
+            loads: (0..threads).map(|_| AtomicU64::new(0)).collect(),
+            arrivals: Arrivals::new(config.record_arrivals, threads),
+            service_draws: Draws::new(config.seed, 1),
+            route_draws: Draws::new(config.seed, 2),
+            stall_armed: AtomicBool::new(config.stall.is_some()),
+            commands,
+            stopping: AtomicBool::new(false),
+            stop_lock: Mutex::new(()),
+            stop_bell: Condvar::new(),
+            config,
+        }
+    }
+
+    /// Whether every request may be answered at once.
+    pub(crate) fn is_unlimited(&self) -> bool {
+        self.pool.is_none() && self.config.service.is_none()
+    }
+
+    /// The service time of the next request; `None` when none is set.
+    pub(crate) fn draw_service(&self) -> Option<Duration> {
+        let service = self.config.service.as_ref()?;
+        Some(service.sample(&mut self.service_draws.next()))
+    }
+
+    /// Stops every worker thread from now until `until`.
+    pub(crate) fn pause(&self, until: Instant) {
+        self.tell(|| Command::Pause(until));
+    }
+
+    /// Ends every worker thread.
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Relaxed);
+        // The lock orders this with a thread that is about to pause.
+        drop(self.stop_lock.lock().unwrap_or_else(PoisonError::into_inner));
+        self.stop_bell.notify_all();
+        self.tell(|| Command::Stop);
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Relaxed)
+    }
+
+    /// Blocks the calling thread: that is the point of a pause. A stop ends it.
+    pub(crate) fn block_until(&self, until: Instant) {
+        let mut lock = self.stop_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        while !self.is_stopping() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            let waited = self.stop_bell.wait_timeout(lock, left);
+            lock = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn tell(&self, command: impl Fn() -> Command) {
+        for worker in &self.commands {
+            // A worker that is gone needs no command.
+            let _ = worker.send(command());
+        }
+    }
+}

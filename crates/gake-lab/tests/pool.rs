@@ -1,0 +1,170 @@
+//! The thread-pool model against mathematics.
+
+#![allow(clippy::unwrap_used)] // the helpers are tests too
+
+mod common;
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{Client, eventually, start};
+use gake_lab::{Lab, LabConfig};
+
+/// A busy machine may be late; it must not be early.
+const SLACK: Duration = Duration::from_millis(90);
+
+fn pool(threads: usize, service: &str) -> Lab {
+    let service = Some(service.parse().unwrap());
+    start(LabConfig { threads: Some(threads), service, ..LabConfig::default() })
+}
+
+/// Sends `n` requests at once and returns when each was answered, sorted.
+fn at_once(lab: &Lab, n: usize, target: &str) -> Vec<Duration> {
+    let mut clients: Vec<Client> = (0..n).map(|_| Client::connect(lab.addr())).collect();
+    let begun = Instant::now();
+    for client in &mut clients {
+        client.send_get(target);
+    }
+    let readers: Vec<_> = clients
+        .into_iter()
+        .map(|mut client| {
+            thread::spawn(move || {
+                assert_eq!(client.read_answer(false).status, 200);
+                begun.elapsed()
+            })
+        })
+        .collect();
+    let mut times: Vec<_> = readers.into_iter().map(|reader| reader.join().unwrap()).collect();
+    times.sort();
+    times
+}
+
+#[test]
+fn six_requests_for_four_threads_take_one_round_and_two() {
+    let lab = pool(4, "const:200ms");
+    let times = at_once(&lab, 6, "/fast");
+    let round = Duration::from_millis(200);
+    for (index, time) in times.iter().enumerate() {
+        let rounds = if index < 4 { 1 } else { 2 };
+        assert!(*time >= round * rounds, "{index}: {time:?}");
+        assert!(*time < round * rounds + SLACK, "{index}: {time:?}");
+    }
+    let stats = lab.shutdown();
+    assert_eq!((stats.requests, stats.responses[&200], stats.service.count), (6, 6, 6));
+    assert!(stats.service.mean() >= round);
+}
+
+#[test]
+fn one_thread_serves_in_the_order_of_arrival_across_connections() {
+    let lab = pool(1, "const:5ms");
+    let (done, finished) = mpsc::channel();
+    let mut readers = Vec::new();
+    for number in 0..20 {
+        let mut client = Client::connect(lab.addr());
+        client.send_get("/fast");
+        eventually("it has arrived", || lab.stats().requests == number + 1);
+        let done = done.clone();
+        readers.push(thread::spawn(move || {
+            client.read_answer(false);
+            done.send((Instant::now(), number)).unwrap();
+        }));
+    }
+    drop(done);
+    let mut order: Vec<_> = finished.iter().collect();
+    order.sort();
+    let order: Vec<_> = order.into_iter().map(|(_, number)| number).collect();
+    assert_eq!(order, (0..20).collect::<Vec<_>>());
+}
+
+#[test]
+fn without_a_pool_all_are_served_together() {
+    let lab =
+        start(LabConfig { service: Some("const:100ms".parse().unwrap()), ..LabConfig::default() });
+    let times = at_once(&lab, 50, "/fast");
+    assert!(times[0] >= Duration::from_millis(100));
+    // One after the other would take five seconds.
+    assert!(times[49] < Duration::from_secs(2), "{:?}", times[49]);
+}
+
+#[test]
+fn the_delay_of_a_route_holds_a_thread_too() {
+    let lab = start(LabConfig { threads: Some(1), ..LabConfig::default() });
+    let times = at_once(&lab, 3, "/delay/50ms");
+    assert!(times[2] >= Duration::from_millis(150), "{times:?}");
+    assert_eq!(at_once(&lab, 3, "/fast").len(), 3);
+}
+
+#[test]
+fn a_thread_is_held_until_the_answer_is_handed_over() {
+    let lab = start(LabConfig { threads: Some(1), ..LabConfig::default() });
+    let mut streaming = Client::connect(lab.addr());
+    streaming.send_get("/stream/2?every=150ms");
+    eventually("it streams", || lab.stats().threads_busy == 1);
+    let begun = Instant::now();
+    common::get(&lab, "/fast");
+    assert!(begun.elapsed() >= Duration::from_millis(100), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn the_lab_can_be_asked_while_all_threads_are_busy() {
+    let lab = start(LabConfig { threads: Some(2), ..LabConfig::default() });
+    let mut clients: Vec<Client> = (0..5).map(|_| Client::connect(lab.addr())).collect();
+    for client in &mut clients {
+        client.send_get("/hang");
+    }
+    eventually("three wait", || lab.stats().waiting == 3);
+    let metrics = common::get(&lab, "/metrics");
+    for line in ["gake_lab_queue 3", "gake_lab_threads_busy 2", "gake_lab_in_flight 5"] {
+        assert!(metrics.text().lines().any(|l| l == line), "{line}: {}", metrics.text());
+    }
+    assert_eq!(common::get(&lab, "/config").status, 200);
+    // Those that hang go one by one, and the next takes the thread.
+    while let Some(client) = clients.pop() {
+        drop(client);
+        let left = clients.len() as u64;
+        eventually("one less", || {
+            let stats = lab.stats();
+            (stats.in_flight, stats.threads_busy) == (left, left.min(2))
+        });
+    }
+}
+
+#[test]
+fn an_abandoned_request_still_takes_its_turn_and_its_time() {
+    let lab = pool(1, "const:100ms");
+    let begun = Instant::now();
+    for number in 0..3 {
+        let mut client = Client::connect(lab.addr());
+        client.send_get("/fast");
+        eventually("it has arrived", || lab.stats().requests == number + 1);
+    }
+    eventually("they have gone", || lab.stats().in_flight == 0);
+    assert!(lab.stats().waiting > 0, "they wait though nobody waits for them");
+    common::get(&lab, "/fast");
+    assert!(begun.elapsed() >= Duration::from_millis(400), "{:?}", begun.elapsed());
+    let stats = lab.shutdown();
+    assert_eq!((stats.aborted, stats.responses[&200], stats.service.count), (3, 1, 4));
+}
+
+#[test]
+fn the_service_times_of_a_seed_are_the_same_whatever_the_cores() {
+    let mean = |cores, seed| {
+        let service = Some("uniform:1us,2ms".parse().unwrap());
+        let config = LabConfig { cores, seed, service, ..LabConfig::default() };
+        let lab = Lab::start(config).unwrap();
+        for _ in 0..2 {
+            let mut client = Client::connect(lab.addr());
+            for _ in 0..60 {
+                client.get("/fast");
+            }
+        }
+        lab.shutdown().service
+    };
+    let one = mean(1, 9);
+    let two = mean(2, 9);
+    assert_eq!((one.count, two.count), (120, 120));
+    // Both sums hold the same 120 values; what differs is the timer's lateness.
+    assert!((one.sum_s - two.sum_s).abs() < 0.1, "{one:?} {two:?}");
+    assert!(one.sum_s > 0.08, "{one:?}");
+}
