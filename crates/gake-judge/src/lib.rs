@@ -1,1 +1,25 @@
-//! stub
+//! Is the run valid, were the objectives met, what was the limit?
+//!
+//! Pure: facts in ([`Run`], from the record), judgement out ([`Verdict`]). Nothing here fires,
+//! prints, reads a clock or opens a socket. Every rule says with which numbers it decided, and
+//! every threshold is a named constant beside its rule.
+
+pub mod advice;
+pub mod finding;
+pub mod objective;
+pub mod stats;
+pub mod units;
+pub mod validity;
+mod verdict;
+
+pub use advice::advice;
+pub use finding::Finding;
+pub use objective::{Evaluation, Objective, ObjectiveError, Unit, View};
+pub use stats::trusted;
+pub use validity::{Reason, Validity};
+pub use verdict::{Conclusion, Summary, Verdict, judge};
+
+#[cfg(doc)]
+use gake_core::record::Run;
+#[cfg(test)]
+mod testing;

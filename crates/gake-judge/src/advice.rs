@@ -1,0 +1,58 @@
+//! What to do about each fault, in one clause.
+
+use gake_core::record::{Fault, Phase};
+
+/// One clause that says what to try when `fault` occurs.
+#[must_use]
+pub fn advice(fault: Fault) -> &'static str {
+    match fault {
+        Fault::Dns => "check the host name, or give its address with --resolve",
+        Fault::ConnectRefused => "is the server listening there, and is its backlog long enough?",
+        Fault::ConnectTimeout => {
+            "the server or a firewall does not answer: check the route, or \
+             the server's accept queue"
+        }
+        Fault::ConnectReset => "the server, a balancer or the route turned the connection away",
+        Fault::NoLocalPort => {
+            "this machine is out of local ports: keep connections alive, widen \
+             net.ipv4.ip_local_port_range, or give more addresses with --interface"
+        }
+        Fault::NoDescriptors => {
+            "this machine is out of file descriptors: raise ulimit -n, or use \
+             fewer connections"
+        }
+        Fault::Tls(_) => {
+            "check the certificate and the host name, or give --cacert; --insecure \
+             skips the check"
+        }
+        Fault::Write => {
+            "the peer closed while the request was written: look at its size limits \
+             and log"
+        }
+        Fault::Reset => "the server or a balancer reset the connection: look at its limits and log",
+        Fault::ClosedEarly => {
+            "the server closed in the middle of a response: look at its log and \
+             its keep-alive limits"
+        }
+        Fault::Malformed(_) => "the answer is not HTTP/1.1: check port and scheme",
+        Fault::Timeout(Phase::Connect) => {
+            "no connection in time: look at the server's accept \
+             queue, or raise --connect-timeout"
+        }
+        Fault::Timeout(Phase::FirstByte) => {
+            "no answer in time: the server is overloaded or \
+             hangs; lower the load, or raise --timeout"
+        }
+        Fault::Timeout(Phase::Body) => {
+            "the answer did not end in time: look at the bandwidth, or \
+             raise --timeout"
+        }
+        Fault::TooLarge(_) => "the head of the response is over the limits: check what is loaded",
+        Fault::RedirectLimit => {
+            "the redirects do not end: load the final URL, or raise \
+             --max-redirs"
+        }
+        Fault::Script => "the script threw: run it once with one user and -v",
+        Fault::Other(_) => "the system says why; see the detail",
+    }
+}

@@ -1,0 +1,178 @@
+//! What the server did.
+
+use gake_core::clock::Nanos;
+use gake_core::plan::Load;
+use gake_core::record::{Fault, Metric, Phase, Point};
+
+use super::{FAILURES_MIN, Facts, Finding};
+use crate::stats::{per_second, share};
+use crate::units;
+use crate::validity::CPU_BUSY;
+
+/// Answers needed before a shape is seen in them.
+const SHAPE_COUNT_MIN: u64 = 100;
+/// The median first byte against the fastest.
+const QUEUE_OVER_MIN: f64 = 3.0;
+/// The median must exceed the fastest by this, or it is the noise of small times.
+const QUEUE_WAIT_MIN: Nanos = 1_000_000;
+/// Waiting in one queue is much the same for all: the 10th percentile against the median. Service
+/// times that differ by themselves spread further.
+const QUEUE_NARROW: f64 = 0.5;
+/// Mean in flight against the slots that the rate and the fastest answer need.
+const QUEUE_OVER_SLOTS: f64 = 2.0;
+/// Between quiet and busy seconds: in flight grows by this, times by this, the rate by less.
+const GROWTH_IN_FLIGHT: f64 = 2.0;
+const GROWTH_TIME: f64 = 1.5;
+const GROWTH_RATE: f64 = 1.2;
+/// Seconds needed for that comparison.
+const GROWTH_POINTS: usize = 6;
+
+/// Share of the service time that reading the body takes.
+const DOWNLOAD_SHARE: f64 = 0.6;
+/// Responses smaller than this do not fill a pipe.
+const DOWNLOAD_BYTES_MIN: f64 = 65_536.0;
+
+/// Connects are fast, the first byte waits: requests stand in line inside the server.
+pub(super) fn pool_queueing(facts: &Facts<'_>) -> Option<Finding> {
+    let first = facts.latency(Metric::FirstByte);
+    // A generator without CPU makes the same shape.
+    let starved = facts.run.generator.busiest > CPU_BUSY && !facts.run.plan.spin;
+    if first.count() < SHAPE_COUNT_MIN || starved {
+        return None;
+    }
+    let (fastest, median) = (first.min() as f64, first.quantile(0.5) as f64);
+    let connects = facts.latency(Metric::Connect);
+    if median < fastest + QUEUE_WAIT_MIN as f64 || connects.quantile(0.99) as f64 > median {
+        return None;
+    }
+    let rate = per_second(first.count() as f64, facts.run.measured);
+    let slots = rate * fastest / 1e9;
+    let in_flight = facts.in_flight();
+    // A closed loop without think time, or arrivals that wait, load the server to its limit; in
+    // any other run a wide distribution may be the service's own.
+    let closed = matches!(facts.run.plan.load, Load::Closed { think } if think.is_zero());
+    let pushed = closed || !facts.latency(Metric::Blocked).is_empty();
+    let shaped = median >= QUEUE_OVER_MIN * fastest
+        && first.quantile(0.1) as f64 >= QUEUE_NARROW * median
+        && in_flight >= QUEUE_OVER_SLOTS * slots;
+    if !(pushed && shaped || grows_without_gain(facts.run.series.points())) {
+        return None;
+    }
+    let evidence = format!(
+        "the first byte takes {} in the median and {} at best, with {} in flight: at {} about {} \
+         were served at once and the rest waited inside the server",
+        units::duration(median),
+        units::duration(fastest),
+        units::number(in_flight),
+        units::rate(rate),
+        units::plural((slots.round() as u64).max(1), "request")
+    );
+    let advice = "look for a pool of threads, processes or database connections of about that \
+                  size; more clients only lengthen the queue";
+    Some(Finding::new("pool_queueing", evidence, advice))
+}
+
+/// Whether the busiest third of the seconds has more in flight and longer times than the
+/// quietest, but completes no more.
+fn grows_without_gain(points: &[Point]) -> bool {
+    let mut full: Vec<_> = points.iter().filter(|p| p.counts.completed() > 0).collect();
+    if full.len() < GROWTH_POINTS {
+        return false;
+    }
+    full.sort_by(|a, b| a.in_flight.total_cmp(&b.in_flight));
+    let third = full.len() / 3;
+    let mean = |part: &[&Point], of: fn(&Point) -> f64| {
+        part.iter().map(|point| of(point)).sum::<f64>() / part.len() as f64
+    };
+    let (quiet, busy) = (&full[..third], &full[full.len() - third..]);
+    let growth = |of: fn(&Point) -> f64| mean(busy, of) / mean(quiet, of).max(f64::MIN_POSITIVE);
+    growth(|p| p.in_flight) >= GROWTH_IN_FLIGHT
+        && growth(|p| p.p50 as f64) >= GROWTH_TIME
+        && growth(|p| p.counts.completed() as f64 / p.seconds.max(1) as f64) <= GROWTH_RATE
+}
+
+pub(super) fn bandwidth(facts: &Facts<'_>) -> Option<Finding> {
+    let download = facts.latency(Metric::Download);
+    let service = facts.latency(Metric::Service);
+    if download.count() < SHAPE_COUNT_MIN {
+        return None;
+    }
+    let part = download.mean() / service.mean();
+    let size = facts.counts().bytes_in as f64 / facts.answers() as f64;
+    if part < DOWNLOAD_SHARE || size < DOWNLOAD_BYTES_MIN {
+        return None;
+    }
+    let rate = per_second(facts.counts().bytes_in as f64, facts.run.measured);
+    let evidence = format!(
+        "reading the body takes {} of the service time; {}/s ({:.0} Mbit/s) came in",
+        units::percent(part),
+        units::bytes(rate),
+        rate * 8.0 / 1e6
+    );
+    let advice = "compare with what the link can carry; compress, send less, or measure closer to \
+                  the server";
+    Some(Finding::new("bandwidth", evidence, advice))
+}
+
+pub(super) fn errors(facts: &Facts<'_>) -> Option<Finding> {
+    let expect = &facts.run.plan.expect;
+    let mut codes: Vec<_> = facts
+        .run
+        .tally
+        .statuses()
+        .iter()
+        .filter(|(status, _)| (500..600).contains(status) && !expect.accepts(*status))
+        .collect();
+    codes.sort_by_key(|code| std::cmp::Reverse(code.1));
+    let failed: u64 = codes.iter().map(|code| code.1).sum();
+    let part = share(failed, facts.answers());
+    if failed == 0 || part < FAILURES_MIN {
+        return None;
+    }
+    let list: Vec<_> =
+        codes.iter().take(4).map(|(code, n)| format!("{code} × {}", units::count(*n))).collect();
+    let evidence =
+        format!("{} of the answers were server errors: {}", units::percent(part), list.join(", "));
+    let advice = "look at the server's log; 502, 503 and 504 usually come from a balancer or a \
+                  full pool behind it";
+    Some(Finding::new("server_errors", evidence, advice))
+}
+
+pub(super) fn closes(facts: &Facts<'_>) -> Option<Finding> {
+    let lost = facts.faults(|f| matches!(f, Fault::ClosedEarly | Fault::Reset | Fault::Write));
+    let stale = facts.counts().stale_reconnects;
+    let part = facts.of_sent(lost + stale);
+    if part < FAILURES_MIN {
+        return None;
+    }
+    let evidence = format!(
+        "the server closed or reset the connection under {} of the requests: {} failed, {} went \
+         again on a new one",
+        units::percent(part),
+        units::count(lost),
+        units::count(stale)
+    );
+    let advice = "look at the server's keep-alive time and requests per connection, and at \
+                  crashes and limits in its log";
+    Some(Finding::new("server_closes", evidence, advice))
+}
+
+pub(super) fn timeouts(facts: &Facts<'_>) -> Option<Finding> {
+    let at = |phase| facts.faults(|fault| fault == Fault::Timeout(phase));
+    let connect = at(Phase::Connect) + facts.faults(|fault| fault == Fault::ConnectTimeout);
+    let (first, body) = (at(Phase::FirstByte), at(Phase::Body));
+    let part = facts.of_sent(connect + first + body);
+    if part < FAILURES_MIN {
+        return None;
+    }
+    let parts: Vec<_> =
+        [(connect, "connecting"), (first, "before the first byte"), (body, "in the body")]
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, place)| format!("{} {place}", units::count(count)))
+            .collect();
+    let evidence =
+        format!("{} of the requests timed out: {}", units::percent(part), parts.join(", "));
+    let advice = "lower the load until they end, then raise it: what saturates first is the limit";
+    Some(Finding::new("timeouts", evidence, advice))
+}

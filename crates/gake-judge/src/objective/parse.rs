@@ -1,0 +1,159 @@
+//! Reading objectives.
+
+use gake_core::clock::Nanos;
+use gake_core::plan::{Rate, parse_duration, parse_rate};
+use gake_core::record::Metric;
+
+use super::{Flow, Measure, Objective, Operator, Quantity, Statistic};
+
+/// Why a text is not an objective.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not an objective: {problem}")]
+pub struct ObjectiveError {
+    text: String,
+    problem: String,
+}
+
+/// Latencies that can be named before a statistic.
+const MEASURES: [(&str, Measure); 12] = [
+    ("response", Measure::Response),
+    ("ok", Measure::Of(Metric::OkResponse)),
+    ("ok_response", Measure::Of(Metric::OkResponse)),
+    ("fault", Measure::Of(Metric::FaultResponse)),
+    ("service", Measure::Of(Metric::Service)),
+    ("lateness", Measure::Of(Metric::Lateness)),
+    ("blocked", Measure::Of(Metric::Blocked)),
+    ("connect", Measure::Of(Metric::Connect)),
+    ("tls", Measure::Of(Metric::Tls)),
+    ("first_byte", Measure::Of(Metric::FirstByte)),
+    ("download", Measure::Of(Metric::Download)),
+    ("rtt", Measure::Of(Metric::Rtt)),
+];
+
+impl std::str::FromStr for Objective {
+    type Err = ObjectiveError;
+
+    fn from_str(text: &str) -> Result<Self, ObjectiveError> {
+        parse(text).map_err(|problem| ObjectiveError { text: text.to_owned(), problem })
+    }
+}
+
+fn parse(text: &str) -> Result<Objective, String> {
+    // The bound has no comparison sign, so the last one is the operator's.
+    let sign = text
+        .rfind(['<', '>'])
+        .ok_or("it has no < <= > or >=; write for example p99<50ms, errors<0.1% or rate>=990/s")?;
+    let (subject, rest) = (text[..sign].trim(), &text[sign + 1..]);
+    let (bound, or_equal) = match rest.strip_prefix('=') {
+        Some(bound) => (bound.trim(), true),
+        None => (rest.trim(), false),
+    };
+    let operator = match (text.as_bytes()[sign], or_equal) {
+        (b'<', false) => Operator::Less,
+        (b'<', true) => Operator::LessOrEqual,
+        (_, false) => Operator::Greater,
+        (_, true) => Operator::GreaterOrEqual,
+    };
+    if bound.is_empty() {
+        return Err("there is nothing after the comparison".to_owned());
+    }
+    // A label may hold colons (a URL does); a quantity does not.
+    let (label, subject) = match subject.rsplit_once(':') {
+        Some(("", _)) => return Err("the label before the colon is empty".to_owned()),
+        Some((label, subject)) => (Some(label.to_owned()), subject.trim()),
+        None => (None, subject),
+    };
+    let quantity = quantity(subject, bound)?;
+    if let (Some(_), Quantity::Latency { measure, .. }) = (&label, quantity)
+        && !matches!(measure, Measure::Response | Measure::Of(Metric::Service))
+    {
+        return Err("of one label only response and service times are kept".to_owned());
+    }
+    Ok(Objective { label, quantity, operator })
+}
+
+fn quantity(subject: &str, bound: &str) -> Result<Quantity, String> {
+    match subject {
+        "errors" => match bound.strip_suffix('%') {
+            Some(percent) => percentage(percent.trim()).map(Quantity::ErrorPercent),
+            None => bound.parse().map(Quantity::ErrorCount).map_err(|_| {
+                format!("{bound:?} is neither a share like 0.1% nor a whole number of errors")
+            }),
+        },
+        "sent" if bound.bytes().all(|b| b.is_ascii_digit()) => bound
+            .parse()
+            .map(Quantity::SentCount)
+            .map_err(|_| format!("{bound:?} is more than can be counted")),
+        "rate" => rate(Flow::Completed, bound),
+        "goodput" => rate(Flow::Goodput, bound),
+        "sent" => rate(Flow::Sent, bound),
+        _ => latency(subject, bound),
+    }
+}
+
+fn percentage(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
+        _ => Err(format!("{text:?} is not a percentage from 0 to 100")),
+    }
+}
+
+fn rate(of: Flow, bound: &str) -> Result<Quantity, String> {
+    match parse_rate(bound) {
+        Ok(Rate::PerSecond(bound)) => Ok(Quantity::Rate { of, bound }),
+        _ => Err(format!("{bound:?} is not a rate like 990/s")),
+    }
+}
+
+fn latency(subject: &str, bound: &str) -> Result<Quantity, String> {
+    // `p99.9` has a point too, but nothing that can be named before it.
+    let (measure, statistic) = match subject.split_once('.') {
+        Some((name, statistic)) if !is_percentile(name) => {
+            let known = MEASURES.iter().find(|known| known.0 == name);
+            let (_, measure) = known.ok_or_else(|| unknown_measure(name))?;
+            (*measure, statistic)
+        }
+        _ => (Measure::Response, subject),
+    };
+    let statistic = parse_statistic(statistic)?;
+    Ok(Quantity::Latency { measure, statistic, bound: duration(bound)? })
+}
+
+fn is_percentile(name: &str) -> bool {
+    name.strip_prefix('p').is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
+}
+
+fn unknown_measure(name: &str) -> String {
+    let names: Vec<_> = MEASURES.iter().map(|known| known.0).collect();
+    format!("there is no metric {name:?}; there are {}", names.join(", "))
+}
+
+fn parse_statistic(text: &str) -> Result<Statistic, String> {
+    match text {
+        "mean" => return Ok(Statistic::Mean),
+        "min" => return Ok(Statistic::Min),
+        "max" => return Ok(Statistic::Max),
+        _ => {}
+    }
+    let Some(percent) = text.strip_prefix('p') else {
+        return Err(format!(
+            "{text:?} is nothing that is measured; there are p50 p99 p99.9 ..., mean, min, max, \
+             errors, rate, goodput and sent"
+        ));
+    };
+    // Digits only: `parse` would also take "1e1", "+5" and "inf".
+    let plain = percent.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    match percent.parse::<f64>() {
+        Ok(value) if plain && value > 0.0 && value <= 100.0 => Ok(Statistic::Percentile(value)),
+        _ => Err(format!("{text:?} is not a percentile over p0 and up to p100")),
+    }
+}
+
+fn duration(text: &str) -> Result<Nanos, String> {
+    if text.parse::<f64>().is_ok() {
+        return Err(format!("{text:?} has no unit; write for example {text}ms"));
+    }
+    let duration = parse_duration(text).map_err(|error| error.to_string())?;
+    // A year is the longest that is read, so it fits.
+    Ok(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+}

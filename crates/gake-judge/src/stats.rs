@@ -1,0 +1,101 @@
+//! The few statistics that rules share.
+
+use gake_core::clock::{Nanos, SECOND};
+use gake_core::record::{Metric, Run, Tally};
+
+/// Samples that must lie beyond a percentile before it is believed.
+pub const BEYOND_MIN: f64 = 10.0;
+
+/// Whether `quantile` (0 to 1) of `count` samples has enough samples beyond it to be more than
+/// the luck of a few: `count · (1 − quantile) ≥ 10`.
+#[must_use]
+pub fn trusted(quantile: f64, count: u64) -> bool {
+    // 1 − 0.9 is a hair under 0.1 in binary.
+    count as f64 * (1.0 - quantile) >= BEYOND_MIN - 1e-6
+}
+
+/// `part` of `whole`, 0 to 1; 0 when there is no whole.
+#[must_use]
+pub fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// `count` per second over `time`; 0 when there is no time.
+#[must_use]
+pub fn per_second(count: f64, time: Nanos) -> f64 {
+    if time == 0 { 0.0 } else { count * SECOND as f64 / time as f64 }
+}
+
+/// A run's rates, each a second over its own time: see [`Run`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    /// What the plan asked for; `None` in a closed loop.
+    pub asked: Option<f64>,
+    /// What left, over the time in which it was sent.
+    pub sent: f64,
+    /// What came back, over the whole time after the warm-up.
+    pub completed: f64,
+    /// What came back ok, over the same time.
+    pub goodput: f64,
+}
+
+impl Rates {
+    /// The rates of a run.
+    #[must_use]
+    pub fn of(run: &Run) -> Self {
+        let counts = &run.tally.counts;
+        let span = span(run);
+        Self {
+            asked: run.asked_rate,
+            sent: per_second(counts.sent as f64, run.sending),
+            completed: per_second(counts.completed() as f64, span),
+            goodput: per_second(counts.ok as f64, span),
+        }
+    }
+}
+
+/// From the end of the warm-up to the last outcome.
+#[must_use]
+pub fn span(run: &Run) -> Nanos {
+    let warmup = u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX);
+    run.elapsed.saturating_sub(warmup)
+}
+
+/// Mean number in flight over the measured part; 0 when nothing was measured.
+#[must_use]
+pub fn mean_in_flight(run: &Run) -> f64 {
+    if run.measured == 0 { 0.0 } else { run.tally.in_flight_ns as f64 / run.measured as f64 }
+}
+
+/// Σ(done − fired) of every arrival sent, exactly: the sum of their times from due to done,
+/// without the generator's delay and the wait for a free connection.
+///
+/// Dropped arrivals have a waited time but were never fired; with drops this is an upper bound.
+#[must_use]
+pub fn fired_time(tally: &Tally) -> u128 {
+    let sum = |metric| tally.latency.of(metric).sum();
+    let response =
+        sum(Metric::OkResponse) + sum(Metric::OtherResponse) + sum(Metric::FaultResponse);
+    response.saturating_sub(sum(Metric::Lateness)).saturating_sub(sum(Metric::Blocked))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_needs_ten_samples_beyond_it() {
+        for (quantile, enough) in [(0.5, 20), (0.9, 100), (0.99, 1_000), (0.999, 10_000)] {
+            assert!(trusted(quantile, enough), "{quantile}");
+            assert!(!trusted(quantile, enough - 1), "{quantile}");
+        }
+        assert!(!trusted(1.0, u64::MAX));
+    }
+
+    #[test]
+    fn nothing_of_nothing_is_nothing() {
+        assert_eq!(share(0, 0), 0.0);
+        assert_eq!(per_second(5.0, 0), 0.0);
+        assert_eq!(per_second(5.0, SECOND / 2), 10.0);
+    }
+}

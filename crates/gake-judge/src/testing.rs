@@ -1,0 +1,179 @@
+//! Synthetic runs for the tests: a small builder on the real recorder.
+
+use std::time::Duration;
+
+use gake_core::clock::{Nanos, SECOND};
+use gake_core::plan::{Expect, Load, Overflow, Plan, Stage, Timeouts};
+use gake_core::record::{
+    Answer, Counts, End, Ending, Exchange, Fault, Generator, Outcome, Run, Series, Tally,
+};
+use gake_core::schedule::Process;
+use gake_core::work::Arrival;
+
+pub(crate) const MS: Nanos = 1_000_000;
+
+/// A run in the making. Requests are counted as if they were spread evenly over 10 s.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sample {
+    pub(crate) outcomes: Vec<(Outcome, u64)>,
+    labels: Vec<String>,
+    asked: Option<f64>,
+    closed: bool,
+    in_flight: Option<f64>,
+}
+
+/// One answered request: due at 0, written after `late`, its first byte after `first`, its last
+/// after `done`.
+pub(crate) fn answered(late: Nanos, first: Nanos, done: Nanos, status: u16) -> Outcome {
+    Outcome {
+        arrival: Arrival { number: 0, due: 0 },
+        blocked: 0,
+        fired: late,
+        exchange: Exchange {
+            write: late,
+            written: true,
+            first_byte: Some(first),
+            done,
+            end: End::Answered(Answer { status }),
+            bytes_in: 200,
+            bytes_out: 100,
+            ..Exchange::unfinished(0)
+        },
+    }
+}
+
+impl Sample {
+    /// `count` requests that are answered with 200 after `took`.
+    pub(crate) fn of(count: u64, took: Nanos) -> Self {
+        Self::default().more(count, took)
+    }
+
+    pub(crate) fn more(self, count: u64, took: Nanos) -> Self {
+        // 10 µs of lateness; the body comes with the head.
+        self.add(count, answered(10_000.min(took / 2), took - took / 100, took, 200))
+    }
+
+    pub(crate) fn add(mut self, count: u64, outcome: Outcome) -> Self {
+        self.outcomes.push((outcome, count));
+        self
+    }
+
+    pub(crate) fn status(self, status: u16, count: u64) -> Self {
+        self.add(count, answered(10_000, 5 * MS, 5 * MS, status))
+    }
+
+    pub(crate) fn fault(self, fault: Fault, count: u64) -> Self {
+        let outcome = answered(10_000, 0, 2 * MS, 0);
+        let exchange = Exchange { first_byte: None, end: End::Fault(fault), ..outcome.exchange };
+        self.add(count, Outcome { exchange, ..outcome })
+    }
+
+    pub(crate) fn connects(self, count: u64, took: Nanos) -> Self {
+        let outcome = answered(10_000, 5 * MS, 5 * MS, 200);
+        let exchange = Exchange { connect: Some(took), ..outcome.exchange };
+        self.add(count, Outcome { exchange, ..outcome })
+    }
+
+    pub(crate) fn label(mut self, name: &str, count: u64, took: Nanos) -> Self {
+        if self.labels.is_empty() {
+            self.labels.push("first".to_owned());
+        }
+        self.labels.push(name.to_owned());
+        let mut outcome = answered(10_000, took, took, 200);
+        outcome.exchange.label = self.labels.len() as u16 - 1;
+        self.add(count, outcome)
+    }
+
+    pub(crate) fn asked(mut self, asked: f64) -> Self {
+        self.asked = Some(asked);
+        self
+    }
+
+    /// A closed loop without think time.
+    pub(crate) fn closed(mut self) -> Self {
+        self.closed = true;
+        self
+    }
+
+    /// Overrides the mean in flight, which otherwise obeys Little's law exactly.
+    pub(crate) fn in_flight(mut self, mean: f64) -> Self {
+        self.in_flight = Some(mean);
+        self
+    }
+
+    pub(crate) fn run(self) -> Run {
+        let measured = 10 * SECOND;
+        let mut tally = Tally::new(self.labels.len());
+        let expect = Expect::default();
+        for (outcome, count) in &self.outcomes {
+            for _ in 0..*count {
+                tally.record(outcome, &expect);
+            }
+        }
+        tally.counts.opened = tally.latency.of(gake_core::record::Metric::Connect).count().max(1);
+        tally.in_flight_ns = match self.in_flight {
+            Some(mean) => (mean * measured as f64) as u128,
+            None => crate::stats::fired_time(&tally),
+        };
+        let rate = tally.counts.sent as f64 / 10.0;
+        let length = Duration::from_secs(10);
+        let open =
+            Load::Open { stages: vec![Stage::step(rate, length)], process: Process::Uniform };
+        let closed = Load::Closed { think: Duration::ZERO };
+        let plan = plan(if self.closed { closed } else { open }, self.labels);
+        Run {
+            asked_rate: (!self.closed)
+                .then(|| self.asked.unwrap_or(tally.counts.sent as f64) / 10.0),
+            plan,
+            started_unix_ns: 1_700_000_000_000_000_000,
+            measured,
+            sending: measured,
+            elapsed: measured,
+            ending: Ending::Done,
+            warmup: Counts::default(),
+            tally,
+            series: Series::default(),
+            peak_connections: 10,
+            generator: Generator {
+                cpu: SECOND,
+                busiest: 0.1,
+                run_delay: 0,
+                rss_bytes: 10_000_000,
+                threads: 1,
+                cores: 2,
+            },
+            events: Vec::new(),
+        }
+    }
+}
+
+fn plan(load: Load, labels: Vec<String>) -> Plan {
+    Plan {
+        target: "http://localhost:8080/fast".to_owned(),
+        load,
+        duration: Some(Duration::from_secs(10)),
+        requests: None,
+        warmup: Duration::ZERO,
+        connections: 64,
+        max_in_flight: 64,
+        overflow: Overflow::Wait,
+        connect_rate: None,
+        idle_connections: 0,
+        keepalive: true,
+        timeouts: Timeouts {
+            connect: Duration::from_secs(5),
+            first_byte: None,
+            total: Duration::from_secs(30),
+        },
+        drain: Duration::from_secs(5),
+        threads: 1,
+        spin: false,
+        expect: Expect::default(),
+        labels,
+    }
+}
+
+/// 1,000 requests a second for 10 s, answered in about 5 ms over a few connections.
+pub(crate) fn healthy() -> Run {
+    Sample::of(9_000, 5 * MS).more(990, 8 * MS).connects(10, MS / 2).run()
+}

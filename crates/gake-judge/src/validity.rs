@@ -1,0 +1,254 @@
+//! Whether the figures can be believed: every rule with its evidence; the worst one wins.
+
+use gake_core::plan::{Load, Overflow};
+use gake_core::record::{Fault, Metric, Run};
+use gake_core::schedule::Process;
+
+use crate::stats::{Rates, fired_time, mean_in_flight, per_second, share};
+use crate::units;
+
+/// The thresholds of every rule. Shares are 0 to 1.
+mod threshold {
+    use gake_core::clock::Nanos;
+
+    /// Lateness p99 above this, and above this share of the response p50.
+    pub(super) const LATENESS_SUSPECT: (Nanos, f64) = (1_000_000, 0.10);
+    pub(super) const LATENESS_INVALID: (Nanos, f64) = (10_000_000, 0.50);
+    /// Sent, of asked, below this.
+    pub(super) const SENT_SUSPECT: f64 = 0.99;
+    pub(super) const SENT_INVALID: f64 = 0.95;
+    /// A Poisson process misses its mean by chance; this many standard deviations are allowed.
+    pub(super) const POISSON_DEVIATIONS: f64 = 3.0;
+    /// Share of one core that the busiest worker used.
+    pub(super) const CPU_SUSPECT: f64 = 0.85;
+    pub(super) const CPU_INVALID: f64 = 0.97;
+    /// Dropped, of due; any is suspect.
+    pub(super) const DROPPED_INVALID: f64 = 0.01;
+    /// The generator's own faults, of sent; any is suspect.
+    pub(super) const OWN_FAULTS_INVALID: f64 = 0.01;
+    /// Little's law off by this share.
+    pub(super) const LITTLE_SUSPECT: f64 = 0.05;
+    pub(super) const LITTLE_INVALID: f64 = 0.20;
+    /// Little's law says nothing about fewer than these.
+    pub(super) const LITTLE_IN_FLIGHT: f64 = 0.1;
+    pub(super) const LITTLE_COMPLETED: u64 = 100;
+}
+use threshold as at;
+
+/// Share of one core from which a worker counts as busy; the finding uses the rule's threshold.
+pub(crate) const CPU_BUSY: f64 = at::CPU_SUSPECT;
+
+/// Whether the figures can be believed, from good to bad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Validity {
+    /// They can.
+    Valid,
+    /// Look at the reasons first.
+    Suspect,
+    /// They cannot.
+    Invalid,
+}
+
+impl Validity {
+    /// The stable name used in every format.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Valid => "valid",
+            Self::Suspect => "suspect",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+/// One rule that a run broke.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason {
+    /// The rule's stable name.
+    pub rule: &'static str,
+    /// How badly.
+    pub level: Validity,
+    /// What was seen, with its numbers.
+    pub text: String,
+}
+
+/// The rules, in the order in which reasons of one level are told.
+const RULES: [fn(&Run) -> Option<Reason>; 7] =
+    [nothing_sent, lateness, asked_and_sent, cpu, dropped, own_faults, littles_law];
+
+/// Applies every rule: the worst level, and the reasons, the worst first.
+#[must_use]
+pub fn check(run: &Run) -> (Validity, Vec<Reason>) {
+    let mut reasons: Vec<_> = RULES.iter().filter_map(|rule| rule(run)).collect();
+    // A stable sort keeps the rules' order within a level.
+    reasons.sort_by_key(|reason| std::cmp::Reverse(reason.level));
+    let worst = reasons.first().map_or(Validity::Valid, |reason| reason.level);
+    (worst, reasons)
+}
+
+/// The level of a value that is bad when it is high.
+fn level(suspect: bool, invalid: bool) -> Option<Validity> {
+    match (suspect, invalid) {
+        (_, true) => Some(Validity::Invalid),
+        (true, false) => Some(Validity::Suspect),
+        (false, false) => None,
+    }
+}
+
+fn nothing_sent(run: &Run) -> Option<Reason> {
+    (run.tally.counts.due() == 0).then(|| Reason {
+        rule: "nothing_sent",
+        level: Validity::Invalid,
+        text: "nothing was sent, so nothing was measured".to_owned(),
+    })
+}
+
+/// Lateness p99, and the response p50 it is compared with, when it is too high.
+fn lateness_level(run: &Run) -> Option<(Validity, u64, u64)> {
+    let late = run.tally.latency.of(Metric::Lateness).quantile(0.99);
+    let response = run.tally.latency.response().quantile(0.5);
+    let over = |(limit, part): (u64, f64)| late > limit && late as f64 > part * response as f64;
+    let level = level(over(at::LATENESS_SUSPECT), over(at::LATENESS_INVALID))?;
+    Some((level, late, response))
+}
+
+/// Lateness is the generator's own delay. The wait for a free connection is not in it.
+fn lateness(run: &Run) -> Option<Reason> {
+    let (level, late, response) = lateness_level(run)?;
+    let text = format!(
+        "1 % of the requests left {} late or more (the median response takes {})",
+        units::duration(late as f64),
+        units::duration(response as f64)
+    );
+    Some(Reason { rule: "lateness", level, text })
+}
+
+fn asked_and_sent(run: &Run) -> Option<Reason> {
+    let Load::Open { process, .. } = run.plan.load else { return None };
+    let counts = &run.tally.counts;
+    let (asked, sent) = (run.asked_rate?, Rates::of(run).sent);
+    if asked <= 0.0 || counts.due() == 0 {
+        return None;
+    }
+    // A grid may have one arrival more or less than its area at the edge.
+    let chance = match process {
+        Process::Uniform => 1.0,
+        Process::Poisson => 1.0 + at::POISSON_DEVIATIONS * (counts.due() as f64).sqrt(),
+    };
+    let part = (sent + per_second(chance, run.sending)) / asked;
+    let level = level(part < at::SENT_SUSPECT, part < at::SENT_INVALID)?;
+    let mut text = format!(
+        "{} were sent of {} asked for ({})",
+        units::rate(sent),
+        units::rate(asked),
+        units::percent(sent / asked)
+    );
+    // Whose fault it is: the generator was too slow, or nothing was free to send on.
+    let waited = run.tally.latency.of(Metric::Blocked).count();
+    let missing = (1.0 - sent / asked) * counts.due() as f64;
+    if counts.dropped as f64 >= missing / 2.0 {
+        text.push_str(
+            "; the rest was dropped because every connection was busy: the server or \
+                       the bound on connections, not the generator's speed",
+        );
+    } else if share(waited, counts.sent) > 0.01 {
+        text.push_str(
+            "; the rest waited for a free connection: the server or the bound on \
+                       connections, not the generator's speed",
+        );
+    }
+    Some(Reason { rule: "asked_sent", level, text })
+}
+
+fn cpu(run: &Run) -> Option<Reason> {
+    // Spinning uses the core by design.
+    if run.plan.spin {
+        return None;
+    }
+    let busiest = run.generator.busiest;
+    let late = lateness_level(run).is_some();
+    let level = level(busiest > at::CPU_SUSPECT, busiest > at::CPU_INVALID && late)?;
+    let text = format!(
+        "the generator's busiest worker used {} of its core: it may be the limit, not the server",
+        units::percent(busiest.min(1.0))
+    );
+    Some(Reason { rule: "generator_cpu", level, text })
+}
+
+fn dropped(run: &Run) -> Option<Reason> {
+    let counts = &run.tally.counts;
+    let part = share(counts.dropped, counts.due());
+    let level = level(counts.dropped > 0, part > at::DROPPED_INVALID)?;
+    let bound = match run.plan.overflow {
+        Overflow::Drop => "the bound on connections was reached",
+        Overflow::Wait => "they were never sent before the run ended",
+    };
+    let text = format!(
+        "{} of {} arrivals were dropped ({}): {bound}",
+        units::count(counts.dropped),
+        units::count(counts.due()),
+        units::percent(part)
+    );
+    Some(Reason { rule: "dropped", level, text })
+}
+
+fn own_faults(run: &Run) -> Option<Reason> {
+    let own = run.tally.faults_where(Fault::is_generators);
+    let part = share(own, run.tally.counts.sent);
+    let level = level(own > 0, part > at::OWN_FAULTS_INVALID)?;
+    let text = format!(
+        "{} of the requests ({}) failed because this machine ran out of ports or descriptors",
+        units::count(own),
+        units::percent(part)
+    );
+    Some(Reason { rule: "generator_faults", level, text })
+}
+
+/// Little's law, L = λ·W, on what was fired.
+///
+/// L is the in-flight level integrated over the measured window by the engine. λ·W is
+/// Σ(done − fired) / measured from the histograms, an independent record. In a steady state they
+/// differ only by the edges: what was in flight at the end goes on after the window, for one mean
+/// residual time E\[S²\]/2E\[S\] (at most about one mean time for a batch). That much is allowed
+/// on top of the threshold. A window shorter than one mean time is a burst without a steady state,
+/// and dropped arrivals have no time in flight: neither is judged.
+fn littles_law(run: &Run) -> Option<Reason> {
+    let counts = &run.tally.counts;
+    let level_seen = mean_in_flight(run);
+    if level_seen < at::LITTLE_IN_FLIGHT
+        || counts.completed() < at::LITTLE_COMPLETED
+        || counts.dropped > 0
+    {
+        return None;
+    }
+    let measured = run.measured as f64;
+    let time = fired_time(&run.tally) as f64;
+    let mean = time / counts.sent as f64;
+    if mean > measured {
+        return None;
+    }
+    let deviation = run.tally.latency.of(Metric::Service).stddev();
+    let residual = mean.max((mean * mean + deviation * deviation) / (2.0 * mean));
+    let expected = time / measured;
+    let edge = level_seen * residual / measured;
+    let off = ((level_seen - expected).abs() - edge).max(0.0) / level_seen;
+    let level = level(off > at::LITTLE_SUSPECT, off > at::LITTLE_INVALID)?;
+    let mut text = format!(
+        "not in a steady state: {} were in flight on average, but {} of {} each make {} \
+         (Little's law)",
+        units::number(level_seen),
+        units::rate(counts.completed() as f64 * 1e9 / measured),
+        units::duration(mean),
+        units::number(expected)
+    );
+    if counts.unfinished > 0 {
+        text.push_str(&format!("; {} never finished", units::count(counts.unfinished)));
+    } else if mean > measured / 20.0 {
+        text.push_str("; the run is short for such long requests");
+    }
+    Some(Reason { rule: "littles_law", level, text })
+}
+
+#[cfg(test)]
+#[path = "validity_tests.rs"]
+mod tests;

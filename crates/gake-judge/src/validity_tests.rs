@@ -1,0 +1,178 @@
+//! Every rule at both sides of its thresholds.
+
+use gake_core::clock::SECOND;
+use gake_core::plan::Stage;
+
+use super::*;
+use crate::testing::{MS, Sample, answered, healthy};
+
+/// The level of one rule on a run.
+fn level_of(run: &Run, rule: &str) -> Validity {
+    let (worst, reasons) = check(run);
+    let level = reasons.iter().find(|r| r.rule == rule).map_or(Valid, |r| r.level);
+    assert!(worst >= level);
+    level
+}
+
+use Validity::{Invalid, Suspect, Valid};
+
+#[test]
+fn a_healthy_run_has_no_reason() {
+    assert_eq!(check(&healthy()), (Valid, vec![]));
+}
+
+#[test]
+fn nothing_sent_is_invalid() {
+    let mut run = healthy();
+    run.tally = gake_core::record::Tally::new(0);
+    assert_eq!(level_of(&run, "nothing_sent"), Invalid);
+    assert_eq!(level_of(&healthy(), "nothing_sent"), Valid);
+}
+
+#[test]
+fn lateness_needs_both_its_size_and_its_share() {
+    let run = |late: u64, response: u64| {
+        Sample::default().add(1_000, answered(late, response, response, 200)).run()
+    };
+    for (late, response, level) in [
+        (MS - MS / 50, 2 * MS, Valid),
+        (MS + MS / 50, 2 * MS, Suspect),
+        (MS + MS / 50, 20 * MS, Valid),
+        (9 * MS, 10 * MS, Suspect),
+        (11 * MS, 20 * MS, Invalid),
+        (11 * MS, 24 * MS, Suspect),
+        (11 * MS, 200 * MS, Valid),
+    ] {
+        assert_eq!(level_of(&run(late, response), "lateness"), level, "{late} of {response}");
+    }
+}
+
+#[test]
+fn the_wait_for_a_connection_is_not_lateness() {
+    let mut outcome = answered(50 * MS, 60 * MS, 60 * MS, 200);
+    outcome.blocked = 50 * MS;
+    let run = Sample::default().add(1_000, outcome).run();
+    assert_eq!(level_of(&run, "lateness"), Valid);
+}
+
+#[test]
+fn asked_against_sent() {
+    let run = |asked: f64| Sample::of(10_000, 5 * MS).asked(asked).run();
+    for (asked, level) in [
+        (10_000.0, Valid),
+        (10_100.0, Valid),
+        (10_110.0, Suspect),
+        (10_520.0, Suspect),
+        (10_540.0, Invalid),
+    ] {
+        assert_eq!(level_of(&run(asked), "asked_sent"), level, "{asked}");
+    }
+    let closed = Sample::of(100, MS).asked(1_000.0).closed().run();
+    assert_eq!(level_of(&closed, "asked_sent"), Valid);
+}
+
+#[test]
+fn a_small_grid_and_a_poisson_process_may_differ_by_chance() {
+    assert_eq!(level_of(&Sample::of(19, MS).asked(20.0).run(), "asked_sent"), Valid);
+    let mut run = Sample::of(9_750, MS).asked(10_000.0).run();
+    assert_eq!(level_of(&run, "asked_sent"), Suspect);
+    let stages = vec![Stage::step(1_000.0, std::time::Duration::from_secs(10))];
+    run.plan.load = Load::Open { stages, process: Process::Poisson };
+    assert_eq!(level_of(&run, "asked_sent"), Valid);
+}
+
+#[test]
+fn the_reason_says_when_connections_were_the_limit() {
+    let mut run = Sample::of(9_000, MS).asked(10_000.0).run();
+    assert!(!check(&run).1[0].text.contains("busy"));
+    for _ in 0..1_000 {
+        run.tally.record_dropped(MS);
+    }
+    let (worst, reasons) = check(&run);
+    assert_eq!(worst, Invalid);
+    assert!(reasons[0].text.contains("every connection was busy"), "{}", reasons[0].text);
+}
+
+#[test]
+fn cpu_of_the_busiest_worker() {
+    let mut run = healthy();
+    for (busiest, level) in [(0.84, Valid), (0.86, Suspect), (0.99, Suspect)] {
+        run.generator.busiest = busiest;
+        assert_eq!(level_of(&run, "generator_cpu"), level, "{busiest}");
+    }
+    run.plan.spin = true;
+    assert_eq!(level_of(&run, "generator_cpu"), Valid);
+
+    let mut late = Sample::default().add(1_000, answered(3 * MS, 10 * MS, 10 * MS, 200)).run();
+    late.generator.busiest = 0.96;
+    assert_eq!(level_of(&late, "generator_cpu"), Suspect);
+    late.generator.busiest = 0.98;
+    assert_eq!(level_of(&late, "generator_cpu"), Invalid);
+}
+
+#[test]
+fn any_drop_is_suspect_and_many_are_invalid() {
+    let mut run = Sample::of(10_000, MS).run();
+    run.tally.record_dropped(MS);
+    assert_eq!(level_of(&run, "dropped"), Suspect);
+    for _ in 0..101 {
+        run.tally.record_dropped(MS);
+    }
+    assert_eq!(level_of(&run, "dropped"), Invalid);
+}
+
+#[test]
+fn the_generators_faults() {
+    let run = |n| Sample::of(10_000, 5 * MS).fault(Fault::NoLocalPort, n).run();
+    assert_eq!(level_of(&run(0), "generator_faults"), Valid);
+    assert_eq!(level_of(&run(1), "generator_faults"), Suspect);
+    assert_eq!(level_of(&run(110), "generator_faults"), Invalid);
+    let servers = Sample::of(100, MS).fault(Fault::ConnectRefused, 50).run();
+    assert_eq!(level_of(&servers, "generator_faults"), Valid);
+}
+
+#[test]
+fn littles_law_on_a_steady_state() {
+    // 1,000/s of 50 ms each: 50 in flight.
+    for (in_flight, level) in [
+        (50.0, Valid),
+        (48.5, Valid),
+        (46.0, Suspect),
+        (55.0, Suspect),
+        (40.0, Invalid),
+        (70.0, Invalid),
+    ] {
+        let run = Sample::of(10_000, 50 * MS).in_flight(in_flight).run();
+        assert_eq!(level_of(&run, "littles_law"), level, "{in_flight}");
+    }
+}
+
+#[test]
+fn littles_law_allows_the_edges_and_skips_bursts() {
+    // 1 s requests in a 10 s run at 100/s: 5 of the 100 in flight are yet to come at the start.
+    let edge = Sample::of(1_000, SECOND).in_flight(95.0).run();
+    assert_eq!(level_of(&edge, "littles_law"), Valid);
+    // Everything at once, gone before the first answer.
+    let mut burst = Sample::of(300, 6 * SECOND).in_flight(150.0).run();
+    burst.measured = MS;
+    assert_eq!(level_of(&burst, "littles_law"), Valid);
+    // Too few to say.
+    assert_eq!(level_of(&Sample::of(99, SECOND).in_flight(1.0).run(), "littles_law"), Valid);
+    assert_eq!(level_of(&Sample::of(1_000, MS / 2).in_flight(0.09).run(), "littles_law"), Valid);
+}
+
+#[test]
+fn littles_law_sees_a_growing_queue() {
+    // 200/s onto a server of 100/s for 10 s, then it drains: request n ends at n/100 s.
+    let mut sample = Sample::default();
+    let mut area = 0.0;
+    for n in 0..2_000u64 {
+        let (due, end) = (n * 5 * MS, (n + 1) * 10 * MS);
+        let mut outcome = answered(0, end - due, end - due, 200);
+        outcome.exchange.written = true;
+        area += (end.min(10 * SECOND).saturating_sub(due)) as f64;
+        sample = sample.add(1, outcome);
+    }
+    let run = sample.in_flight(area / (10 * SECOND) as f64).run();
+    assert_eq!(level_of(&run, "littles_law"), Invalid);
+}

@@ -1,0 +1,123 @@
+//! The judgement as a whole.
+
+use gake_core::record::Run;
+
+use crate::finding::{self, Finding};
+use crate::objective::{Evaluation, Objective, View};
+use crate::validity::{self, Reason, Validity};
+
+/// What is to be thought of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// Whether the figures can be believed.
+    pub validity: Validity,
+    /// Why not, the worst first; empty when the run is valid.
+    pub reasons: Vec<Reason>,
+    /// What limited the run; empty on a healthy one.
+    pub findings: Vec<Finding>,
+    /// The objectives with their values, in the order they were given.
+    pub objectives: Vec<Evaluation>,
+}
+
+/// A run with its verdict: what every format shows.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    /// The facts.
+    pub run: Run,
+    /// The judgement.
+    pub verdict: Verdict,
+}
+
+/// The verdict in one word, for whoever must choose an exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conclusion {
+    /// Done and every objective met.
+    Done,
+    /// The run is invalid: whether an objective was met cannot be said, so this wins.
+    Invalid,
+    /// The run can be believed and an objective was missed.
+    ObjectiveFailed,
+}
+
+/// Judges a run against the objectives.
+#[must_use]
+pub fn judge(run: &Run, objectives: &[Objective]) -> Verdict {
+    let (validity, reasons) = validity::check(run);
+    let view = View::of(run);
+    let objectives: Vec<_> = objectives.iter().map(|o| o.evaluate(&view)).collect();
+    let findings = finding::find(run, &objectives);
+    Verdict { validity, reasons, findings, objectives }
+}
+
+impl Verdict {
+    /// Whether every objective was met; true when there is none.
+    #[must_use]
+    pub fn objectives_met(&self) -> bool {
+        self.objectives.iter().all(|objective| objective.met)
+    }
+
+    /// The verdict in one word.
+    #[must_use]
+    pub fn conclusion(&self) -> Conclusion {
+        if self.validity == Validity::Invalid {
+            Conclusion::Invalid
+        } else if self.objectives_met() {
+            Conclusion::Done
+        } else {
+            Conclusion::ObjectiveFailed
+        }
+    }
+}
+
+impl Summary {
+    /// Judges `run` and keeps it beside its verdict.
+    #[must_use]
+    pub fn new(run: Run, objectives: &[Objective]) -> Self {
+        let verdict = judge(&run, objectives);
+        Self { run, verdict }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Sample, healthy};
+
+    fn objectives(texts: &[&str]) -> Vec<Objective> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_healthy_run_is_valid_and_has_no_finding() {
+        let verdict = judge(&healthy(), &objectives(&["p99<50ms", "errors<0.1%", "rate>=990/s"]));
+        assert_eq!(verdict.validity, Validity::Valid, "{:?}", verdict.reasons);
+        assert_eq!(verdict.findings, []);
+        assert_eq!(verdict.conclusion(), Conclusion::Done);
+    }
+
+    #[test]
+    fn invalid_wins_over_a_missed_objective() {
+        let mut run = healthy();
+        let missed = objectives(&["p99<1us"]);
+        assert_eq!(judge(&run, &missed).conclusion(), Conclusion::ObjectiveFailed);
+        run.asked_rate = run.asked_rate.map(|rate| rate * 2.0);
+        assert_eq!(judge(&run, &missed).conclusion(), Conclusion::Invalid);
+        assert_eq!(judge(&run, &[]).conclusion(), Conclusion::Invalid);
+    }
+
+    #[test]
+    fn a_run_of_which_nothing_came_is_judged_without_panic() {
+        let mut run = healthy();
+        run.tally = gake_core::record::Tally::new(0);
+        (run.measured, run.sending, run.elapsed) = (0, 0, 0);
+        let verdict = judge(&run, &objectives(&["p99<1s", "errors<1%", "rate>1/s", "a:p50<1s"]));
+        assert_eq!(verdict.validity, Validity::Invalid);
+        assert!(verdict.objectives.iter().all(|o| !o.met));
+    }
+
+    #[test]
+    fn one_failure_in_thousands_is_not_a_finding() {
+        let run = Sample::of(10_000, 5_000_000).fault(gake_core::record::Fault::Reset, 1).run();
+        assert_eq!(judge(&run, &[]).findings, []);
+    }
+}
