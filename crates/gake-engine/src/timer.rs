@@ -51,9 +51,12 @@ impl Timer {
             TimerfdClockId::Monotonic,
             TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
         )?;
+        // SAFETY: an OwnedFd is open, gives the same descriptor every time, and lives in the
+        // AsyncFd, which never gives it out to be closed.
+        let fd = unsafe { AsyncFd::register(fd) }.map_err(io::Error::from)?;
         let inner = Rc::new(Inner {
             clock,
-            fd: AsyncFd::new(fd)?,
+            fd,
             sleepers: RefCell::default(),
             armed: Cell::new(Nanos::MAX),
         });

@@ -1,0 +1,60 @@
+//! What a worker's connections count outside any single arrival.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use gake_core::record::Counts;
+use gake_core::work::Gauges;
+
+/// Counters of one worker. Not shared with other threads.
+#[derive(Debug, Default)]
+pub(crate) struct Meter {
+    pub(crate) opened: Cell<u64>,
+    pub(crate) stale_reconnects: Cell<u64>,
+    pub(crate) excess: Cell<u64>,
+    pub(crate) idle_lost: Cell<u64>,
+    open: Cell<u64>,
+    peak: Cell<u64>,
+}
+
+/// Adds one to a counter.
+pub(crate) fn bump(counter: &Cell<u64>) {
+    counter.set(counter.get() + 1);
+}
+
+impl Meter {
+    /// Counts a connection as open for as long as the guard lives.
+    pub(crate) fn opened(self: &Rc<Self>) -> OpenGuard {
+        bump(&self.opened);
+        bump(&self.open);
+        self.peak.set(self.peak.get().max(self.open.get()));
+        OpenGuard { meter: Rc::clone(self) }
+    }
+
+    /// Connections open now.
+    pub(crate) fn open(&self) -> u64 {
+        self.open.get()
+    }
+
+    /// Adds what was counted since the last call to `counts`, and returns the levels.
+    pub(crate) fn take(&self, counts: &mut Counts) -> Gauges {
+        counts.opened += self.opened.take();
+        counts.stale_reconnects += self.stale_reconnects.take();
+        counts.excess += self.excess.take();
+        counts.idle_lost += self.idle_lost.take();
+        let open = self.open.get();
+        Gauges { open, peak: self.peak.replace(open) }
+    }
+}
+
+/// An open connection, for the count.
+#[derive(Debug)]
+pub(crate) struct OpenGuard {
+    meter: Rc<Meter>,
+}
+
+impl Drop for OpenGuard {
+    fn drop(&mut self) {
+        self.meter.open.set(self.meter.open.get() - 1);
+    }
+}

@@ -1,0 +1,56 @@
+//! Socket options that the libraries do not have.
+
+use std::mem::{MaybeUninit, size_of};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use gake_core::clock::Nanos;
+
+/// A part of Linux's `TCP_INFO`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TcpInfo {
+    /// Smoothed round-trip time.
+    pub(crate) rtt: Nanos,
+    /// Segments sent again since the connection's start, its SYN included.
+    pub(crate) retransmits: u32,
+}
+
+/// Asks the kernel about a connection; `None` where it does not say.
+pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> Option<TcpInfo> {
+    let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
+    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: the pointers are valid for writes of the sizes given, and the descriptor is open for
+    // as long as it is borrowed.
+    let asked = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if asked != 0 {
+        return None;
+    }
+    // SAFETY: every field is an integer, and the kernel has written over zeroes.
+    let info = unsafe { info.assume_init() };
+    Some(TcpInfo { rtt: Nanos::from(info.tcpi_rtt) * 1_000, retransmits: info.tcpi_total_retrans })
+}
+
+/// Lets the port be chosen at connect, by the whole four-tuple, and not at bind
+/// (`IP_BIND_ADDRESS_NO_PORT`): sockets to different peers can share a port.
+pub(crate) fn bind_address_no_port(socket: BorrowedFd<'_>) -> std::io::Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: the pointer is valid for reads of the size given, and the descriptor is open for as
+    // long as it is borrowed.
+    let set = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_BIND_ADDRESS_NO_PORT,
+            (&raw const on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if set == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}

@@ -1,0 +1,119 @@
+//! Source addresses: several of them, so that local ports do not run out.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Most addresses taken from ranges: a /16 holds as many, enough for 4 billion connections.
+const ADDRESSES_MAX: usize = 65_536;
+
+/// Where connections come from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sources {
+    /// Addresses to bind to, in turn; the system chooses when there are none.
+    pub addresses: Vec<IpAddr>,
+    /// A device to bind to.
+    pub device: Option<String>,
+}
+
+/// Why a text names no sources.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SourceError {
+    /// Not an address, range or name.
+    #[error(
+        "{0:?} is not a source; write an address, a range 127.0.0.2-127.0.0.20, a network \
+         127.0.1.0/28, or the name of an interface"
+    )]
+    Bad(String),
+    /// Too many.
+    #[error("{0:?} holds more than 65,536 addresses; write a smaller range")]
+    TooMany(String),
+}
+
+impl Sources {
+    /// Adds a comma-separated list of addresses, ranges, networks, or one interface's name.
+    ///
+    /// # Errors
+    /// When an item is none of these.
+    pub fn add(&mut self, list: &str) -> Result<(), SourceError> {
+        for item in list.split(',').map(str::trim) {
+            let bad = || SourceError::Bad(item.to_owned());
+            if let Ok(address) = item.parse::<IpAddr>() {
+                self.addresses.push(address);
+            } else if let Some((from, to)) = item.split_once('-')
+                && let (Ok(from), Ok(to)) = (from.trim().parse(), to.trim().parse())
+            {
+                self.add_range(item, from, to)?;
+            } else if let Some((network, bits)) = item.split_once('/') {
+                let network: Ipv4Addr = network.parse().map_err(|_| bad())?;
+                let bits: u32 = bits.parse().ok().filter(|b| *b <= 32).ok_or_else(bad)?;
+                let mask = u32::MAX.checked_shl(32 - bits).unwrap_or(0);
+                let from = network.to_bits() & mask;
+                self.add_range(item, Ipv4Addr::from_bits(from).into(), {
+                    Ipv4Addr::from_bits(from | !mask).into()
+                })?;
+            } else if is_device(item) && self.device.is_none() {
+                self.device = Some(item.to_owned());
+            } else {
+                return Err(bad());
+            }
+        }
+        Ok(())
+    }
+
+    fn add_range(&mut self, item: &str, from: IpAddr, to: IpAddr) -> Result<(), SourceError> {
+        let (from_bits, to_bits, v4) = match (from, to) {
+            (IpAddr::V4(from), IpAddr::V4(to)) => {
+                (u128::from(from.to_bits()), u128::from(to.to_bits()), true)
+            }
+            (IpAddr::V6(from), IpAddr::V6(to)) => (from.to_bits(), to.to_bits(), false),
+            _ => return Err(SourceError::Bad(item.to_owned())),
+        };
+        let count =
+            to_bits.checked_sub(from_bits).ok_or_else(|| SourceError::Bad(item.to_owned()))?;
+        if count >= (ADDRESSES_MAX - self.addresses.len()) as u128 {
+            return Err(SourceError::TooMany(item.to_owned()));
+        }
+        self.addresses.extend((from_bits..=to_bits).map(|bits| {
+            if v4 {
+                IpAddr::V4(Ipv4Addr::from_bits(bits as u32))
+            } else {
+                IpAddr::V6(Ipv6Addr::from_bits(bits))
+            }
+        }));
+        Ok(())
+    }
+}
+
+/// What Linux takes as an interface's name (at most 15 bytes), and nobody takes for an address.
+fn is_device(text: &str) -> bool {
+    (1..16).contains(&text.len())
+        && text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b".-_@".contains(&b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sources(text: &str) -> Result<Sources, SourceError> {
+        let mut sources = Sources::default();
+        sources.add(text).map(|()| sources)
+    }
+
+    #[test]
+    fn reads_addresses_ranges_and_networks() {
+        let all = sources("127.0.0.1,127.0.0.5-127.0.0.7,127.0.1.0/30,::1").unwrap().addresses;
+        assert_eq!(all.len(), 1 + 3 + 4 + 1);
+        assert_eq!(all[3], IpAddr::from([127, 0, 0, 7]));
+        assert_eq!(all[7], IpAddr::from([127, 0, 1, 3]));
+        assert_eq!(sources("eth0").unwrap().device.as_deref(), Some("eth0"));
+    }
+
+    #[test]
+    fn refuses_the_rest() {
+        for text in ["", "1.2.3", "127.0.0.9-127.0.0.1", "127.0.0.0/33", "eth0,eth1", "::1-1.2.3.4"]
+        {
+            assert!(matches!(sources(text), Err(SourceError::Bad(_))), "{text}");
+        }
+        assert!(matches!(sources("10.0.0.0/8"), Err(SourceError::TooMany(_))));
+    }
+}

@@ -1,0 +1,81 @@
+//! A byte stream: TCP, a Unix socket, or TLS over either.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::client::TlsStream;
+
+/// A connected stream.
+#[derive(Debug)]
+pub(crate) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+    TcpTls(Box<TlsStream<TcpStream>>),
+    UnixTls(Box<TlsStream<UnixStream>>),
+}
+
+impl Stream {
+    /// Reads into `buffer`; 0 bytes mean the end.
+    #[inline]
+    pub(crate) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self {
+            Self::Tcp(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::Unix(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::TcpTls(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::UnixTls(stream) => Pin::new(stream).poll_read(cx, buffer),
+        }
+    }
+
+    /// Writes what the kernel takes.
+    #[inline]
+    pub(crate) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::TcpTls(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::UnixTls(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    /// Hands over what TLS still holds. A plain stream holds nothing.
+    #[inline]
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Tcp(_) | Self::Unix(_) => Poll::Ready(Ok(())),
+            Self::TcpTls(stream) => Pin::new(stream).poll_flush(cx),
+            Self::UnixTls(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    /// Waits until something is there to read.
+    pub(crate) async fn readable(&self) {
+        // An error shows at the next read.
+        let _ = match self {
+            Self::Tcp(stream) => stream.readable().await,
+            Self::Unix(stream) => stream.readable().await,
+            Self::TcpTls(stream) => stream.get_ref().0.readable().await,
+            Self::UnixTls(stream) => stream.get_ref().0.readable().await,
+        };
+    }
+
+    /// The TCP socket, when there is one.
+    pub(crate) fn tcp(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Tcp(stream) => Some(stream.as_fd()),
+            Self::TcpTls(stream) => Some(stream.get_ref().0.as_fd()),
+            Self::Unix(_) | Self::UnixTls(_) => None,
+        }
+    }
+}

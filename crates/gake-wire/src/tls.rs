@@ -1,0 +1,163 @@
+//! TLS settings: roots, client certificate, server name.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+/// What the user asked of TLS.
+#[derive(Debug, Clone, Default)]
+pub struct TlsOptions {
+    /// Take any certificate.
+    pub insecure: bool,
+    /// Trust the certificates in this PEM file instead of the system's.
+    pub cacert: Option<PathBuf>,
+    /// A client certificate chain in PEM.
+    pub cert: Option<PathBuf>,
+    /// Its key in PEM; in the certificate's file when not given.
+    pub key: Option<PathBuf>,
+}
+
+/// Why TLS cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A PEM file cannot be used.
+    #[error("{} cannot be used as {role}: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What it was to be.
+        role: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A key without a certificate.
+    #[error("--key needs --cert: a client key is of no use without its certificate")]
+    KeyAlone,
+    /// Certificate and key do not fit.
+    #[error("the client certificate cannot be used: {0}")]
+    Client(rustls::Error),
+    /// The library cannot be set up.
+    #[error("TLS cannot be set up: {0}")]
+    Library(rustls::Error),
+}
+
+impl TlsOptions {
+    /// The client settings.
+    ///
+    /// # Errors
+    /// When a file cannot be read or does not hold what it should.
+    pub fn config(&self) -> Result<Arc<ClientConfig>, TlsError> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(TlsError::Library)?;
+        let builder = if self.insecure {
+            let verifier = Arc::new(TakeAny { provider });
+            builder.dangerous().with_custom_certificate_verifier(verifier)
+        } else {
+            builder.with_root_certificates(self.roots()?)
+        };
+        let mut config = match self.client_certificate()? {
+            Some((chain, key)) => {
+                builder.with_client_auth_cert(chain, key).map_err(TlsError::Client)?
+            }
+            None => builder.with_no_client_auth(),
+        };
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Arc::new(config))
+    }
+
+    fn roots(&self) -> Result<RootCertStore, TlsError> {
+        let mut roots = RootCertStore::empty();
+        if let Some(path) = &self.cacert {
+            let role = "trusted certificates";
+            for certificate in certificates(path, role)? {
+                roots.add(certificate).map_err(|error| file_error(path, role, &error))?;
+            }
+            return Ok(roots);
+        }
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if roots.is_empty() {
+            // A container without certificates still reaches public servers.
+            roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        }
+        Ok(roots)
+    }
+
+    #[allow(clippy::type_complexity, reason = "the pair rustls wants")]
+    fn client_certificate(
+        &self,
+    ) -> Result<Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>, TlsError> {
+        let Some(cert) = &self.cert else {
+            return if self.key.is_some() { Err(TlsError::KeyAlone) } else { Ok(None) };
+        };
+        let chain = certificates(cert, "a client certificate")?;
+        let path = self.key.as_ref().unwrap_or(cert);
+        let key = PrivateKeyDer::from_pem_file(path)
+            .map_err(|error| file_error(path, "a client key", &error))?;
+        Ok(Some((chain, key)))
+    }
+}
+
+fn certificates(path: &Path, role: &'static str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let chain = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| file_error(path, role, &error))?;
+    if chain.is_empty() {
+        return Err(file_error(path, role, &"it holds no PEM certificate"));
+    }
+    Ok(chain)
+}
+
+fn file_error(path: &Path, role: &'static str, reason: &impl ToString) -> TlsError {
+    TlsError::File { path: path.to_owned(), role, reason: reason.to_string() }
+}
+
+/// Takes any certificate, for `--insecure`. Signatures are still checked, so that a handshake
+/// costs what it costs.
+#[derive(Debug)]
+struct TakeAny {
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for TakeAny {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
