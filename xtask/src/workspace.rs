@@ -2,14 +2,21 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 /// The repository's root, wherever the task was called from.
 pub fn root() -> &'static Path {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest.parent().unwrap_or(manifest)
+    static ROOT: OnceLock<PathBuf> = OnceLock::new();
+    ROOT.get_or_init(|| {
+        // As `cargo run` says it now: checkouts that share a target directory share
+        // this binary, and the one it was built in may be another.
+        let now = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+        let manifest = now.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        manifest.parent().unwrap_or(&manifest).to_owned()
+    })
 }
 
 /// The cargo that runs us, so that a `+toolchain` is kept.

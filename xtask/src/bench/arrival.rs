@@ -4,13 +4,14 @@
 //! median, so a constant delay is no error. Arrivals are taken in the order in
 //! which they came.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 
 use super::Bench;
 use super::calls::{self, Call};
-use super::process::{Ended, Launch};
+use super::process::{Ended, Launch, OURSELVES};
 use super::recording::Recording;
 use super::report::Report;
 use super::stats::{median, quantile, rotated};
@@ -94,10 +95,10 @@ fn measure(
 }
 
 fn metronome(bench: &Bench, url: &str, rate: u64, seconds: u64) -> Result<Ended> {
-    let program = std::env::current_exe()?;
+    let program = Path::new(OURSELVES);
     let args = ["metronome".to_owned(), url.to_owned(), rate.to_string(), seconds.to_string()];
     let (core, limit) = (bench.client_core, Duration::from_secs(seconds + 30));
-    let launch = Launch { program: &program, args: &args, stdin: None, core, limit };
+    let launch = Launch { program, args: &args, stdin: None, core, limit };
     launch.run()?.accept("the metronome", &[0])
 }
 

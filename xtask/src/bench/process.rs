@@ -14,6 +14,9 @@ use anyhow::{Context, Result, bail};
 
 use super::clock::now_ns;
 
+/// This program, also after it was built anew.
+pub const OURSELVES: &str = "/proc/self/exe";
+
 /// What to start, where, and for how long at most.
 pub struct Launch<'a> {
     /// The program's file.

@@ -2,11 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::process::{Launch, Running};
+use super::process::{Launch, OURSELVES, Running};
 use super::recorder::{QUIT, Stall};
 
 /// A recorder that is running.
@@ -24,9 +25,9 @@ impl Recording {
         if let Some(stall) = stall {
             args.extend([stall.after, stall.length].map(|time| time.as_millis().to_string()));
         }
-        let program = std::env::current_exe()?;
+        let program = Path::new(OURSELVES);
         let stdin = Some(listener.into());
-        let process = Launch { program: &program, args: &args, stdin, core, limit }.start()?;
+        let process = Launch { program, args: &args, stdin, core, limit }.start()?;
         Ok(Self { process, address })
     }
 
