@@ -127,3 +127,8 @@ impl Outcome {
         }
     }
 }
+
+/// A 200 with these header lines and what follows the head.
+pub(super) fn ok(headers: &str, rest: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\n{headers}\r\n{rest}")
+}

@@ -1,0 +1,86 @@
+//! What a parser says between slices, and after the end.
+
+use super::super::{Feed, Malformed as M, Response, ResponseParser, Version};
+use super::harness::ok;
+
+#[test]
+fn bytes_after_the_end_are_excess() {
+    for rest in ["x", "\r\n", "HTTP/1.1 200 OK\r\n\r\n"] {
+        let whole = ok("Content-Length: 2\r\n", "ok");
+        let mut parser = ResponseParser::default();
+        parser.start(false);
+        let Feed::Done(response) = parser.feed((whole.clone() + rest).as_bytes()).unwrap() else {
+            panic!("not done");
+        };
+        let expected = Response {
+            status: 200,
+            version: Version::Http11,
+            body_bytes: 2,
+            consumed: whole.len(),
+            keep_alive: true,
+            excess: true,
+        };
+        assert_eq!(response, expected);
+        assert!(!response.reusable());
+        // The same bytes in a slice of their own.
+        assert_eq!(parser.feed(rest.as_bytes()), Err(M::Unsolicited));
+    }
+}
+
+#[test]
+fn the_state_can_be_asked() {
+    let mut parser = ResponseParser::default();
+    assert_eq!(parser.feed(b""), Ok(Feed::More));
+    parser.start(false);
+    assert!(!parser.started() && !parser.in_body());
+    parser.feed(b"").unwrap();
+    assert!(!parser.started());
+    parser.feed(b"HTTP/1.1 100 Continue\r\n\r\n").unwrap();
+    assert!(parser.started() && !parser.in_body());
+    parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n").unwrap();
+    assert!(parser.in_body());
+    assert!(matches!(parser.feed(b"ok"), Ok(Feed::Done(_))));
+    assert!(!parser.in_body());
+    parser.start(false);
+    assert_eq!(parser.feed(b"x"), Err(M::NotHttp));
+    assert_eq!(parser.feed(b"HTTP/1.1 200 OK\r\n\r\n"), Err(M::NotHttp), "the fault stays");
+    parser.start(false);
+    assert!(!parser.started());
+}
+
+#[test]
+fn names_are_unique_and_snake_case() {
+    let all = [
+        M::NotHttp,
+        M::Version,
+        M::StatusLine,
+        M::Status,
+        M::Upgrade,
+        M::LineEnd,
+        M::HeaderName,
+        M::HeaderValue,
+        M::ObsFold,
+        M::ContentLength,
+        M::ContentLengthConflict,
+        M::TransferEncoding,
+        M::ChunkedNotLast,
+        M::LengthAndTransferEncoding,
+        M::TransferEncodingInHttp10,
+        M::ChunkSize,
+        M::ChunkSizeOverflow,
+        M::ChunkLine,
+        M::ChunkEnd,
+        M::Unsolicited,
+        M::HeadTooLarge,
+        M::TooManyHeaders,
+        M::TooManyInterim,
+        M::ChunkLineTooLong,
+        M::TrailersTooLarge,
+        M::TooManyTrailers,
+    ];
+    let names: std::collections::BTreeSet<_> = all.iter().map(|m| m.name()).collect();
+    assert_eq!(names.len(), all.len());
+    for name in names {
+        assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'));
+    }
+}
