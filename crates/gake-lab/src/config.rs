@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::ServiceTime;
+use crate::duration::LONGEST;
 
 /// Everything that can be set about a lab.
 ///
@@ -100,6 +101,12 @@ impl LabConfig {
         }
         if self.connection_timeout == Some(Duration::ZERO) {
             return reject("connection_timeout must be longer than 0");
+        }
+        // Longer ones are slips, and no clock could hold the instants.
+        let stall = self.stall.map(|stall| stall.after.max(stall.length));
+        let service = self.service.map(|service| service.mean());
+        if [self.connection_timeout, stall, service].into_iter().flatten().any(|d| d > LONGEST) {
+            return reject("time-outs, stalls and service times must be at most 24h");
         }
         if self.cores > 1024 {
             return reject("cores must be at most 1024");

@@ -64,7 +64,7 @@ impl ServiceTime {
             ServiceTime::Constant(mean)
             | ServiceTime::Exponential { mean }
             | ServiceTime::LogNormal { mean, .. } => mean,
-            ServiceTime::Uniform { min, max } => (min + max) / 2,
+            ServiceTime::Uniform { min, max } => min.saturating_add(max) / 2,
         }
     }
 
@@ -86,7 +86,7 @@ impl ServiceTime {
     /// One value. Cut at 24 hours, so that a far tail is still a duration.
     pub(crate) fn sample(&self, draw: &mut Draw) -> Duration {
         let seconds = match *self {
-            ServiceTime::Constant(d) => return d,
+            ServiceTime::Constant(d) => return d.min(LONGEST),
             ServiceTime::Exponential { mean } => mean.as_secs_f64() * draw.exponential(),
             ServiceTime::LogNormal { mean, sigma } => {
                 mean.as_secs_f64() * (sigma * draw.normal() - sigma * sigma / 2.0).exp()

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{Client, eventually, start};
-use gake_lab::{Lab, LabConfig, LabError, Stall};
+use gake_lab::{Lab, LabConfig, LabError, ServiceTime, Stall};
 
 #[test]
 fn what_clients_send_is_what_the_lab_counts() {
@@ -147,6 +147,12 @@ fn bad_settings_are_one_sentence() {
         LabConfig { threads: Some(0), ..default() },
         LabConfig { max_connections: Some(0), ..default() },
         LabConfig { connection_timeout: Some(Duration::ZERO), ..default() },
+        LabConfig { connection_timeout: Some(Duration::MAX), ..default() },
+        LabConfig { service: Some(ServiceTime::Constant(Duration::MAX)), ..default() },
+        LabConfig {
+            stall: Some(Stall { after: Duration::MAX, length: Duration::ZERO }),
+            ..default()
+        },
         LabConfig { cores: 1_000_000, ..default() },
         LabConfig { listen: taken.local_addr().unwrap(), ..default() },
         LabConfig { listen: "192.0.2.1:80".parse().unwrap(), ..default() },
