@@ -7,6 +7,7 @@ pub mod duration;
 pub mod expect;
 pub mod rate;
 pub mod stage;
+pub mod targets;
 
 use std::fmt;
 use std::time::Duration;

@@ -1,0 +1,118 @@
+//! The command line: plain data, parsed before the world is touched.
+
+mod doctor;
+mod report;
+mod run;
+mod serve;
+mod values;
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+pub use doctor::DoctorArgs;
+pub use report::ReportArgs;
+pub use run::{
+    Arrivals, ConnectionArgs, FormatArg, LoadArgs, Mode, OverflowArg, RequestArgs, RunArgs,
+};
+pub use serve::ServeArgs;
+
+use crate::exit::Failure;
+
+/// Finds the cliff before your users do: load tests HTTP services, and says whether the
+/// measurement can be believed.
+#[derive(Debug, Parser)]
+#[command(
+    name = "gake",
+    version,
+    max_term_width = 100,
+    after_help = "Exit codes: 0 done, objectives met; 1 it could not be done; 2 bad usage; \
+                  3 the run is invalid; 99 an objective failed; 130 interrupted.\n\n\
+                  `gake URL` is short for `gake run URL`. Try: gake run demo -r 2000 -d 10s"
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Load a URL or a targets file, and judge the run
+    Run(Box<RunArgs>),
+    /// Start the lab: a target server whose behaviour is known
+    Serve(Box<ServeArgs>),
+    /// Show what run files hold
+    Report(ReportArgs),
+    /// Say what this machine can generate, and what limits it
+    Doctor(DoctorArgs),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page (roff)
+    Man {
+        /// The command whose page it is; gake itself without one
+        command: Option<String>,
+    },
+}
+
+/// Reads the arguments.
+///
+/// # Errors
+/// Help, version and usage errors, as clap words them.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Failure> {
+    let args = with_run(args.into_iter().collect());
+    Cli::try_parse_from(args).map_err(|error| Failure::Clap(Box::new(error)))
+}
+
+/// The commands' whole definition, for completions and manual pages.
+pub fn definition() -> clap::Command {
+    Cli::command()
+}
+
+/// Puts `run` before what looks like a target: `gake localhost:8080 -d 5s`.
+fn with_run(mut args: Vec<OsString>) -> Vec<OsString> {
+    let first = args.get(1).and_then(|arg| arg.to_str()).unwrap_or_default();
+    let command = definition();
+    let known = first == "help" || command.get_subcommands().any(|known| known.get_name() == first);
+    let target = first == "demo" || first == "localhost" || first.contains(['/', ':', '.']);
+    if !known && !first.starts_with('-') && target {
+        args.insert(1, "run".into());
+    }
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(line: &str) -> Result<Cli, Failure> {
+        parse(line.split_whitespace().map(OsString::from))
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        definition().debug_assert();
+    }
+
+    #[test]
+    fn a_target_needs_no_command() {
+        for line in ["gake http://h/", "gake localhost:80 -d 1s", "gake demo", "gake 127.0.0.1"] {
+            assert!(matches!(command(line).unwrap().command, Command::Run(_)), "{line}");
+        }
+        assert!(command("gake rnu").is_err());
+        assert!(matches!(command("gake doctor").unwrap().command, Command::Doctor(_)));
+    }
+
+    #[test]
+    fn every_flag_has_a_help_text() {
+        for command in definition().get_subcommands() {
+            for arg in command.get_arguments() {
+                assert!(arg.get_help().is_some(), "{} {}", command.get_name(), arg.get_id());
+            }
+        }
+    }
+}

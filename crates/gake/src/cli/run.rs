@@ -1,0 +1,297 @@
+//! The flags of `gake run`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use gake_core::plan::{Expect, Rate};
+use gake_judge::Objective;
+
+use super::values::{self, Stages};
+
+/// Load a URL or a targets file, and judge the run.
+///
+/// With a rate (or stages) the loop is open: requests leave when they are due, whatever the server
+/// does, and latency counts from that instant. Without, the loop is closed: a fixed number of
+/// users, each waiting for its answer. Every number is a total over all threads.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gake run demo -r 2000 -d 10s                     a built-in server, loaded in this process
+  gake run http://localhost:8080/ -c 50 -d 30s     50 users, as fast as they are answered
+  gake run http://localhost:8080/ -r 1000 -d 1m --slo 'p99<50ms' --slo 'errors<0.1%'
+  gake run http://localhost:8080/ --stages 100@30s,100..1000@2m,0@5s
+  gake run targets.http -r 500 -d 30s              a targets file, as vegeta has them
+  gake run http://h/api -X POST --data @body.json -H 'Content-Type: application/json' -r 50
+
+Exit codes: 0 done, objectives met; 1 it could not be done; 2 bad usage; 3 the run is invalid;
+99 an objective failed; 130 interrupted (after the summary).")]
+pub struct RunArgs {
+    /// A URL (http:// when it has no scheme), a targets file, or `demo`
+    #[arg(value_name = "TARGET")]
+    pub target: String,
+
+    #[command(flatten)]
+    pub load: LoadArgs,
+
+    #[command(flatten)]
+    pub request: RequestArgs,
+
+    #[command(flatten)]
+    pub connection: ConnectionArgs,
+
+    #[command(flatten)]
+    pub judge: JudgeArgs,
+
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// How much, and how long.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Load")]
+pub struct LoadArgs {
+    /// Requests a second: 1000, 100/1s, 6000/m, 2.5k, or max (the closed loop)
+    #[arg(short, long, value_parser = values::rate)]
+    pub rate: Option<Rate>,
+
+    /// Steps and ramps one after the other: 100@30s,100..1000@2m,0@5s
+    #[arg(long, value_parser = values::stages, conflicts_with_all = ["rate", "duration"])]
+    pub stages: Option<Stages>,
+
+    /// Users of a closed loop (default 50), or most connections of an open one (default 1000)
+    #[arg(short, long, value_parser = values::connections)]
+    pub connections: Option<usize>,
+
+    /// How long requests are sent: 30s, 2m, 1h; seconds without a unit (default 10s)
+    #[arg(short, long, value_parser = values::positive_duration)]
+    pub duration: Option<Duration>,
+
+    /// Send so many requests
+    #[arg(short = 'n', long, value_parser = values::at_least_one)]
+    pub requests: Option<u64>,
+
+    /// Run so long before the figures start; comes on top of the duration
+    #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "0s", hide_default_value = true)]
+    pub warmup: Duration,
+
+    /// How arrivals of an open loop are spread
+    #[arg(long, value_enum, default_value_t = Arrivals::Uniform)]
+    pub arrivals: Arrivals,
+
+    /// Makes Poisson arrivals repeatable
+    #[arg(long, default_value_t = 1, hide_default_value = true)]
+    pub seed: u64,
+
+    /// Time between an answer and a user's next request (closed loop)
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    pub think: Option<Duration>,
+
+    /// Most requests in flight at once, when less than the connections
+    #[arg(long, value_name = "N", value_parser = values::connections)]
+    pub max_in_flight: Option<usize>,
+
+    /// What happens to a request that is due when every connection is busy
+    #[arg(long, value_enum, default_value_t = OverflowArg::Wait)]
+    pub overflow: OverflowArg,
+
+    /// How long answers are waited for at the end (default 5s; with -n alone, the time-out)
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    pub drain: Option<Duration>,
+
+    /// Threads (default: as many as the load needs, at most one a core)
+    #[arg(short, long, value_parser = values::connections)]
+    pub threads: Option<usize>,
+
+    /// Poll the last part of each wait: the most precise arrivals, at a core's whole time
+    #[arg(long)]
+    pub spin: bool,
+}
+
+/// What is sent.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Request")]
+pub struct RequestArgs {
+    /// Method (default GET, POST with --data)
+    #[arg(short = 'X', long)]
+    pub method: Option<String>,
+
+    /// Header line 'Name: value'; may be repeated
+    #[arg(short = 'H', long, value_name = "LINE", value_parser = values::header)]
+    pub header: Vec<(String, String)>,
+
+    /// Body: a text, @FILE, or @- for standard input
+    #[arg(long, value_name = "DATA")]
+    pub data: Option<String>,
+
+    /// user:password for basic authentication
+    #[arg(long, value_name = "USER:PASSWORD")]
+    pub user: Option<String>,
+
+    /// The target is a targets file (known by itself when the file exists); - is standard input
+    #[arg(long)]
+    pub targets: bool,
+
+    /// Status codes that are ok: 2xx,404 or 200-299
+    #[arg(long, value_name = "CODES", value_parser = values::expect, default_value = "200-399")]
+    pub expect: Expect,
+}
+
+/// Over which connections.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Connections")]
+pub struct ConnectionArgs {
+    /// For a whole request, connection included
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration, default_value = "30s")]
+    pub timeout: Duration,
+
+    /// For opening a connection, TLS included
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration, default_value = "10s")]
+    pub connect_timeout: Duration,
+
+    /// For the first byte of an answer
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    pub first_byte_timeout: Option<Duration>,
+
+    /// A new connection for each request
+    #[arg(long)]
+    pub no_keepalive: bool,
+
+    /// New connections a second at most
+    #[arg(long, value_name = "RATE", value_parser = values::finite_rate)]
+    pub connect_rate: Option<f64>,
+
+    /// Open so many connections at the start and hold them without a request
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub idle_connections: usize,
+
+    /// Source addresses: an address, 127.0.0.2-127.0.0.20, 127.0.1.0/28, or an interface's name
+    #[arg(long, value_name = "SOURCES")]
+    pub interface: Vec<String>,
+
+    /// HOST:PORT:ADDRESS instead of asking for the name, as in curl
+    #[arg(long, value_name = "RULE")]
+    pub resolve: Vec<String>,
+
+    /// HOST1:PORT1:HOST2:PORT2, as in curl: connect elsewhere
+    #[arg(long, value_name = "RULE")]
+    pub connect_to: Vec<String>,
+
+    /// Connect to a Unix socket
+    #[arg(long, value_name = "PATH")]
+    pub unix_socket: Option<PathBuf>,
+
+    /// Only IPv4 addresses
+    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    pub ipv4: bool,
+
+    /// Only IPv6 addresses
+    #[arg(short = '6', long)]
+    pub ipv6: bool,
+
+    /// Take any certificate
+    #[arg(short = 'k', long)]
+    pub insecure: bool,
+
+    /// Trust the certificates in this PEM file instead of the system's
+    #[arg(long, value_name = "FILE")]
+    pub cacert: Option<PathBuf>,
+
+    /// Client certificate (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub cert: Option<PathBuf>,
+
+    /// Key of the client certificate (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
+}
+
+/// What is expected of the run.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Objectives")]
+pub struct JudgeArgs {
+    /// Objective: 'p99<50ms', 'errors<0.1%', 'rate>=990/s'; may be repeated
+    #[arg(long, value_name = "OBJECTIVE")]
+    pub slo: Vec<Objective>,
+
+    /// Stop as soon as an objective is missed
+    #[arg(long, requires = "slo")]
+    pub abort: bool,
+}
+
+/// What comes out.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// Format of the result
+    #[arg(short = 'o', long, value_enum, default_value_t = FormatArg::Text)]
+    pub format: FormatArg,
+
+    /// Write the run file: an HdrHistogram log that `gake report` and others read
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Log every request: .csv, or .json for a JSON object a line
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+
+    /// Only the result
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Also a line for each second
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub verbose: bool,
+
+    /// No colours (also: NO_COLOR)
+    #[arg(long)]
+    pub no_color: bool,
+}
+
+/// How arrivals are spread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Arrivals {
+    /// A perfect grid
+    Uniform,
+    /// Independent of each other
+    Poisson,
+}
+
+/// What happens at the bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OverflowArg {
+    /// It waits, and the wait counts in its latency
+    Wait,
+    /// It is dropped, and counted
+    Drop,
+}
+
+/// Formats of the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// A summary to read
+    Text,
+    /// The schema gake.run/1
+    Json,
+    /// A row for each second
+    Csv,
+}
+
+/// Which loop was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Arrivals come when they are due.
+    Open,
+    /// Users wait for their answers.
+    Closed,
+}
+
+impl LoadArgs {
+    /// Which loop these flags mean.
+    pub fn mode(&self) -> Mode {
+        match (&self.rate, &self.stages) {
+            (Some(Rate::PerSecond(_)), _) | (_, Some(_)) => Mode::Open,
+            _ => Mode::Closed,
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Readers of flag values for clap.
+
+use std::time::Duration;
+
+use gake_core::plan::{Expect, Rate, Stage};
+
+/// A duration flag.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    gake_core::plan::parse_duration(text).map_err(|error| error.to_string())
+}
+
+/// A duration flag that must be longer than nothing.
+pub fn positive_duration(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("it must be longer than 0".to_owned()),
+        duration => Ok(duration),
+    }
+}
+
+/// A rate flag.
+pub fn rate(text: &str) -> Result<Rate, String> {
+    gake_core::plan::parse_rate(text).map_err(|error| error.to_string())
+}
+
+/// A rate flag for which `max` has no meaning.
+pub fn finite_rate(text: &str) -> Result<f64, String> {
+    match rate(text)? {
+        Rate::PerSecond(rate) => Ok(rate),
+        Rate::Max => Err("write a number a second".to_owned()),
+    }
+}
+
+/// Stages, wrapped because clap takes a `Vec` for a repeated flag.
+#[derive(Debug, Clone)]
+pub struct Stages(pub Vec<Stage>);
+
+/// A stages flag.
+pub fn stages(text: &str) -> Result<Stages, String> {
+    gake_core::plan::parse_stages(text).map(Stages).map_err(|error| error.to_string())
+}
+
+/// A list of expected status codes.
+pub fn expect(text: &str) -> Result<Expect, String> {
+    text.parse().map_err(|error: gake_core::plan::expect::ExpectError| error.to_string())
+}
+
+/// A header line, as curl has it.
+pub fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) =
+        text.split_once(':').ok_or_else(|| "write a header as 'Name: value'".to_owned())?;
+    if name.trim().is_empty() {
+        return Err("write a header as 'Name: value'".to_owned());
+    }
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// A count that must be at least 1.
+pub fn at_least_one(text: &str) -> Result<u64, String> {
+    match count(text)? {
+        0 => Err("it must be at least 1".to_owned()),
+        count => Ok(count),
+    }
+}
+
+/// A count of connections or users, at least 1.
+pub fn connections(text: &str) -> Result<usize, String> {
+    usize::try_from(at_least_one(text)?).map_err(|error| error.to_string())
+}
+
+/// A count, with SI suffixes as wrk has them: `10k`, `2M`.
+fn count(text: &str) -> Result<u64, String> {
+    let (digits, scale) = match text.chars().last() {
+        Some('k' | 'K') => (&text[..text.len() - 1], 1_000),
+        Some('m' | 'M') => (&text[..text.len() - 1], 1_000_000),
+        _ => (text, 1),
+    };
+    digits
+        .parse::<u64>()
+        .ok()
+        .and_then(|count| count.checked_mul(scale))
+        .ok_or_else(|| format!("{text:?} is not a whole number; write for example 1000 or 10k"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_suffixes() {
+        assert_eq!(at_least_one("10k"), Ok(10_000));
+        assert_eq!(at_least_one("2M"), Ok(2_000_000));
+        for text in ["0", "-1", "", "k", "1.5", "99999999999999999999"] {
+            assert!(at_least_one(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn headers_are_trimmed() {
+        assert_eq!(header("A:  b: c "), Ok(("A".to_owned(), "b: c".to_owned())));
+        assert!(header("no colon").is_err() && header(": x").is_err());
+    }
+}

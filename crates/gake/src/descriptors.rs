@@ -1,0 +1,13 @@
+//! File descriptors: as many as we may have.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Raises the soft limit to the hard one and returns it; [`u64::MAX`] without a limit.
+pub fn raise() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    // Refused only where a policy forbids it; then the soft limit stands.
+    let allowed =
+        if setrlimit(Resource::Nofile, raised).is_ok() { limit.maximum } else { limit.current };
+    allowed.unwrap_or(u64::MAX)
+}
