@@ -187,6 +187,7 @@ impl Dispatch {
             return None;
         }
         self.advance();
+        self.shared.pending.set(self.shared.pending.get() + 1);
         let blocked =
             self.full_since.get().map_or(0, |full| now.saturating_sub(full.max(arrival.due)));
         Some(Assigned { arrival, blocked })
@@ -214,13 +215,20 @@ impl Dispatch {
 async fn lane<W: Work>(shared: Rc<Shared>, dispatch: Rc<Dispatch>, slot: Rc<Slot>, mut work: W) {
     shared.enroll().await;
     loop {
-        let (assigned, now) = match slot.assigned.take() {
-            Some(assigned) => (assigned, shared.clock.now()),
+        let assigned = match slot.assigned.take() {
+            Some(assigned) => assigned,
             None => match park(&shared, &dispatch, &slot).await {
-                Some(assigned) => (assigned, shared.clock.now()),
+                Some(assigned) => assigned,
                 None => return,
             },
         };
+        shared.pending.set(shared.pending.get() - 1);
+        let now = shared.clock.now();
+        if shared.phase.get() == Phase::Cut {
+            shared.drop_arrival(assigned.arrival, now);
+            shared.notice_quiet();
+            return;
+        }
         let fired = shared.fire(&mut work, assigned.arrival, assigned.blocked, now).await;
         let Some(exchange) = fired else { return };
         slot.assigned.set(dispatch.take_due(exchange.done));

@@ -54,6 +54,8 @@ pub(crate) struct Shared {
     pub(crate) flight: Flight,
     /// Notified when nothing is in flight any more and no arrival comes.
     pub(crate) quiet: Notify,
+    /// Arrivals handed to a lane that has not run yet.
+    pub(crate) pending: Cell<u64>,
     /// When the last arrival was fired.
     pub(crate) last_fired: Cell<Nanos>,
     recorder: RefCell<Recorder>,
@@ -80,10 +82,18 @@ impl Shared {
         let exchange = whole.unwrap_or_else(|| work.abandon());
         self.recorder.borrow_mut().record(&Outcome { arrival, blocked, fired, exchange });
         self.flight.leave(exchange.done);
-        if self.flight.level() == 0 && self.phase.get() != Phase::Running {
+        self.notice_quiet();
+        whole
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.flight.level() == 0 && self.pending.get() == 0
+    }
+
+    pub(crate) fn notice_quiet(&self) {
+        if self.phase.get() != Phase::Running && self.is_quiet() {
             self.quiet.notify_one();
         }
-        whole
     }
 
     /// The future's output, or `None` when the run is cut before it.
@@ -118,9 +128,9 @@ impl Shared {
         }
     }
 
-    /// Waits until nothing is in flight; call it in a later phase than `Running`.
+    /// Waits until nothing is in flight or handed out; call it in a later phase than `Running`.
     pub(crate) async fn until_quiet(&self) {
-        while self.flight.level() > 0 {
+        while !self.is_quiet() {
             self.quiet.notified().await;
         }
     }
@@ -145,6 +155,7 @@ pub(crate) async fn run<F: Factory + 'static>(duty: Duty, factory: F) {
         phase: Cell::new(Phase::Running),
         flight: Flight::new(warmup),
         quiet: Notify::new(),
+        pending: Cell::new(0),
         last_fired: Cell::new(0),
         recorder: RefCell::new(Recorder::new(
             duty.plan.expect.clone(),
