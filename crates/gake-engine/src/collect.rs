@@ -47,6 +47,7 @@ pub struct Collector {
     arrivals_end: Nanos,
     last_fired: Nanos,
     done: Nanos,
+    log_lost: u64,
 }
 
 impl Collector {
@@ -67,6 +68,7 @@ impl Collector {
             arrivals_end: 0,
             last_fired: 0,
             done: 0,
+            log_lost: 0,
         }
     }
 
@@ -80,6 +82,12 @@ impl Collector {
     #[must_use]
     pub fn tally(&self) -> &Tally {
         &self.tally
+    }
+
+    /// Outcomes that the log could not take in time.
+    #[must_use]
+    pub fn log_lost(&self) -> u64 {
+        self.log_lost
     }
 
     /// How many arrivals the plan has due in the second before `second` is complete.
@@ -97,7 +105,8 @@ impl Collector {
                 tally.clear();
                 spare(worker, tally);
             }
-            Event::Ended { worker, arrivals_end, last_fired, done } => {
+            Event::Ended { worker, arrivals_end, last_fired, done, log_lost } => {
+                self.log_lost += log_lost;
                 self.watermarks[worker] = u64::MAX;
                 self.arrivals_end = self.arrivals_end.max(arrivals_end);
                 self.last_fired = self.last_fired.max(last_fired);

@@ -12,6 +12,7 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 
 use crate::clock::RunClock;
 use crate::control::StopHandle;
+use crate::log::LogSender;
 use crate::worker::{self, Duty};
 
 /// The epoch lies this far ahead when the workers are told, so that all start at the same time.
@@ -35,6 +36,8 @@ pub enum Event {
         last_fired: Nanos,
         /// When its last outcome was recorded.
         done: Nanos,
+        /// Outcomes that the log could not take in time.
+        log_lost: u64,
     },
     /// It could not run, and why.
     Failed(String),
@@ -88,11 +91,17 @@ impl Running {
 }
 
 /// Starts a run: `plan.threads` workers (no more than connections), each with what `make` makes on
-/// its own thread. Poisson arrivals follow `seed`.
+/// its own thread. Poisson arrivals follow `seed`. Every outcome also goes to `log` when there is
+/// one.
 ///
 /// # Errors
 /// When a thread or its runtime cannot be made; nothing has been sent then.
-pub fn start<F, M>(plan: &Arc<Plan>, seed: u64, make: M) -> Result<Running, StartError>
+pub fn start<F, M>(
+    plan: &Arc<Plan>,
+    seed: u64,
+    log: Option<LogSender>,
+    make: M,
+) -> Result<Running, StartError>
 where
     F: Factory + 'static,
     M: Fn(WorkerContext) -> F + Send + Sync + 'static,
@@ -115,6 +124,7 @@ where
             duty: Box::new({
                 let (plan, stop) = (Arc::clone(plan), stop_receiver.clone());
                 let events: SyncSender<Event> = events_sender.clone();
+                let log = log.clone();
                 move |clock| Duty {
                     plan,
                     seed,
@@ -124,6 +134,7 @@ where
                     stop,
                     events,
                     spares: spare,
+                    log,
                 }
             }),
         };

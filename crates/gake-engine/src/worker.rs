@@ -16,6 +16,7 @@ use crate::clock::RunClock;
 use crate::control::Stop;
 use crate::flight::Flight;
 use crate::lane::Lanes;
+use crate::log::{Log, LogSender};
 use crate::start::Event;
 use crate::timer::Timer;
 use crate::usage::ThreadUsage;
@@ -44,6 +45,7 @@ pub(crate) struct Duty {
     pub(crate) stop: watch::Receiver<Stop>,
     pub(crate) events: SyncSender<Event>,
     pub(crate) spares: Receiver<Tally>,
+    pub(crate) log: Option<LogSender>,
 }
 
 /// What the lanes of a worker share.
@@ -59,6 +61,7 @@ pub(crate) struct Shared {
     /// When the last arrival was fired.
     pub(crate) last_fired: Cell<Nanos>,
     recorder: RefCell<Recorder>,
+    log: Option<Log>,
     /// The lanes' tasks, to wake them at the end.
     wakers: RefCell<Vec<Waker>>,
 }
@@ -80,7 +83,11 @@ impl Shared {
             self.unless_cut(fire.as_mut()).await
         };
         let exchange = whole.unwrap_or_else(|| work.abandon());
-        self.recorder.borrow_mut().record(&Outcome { arrival, blocked, fired, exchange });
+        let outcome = Outcome { arrival, blocked, fired, exchange };
+        self.recorder.borrow_mut().record(&outcome);
+        if let Some(log) = &self.log {
+            log.push(&outcome);
+        }
         self.flight.leave(exchange.done);
         self.notice_quiet();
         whole
@@ -162,6 +169,7 @@ pub(crate) async fn run<F: Factory + 'static>(duty: Duty, factory: F) {
             warmup,
             duty.plan.labels.len(),
         )),
+        log: duty.log.map(Log::new),
         wakers: RefCell::default(),
     });
     let factory = Rc::new(factory);
@@ -192,6 +200,7 @@ pub(crate) async fn run<F: Factory + 'static>(duty: Duty, factory: F) {
         arrivals_end: arrivals.end,
         last_fired: shared.last_fired.get(),
         done,
+        log_lost: shared.log.as_ref().map_or(0, Log::finish),
     };
     let _ = desk.events.send(ended);
 }
@@ -219,6 +228,9 @@ impl<F: Factory> Desk<F> {
     /// with the next second: nothing is lost, and nothing piles up. `wait` makes it wait instead.
     fn hand_over(&self, second: u64, wait: bool) {
         let now = self.shared.clock.now();
+        if let Some(log) = &self.shared.log {
+            log.flush();
+        }
         let spare = self.spares.try_recv().unwrap_or_default();
         let mut recorder = self.shared.recorder.borrow_mut();
         recorder.tally_mut().in_flight_ns += self.shared.flight.take(now);

@@ -52,7 +52,7 @@ pub fn drive(
     let make = move |context: WorkerContext| {
         HttpFactory::new(Arc::clone(&wire), context.worker, context.workers, context.clock)
     };
-    let running = start(plan, seed, make).map_err(Failure::could_not)?;
+    let running = start(plan, seed, None, make).map_err(Failure::could_not)?;
     let started_unix_ns =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     let interrupted = stop_on_signal(running.stop.clone())

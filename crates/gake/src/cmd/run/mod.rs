@@ -77,8 +77,8 @@ fn show(_args: &RunArgs, console: &Console, summary: &Summary) -> Result<(), Fai
     let run = &summary.run;
     let r = run.tally.latency.response();
     console.result(&format!(
-        "{:?}\nasked {:?} measured {} sending {} elapsed {}\np50 {} p95 {} p99 {} max {}\nlate p50 {} p99 {}\n{:?} {:?}\n{:?}\n{:?}\n",
-        run.tally.counts, run.asked_rate, run.measured, run.sending, run.elapsed,
+        "{:?}\nwarm {:?}\nasked {:?} measured {} sending {} elapsed {}\np50 {} p95 {} p99 {} max {}\nlate p50 {} p99 {}\n{:?} {:?}\n{:?}\n{:?}\n",
+        run.tally.counts, run.warmup.sent, run.asked_rate, run.measured, run.sending, run.elapsed,
         r.quantile(0.5), r.quantile(0.95), r.quantile(0.99), r.max(),
         run.tally.latency.of(gake_core::record::Metric::Lateness).quantile(0.5),
         run.tally.latency.of(gake_core::record::Metric::Lateness).quantile(0.99),
