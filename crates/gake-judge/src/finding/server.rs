@@ -145,12 +145,15 @@ pub(super) fn closes(facts: &Facts<'_>) -> Option<Finding> {
     if part < FAILURES_MIN {
         return None;
     }
+    let kinds: Vec<_> = [(lost, "failed"), (stale, "went again on a new one")]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{} {what}", units::count(count)))
+        .collect();
     let evidence = format!(
-        "the server closed or reset the connection under {} of the requests: {} failed, {} went \
-         again on a new one",
+        "the server closed or reset the connection under {} of the requests: {}",
         units::percent(part),
-        units::count(lost),
-        units::count(stale)
+        kinds.join(", ")
     );
     let advice = "look at the server's keep-alive time and requests per connection, and at \
                   crashes and limits in its log";

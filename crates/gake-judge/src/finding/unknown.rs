@@ -5,6 +5,9 @@ use crate::objective::Evaluation;
 use crate::units;
 
 pub(super) fn find(facts: &Facts<'_>, objectives: &[Evaluation]) -> Option<Finding> {
+    if facts.counts().due() == 0 {
+        return None;
+    }
     let missed: Vec<_> = objectives
         .iter()
         .filter(|objective| !objective.met)

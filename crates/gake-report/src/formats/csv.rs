@@ -1,0 +1,82 @@
+//! The series over the run's seconds as CSV, with a header line.
+
+use std::io;
+
+use gake_core::record::{Point, Run};
+
+/// The columns.
+const HEADER: [&str; 19] = [
+    "second",
+    "seconds",
+    "asked",
+    "sent",
+    "ok",
+    "failed",
+    "unfinished",
+    "dropped",
+    "bytes_in",
+    "bytes_out",
+    "p50_ns",
+    "p90_ns",
+    "p99_ns",
+    "max_ns",
+    "service_p99_ns",
+    "lateness_p99_ns",
+    "in_flight",
+    "open_connections",
+    "cpu_ns",
+];
+
+/// Writes the series of `run`.
+///
+/// # Errors
+/// What the writer returns.
+pub fn write(run: &Run, out: &mut impl io::Write) -> io::Result<()> {
+    let mut csv = csv::Writer::from_writer(out);
+    csv.write_record(HEADER)?;
+    for point in run.series.points() {
+        csv.write_record(row(point))?;
+    }
+    csv.flush()
+}
+
+fn row(point: &Point) -> [String; HEADER.len()] {
+    let counts = &point.counts;
+    [
+        point.second.to_string(),
+        point.seconds.to_string(),
+        point.asked.map_or_else(String::new, |asked| asked.to_string()),
+        counts.sent.to_string(),
+        counts.ok.to_string(),
+        counts.failed.to_string(),
+        counts.unfinished.to_string(),
+        counts.dropped.to_string(),
+        counts.bytes_in.to_string(),
+        counts.bytes_out.to_string(),
+        point.p50.to_string(),
+        point.p90.to_string(),
+        point.p99.to_string(),
+        point.max.to_string(),
+        point.service_p99.to_string(),
+        point.lateness_p99.to_string(),
+        format!("{:.3}", point.in_flight),
+        point.open.to_string(),
+        point.cpu.to_string(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_for_each_second() {
+        let mut out = Vec::new();
+        write(&crate::testing::healthy(), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let mut lines = text.lines();
+        assert!(lines.next().unwrap().starts_with("second,seconds,asked,sent,ok,"));
+        assert!(lines.next().unwrap().starts_with("0,1,1000,1000,1000,0,0,0,212000,74000,"));
+        assert_eq!(lines.count(), 9);
+    }
+}

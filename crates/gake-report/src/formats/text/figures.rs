@@ -1,0 +1,208 @@
+//! Counts, rates, latencies, status codes, labels.
+
+use gake_core::record::{Histogram, Metric, Run};
+use gake_judge::stats::{Rates, per_second, share, span};
+use gake_judge::{trusted, units};
+
+use super::page::{INDENT, Page, Paint, fit};
+
+/// Labels shown at most.
+const LABELS_MAX: usize = 20;
+
+/// Quantiles of the table with their names.
+const COLUMNS: [(&str, f64); 5] =
+    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
+
+/// What marks a percentile that too few samples stand behind.
+const UNTRUSTED: &str = "~";
+
+/// Requests, rates, transfer, connections, the generator.
+pub(super) fn counts(page: &mut Page, run: &Run) {
+    page.gap();
+    let counts = &run.tally.counts;
+    let [due, sent, ok, failed, unfinished, dropped] =
+        [counts.due(), counts.sent, counts.ok, counts.failed, counts.unfinished, counts.dropped]
+            .map(units::count);
+    let failed_text = bad(page, counts.failed, &format!("{failed} failed"));
+    let unfinished_text = bad(page, counts.unfinished, &format!("{unfinished} unfinished"));
+    let dropped_text = bad(page, counts.dropped, &format!("{dropped} dropped"));
+    page.headed("requests", &format!("{due} due = {sent} sent + {dropped_text}"));
+    page.headed("", &format!("{sent} sent = {ok} ok + {failed_text} + {unfinished_text}"));
+    let rates = Rates::of(run);
+    let asked = rates.asked.map(|asked| format!("{} asked   ", units::rate(asked)));
+    let rest = format!(
+        "{}{} sent   {} completed   {} ok",
+        asked.unwrap_or_default(),
+        units::rate(rates.sent),
+        units::rate(rates.completed),
+        units::rate(rates.goodput)
+    );
+    page.headed("rate", &rest);
+    let flow = |n: u64| {
+        let rate = units::bytes(per_second(n as f64, span(run)));
+        format!("{} ({rate}/s)", units::bytes(n as f64))
+    };
+    let transfer = format!("{} in   {} out", flow(counts.bytes_in), flow(counts.bytes_out));
+    page.headed("transfer", &transfer);
+    page.headed("connections", &connections(page, run));
+    page.headed("generator", &generator(run));
+}
+
+/// A text that is red when the count is not 0.
+fn bad(page: &Page, count: u64, text: &str) -> String {
+    page.paint(if count == 0 { Paint::Plain } else { Paint::Bad }, text)
+}
+
+fn connections(page: &Page, run: &Run) -> String {
+    let counts = &run.tally.counts;
+    let opened = units::count(counts.opened);
+    let mut text = format!("{opened} opened   {} open at most", units::count(run.peak_connections));
+    for (count, what) in [
+        (counts.stale_reconnects, "stale, opened again"),
+        (counts.retransmits, "segments sent again"),
+        (counts.excess, "with bytes nobody asked for"),
+        (counts.idle_lost, "idle ones lost"),
+    ] {
+        if count > 0 {
+            let part = format!("{} {what}", units::count(count));
+            text.push_str("   ");
+            text.push_str(&page.paint(Paint::Warn, &part));
+        }
+    }
+    text
+}
+
+fn generator(run: &Run) -> String {
+    let generator = &run.generator;
+    let workers = units::plural(generator.threads as u64, "worker");
+    let mut text =
+        format!("{workers}   busiest at {} of a core", units::percent(generator.busiest));
+    let sent = run.tally.counts.sent;
+    if generator.cpu > 0 && sent > 0 {
+        let each = units::duration(generator.cpu as f64 / sent as f64);
+        text.push_str(&format!("   {each} CPU/request"));
+    }
+    if generator.rss_bytes > 0 {
+        text.push_str(&format!("   {}", units::bytes(generator.rss_bytes as f64)));
+    }
+    text
+}
+
+/// The table of latencies.
+pub(super) fn latency(page: &mut Page, run: &Run) {
+    let latency = &run.tally.latency;
+    let response = latency.response();
+    let rows = [
+        ("response", &response),
+        ("service", latency.of(Metric::Service)),
+        ("lateness", latency.of(Metric::Lateness)),
+        ("blocked", latency.of(Metric::Blocked)),
+        ("connect", latency.of(Metric::Connect)),
+        ("tls", latency.of(Metric::Tls)),
+        ("first byte", latency.of(Metric::FirstByte)),
+        ("early faults", latency.of(Metric::FaultResponse)),
+    ];
+    if rows.iter().all(|(_, histogram)| histogram.is_empty()) {
+        return;
+    }
+    page.gap();
+    let mut head = format!("{:<INDENT$}", "latency");
+    for (name, _) in COLUMNS {
+        head.push_str(&format!("{name:>9}"));
+    }
+    head.push_str(&format!("{:>9}{:>9}", "max", "mean"));
+    let head = page.paint(Paint::Heading, &head);
+    page.line(&head);
+    let mut guessed = false;
+    for (i, (name, histogram)) in rows.iter().enumerate() {
+        if histogram.is_empty() {
+            continue;
+        }
+        let (cells, untrusted) = cells(histogram);
+        guessed |= untrusted;
+        // The first row is the headline.
+        let paint = if i == 0 { Paint::Heading } else { Paint::Plain };
+        let row = page.paint(paint, &format!("{:<INDENT$}{cells}", format!("  {name}")));
+        page.line(&row);
+    }
+    if guessed {
+        let note = format!("{UNTRUSTED} fewer than 10 samples lie beyond it");
+        page.wrapped(INDENT, "", Paint::Quiet, &note);
+    }
+}
+
+/// The cells of a row, and whether any is not to be trusted.
+fn cells(histogram: &Histogram) -> (String, bool) {
+    let mut text = String::new();
+    let mut guessed = false;
+    for (_, quantile) in COLUMNS {
+        let untrusted = !trusted(quantile, histogram.count());
+        guessed |= untrusted;
+        let mark = if untrusted { UNTRUSTED } else { "" };
+        let value = units::duration(histogram.quantile(quantile) as f64);
+        text.push_str(&format!("{:>9}", format!("{mark}{value}")));
+    }
+    let max = units::duration(histogram.max() as f64);
+    let mean = units::duration(histogram.mean());
+    text.push_str(&format!("{max:>9}{mean:>9}"));
+    (text, guessed)
+}
+
+/// Responses by status code.
+pub(super) fn statuses(page: &mut Page, run: &Run) {
+    let statuses = run.tally.statuses();
+    if statuses.is_empty() {
+        return;
+    }
+    page.gap();
+    let total: u64 = statuses.iter().map(|status| status.1).sum();
+    let widest = statuses.iter().map(|status| units::count(status.1).len()).max().unwrap_or(0);
+    for (i, (status, count)) in statuses.iter().enumerate() {
+        let heading = if i == 0 { "status" } else { "" };
+        let paint = if run.plan.expect.accepts(*status) { Paint::Plain } else { Paint::Bad };
+        let code = page.paint(paint, &status.to_string());
+        let part = units::percent(share(*count, total));
+        page.headed(heading, &format!("{code}   {:>widest$}   {part:>8}", units::count(*count)));
+    }
+}
+
+/// One line for each label.
+pub(super) fn labels(page: &mut Page, run: &Run) {
+    let labels: Vec<_> = run.plan.labels.iter().zip(run.tally.labels()).collect();
+    if labels.len() < 2 {
+        return;
+    }
+    page.gap();
+    let shown = &labels[..labels.len().min(LABELS_MAX)];
+    let name_width = shown.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let name_width = name_width.clamp(INDENT - 2, 29);
+    let head = format!(
+        "{:<name_width$}  {:>10}{:>8}{:>9}{:>9}{:>9}",
+        "label", "sent", "failed", "p50", "p99", "max"
+    );
+    let head = page.paint(Paint::Heading, &head);
+    page.line(&head);
+    for (name, label) in shown {
+        let response = &label.response;
+        let quantile = |quantile| {
+            let mark = if trusted(quantile, response.count()) { "" } else { UNTRUSTED };
+            format!("{mark}{}", units::duration(response.quantile(quantile) as f64))
+        };
+        let name = fit(name, name_width - 2);
+        let failed = format!("{:>8}", units::count(label.counts.failed));
+        let row = format!(
+            "  {name:<width$}  {:>10}{}{:>9}{:>9}{:>9}",
+            units::count(label.counts.sent),
+            bad(page, label.counts.failed, &failed),
+            quantile(0.5),
+            quantile(0.99),
+            units::duration(response.max() as f64),
+            width = name_width - 2
+        );
+        page.line(&row);
+    }
+    if labels.len() > shown.len() {
+        let more = format!("and {} more; JSON has them all", labels.len() - shown.len());
+        page.wrapped(2, "", Paint::Quiet, &more);
+    }
+}

@@ -1,0 +1,120 @@
+//! A page of text: lines, paint, wrapping.
+
+use super::Style;
+
+/// Columns of a page.
+pub(super) const WIDTH: usize = 80;
+
+/// Where what belongs to a heading begins.
+pub(super) const INDENT: usize = 14;
+
+/// What a piece of text is, for its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Paint {
+    Good,
+    Warn,
+    Bad,
+    Heading,
+    Quiet,
+    Bar,
+    Plain,
+}
+
+impl Paint {
+    /// The SGR parameters (ECMA-48) of this paint.
+    fn code(self) -> &'static str {
+        match self {
+            Self::Good => "1;32",
+            Self::Warn => "1;33",
+            Self::Bad => "1;31",
+            Self::Heading => "1",
+            Self::Quiet => "2",
+            Self::Bar => "36",
+            Self::Plain => "",
+        }
+    }
+}
+
+/// A page in the making.
+#[derive(Debug)]
+pub(super) struct Page {
+    style: Style,
+    text: String,
+}
+
+impl Page {
+    pub(super) fn new(style: Style) -> Self {
+        Self { style, text: String::new() }
+    }
+
+    /// The page, each line without blanks at its end.
+    pub(super) fn text(&self) -> String {
+        let lines = self.text.trim_end().lines();
+        lines.flat_map(|line| [line.trim_end(), "\n"]).collect()
+    }
+
+    /// The text in its colour, when there are colours. Pad before painting: colours have no width.
+    pub(super) fn paint(&self, paint: Paint, text: &str) -> String {
+        if !self.style.colour || paint == Paint::Plain || text.is_empty() {
+            return text.to_owned();
+        }
+        format!("\x1b[{}m{text}\x1b[0m", paint.code())
+    }
+
+    pub(super) fn line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    /// An empty line between sections; never two.
+    pub(super) fn gap(&mut self) {
+        if !self.text.is_empty() && !self.text.ends_with("\n\n") {
+            self.text.push('\n');
+        }
+    }
+
+    /// A line that starts with a heading.
+    pub(super) fn headed(&mut self, heading: &str, rest: &str) {
+        let heading = self.paint(Paint::Heading, &format!("{heading:<INDENT$}"));
+        self.line(&format!("{heading}{rest}"));
+    }
+
+    /// Text wrapped at the page's width, every line indented; the first starts with `mark`, which
+    /// stands in the indent.
+    pub(super) fn wrapped(&mut self, indent: usize, mark: &str, paint: Paint, text: &str) {
+        let mut lead = format!("{mark:<indent$}");
+        for part in wrap(text, WIDTH.saturating_sub(indent).max(20)) {
+            let part = self.paint(paint, &part);
+            self.line(&format!("{lead}{part}"));
+            lead = " ".repeat(indent);
+        }
+    }
+}
+
+/// Breaks a text at blanks so that each line has `width` characters at most, longer words aside.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        let length = line.chars().count() + 1 + word.chars().count();
+        if !line.is_empty() && length > width {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines.push(line);
+    lines
+}
+
+/// Cuts a text to `width` characters, with an ellipsis.
+pub(super) fn fit(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let mut cut: String = text.chars().take(width.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}

@@ -1,0 +1,84 @@
+//! The `#gake` lines.
+
+use serde::{Deserialize, Serialize};
+
+use crate::forms::counts::CountsForm;
+use crate::forms::fault::FaultForm;
+use crate::forms::plan::PlanForm;
+use crate::forms::run::{EndingForm, EventForm, GeneratorForm};
+
+/// What such a line starts with.
+pub(super) const PREFIX: &str = "#gake ";
+
+/// The name of the format and its version.
+pub(super) const FORMAT: &str = "gake.runfile/1";
+
+/// One `#gake` line.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Line {
+    /// The first: what was asked, and when it started.
+    Run(Box<RunLine>),
+    /// What a second held beside its histograms; its last line.
+    Second(Box<SecondLine>),
+    /// Something happened.
+    Event(EventForm),
+    /// The last line of a run that ended.
+    End(Box<EndLine>),
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct RunLine {
+    pub(super) format: String,
+    /// The version of gake that wrote it.
+    pub(super) gake: String,
+    pub(super) started_unix_ns: u64,
+    pub(super) plan: PlanForm,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct SecondLine {
+    /// Where it starts, in seconds since the start of the run.
+    pub(super) at: u64,
+    pub(super) asked: Option<f64>,
+    pub(super) counts: CountsForm,
+    pub(super) warmup: CountsForm,
+    /// Status code and count.
+    pub(super) statuses: Vec<(u16, u64)>,
+    pub(super) faults: Vec<FaultForm>,
+    /// By label number.
+    pub(super) labels: Vec<CountsForm>,
+    /// A 128-bit number, hence a text.
+    pub(super) in_flight_ns: String,
+    pub(super) open: u64,
+    pub(super) peak: u64,
+    pub(super) cpu_ns: u64,
+    /// The histograms of the second, with what a histogram's buckets do not tell exactly.
+    pub(super) exact: Vec<Exact>,
+}
+
+/// A histogram's exact figures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Exact {
+    pub(super) tag: String,
+    pub(super) count: u64,
+    pub(super) min: u64,
+    pub(super) max: u64,
+    /// A 128-bit number, hence a text.
+    pub(super) sum: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct EndLine {
+    pub(super) ending: EndingForm,
+    pub(super) measured_ns: u64,
+    pub(super) sending_ns: u64,
+    pub(super) elapsed_ns: u64,
+    pub(super) asked_rate: Option<f64>,
+    pub(super) peak_connections: u64,
+    pub(super) generator: GeneratorForm,
+    pub(super) events: Vec<EventForm>,
+    /// Of the whole run, so that a second that could not be written is missed.
+    pub(super) sent: u64,
+    pub(super) dropped: u64,
+}

@@ -1,0 +1,20 @@
+//! The run file: an HdrHistogram interval log (version 1.3, V2 compressed histograms in base64)
+//! with the plan, counts and events in `#gake {json}` comment lines.
+//!
+//! It is appended to second by second. A second counts when its `#gake {"second":...}` line is
+//! whole; the histograms before that line are its own. So a file is readable to the last whole
+//! second whatever happened to the writer, and other tools see a plain interval log.
+
+mod end;
+mod lines;
+mod merge;
+mod read;
+mod tag;
+mod write;
+
+pub use merge::merge_runs;
+pub use read::{ReadError, Warning, read, read_run};
+pub use write::{RunFile, Second, Writer};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,265 @@
+//! Reading a run file.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use gake_core::plan::Plan;
+use gake_core::record::{Counts, Event, Histogram, Point, Run, Series, Tally};
+use hdrhistogram::serialization::Deserializer;
+
+use super::end;
+use super::lines::{EndLine, Exact, FORMAT, Line, PREFIX, RunLine, SecondLine};
+use super::tag::{self, Tag};
+
+/// Longest line that is read: a label's histogram is a few kilobytes.
+const LINE_MAX: u64 = 16 << 20;
+
+/// Something in the file was left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// The number of the line, from 1.
+    pub line: u64,
+    /// What is wrong there.
+    pub text: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.text)
+    }
+}
+
+/// Why a file gives no run.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// It cannot be opened or read.
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// It has no head of ours.
+    #[error("is not a run file of gake: it has no \"#gake\" line with the plan")]
+    NotARunFile,
+    /// It was written by a version whose format is another.
+    #[error("has the format {0:?}, which this version does not know")]
+    Version(String),
+    /// Its plan makes no sense.
+    #[error("line {0}: the plan makes no sense: {1}")]
+    Plan(u64, String),
+    /// A line has no end.
+    #[error("line {0} is longer than 16 MiB")]
+    LongLine(u64),
+}
+
+/// Reads a run file, and what was left out of it.
+///
+/// # Errors
+/// When it cannot be read or is not a run file.
+pub fn read_run(path: &Path) -> Result<(Run, Vec<Warning>), ReadError> {
+    read(BufReader::new(File::open(path)?))
+}
+
+/// Reads a run file from `input`, and what was left out of it.
+///
+/// # Errors
+/// When it cannot be read or is not a run file.
+pub fn read(mut input: impl BufRead) -> Result<(Run, Vec<Warning>), ReadError> {
+    let mut reading = Reading::default();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        input.by_ref().take(LINE_MAX).read_until(b'\n', &mut line)?;
+        if line.is_empty() {
+            break;
+        }
+        reading.number += 1;
+        if line.pop() != Some(b'\n') {
+            if line.len() as u64 + 1 >= LINE_MAX {
+                return Err(ReadError::LongLine(reading.number));
+            }
+            reading.warn("the last line is cut off and was left out");
+            break;
+        }
+        match std::str::from_utf8(&line) {
+            Ok(text) => reading.line(text.trim_end_matches('\r'))?,
+            Err(_) => reading.warn("is not UTF-8 and was left out"),
+        }
+    }
+    reading.run()
+}
+
+/// A file read so far.
+#[derive(Default)]
+struct Reading {
+    number: u64,
+    warnings: Vec<Warning>,
+    head: Option<Head>,
+    /// Histograms whose second is not complete.
+    pending: HashMap<String, hdrhistogram::Histogram<u64>>,
+    body: Body,
+    end: Option<EndLine>,
+}
+
+/// What the head says.
+pub(super) struct Head {
+    pub(super) plan: Plan,
+    pub(super) started_unix_ns: u64,
+    tags: HashMap<String, Tag>,
+}
+
+/// What the seconds add up to.
+#[derive(Default)]
+pub(super) struct Body {
+    pub(super) tally: Tally,
+    pub(super) warmup: Counts,
+    pub(super) series: Series,
+    pub(super) peak: u64,
+    /// Where the last second ends.
+    pub(super) seconds: u64,
+    pub(super) events: Vec<Event>,
+}
+
+impl Reading {
+    fn warn(&mut self, text: impl Into<String>) {
+        self.warnings.push(Warning { line: self.number, text: text.into() });
+    }
+
+    fn line(&mut self, text: &str) -> Result<(), ReadError> {
+        if let Some(json) = text.strip_prefix(PREFIX) {
+            match serde_json::from_str(json) {
+                Ok(Line::Run(run)) => self.head(*run)?,
+                Ok(Line::Second(second)) => self.second(&second),
+                Ok(Line::Event(event)) => self.body.events.push(event.into()),
+                Ok(Line::End(end)) => self.end = Some(*end),
+                Err(error) => self.warn(format!("is not understood and was left out: {error}")),
+            }
+        } else if !(text.is_empty() || text.starts_with(['#', '"'])) {
+            match histogram(text) {
+                Some((tag, buckets)) => {
+                    self.pending.insert(tag.to_owned(), buckets);
+                }
+                None => self.warn("is no histogram and was left out"),
+            }
+        }
+        Ok(())
+    }
+
+    fn head(&mut self, line: RunLine) -> Result<(), ReadError> {
+        if line.format != FORMAT {
+            return Err(ReadError::Version(line.format));
+        }
+        if self.head.is_some() {
+            self.warn("is a second head and was left out");
+            return Ok(());
+        }
+        let plan = line.plan.plan().map_err(|why| ReadError::Plan(self.number, why))?;
+        let tags = tag::all(&plan.labels).map(|tag| (tag.text(&plan.labels), tag)).collect();
+        self.body.tally = Tally::new(plan.labels.len());
+        self.head = Some(Head { plan, started_unix_ns: line.started_unix_ns, tags });
+        Ok(())
+    }
+
+    fn second(&mut self, line: &SecondLine) {
+        let pending = std::mem::take(&mut self.pending);
+        let Some(head) = &self.head else { return };
+        match tally(line, &pending, head) {
+            Ok(tally) => self.body.add(line, &tally),
+            Err(why) => self.warn(format!("second {} was left out: {why}", line.at)),
+        }
+    }
+
+    fn run(mut self) -> Result<(Run, Vec<Warning>), ReadError> {
+        let head = self.head.take().ok_or(ReadError::NotARunFile)?;
+        let counts = &self.body.tally.counts;
+        match &self.end {
+            None => self.warn("the run has no end: it holds the whole seconds before"),
+            Some(end) if (end.sent, end.dropped) != (counts.sent, counts.dropped) => {
+                let text = format!(
+                    "{} requests were sent, but the file holds {}: seconds are missing",
+                    end.sent, counts.sent
+                );
+                self.warn(text);
+            }
+            Some(_) => {}
+        }
+        let run = match self.end {
+            Some(end) => end::ended(head, self.body, end),
+            None => end::cut_off(head, self.body),
+        };
+        Ok((run, self.warnings))
+    }
+}
+
+impl Body {
+    fn add(&mut self, line: &SecondLine, tally: &Tally) {
+        self.tally.merge(tally);
+        self.warmup.merge(&line.warmup.into());
+        self.peak = self.peak.max(line.peak);
+        self.seconds = self.seconds.max(line.at.saturating_add(1));
+        let mut point = Point::new(line.at, tally);
+        point.asked = line.asked;
+        point.open = line.open;
+        point.cpu = line.cpu_ns;
+        self.series.push(point);
+    }
+}
+
+/// The tally of a second, or why there is none.
+fn tally(
+    line: &SecondLine,
+    pending: &HashMap<String, hdrhistogram::Histogram<u64>>,
+    head: &Head,
+) -> Result<Tally, String> {
+    let mut tally = Tally::new(head.plan.labels.len());
+    tally.counts = line.counts.into();
+    tally.in_flight_ns =
+        line.in_flight_ns.parse().map_err(|_| "in_flight_ns is no number".to_owned())?;
+    for &(status, count) in &line.statuses {
+        tally.add_status(status, count);
+    }
+    for form in &line.faults {
+        let fault = form.fault().ok_or("it has a fault that this version does not know")?;
+        tally.add_fault(fault, form.count);
+    }
+    for (number, counts) in (0u16..).zip(&line.labels) {
+        let label = tally.label_mut(number).ok_or("it has more labels than the plan")?;
+        label.counts = (*counts).into();
+    }
+    for exact in &line.exact {
+        let tag = head.tags.get(&exact.tag).ok_or_else(|| format!("what is {:?}?", exact.tag))?;
+        let missing = || format!("its histogram {:?} is missing or broken", exact.tag);
+        let buckets = pending.get(&exact.tag).ok_or_else(missing)?;
+        let histogram = exact_histogram(buckets, exact).ok_or_else(missing)?;
+        match *tag {
+            Tag::Metric(metric) => *tally.latency.of_mut(metric) = histogram,
+            Tag::LabelResponse(n) => {
+                tally.label_mut(n).ok_or_else(missing)?.response = histogram;
+            }
+            Tag::LabelService(n) => tally.label_mut(n).ok_or_else(missing)?.service = histogram,
+        }
+    }
+    Ok(tally)
+}
+
+fn exact_histogram(buckets: &hdrhistogram::Histogram<u64>, exact: &Exact) -> Option<Histogram> {
+    let sum = exact.sum.parse().ok()?;
+    if buckets.len() != exact.count || exact.min > exact.max {
+        return None;
+    }
+    Some(Histogram::from_buckets(buckets.clone(), Some((exact.min, exact.max, sum))))
+}
+
+/// The tag and buckets of `Tag=name,start,length,max,histogram`; without a tag it is "".
+fn histogram(line: &str) -> Option<(&str, hdrhistogram::Histogram<u64>)> {
+    let (tag, rest) = match line.strip_prefix("Tag=") {
+        Some(rest) => rest.split_once(',')?,
+        None => ("", line),
+    };
+    let encoded = rest.splitn(4, ',').nth(3)?;
+    let bytes = STANDARD.decode(encoded).ok()?;
+    let buckets = Deserializer::new().deserialize(&mut io::Cursor::new(bytes)).ok()?;
+    Some((tag, buckets))
+}

@@ -1,0 +1,240 @@
+//! Run files: written, read, cut off, broken, merged.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use gake_core::clock::SECOND;
+use gake_core::plan::Plan;
+use gake_core::record::{Counts, Ending, Event, Run, Tally};
+use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+use proptest::prelude::*;
+
+use super::*;
+use crate::testing::{MS, plan, run, second, tallies, troubled};
+
+fn labelled() -> Plan {
+    let labels = ["a", "two words, and a comma", "a"].map(str::to_owned).to_vec();
+    Plan { labels, ..plan() }
+}
+
+fn written(run: &Run, tallies: &[Tally], end: bool) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes, &run.plan, run.started_unix_ns).unwrap();
+    for (at, tally) in (0..).zip(tallies) {
+        writer.second(&second(at, tally)).unwrap();
+    }
+    if end {
+        writer.finish(run).unwrap();
+    }
+    bytes
+}
+
+fn read_clean(bytes: &[u8]) -> Run {
+    let (run, warnings) = read(bytes).unwrap();
+    assert_eq!(warnings, []);
+    run
+}
+
+fn same(a: &Run, b: &Run) {
+    assert_eq!(a.tally, b.tally);
+    assert_eq!(a.plan, b.plan);
+    assert_eq!(a.series, b.series);
+    assert_eq!(a.generator, b.generator);
+    assert_eq!((a.warmup, &a.ending, &a.events), (b.warmup, &b.ending, &b.events));
+    assert_eq!((a.measured, a.sending, a.elapsed), (b.measured, b.sending, b.elapsed));
+    assert_eq!((a.asked_rate, a.started_unix_ns), (b.asked_rate, b.started_unix_ns));
+}
+
+#[test]
+fn a_run_comes_back_whole() {
+    for trouble in [false, true] {
+        let parts = tallies(3, 3, trouble);
+        let whole = run(labelled(), &parts);
+        same(&whole, &read_clean(&written(&whole, &parts, true)));
+    }
+}
+
+#[test]
+fn the_warm_up_comes_back() {
+    let parts = tallies(2, 0, false);
+    let mut whole = run(plan(), &parts);
+    whole.warmup = Counts { sent: 7, ok: 7, ..Counts::default() };
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes, &whole.plan, 1).unwrap();
+    writer.second(&Second { warmup: &whole.warmup, ..second(0, &parts[0]) }).unwrap();
+    writer.second(&second(1, &parts[1])).unwrap();
+    writer.finish(&whole).unwrap();
+    assert_eq!(read_clean(&bytes).warmup, whole.warmup);
+}
+
+#[test]
+fn other_tools_read_the_log() {
+    let parts = tallies(2, 0, false);
+    let bytes = written(&run(plan(), &parts), &parts, true);
+    let mut seconds = 0;
+    for entry in IntervalLogIterator::new(&bytes) {
+        match entry.unwrap() {
+            LogEntry::StartTime(at) => assert_eq!(at.as_secs(), 1_700_000_000),
+            LogEntry::BaseTime(_) => panic!("there is no base time"),
+            LogEntry::Interval(interval) => {
+                assert_eq!(interval.duration(), Duration::from_secs(1));
+                let tag = interval.tag().unwrap();
+                seconds += u64::from(tag.as_str() == "service");
+            }
+        }
+    }
+    assert_eq!(seconds, 2);
+}
+
+#[test]
+fn cut_off_anywhere_it_holds_the_whole_seconds_before() {
+    // Ten requests a second keep the file small enough to cut it at every byte.
+    let small = |at: u64| {
+        let mut tally = Tally::new(0);
+        for outcome in crate::testing::second_of(at, 0, false).iter().step_by(100) {
+            tally.record(outcome, &gake_core::plan::Expect::default());
+        }
+        tally
+    };
+    let parts: Vec<_> = (0..3).map(small).collect();
+    let whole = run(plan(), &parts);
+    let bytes = written(&whole, &parts, true);
+    let mut seen = Vec::new();
+    for cut in 0..bytes.len() {
+        let Ok((part, warnings)) = read(&bytes[..cut]) else {
+            assert!(seen.is_empty(), "unreadable after it was readable, at byte {cut}");
+            continue;
+        };
+        assert!(!warnings.is_empty());
+        let seconds = part.elapsed / SECOND;
+        let mut expected = Tally::new(0);
+        parts.iter().take(seconds as usize).for_each(|tally| expected.merge(tally));
+        assert_eq!(part.tally, expected, "cut at byte {cut}");
+        assert_eq!(part.ending, Ending::Interrupted);
+        seen.push(seconds);
+    }
+    assert!(seen.is_sorted());
+    assert_eq!((seen.first(), seen.last()), (Some(&0), Some(&3)));
+}
+
+#[test]
+fn a_cut_off_run_has_rates() {
+    let parts = tallies(4, 0, false);
+    let mut whole = run(plan(), &parts);
+    whole.plan.warmup = Duration::from_secs(1);
+    let (part, _) = read(written(&whole, &parts, false).as_slice()).unwrap();
+    assert_eq!((part.measured, part.elapsed), (3 * SECOND, 4 * SECOND));
+    assert_eq!((part.asked_rate, part.peak_connections), (Some(1_000.0), 12));
+    assert_eq!(part.generator.cpu, 3 * 80 * MS);
+}
+
+/// A disk that is full for a while: writes fail in their middle.
+struct Full {
+    bytes: Vec<u8>,
+    from: usize,
+    to: usize,
+    tried: usize,
+}
+
+impl Write for &mut Full {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.tried += 1;
+        if (self.from..self.to).contains(&self.tried) {
+            let half = text.len() / 2;
+            self.bytes.extend_from_slice(&text[..half]);
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.bytes.extend_from_slice(text);
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_loses_its_seconds_only_and_says_so() {
+    let parts = tallies(4, 0, false);
+    let whole = run(plan(), &parts);
+    let mut disk = Full { bytes: Vec::new(), from: 3, to: 4, tried: 0 };
+    let mut writer = Writer::new(&mut disk, &whole.plan, 1).unwrap();
+    let mut lost = 0;
+    for (at, tally) in (0..).zip(&parts) {
+        lost += u32::from(writer.second(&second(at, tally)).is_err());
+    }
+    writer.finish(&whole).unwrap();
+    assert_eq!(lost, 1);
+    let (back, warnings) = read(disk.bytes.as_slice()).unwrap();
+    let mut expected = Tally::new(0);
+    [0, 2, 3].map(|i: usize| expected.merge(&parts[i]));
+    assert_eq!(back.tally, expected);
+    assert!(warnings.iter().any(|w| w.text.contains("seconds are missing")), "{warnings:?}");
+}
+
+#[test]
+fn events_are_kept_when_the_end_is_not() {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes, &plan(), 1).unwrap();
+    let event = Event { at: 5, text: "line\nbreak".to_owned() };
+    writer.event(&event).unwrap();
+    assert_eq!(read(bytes.as_slice()).unwrap().0.events, [event]);
+}
+
+#[test]
+fn what_is_no_run_file_is_refused() {
+    for text in ["", "hello\n", "#[Histogram log format version 1.3]\n", "#gake {}\n"] {
+        assert!(matches!(read(text.as_bytes()), Err(ReadError::NotARunFile)), "{text}");
+    }
+    let parts = tallies(1, 0, false);
+    let bytes = written(&run(plan(), &parts), &parts, true);
+    let text = String::from_utf8(bytes).unwrap();
+    let newer = text.replace("gake.runfile/1", "gake.runfile/9");
+    assert!(matches!(read(newer.as_bytes()), Err(ReadError::Version(_))));
+    let senseless = text.replace("\"drain_s\":5.0", "\"drain_s\":-5.0");
+    assert!(matches!(read(senseless.as_bytes()), Err(ReadError::Plan(3, _))));
+}
+
+#[test]
+fn runs_side_by_side_and_after_one_another() {
+    let parts = tallies(2, 0, false);
+    let one = run(plan(), &parts);
+    let beside = merge_runs(vec![one.clone(), one.clone()]).unwrap();
+    assert_eq!(beside.tally.counts.sent, 2 * one.tally.counts.sent);
+    assert_eq!((beside.measured, beside.asked_rate), (one.measured, Some(2_000.0)));
+    assert_eq!((beside.peak_connections, beside.plan.connections), (24, 128));
+    assert_eq!(beside.series.points().len(), 2);
+    assert_eq!(beside.series.points()[0].counts.sent, 2_000);
+    let mut later = one.clone();
+    later.started_unix_ns += 60 * SECOND;
+    let after = merge_runs(vec![later, one.clone()]).unwrap();
+    assert_eq!((after.measured, after.asked_rate), (2 * one.measured, Some(1_000.0)));
+    assert_eq!((after.peak_connections, after.plan.connections), (12, 64));
+    assert_eq!(after.started_unix_ns, one.started_unix_ns);
+    assert_eq!(after.series.points().len(), 4);
+    assert!(merge_runs(Vec::new()).is_none());
+}
+
+#[test]
+fn labels_are_joined_by_name() {
+    let plain = run(plan(), &tallies(1, 0, false));
+    let several = troubled();
+    let joined = merge_runs(vec![plain.clone(), several.clone()]).unwrap();
+    assert_eq!(joined.plan.labels, [plain.plan.target.as_str(), "catalogue", "basket", "checkout"]);
+    assert_eq!(joined.tally.labels()[0].counts, plain.tally.counts);
+    assert_eq!(joined.tally.labels()[3], several.tally.labels()[2]);
+    assert_eq!(joined.tally.counts.sent, 11_000);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_broken_file_never_panics(at in any::<prop::sample::Index>(), byte: u8) {
+        let parts = tallies(1, 3, true);
+        let mut bytes = written(&run(labelled(), &parts), &parts, true);
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        let _ = read(bytes.as_slice());
+    }
+}

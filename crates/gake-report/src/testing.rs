@@ -1,0 +1,209 @@
+//! Runs for the tests, made with the real recorder.
+
+use std::time::Duration;
+
+use gake_core::clock::{Nanos, SECOND};
+use gake_core::plan::{Expect, Load, Overflow, Plan, Stage, Timeouts};
+use gake_core::record::{
+    Answer, Counts, End, Ending, Event, Exchange, Fault, Generator, Outcome, Phase, Point, Run,
+    Series, Tally, TcpSample,
+};
+use gake_core::schedule::Process;
+use gake_core::work::{Arrival, Gauges};
+
+use crate::runfile::Second;
+
+pub(crate) const MS: Nanos = 1_000_000;
+
+pub(crate) fn plan() -> Plan {
+    let seconds = Duration::from_secs(10);
+    Plan {
+        target: "http://127.0.0.1:8080/fast".to_owned(),
+        load: Load::Open { stages: vec![Stage::step(1000.0, seconds)], process: Process::Uniform },
+        duration: Some(seconds),
+        requests: None,
+        warmup: Duration::ZERO,
+        connections: 64,
+        max_in_flight: 64,
+        overflow: Overflow::Wait,
+        connect_rate: None,
+        idle_connections: 0,
+        keepalive: true,
+        timeouts: Timeouts {
+            connect: Duration::from_secs(5),
+            first_byte: None,
+            total: Duration::from_secs(30),
+        },
+        drain: Duration::from_secs(5),
+        threads: 2,
+        spin: false,
+        expect: Expect::default(),
+        labels: Vec::new(),
+    }
+}
+
+pub(crate) fn answered(number: u64, due: Nanos, took: Nanos, status: u16) -> Outcome {
+    let write = due + 20_000.min(took / 4);
+    Outcome {
+        arrival: Arrival { number, due },
+        blocked: 0,
+        fired: write,
+        exchange: Exchange {
+            write,
+            written: true,
+            first_byte: Some(due + took - took / 20),
+            done: due + took,
+            end: End::Answered(Answer { status }),
+            bytes_in: 212,
+            bytes_out: 74,
+            ..Exchange::unfinished(0)
+        },
+    }
+}
+
+pub(crate) fn faulted(number: u64, due: Nanos, took: Nanos, fault: Fault) -> Outcome {
+    let outcome = answered(number, due, took, 0);
+    let exchange =
+        Exchange { first_byte: None, end: End::Fault(fault), bytes_in: 0, ..outcome.exchange };
+    Outcome { exchange, ..outcome }
+}
+
+/// A long-tailed time between 0.8 ms and 200 ms, the same for the same number.
+fn took(number: u64) -> Nanos {
+    let x = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11) as f64 / (1u64 << 53) as f64;
+    (0.8e6 + 0.7e6 * (-(1.0 - x).ln()).powf(2.2)).min(2e8) as Nanos
+}
+
+/// The outcomes of one second at 1,000/s; `trouble` adds what goes wrong in bad runs.
+pub(crate) fn second_of(second: u64, labels: usize, trouble: bool) -> Vec<Outcome> {
+    let outcome = |n: u64| {
+        let number = second * 1_000 + n;
+        let due = number * MS;
+        let mut outcome = match n {
+            0 if trouble => faulted(number, due, 30 * SECOND, Fault::Timeout(Phase::FirstByte)),
+            1 | 2 if trouble => faulted(number, due, MS, Fault::Reset),
+            3 if trouble && second == 4 => {
+                faulted(number, due, MS, Fault::Malformed("bad status line"))
+            }
+            _ if trouble && n % 50 == 7 => answered(number, due, took(number), 503),
+            _ => answered(number, due, took(number), 200),
+        };
+        if second == 0 && n < 12 {
+            outcome.exchange.connect = Some(180_000 + n * 9_000);
+            outcome.exchange.tcp = Some(TcpSample { rtt: 90_000, retransmits: 0 });
+        }
+        if labels > 1 {
+            outcome.exchange.label = (n % labels as u64) as u16;
+        }
+        outcome
+    };
+    (0..1_000).map(outcome).collect()
+}
+
+/// The tallies of a run's seconds.
+pub(crate) fn tallies(seconds: u64, labels: usize, trouble: bool) -> Vec<Tally> {
+    let of = |second| {
+        let mut tally = Tally::new(labels);
+        let outcomes = second_of(second, labels, trouble);
+        for outcome in &outcomes {
+            tally.record(outcome, &Expect::default());
+            tally.in_flight_ns += u128::from(outcome.exchange.done - outcome.fired);
+        }
+        tally.counts.opened = if second == 0 { 12 } else { 0 };
+        tally
+    };
+    (0..seconds).map(of).collect()
+}
+
+/// The second of a tally as the run file takes it.
+pub(crate) fn second(at: u64, tally: &Tally) -> Second<'_> {
+    const NOTHING: &Counts = &Counts {
+        sent: 0,
+        written: 0,
+        ok: 0,
+        failed: 0,
+        unfinished: 0,
+        dropped: 0,
+        bytes_in: 0,
+        bytes_out: 0,
+        opened: 0,
+        stale_reconnects: 0,
+        excess: 0,
+        retransmits: 0,
+        idle_lost: 0,
+    };
+    Second {
+        at,
+        asked: Some(1_000.0),
+        tally,
+        warmup: NOTHING,
+        gauges: Gauges { open: 12, peak: 12 },
+        cpu: 80 * MS,
+    }
+}
+
+/// The run that these tallies make.
+pub(crate) fn run(plan: Plan, tallies: &[Tally]) -> Run {
+    let seconds = tallies.len() as u64;
+    let mut tally = Tally::new(plan.labels.len());
+    let mut series = Series::default();
+    for (at, part) in (0..).zip(tallies) {
+        tally.merge(part);
+        let mut point = Point::new(at, part);
+        (point.asked, point.open, point.cpu) = (Some(1_000.0), 12, 80 * MS);
+        series.push(point);
+    }
+    let trouble = tally.counts.failed > 0;
+    Run {
+        plan,
+        started_unix_ns: 1_700_000_000_123_456_789,
+        measured: seconds * SECOND,
+        sending: seconds * SECOND,
+        elapsed: seconds * SECOND + 3 * MS,
+        ending: Ending::Done,
+        asked_rate: Some(1_000.0),
+        tally,
+        warmup: Counts::default(),
+        series,
+        peak_connections: 12,
+        generator: Generator {
+            cpu: seconds * 80 * MS,
+            busiest: if trouble { 0.91 } else { 0.043 },
+            run_delay: 3 * MS,
+            rss_bytes: 14_200_000,
+            threads: 2,
+            cores: 2,
+        },
+        events: if trouble {
+            vec![Event { at: 4 * SECOND, text: "the run file could not be written".to_owned() }]
+        } else {
+            Vec::new()
+        },
+    }
+}
+
+/// A run without any failure.
+pub(crate) fn healthy() -> Run {
+    run(plan(), &tallies(10, 0, false))
+}
+
+/// A run with labels in which much goes wrong.
+pub(crate) fn troubled() -> Run {
+    let labels = ["catalogue", "basket", "checkout"].map(str::to_owned).to_vec();
+    let plan = Plan { labels, target: "targets.txt".to_owned(), ..plan() };
+    run(plan, &tallies(10, 3, true))
+}
+
+/// Compares with a kept file; with `GAKE_BLESS=1` the file is written instead.
+pub(crate) fn bless(path: &std::path::Path, text: &str) {
+    if std::env::var_os("GAKE_BLESS").is_some() {
+        std::fs::write(path, text).unwrap();
+    }
+    let kept = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        kept == text,
+        "{} is not what the code makes. Look at the difference, and if it is meant, write the \
+         file with: GAKE_BLESS=1 cargo test -p gake-report\n{text}",
+        path.display()
+    );
+}
