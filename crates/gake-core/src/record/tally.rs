@@ -35,6 +35,10 @@ pub struct Counts {
     pub retransmits: u64,
     /// Idle connections, held beside the load, that the server closed.
     pub idle_lost: u64,
+    /// Idle connections, to be held beside the load, that could not be opened.
+    pub idle_failed: u64,
+    /// Redirects followed: requests beyond the one that each arrival sends.
+    pub redirects: u64,
 }
 
 impl Counts {
@@ -65,6 +69,8 @@ impl Counts {
         self.excess += other.excess;
         self.retransmits += other.retransmits;
         self.idle_lost += other.idle_lost;
+        self.idle_failed += other.idle_failed;
+        self.redirects += other.redirects;
     }
 }
 
