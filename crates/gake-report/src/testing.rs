@@ -131,6 +131,8 @@ pub(crate) fn second(at: u64, tally: &Tally) -> Second<'_> {
         excess: 0,
         retransmits: 0,
         idle_lost: 0,
+        idle_failed: 0,
+        redirects: 0,
     };
     Second {
         at,

@@ -20,6 +20,8 @@ pub(crate) struct CountsForm {
     excess: u64,
     retransmits: u64,
     idle_lost: u64,
+    idle_failed: u64,
+    redirects: u64,
 }
 
 impl From<&Counts> for CountsForm {
@@ -38,6 +40,8 @@ impl From<&Counts> for CountsForm {
             excess,
             retransmits,
             idle_lost,
+            idle_failed,
+            redirects,
         } = *counts;
         Self {
             sent,
@@ -53,6 +57,8 @@ impl From<&Counts> for CountsForm {
             excess,
             retransmits,
             idle_lost,
+            idle_failed,
+            redirects,
         }
     }
 }
@@ -73,6 +79,8 @@ impl From<CountsForm> for Counts {
             excess,
             retransmits,
             idle_lost,
+            idle_failed,
+            redirects,
         } = form;
         Self {
             sent,
@@ -88,6 +96,8 @@ impl From<CountsForm> for Counts {
             excess,
             retransmits,
             idle_lost,
+            idle_failed,
+            redirects,
         }
     }
 }
