@@ -160,7 +160,7 @@ impl From<&Load> for LoadForm {
 impl From<&Stage> for StageForm {
     fn from(stage: &Stage) -> Self {
         let duration = stage.duration;
-        let duration_s = (duration != Duration::MAX).then(|| duration.as_secs_f64());
+        let duration_s = (duration != Duration::MAX).then_some(duration.as_secs_f64());
         Self { from: stage.from, to: stage.to, duration_s }
     }
 }

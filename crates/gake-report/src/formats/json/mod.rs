@@ -3,6 +3,7 @@
 //! The fields are documented on the types, from which `docs/gake.run.1.schema.json` is made.
 
 mod latency;
+mod parts;
 #[cfg(test)]
 mod schema;
 mod summary;

@@ -61,7 +61,9 @@ fn connections(page: &Page, run: &Run) -> String {
         (counts.stale_reconnects, "stale, opened again"),
         (counts.retransmits, "segments sent again"),
         (counts.excess, "with bytes nobody asked for"),
+        (counts.idle_failed, "idle ones not opened"),
         (counts.idle_lost, "idle ones lost"),
+        (counts.redirects, "redirects followed"),
     ] {
         if count > 0 {
             let part = format!("{} {what}", units::count(count));
@@ -74,14 +76,14 @@ fn connections(page: &Page, run: &Run) -> String {
 
 fn generator(run: &Run) -> String {
     let generator = &run.generator;
-    let workers = units::plural(generator.threads as u64, "worker");
-    let mut text =
-        format!("{workers}   busiest at {} of a core", units::percent(generator.busiest));
+    let mut text = String::new();
     let sent = run.tally.counts.sent;
     if generator.cpu > 0 && sent > 0 {
         let each = units::duration(generator.cpu as f64 / sent as f64);
-        text.push_str(&format!("   {each} CPU/request"));
+        text.push_str(&format!("{each} CPU/request   "));
     }
+    let worker = if generator.threads > 1 { "busiest worker" } else { "worker" };
+    text.push_str(&format!("{worker} {} of a core", units::percent(generator.busiest)));
     if generator.rss_bytes > 0 {
         text.push_str(&format!("   {}", units::bytes(generator.rss_bytes as f64)));
     }

@@ -1,0 +1,239 @@
+//! The parts of a summary in JSON that are numbers.
+
+use gake_core::record::{Counts, Generator, Point, Run};
+use gake_judge::stats::{Rates, span};
+use serde::Serialize;
+
+use super::latency::HistogramForm;
+
+/// How many arrivals. sent = ok + failed + unfinished; due = sent + dropped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct RequestsForm {
+    /// Arrivals that were due.
+    due: u64,
+    /// Arrivals that were fired.
+    sent: u64,
+    /// Of the sent, those whose request was wholly written.
+    written: u64,
+    /// Responses that met the expectation.
+    ok: u64,
+    /// Responses that did not, and faults.
+    failed: u64,
+    /// In flight when the drain ended.
+    unfinished: u64,
+    /// Never sent, because every connection was busy.
+    dropped: u64,
+    /// Redirects followed; they are part of their arrival.
+    redirects: u64,
+}
+
+impl From<&Counts> for RequestsForm {
+    fn from(counts: &Counts) -> Self {
+        Self {
+            due: counts.due(),
+            sent: counts.sent,
+            written: counts.written,
+            ok: counts.ok,
+            failed: counts.failed,
+            unfinished: counts.unfinished,
+            dropped: counts.dropped,
+            redirects: counts.redirects,
+        }
+    }
+}
+
+/// Arrivals a second.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct RateForm {
+    /// What the plan asked for; null in a closed loop.
+    asked: Option<f64>,
+    /// What left, over the time in which it was sent.
+    sent: f64,
+    /// What came back, over the time from the end of the warm-up to the last outcome.
+    completed: f64,
+    /// What came back ok, over the same time.
+    goodput: f64,
+}
+
+impl From<&Run> for RateForm {
+    fn from(run: &Run) -> Self {
+        let Rates { asked, sent, completed, goodput } = Rates::of(run);
+        Self { asked, sent, completed, goodput }
+    }
+}
+
+/// Bytes, heads included, before TLS.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct BytesForm {
+    /// Read.
+    r#in: u64,
+    /// Written.
+    out: u64,
+}
+
+impl From<&Counts> for BytesForm {
+    fn from(counts: &Counts) -> Self {
+        Self { r#in: counts.bytes_in, out: counts.bytes_out }
+    }
+}
+
+/// Connections.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct ConnectionsForm {
+    /// Opened in all.
+    opened: u64,
+    /// Most open at once.
+    peak: u64,
+    /// Reused ones found closed, and replaced for the same request.
+    stale_reconnects: u64,
+    /// Responses followed by bytes that nobody asked for; their connection was closed.
+    excess: u64,
+    /// TCP segments sent again, as far as sampled.
+    retransmits: u64,
+    /// Idle ones, held beside the load, that the server closed.
+    idle_lost: u64,
+    /// Idle ones that could not be opened.
+    idle_failed: u64,
+}
+
+impl From<&Run> for ConnectionsForm {
+    fn from(run: &Run) -> Self {
+        let counts = &run.tally.counts;
+        Self {
+            opened: counts.opened,
+            peak: run.peak_connections,
+            stale_reconnects: counts.stale_reconnects,
+            excess: counts.excess,
+            retransmits: counts.retransmits,
+            idle_lost: counts.idle_lost,
+            idle_failed: counts.idle_failed,
+        }
+    }
+}
+
+/// What the generator itself used.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct GeneratorForm {
+    /// CPU time of the workers, after the warm-up, in seconds.
+    cpu_s: f64,
+    /// The same as a share of the workers' cores, 0 to 1.
+    cpu_share: f64,
+    /// The largest share of one core that a worker used, 0 to 1.
+    busiest_share: f64,
+    /// Time in which workers were runnable but other processes had the cores, in seconds.
+    run_delay_s: f64,
+    /// Resident memory at the end.
+    rss_bytes: u64,
+    /// Workers.
+    threads: usize,
+    /// Cores that the process might use.
+    cores: usize,
+}
+
+impl GeneratorForm {
+    pub(super) fn new(run: &Run) -> Self {
+        let Generator { cpu, busiest, run_delay, rss_bytes, threads, cores } = run.generator;
+        let time = span(run) as f64 * threads as f64;
+        Self {
+            cpu_s: seconds(cpu),
+            cpu_share: if time > 0.0 { cpu as f64 / time } else { 0.0 },
+            busiest_share: busiest,
+            run_delay_s: seconds(run_delay),
+            rss_bytes,
+            threads,
+            cores,
+        }
+    }
+}
+
+/// What one label saw.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct LabelForm {
+    /// Its name.
+    label: String,
+    /// How many arrivals; dropped ones are not told by label.
+    requests: RequestsForm,
+    /// Response time.
+    response_ns: HistogramForm,
+    /// Service time.
+    service_ns: HistogramForm,
+}
+
+/// What one piece of the run saw.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct PointForm {
+    /// Where it starts, in seconds since the start of the run.
+    second: u64,
+    /// How many seconds it stands for.
+    seconds: u64,
+    /// Arrivals that the plan asked for in it; null in a closed loop.
+    asked: Option<f64>,
+    /// What ended in it.
+    requests: RequestsForm,
+    /// Bytes that its requests read and wrote.
+    bytes: BytesForm,
+    /// Median response time; of joined seconds the worst, as with all percentiles here.
+    p50_ns: u64,
+    /// 90th percentile of the response time.
+    p90_ns: u64,
+    /// 99th percentile of the response time.
+    p99_ns: u64,
+    /// The longest response time.
+    max_ns: u64,
+    /// 99th percentile of the service time.
+    service_p99_ns: u64,
+    /// 99th percentile of the generator's own delay.
+    lateness_p99_ns: u64,
+    /// Mean number in flight.
+    in_flight: f64,
+    /// Connections open at its end.
+    open_connections: u64,
+    /// CPU time of the workers in it.
+    cpu_ns: u64,
+}
+
+impl From<&Point> for PointForm {
+    fn from(point: &Point) -> Self {
+        Self {
+            second: point.second,
+            seconds: point.seconds,
+            asked: point.asked,
+            requests: (&point.counts).into(),
+            bytes: (&point.counts).into(),
+            p50_ns: point.p50,
+            p90_ns: point.p90,
+            p99_ns: point.p99,
+            max_ns: point.max,
+            service_p99_ns: point.service_p99,
+            lateness_p99_ns: point.lateness_p99,
+            in_flight: point.in_flight,
+            open_connections: point.open,
+            cpu_ns: point.cpu,
+        }
+    }
+}
+
+/// What each label saw.
+pub(super) fn labels(run: &Run) -> Vec<LabelForm> {
+    let names = run.plan.labels.iter().zip(run.tally.labels());
+    names
+        .map(|(name, label)| LabelForm {
+            label: name.clone(),
+            requests: (&label.counts).into(),
+            response_ns: (&label.response).into(),
+            service_ns: (&label.service).into(),
+        })
+        .collect()
+}
+
+/// Nanoseconds as seconds.
+pub(super) fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
