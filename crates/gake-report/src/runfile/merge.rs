@@ -22,7 +22,7 @@ pub fn merge_runs(mut runs: Vec<Run>) -> Option<Run> {
     }
     let first = runs.first()?;
     let started = first.started_unix_ns;
-    let ended = runs.iter().map(|run| run.started_unix_ns + run.elapsed).max()?;
+    let ended = runs.iter().map(end).max()?;
     let labels = union_of_labels(&runs);
     let mut tally = Tally::new(labels.len());
     let mut warmup = first.warmup;
@@ -49,6 +49,11 @@ pub fn merge_runs(mut runs: Vec<Run>) -> Option<Run> {
         generator: generator(&runs),
         events: events(&runs, started),
     })
+}
+
+/// When a run ended, in Unix nanoseconds. What a file says may be any number.
+fn end(run: &Run) -> u64 {
+    run.started_unix_ns.saturating_add(run.elapsed)
 }
 
 fn warmup_of(run: &Run) -> Nanos {
@@ -174,17 +179,16 @@ fn plan(runs: &[Run], labels: Vec<String>) -> Plan {
 }
 
 fn overlap(a: &Run, b: &Run) -> bool {
-    a.started_unix_ns < b.started_unix_ns + b.elapsed
-        && b.started_unix_ns < a.started_unix_ns + a.elapsed
+    a.started_unix_ns < end(b) && b.started_unix_ns < end(a)
 }
 
 /// The highest sum of peaks of runs that were on at one instant.
 fn peak(runs: &[Run]) -> u64 {
     let at_start_of = |run: &Run| {
         let at = run.started_unix_ns;
-        let on = runs
-            .iter()
-            .filter(|r| r.started_unix_ns <= at && at < r.started_unix_ns + r.elapsed.max(1));
+        let on = runs.iter().filter(|r| {
+            r.started_unix_ns <= at && at < end(r).max(r.started_unix_ns.saturating_add(1))
+        });
         on.map(|r| r.peak_connections).sum()
     };
     runs.iter().map(at_start_of).max().unwrap_or(0)
@@ -204,7 +208,10 @@ fn generator(runs: &[Run]) -> Generator {
 fn events(runs: &[Run], started: u64) -> Vec<Event> {
     let of = |run: &Run| {
         let offset = run.started_unix_ns - started;
-        let shift = move |event: &Event| Event { at: event.at + offset, text: event.text.clone() };
+        let shift = move |event: &Event| Event {
+            at: event.at.saturating_add(offset),
+            text: event.text.clone(),
+        };
         run.events.iter().map(shift).collect::<Vec<_>>()
     };
     let mut events: Vec<_> = runs.iter().flat_map(of).collect();
@@ -220,7 +227,7 @@ fn series(runs: &[Run], started: u64) -> Series {
         let offset = (run.started_unix_ns - started) / SECOND;
         let mut own: BTreeMap<u64, Point> = BTreeMap::new();
         for point in run.series.points() {
-            let at = (point.second + offset) / width * width;
+            let at = point.second.saturating_add(offset) / width * width;
             // A mean over a part of the width counts for that part.
             let in_flight = point.in_flight * point.seconds as f64 / width as f64;
             let point = Point { second: at, seconds: width, in_flight, ..point.clone() };

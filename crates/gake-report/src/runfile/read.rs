@@ -215,6 +215,9 @@ fn tally(
 ) -> Result<Tally, String> {
     let mut tally = Tally::new(head.plan.labels.len());
     tally.counts = line.counts.into();
+    if !adds_up(&tally.counts) {
+        return Err("its counts do not add up".to_owned());
+    }
     tally.in_flight_ns =
         line.in_flight_ns.parse().map_err(|_| "in_flight_ns is no number".to_owned())?;
     for &(status, count) in &line.statuses {
@@ -242,6 +245,12 @@ fn tally(
         }
     }
     Ok(tally)
+}
+
+/// sent = ok + failed + unfinished.
+fn adds_up(counts: &Counts) -> bool {
+    let ended = counts.ok.checked_add(counts.failed);
+    ended.and_then(|ended| ended.checked_add(counts.unfinished)) == Some(counts.sent)
 }
 
 fn exact_histogram(buckets: &hdrhistogram::Histogram<u64>, exact: &Exact) -> Option<Histogram> {
