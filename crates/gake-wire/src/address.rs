@@ -99,7 +99,7 @@ fn split_colons(text: &str) -> Vec<String> {
 }
 
 /// Turns names into addresses: the user's rules first, then the system.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Resolver {
     /// `--resolve`: host, port (any when none), addresses.
     fixed: Vec<(String, Option<u16>, Vec<IpAddr>)>,

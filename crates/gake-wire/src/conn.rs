@@ -1,8 +1,7 @@
 //! One connection of the load.
 
 use std::cell::RefCell;
-use std::mem::MaybeUninit;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::record::TcpSample;
@@ -23,18 +22,15 @@ const SAMPLE_EVERY: Nanos = SECOND;
 /// A connect that took this long has probably lost a segment, so the kernel is asked at once.
 const SLOW_CONNECT: Nanos = SECOND / 5;
 
-/// A connection left idle for less than this is used without another look at it.
-pub(crate) const FRESH: Nanos = 1_000_000;
-
 /// The buffer that all reads of a worker go through.
 #[derive(Debug)]
 pub(crate) struct Scratch {
-    bytes: RefCell<Box<[MaybeUninit<u8>]>>,
+    bytes: RefCell<Box<[u8]>>,
 }
 
 impl Scratch {
     pub(crate) fn new() -> Self {
-        Self { bytes: RefCell::new(vec![MaybeUninit::uninit(); SCRATCH].into_boxed_slice()) }
+        Self { bytes: RefCell::new(vec![0; SCRATCH].into_boxed_slice()) }
     }
 
     /// Reads once, and hands what came to `take`; an empty slice is the end.
@@ -46,9 +42,21 @@ impl Scratch {
         take: impl FnOnce(&[u8]) -> T,
     ) -> Poll<std::io::Result<T>> {
         let mut bytes = self.bytes.borrow_mut();
-        let mut buffer = ReadBuf::uninit(&mut bytes);
+        // Written once at the start, so that TLS need not clear it before every read.
+        let mut buffer = ReadBuf::new(&mut bytes);
         stream.poll_read(cx, &mut buffer).map_ok(|()| take(buffer.filled()))
     }
+}
+
+/// What became of a connection that lay idle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// Nothing: it can be used.
+    Quiet,
+    /// The peer has ended it.
+    Ended,
+    /// The peer has sent what nobody asked for.
+    Unsolicited,
 }
 
 /// A connection and its parser.
@@ -57,8 +65,6 @@ pub(crate) struct Conn {
     pub(crate) stream: Stream,
     pub(crate) parser: ResponseParser,
     pub(crate) origin: u32,
-    /// When it was last used.
-    pub(crate) idle_since: Nanos,
     next_sample: Nanos,
     retransmits: u32,
     _open: OpenGuard,
@@ -77,17 +83,41 @@ impl Conn {
             stream,
             parser: ResponseParser::new(limits),
             origin,
-            idle_since: now,
             next_sample: if connect > SLOW_CONNECT { 0 } else { now + SAMPLE_EVERY },
             retransmits: 0,
             _open: open,
         }
     }
 
-    /// Whether a connection that lay idle is of no more use: it has ended, or the peer has sent
-    /// what nobody asked for. No system call unless something has come.
-    pub(crate) fn is_stale(&mut self, cx: &mut Context<'_>, scratch: &Scratch) -> bool {
-        scratch.read(&mut self.stream, cx, |_| ()).is_ready()
+    /// What became of the connection while no request was under way. Costs no system call unless
+    /// the runtime has heard of something.
+    #[inline]
+    pub(crate) fn look(&mut self, scratch: &Scratch) -> Rest {
+        // The next transaction brings the waker.
+        let mut cx = Context::from_waker(Waker::noop());
+        let read = match &self.stream {
+            // Whatever can be read without being asked for is wrong, and one byte shows it.
+            Stream::Tcp(stream) => stream.try_read(&mut [0]),
+            Stream::Unix(stream) => stream.try_read(&mut [0]),
+            // Session tickets may come at any time.
+            Stream::TcpTls(_) | Stream::UnixTls(_) => {
+                match scratch.read(&mut self.stream, &mut cx, <[u8]>::len) {
+                    Poll::Ready(read) => read,
+                    Poll::Pending => return Rest::Quiet,
+                }
+            }
+        };
+        match read {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Rest::Quiet,
+            Ok(0) | Err(_) => Rest::Ended,
+            Ok(_) => Rest::Unsolicited,
+        }
+    }
+
+    /// What TCP says now, whenever it was asked last.
+    pub(crate) fn sample_now(&mut self, now: Nanos) -> Option<TcpSample> {
+        self.next_sample = 0;
+        self.sample(now)
     }
 
     /// What TCP says, about once a second.

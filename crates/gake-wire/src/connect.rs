@@ -2,16 +2,16 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::net::SocketAddr;
-use std::os::fd::AsFd;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::clock::{Clock, Nanos, SECOND};
-use gake_core::record::{Fault, Phase};
-use socket2::{Domain, Protocol, Socket, Type};
+use gake_core::record::{Exchange, Fault, Phase};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use tokio::net::{TcpSocket, UnixStream};
 use tokio_rustls::TlsConnector;
 
@@ -19,10 +19,9 @@ use crate::address::Address;
 use crate::conn::Conn;
 use crate::deadline::Deadline;
 use crate::fault;
-use crate::meter::{Meter, OpenGuard};
-use crate::sockopt;
+use crate::meter::Meter;
 use crate::stream::Stream;
-use crate::wire::{Origin, Wire};
+use crate::wire::Wire;
 
 /// A source address whose ports ran out rests this long: every further try would search the whole
 /// port range in the kernel.
@@ -43,13 +42,6 @@ pub(crate) struct Dialer<C> {
     resting: RefCell<Vec<Nanos>>,
 }
 
-/// A connection, or why there is none, and how long it took.
-pub(crate) struct Dialed {
-    pub(crate) conn: Result<Box<Conn>, Fault>,
-    pub(crate) connect: Nanos,
-    pub(crate) tls: Option<Nanos>,
-}
-
 impl<C: Clock> Dialer<C> {
     /// `first` is where the turns start, different for each worker.
     pub(crate) fn new(wire: Arc<Wire>, clock: C, meter: Rc<Meter>, first: usize) -> Self {
@@ -57,55 +49,67 @@ impl<C: Clock> Dialer<C> {
         Self { wire, clock, meter, next: Cell::new(first), resting: RefCell::new(vec![0; sources]) }
     }
 
-    /// Opens a connection to origin number `number`. `deadline` is set to the end of the request;
-    /// the connect time-out is kept within it, and it is set back to `request_ends` after.
+    /// Opens a connection to origin number `number`, and notes in `exchange` how long it took.
+    /// `deadline` is set to the end of the request; the connect time-out is kept within it, and
+    /// it is set back to `request_ends` after.
     pub(crate) async fn dial(
         &self,
         number: u32,
         deadline: &Deadline,
         request_ends: Nanos,
-    ) -> Dialed {
+        exchange: &mut Exchange,
+    ) -> Result<Box<Conn>, Fault> {
         let begun = self.clock.now();
         let limit = begun.saturating_add(nanos(self.wire.settings.timeouts.connect));
         deadline.set(limit.min(request_ends));
-        let mut dialed = Dialed { conn: Err(Fault::ConnectTimeout), connect: 0, tls: None };
-        {
-            let opening = self.open(number, begun, &mut dialed);
-            if deadline.before(std::pin::pin!(opening)).await.is_none() {
-                let whole = limit >= request_ends;
-                let fault =
-                    if whole { Fault::Timeout(Phase::Connect) } else { Fault::ConnectTimeout };
-                dialed.conn = Err(fault);
-                dialed.connect = self.clock.now() - begun;
-            }
-        }
+        let opened = {
+            let opening = self.open(number, begun, exchange);
+            deadline.before(std::pin::pin!(opening)).await
+        };
         deadline.set(request_ends);
-        dialed
+        opened.unwrap_or(Err(match limit < request_ends {
+            true => Fault::ConnectTimeout,
+            false => Fault::Timeout(Phase::Connect),
+        }))
     }
 
-    async fn open(&self, number: u32, begun: Nanos, dialed: &mut Dialed) {
-        let origin = &self.wire.origins[number as usize];
-        let turn = self.next.replace(self.next.get().wrapping_add(1));
-        let stream = match &origin.addresses[turn % origin.addresses.len()] {
-            Address::Tcp(address) => self.open_tcp(*address, turn).await,
-            Address::Unix(path) => open_unix(path).await,
-        };
-        let connected = self.clock.now();
-        dialed.connect = connected - begun;
-        dialed.conn = match stream {
-            Ok(stream) => {
-                let guard = self.meter.opened();
-                let secured = self.secure(origin, stream, guard).await;
-                if origin.server_name.is_some() {
-                    dialed.tls = Some(self.clock.now() - connected);
-                }
-                secured.map(|(stream, guard)| {
-                    let limits = self.wire.settings.limits;
-                    Box::new(Conn::new(stream, number, limits, guard, connected, dialed.connect))
-                })
+    async fn open(
+        &self,
+        number: u32,
+        begun: Nanos,
+        exchange: &mut Exchange,
+    ) -> Result<Box<Conn>, Fault> {
+        let found;
+        let origin = match self.wire.origins.get(number as usize) {
+            Some(origin) => origin,
+            None => {
+                found = self.wire.found(number).ok_or(Fault::Dns)?;
+                &*found
             }
-            Err(fault) => Err(fault),
         };
+        let turn = self.next.replace(self.next.get().wrapping_add(1));
+        let addresses = &origin.addresses;
+        let stream = match &addresses[turn % addresses.len()] {
+            // Each source takes its turn with every address.
+            Address::Tcp(address) => self.open_tcp(*address, turn / addresses.len()).await?,
+            Address::Unix(path) => open_unix(path).await?,
+        };
+        let guard = self.meter.opened();
+        let connected = self.clock.now();
+        let connect = connected - begun;
+        // The times of an arrival that opens several connections, for redirects, add up.
+        exchange.connect = Some(exchange.connect.unwrap_or(0) + connect);
+        let stream = match (&origin.server_name, &self.wire.tls) {
+            (Some(name), Some(config)) => {
+                let stream = secure(name, config, stream).await?;
+                let handshake = self.clock.now() - connected;
+                exchange.tls = Some(exchange.tls.unwrap_or(0) + handshake);
+                stream
+            }
+            _ => stream,
+        };
+        let limits = self.wire.settings.limits;
+        Ok(Box::new(Conn::new(stream, number, limits, guard, connected, connect)))
     }
 
     async fn open_tcp(&self, address: SocketAddr, turn: usize) -> Result<Stream, Fault> {
@@ -121,7 +125,7 @@ impl<C: Clock> Dialer<C> {
             if !fits || self.resting.borrow()[at] > self.clock.now() {
                 continue;
             }
-            match self.connect_from(address, Some(SocketAddr::new(source, 0))).await {
+            match self.connect_from(address, Some(source)).await {
                 Ok(stream) => return Ok(stream),
                 Err(error) => match fault::of_connect(&error) {
                     Fault::NoLocalPort => {
@@ -137,43 +141,30 @@ impl<C: Clock> Dialer<C> {
     async fn connect_from(
         &self,
         address: SocketAddr,
-        source: Option<SocketAddr>,
+        source: Option<IpAddr>,
     ) -> io::Result<Stream> {
-        let kind = Type::STREAM.nonblocking().cloexec();
-        let socket = Socket::new(Domain::for_address(address), kind, Some(Protocol::TCP))?;
-        socket.set_tcp_nodelay(true)?;
-        if let Some(device) = &self.wire.settings.sources.device {
-            socket.bind_device(Some(device.as_bytes()))?;
-        }
-        if let Some(source) = source {
-            sockopt::bind_address_no_port(socket.as_fd())?;
-            socket.bind(&source.into())?;
-        }
+        let socket = self.wire.settings.sources.socket(address.ip(), source)?;
         let socket = TcpSocket::from_std_stream(socket.into());
         Ok(Stream::Tcp(socket.connect(address).await?))
     }
+}
 
-    async fn secure(
-        &self,
-        origin: &Origin,
-        stream: Stream,
-        guard: OpenGuard,
-    ) -> Result<(Stream, OpenGuard), Fault> {
-        let (Some(name), Some(config)) = (&origin.server_name, &self.wire.tls) else {
-            return Ok((stream, guard));
-        };
-        let connector = TlsConnector::from(Arc::clone(config));
-        let secured = match stream {
-            Stream::Tcp(tcp) => {
-                connector.connect(name.clone(), tcp).await.map(|s| Stream::TcpTls(Box::new(s)))
-            }
-            Stream::Unix(unix) => {
-                connector.connect(name.clone(), unix).await.map(|s| Stream::UnixTls(Box::new(s)))
-            }
-            secured => Ok(secured),
-        };
-        secured.map(|stream| (stream, guard)).map_err(|error| fault::of_handshake(&error))
-    }
+async fn secure(
+    name: &ServerName<'static>,
+    config: &Arc<ClientConfig>,
+    stream: Stream,
+) -> Result<Stream, Fault> {
+    let connector = TlsConnector::from(Arc::clone(config));
+    let secured = match stream {
+        Stream::Tcp(tcp) => {
+            connector.connect(name.clone(), tcp).await.map(|s| Stream::TcpTls(Box::new(s)))
+        }
+        Stream::Unix(unix) => {
+            connector.connect(name.clone(), unix).await.map(|s| Stream::UnixTls(Box::new(s)))
+        }
+        secured => Ok(secured),
+    };
+    secured.map_err(|error| fault::of_handshake(&error))
 }
 
 async fn open_unix(path: &Path) -> Result<Stream, Fault> {
@@ -190,7 +181,14 @@ pub(crate) fn answering(addresses: Vec<Address>) -> (Vec<Address>, Vec<Address>)
         Address::Tcp(address) => std::net::TcpStream::connect_timeout(address, PROBE).is_ok(),
         Address::Unix(_) => true,
     };
-    let (good, bad): (Vec<_>, Vec<_>) = addresses.into_iter().partition(answers);
+    // All at once: a name may have many addresses, and each may take the whole time.
+    let asked = std::thread::scope(|scope| {
+        let asking: Vec<_> = addresses.iter().map(|a| scope.spawn(move || answers(a))).collect();
+        asking.into_iter().map(|answer| answer.join().unwrap_or(true)).collect::<Vec<_>>()
+    });
+    let mut asked = asked.into_iter();
+    let (good, bad): (Vec<_>, Vec<_>) =
+        addresses.into_iter().partition(|_| asked.next().unwrap_or(true));
     if good.is_empty() { (bad, Vec::new()) } else { (good, bad) }
 }
 

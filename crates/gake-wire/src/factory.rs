@@ -22,8 +22,6 @@ pub(crate) struct Shop<C> {
     pub(crate) dialer: Rc<Dialer<C>>,
     pub(crate) scratch: Scratch,
     pub(crate) pool: Pool,
-    /// Connections of the load that this worker may have open.
-    pub(crate) bound: usize,
 }
 
 /// Makes the works of one worker.
@@ -41,11 +39,13 @@ impl<C: Clock + Clone + 'static> HttpFactory<C> {
     #[must_use]
     pub fn new(wire: Arc<Wire>, worker: usize, workers: usize, clock: C) -> Self {
         let meter = Rc::new(Meter::default());
-        let pool = Pool::new(wire.origins.len());
-        let bound = wire.settings.connections.div_ceil(workers);
+        // The exact share, as the engine has it: the first workers take what is left over.
+        let connections = wire.settings.connections;
+        let bound = connections / workers + usize::from(worker < connections % workers);
+        let pool = Pool::new(bound.max(1));
         let dialer = Rc::new(Dialer::new(wire, clock, Rc::clone(&meter), worker));
         Self {
-            shop: Rc::new(Shop { dialer, scratch: Scratch::new(), pool, bound }),
+            shop: Rc::new(Shop { dialer, scratch: Scratch::new(), pool }),
             deadlines: Rc::default(),
             meter,
             worker,
@@ -63,7 +63,7 @@ impl<C: Clock + Clone + 'static> Factory for HttpFactory<C> {
         let shortest =
             timeouts.connect.min(timeouts.total).min(timeouts.first_byte.unwrap_or(timeouts.total));
         self.deadlines.watch(dialer.clock.clone(), shortest);
-        idle::hold(dialer, &self.deadlines, self.worker, self.workers);
+        idle::hold(&self.shop, &self.deadlines, self.worker, self.workers);
     }
 
     fn work(&self, _lane: usize) -> HttpWork<C> {

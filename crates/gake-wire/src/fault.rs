@@ -2,7 +2,7 @@
 
 use std::io;
 
-use gake_core::record::Fault;
+use gake_core::record::{Fault, Phase};
 
 use crate::http1::Malformed;
 
@@ -27,8 +27,8 @@ pub(crate) fn of_connect(error: &io::Error) -> Fault {
     }
 }
 
-/// The fault of an error while reading an answer.
-pub(crate) fn of_read(error: &io::Error) -> Fault {
+/// The fault of an error while reading an answer, as far as it had come.
+pub(crate) fn of_read(error: &io::Error, phase: Phase) -> Fault {
     if let Some(reason) = tls_reason(error) {
         return Fault::Tls(reason);
     }
@@ -37,7 +37,7 @@ pub(crate) fn of_read(error: &io::Error) -> Fault {
         io::ErrorKind::ConnectionReset
         | io::ErrorKind::ConnectionAborted
         | io::ErrorKind::BrokenPipe => Fault::Reset,
-        io::ErrorKind::TimedOut => Fault::Timeout(gake_core::record::Phase::Body),
+        io::ErrorKind::TimedOut => Fault::Timeout(phase),
         _ => Fault::Other(error.raw_os_error().unwrap_or(0)),
     }
 }
@@ -99,6 +99,16 @@ fn tls_reason(error: &io::Error) -> Option<&'static str> {
         Error::AlertReceived(AlertDescription::UnrecognisedName) => {
             "the peer does not know the server name"
         }
+        Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
+            "the peer does not offer http/1.1"
+        }
+        Error::AlertReceived(
+            AlertDescription::BadCertificate
+            | AlertDescription::UnknownCA
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::CertificateExpired
+            | AlertDescription::AccessDenied,
+        ) => "the peer rejects the client certificate",
         Error::AlertReceived(_) => "the peer sent an alert",
         Error::InvalidMessage(_) => "the peer does not speak TLS",
         Error::PeerIncompatible(_) => "the peer offers nothing in common",

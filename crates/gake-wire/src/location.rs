@@ -84,11 +84,23 @@ impl Location {
         })
     }
 
-    /// What `Host` says: the port only when it is not the scheme's own.
+    /// Whether a request that goes to `other` goes to the same scheme, host and port.
+    pub(crate) fn same_origin(&self, other: &Self) -> bool {
+        self.is_at(other.scheme, &other.host, other.port)
+    }
+
+    pub(crate) fn is_at(&self, scheme: Scheme, host: &str, port: u16) -> bool {
+        (self.scheme, self.host.as_str(), self.port) == (scheme, host, port)
+    }
+
+    /// What `Host` says: the port only when it is not the scheme's own, and no zone, which means
+    /// something on this machine only (RFC 6874, section 3).
     #[must_use]
     pub fn authority(&self) -> String {
-        let host =
-            if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        let host = match self.host.split('%').next() {
+            Some(address) if self.host.contains(':') => format!("[{address}]"),
+            _ => self.host.clone(),
+        };
         if self.port == self.scheme.port() { host } else { format!("{host}:{}", self.port) }
     }
 }

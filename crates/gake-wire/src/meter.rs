@@ -13,6 +13,8 @@ pub(crate) struct Meter {
     pub(crate) stale_reconnects: Cell<u64>,
     pub(crate) excess: Cell<u64>,
     pub(crate) idle_lost: Cell<u64>,
+    pub(crate) idle_failed: Cell<u64>,
+    pub(crate) redirects: Cell<u64>,
     open: Cell<u64>,
     peak: Cell<u64>,
 }
@@ -31,17 +33,14 @@ impl Meter {
         OpenGuard { meter: Rc::clone(self) }
     }
 
-    /// Connections open now.
-    pub(crate) fn open(&self) -> u64 {
-        self.open.get()
-    }
-
     /// Adds what was counted since the last call to `counts`, and returns the levels.
     pub(crate) fn take(&self, counts: &mut Counts) -> Gauges {
         counts.opened += self.opened.take();
         counts.stale_reconnects += self.stale_reconnects.take();
         counts.excess += self.excess.take();
         counts.idle_lost += self.idle_lost.take();
+        counts.idle_failed += self.idle_failed.take();
+        counts.redirects += self.redirects.take();
         let open = self.open.get();
         Gauges { open, peak: self.peak.replace(open) }
     }

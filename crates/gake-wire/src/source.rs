@@ -1,6 +1,13 @@
 //! Source addresses: several of them, so that local ports do not run out.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsFd;
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::address::Address;
+use crate::sockopt;
 
 /// Most addresses taken from ranges: a /16 holds as many, enough for 4 billion connections.
 const ADDRESSES_MAX: usize = 65_536;
@@ -26,6 +33,25 @@ pub enum SourceError {
     /// Too many.
     #[error("{0:?} holds more than 65,536 addresses; write a smaller range")]
     TooMany(String),
+    /// Not this machine's.
+    #[error("{0} is not an address of this machine; `ip address` lists those that are")]
+    NotOurs(IpAddr),
+    /// The system does not let us use an address or a device.
+    #[error("{name} cannot be a source: {reason}")]
+    Unusable {
+        /// The address or device.
+        name: String,
+        /// The system's words.
+        reason: String,
+    },
+    /// Sources and target are of different families.
+    #[error("{host} is {address}, which no source address can reach: one is IPv4, the other IPv6")]
+    Family {
+        /// The target's host.
+        host: String,
+        /// One of its addresses.
+        address: String,
+    },
 }
 
 impl Sources {
@@ -59,6 +85,65 @@ impl Sources {
         Ok(())
     }
 
+    /// Tries every source, so that one that is not ours is found before the run and not mistaken
+    /// for a lack of ports during it.
+    pub(crate) fn check(&self) -> Result<(), SourceError> {
+        if self.addresses.is_empty() && self.device.is_some() {
+            self.socket(Ipv4Addr::LOCALHOST.into(), None)
+                .map_err(|error| unusable(self.device.as_deref().unwrap_or_default(), &error))?;
+        }
+        for &address in &self.addresses {
+            match self.socket(address, Some(address)) {
+                Ok(_) => {}
+                Err(error) if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) => {
+                    return Err(SourceError::NotOurs(address));
+                }
+                Err(error) => return Err(unusable(&address.to_string(), &error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// A socket for a connection to `target`, which comes from `source`.
+    pub(crate) fn socket(&self, target: IpAddr, source: Option<IpAddr>) -> io::Result<Socket> {
+        let kind = Type::STREAM.nonblocking().cloexec();
+        let domain = if target.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+        let socket = Socket::new(domain, kind, Some(Protocol::TCP))?;
+        socket.set_tcp_nodelay(true)?;
+        if let Some(device) = &self.device {
+            socket.bind_device(Some(device.as_bytes()))?;
+        }
+        if let Some(source) = source {
+            sockopt::bind_address_no_port(socket.as_fd())?;
+            socket.bind(&SocketAddr::new(source, 0).into())?;
+        }
+        Ok(socket)
+    }
+
+    /// Those of a host's addresses for which there is a source of the same family.
+    pub(crate) fn reaching(
+        &self,
+        host: &str,
+        addresses: Vec<Address>,
+    ) -> Result<Vec<Address>, SourceError> {
+        if self.addresses.is_empty() {
+            return Ok(addresses);
+        }
+        let family =
+            |address: IpAddr| self.addresses.iter().any(|a| a.is_ipv4() == address.is_ipv4());
+        let (fit, other): (Vec<_>, Vec<_>) =
+            addresses.into_iter().partition(|address| match address {
+                Address::Tcp(address) => family(address.ip()),
+                Address::Unix(_) => true,
+            });
+        match (fit.is_empty(), other.first()) {
+            (true, Some(address)) => {
+                Err(SourceError::Family { host: host.to_owned(), address: address.to_string() })
+            }
+            _ => Ok(fit),
+        }
+    }
+
     fn add_range(&mut self, item: &str, from: IpAddr, to: IpAddr) -> Result<(), SourceError> {
         let (from_bits, to_bits, v4) = match (from, to) {
             (IpAddr::V4(from), IpAddr::V4(to)) => {
@@ -81,6 +166,10 @@ impl Sources {
         }));
         Ok(())
     }
+}
+
+fn unusable(name: &str, error: &io::Error) -> SourceError {
+    SourceError::Unusable { name: name.to_owned(), reason: error.to_string() }
 }
 
 /// What Linux takes as an interface's name (at most 15 bytes), and nobody takes for an address.

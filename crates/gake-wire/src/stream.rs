@@ -1,6 +1,6 @@
 //! A byte stream: TCP, a Unix socket, or TLS over either.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -49,6 +49,27 @@ impl Stream {
         }
     }
 
+    /// Writes what the kernel takes of several pieces, with one system call on a plain stream.
+    #[inline]
+    pub(crate) fn poll_write_vectored(
+        &mut self,
+        cx: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
+            Self::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
+            Self::TcpTls(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
+            Self::UnixTls(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
+        }
+    }
+
+    /// Whether what is written goes to the kernel as it is, so that a write of nothing means that
+    /// the peer can have seen nothing.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self, Self::Tcp(_) | Self::Unix(_))
+    }
+
     /// Hands over what TLS still holds. A plain stream holds nothing.
     #[inline]
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -57,17 +78,6 @@ impl Stream {
             Self::TcpTls(stream) => Pin::new(stream).poll_flush(cx),
             Self::UnixTls(stream) => Pin::new(stream).poll_flush(cx),
         }
-    }
-
-    /// Waits until something is there to read.
-    pub(crate) async fn readable(&self) {
-        // An error shows at the next read.
-        let _ = match self {
-            Self::Tcp(stream) => stream.readable().await,
-            Self::Unix(stream) => stream.readable().await,
-            Self::TcpTls(stream) => stream.get_ref().0.readable().await,
-            Self::UnixTls(stream) => stream.get_ref().0.readable().await,
-        };
     }
 
     /// The TCP socket, when there is one.

@@ -69,6 +69,9 @@ impl TlsOptions {
             None => builder.with_no_client_auth(),
         };
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        // Every connection stands for a client of its own, which has no session to resume; and
+        // a store of sessions would be a lock between workers.
+        config.resumption = rustls::client::Resumption::disabled();
         Ok(Arc::new(config))
     }
 

@@ -1,7 +1,7 @@
 //! One request and its response on an open connection.
 
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, IoSlice};
 use std::task::{Context, Poll};
 
 use gake_core::clock::{Clock, Nanos};
@@ -16,11 +16,22 @@ use crate::http1::{End, Feed, Response, Visitor};
 /// Why there is no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The connection ended before any byte of the answer: when it was a reused one, the request
-    /// may be sent again on another. Otherwise it is this fault.
+    /// The connection ended before any byte of the request went out: on another connection, any
+    /// request may be sent again.
+    BeforeRequest(Fault),
+    /// The connection ended before any byte of the answer: when it was a reused one, an idempotent
+    /// request may be sent again on another. Otherwise it is this fault.
     BeforeAnswer(Fault),
     /// Anything later.
     Fault(Fault),
+}
+
+impl Failure {
+    pub(crate) fn fault(self) -> Fault {
+        match self {
+            Self::BeforeRequest(fault) | Self::BeforeAnswer(fault) | Self::Fault(fault) => fault,
+        }
+    }
 }
 
 /// What a transaction needs beside the connection.
@@ -28,6 +39,8 @@ pub(crate) struct Terms<'a, C> {
     pub(crate) clock: &'a C,
     pub(crate) scratch: &'a Scratch,
     pub(crate) deadline: &'a Deadline,
+    /// When the connection was there and the request was about to be written.
+    pub(crate) write: Nanos,
     /// When the whole request must have ended.
     pub(crate) ends: Nanos,
     /// How long the first byte of the answer may take.
@@ -43,8 +56,10 @@ pub(crate) async fn transact<C: Clock, V: Visitor>(
     visitor: &mut V,
 ) -> Result<Response, Failure> {
     conn.parser.start(request.is_head);
+    exchange.written = false;
+    exchange.first_byte = None;
     if let Some(first_byte) = terms.first_byte {
-        terms.deadline.set(exchange.write.saturating_add(first_byte).min(terms.ends));
+        terms.deadline.set(terms.write.saturating_add(first_byte).min(terms.ends));
     }
     let mut transaction = Transaction {
         conn,
@@ -86,11 +101,12 @@ impl<C: Clock, V: Visitor> Transaction<'_, C, V> {
             match read {
                 Poll::Ready(Some(end)) => return Poll::Ready(end),
                 Poll::Ready(None) => {}
+                // After a broken write the system still tells of the end, and of an answer that
+                // came before it; a TLS session that broke by itself has nothing to tell.
                 Poll::Pending => {
-                    // Nothing to read after a broken write: nothing will come.
                     return match self.broken {
-                        Some(fault) => Poll::Ready(Err(self.ended(fault))),
-                        None => Poll::Pending,
+                        Some(fault @ Fault::Tls(_)) => Poll::Ready(Err(self.ended(fault))),
+                        _ => Poll::Pending,
                     };
                 }
             }
@@ -99,17 +115,21 @@ impl<C: Clock, V: Visitor> Transaction<'_, C, V> {
 
     #[inline]
     fn write(&mut self, cx: &mut Context<'_>) {
-        loop {
-            let first = &self.request.first;
-            let left = match (first.get(self.sent..), &self.request.rest) {
-                (Some(left), _) if !left.is_empty() => left,
-                (_, Some(rest)) => rest.get(self.sent - first.len()..).unwrap_or_default(),
-                (_, None) => &[],
+        let (first, rest) = (&self.request.first[..], self.request.rest.as_deref());
+        let length = self.request.len();
+        while self.sent < length {
+            let written = match (first.get(self.sent..), rest) {
+                (Some(head), None) => self.conn.stream.poll_write(cx, head),
+                (Some(head), Some(rest)) if !head.is_empty() => {
+                    let pieces = [IoSlice::new(head), IoSlice::new(rest)];
+                    self.conn.stream.poll_write_vectored(cx, &pieces)
+                }
+                (_, rest) => {
+                    let left = &rest.unwrap_or_default()[self.sent - first.len()..];
+                    self.conn.stream.poll_write(cx, left)
+                }
             };
-            if left.is_empty() {
-                break;
-            }
-            match self.conn.stream.poll_write(cx, left) {
+            match written {
                 Poll::Ready(Ok(0)) => {
                     self.broken = Some(Fault::Write);
                     return;
@@ -174,21 +194,30 @@ impl<C: Clock, V: Visitor> Transaction<'_, C, V> {
     }
 
     fn read_error(&mut self, error: &io::Error) -> Result<Response, Failure> {
-        Err(self.ended(self.broken.unwrap_or_else(|| fault::of_read(error))))
+        Err(self.ended(match (fault::of_read(error, self.phase()), self.broken) {
+            // What the peer said last is why it did not want to read on.
+            (said @ Fault::Tls(_), _) | (said, None) => said,
+            (_, Some(broken)) => broken,
+        }))
     }
 
     fn ended(&mut self, fault: Fault) -> Failure {
         self.exchange.done = self.terms.clock.now();
-        if self.exchange.first_byte.is_none() {
-            Failure::BeforeAnswer(fault)
-        } else {
-            Failure::Fault(fault)
+        match self.phase() {
+            Phase::Body => Failure::Fault(fault),
+            _ if self.sent == 0 && self.conn.stream.is_plain() => Failure::BeforeRequest(fault),
+            _ => Failure::BeforeAnswer(fault),
         }
+    }
+
+    fn phase(&self) -> Phase {
+        if self.exchange.first_byte.is_some() { Phase::Body } else { Phase::FirstByte }
     }
 
     fn timed_out(&mut self) -> Failure {
         self.exchange.done = self.terms.clock.now();
-        let phase = if self.exchange.first_byte.is_some() { Phase::Body } else { Phase::FirstByte };
-        Failure::Fault(Fault::Timeout(phase))
+        // A request that waited too long is the one to ask the system about.
+        self.exchange.tcp = self.conn.sample_now(self.exchange.done);
+        Failure::Fault(Fault::Timeout(self.phase()))
     }
 }

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use gake_core::plan::Timeouts;
+use gake_core::record::Fault;
 use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
 
-use crate::address::{Address, ResolveError, Resolver};
+use crate::address::{ResolveError, Resolver};
 use crate::http1::Limits;
-use crate::http1::request::{Rendered, RequestError, RequestSpec, render};
+use crate::http1::request::{Rendered, RequestError};
 use crate::location::{Location, LocationError, Scheme};
 use crate::order::cycle;
-use crate::source::Sources;
+use crate::origin::{Found, Origin};
+use crate::redirect::Spec;
+use crate::source::{SourceError, Sources};
 use crate::tls::{TlsError, TlsOptions};
 
 /// Labels told apart at most; the rest is one label, `other`.
@@ -54,20 +56,8 @@ pub struct Settings {
     pub sources: Sources,
     /// Bounds on what a server can make us hold.
     pub limits: Limits,
-}
-
-/// Where requests go: scheme, host and port, with the addresses they mean.
-#[derive(Debug)]
-pub struct Origin {
-    /// For people.
-    pub name: String,
-    /// Never empty.
-    pub addresses: Vec<Address>,
-    /// The name the certificate must have, when there is TLS.
-    pub(crate) server_name: Option<ServerName<'static>>,
-    scheme: Scheme,
-    host: String,
-    port: u16,
+    /// Redirects followed for one arrival at most; when 0, a redirect is an answer as any other.
+    pub max_redirects: u32,
 }
 
 /// A request ready to be written.
@@ -79,6 +69,8 @@ pub struct Prepared {
     pub origin: u32,
     /// The number of its label.
     pub label: u16,
+    /// What it says, when redirects are followed.
+    pub(crate) spec: Option<Box<Spec>>,
 }
 
 /// What is sent, where, and how.
@@ -93,6 +85,7 @@ pub struct Wire {
     /// What the user should know before the run, in sentences.
     pub notes: Vec<String>,
     pub(crate) tls: Option<Arc<ClientConfig>>,
+    found: Option<Found>,
     prepared: Vec<Prepared>,
     order: Vec<u32>,
 }
@@ -115,6 +108,9 @@ pub enum WireError {
     /// Bad TLS files.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// A source that cannot be used.
+    #[error(transparent)]
+    Source(#[from] SourceError),
     /// A name that no certificate can have.
     #[error("{0:?} cannot be checked against a certificate")]
     ServerName(String),
@@ -136,10 +132,14 @@ impl Wire {
         if order.is_empty() {
             return Err(WireError::Nothing);
         }
+        if resolver.unix_socket.is_none() {
+            settings.sources.check()?;
+        }
         let mut wire = Self {
             origins: Vec::new(),
             labels: Vec::new(),
             tls: None,
+            found: None,
             notes: Vec::new(),
             prepared: Vec::with_capacity(asks.len()),
             order,
@@ -152,9 +152,18 @@ impl Wire {
                 wire.tls = Some(tls.config()?);
             }
             let label = if labelled { wire.label(ask, &location) } else { 0 };
-            let rendered = wire.render(ask, &location)?;
             let origin = wire.origin(&location, resolver)?;
-            wire.prepared.push(Prepared { rendered, origin, label });
+            let spec = spec(ask, location);
+            let rendered = spec.render(wire.settings.keepalive)?;
+            let spec = (wire.settings.max_redirects > 0).then(|| Box::new(spec));
+            wire.prepared.push(Prepared { rendered, origin, label, spec });
+        }
+        if wire.settings.max_redirects > 0 {
+            // A redirect may lead to any origin, and to TLS.
+            wire.found = Some(Found::new(resolver.clone(), wire.settings.sources.clone()));
+            if wire.tls.is_none() {
+                wire.tls = Some(tls.config()?);
+            }
         }
         Ok(wire)
     }
@@ -174,20 +183,18 @@ impl Wire {
         self.prepared.len()
     }
 
-    fn render(&self, ask: &Ask, location: &Location) -> Result<Rendered, RequestError> {
-        let mut headers = ask.headers.clone();
-        let given = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
-        if let Some(user) = location.user.as_ref().filter(|_| !given) {
-            headers.push(basic_authorization(user));
+    /// The number of the origin of `location`, for a redirect.
+    pub(crate) async fn locate(&self, location: &Location) -> Result<u32, Fault> {
+        if let Some(known) = self.origins.iter().position(|origin| origin.holds(location)) {
+            return Ok(known as u32);
         }
-        render(&RequestSpec {
-            method: &ask.method,
-            target: &location.target,
-            authority: &location.authority(),
-            headers: &headers,
-            body: ask.body.clone(),
-            keep_alive: self.settings.keepalive,
-        })
+        let found = self.found.as_ref().ok_or(Fault::RedirectLimit)?;
+        Ok((self.origins.len() + found.number(location).await?) as u32)
+    }
+
+    /// An origin that a redirect led to.
+    pub(crate) fn found(&self, number: u32) -> Option<Arc<Origin>> {
+        self.found.as_ref()?.get((number as usize).checked_sub(self.origins.len())?)
     }
 
     fn label(&mut self, ask: &Ask, location: &Location) -> u16 {
@@ -206,37 +213,27 @@ impl Wire {
     }
 
     fn origin(&mut self, location: &Location, resolver: &Resolver) -> Result<u32, WireError> {
-        let same = |origin: &Origin| {
-            (origin.scheme, origin.host.as_str(), origin.port)
-                == (location.scheme, location.host.as_str(), location.port)
-        };
-        if let Some(known) = self.origins.iter().position(same) {
+        if let Some(known) = self.origins.iter().position(|origin| origin.holds(location)) {
             return Ok(known as u32);
         }
-        let (addresses, refusing) =
-            crate::connect::answering(resolver.resolve(&location.host, location.port)?);
-        if let (Some(first), false) = (addresses.first(), refusing.is_empty()) {
+        let (origin, refusing) = Origin::resolve(location, resolver, &self.settings.sources)?;
+        if let (Some(first), false) = (origin.addresses.first(), refusing.is_empty()) {
             let refusing: Vec<_> = refusing.iter().map(ToString::to_string).collect();
             let host = &location.host;
             self.notes.push(format!("{host} is {first}; {} does not answer", refusing.join(", ")));
         }
-        let server_name = match location.scheme {
-            Scheme::Http => None,
-            Scheme::Https => Some(
-                ServerName::try_from(location.host.clone())
-                    .map_err(|_| WireError::ServerName(location.host.clone()))?,
-            ),
-        };
-        self.origins.push(Origin {
-            name: location.authority(),
-            addresses,
-            server_name,
-            scheme: location.scheme,
-            host: location.host.clone(),
-            port: location.port,
-        });
+        self.origins.push(origin);
         Ok(self.origins.len() as u32 - 1)
     }
+}
+
+fn spec(ask: &Ask, location: Location) -> Spec {
+    let mut headers = ask.headers.clone();
+    let given = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+    if let Some(user) = location.user.as_ref().filter(|_| !given) {
+        headers.push(basic_authorization(user));
+    }
+    Spec { location, method: ask.method.clone(), headers, body: ask.body.clone() }
 }
 
 /// The header of basic authentication (RFC 7617) for `user:password`.

@@ -91,6 +91,7 @@ pub fn settings(load: &LoadArgs, args: &ConnectionArgs) -> Result<Settings, Fail
         connect_rate: args.connect_rate,
         sources,
         limits: Limits::default(),
+        max_redirects: 0,
     })
 }
 

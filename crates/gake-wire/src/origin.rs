@@ -1,0 +1,133 @@
+//! Where requests go: known before the run, or found by a redirect during it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gake_core::record::Fault;
+use rustls::pki_types::ServerName;
+use tokio::sync::{OnceCell, oneshot};
+
+use crate::address::{Address, Resolver};
+use crate::location::{Location, Scheme};
+use crate::source::Sources;
+use crate::wire::WireError;
+
+/// Most origins that redirects can lead to in one run.
+const FOUND_MAX: usize = 1_000;
+
+/// Scheme, host and port, with the addresses they mean.
+#[derive(Debug)]
+pub struct Origin {
+    /// For people.
+    pub name: String,
+    /// Never empty.
+    pub addresses: Vec<Address>,
+    /// The name the certificate must have, when there is TLS.
+    pub(crate) server_name: Option<ServerName<'static>>,
+    scheme: Scheme,
+    host: String,
+    port: u16,
+}
+
+impl Origin {
+    /// The origin of `location`, and those of its addresses that do not answer. Blocks for name
+    /// resolution.
+    pub(crate) fn resolve(
+        location: &Location,
+        resolver: &Resolver,
+        sources: &Sources,
+    ) -> Result<(Self, Vec<Address>), WireError> {
+        let addresses = resolver.resolve(&location.host, location.port)?;
+        let addresses = sources.reaching(&location.host, addresses)?;
+        let (addresses, refusing) = crate::connect::answering(addresses);
+        let server_name = match location.scheme {
+            Scheme::Http => None,
+            Scheme::Https => Some(
+                ServerName::try_from(location.host.clone())
+                    .map_err(|_| WireError::ServerName(location.host.clone()))?,
+            ),
+        };
+        let origin = Self {
+            name: location.authority(),
+            addresses,
+            server_name,
+            scheme: location.scheme,
+            host: location.host.clone(),
+            port: location.port,
+        };
+        Ok((origin, refusing))
+    }
+
+    /// Whether `location` is here.
+    pub(crate) fn holds(&self, location: &Location) -> bool {
+        location.is_at(self.scheme, &self.host, self.port)
+    }
+}
+
+/// The origins that redirects lead to and that no request named. Each is resolved once, by
+/// whichever worker needs it first, on a thread of its own.
+#[derive(Debug)]
+pub(crate) struct Found {
+    resolver: Arc<Resolver>,
+    sources: Arc<Sources>,
+    all: Mutex<Vec<Arc<Place>>>,
+}
+
+#[derive(Debug)]
+struct Place {
+    location: Location,
+    origin: OnceCell<Option<Arc<Origin>>>,
+}
+
+impl Found {
+    pub(crate) fn new(resolver: Resolver, sources: Sources) -> Self {
+        Self { resolver: resolver.into(), sources: sources.into(), all: Mutex::default() }
+    }
+
+    /// The number of the origin of `location` among those found.
+    ///
+    /// # Errors
+    /// When its name has no address; that is not tried again.
+    pub(crate) async fn number(&self, location: &Location) -> Result<usize, Fault> {
+        let (number, place) = self.place(location).ok_or(Fault::RedirectLimit)?;
+        match place.origin.get_or_init(|| self.resolve(location)).await {
+            Some(_) => Ok(number),
+            None => Err(Fault::Dns),
+        }
+    }
+
+    /// The origin with a number that [`number`](Self::number) gave.
+    pub(crate) fn get(&self, number: usize) -> Option<Arc<Origin>> {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(number)?.origin.get()?.clone()
+    }
+
+    fn place(&self, location: &Location) -> Option<(usize, Arc<Place>)> {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |place: &Arc<Place>| place.location.same_origin(location);
+        if let Some(known) = all.iter().position(same) {
+            return Some((known, Arc::clone(&all[known])));
+        }
+        if all.len() >= FOUND_MAX {
+            return None;
+        }
+        let place = Arc::new(Place { location: location.clone(), origin: OnceCell::new() });
+        all.push(Arc::clone(&place));
+        Some((all.len() - 1, place))
+    }
+
+    async fn resolve(&self, location: &Location) -> Option<Arc<Origin>> {
+        let (answer, answered) = oneshot::channel();
+        let (resolver, sources) = (Arc::clone(&self.resolver), Arc::clone(&self.sources));
+        let location = location.clone();
+        // Not on the runtime's blocking pool, whose threads the end of a run would wait for.
+        std::thread::Builder::new()
+            .name("gake-resolve".to_owned())
+            .spawn(move || {
+                let origin = Origin::resolve(&location, &resolver, &sources);
+                // Whoever asked may have been abandoned.
+                let _ = answer.send(origin.ok().map(|(origin, _)| Arc::new(origin)));
+            })
+            .ok()?;
+        answered.await.ok().flatten()
+    }
+}

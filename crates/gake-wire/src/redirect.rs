@@ -1,0 +1,176 @@
+//! Redirects: where they lead, and what is asked there (RFC 9110, section 15.4).
+
+use std::sync::Arc;
+
+use gake_core::record::Fault;
+
+use crate::http1::request::{Rendered, RequestError, RequestSpec, render};
+use crate::http1::{Head, Visitor};
+use crate::location::Location;
+use crate::wire::basic_authorization;
+
+/// A `Location` that is not a URL which can be asked.
+const BAD_LOCATION: Fault = Fault::Malformed("location");
+
+/// Sees answers pass by, and keeps where a redirect leads.
+#[derive(Debug)]
+pub(crate) struct Heed {
+    /// Whether redirects are followed.
+    follow: bool,
+    /// Where the answer redirects to, when it does.
+    pub(crate) to: Option<String>,
+}
+
+impl Heed {
+    pub(crate) fn new(follow: bool) -> Self {
+        Self { follow, to: None }
+    }
+}
+
+impl Visitor for Heed {
+    #[inline]
+    fn head(&mut self, head: &Head<'_>) {
+        if self.follow && matches!(head.status, 301 | 302 | 303 | 307 | 308) {
+            let location = head.get("location");
+            self.to = location.map(|to| String::from_utf8_lossy(to.trim_ascii()).into_owned());
+        }
+    }
+}
+
+/// What a request says, kept to say it elsewhere.
+#[derive(Debug, Clone)]
+pub(crate) struct Spec {
+    pub(crate) location: Location,
+    pub(crate) method: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Option<Arc<[u8]>>,
+}
+
+impl Spec {
+    pub(crate) fn render(&self, keep_alive: bool) -> Result<Rendered, RequestError> {
+        render(&RequestSpec {
+            method: &self.method,
+            target: &self.location.target,
+            authority: &self.location.authority(),
+            headers: &self.headers,
+            body: self.body.clone(),
+            keep_alive,
+        })
+    }
+
+    /// The request that follows an answer of `status` with the `Location` `to`.
+    pub(crate) fn follow(&self, status: u16, to: &str) -> Result<Self, Fault> {
+        let base = url::Url::parse(&self.location.to_string()).map_err(|_| BAD_LOCATION)?;
+        let to = base.join(to).map_err(|_| BAD_LOCATION)?;
+        let location = Location::parse(to.as_str()).map_err(|_| BAD_LOCATION)?;
+        let mut next = Self { location, ..self.clone() };
+        let becomes_get = match status {
+            301 | 302 => self.method == "POST",
+            303 => self.method != "HEAD",
+            _ => false,
+        };
+        if becomes_get {
+            next.method = "GET".to_owned();
+            next.body = None;
+            next.drop_headers(is_about_content);
+        }
+        if !next.location.same_origin(&self.location) {
+            next.drop_headers(is_for_one_origin);
+        }
+        if let Some(authorization) = next.location.user.as_deref().map(basic_authorization) {
+            next.drop_headers(|name| name == "authorization");
+            next.headers.push(authorization);
+        }
+        Ok(next)
+    }
+
+    fn drop_headers(&mut self, which: impl Fn(&str) -> bool) {
+        self.headers.retain(|(name, _)| !which(&name.to_ascii_lowercase()));
+    }
+}
+
+fn is_about_content(name: &str) -> bool {
+    name.starts_with("content-") || matches!(name, "transfer-encoding" | "trailer" | "expect")
+}
+
+/// What another origin must not be told, and the name of this one.
+fn is_for_one_origin(name: &str) -> bool {
+    matches!(name, "authorization" | "proxy-authorization" | "cookie" | "host")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn post() -> Spec {
+        let header = |name: &str| (name.to_owned(), "x".to_owned());
+        Spec {
+            location: Location::parse("http://a.test/dir/page?q").unwrap(),
+            method: "POST".to_owned(),
+            headers: ["Authorization", "Cookie", "Content-Type", "X-Own"].map(header).to_vec(),
+            body: Some(Arc::from(&b"hello"[..])),
+        }
+    }
+
+    fn names(spec: &Spec) -> Vec<&str> {
+        spec.headers.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    #[test]
+    fn a_location_may_be_relative() {
+        for (to, expected) in [
+            ("/x", "http://a.test/x"),
+            ("x?y#z", "http://a.test/dir/x?y"),
+            ("../x", "http://a.test/x"),
+            ("?r", "http://a.test/dir/page?r"),
+            ("//b.test/x", "http://b.test/x"),
+            ("https://b.test:8443", "https://b.test:8443/"),
+            ("/a b", "http://a.test/a%20b"),
+        ] {
+            assert_eq!(post().follow(302, to).unwrap().location.to_string(), expected, "{to}");
+        }
+    }
+
+    #[test]
+    fn a_location_that_cannot_be_asked_is_a_fault() {
+        for to in ["ftp://a.test/", "http://", "mailto:a@b", "http://a.test:99999/"] {
+            assert_eq!(post().follow(302, to).unwrap_err(), BAD_LOCATION, "{to}");
+        }
+    }
+
+    #[test]
+    fn the_method_changes_as_the_status_says() {
+        for (status, method, expected) in [
+            (301, "POST", "GET"),
+            (302, "POST", "GET"),
+            (303, "POST", "GET"),
+            (307, "POST", "POST"),
+            (308, "POST", "POST"),
+            (301, "PUT", "PUT"),
+            (303, "PUT", "GET"),
+            (303, "HEAD", "HEAD"),
+            (302, "HEAD", "HEAD"),
+        ] {
+            let spec = Spec { method: method.to_owned(), ..post() };
+            let next = spec.follow(status, "/x").unwrap();
+            assert_eq!(next.method, expected, "{status} {method}");
+            let keeps = method == expected;
+            assert_eq!(next.body.is_some(), keeps, "{status} {method}");
+            assert_eq!(names(&next).contains(&"Content-Type"), keeps, "{status} {method}");
+        }
+    }
+
+    #[test]
+    fn secrets_stay_with_their_origin() {
+        let same = post().follow(307, "http://a.test:80/x").unwrap();
+        assert_eq!(names(&same), ["Authorization", "Cookie", "Content-Type", "X-Own"]);
+        for to in ["http://b.test/", "https://a.test/", "http://a.test:81/"] {
+            let other = post().follow(307, to).unwrap();
+            assert_eq!(names(&other), ["Content-Type", "X-Own"], "{to}");
+            let back = other.follow(307, "http://a.test/").unwrap();
+            assert_eq!(names(&back), ["Content-Type", "X-Own"], "{to}");
+        }
+        let named = post().follow(307, "http://me:pw@b.test/").unwrap();
+        assert_eq!(named.headers[2], basic_authorization("me:pw"));
+    }
+}
