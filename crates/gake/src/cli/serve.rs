@@ -1,7 +1,161 @@
 //! The flags of `gake serve`.
 
-use clap::Args;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
 
-/// Start the lab.
+use clap::Args;
+use gake_lab::{ServiceTime, Stall};
+
+use super::values;
+
+/// The port when none is said.
+const PORT: u16 = 8080;
+
+/// Start the lab: a target server whose behaviour is known.
+///
+/// It counts exactly what it served, can behave as a thread-per-request server, and can be slow,
+/// broken or stopped on purpose. The first line on standard output is its URL; the counts follow
+/// at its end, on SIGINT or SIGTERM.
 #[derive(Debug, Args)]
-pub struct ServeArgs {}
+#[command(after_help = "\
+Routes: /fast /slow /delay/20ms /echo /status/503 /bytes/1000 /stream/10 /error?rate=0.1 /reset
+/close /hang, and its own /metrics /config /stall?for=1s. / describes them.
+
+Examples:
+  gake serve                                       no limits, on 127.0.0.1:8080
+  gake serve --threads 200 --max-connections 8192 --accept-count 100 --service const:5s
+                                                   Tomcat with its defaults, 5 s a request
+  gake serve --threads 1 --service exp:20ms        the M/M/1 queue, at most 50 requests a second
+  gake serve --listen :0 --stall 3s+1s             a free port; stops for 1 s, 3 s into the load
+  gake serve --listen 0.0.0.0:8080                 for clients on other machines")]
+pub struct ServeArgs {
+    /// Where to listen: ADDRESS:PORT, or PORT on loopback; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", value_parser = listen, default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+
+    /// Listen on this Unix socket as well
+    #[arg(long, value_name = "PATH")]
+    pub unix_socket: Option<PathBuf>,
+
+    /// Cores the server may use: its own threads (default: all)
+    #[arg(long, value_name = "N", value_parser = values::connections)]
+    pub cores: Option<usize>,
+
+    /// Print nothing but the URL and, at the end, the counts
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    #[command(flatten)]
+    pub model: ModelArgs,
+}
+
+/// How it behaves.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Model")]
+pub struct ModelArgs {
+    /// Requests served at once; the rest wait their turn (default: no limit)
+    #[arg(long, value_name = "N", value_parser = values::connections)]
+    pub threads: Option<usize>,
+
+    /// Connections that the kernel completes beyond those accepted: the listen backlog
+    #[arg(long, value_name = "N", default_value_t = 4096)]
+    pub accept_count: u32,
+
+    /// Connections accepted and open at once; the rest wait in the backlog (default: no limit)
+    #[arg(long, value_name = "N", value_parser = values::connections)]
+    pub max_connections: Option<usize>,
+
+    /// Close a connection that brings no whole request head for so long (default: never)
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    pub connection_timeout: Option<Duration>,
+
+    /// Service time of each request: const:5s, exp:20ms, lognormal:20ms,1.0 or uniform:10ms,50ms
+    #[arg(long, value_name = "LAW", value_parser = service)]
+    pub service: Option<ServiceTime>,
+
+    /// Makes the random draws repeatable
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+
+    /// Stop the whole server once: AFTER the first request, for LENGTH, as in 3s+1s
+    #[arg(long, value_name = "AFTER+LENGTH", value_parser = stall)]
+    pub stall: Option<Stall>,
+}
+
+fn listen(text: &str) -> Result<SocketAddr, String> {
+    let wrong = || {
+        format!(
+            "{text:?} is not an address to listen on: write PORT, ADDRESS:PORT or [ADDRESS]:PORT, \
+             with an IP address or localhost"
+        )
+    };
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Ok(address);
+    }
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Ok(SocketAddr::new(address, PORT));
+    }
+    let port = match text.strip_prefix("localhost") {
+        Some("") => return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT))),
+        Some(rest) => rest.strip_prefix(':').ok_or_else(wrong)?,
+        None => text.strip_prefix(':').unwrap_or(text),
+    };
+    if !port.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(wrong());
+    }
+    let port = port.parse::<u16>().map_err(|_| wrong())?;
+    Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+}
+
+fn service(text: &str) -> Result<ServiceTime, String> {
+    text.parse().map_err(|error: gake_lab::ServiceTimeError| error.to_string())
+}
+
+fn stall(text: &str) -> Result<Stall, String> {
+    let (after, length) = text.split_once('+').ok_or_else(|| {
+        format!(
+            "{text:?} is not a stall: write AFTER+LENGTH, as in 3s+1s (3 s after the first \
+             request, for 1 s)"
+        )
+    })?;
+    Ok(Stall { after: values::duration(after)?, length: values::positive_duration(length)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bare_port_means_loopback() {
+        for (text, address) in [
+            ("8081", "127.0.0.1:8081"),
+            (":0", "127.0.0.1:0"),
+            ("localhost:80", "127.0.0.1:80"),
+            ("localhost", "127.0.0.1:8080"),
+            ("0.0.0.0:9", "0.0.0.0:9"),
+            ("10.0.0.1", "10.0.0.1:8080"),
+            ("[::1]:80", "[::1]:80"),
+            ("::1", "[::1]:8080"),
+        ] {
+            assert_eq!(listen(text), Ok(address.parse().unwrap()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_said() {
+        for text in ["", ":", "65536", "host:80", "http://x/", "localhost80", "+80", "1.2.3.4:x"] {
+            assert!(listen(text).unwrap_err().contains("is not an address"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_stall_has_two_parts() {
+        let (after, length) = (Duration::from_secs(3), Duration::from_millis(500));
+        assert_eq!(stall("3s+500ms"), Ok(Stall { after, length }));
+        assert!(stall("0s+1s").is_ok());
+        for text in ["", "3s", "3s+", "+1s", "3s+0s", "x+1s"] {
+            assert!(stall(text).is_err(), "{text}");
+        }
+    }
+}

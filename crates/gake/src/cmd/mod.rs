@@ -1,7 +1,9 @@
 //! What the commands do.
 
+mod doctor;
 mod generate;
 mod run;
+mod serve;
 
 use crate::cli::{Cli, Command};
 use crate::console::Console;
@@ -14,9 +16,9 @@ use crate::exit::{Exit, Failure};
 pub fn run(cli: Cli, console: &Console) -> Result<Exit, Failure> {
     match cli.command {
         Command::Run(args) => run::run(&args, console),
-        Command::Serve(_) | Command::Report(_) | Command::Doctor(_) => {
-            Err(Failure::usage("not yet"))
-        }
+        Command::Serve(args) => serve::run(&args, console),
+        Command::Doctor(args) => doctor::run(&args, console),
+        Command::Report(_) => Err(Failure::usage("not yet")),
         Command::Completions { shell } => generate::completions(shell, console),
         Command::Man { command } => generate::manual(command.as_deref(), console),
     }

@@ -1,0 +1,191 @@
+//! `gake serve`: the lab, until a signal comes.
+
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::sync::mpsc;
+
+use gake_core::plan::format_duration;
+use gake_judge::units::{count, plural};
+use gake_lab::{Lab, LabConfig, LabError};
+
+use crate::cli::ServeArgs;
+use crate::console::Console;
+use crate::descriptors;
+use crate::exit::{Exit, Failure};
+use crate::signals;
+
+/// Descriptors that are not connections: the standard streams, listeners, event queues, timers.
+const DESCRIPTORS_OWN: u64 = 64;
+
+/// Serves until SIGINT or SIGTERM, then prints what was served.
+///
+/// # Errors
+/// Why it could not be started.
+pub fn run(args: &ServeArgs, console: &Console) -> Result<Exit, Failure> {
+    let descriptors = descriptors::raise();
+    // Watched before anybody knows the URL, so that no signal can end it without its counts.
+    let ended = signal().map_err(unwatched)?;
+    let lab = Lab::start(config(args)).map_err(|error| match error {
+        LabError::Config(what) => Failure::usage(what.replace('_', "-")),
+        error => Failure::could_not(error),
+    })?;
+    announce(args, console, &lab, descriptors)?;
+    let signalled = ended.recv();
+    let stats = lab.shutdown();
+    console.result(&format!("{stats}\n"))?;
+    match signalled {
+        Ok(Err(error)) => Err(unwatched(error)),
+        _ => Ok(Exit::Done),
+    }
+}
+
+/// Tells when a signal has come.
+fn signal() -> io::Result<mpsc::Receiver<io::Result<()>>> {
+    let (sender, receiver) = mpsc::channel();
+    let wait = move || {
+        // Nobody receives when the lab could not be started.
+        let _ = sender.send(signals::wait());
+    };
+    std::thread::Builder::new().name("gake-wait".to_owned()).spawn(wait)?;
+    Ok(receiver)
+}
+
+fn unwatched(error: io::Error) -> Failure {
+    Failure::could_not(format!("signals cannot be watched: {error}"))
+}
+
+fn config(args: &ServeArgs) -> LabConfig {
+    let model = &args.model;
+    LabConfig {
+        listen: args.listen,
+        unix_socket: args.unix_socket.clone(),
+        cores: args.cores.unwrap_or(0),
+        threads: model.threads,
+        accept_count: model.accept_count,
+        max_connections: model.max_connections,
+        connection_timeout: model.connection_timeout,
+        service: model.service,
+        seed: model.seed,
+        stall: model.stall,
+        ..LabConfig::default()
+    }
+}
+
+/// The URL for whoever started it, and a line for people.
+fn announce(
+    args: &ServeArgs,
+    console: &Console,
+    lab: &Lab,
+    descriptors: u64,
+) -> Result<(), Failure> {
+    let url = format!("http://{}", lab.addr());
+    match console.result(&format!("{url}\n")) {
+        // Who started it need not read on; the server serves all the same.
+        Ok(()) | Err(Failure::OutputClosed) => {}
+        Err(failure) => return Err(failure),
+    }
+    if args.quiet {
+        return Ok(());
+    }
+    // On a terminal the URL stands in the line above.
+    let place = if io::stdout().is_terminal() { String::new() } else { format!("{url}: ") };
+    let socket = args.unix_socket.as_deref().map(Path::display);
+    let socket = socket.map_or(String::new(), |path| format!("and on {path}: "));
+    let model = model(lab.config());
+    console.note(&format!("{place}{socket}{model}; Ctrl-C ends it and prints the counts"));
+    if !lab.addr().ip().is_loopback() {
+        console
+            .warn("clients on other machines can reach it, and can make it hang, stall or reset");
+    }
+    if let Some(warning) = too_few_descriptors(lab.config(), descriptors) {
+        console.warn(&warning);
+    }
+    if let Some(warning) = capped(args.model.accept_count) {
+        console.warn(&warning);
+    }
+    Ok(())
+}
+
+/// The model in force, in one line.
+fn model(config: &LabConfig) -> String {
+    let mut parts = Vec::new();
+    parts.push(match config.threads {
+        Some(threads) => plural(threads as u64, "thread"),
+        None => "no limit on threads".to_owned(),
+    });
+    parts.push(match config.max_connections {
+        Some(most) => format!("at most {}", plural(most as u64, "connection")),
+        None => "no limit on connections".to_owned(),
+    });
+    parts.push(format!("{} more in the backlog", count(config.accept_count.into())));
+    if let Some(service) = config.service {
+        parts.push(format!("service time {service} (seed {})", config.seed));
+    }
+    if let Some(timeout) = config.connection_timeout {
+        parts.push(format!("connections time out after {}", format_duration(timeout)));
+    }
+    if let Some(stall) = config.stall {
+        let (after, length) = (format_duration(stall.after), format_duration(stall.length));
+        parts.push(format!("a stall of {length} {after} after the first request"));
+    }
+    parts.join(", ")
+}
+
+fn too_few_descriptors(config: &LabConfig, descriptors: u64) -> Option<String> {
+    let connections = config.max_connections? as u64;
+    (connections.saturating_add(DESCRIPTORS_OWN) > descriptors).then(|| {
+        format!(
+            "{} connections need more than the {} file descriptors of this process; those over \
+             it wait in the backlog (raise `ulimit -Hn`)",
+            count(connections),
+            count(descriptors)
+        )
+    })
+}
+
+/// The kernel cuts a backlog down to `net.core.somaxconn` without a word.
+fn capped(accept_count: u32) -> Option<String> {
+    let most = std::fs::read_to_string("/proc/sys/net/core/somaxconn").ok()?;
+    let most: u32 = most.trim().parse().ok()?;
+    (accept_count > most).then(|| {
+        format!(
+            "the kernel cuts the backlog of {} to {} (raise net.core.somaxconn)",
+            count(accept_count.into()),
+            count(most.into())
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_is_told_in_one_line() {
+        let plain = LabConfig::default();
+        assert_eq!(
+            model(&plain),
+            "no limit on threads, no limit on connections, 4,096 more in the backlog"
+        );
+        let tomcat = LabConfig {
+            threads: Some(200),
+            max_connections: Some(8192),
+            accept_count: 100,
+            service: "const:5s".parse().ok(),
+            connection_timeout: Some(std::time::Duration::from_secs(20)),
+            ..plain
+        };
+        assert_eq!(
+            model(&tomcat),
+            "200 threads, at most 8,192 connections, 100 more in the backlog, \
+             service time const:5s (seed 1), connections time out after 20s"
+        );
+    }
+
+    #[test]
+    fn connections_beyond_the_descriptors_are_said() {
+        let config = LabConfig { max_connections: Some(8192), ..LabConfig::default() };
+        assert_eq!(too_few_descriptors(&config, 20_000), None);
+        assert!(too_few_descriptors(&config, 8192).is_some_and(|text| text.contains("8,192")));
+    }
+}

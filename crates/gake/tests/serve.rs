@@ -1,0 +1,155 @@
+//! `gake serve` as its users start it.
+
+#![allow(clippy::unwrap_used)] // the helpers are tests too
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A lab in a process of its own.
+struct Served {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    /// `127.0.0.1:PORT`.
+    address: String,
+}
+
+impl Served {
+    fn start(flags: &[&str]) -> Self {
+        let port: &[&str] =
+            if flags.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
+        let mut child = command(&[port, flags].concat())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut url = String::new();
+        stdout.read_line(&mut url).unwrap();
+        let address = url.trim_end().strip_prefix("http://").unwrap().to_owned();
+        Self { child, stdout, address }
+    }
+
+    fn get(&self, target: &str) -> String {
+        ask(TcpStream::connect(&self.address).unwrap(), target)
+    }
+
+    /// Ends it; what it printed at its end on standard output, and all of standard error.
+    fn end(mut self, signal: Signal) -> (String, String) {
+        let begun = Instant::now();
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        let (mut counts, mut notes) = (String::new(), String::new());
+        self.stdout.read_to_string(&mut counts).unwrap();
+        self.child.stderr.take().unwrap().read_to_string(&mut notes).unwrap();
+        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        (counts, notes)
+    }
+}
+
+fn command(flags: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gake"));
+    command.arg("serve").args(flags);
+    command
+}
+
+fn ask(mut stream: impl Read + Write, target: &str) -> String {
+    write!(stream, "GET {target} HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// Runs what is expected to fail; one sentence on standard error is all that it says.
+fn refused(flags: &[&str], code: i32) -> String {
+    let Output { status, stdout, stderr } = command(flags).output().unwrap();
+    let stderr = String::from_utf8(stderr).unwrap();
+    assert_eq!(status.code(), Some(code), "{flags:?}: {stderr}");
+    assert!(stdout.is_empty(), "{flags:?}");
+    assert!(stderr.starts_with("error: "), "{flags:?}: {stderr}");
+    stderr
+}
+
+#[test]
+fn counts_are_exact_at_the_end() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let lab = Served::start(&["--threads", "2", "--service", "const:1ms"]);
+        for _ in 0..3 {
+            assert!(lab.get("/fast").starts_with("HTTP/1.1 200 "));
+        }
+        assert!(lab.get("/status/503").starts_with("HTTP/1.1 503 "));
+        let (counts, notes) = lab.end(signal);
+        assert!(counts.contains("requests     4  (/fast 3, /status 1)\n"), "{counts}");
+        assert!(counts.contains("responses    4  (200 3, 503 1)\n"), "{counts}");
+        assert!(counts.contains("opened 4"), "{counts}");
+        assert!(notes.contains("2 threads") && notes.contains("const:1ms"), "{notes}");
+        assert_eq!(notes.lines().count(), 1, "{notes}");
+    }
+}
+
+#[test]
+fn a_request_that_hangs_does_not_delay_the_end() {
+    let lab = Served::start(&["--quiet"]);
+    let mut stream = TcpStream::connect(&lab.address).unwrap();
+    write!(stream, "GET /hang HTTP/1.1\r\nHost: lab\r\n\r\n").unwrap();
+    while !lab.get("/metrics").contains("in_flight 1\n") {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let (counts, notes) = lab.end(Signal::TERM);
+    assert!(counts.contains("unfinished 1"), "{counts}");
+    assert_eq!(notes, "");
+}
+
+#[test]
+fn the_unix_socket_answers_too_and_is_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("lab.sock");
+    let lab = Served::start(&["--unix-socket", path.to_str().unwrap()]);
+    assert!(ask(UnixStream::connect(&path).unwrap(), "/fast").starts_with("HTTP/1.1 200 "));
+    let (counts, notes) = lab.end(Signal::TERM);
+    assert!(counts.contains("requests     1  (/fast 1)"), "{counts}");
+    assert!(notes.contains("lab.sock"), "{notes}");
+    assert!(!path.exists());
+}
+
+#[test]
+fn an_address_for_others_is_said() {
+    let lab = Served::start(&["--listen", "0.0.0.0:0"]);
+    let (_, notes) = lab.end(Signal::TERM);
+    assert!(notes.contains("warning: clients on other machines"), "{notes}");
+}
+
+#[test]
+fn bad_flags_are_usage_errors() {
+    for flags in [
+        ["--listen", "nowhere"],
+        ["--listen", "127.0.0.1:70000"],
+        ["--threads", "0"],
+        ["--threads", "many"],
+        ["--cores", "5000"],
+        ["--accept-count", "-1"],
+        ["--max-connections", "0"],
+        ["--connection-timeout", "0s"],
+        ["--connection-timeout", "48h"],
+        ["--service", "gauss:1s"],
+        ["--service", "exp:"],
+        ["--stall", "3s"],
+        ["--stall", "1s+0s"],
+    ] {
+        refused(&flags, 2);
+    }
+}
+
+#[test]
+fn what_the_system_refuses_is_said() {
+    let lab = Served::start(&[]);
+    let said = refused(&["--listen", &lab.address], 1);
+    assert!(said.contains(&lab.address) && said.lines().count() == 1, "{said}");
+    let said = refused(&["--listen", ":0", "--unix-socket", "/nowhere/lab.sock"], 1);
+    assert!(said.contains("/nowhere/lab.sock") && said.lines().count() == 1, "{said}");
+    lab.end(Signal::TERM);
+}
