@@ -16,7 +16,7 @@ use crate::log::LogSender;
 use crate::worker::{self, Duty};
 
 /// The epoch lies this far ahead when the workers are told, so that all start at the same time.
-const LEAD: Nanos = 200_000;
+const LEAD: Nanos = 2_000_000;
 
 /// Intervals that may wait for the receiver; past that, workers keep theirs a second longer.
 const EVENTS_PER_WORKER: usize = 4;

@@ -1,7 +1,53 @@
 //! The flags of `gake doctor`.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
-/// Say what this machine can generate.
+use super::values;
+
+/// Say what this machine can generate, and what limits it.
+///
+/// Reads the limits of the system, measures how late its timers are, and loads a server of its own
+/// on loopback for a few seconds.
 #[derive(Debug, Args)]
-pub struct DoctorArgs {}
+#[command(after_help = "\
+Examples:
+  gake doctor                          what limits this machine, and what to do about it
+  gake doctor --connections 1M         what a million connections would need
+  gake doctor --no-load -o json        the limits alone, for a program")]
+pub struct DoctorArgs {
+    /// Say what so many connections at once would need
+    #[arg(short, long, value_name = "N", value_parser = values::at_least_one)]
+    pub connections: Option<u64>,
+
+    /// Seconds of load on loopback, 1 to 60
+    #[arg(long, value_name = "S", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=60))]
+    pub seconds: u64,
+
+    /// Measure nothing under load
+    #[arg(long, conflicts_with = "seconds")]
+    pub no_load: bool,
+
+    /// Format
+    #[arg(short = 'o', long, value_enum, default_value_t = DoctorFormat::Text)]
+    pub format: DoctorFormat,
+
+    /// No colours (also: NO_COLOR)
+    #[arg(long)]
+    pub no_color: bool,
+}
+
+/// Formats of the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DoctorFormat {
+    /// To read
+    Text,
+    /// The schema gake.doctor/1
+    Json,
+}
+
+impl DoctorArgs {
+    /// Whether a program reads the answer.
+    pub fn json(&self) -> bool {
+        self.format == DoctorFormat::Json
+    }
+}

@@ -13,7 +13,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 pub use doctor::DoctorArgs;
 pub use report::ReportArgs;
 pub use run::{
-    Arrivals, ConnectionArgs, FormatArg, LoadArgs, Mode, OverflowArg, RequestArgs, RunArgs,
+    Arrivals, ConnectionArgs, FormatArg, LoadArgs, Mode, OutputArgs, OverflowArg, RequestArgs,
+    RunArgs,
 };
 pub use serve::ServeArgs;
 

@@ -145,6 +145,10 @@ pub struct ConnectionArgs {
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration, default_value = "30s")]
     pub timeout: Duration,
 
+    /// Follow so many redirects
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub max_redirs: u32,
+
     /// For opening a connection, TLS included
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration, default_value = "10s")]
     pub connect_timeout: Duration,

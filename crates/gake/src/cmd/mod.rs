@@ -2,8 +2,10 @@
 
 mod doctor;
 mod generate;
+mod report;
 mod run;
 mod serve;
+mod show;
 
 use crate::cli::{Cli, Command};
 use crate::console::Console;
@@ -18,7 +20,7 @@ pub fn run(cli: Cli, console: &Console) -> Result<Exit, Failure> {
         Command::Run(args) => run::run(&args, console),
         Command::Serve(args) => serve::run(&args, console),
         Command::Doctor(args) => doctor::run(&args, console),
-        Command::Report(_) => Err(Failure::usage("not yet")),
+        Command::Report(args) => report::run(&args, console),
         Command::Completions { shell } => generate::completions(shell, console),
         Command::Man { command } => generate::manual(command.as_deref(), console),
     }

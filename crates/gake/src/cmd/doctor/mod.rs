@@ -1,6 +1,82 @@
-//! `gake doctor`.
+//! `gake doctor`: what this machine can generate, and what limits it.
+//!
+//! `facts` reads what the system says, `timing` and `calibrate` measure, `limits`, `processor` and
+//! `demand` judge, `show` writes.
+
+mod calibrate;
+mod check;
+mod demand;
+mod facts;
+mod limits;
+mod parse;
+mod processor;
+mod show;
+mod timing;
+
+use std::time::Duration;
+
 use crate::cli::DoctorArgs;
 use crate::console::Console;
+use crate::descriptors;
 use crate::exit::{Exit, Failure};
-/// Stub.
-pub fn run(_: &DoctorArgs, _: &Console) -> Result<Exit, Failure> { Err(Failure::usage("not yet")) }
+
+use calibrate::Calibration;
+use check::Group;
+use demand::Demand;
+use facts::Facts;
+use timing::Lateness;
+
+/// Everything that was found.
+#[derive(Debug)]
+struct Findings {
+    facts: Facts,
+    /// The share of its time that a busy thread waited for a core.
+    waited: Option<f64>,
+    lateness: Result<Lateness, String>,
+    /// Not measured without load.
+    calibration: Option<Result<Calibration, String>>,
+    /// Asked for with a number of connections.
+    demand: Option<Demand>,
+    groups: Vec<Group>,
+}
+
+/// Looks at the machine and says what it finds. What it finds is no failure.
+///
+/// # Errors
+/// When the answer cannot be written.
+pub fn run(args: &DoctorArgs, console: &Console) -> Result<Exit, Failure> {
+    // Read first, so that the limits are those that a user finds.
+    let facts = Facts::read();
+    descriptors::raise();
+    if console.live() {
+        let load = if args.no_load { 0 } else { args.seconds };
+        console.note(&format!("measuring for {:.0} s ...", 1.0 + 1.5 * load as f64));
+    }
+    let findings = examine(args, facts);
+    let answer = if args.json() {
+        format!("{:#}\n", show::json(&findings))
+    } else {
+        show::text(&findings, console.colour_out() && !args.no_color)
+    };
+    console.result(&answer)?;
+    Ok(Exit::Done)
+}
+
+fn examine(args: &DoctorArgs, facts: Facts) -> Findings {
+    let waited = timing::contention();
+    let lateness = timing::lateness();
+    let calibration =
+        (!args.no_load).then(|| calibrate::calibrate(Duration::from_secs(args.seconds)));
+    let demand = args.connections.map(|connections| Demand::new(connections, &facts));
+
+    let mut groups = Vec::from(limits::groups(&facts));
+    let mut processor = processor::group(&facts, waited);
+    processor.checks.push(timing::check(&lateness));
+    groups.push(processor);
+    groups.extend(calibration.as_ref().map(|measured| match measured {
+        Ok(measured) => measured.group(),
+        Err(reason) => calibrate::failed(reason),
+    }));
+    groups.extend(demand.as_ref().map(|demand| demand.group(&facts)));
+    Findings { facts, waited, lateness, calibration, demand, groups }
+}

@@ -3,15 +3,18 @@
 mod asks;
 mod drive;
 mod live;
+mod outputs;
 mod plan;
 
 use std::sync::Arc;
 
 use gake_core::plan::Plan;
+use gake_core::record::Ending;
 use gake_judge::{Conclusion, Summary};
 use gake_lab::{Lab, LabConfig};
 use gake_wire::Wire;
 
+use super::show::show;
 use crate::cli::RunArgs;
 use crate::console::Console;
 use crate::descriptors;
@@ -19,6 +22,9 @@ use crate::exit::{Exit, Failure};
 
 /// The target that is a lab in this process.
 const DEMO: &str = "demo";
+
+/// Descriptors that are not connections: the standard streams, timers, files, the lab's own.
+const OTHER_DESCRIPTORS: u64 = 64;
 
 /// Runs a load test.
 ///
@@ -38,14 +44,12 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         .map_err(|error| asks::wire_failure(error, &sent))?;
     let plan = Arc::new(plan::plan(args, sent.name, &wire)?);
     announce(args, console, &plan, &wire, descriptors);
-    let outputs = drive::Outputs::create(args, &plan)?;
-    let driven = drive::drive(args, console, &plan, Arc::new(wire), outputs)?;
-    let summary = Summary::new(driven.run, &args.judge.slo);
-    let shown = show(args, console, &summary);
+    let driven = drive::drive(args, console, &plan, Arc::new(wire))?;
     if let Some(lab) = lab {
         lab.shutdown();
     }
-    shown?;
+    let summary = Summary::new(driven.run, &args.judge.slo);
+    show(&summary, args.output.format, args.output.no_color, console)?;
     Ok(exit(&summary, driven.interrupted, console))
 }
 
@@ -62,42 +66,30 @@ fn announce(args: &RunArgs, console: &Console, plan: &Plan, wire: &Wire, descrip
     for note in &wire.notes {
         console.note(note);
     }
-    let needed = plan.connections as u64 + plan.idle_connections as u64 + 32;
-    if needed > descriptors {
+    let connections = plan.connections + plan.idle_connections;
+    if connections as u64 + OTHER_DESCRIPTORS > descriptors {
         console.warn(&format!(
-            "{} connections need more than the {descriptors} file descriptors of this process; \
-             those over it will fail as no_descriptors (raise `ulimit -Hn`)",
-            plan.connections + plan.idle_connections
+            "{connections} connections need more than the {descriptors} file descriptors of this \
+             process; those over it will fail as no_descriptors (raise `ulimit -Hn`)"
         ));
     }
     console.note(&plan.to_string());
 }
 
-fn show(_args: &RunArgs, console: &Console, summary: &Summary) -> Result<(), Failure> {
-    let run = &summary.run;
-    let r = run.tally.latency.response();
-    console.result(&format!(
-        "{:?}\nwarm {:?}\nasked {:?} measured {} sending {} elapsed {}\np50 {} p95 {} p99 {} max {}\nlate p50 {} p99 {}\n{:?} {:?}\n{:?}\n{:?}\n",
-        run.tally.counts, run.warmup.sent, run.asked_rate, run.measured, run.sending, run.elapsed,
-        r.quantile(0.5), r.quantile(0.95), r.quantile(0.99), r.max(),
-        run.tally.latency.of(gake_core::record::Metric::Lateness).quantile(0.5),
-        run.tally.latency.of(gake_core::record::Metric::Lateness).quantile(0.99),
-        run.tally.statuses(), run.tally.faults(), run.generator, summary.verdict,
-    ))
-}
-
-/// The exit code of a run with a summary. An interrupt wins, since the figures are of a part; then
-/// what the verdict says; a run in which nothing was answered could not be done.
+/// The exit code of a run with a summary. An interrupt wins, since the figures are of a part; a
+/// run in which nothing was answered could not be done; then what the verdict says.
 fn exit(summary: &Summary, interrupted: bool, console: &Console) -> Exit {
+    let run = &summary.run;
+    if let Ending::Aborted(_) = run.ending {
+        return Exit::ObjectiveFailed;
+    }
     if interrupted {
         return Exit::Interrupted;
     }
-    let tally = &summary.run.tally;
-    if tally.counts.sent > 0 && tally.statuses().is_empty() {
-        let most = tally.faults().iter().max_by_key(|(_, count)| *count);
-        if let Some((fault, _)) = most {
-            console.error(&format!("nothing was answered: {fault}"));
-        }
+    if run.tally.counts.sent > 0 && run.tally.statuses().is_empty() {
+        let most = run.tally.faults().iter().max_by_key(|(_, count)| *count);
+        let why = most.map_or_else(|| "every request was cut".to_owned(), |(f, _)| f.to_string());
+        console.error(&format!("nothing was answered: {why}"));
         return Exit::CouldNot;
     }
     match summary.verdict.conclusion() {

@@ -85,13 +85,13 @@ pub fn settings(load: &LoadArgs, args: &ConnectionArgs) -> Result<Settings, Fail
             total: args.timeout,
         },
         keepalive: !args.no_keepalive,
+        max_redirects: args.max_redirs,
         pooled: load.mode() == Mode::Open,
         connections: connections(load),
         idle_connections: args.idle_connections,
         connect_rate: args.connect_rate,
         sources,
         limits: Limits::default(),
-        max_redirects: 0,
     })
 }
 

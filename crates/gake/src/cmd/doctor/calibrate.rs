@@ -1,0 +1,224 @@
+//! A server of our own on loopback, loaded by the real engine: what one worker thread can
+//! generate, and the shortest latency that can be seen.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gake_core::clock::Nanos;
+use gake_core::plan::{Expect, Load, Overflow, Plan, Timeouts};
+use gake_core::record::{Ending, Run};
+use gake_engine::{Collector, Event, WorkerContext, start};
+use gake_judge::units::{count, duration, rate};
+use gake_lab::{Lab, LabConfig};
+use gake_wire::http1::Limits;
+use gake_wire::{Ask, HttpFactory, Resolver, Settings, Sources, TlsOptions, Wire};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use super::check::{Check, Group, Status, at_least, at_most};
+
+/// Users of the loop that measures throughput.
+const USERS: usize = 50;
+
+/// A generator that uses less of its core than this waits for the server.
+const BUSY: f64 = 0.9;
+
+/// What was measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Calibration {
+    /// Requests a second that were answered.
+    pub completed: f64,
+    /// Time of the generator's thread for one of them.
+    pub cpu_per_request: Nanos,
+    /// The share of its core that the thread used.
+    pub busiest: f64,
+    /// The middle latency of one user alone.
+    pub floor_p50: Nanos,
+    /// One in a hundred of them is longer.
+    pub floor_p99: Nanos,
+    /// Whether server and generator had a core each.
+    pub pinned: bool,
+}
+
+impl Calibration {
+    /// Requests a second that one thread can generate.
+    pub fn per_thread(&self) -> f64 {
+        1e9 / self.cpu_per_request.max(1) as f64
+    }
+
+    /// The same as checks.
+    pub fn group(&self) -> Group {
+        Group { name: "loopback", checks: vec![self.throughput(), self.floor()] }
+    }
+
+    fn throughput(&self) -> Check {
+        let value = format!(
+            "about {} a worker thread ({} CPU each; {} answered{})",
+            rate(self.per_thread()),
+            duration(self.cpu_per_request as f64),
+            rate(self.completed),
+            if self.busiest < BUSY { ", the server being the slower" } else { "" },
+        );
+        Check::new("requests", at_least(self.per_thread(), 20_000.0, 5_000.0), value)
+            .advise("use a release build and a quiet machine, or several machines for high rates")
+    }
+
+    fn floor(&self) -> Check {
+        let value = format!(
+            "p50 {}, p99 {}{}",
+            duration(self.floor_p50 as f64),
+            duration(self.floor_p99 as f64),
+            if self.pinned { "" } else { ", server and generator on the same cores" },
+        );
+        Check::new("latency floor", at_most(self.floor_p99 as f64, 500e3, 5e6), value)
+            .advise("shorter differences than that cannot be told: quieten the machine")
+    }
+}
+
+/// Measures for `length`, and half as long for the floor.
+///
+/// # Errors
+/// When it cannot be measured, and why.
+pub fn calibrate(length: Duration) -> Result<Calibration, String> {
+    // On a thread of its own, since threads inherit the cores of the one that starts them.
+    let thread = std::thread::Builder::new()
+        .name("gake-doctor".to_owned())
+        .spawn(move || measure(length))
+        .map_err(|error| error.to_string())?;
+    thread.join().map_err(|_| "its thread ended".to_owned())?
+}
+
+fn measure(length: Duration) -> Result<Calibration, String> {
+    let cores = two_cores();
+    let pin = |core: Option<usize>| core.is_some_and(pin);
+    let server_pinned = pin(cores.map(|(server, _)| server));
+    let config = LabConfig { cores: 1, ..LabConfig::default() };
+    let lab = Lab::start(config).map_err(|error| error.to_string())?;
+    let pinned = server_pinned && pin(cores.map(|(_, generator)| generator));
+    let url = format!("http://{}/fast", lab.addr());
+    let loaded = drive(&url, USERS, length)?;
+    let alone = drive(&url, 1, length / 2)?;
+    lab.shutdown();
+    let answered = loaded.tally.counts.ok;
+    let floor = alone.tally.latency.response();
+    if answered == 0 || floor.is_empty() {
+        return Err("nothing was answered on loopback".to_owned());
+    }
+    if loaded.tally.counts.failed > 0 {
+        let failed = count(loaded.tally.counts.failed);
+        return Err(format!("{failed} requests failed on loopback: {:?}", loaded.tally.faults()));
+    }
+    Ok(Calibration {
+        completed: answered as f64 * 1e9 / loaded.elapsed.max(1) as f64,
+        cpu_per_request: loaded.generator.cpu / answered,
+        busiest: loaded.generator.busiest,
+        floor_p50: floor.quantile(0.5),
+        floor_p99: floor.quantile(0.99),
+        pinned,
+    })
+}
+
+/// A closed loop of `users` on one worker thread.
+fn drive(url: &str, users: usize, length: Duration) -> Result<Run, String> {
+    let timeouts = Timeouts {
+        connect: Duration::from_secs(2),
+        first_byte: None,
+        total: Duration::from_secs(5),
+    };
+    let ask = Ask {
+        method: "GET".to_owned(),
+        url: url.to_owned(),
+        headers: Vec::new(),
+        body: None,
+        label: None,
+        weight: 1,
+    };
+    let settings = Settings {
+        timeouts,
+        keepalive: true,
+        pooled: false,
+        connections: users,
+        idle_connections: 0,
+        connect_rate: None,
+        sources: Sources::default(),
+        limits: Limits::default(),
+        max_redirects: 0,
+    };
+    let wire = Wire::prepare(&[ask], &Resolver::default(), &TlsOptions::default(), settings)
+        .map_err(|error| error.to_string())?;
+    let plan = Arc::new(Plan {
+        target: url.to_owned(),
+        load: Load::Closed { think: Duration::ZERO },
+        duration: Some(length),
+        requests: None,
+        warmup: Duration::ZERO,
+        connections: users,
+        max_in_flight: users,
+        overflow: Overflow::Wait,
+        connect_rate: None,
+        idle_connections: 0,
+        keepalive: true,
+        timeouts,
+        drain: Duration::from_secs(1),
+        threads: 1,
+        spin: false,
+        expect: Expect::default(),
+        labels: wire.labels.clone(),
+    });
+    follow(&plan, Arc::new(wire))
+}
+
+fn follow(plan: &Arc<Plan>, wire: Arc<Wire>) -> Result<Run, String> {
+    let make = move |context: WorkerContext| {
+        HttpFactory::new(Arc::clone(&wire), context.worker, context.workers, context.clock)
+    };
+    let running = start(plan, 1, None, make).map_err(|error| error.to_string())?;
+    let mut collector = Collector::new(plan, 1, running.spares.len());
+    while !collector.is_over() {
+        match running.events.recv() {
+            Err(_) => return Err("a worker thread ended unexpectedly".to_owned()),
+            Ok(Event::Failed(reason)) => return Err(reason),
+            Ok(event) => collector.take(event, |worker, tally| {
+                // A worker that has ended needs no more.
+                let _ = running.spares[worker].send(tally);
+            }),
+        }
+        while collector.next_second().is_some() {}
+    }
+    running.join();
+    Ok(collector.finish(0, Ending::Done, 1))
+}
+
+/// The first two cores that this thread may use.
+fn two_cores() -> Option<(usize, usize)> {
+    let allowed = sched_getaffinity(None).ok()?;
+    let mut cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
+    Some((cores.next()?, cores.next()?))
+}
+
+/// Keeps this thread, and those it starts from now on, on one core.
+fn pin(core: usize) -> bool {
+    let mut only = CpuSet::new();
+    only.set(core);
+    sched_setaffinity(None, &only).is_ok()
+}
+
+/// What to say when it could not be measured.
+pub fn failed(reason: &str) -> Group {
+    let check = Check::new("requests", Status::Bad, format!("could not be measured: {reason}"))
+        .advise("look at the limits above: the load needs a few dozen descriptors and loopback");
+    Group { name: "loopback", checks: vec![check] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_is_measured() {
+        let measured = calibrate(Duration::from_millis(200)).unwrap();
+        assert!(measured.completed > 100.0, "{measured:?}");
+        assert!(measured.cpu_per_request > 0 && measured.per_thread() > 100.0, "{measured:?}");
+        assert!(measured.floor_p50 > 0 && measured.floor_p50 <= measured.floor_p99, "{measured:?}");
+        assert_eq!(measured.group().checks.len(), 2);
+    }
+}

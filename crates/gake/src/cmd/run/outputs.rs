@@ -1,0 +1,127 @@
+//! Files written while the run goes on. They are created before it, so that a bad path costs
+//! nothing; a disk that fills costs the file and not the run.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::JoinHandle;
+
+use gake_core::plan::Plan;
+use gake_core::record::{Outcome, Run};
+use gake_engine::{LogSender, Second};
+use gake_report::{Log, LogFormat, RunFile};
+
+use crate::cli::OutputArgs;
+use crate::exit::Failure;
+
+/// Batches that may wait for the log's writer: 4 MiB or so.
+const LOG_QUEUE: usize = 16;
+
+/// The files of a run.
+#[derive(Debug)]
+pub struct Outputs {
+    run_file: Option<(PathBuf, RunFile)>,
+    log: Option<(PathBuf, JoinHandle<io::Result<()>>)>,
+    /// What was lost, a sentence a file.
+    losses: Vec<String>,
+}
+
+impl Outputs {
+    /// Creates the files asked for. The sender is the log's, to be given to the workers.
+    ///
+    /// # Errors
+    /// When one cannot be written.
+    pub fn create(
+        args: &OutputArgs,
+        plan: &Plan,
+        started_unix_ns: u64,
+    ) -> Result<(Self, Option<LogSender>), Failure> {
+        let cannot = |path: &Path, error: &dyn std::fmt::Display| {
+            Failure::could_not(format!("{} cannot be written: {error}", path.display()))
+        };
+        if args.out.is_some() && args.out == args.log {
+            return Err(Failure::usage("--out and --log cannot be the same file"));
+        }
+        let mut outputs = Self { run_file: None, log: None, losses: Vec::new() };
+        if let Some(path) = &args.out {
+            let file =
+                RunFile::create(path, plan, started_unix_ns).map_err(|e| cannot(path, &e))?;
+            outputs.run_file = Some((path.to_owned(), file));
+        }
+        let Some(path) = &args.log else { return Ok((outputs, None)) };
+        let format = LogFormat::of_path(path).ok_or_else(|| {
+            Failure::usage(format!("{}: a log ends in .csv or .json", path.display()))
+        })?;
+        let file = File::create(path).map_err(|error| cannot(path, &error))?;
+        let log = Log::new(
+            BufWriter::with_capacity(1 << 18, file),
+            format,
+            started_unix_ns,
+            &plan.labels,
+        )
+        .map_err(|error| cannot(path, &error))?;
+        let (sender, receiver) = sync_channel(LOG_QUEUE);
+        let writer = std::thread::Builder::new()
+            .name("gake-log".to_owned())
+            .spawn(move || write_log(log, &receiver))
+            .map_err(Failure::could_not)?;
+        outputs.log = Some((path.to_owned(), writer));
+        Ok((outputs, Some(sender)))
+    }
+
+    /// Writes one second.
+    pub fn second(&mut self, second: &Second, asked: Option<f64>) {
+        let Some((path, file)) = &mut self.run_file else { return };
+        let written = file.second(&gake_report::Second {
+            at: second.second.saturating_sub(1),
+            asked,
+            tally: &second.tally,
+            warmup: &second.warmup.counts,
+            gauges: second.gauges,
+            cpu: second.cpu,
+        });
+        if let Err(error) = written
+            && self.losses.is_empty()
+        {
+            let path = path.display();
+            self.losses.push(format!("{path}: seconds of the run file are lost: {error}"));
+        }
+    }
+
+    /// Writes the ends. Returns what was lost on the way, a sentence a file.
+    pub fn finish(mut self, run: &Run, log_lost: u64) -> Vec<String> {
+        if let Some((path, file)) = self.run_file
+            && let Err(error) = file.finish(run)
+            && self.losses.is_empty()
+        {
+            self.losses.push(format!("{}: the run file has no end: {error}", path.display()));
+        }
+        if let Some((path, writer)) = self.log {
+            let path = path.display();
+            match writer.join() {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => self.losses.push(format!("{path}: the log is cut: {error}")),
+                Err(_) => self.losses.push(format!("{path}: the log's writer failed")),
+            }
+            if log_lost > 0 {
+                self.losses.push(format!(
+                    "{path}: {log_lost} requests are not in the log, whose disk was too slow; they \
+                     are in the figures"
+                ));
+            }
+        }
+        self.losses
+    }
+}
+
+/// Writes until every sender is gone; after an error it goes on taking, so that nobody waits.
+fn write_log(mut log: Log<BufWriter<File>>, receiver: &Receiver<Vec<Outcome>>) -> io::Result<()> {
+    let mut result = Ok(());
+    for batch in receiver {
+        if result.is_ok() {
+            result = log.write(&batch);
+        }
+    }
+    result.and_then(|()| log.flush())
+}
