@@ -15,6 +15,7 @@ use gake_wire::{Ask, HttpFactory, Resolver, Settings, Sources, TlsOptions, Wire}
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::check::{Check, Group, Status, at_least, at_most};
+use super::limits::round;
 
 /// Users of the loop that measures throughput.
 const USERS: usize = 50;
@@ -52,8 +53,8 @@ impl Calibration {
 
     fn throughput(&self) -> Check {
         let value = format!(
-            "about {} a worker thread ({} CPU each; {} answered{})",
-            rate(self.per_thread()),
+            "about {} a second and worker thread ({} CPU each; {} answered{})",
+            count(round(self.per_thread() as u64)),
             duration(self.cpu_per_request as f64),
             rate(self.completed),
             if self.busiest < BUSY { ", the server being the slower" } else { "" },

@@ -79,13 +79,7 @@ impl Demand {
             facts.epoll_watches.map(|most| (most, self.local_files)),
             "fs.epoll.max_user_watches",
         ));
-        if let Some((now, most)) = facts.conntrack {
-            checks.push(self.table_of(
-                "tracking for them",
-                Some((most.saturating_sub(now), self.connections)),
-                "net.netfilter.nf_conntrack_max",
-            ));
-        }
+        checks.extend(facts.conntrack.map(|(now, most)| self.tracking(now, most)));
         checks.push(Check::good(
             "time to open them",
             format!("about {} on two cores", duration(self.opening.as_nanos() as f64)),
@@ -140,6 +134,17 @@ impl Demand {
         let free = facts.memory_free().map_or("unknown".to_owned(), |free| bytes(free as f64));
         Check::new("memory for them", status, value)
             .advise(format!("only {free} can be had: use several machines, or fewer connections"))
+    }
+
+    fn tracking(&self, now: u64, most: u64) -> Check {
+        let room = Some((most.saturating_sub(now), self.connections));
+        let mut check = self.table_of("tracking for them", room, "net.netfilter.nf_conntrack_max");
+        if now == 0 && check.status == Status::Bad {
+            // The table is there, but it may be that no rule of the firewall uses it.
+            check.status = Status::Note;
+            check.value.push_str(", none tracked now");
+        }
+        check
     }
 
     fn table_of(&self, name: &'static str, room: Option<(u64, u64)>, setting: &str) -> Check {
@@ -203,6 +208,16 @@ mod tests {
         assert_eq!((demand.shards, demand.sources), (u64::MAX, Some(u64::MAX)));
         assert_eq!(demand.local_bytes, u64::MAX);
         assert!(!demand.group(&tiny).checks.is_empty());
+    }
+
+    #[test]
+    fn a_firewall_that_tracks_nothing_is_no_obstacle() {
+        let status = |now| {
+            let facts = Facts { conntrack: Some((now, 262_144)), ..facts() };
+            let checks = Demand::new(1_000_000, &facts).group(&facts).checks;
+            checks.into_iter().find(|check| check.name == "tracking for them").unwrap().status
+        };
+        assert_eq!([status(0), status(500)], [Status::Note, Status::Bad]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the system allows: files, the network, memory.
 
-use gake_judge::units::{bytes, count, rate};
+use gake_judge::units::{bytes, count, number};
 
 use super::check::{Check, Group, Status, at_least, at_most};
 use super::demand;
@@ -100,7 +100,7 @@ fn tw_reuse(facts: &Facts) -> Check {
         _ => (Status::Note, "used again after 60 s (tcp_tw_reuse 0)"),
     };
     let bound = facts.ports_count().map_or("few new connections".to_owned(), |ports| {
-        format!("at most {} new connections", rate(ports as f64 / TIME_WAIT_S))
+        format!("at most {} new connections a second", number(ports as f64 / TIME_WAIT_S))
     });
     Check::new(name, status, value).advise(format!(
         "without keep-alive that sustains {bound} from one address to one target: set \
@@ -168,7 +168,7 @@ fn tcp_mem(facts: &Facts) -> Check {
 }
 
 /// Two digits: an estimate has no more.
-fn round(n: u64) -> u64 {
+pub fn round(n: u64) -> u64 {
     let scale = 10_u64.pow(n.checked_ilog10().unwrap_or(0).saturating_sub(1));
     n / scale * scale
 }
@@ -227,7 +227,7 @@ mod tests {
         for (name, status, value, advice) in [
             ("file descriptors", Status::Bad, "1,024", "ulimit -Hn"),
             ("local ports", Status::Bad, "1,000 at most", "ip_local_port_range"),
-            ("closed ports", Status::Note, "60 s elsewhere", "16.7/s"),
+            ("closed ports", Status::Note, "60 s elsewhere", "16.7 new connections a second"),
             ("tracked connections", Status::Bad, "60,000 of 65,536", "nf_conntrack_max"),
             ("memory", Status::Bad, "150 MB left to the control group", "free memory"),
         ] {

@@ -2,16 +2,23 @@
 
 use std::fmt::Write as _;
 
-use gake_judge::units::{count, duration, plural, rate};
+use gake_judge::units::{count, duration, plural};
 use owo_colors::{OwoColorize, Style};
 use serde_json::{Value, json};
 
 use super::Findings;
 use super::check::{Check, Group, Status};
 use super::demand::{Demand, ports_per_source};
+use super::limits::round;
 
 /// The width of the column of names.
-const NAME: usize = 22;
+const NAME: usize = 23;
+
+/// Where names begin.
+const MARGIN: usize = 8;
+
+/// Where lines break.
+const WIDTH: usize = 100;
 
 /// For people: the answer first, then what it rests on.
 pub fn text(findings: &Findings, colour: bool) -> String {
@@ -32,18 +39,19 @@ fn headline(findings: &Findings) -> String {
     let facts = &findings.facts;
     let mut parts = Vec::new();
     if let Some(Ok(measured)) = &findings.calibration {
+        let requests = count(round(measured.per_thread() as u64));
         let cores = plural(facts.cores, "core");
-        parts.push(format!("about {} a worker thread, {cores}", rate(measured.per_thread())));
+        parts.push(format!("about {requests} requests/s a worker thread ({cores})"));
         parts.push(format!("latencies from {} on", duration(measured.floor_p50 as f64)));
     }
     if let Some(ports) = facts.ports_count() {
         let most = ports_per_source(ports).min(facts.descriptors.1);
-        parts.push(format!("{} connections to one target from one address", count(most)));
+        parts.push(format!("{} connections from one address to one target", count(most)));
     }
     if parts.is_empty() {
         return "This machine tells nothing of itself.".to_owned();
     }
-    format!("This machine can generate {}.", parts.join("; "))
+    wrap(&format!("This machine: {}.", parts.join("; ")), "")
 }
 
 fn line(out: &mut String, check: &Check, colour: bool) {
@@ -53,11 +61,37 @@ fn line(out: &mut String, check: &Check, colour: bool) {
         Status::Bad => Style::new().red().bold(),
     };
     let status = paint(&format!("{:<4}", check.status.name()), style, colour);
-    let _ = writeln!(out, "  {status}  {:<NAME$}{}", check.name, check.value);
+    let value = wrap(&format!("{:MARGIN$}{:<NAME$}{}", "", check.name, check.value), &hang(NAME));
+    let _ = writeln!(out, "  {status}  {}", value.trim_start());
     if let Some(advice) = &check.advice {
         let arrow = paint("→", style, colour);
-        let _ = writeln!(out, "        {:<NAME$}{arrow} {advice}", "");
+        let advice = wrap(&format!("{:MARGIN$}  {advice}", ""), &hang(2));
+        let _ = writeln!(out, "{:MARGIN$}{arrow} {}", "", advice.trim_start());
     }
+}
+
+/// The indent of what follows a line, `more` beyond the margin.
+fn hang(more: usize) -> String {
+    " ".repeat(MARGIN + more)
+}
+
+/// Breaks a line between words at [`WIDTH`]; what follows begins with `indent`. The first line
+/// keeps its own spaces.
+fn wrap(text: &str, indent: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut column = 0;
+    for word in text.split_inclusive(' ') {
+        let width = word.trim_end().chars().count();
+        if column + width > WIDTH && width > 0 {
+            out.truncate(out.trim_end().len());
+            out.push('\n');
+            out.push_str(indent);
+            column = indent.len();
+        }
+        out.push_str(word);
+        column += word.chars().count();
+    }
+    out
 }
 
 fn paint(text: &str, style: Style, colour: bool) -> String {
@@ -182,17 +216,27 @@ mod tests {
     fn the_answer_comes_first() {
         assert_eq!(
             text(&findings(), false),
-            "This machine can generate about 80,000/s a worker thread, 2 cores; latencies from \
-             45.0 µs on; 12,704 connections to one target from one address.\n\
+            "This machine: about 80,000 requests/s a worker thread (2 cores); latencies from \
+             45.0 µs on; 12,704\n\
+             connections from one address to one target.\n\
              \n\
              files\n\
-             \x20 good  one                   1\n\
-             \x20 bad   two                   2\n\
-             \x20                             → do this\n\
+             \x20 good  one                    1\n\
+             \x20 bad   two                    2\n\
+             \x20       → do this\n\
              \n\
              1 good, 0 to note, 1 bad\n"
         );
         assert!(text(&findings(), true).contains("\u{1b}["));
+    }
+
+    #[test]
+    fn long_lines_break_between_words() {
+        let words = "word ".repeat(30);
+        let lines = wrap(words.trim_end(), "  ");
+        assert!(lines.lines().all(|line| line.len() <= WIDTH && !line.ends_with(' ')), "{lines}");
+        assert_eq!(lines.lines().nth(1).map(|line| line.starts_with("  word")), Some(true));
+        assert_eq!(wrap("  a   b", ""), "  a   b");
     }
 
     #[test]
