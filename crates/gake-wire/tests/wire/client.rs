@@ -1,0 +1,227 @@
+//! Fires arrivals without an engine, on a real clock and a runtime as a worker has it.
+
+use std::time::{Duration, Instant};
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use gake_core::clock::{Clock, Nanos};
+use gake_core::plan::Timeouts;
+use gake_core::record::{Answer, Counts, End, Exchange, Fault, Tally};
+use gake_core::work::{Arrival, Factory, Gauges, Work};
+use gake_wire::http1::Limits;
+use gake_wire::{
+    Ask, HttpFactory, HttpWork, Resolver, Settings, Sources, TlsOptions, Wire, WireError,
+};
+
+/// No test waits longer than this for anything.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Clone, Copy)]
+pub struct TestClock(Instant);
+
+impl Clock for TestClock {
+    fn now(&self) -> Nanos {
+        self.0.elapsed().as_nanos() as Nanos
+    }
+}
+
+pub struct Setup {
+    pub asks: Vec<Ask>,
+    pub resolver: Resolver,
+    pub tls: TlsOptions,
+    pub settings: Settings,
+}
+
+pub fn ask(method: &str, url: &str) -> Ask {
+    Ask {
+        method: method.to_owned(),
+        url: url.to_owned(),
+        headers: Vec::new(),
+        body: None,
+        label: None,
+        weight: 1,
+    }
+}
+
+impl Setup {
+    pub fn get(url: impl AsRef<str>) -> Self {
+        Self::of(vec![ask("GET", url.as_ref())])
+    }
+
+    pub fn of(asks: Vec<Ask>) -> Self {
+        Self {
+            asks,
+            resolver: Resolver::default(),
+            tls: TlsOptions::default(),
+            settings: Settings {
+                timeouts: Timeouts {
+                    connect: Duration::from_secs(20),
+                    first_byte: None,
+                    total: Duration::from_secs(40),
+                },
+                keepalive: true,
+                pooled: true,
+                connections: 10,
+                idle_connections: 0,
+                connect_rate: None,
+                sources: Sources::default(),
+                limits: Limits::default(),
+                max_redirects: 0,
+            },
+        }
+    }
+
+    pub fn post(url: impl AsRef<str>, body: impl Into<Vec<u8>>) -> Self {
+        let body = Some(Arc::from(body.into()));
+        Self::of(vec![Ask { body, ..ask("POST", url.as_ref()) }])
+    }
+
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    pub fn prepare(&self) -> Result<Wire, WireError> {
+        Wire::prepare(&self.asks, &self.resolver, &self.tls, self.settings.clone())
+    }
+
+    /// Does something with a client on a runtime of its own.
+    pub fn run<T>(self, doing: impl AsyncFnOnce(&Client) -> T) -> T {
+        let wire = Arc::new(self.prepare().unwrap());
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build_local(Default::default());
+        runtime.unwrap().block_on(async {
+            let client = Client::new(wire);
+            let doing = tokio::time::timeout(PATIENCE, doing(&client));
+            doing.await.expect("the test ran out of patience")
+        })
+    }
+
+    /// Fires once and says what came of it.
+    pub fn fire(self) -> Exchange {
+        self.run(async |client| client.lane().fire().await)
+    }
+
+    /// The fault of one arrival.
+    pub fn fault(self) -> Fault {
+        fault_of(&self.fire())
+    }
+}
+
+pub struct Client {
+    factory: HttpFactory<TestClock>,
+    pub clock: TestClock,
+    next: Cell<u64>,
+    tally: RefCell<Tally>,
+}
+
+impl Client {
+    fn new(wire: Arc<Wire>) -> Self {
+        let clock = TestClock(Instant::now());
+        let factory = HttpFactory::new(wire, 0, 1, clock);
+        factory.begin();
+        Self { factory, clock, next: Cell::new(0), tally: RefCell::default() }
+    }
+
+    pub fn lane(&self) -> Lane<'_> {
+        Lane { work: self.factory.work(0), client: self }
+    }
+
+    pub fn clock_millis(&self) -> u64 {
+        millis(self.clock.now())
+    }
+
+    /// What was counted since the start.
+    pub fn counts(&self) -> Counts {
+        self.gauges();
+        self.tally.borrow().counts
+    }
+
+    pub fn gauges(&self) -> Gauges {
+        self.factory.observe(&mut self.tally.borrow_mut())
+    }
+
+    /// Waits until a count or level is as wanted.
+    pub async fn until(&self, what: &str, mut is_so: impl FnMut(&Self) -> bool) {
+        let begun = Instant::now();
+        while !is_so(self) {
+            assert!(begun.elapsed() < PATIENCE / 2, "never came true: {what}");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+}
+
+pub struct Lane<'a> {
+    work: HttpWork<TestClock>,
+    client: &'a Client,
+}
+
+impl Lane<'_> {
+    pub async fn fire(&mut self) -> Exchange {
+        let now = self.client.clock.now();
+        let number = self.client.next.replace(self.client.next.get() + 1);
+        let exchange = self.work.fire(Arrival { number, due: now }, now).await;
+        check(&exchange, now);
+        exchange
+    }
+
+    /// Fires so many times, and expects 200 each time.
+    pub async fn fire_ok(&mut self, times: usize) {
+        for _ in 0..times {
+            let exchange = self.fire().await;
+            assert_eq!(status_of(&exchange), 200);
+        }
+    }
+
+    /// Fires and gives up when something is so.
+    pub async fn abandon_when(
+        &mut self,
+        what: &str,
+        is_so: impl FnMut(&Client) -> bool,
+    ) -> Exchange {
+        let client = self.client;
+        let now = client.clock.now();
+        let number = client.next.replace(client.next.get() + 1);
+        tokio::select! {
+            biased;
+            exchange = self.work.fire(Arrival { number, due: now }, now) => panic!("{exchange:?}"),
+            () = client.until(what, is_so) => {}
+        }
+        let exchange = self.work.abandon();
+        check(&exchange, now);
+        exchange
+    }
+}
+
+/// What holds of every exchange.
+fn check(exchange: &Exchange, fired: Nanos) {
+    assert!(exchange.write >= fired, "{exchange:?}");
+    assert!(exchange.done >= exchange.write, "{exchange:?}");
+    if let Some(first) = exchange.first_byte {
+        assert!(first >= exchange.write && first <= exchange.done, "{exchange:?}");
+        assert!(exchange.bytes_in > 0, "{exchange:?}");
+    }
+    if exchange.bytes_out == 0 {
+        assert!(!exchange.written && exchange.write == exchange.done, "{exchange:?}");
+    }
+}
+
+pub fn status_of(exchange: &Exchange) -> u16 {
+    match exchange.end {
+        End::Answered(Answer { status }) => status,
+        end => panic!("{end:?}"),
+    }
+}
+
+pub fn fault_of(exchange: &Exchange) -> Fault {
+    match exchange.end {
+        End::Fault(fault) => fault,
+        end => panic!("{end:?}"),
+    }
+}
+
+pub fn millis(nanos: Nanos) -> u64 {
+    nanos / 1_000_000
+}

@@ -1,0 +1,95 @@
+//! Answers that do not come, or not whole: each way has its fault.
+
+use gake_core::record::Fault;
+use gake_wire::http1::Limits;
+
+use crate::client::{Setup, fault_of, status_of};
+use crate::server::{Act, Again, Flood, Hold, Request, Reset, Server, Wait, ok, send};
+use std::time::Duration;
+
+const LATER: Duration = Duration::from_millis(100);
+
+fn fault(script: Vec<Act>) -> Fault {
+    let server = Server::start([script]);
+    Setup::get(server.url("/")).fault()
+}
+
+#[test]
+fn reset_before_the_answer_and_in_it() {
+    let head = send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n");
+    assert_eq!(fault(vec![Request, Reset]), Fault::Reset);
+    assert_eq!(fault(vec![Request, send("HTTP/1.1 2"), Wait(LATER), Reset]), Fault::Reset);
+    assert_eq!(fault(vec![Request, head, send("abc"), Wait(LATER), Reset]), Fault::Reset);
+}
+
+#[test]
+fn an_end_before_the_answer_ended_is_never_a_success() {
+    for cut in [
+        "",
+        "HTTP/1.1 200 OK\r\nContent-Le",
+        "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n123456789",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n",
+        "HTTP/1.1 100 Continue\r\n\r\n",
+    ] {
+        assert_eq!(fault(vec![Request, send(cut)]), Fault::ClosedEarly, "{cut:?}");
+    }
+}
+
+#[test]
+fn what_is_not_http_is_told_with_its_reason() {
+    for (answer, reason) in [
+        ("SSH-2.0-OpenSSH_9.6\r\n", "not_http"),
+        ("HTTP/2.0 200 OK\r\n\r\n", "version"),
+        ("HTTP/1.1 2x0 OK\r\n\r\n", "status_line"),
+        ("HTTP/1.1 200 OK\r\nBad Name: x\r\n\r\n", "header_name"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "content_length"),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+            "content_length_conflict",
+        ),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", "chunk_size"),
+        ("HTTP/1.1 101 Switching Protocols\r\n\r\n", "upgrade"),
+    ] {
+        assert_eq!(fault(vec![Request, send(answer), Hold]), Fault::Malformed(reason));
+    }
+}
+
+#[test]
+fn endless_heads_and_interim_answers_are_bounded() {
+    let start = send("HTTP/1.1 200 OK\r\n");
+    let line = |value: &str| format!("X: {value}\r\n").into_bytes();
+    let wide = Flood(line(&"y".repeat(1000)));
+    assert_eq!(fault(vec![Request, start.clone(), wide]), Fault::TooLarge("head_too_large"));
+    assert_eq!(fault(vec![Request, start, Flood(line("y"))]), Fault::TooLarge("too_many_headers"));
+    let interim = Flood(b"HTTP/1.1 100 Continue\r\n\r\n".to_vec());
+    assert_eq!(fault(vec![Request, interim]), Fault::TooLarge("too_many_interim"));
+    let chunk = send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;");
+    let extension = Flood(vec![b'e'; 100]);
+    assert_eq!(fault(vec![Request, chunk, extension]), Fault::TooLarge("chunk_line_too_long"));
+}
+
+#[test]
+fn bounds_are_settings() {
+    let server = Server::start([vec![Request, ok(3)]]);
+    let setup = Setup::get(server.url("/"))
+        .with(|s| s.settings.limits = Limits { headers: 0, ..Limits::default() });
+    assert_eq!(setup.fault(), Fault::TooLarge("too_many_headers"));
+}
+
+#[test]
+fn a_fault_costs_its_connection_and_no_other() {
+    let server =
+        Server::start([vec![Request, send("nonsense\r\n"), Hold], vec![Request, ok(1), Again]]);
+    Setup::get(server.url("/")).run(async |client| {
+        let mut lane = client.lane();
+        let broken = lane.fire().await;
+        assert_eq!(fault_of(&broken), Fault::Malformed("not_http"));
+        assert!(broken.written && broken.first_byte.is_some() && broken.bytes_in == 10);
+        let next = lane.fire().await;
+        assert_eq!(status_of(&next), 200);
+        assert_eq!((client.counts().opened, client.gauges().open), (2, 1));
+    });
+}

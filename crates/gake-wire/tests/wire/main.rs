@@ -1,0 +1,22 @@
+//! The wire against servers that behave in every way a server can.
+
+// All of it is test code.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod client;
+mod pki;
+mod server;
+
+mod addresses;
+mod connecting;
+mod deadlines;
+mod ending;
+mod framing;
+mod held;
+mod lab;
+mod pool;
+mod redirects;
+mod reuse;
+mod tls;
+mod unfinished;
+mod uploads;

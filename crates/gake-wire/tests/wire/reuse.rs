@@ -1,0 +1,115 @@
+//! Connections that the server ends while nobody looks.
+
+use std::time::Duration;
+
+use gake_core::record::Fault;
+
+use crate::client::{Client, Setup, fault_of, status_of};
+use crate::server::{Again, Request, Reset, Server, Wait, ok};
+
+const LATER: Duration = Duration::from_millis(60);
+
+/// Waits until the server has ended its connections, and the runtime has heard of it.
+async fn until_ended(client: &Client, server: &Server) {
+    client.until("the server ends the connection", |_| server.is_over()).await;
+    tokio::time::sleep(Duration::from_millis(20)).await;
+}
+
+#[test]
+fn an_idle_connection_that_has_ended_is_replaced_before_writing() {
+    for post in [false, true] {
+        let server = Server::start([vec![Request, ok(1)]]);
+        let setup = match post {
+            true => Setup::post(server.url("/"), "body"),
+            false => Setup::get(server.url("/")),
+        };
+        setup.run(async |client| {
+            let mut lane = client.lane();
+            for _ in 0..3 {
+                let exchange = lane.fire().await;
+                assert_eq!(status_of(&exchange), 200);
+                assert!(exchange.connect.is_some());
+                until_ended(client, &server).await;
+            }
+            let counts = client.counts();
+            assert_eq!((counts.opened, counts.stale_reconnects), (3, 2));
+            assert_eq!((server.seen().len(), server.requests().len()), (3, 3));
+        });
+    }
+}
+
+#[test]
+fn an_idle_connection_that_was_reset_is_replaced_as_well() {
+    let server = Server::start([vec![Request, ok(1), Wait(LATER), Reset]]);
+    Setup::get(server.url("/")).run(async |client| {
+        let mut lane = client.lane();
+        lane.fire_ok(1).await;
+        until_ended(client, &server).await;
+        lane.fire_ok(1).await;
+        assert_eq!(client.counts().stale_reconnects, 1);
+    });
+}
+
+#[test]
+fn an_end_right_after_the_write_is_tried_once_more_when_that_does_no_harm() {
+    let server = Server::start([vec![Request, ok(1), Request], vec![Request, ok(1), Again]]);
+    Setup::get(server.url("/")).run(async |client| {
+        let mut lane = client.lane();
+        lane.fire_ok(1).await;
+        let second = lane.fire().await;
+        assert_eq!(status_of(&second), 200);
+        // Both writes went out, and the wait for the first is part of the time.
+        assert_eq!(second.bytes_out, 2 * server.requests()[0].len() as u64);
+        assert!(second.written && second.connect.is_some());
+        let counts = client.counts();
+        assert_eq!((counts.opened, counts.stale_reconnects), (2, 1));
+        assert_eq!(server.requests().len(), 3);
+    });
+}
+
+#[test]
+fn the_second_try_is_the_last() {
+    let server = Server::start([vec![Request, ok(1), Request], vec![Request]]);
+    Setup::get(server.url("/")).run(async |client| {
+        let mut lane = client.lane();
+        lane.fire_ok(1).await;
+        assert_eq!(fault_of(&lane.fire().await), Fault::ClosedEarly);
+        let counts = client.counts();
+        assert_eq!((counts.opened, counts.stale_reconnects), (2, 1));
+        assert_eq!(server.seen().len(), 2);
+    });
+}
+
+#[test]
+fn what_may_do_harm_twice_is_not_sent_twice() {
+    let server = Server::start([vec![Request, ok(1), Request]]);
+    Setup::post(server.url("/"), "once").run(async |client| {
+        let mut lane = client.lane();
+        lane.fire_ok(1).await;
+        let second = lane.fire().await;
+        assert_eq!(fault_of(&second), Fault::ClosedEarly);
+        assert!(second.written);
+        let counts = client.counts();
+        assert_eq!((counts.opened, counts.stale_reconnects), (1, 0));
+        assert_eq!(server.requests().len(), 2);
+    });
+}
+
+#[test]
+fn an_end_in_the_answer_is_not_tried_again() {
+    let cut = crate::server::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx");
+    let server = Server::start([vec![Request, ok(1), Request, cut]]);
+    Setup::get(server.url("/")).run(async |client| {
+        let mut lane = client.lane();
+        lane.fire_ok(1).await;
+        assert_eq!(fault_of(&lane.fire().await), Fault::ClosedEarly);
+        assert_eq!((client.counts().opened, server.seen().len()), (1, 1));
+    });
+}
+
+#[test]
+fn a_fresh_connection_is_not_tried_again() {
+    let server = Server::start([vec![Request]]);
+    assert_eq!(Setup::get(server.url("/")).fault(), Fault::ClosedEarly);
+    assert_eq!(server.seen().len(), 1);
+}

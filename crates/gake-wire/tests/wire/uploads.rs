@@ -1,0 +1,77 @@
+//! Requests with bodies: small, large, and larger than the server cares to read.
+
+use std::time::Duration;
+
+use gake_core::record::Fault;
+
+use crate::client::{Setup, fault_of, status_of};
+use crate::server::{Again, Head, Request, Reset, Server, Skip, Wait, ok, send};
+
+const LARGE: usize = 8 << 20;
+
+fn body(length: usize) -> Vec<u8> {
+    (0..length).map(|at| b'a' + (at % 23) as u8).collect()
+}
+
+#[test]
+fn bodies_arrive_whole_whatever_their_size() {
+    for length in [0, 1, 16 * 1024, 16 * 1024 + 1, 300_000, LARGE] {
+        let server = Server::start([vec![Request, ok(1), Again]]);
+        Setup::post(server.url("/up"), body(length)).run(async |client| {
+            let mut lane = client.lane();
+            for _ in 0..2 {
+                let exchange = lane.fire().await;
+                assert_eq!(status_of(&exchange), 200);
+                assert!(exchange.written && exchange.bytes_out > length as u64);
+            }
+            assert_eq!(client.counts().opened, 1);
+        });
+        for request in server.requests() {
+            let (_, came) = request.split_once("\r\n\r\n").unwrap();
+            assert!(came.as_bytes() == body(length), "{length} bytes");
+        }
+    }
+}
+
+#[test]
+fn a_slow_reader_gets_it_in_pieces() {
+    let wait = Wait(Duration::from_millis(100));
+    let server = Server::start([vec![Head, wait, Skip(LARGE), ok(1)]]);
+    let exchange = Setup::post(server.url("/"), body(LARGE)).fire();
+    assert_eq!(status_of(&exchange), 200);
+    assert!(exchange.written);
+    assert!(exchange.service() >= 100_000_000);
+}
+
+#[test]
+fn an_answer_before_the_end_of_the_request_is_an_answer() {
+    let refusal = send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n");
+    // The connection stays open, and must not be used again: the body is in the way.
+    let server = Server::start([vec![Head, refusal.clone(), Wait(Duration::from_secs(5))]]);
+    Setup::post(server.url("/"), body(64 << 20)).run(async |client| {
+        let exchange = client.lane().fire().await;
+        assert_eq!(status_of(&exchange), 413);
+        assert!(!exchange.written && exchange.bytes_out > 0);
+        assert_eq!(client.gauges().open, 0);
+    });
+    // The usual way: the server answers and resets what still comes.
+    let later = Wait(Duration::from_millis(50));
+    let server = Server::start([vec![Head, refusal, later.clone(), Reset]]);
+    let exchange = Setup::post(server.url("/"), body(64 << 20)).fire();
+    assert_eq!(status_of(&exchange), 413);
+    // A reset without an answer is a fault of the writing.
+    let server = Server::start([vec![Head, later, Reset]]);
+    let exchange = Setup::post(server.url("/"), body(64 << 20)).fire();
+    assert!(matches!(fault_of(&exchange), Fault::Write | Fault::Reset), "{exchange:?}");
+    assert!(!exchange.written);
+}
+
+#[test]
+fn chunks_are_sent_when_a_header_asks_for_them() {
+    let server = Server::start([vec![Head, Skip(5 + 10), ok(1)]]);
+    let setup = Setup::post(server.url("/"), "hello").with(|s| {
+        s.asks[0].headers.push(("Transfer-Encoding".to_owned(), "chunked".to_owned()));
+    });
+    assert_eq!(status_of(&setup.fire()), 200);
+    assert!(!server.requests()[0].contains("Content-Length"));
+}
