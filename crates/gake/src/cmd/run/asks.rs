@@ -22,6 +22,8 @@ pub struct Sent {
     pub asks: Vec<Ask>,
     /// What the user named: the URL without its password, or the file.
     pub name: String,
+    /// Whether the URL had no scheme.
+    pub scheme_assumed: bool,
     /// Whether they come from a file.
     from_file: bool,
 }
@@ -48,10 +50,11 @@ pub fn asks(args: &RequestArgs, target: &str) -> Result<Sent, Failure> {
         (None, Some(_)) => "POST".to_owned(),
         (None, None) => "GET".to_owned(),
     };
-    let name = Location::parse(target).map_or_else(|_| target.to_owned(), |l| l.to_string());
+    let location = Location::parse(target).map_err(Failure::usage)?;
+    let (name, scheme_assumed) = (location.to_string(), location.scheme_assumed);
     let url = target.to_owned();
     let ask = Ask { method, url, headers, body, label: None, weight: 1 };
-    Ok(Sent { asks: vec![ask], name, from_file: false })
+    Ok(Sent { asks: vec![ask], name, scheme_assumed, from_file: false })
 }
 
 fn from_file(
@@ -95,7 +98,7 @@ fn from_file(
         };
         return Err(wrong(&format!("it holds no target; write {form}")));
     }
-    Ok(Sent { asks, name: name.to_owned(), from_file: true })
+    Ok(Sent { asks, name: name.to_owned(), scheme_assumed: false, from_file: true })
 }
 
 fn ask(

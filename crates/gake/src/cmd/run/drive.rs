@@ -1,12 +1,11 @@
 //! The loop that takes in what the workers hand over, second by second.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::Plan;
 use gake_core::record::{Ending, Event as RunEvent, Run};
-use gake_engine::{Collector, Event, Second, Stop, StopHandle, WorkerContext, start};
+use gake_engine::{Collector, Event, LogSender, Second, Stop, StopHandle, WorkerContext, start};
 use gake_judge::{Objective, View};
 use gake_wire::{HttpFactory, Wire};
 
@@ -38,11 +37,10 @@ pub fn drive(
     console: &Console,
     plan: &Arc<Plan>,
     wire: Arc<Wire>,
+    (mut outputs, log): (Outputs, Option<LogSender>),
 ) -> Result<Driven, Failure> {
     let seed = args.load.seed;
-    let started_unix_ns =
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-    let (mut outputs, log) = Outputs::create(&args.output, plan, started_unix_ns)?;
+    let started_unix_ns = outputs.started_unix_ns;
     let make = move |context: WorkerContext| {
         HttpFactory::new(Arc::clone(&wire), context.worker, context.workers, context.clock)
     };

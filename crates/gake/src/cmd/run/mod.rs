@@ -19,6 +19,7 @@ use crate::cli::RunArgs;
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
+use outputs::Outputs;
 
 /// The target that is a lab in this process.
 const DEMO: &str = "demo";
@@ -38,13 +39,15 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         None => args.target.clone(),
     };
     let sent = asks::asks(&args.request, &target)?;
+    let scheme_assumed = sent.scheme_assumed;
     let settings = plan::settings(&args.load, &args.connection)?;
     let (resolver, tls) = plan::ways(&args.connection)?;
     let wire = Wire::prepare(&sent.asks, &resolver, &tls, settings)
         .map_err(|error| asks::wire_failure(error, &sent))?;
     let plan = Arc::new(plan::plan(args, sent.name, &wire)?);
-    announce(args, console, &plan, &wire, descriptors);
-    let driven = drive::drive(args, console, &plan, Arc::new(wire))?;
+    let outputs = Outputs::create(&args.output, &plan)?;
+    announce(args, console, &plan, &wire, (scheme_assumed, descriptors));
+    let driven = drive::drive(args, console, &plan, Arc::new(wire), outputs)?;
     if let Some(lab) = lab {
         lab.shutdown();
     }
@@ -59,9 +62,18 @@ fn start_lab() -> Result<Lab, Failure> {
 }
 
 /// Says what will be done, and what will probably get in its way.
-fn announce(args: &RunArgs, console: &Console, plan: &Plan, wire: &Wire, descriptors: u64) {
+fn announce(
+    args: &RunArgs,
+    console: &Console,
+    plan: &Plan,
+    wire: &Wire,
+    (scheme_assumed, descriptors): (bool, u64),
+) {
     if args.output.quiet {
         return;
+    }
+    if scheme_assumed {
+        console.note(&format!("{} has no scheme: http is assumed", args.target));
     }
     for note in &wire.notes {
         console.note(note);

@@ -6,6 +6,7 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use gake_core::plan::Plan;
 use gake_core::record::{Outcome, Run};
@@ -21,6 +22,8 @@ const LOG_QUEUE: usize = 16;
 /// The files of a run.
 #[derive(Debug)]
 pub struct Outputs {
+    /// When the run starts, in Unix nanoseconds: it follows at once.
+    pub started_unix_ns: u64,
     run_file: Option<(PathBuf, RunFile)>,
     log: Option<(PathBuf, JoinHandle<io::Result<()>>)>,
     /// What was lost, a sentence a file.
@@ -32,18 +35,16 @@ impl Outputs {
     ///
     /// # Errors
     /// When one cannot be written.
-    pub fn create(
-        args: &OutputArgs,
-        plan: &Plan,
-        started_unix_ns: u64,
-    ) -> Result<(Self, Option<LogSender>), Failure> {
+    pub fn create(args: &OutputArgs, plan: &Plan) -> Result<(Self, Option<LogSender>), Failure> {
         let cannot = |path: &Path, error: &dyn std::fmt::Display| {
             Failure::could_not(format!("{} cannot be written: {error}", path.display()))
         };
         if args.out.is_some() && args.out == args.log {
             return Err(Failure::usage("--out and --log cannot be the same file"));
         }
-        let mut outputs = Self { run_file: None, log: None, losses: Vec::new() };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let started_unix_ns = now.map_or(0, |since| since.as_nanos() as u64);
+        let mut outputs = Self { started_unix_ns, run_file: None, log: None, losses: Vec::new() };
         if let Some(path) = &args.out {
             let file =
                 RunFile::create(path, plan, started_unix_ns).map_err(|e| cannot(path, &e))?;
