@@ -1,7 +1,7 @@
 //! One thing that was looked at, and what to think of it.
 
-/// What to think of a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What to think of a value, from the best on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
     /// It does not limit a load test.
     Good,

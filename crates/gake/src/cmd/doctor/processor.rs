@@ -1,6 +1,6 @@
 //! The processor: cores, frequency, clock, and who else uses it.
 
-use gake_judge::units::{number, percent};
+use gake_judge::units::{number, percent, plural};
 
 use super::check::{Check, Group, Status, at_most};
 use super::facts::Facts;
@@ -46,7 +46,7 @@ fn load(facts: &Facts) -> Check {
     let name = "load";
     let Some(load) = facts.load else { return Check::unknown(name) };
     let status = at_most(load / facts.cores.max(1) as f64, 0.3, 1.0);
-    let value = format!("{} over the last minute, {} cores", number(load), facts.cores);
+    let value = format!("{} over the last minute, {}", number(load), plural(facts.cores, "core"));
     Check::new(name, status, value).advise("end other programs: they take the generator's time")
 }
 
