@@ -140,8 +140,10 @@ fn split_scheme(url: &str) -> Result<(Scheme, &str, bool), LocationError> {
 fn split_port<'a>(url: &str, text: &'a str) -> Result<(&'a str, Option<u16>), LocationError> {
     let bad = || LocationError::Port(url.to_owned());
     let (host, port) = if let Some(bracketed) = text.strip_prefix('[') {
-        let (host, rest) =
-            bracketed.split_once(']').ok_or_else(|| LocationError::Host(url.to_owned()))?;
+        let (host, rest) = bracketed
+            .split_once(']')
+            .filter(|(host, _)| host.contains(':'))
+            .ok_or_else(|| LocationError::Host(url.to_owned()))?;
         let port = match rest.strip_prefix(':') {
             Some(port) => Some(port),
             None if rest.is_empty() => None,

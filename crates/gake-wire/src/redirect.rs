@@ -62,6 +62,9 @@ impl Spec {
     pub(crate) fn follow(&self, status: u16, to: &str) -> Result<Self, Fault> {
         let base = url::Url::parse(&self.location.to_string()).map_err(|_| BAD_LOCATION)?;
         let to = base.join(to).map_err(|_| BAD_LOCATION)?;
+        if !matches!(to.scheme(), "http" | "https") {
+            return Err(BAD_LOCATION);
+        }
         let location = Location::parse(to.as_str()).map_err(|_| BAD_LOCATION)?;
         let mut next = Self { location, ..self.clone() };
         let becomes_get = match status {

@@ -38,7 +38,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    const fn headers(&self) -> usize {
+    const fn header_bound(&self) -> usize {
         if self.headers < MAX_HEADERS { self.headers } else { MAX_HEADERS }
     }
 }

@@ -223,7 +223,7 @@ impl ResponseParser {
         visitor: &mut V,
     ) -> Result<Option<usize>, Malformed> {
         let mut few = [const { MaybeUninit::uninit() }; FEW_HEADERS];
-        let room = self.limits.headers().min(FEW_HEADERS);
+        let room = self.limits.header_bound().min(FEW_HEADERS);
         match parse_into(bytes, &mut few[..room]) {
             Err(httparse::Error::TooManyHeaders) => self.parse_many(bytes, visitor),
             parsed => self.parsed(bytes, parsed, visitor),
@@ -240,7 +240,7 @@ impl ResponseParser {
         visitor: &mut V,
     ) -> Result<Option<usize>, Malformed> {
         let mut many = [const { MaybeUninit::uninit() }; MAX_HEADERS];
-        let parsed = parse_into(bytes, &mut many[..self.limits.headers()]);
+        let parsed = parse_into(bytes, &mut many[..self.limits.header_bound()]);
         self.parsed(bytes, parsed, visitor)
     }
 

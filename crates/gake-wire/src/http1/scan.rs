@@ -102,7 +102,7 @@ impl HeadScanner {
 
     fn end_line(&mut self, limits: &Limits) -> Result<Place, Malformed> {
         self.headers += 1;
-        if self.headers > limits.headers() {
+        if self.headers > limits.header_bound() {
             return Err(Malformed::TooManyHeaders);
         }
         Ok(Place::LineStart)
