@@ -1,7 +1,7 @@
 //! The wire against servers that behave in every way a server can.
 
 // All of it is test code.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 mod client;
 mod pki;
@@ -10,6 +10,7 @@ mod server;
 mod addresses;
 mod connecting;
 mod deadlines;
+mod economy;
 mod ending;
 mod framing;
 mod held;

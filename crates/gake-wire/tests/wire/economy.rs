@@ -1,0 +1,91 @@
+//! What a request on an open connection costs: no allocation, one read of the clock.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::time::Duration;
+
+use crate::client::{Setup, ask};
+use crate::pki::{Kind, pki};
+use crate::server::{Again, Request, Server, ok, send};
+
+thread_local! {
+    /// Reads of the clock on this thread.
+    pub static READS: Cell<u64> = const { Cell::new(0) };
+    /// Allocations on this thread.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+// SAFETY: everything is left to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promise is handed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is handed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+const TIMES: u64 = 200;
+
+/// Allocations and reads of the clock of so many requests, after some to warm up.
+fn cost(setup: Setup) -> (u64, u64) {
+    setup.run(async |client| {
+        let mut lane = client.lane();
+        lane.fire_ok(20).await;
+        let before = (ALLOCATIONS.get(), READS.get());
+        lane.fire_ok(TIMES as usize).await;
+        let after = (ALLOCATIONS.get(), READS.get());
+        assert!(client.counts().opened <= 2, "the connections are kept");
+        // The test itself reads the clock once to fire.
+        (after.0 - before.0, after.1 - before.1 - TIMES)
+    })
+}
+
+#[test]
+fn nothing_is_allocated_for_a_request() {
+    let answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+    for script in [vec![Request, ok(100), Again], vec![Request, send(answer), Again]] {
+        for pooled in [true, false] {
+            let server = Server::start([script.clone()]);
+            let setup = Setup::get(server.url("/")).with(|s| {
+                s.settings.pooled = pooled;
+                // To heed redirects costs nothing until one comes.
+                s.settings.max_redirects = 5;
+                s.settings.timeouts.first_byte = Some(Duration::from_secs(10));
+            });
+            let (allocations, reads) = cost(setup);
+            // The look at the deadlines reads the clock every 20 ms.
+            assert_eq!(allocations, 0);
+            assert!((TIMES..TIMES + TIMES / 4).contains(&reads), "{reads}");
+        }
+    }
+}
+
+#[test]
+fn several_targets_cost_no_more_than_one() {
+    let servers: Vec<_> = (0..2).map(|_| Server::start([vec![Request, ok(100), Again]])).collect();
+    let asks = servers.iter().map(|server| ask("GET", &server.url("/"))).collect();
+    let (allocations, reads) = cost(Setup::of(asks));
+    assert_eq!(allocations, 0);
+    assert!((TIMES..TIMES + TIMES / 4).contains(&reads), "{reads}");
+}
+
+#[test]
+fn tls_allocates_little() {
+    let server = Server::tls(pki().server(Kind::default()), [vec![Request, ok(100), Again]]);
+    let mut setup = Setup::get(format!("https://127.0.0.1:{}/", server.addr.port()));
+    setup.tls.cacert = Some(pki().path("ca.pem"));
+    let (allocations, reads) = cost(setup);
+    // What the library needs for a record each way.
+    assert!(allocations <= 10 * TIMES, "{allocations}");
+    assert!((TIMES..TIMES + TIMES / 4).contains(&reads), "{reads}");
+}
