@@ -1,0 +1,137 @@
+//! Nothing is allocated for a request: memory does not grow with the run.
+//!
+//! The count is of the whole process, so this file has one test and nothing beside it.
+
+#![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use gake_core::clock::{Clock, Nanos};
+use gake_core::plan::{Expect, Load, Overflow, Plan, Stage, Timeouts};
+use gake_core::record::{Answer, End, Ending, Exchange, Tally};
+use gake_core::schedule::Process;
+use gake_core::work::{Arrival, Factory, Gauges, Work};
+use gake_engine::{Collector, RunClock, Timer, start};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+struct Brief {
+    timer: Timer,
+    clock: RunClock,
+}
+
+impl Work for Brief {
+    async fn fire(&mut self, _: Arrival, now: Nanos) -> Exchange {
+        self.timer.sleep_until(now + 50_000).await;
+        let done = self.clock.now();
+        let end = End::Answered(Answer { status: 200 });
+        Exchange { write: now, first_byte: Some(done), end, ..Exchange::unfinished(done) }
+    }
+
+    fn abandon(&mut self) -> Exchange {
+        Exchange::unfinished(self.clock.now())
+    }
+}
+
+impl Factory for Brief {
+    type Work = Brief;
+
+    fn work(&self, _: usize) -> Brief {
+        Brief { timer: self.timer.clone(), clock: self.clock }
+    }
+
+    fn observe(&self, _: &mut Tally) -> Gauges {
+        Gauges::default()
+    }
+}
+
+fn plan(load: Load, requests: u64) -> Arc<Plan> {
+    Arc::new(Plan {
+        target: String::new(),
+        load,
+        duration: None,
+        requests: Some(requests),
+        warmup: Duration::ZERO,
+        connections: 8,
+        max_in_flight: 8,
+        overflow: Overflow::Wait,
+        connect_rate: None,
+        idle_connections: 0,
+        keepalive: true,
+        timeouts: Timeouts {
+            connect: Duration::from_secs(1),
+            first_byte: None,
+            total: Duration::from_secs(1),
+        },
+        drain: Duration::from_secs(20),
+        threads: 1,
+        spin: false,
+        expect: Expect::default(),
+        labels: Vec::new(),
+    })
+}
+
+/// How often memory was asked for in a run of so many requests.
+fn allocations(load: &Load, requests: u64) -> u64 {
+    let before = ALLOCATIONS.load(Relaxed);
+    let plan = plan(load.clone(), requests);
+    let make = |context: gake_engine::WorkerContext| Brief {
+        timer: Timer::new(context.clock).unwrap(),
+        clock: context.clock,
+    };
+    let running = start(&plan, 1, None, make).unwrap();
+    let mut collector = Collector::new(&plan, 1, 1);
+    while !collector.is_over() {
+        collector.take(running.events.recv().unwrap(), |worker, tally| {
+            let _ = running.spares[worker].send(tally);
+        });
+        while collector.next_second().is_some() {}
+    }
+    running.join();
+    let run = collector.finish(0, Ending::Done, 1);
+    assert_eq!(run.tally.counts.ok, requests);
+    ALLOCATIONS.load(Relaxed) - before
+}
+
+#[test]
+fn twice_the_requests_need_no_more_allocations() {
+    let stages = vec![Stage::step(20_000.0, Duration::MAX)];
+    let open = Load::Open { stages, process: Process::Poisson };
+    for load in [open, Load::Closed { think: Duration::ZERO }] {
+        const REQUESTS: u64 = 10_000;
+        allocations(&load, REQUESTS);
+        let once = allocations(&load, REQUESTS);
+        let twice = allocations(&load, 2 * REQUESTS);
+        // A longer run has more seconds, each of which is handed over, and wider histograms.
+        let more = twice.saturating_sub(once);
+        assert!(more < REQUESTS / 50, "{more} more allocations, {once} before: {load:?}");
+    }
+}

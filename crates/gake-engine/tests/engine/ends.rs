@@ -1,0 +1,156 @@
+//! How a run ends: the drain, and being told to stop.
+
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use gake_core::plan::{Load, Plan};
+use gake_core::work::Arrival;
+use gake_engine::Stop;
+
+use super::support::*;
+
+/// What is at most needed to notice something on a machine that is busy with other things.
+const SOON: Duration = Duration::from_secs(5);
+
+/// Far longer than any test.
+const LONG: Duration = Duration::from_secs(600);
+
+#[test]
+fn what_is_unfinished_after_the_drain_is_counted_with_the_time_it_waited() {
+    for threads in [1, 2] {
+        let drain = Duration::from_millis(300);
+        let begun = Instant::now();
+        let done = run(Plan { drain, threads, ..open(100.0, 200) }, never());
+        assert!(begun.elapsed() < Duration::from_millis(500) + SOON);
+        assert_eq!(done.run.tally.counts.unfinished, 20);
+        let response = done.run.tally.latency.response();
+        assert_eq!(response.count(), 20, "censored, and not forgotten");
+        // The last one is due at 190 ms and given up at 500 ms, the first at 0.
+        assert!(response.min() >= 305 * MS, "{}", response.min());
+        assert!(response.max() >= 495 * MS, "{}", response.max());
+    }
+}
+
+#[test]
+fn a_closed_loop_drains_too() {
+    let (drain, duration) = (Duration::from_millis(200), Some(Duration::from_millis(100)));
+    let begun = Instant::now();
+    let done = run(Plan { drain, duration, threads: 2, ..closed(6) }, never());
+    assert!(begun.elapsed() < SOON);
+    assert_eq!(done.run.tally.counts.unfinished, 6);
+    assert!(done.run.tally.latency.response().min() >= 250 * MS);
+}
+
+#[test]
+fn the_drain_is_over_when_nothing_is_in_flight() {
+    let begun = Instant::now();
+    let done = run(Plan { drain: LONG, ..open(100.0, 200) }, takes(300 * MS));
+    assert!(begun.elapsed() < SOON);
+    assert_eq!(done.run.tally.counts.ok, 20);
+}
+
+#[test]
+fn without_a_drain_the_end_is_the_end() {
+    let done = run(Plan { drain: Duration::ZERO, ..open(100.0, 200) }, never());
+    assert_eq!(done.run.tally.counts.due(), 20);
+    assert_eq!(done.run.tally.counts.ok, 0);
+}
+
+#[test]
+fn what_is_due_but_cannot_be_sent_within_the_drain_is_dropped() {
+    let drain = Duration::from_millis(200);
+    let done = run(Plan { drain, connections: 2, ..open(100.0, 200) }, never());
+    let counts = done.run.tally.counts;
+    assert_eq!((counts.sent, counts.unfinished, counts.dropped), (2, 2, 18));
+    assert_eq!(done.run.tally.latency.response().count(), 20);
+}
+
+#[test]
+fn told_to_drain_it_sends_nothing_new_and_waits_for_answers() {
+    for plan in [open(200.0, 600_000), closed(5)] {
+        let begun = Instant::now();
+        let plan = Plan { drain: LONG, threads: 2, ..plan };
+        let done = run_with(plan, takes(100 * MS), None, |stop| {
+            sleep(Duration::from_millis(400));
+            stop.stop(Stop::Drain);
+        });
+        assert!(begun.elapsed() < SOON);
+        let counts = done.run.tally.counts;
+        assert_eq!(counts.ok, counts.sent, "{counts:?}");
+        assert!(counts.ok > 0);
+        let asked = done.run.asked_rate;
+        assert!(asked.is_none_or(|asked| (asked - 200.0).abs() < 1e-6), "{asked:?}");
+    }
+}
+
+#[test]
+fn told_to_stop_at_once_it_waits_for_nothing() {
+    for plan in [open(200.0, 600_000), closed(5)] {
+        let begun = Instant::now();
+        let plan = Plan { drain: LONG, threads: 2, ..plan };
+        let done = run_with(plan, never(), None, |stop| {
+            sleep(Duration::from_millis(300));
+            stop.stop(Stop::Drain);
+            sleep(Duration::from_millis(100));
+            stop.stop(Stop::Now);
+        });
+        assert!(begun.elapsed() < SOON);
+        let counts = done.run.tally.counts;
+        assert_eq!(counts.unfinished, counts.sent, "{counts:?}");
+        assert!(counts.unfinished >= 5);
+    }
+}
+
+#[test]
+fn a_stop_at_once_needs_no_drain_before_it() {
+    let done = run_with(Plan { drain: LONG, ..closed(3) }, never(), None, |stop| {
+        sleep(Duration::from_millis(100));
+        stop.stop(Stop::Now);
+        stop.stop(Stop::Drain);
+        assert_eq!(stop.asked(), Stop::Now, "a stronger stop is never taken back");
+    });
+    assert_eq!(done.run.tally.counts.unfinished, 3);
+}
+
+#[test]
+fn a_stop_while_arrivals_wait_for_a_connection_counts_them_as_dropped() {
+    let behaviour = Arc::new(|arrival: Arrival, now| {
+        Fate::At(if arrival.number == 0 { now } else { now + 500 * MS })
+    });
+    let plan = Plan { connections: 1, drain: LONG, ..open(1_000.0, 600_000) };
+    let done = run_with(plan, behaviour, None, |stop| {
+        sleep(Duration::from_millis(300));
+        stop.stop(Stop::Drain);
+    });
+    let counts = done.run.tally.counts;
+    assert_eq!(counts.ok, counts.sent);
+    assert!(counts.dropped >= 200, "due before the stop and never sent: {counts:?}");
+    // What was due is what the schedule had up to the stop.
+    let due = done.run.measured.div_ceil(MS);
+    assert_eq!(counts.due(), due);
+}
+
+#[test]
+fn users_who_think_do_not_hold_up_the_end() {
+    let begun = Instant::now();
+    let plan = Plan { load: Load::Closed { think: LONG }, drain: LONG, ..closed(5) };
+    let done = run_with(plan, takes(MS), None, |stop| {
+        sleep(Duration::from_millis(200));
+        stop.stop(Stop::Drain);
+    });
+    assert!(begun.elapsed() < SOON);
+    assert_eq!(done.run.tally.counts.ok, 5);
+}
+
+#[test]
+fn users_who_have_not_come_yet_do_not_hold_up_the_end() {
+    let begun = Instant::now();
+    let plan = Plan { connect_rate: Some(0.01), requests: Some(10), ..closed(5) };
+    let done = run_with(plan, takes(MS), None, |stop| {
+        sleep(Duration::from_millis(200));
+        stop.stop(Stop::Drain);
+    });
+    assert!(begun.elapsed() < SOON);
+    assert!(done.run.tally.counts.ok <= 10);
+}

@@ -1,0 +1,12 @@
+//! The engine with works that are known exactly: no sockets, real time.
+//!
+//! Bounds are counts, or times that a busy machine can only lengthen.
+
+#![allow(clippy::unwrap_used)] // the helpers are tests too
+
+mod bounds;
+mod counts;
+mod ends;
+mod logs;
+mod support;
+mod truth;

@@ -1,0 +1,57 @@
+//! A work that stops for a while: the percentiles say so, whatever the bound on connections.
+//!
+//! Of 10,000 arrivals in 10 s, the 1,000 that are due in a stop of 1 s wait for its end: from 1 s
+//! down to 0, evenly. So 1 % wait longer than 900 ms and 5 % longer than 500 ms. A generator that
+//! measures from the write sees as many slow answers as it has connections, and no more.
+
+use std::sync::Arc;
+
+use gake_core::plan::Plan;
+
+use super::support::*;
+
+/// A busy machine wakes late, which can only add: an upper bound may be tried again.
+const TRIES: usize = 3;
+
+fn stalled(connections: usize, scale: u64) -> Done {
+    let (from, to) = (300 * MS * scale, 500 * MS * scale);
+    let behaviour =
+        Arc::new(move |_, now| Fate::At(if (from..to).contains(&now) { to } else { now }));
+    run(Plan { connections, ..open(1_000.0, 2_000 * scale) }, behaviour)
+}
+
+/// Checks both percentiles of a stop of `200 ms * scale` in `2 s * scale` at 1,000/s.
+fn check(connections: usize, scale: u64) {
+    let (p99, p95) = (180.0 * scale as f64, 100.0 * scale as f64);
+    for tries in 1..=TRIES {
+        let done = stalled(connections, scale);
+        assert_eq!(done.run.tally.counts.ok, 2_000 * scale);
+        assert!(done.seen.peak() <= connections as u64);
+        let seen = (done.response_ms(0.99), done.response_ms(0.95));
+        assert!(seen.0 >= p99 * 0.98 && seen.1 >= p95 * 0.96, "too good to be true: {seen:?}");
+        if seen.0 <= p99 * 1.02 && seen.1 <= p95 * 1.04 {
+            return;
+        }
+        assert!(tries < TRIES, "p99 and p95 in ms, {connections} connections: {seen:?}");
+    }
+}
+
+#[test]
+fn a_short_stall_is_told_in_full_with_5_connections() {
+    check(5, 1);
+}
+
+#[test]
+fn a_short_stall_is_told_in_full_with_50_connections() {
+    check(50, 1);
+}
+
+#[test]
+fn a_short_stall_is_told_in_full_with_1000_connections() {
+    check(1_000, 1);
+}
+
+#[test]
+fn a_second_of_ten_is_told_in_full() {
+    check(50, 5);
+}
