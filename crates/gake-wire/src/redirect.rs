@@ -29,6 +29,11 @@ impl Heed {
 
 impl Visitor for Heed {
     #[inline]
+    fn wants_head(&self) -> bool {
+        self.follow
+    }
+
+    #[inline]
     fn head(&mut self, head: &Head<'_>) {
         if self.follow && matches!(head.status, 301 | 302 | 303 | 307 | 308) {
             let location = head.get("location");

@@ -1,5 +1,6 @@
 //! Everything about the wire that is known before a run.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use gake_core::plan::Timeouts;
@@ -46,7 +47,8 @@ pub struct Settings {
     /// Whether any lane may use any idle connection (open loop), or each keeps its own (a user
     /// of a closed loop).
     pub pooled: bool,
-    /// Most connections of the load, over all workers.
+    /// Most connections of the load, over all workers, when they are pooled. Users of a closed
+    /// loop have one an origin each.
     pub connections: usize,
     /// Connections opened at the start and held without a request, over all workers.
     pub idle_connections: usize,
@@ -146,13 +148,14 @@ impl Wire {
             settings,
         };
         let labelled = asks.len() > 1 || asks.iter().any(|ask| ask.label.is_some());
+        let mut known = HashMap::new();
         for ask in asks {
             let location = Location::parse(&ask.url)?;
             if location.scheme == Scheme::Https && wire.tls.is_none() {
                 wire.tls = Some(tls.config()?);
             }
             let label = if labelled { wire.label(ask, &location) } else { 0 };
-            let origin = wire.origin(&location, resolver)?;
+            let origin = wire.origin(&location, resolver, &mut known)?;
             let spec = spec(ask, location);
             let rendered = spec.render(wire.settings.keepalive)?;
             let spec = (wire.settings.max_redirects > 0).then(|| Box::new(spec));
@@ -212,9 +215,15 @@ impl Wire {
         number as u16
     }
 
-    fn origin(&mut self, location: &Location, resolver: &Resolver) -> Result<u32, WireError> {
-        if let Some(known) = self.origins.iter().position(|origin| origin.holds(location)) {
-            return Ok(known as u32);
+    fn origin(
+        &mut self,
+        location: &Location,
+        resolver: &Resolver,
+        known: &mut HashMap<(Scheme, String, u16), u32>,
+    ) -> Result<u32, WireError> {
+        let place = (location.scheme, location.host.clone(), location.port);
+        if let Some(&known) = known.get(&place) {
+            return Ok(known);
         }
         let (origin, refusing) = Origin::resolve(location, resolver, &self.settings.sources)?;
         if let (Some(first), false) = (origin.addresses.first(), refusing.is_empty()) {
@@ -222,8 +231,10 @@ impl Wire {
             let host = &location.host;
             self.notes.push(format!("{host} is {first}; {} does not answer", refusing.join(", ")));
         }
+        let number = self.origins.len() as u32;
         self.origins.push(origin);
-        Ok(self.origins.len() as u32 - 1)
+        known.insert(place, number);
+        Ok(number)
     }
 }
 

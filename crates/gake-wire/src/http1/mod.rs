@@ -10,6 +10,7 @@
 
 mod chunked;
 mod head;
+mod known;
 mod malformed;
 pub mod request;
 mod response;
@@ -106,6 +107,12 @@ pub enum End {
 /// Sees a response pass by. Every method does nothing unless it is implemented, and costs nothing
 /// then, since [`ResponseParser::feed_with`] is compiled for each visitor.
 pub trait Visitor {
+    /// Whether the head is to be shown. When it is not, a head seen before is not parsed again.
+    #[inline]
+    fn wants_head(&self) -> bool {
+        true
+    }
+
     /// The head of the final answer; interim (1xx) heads are not shown.
     #[inline]
     fn head(&mut self, head: &Head<'_>) {
@@ -121,4 +128,9 @@ pub trait Visitor {
 }
 
 /// The visitor that looks at nothing.
-impl Visitor for () {}
+impl Visitor for () {
+    #[inline]
+    fn wants_head(&self) -> bool {
+        false
+    }
+}

@@ -6,6 +6,7 @@ use httparse::{Header, ParserConfig, Status};
 
 use super::chunked::ChunkDecoder;
 use super::head::{Framing, interpret};
+use super::known::{Known, Meaning};
 use super::scan::HeadScanner;
 use super::{End, Feed, Head, Limits, MAX_HEADERS, Malformed, Response, Version, Visitor};
 
@@ -47,6 +48,7 @@ pub struct ResponseParser {
     scanner: HeadScanner,
     /// Empty unless a head is incomplete.
     partial: Vec<u8>,
+    known: Known,
 }
 
 impl ResponseParser {
@@ -64,6 +66,7 @@ impl ResponseParser {
             body_bytes: 0,
             scanner: HeadScanner::head(),
             partial: Vec::new(),
+            known: Known::new(),
         }
     }
 
@@ -194,6 +197,12 @@ impl ResponseParser {
         visitor: &mut V,
     ) -> Result<Option<usize>, Malformed> {
         if self.partial.is_empty() {
+            if !visitor.wants_head()
+                && let Some((length, meaning)) = self.known.recall(bytes, self.request_is_head)
+            {
+                self.enter(meaning);
+                return Ok(Some(length));
+            }
             let bounded = &bytes[..bytes.len().min(self.limits.head_bytes)];
             // httparse skips empty lines before a status line; RFC 9112 knows none there.
             if bounded.first() == Some(&b'H')
@@ -253,7 +262,10 @@ impl ResponseParser {
     ) -> Result<Option<usize>, Malformed> {
         match parsed {
             Ok(Some((head, length))) => {
-                self.accept(&head, visitor)?;
+                if let Some(meaning) = self.accept(&head)? {
+                    visitor.head(&head);
+                    self.known.learn(&bytes[..length], self.request_is_head, meaning);
+                }
                 Ok(Some(length))
             }
             Ok(None) => Ok(None),
@@ -277,9 +289,9 @@ impl ResponseParser {
         }
     }
 
-    /// Goes on from a complete head: to the next one, to the body, or to the end (`Idle`).
+    /// Goes on from a complete head: to the next one (`None`), to the body, or to the end.
     #[inline]
-    fn accept<V: Visitor>(&mut self, head: &Head<'_>, visitor: &mut V) -> Result<(), Malformed> {
+    fn accept(&mut self, head: &Head<'_>) -> Result<Option<Meaning>, Malformed> {
         match head.status {
             ..100 => return Err(Malformed::Status),
             101 => return Err(Malformed::Upgrade),
@@ -288,22 +300,28 @@ impl ResponseParser {
                 if self.interim > self.limits.interim {
                     return Err(Malformed::TooManyInterim);
                 }
-                return Ok(());
+                return Ok(None);
             }
             _ => {}
         }
         let (framing, keep_alive) = interpret(head, self.request_is_head)?;
-        self.status = head.status;
-        self.version = head.version;
-        self.keep_alive = keep_alive;
-        self.state = match framing {
+        let meaning = Meaning { status: head.status, version: head.version, keep_alive, framing };
+        self.enter(meaning);
+        Ok(Some(meaning))
+    }
+
+    /// Goes on to the body, or to the end (`Idle`).
+    #[inline]
+    fn enter(&mut self, meaning: Meaning) {
+        self.status = meaning.status;
+        self.version = meaning.version;
+        self.keep_alive = meaning.keep_alive;
+        self.state = match meaning.framing {
             Framing::Empty => State::Idle,
             Framing::Length(bytes) => State::Length(bytes),
             Framing::Chunked => State::Chunked(ChunkDecoder::new()),
             Framing::Close => State::Close,
         };
-        visitor.head(head);
-        Ok(())
     }
 
     fn reset_head(&mut self) {
