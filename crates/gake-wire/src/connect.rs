@@ -144,6 +144,12 @@ impl<C: Clock> Dialer<C> {
         source: Option<IpAddr>,
     ) -> io::Result<Stream> {
         let socket = self.wire.settings.sources.socket(address.ip(), source)?;
+        if self.wire.small {
+            // Congestion control has no say in requests that fit into the initial window, except
+            // that BBR, where it is the default, delays them to pace them and costs CPU time for
+            // each. Reno is always there; a kernel that refuses it goes on with its own.
+            let _ = socket.set_tcp_congestion(b"reno");
+        }
         let socket = TcpSocket::from_std_stream(socket.into());
         Ok(Stream::Tcp(socket.connect(address).await?))
     }

@@ -20,6 +20,10 @@ use crate::tls::{TlsError, TlsOptions};
 /// Labels told apart at most; the rest is one label, `other`.
 const LABELS_MAX: usize = 100;
 
+/// Bytes that a new connection may send before it hears of the peer: ten segments (RFC 6928) of
+/// the usual size.
+const INITIAL_WINDOW: usize = 14_000;
+
 /// A request as the user describes it.
 #[derive(Debug, Clone)]
 pub struct Ask {
@@ -88,6 +92,8 @@ pub struct Wire {
     pub notes: Vec<String>,
     pub(crate) tls: Option<Arc<ClientConfig>>,
     found: Option<Found>,
+    /// Whether every request fits into a connection's initial window.
+    pub(crate) small: bool,
     prepared: Vec<Prepared>,
     order: Vec<u32>,
 }
@@ -143,6 +149,7 @@ impl Wire {
             tls: None,
             found: None,
             notes: Vec::new(),
+            small: false,
             prepared: Vec::with_capacity(asks.len()),
             order,
             settings,
@@ -161,6 +168,7 @@ impl Wire {
             let spec = (wire.settings.max_redirects > 0).then(|| Box::new(spec));
             wire.prepared.push(Prepared { rendered, origin, label, spec });
         }
+        wire.small = wire.prepared.iter().all(|p| p.rendered.len() <= INITIAL_WINDOW);
         if wire.settings.max_redirects > 0 {
             // A redirect may lead to any origin, and to TLS.
             wire.found = Some(Found::new(resolver.clone(), wire.settings.sources.clone()));

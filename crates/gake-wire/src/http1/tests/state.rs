@@ -84,3 +84,24 @@ fn names_are_unique_and_snake_case() {
         assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'));
     }
 }
+
+#[test]
+fn a_head_seen_before_means_the_same_again() {
+    let whole = ok("Content-Length: 2\r\n", "ok");
+    let head = &whole[..whole.len() - 2];
+    let mut parser = ResponseParser::default();
+    // To HEAD the same bytes are a whole response, and to GET they are not.
+    for (is_head, bytes) in
+        [(false, whole.as_str()), (true, head), (false, &whole), (false, &whole)]
+    {
+        parser.start(is_head);
+        let fed = parser.feed(bytes.as_bytes());
+        let Ok(Feed::Done(response)) = fed else { panic!("{fed:?}") };
+        let body = if is_head { 0 } else { 2 };
+        assert_eq!((response.status, response.body_bytes, response.excess), (200, body, false));
+    }
+    // One that differs in its last line is another.
+    parser.start(false);
+    let other = ok("Content-Length: 3\r\n", "abc");
+    assert!(matches!(parser.feed(other.as_bytes()), Ok(Feed::Done(r)) if r.body_bytes == 3));
+}
