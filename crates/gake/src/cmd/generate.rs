@@ -32,7 +32,7 @@ pub fn manual(command: Option<&str>, console: &Console) -> Result<Exit, Failure>
         }
     };
     let mut roff = Vec::new();
-    page.render(&mut roff).map_err(|error| Failure::could_not(error))?;
+    page.render(&mut roff).map_err(Failure::could_not)?;
     console.result(&String::from_utf8_lossy(&roff))?;
     Ok(Exit::Done)
 }

@@ -1,3 +1,5 @@
+//! The formats to the letter, and what goes wrong in them.
+
 use std::io::{BufReader, Read};
 
 use proptest::collection::vec;
