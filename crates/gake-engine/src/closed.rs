@@ -81,7 +81,7 @@ pub(crate) async fn run<F: Factory>(
     tokio::select! {
         () = stopped(&mut stop, Stop::Drain) => {}
         () = all_done => {}
-        () = shared.timer.sleep_until(end) => {}
+        () = shared.chores.sleep_until(end) => {}
     }
     let now = shared.clock.now();
     let end = now.min(end);
@@ -89,7 +89,7 @@ pub(crate) async fn run<F: Factory>(
     shared.flight.close(end);
     tokio::select! {
         () = shared.until_quiet() => {}
-        () = shared.timer.sleep_until(now.saturating_add(nanos(plan.drain))) => {}
+        () = shared.chores.sleep_until(now.saturating_add(nanos(plan.drain))) => {}
         () = stopped(&mut stop, Stop::Now) => {}
     }
     Arrivals { end }

@@ -6,6 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use gake_core::clock::{Clock, Nanos, SECOND};
@@ -24,68 +25,94 @@ use crate::worker::{Arrivals, Phase, Shared};
 const SPIN_WINDOW: Nanos = 150_000;
 
 /// Runs the open loop and its drain.
-pub(crate) async fn run<F: Factory>(
-    plan: &Plan,
+pub(crate) async fn run<F: Factory + 'static>(
+    plan: &Arc<Plan>,
     seed: u64,
-    lanes: &Lanes<F>,
+    lanes: &Rc<Lanes<F>>,
     mut stop: watch::Receiver<Stop>,
 ) -> Arrivals {
     let shared = &lanes.shared;
     let Some(schedule) = plan.schedule(seed) else { return Arrivals { end: 0 } };
     let timed_end = schedule.timed_end();
-    let end = schedule.end();
     let share = schedule.share(lanes.worker, lanes.workers).into_owned();
     let dispatch = Rc::new(Dispatch::new(share, Rc::clone(shared)));
-    let pacer = pace(plan, lanes, &dispatch);
-    let mut pacer = std::pin::pin!(pacer);
-    let over = async {
-        match timed_end {
-            Some(end) => shared.timer.sleep_until(end).await,
-            None => std::future::pending().await,
-        }
-    };
-    let mut paced = false;
-    let mut interrupted = false;
-    tokio::select! {
-        biased;
-        () = stopped(&mut stop, Stop::Drain) => interrupted = true,
-        () = &mut pacer => paced = true,
-        () = over => {}
-    }
-    if paced && let Some(end) = timed_end {
-        // Every arrival is fired, but the time asked for is not over: rates are over all of it.
-        tokio::select! {
-            () = stopped(&mut stop, Stop::Drain) => interrupted = true,
-            () = shared.timer.sleep_until(end) => {}
-        }
-    }
+    // A task of its own: the runtime polls its main future only between looks at the sockets.
+    let mut pacer = Pacer::spawn(plan, lanes, &dispatch);
+    let interrupted = arrivals_over(shared, &mut pacer, timed_end, &mut stop).await;
     let now = shared.clock.now();
-    let planned = end.unwrap_or(now);
     let end = match (interrupted, timed_end) {
         (true, _) => now.min(timed_end.unwrap_or(now)),
         (false, Some(end)) => end,
         // A count may take longer than its rate would have it.
-        (false, None) => planned.max(shared.last_fired.get()),
+        (false, None) => schedule.end().unwrap_or(now).max(shared.last_fired.get()),
     };
     shared.phase.set(if interrupted { Phase::Stopping } else { Phase::Draining });
     shared.flight.close(end);
     let drained = async {
-        if !paced && !interrupted {
-            pacer.await;
+        if !interrupted {
+            pacer.done().await;
         }
         shared.until_quiet().await;
     };
     let limit = u64::try_from(plan.drain.as_nanos()).unwrap_or(u64::MAX);
     tokio::select! {
         () = drained => {}
-        () = shared.timer.sleep_until(now.saturating_add(limit)) => {}
+        () = shared.chores.sleep_until(now.saturating_add(limit)) => {}
         () = stopped(&mut stop, Stop::Now) => {}
     }
+    pacer.task.abort();
     dispatch.give_up(end);
     Arrivals { end }
 }
 
-/// Hands arrivals to lanes as they become due, until there are no more.
+/// Waits until no more arrivals come; tells whether the run was told to stop.
+async fn arrivals_over(
+    shared: &Shared,
+    pacer: &mut Pacer,
+    timed_end: Option<Nanos>,
+    stop: &mut watch::Receiver<Stop>,
+) -> bool {
+    let over = async {
+        match timed_end {
+            // Also when every arrival is fired earlier: rates are over the whole time asked for.
+            Some(end) => shared.chores.sleep_until(end).await,
+            None => pacer.done().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        () = stopped(stop, Stop::Drain) => true,
+        () = over => false,
+    }
+}
+
+/// The task that hands arrivals to lanes as they become due, until there are no more.
+struct Pacer {
+    task: tokio::task::JoinHandle<()>,
+    done: bool,
+}
+
+impl Pacer {
+    fn spawn<F: Factory + 'static>(
+        plan: &Arc<Plan>,
+        lanes: &Rc<Lanes<F>>,
+        dispatch: &Rc<Dispatch>,
+    ) -> Self {
+        let (plan, lanes, dispatch) = (Arc::clone(plan), Rc::clone(lanes), Rc::clone(dispatch));
+        let task = tokio::task::spawn_local(async move { pace(&plan, &lanes, &dispatch).await });
+        Self { task, done: false }
+    }
+
+    /// Waits until every arrival has a lane.
+    async fn done(&mut self) {
+        if !self.done {
+            // It ends by itself or with the whole run.
+            let _ = (&mut self.task).await;
+            self.done = true;
+        }
+    }
+}
+
 async fn pace<F: Factory>(plan: &Plan, lanes: &Lanes<F>, dispatch: &Rc<Dispatch>) {
     let shared = &lanes.shared;
     let bound = part(plan.connections.min(plan.max_in_flight), lanes.worker, lanes.workers).max(1);
@@ -94,6 +121,8 @@ async fn pace<F: Factory>(plan: &Plan, lanes: &Lanes<F>, dispatch: &Rc<Dispatch>
         let Some(next) = dispatch.next.get() else { return };
         let now = shared.clock.now();
         if next.due > now {
+            // The lanes just handed an arrival fire it before the timer is set for the next.
+            step_back().await;
             wait(shared, next.due, plan.spin).await;
         } else if dispatch.assign_to_idle(now) {
         } else if opened < bound {
@@ -118,6 +147,21 @@ async fn pace<F: Factory>(plan: &Plan, lanes: &Lanes<F>, dispatch: &Rc<Dispatch>
             dispatch.freed.notified().await;
         }
     }
+}
+
+/// Lets every task that is ready run first. Unlike the runtime's own yield, it does not look at
+/// the sockets in between.
+async fn step_back() {
+    let mut stepped = false;
+    std::future::poll_fn(|cx| {
+        if stepped {
+            return Poll::Ready(());
+        }
+        stepped = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// When the plan's connect rate allows the connection with this number.

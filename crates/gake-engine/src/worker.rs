@@ -51,7 +51,10 @@ pub(crate) struct Duty {
 /// What the lanes of a worker share.
 pub(crate) struct Shared {
     pub(crate) clock: RunClock,
+    /// For arrivals. Nothing else sleeps on it, so that it is set once an arrival.
     pub(crate) timer: Timer,
+    /// For everything else: ticks and ends.
+    pub(crate) chores: Timer,
     pub(crate) phase: Cell<Phase>,
     pub(crate) flight: Flight,
     /// Notified when nothing is in flight any more and no arrival comes.
@@ -151,7 +154,7 @@ pub(crate) struct Arrivals {
 
 /// Runs one worker to its end. The epoch lies a little ahead.
 pub(crate) async fn run<F: Factory + 'static>(duty: Duty, factory: F) {
-    let Ok(timer) = Timer::new(duty.clock) else {
+    let (Ok(timer), Ok(chores)) = (Timer::new(duty.clock), Timer::new(duty.clock)) else {
         let _ = duty.events.send(Event::Failed("no file descriptor for a timer".to_owned()));
         return;
     };
@@ -159,6 +162,7 @@ pub(crate) async fn run<F: Factory + 'static>(duty: Duty, factory: F) {
     let shared = Rc::new(Shared {
         clock: duty.clock,
         timer,
+        chores,
         phase: Cell::new(Phase::Running),
         flight: Flight::new(warmup),
         quiet: Notify::new(),
@@ -184,7 +188,9 @@ pub(crate) async fn run<F: Factory + 'static>(duty: Duty, factory: F) {
         usage: RefCell::new(ThreadUsage::new()),
     });
     let ticks = tokio::task::spawn_local(tick(Rc::clone(&desk)));
-    let lanes = Lanes { shared: Rc::clone(&shared), factory, worker, workers };
+    let lanes = Rc::new(Lanes { shared: Rc::clone(&shared), factory, worker, workers });
+    // Before the epoch the clock stands at 0, and nothing could be timed.
+    shared.chores.sleep_until(1).await;
     let arrivals = match &plan.load {
         Load::Open { .. } => open::run(&plan, seed, &lanes, stop).await,
         Load::Closed { think } => closed::run(&plan, *think, &lanes, stop).await,
@@ -218,7 +224,7 @@ struct Desk<F: Factory> {
 async fn tick<F: Factory>(desk: Rc<Desk<F>>) {
     loop {
         let second = desk.shared.clock.now() / SECOND + 1;
-        desk.shared.timer.sleep_until(second * SECOND).await;
+        desk.shared.chores.sleep_until(second * SECOND).await;
         desk.hand_over(second, false);
     }
 }

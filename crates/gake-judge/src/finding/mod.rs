@@ -1,7 +1,7 @@
 //! What limited a run: named, evidenced statements, each with one sentence of what to try.
 //!
 //! A rule looks at the facts and says nothing unless they speak: a healthy run has no finding. To
-//! add one, write a function in the file of its group and name it in [`RULES`].
+//! add one, write a function in the file of its group and name it in `RULES`.
 
 mod connections;
 mod generator;
