@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
 
 use gake_engine::{Stop, StopHandle};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -38,18 +39,17 @@ pub fn stop_on_signal(stop: StopHandle) -> std::io::Result<Interrupted> {
     Ok(interrupted)
 }
 
-/// Waits for one signal.
+/// Watches for signals from now on; each can be received.
 ///
 /// # Errors
 /// When the handlers cannot be installed.
-pub fn wait() -> std::io::Result<()> {
+pub fn receive() -> std::io::Result<Receiver<()>> {
     let (sender, receiver) = std::sync::mpsc::channel();
     watch(move |_| {
+        // Nobody receives once one has been enough.
         let _ = sender.send(());
     })?;
-    // The watching thread lives as long as the process.
-    let _ = receiver.recv();
-    Ok(())
+    Ok(receiver)
 }
 
 /// Calls `each` with the number of every signal that comes, from 1.

@@ -2,7 +2,6 @@
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
-use std::sync::mpsc;
 
 use gake_core::plan::format_duration;
 use gake_judge::units::{count, plural};
@@ -24,34 +23,18 @@ const DESCRIPTORS_OWN: u64 = 64;
 pub fn run(args: &ServeArgs, console: &Console) -> Result<Exit, Failure> {
     let descriptors = descriptors::raise();
     // Watched before anybody knows the URL, so that no signal can end it without its counts.
-    let ended = signal().map_err(unwatched)?;
+    let ended = signals::receive()
+        .map_err(|error| Failure::could_not(format!("signals cannot be watched: {error}")))?;
     let lab = Lab::start(config(args)).map_err(|error| match error {
         LabError::Config(what) => Failure::usage(what.replace('_', "-")),
         error => Failure::could_not(error),
     })?;
     announce(args, console, &lab, descriptors)?;
-    let signalled = ended.recv();
+    // The watching thread lives as long as the process.
+    let _ = ended.recv();
     let stats = lab.shutdown();
     console.result(&format!("{stats}\n"))?;
-    match signalled {
-        Ok(Err(error)) => Err(unwatched(error)),
-        _ => Ok(Exit::Done),
-    }
-}
-
-/// Tells when a signal has come.
-fn signal() -> io::Result<mpsc::Receiver<io::Result<()>>> {
-    let (sender, receiver) = mpsc::channel();
-    let wait = move || {
-        // Nobody receives when the lab could not be started.
-        let _ = sender.send(signals::wait());
-    };
-    std::thread::Builder::new().name("gake-wait".to_owned()).spawn(wait)?;
-    Ok(receiver)
-}
-
-fn unwatched(error: io::Error) -> Failure {
-    Failure::could_not(format!("signals cannot be watched: {error}"))
+    Ok(Exit::Done)
 }
 
 fn config(args: &ServeArgs) -> LabConfig {
