@@ -55,3 +55,18 @@ fn a_short_stall_is_told_in_full_with_1000_connections() {
 fn a_second_of_ten_is_told_in_full() {
     check(50, 5);
 }
+
+#[test]
+fn the_first_arrivals_are_timed_like_all_others() {
+    // A work that keeps its worker busy for 20 ms, whatever the clock says.
+    let behaviour = || {
+        Arc::new(|_, now| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            Fate::At(now)
+        })
+    };
+    for plan in [open(10.0, 100), Plan { requests: Some(2), threads: 2, ..closed(2) }] {
+        let done = run(plan, behaviour());
+        assert!(done.run.tally.latency.response().min() >= 20 * MS);
+    }
+}
