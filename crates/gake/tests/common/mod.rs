@@ -1,0 +1,265 @@
+//! Starting gake with a time limit, and what came of it.
+
+// Not every test file uses every helper, and all of it is test code.
+#![allow(dead_code, clippy::unwrap_used)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use gake_lab::{Lab, LabConfig};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// No run of a test takes longer than this, whatever else the machine does.
+pub const PATIENCE: Duration = Duration::from_secs(100);
+
+/// A gake that goes on.
+pub struct Started {
+    child: Child,
+    stdout: JoinHandle<String>,
+    stderr: JoinHandle<String>,
+    begun: Instant,
+}
+
+/// What came of a gake.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+    pub took: Duration,
+}
+
+/// gake with arguments, and nothing on its standard input.
+pub fn gake(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gake"));
+    command.args(args).stdin(Stdio::null()).env_remove("NO_COLOR");
+    command
+}
+
+/// Starts a command with both outputs watched.
+pub fn start(command: &mut Command) -> Started {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let stdout = read(child.stdout.take().unwrap());
+    let stderr = read(child.stderr.take().unwrap());
+    Started { child, stdout, stderr, begun: Instant::now() }
+}
+
+fn read(mut stream: impl Read + Send + 'static) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        String::from_utf8(bytes).unwrap()
+    })
+}
+
+impl Started {
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    pub fn write(&mut self, text: &str) {
+        self.child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Waits for its end.
+    pub fn wait(self) -> Ran {
+        self.wait_for(PATIENCE)
+    }
+
+    /// Waits for its end, which must come within `limit`.
+    pub fn wait_for(mut self, limit: Duration) -> Ran {
+        let begun = Instant::now();
+        let mut hung = false;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            if begun.elapsed() > limit && !hung {
+                hung = true;
+                self.child.kill().unwrap();
+            }
+            thread::sleep(Duration::from_millis(5));
+        };
+        let took = self.begun.elapsed();
+        let (stdout, stderr) = (self.stdout.join().unwrap(), self.stderr.join().unwrap());
+        let ran = Ran { code: status.code(), stdout, stderr, took };
+        assert!(!hung, "it went on for more than {limit:?}: {ran:?}");
+        assert!(!ran.stderr.contains("panicked"), "{ran:?}");
+        ran
+    }
+}
+
+impl Ran {
+    /// The result as JSON, with its identities checked.
+    pub fn json(&self) -> Json {
+        let value = serde_json::from_str(&self.stdout);
+        let json = Json(value.unwrap_or_else(|error| panic!("{error}: {self:?}")));
+        json.check();
+        json
+    }
+
+    /// That it was done: exit code 0, or 3 when the verdict says that the machine was too busy.
+    pub fn done(self) -> Self {
+        // CSV has no verdict.
+        let told = self.stdout.contains("invalid") || self.stdout.starts_with("second,");
+        let invalid = self.code == Some(3) && told;
+        assert!(self.code == Some(0) || invalid, "{self:?}");
+        self
+    }
+
+    /// That it could not be: nothing on standard output, one sentence on standard error.
+    pub fn refused(&self, code: i32, what: &str) {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        assert_eq!(self.stdout, "", "{self:?}");
+        let errors = self.stderr.lines().filter(|line| line.starts_with("error: ")).count();
+        assert_eq!(errors, 1, "{self:?}");
+        assert!(self.stderr.contains(what), "{what:?} is not in {self:?}");
+    }
+}
+
+/// A summary.
+#[derive(Debug)]
+pub struct Json(pub Value);
+
+impl Json {
+    /// The number at a path such as `requests.sent`.
+    pub fn number(&self, path: &str) -> f64 {
+        let value = self.at(path);
+        value.as_f64().unwrap_or_else(|| panic!("{path} is {value} in {}", self.0))
+    }
+
+    /// The same, 0 when it is not there.
+    pub fn count(&self, path: &str) -> u64 {
+        self.at(path).as_u64().unwrap_or(0)
+    }
+
+    pub fn at(&self, path: &str) -> &Value {
+        path.split('.').fold(&self.0, |value, part| &value[part])
+    }
+
+    pub fn text(&self, path: &str) -> &str {
+        self.at(path).as_str().unwrap_or_default()
+    }
+
+    /// The ids of the findings.
+    pub fn findings(&self) -> Vec<&str> {
+        let findings = self.at("verdict.findings").as_array().unwrap();
+        findings.iter().map(|finding| finding["id"].as_str().unwrap()).collect()
+    }
+
+    /// What was wholly written, warm-up included: what a server can have counted.
+    pub fn written(&self) -> u64 {
+        self.count("requests.written") + self.count("warmup.written")
+    }
+
+    fn check(&self) {
+        assert_eq!(self.text("schema"), "gake.run/1");
+        for part in ["requests", "warmup"] {
+            let [due, sent, ok, failed, unfinished, dropped, written] =
+                ["due", "sent", "ok", "failed", "unfinished", "dropped", "written"]
+                    .map(|name| self.0[part][name].as_u64().unwrap());
+            assert_eq!(due, sent + dropped, "{}", self.0[part]);
+            assert_eq!(sent, ok + failed + unfinished, "{}", self.0[part]);
+            assert!(written <= sent, "{}", self.0[part]);
+        }
+        let sum = |map: &str| -> u64 {
+            self.0[map].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum()
+        };
+        let [ok, failed] = ["ok", "failed"].map(|name| self.0["requests"][name].as_u64().unwrap());
+        assert_eq!(sum("status") + sum("faults"), ok + failed, "{}", self.0);
+        for name in ["due", "sent", "ok", "failed", "unfinished", "dropped", "written"] {
+            let series = self.0["series"].as_array().unwrap().iter();
+            let seconds: u64 = series.map(|point| point["requests"][name].as_u64().unwrap()).sum();
+            assert_eq!(Some(seconds), self.0["requests"][name].as_u64(), "{name}: {}", self.0);
+        }
+    }
+}
+
+/// Runs gake to its end.
+pub fn ran(args: &[&str]) -> Ran {
+    start(&mut gake(args)).wait()
+}
+
+/// Runs `gake run` for its JSON.
+pub fn run(args: &[&str]) -> Json {
+    ran(&[&["run", "-o", "json"], args].concat()).done().json()
+}
+
+/// The arguments in one line.
+pub fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+/// A lab in this process.
+pub fn lab() -> Lab {
+    lab_with(LabConfig::default())
+}
+
+pub fn lab_with(config: LabConfig) -> Lab {
+    Lab::start(LabConfig { cores: 2, ..config }).unwrap()
+}
+
+/// The URL of a route.
+pub fn url(lab: &Lab, route: &str) -> String {
+    format!("http://{}{route}", lab.addr())
+}
+
+/// Waits until something is so.
+pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "never came true: {what}");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A server in a process of its own, whose first line on standard output is its URL. Ended when
+/// it is dropped.
+pub struct Peer {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    pub url: String,
+}
+
+impl Peer {
+    pub fn start(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut url = String::new();
+        stdout.read_line(&mut url).unwrap();
+        assert!(url.starts_with("http://"), "{url:?}");
+        Self { child, stdout, url: url.trim_end().to_owned() }
+    }
+
+    /// `gake serve` with flags.
+    pub fn lab(flags: &[&str]) -> Self {
+        Self::start(&mut gake(&[&["serve", "--quiet", "--listen", "127.0.0.1:0"], flags].concat()))
+    }
+
+    /// Ends it; what it printed at its end.
+    pub fn end(mut self) -> String {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+        let mut text = String::new();
+        self.stdout.read_to_string(&mut text).unwrap();
+        self.child.wait().unwrap();
+        text
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // It has ended already when the test came to its end.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The number that follows `name` in a text, as in `opened 4,`.
+pub fn number_after(text: &str, name: &str) -> u64 {
+    let rest = text.split_once(name).unwrap_or_else(|| panic!("no {name:?} in {text}")).1;
+    let digits: String = rest.trim_start().chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().unwrap()
+}

@@ -1,0 +1,210 @@
+//! What cannot be done is said in one sentence, before anything is sent.
+
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::process::{Resource, Rlimit, setrlimit};
+
+use crate::support::*;
+
+#[test]
+fn what_makes_no_sense_is_bad_usage() {
+    for (line, what) in [
+        ("run", "TARGET"),
+        ("run ftp://127.0.0.1/", "speaks http and https"),
+        ("run http://", "http://"),
+        ("run http://127.0.0.1:99999/", "99999"),
+        ("run demo -r fast", "is not a rate"),
+        ("run demo -r 0", "is not a rate"),
+        ("run demo -r -5", "-5"),
+        ("run demo -n 0", "at least 1"),
+        ("run demo -c 0", "at least 1"),
+        ("run demo -d 0s", "longer than 0"),
+        ("run demo -d soon", "is not a duration"),
+        ("run demo --stages 10@", "is not a stage"),
+        ("run demo --stages 0@5s", "send nothing"),
+        ("run demo --stages 10@1s -r 5", "cannot be used with"),
+        ("run demo --stages 10@1s -d 5s", "cannot be used with"),
+        ("run demo --think 1s -r 5", "--think"),
+        ("run demo --overflow drop", "--overflow needs a --rate"),
+        ("run demo --arrivals poisson", "--arrivals needs a --rate"),
+        ("run demo --spin", "--spin needs a --rate"),
+        ("run demo --max-in-flight 5", "--max-in-flight needs a --rate"),
+        ("run demo --abort", "--slo"),
+        ("run demo --slo p99<soon", "p99<soon"),
+        ("run demo --expect 2yy", "2yy"),
+        ("run demo --header broken", "Name: value"),
+        ("run demo -q -v", "cannot be used with"),
+        ("run demo -4 -6", "cannot be used with"),
+        ("run demo --interface nothing0", "nothing0"),
+        ("run demo --resolve nonsense", "nonsense"),
+        ("run demo --connect-to nonsense", "nonsense"),
+        ("run demo --out x --log x", "--out and --log"),
+        ("run demo --log x.txt", ".csv or .json"),
+        ("run -", "--targets"),
+        ("rnu demo", "rnu"),
+        ("report", "FILE"),
+    ] {
+        ran(&words(line)).refused(2, what);
+    }
+}
+
+#[test]
+fn what_the_world_refuses_is_said_before_the_run() {
+    for (line, what) in [
+        ("run http://no-such-host.invalid/", "could not be resolved"),
+        ("run demo --data @/no/such/body", "/no/such/body"),
+        ("run https://127.0.0.1:1/ --cacert /no/such/ca.pem", "/no/such/ca.pem"),
+        ("run https://127.0.0.1:1/ --cacert /proc/version", "/proc/version"),
+        ("run https://127.0.0.1:1/ --cert /no/such/c.pem --key /no/such/k.pem", "/no/such/"),
+        ("report /no/such/run.hlog", "/no/such/run.hlog"),
+        ("report /proc/version", "/proc/version"),
+    ] {
+        ran(&words(line)).refused(1, what);
+    }
+}
+
+#[test]
+fn files_that_cannot_be_written_cost_no_request() {
+    let lab = lab();
+    let url = url(&lab, "/fast");
+    for (flag, path) in [
+        ("--out", "/no/such/run.hlog"),
+        ("--out", "/"),
+        ("--out", "/dev/full"),
+        ("--log", "/no/such/log.csv"),
+        ("--log", "/proc/log.json"),
+    ] {
+        ran(&["run", &url, "-n", "5", flag, path]).refused(1, path);
+    }
+    assert_eq!(lab.shutdown().requests, 0);
+}
+
+#[test]
+fn a_broken_targets_file_names_its_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let lab = lab();
+    let url = url(&lab, "/fast");
+    for (text, what) in [
+        (format!("GET {url}\n\nGET\n"), "line 3"),
+        (format!("GET {url}\nbroken header\n"), "line 2"),
+        (format!("GET {url}\n\nGET ftp://h/\n"), "line 3"),
+        (format!("POST {url}\n@/no/such/body\n"), "line 1: body file /no/such/body"),
+        (format!("{{\"method\":\"GET\",\"url\":\"{url}\"}}\n{{\"method\":\n"), "line 2"),
+        (String::new(), "no target"),
+        ("# nothing\n\n".to_owned(), "no target"),
+    ] {
+        let path = directory.path().join("targets");
+        std::fs::write(&path, &text).unwrap();
+        let ran = ran(&["run", path.to_str().unwrap(), "-n", "5"]);
+        ran.refused(2, what);
+        assert!(ran.stderr.contains("targets"), "{ran:?}");
+    }
+    assert_eq!(lab.shutdown().requests, 0);
+}
+
+#[test]
+fn a_missing_targets_file_is_said() {
+    let ran = ran(&["run", "/no/such/targets", "--targets"]);
+    ran.refused(1, "/no/such/targets");
+}
+
+#[test]
+fn nobody_at_the_port_is_said_with_a_summary() {
+    let port = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap().port()
+    };
+    let target = format!("127.0.0.1:{port}");
+    for flags in ["-n 20 -c 4", "-r 50 -d 300ms"] {
+        let ran = ran(&[&["run", "-o", "json", &target], &*words(flags)].concat());
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.stderr.contains("nothing was answered: connect_refused"), "{ran:?}");
+        assert!(ran.stderr.contains("http is assumed"), "{ran:?}");
+        let json = ran.json();
+        assert_eq!(json.count("faults.connect_refused"), json.count("requests.sent"));
+        assert!(json.findings().contains(&"unreachable"), "{:?}", json.findings());
+        assert_eq!(json.count("latency_ns.response.count"), 0, "refusals improve no percentile");
+    }
+}
+
+#[test]
+fn an_address_that_does_not_answer_is_a_time_out() {
+    // A listener whose backlog is full drops what comes; nothing leaves this machine.
+    let socket = rustix::net::socket(
+        rustix::net::AddressFamily::INET,
+        rustix::net::SocketType::STREAM,
+        None,
+    )
+    .unwrap();
+    let any = std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 0);
+    rustix::net::bind(&socket, &any).unwrap();
+    rustix::net::listen(&socket, 0).unwrap();
+    let listener = std::net::TcpListener::from(socket);
+    let address = listener.local_addr().unwrap();
+    let _full: Vec<_> = (0..2)
+        .map(|_| {
+            let wait = std::time::Duration::from_millis(200);
+            std::net::TcpStream::connect_timeout(&address, wait)
+        })
+        .collect();
+    let url = format!("http://{address}/");
+    let ran = ran(&words(&format!("run {url} -n 3 -c 3 -o json --connect-timeout 500ms")));
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let json = ran.json();
+    assert_eq!(json.count("faults.connect_timeout"), 3, "{}", json.0);
+    assert!(json.count("latency_ns.response.min") >= 500_000_000, "a time-out counts as a wait");
+}
+
+#[test]
+fn a_log_on_a_full_disk_is_lost_and_the_run_is_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log.csv");
+    symlink("/dev/full", &path).unwrap();
+    let lab = lab();
+    let url = url(&lab, "/fast");
+    let ran =
+        ran(&["run", &url, "-n", "200", "-c", "5", "-o", "json", "--log", path.to_str().unwrap()]);
+    let json = ran.json();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("warning: ") && ran.stderr.contains("log.csv"), "{ran:?}");
+    assert!(json.at("events").to_string().contains("the log is cut"), "{}", json.at("events"));
+    assert_eq!(json.count("requests.ok"), 200);
+    assert_eq!(lab.shutdown().requests, 200);
+}
+
+/// gake that cannot write more than so many bytes to any file, as on a disk that fills.
+fn gake_with_disk_of(bytes: u64, args: &[&str]) -> Command {
+    let mut command = gake(args);
+    let limit = move || {
+        let limit = Rlimit { current: Some(bytes), maximum: Some(bytes) };
+        setrlimit(Resource::Fsize, limit)?;
+        // SAFETY: sets a disposition that every program may set; without it the first write over
+        // the limit would end the process.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+        Ok(())
+    };
+    // SAFETY: between fork and exec only system calls are made.
+    unsafe { command.pre_exec(limit) };
+    command
+}
+
+#[test]
+fn a_disk_that_fills_during_the_run_costs_the_run_file_and_not_the_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.hlog");
+    let lab = lab();
+    let url = url(&lab, "/slow?min=1ms&max=20ms");
+    let args = ["run", &url, "-c", "10", "-d", "2500ms", "-o", "json", "--out"];
+    let args = [&args, &[path.to_str().unwrap()][..]].concat();
+    let ran = start(&mut gake_with_disk_of(8_000, &args)).wait();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let json = ran.json();
+    assert!(ran.stderr.contains("run.hlog"), "the loss is said: {ran:?}");
+    assert_eq!(json.count("requests.ok"), lab.shutdown().requests);
+    let events = json.at("events").to_string();
+    assert!(events.contains("run.hlog"), "{events}");
+    let length = std::fs::metadata(&path).unwrap().len();
+    assert!(length <= 8_000, "{length}");
+}

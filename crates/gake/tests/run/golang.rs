@@ -1,0 +1,65 @@
+//! A Go `net/http` server as a peer; it counts requests and connections itself.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use rustix::process::Signal;
+
+use crate::support::*;
+
+/// The server, built once.
+fn server() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let binary = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("go-peer");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers/go");
+        let built = Command::new("go")
+            .args(["build", "-o"])
+            .arg(&binary)
+            .arg(".")
+            .current_dir(source)
+            .envs([("GOFLAGS", "-buildvcs=false"), ("GOTOOLCHAIN", "local"), ("CGO_ENABLED", "0")])
+            .output()
+            .expect("go is needed for this test: install the Debian package golang-go");
+        assert!(built.status.success(), "{built:?}");
+        binary
+    })
+}
+
+fn check(flags: &str, query: &str, connections: Option<u64>) {
+    let peer = Peer::start(&mut Command::new(server()));
+    let url = format!("{}/{query}", peer.url);
+    let json = run(&[&[url.as_str()], &*words(flags)].concat());
+    let end = peer.end();
+    assert_eq!(number_after(&end, "requests"), json.written(), "{flags}: {}", json.0);
+    assert_eq!(json.count("requests.ok"), json.count("requests.sent"), "{flags}: {}", json.0);
+    let opened = json.count("connections.opened");
+    assert_eq!(number_after(&end, "connections"), opened, "{flags}");
+    assert!(connections.is_none_or(|connections| connections == opened), "{flags}: {opened}");
+}
+
+#[test]
+fn counts_agree_with_and_without_keep_alive() {
+    check("-n 200 -c 20", "", Some(20));
+    check("-n 200 -c 20 --no-keepalive", "", Some(200));
+    check("-n 500 -c 10 --data hello -X PUT", "", Some(10));
+    check("-r 400 -d 500ms", "?wait=10ms", None);
+    check("-r 400 -d 500ms --no-keepalive", "", Some(200));
+    check("-d 500ms -c 8 -t 2", "", Some(8));
+}
+
+#[test]
+fn counts_agree_after_an_interrupt() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let peer = Peer::start(&mut Command::new(server()));
+        let url = format!("{}/?wait=30ms", peer.url);
+        let run = start(&mut gake(&["run", &url, "-r", "200", "-d", "60s", "-o", "json", "-v"]));
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        run.signal(signal);
+        let ran = run.wait();
+        assert_eq!(ran.code, Some(130), "{ran:?}");
+        let json = ran.json();
+        assert_eq!(number_after(&peer.end(), "requests"), json.count("requests.written"));
+    }
+}

@@ -1,0 +1,24 @@
+//! `gake run` and `gake report` as their users start them, against real peers.
+//!
+//! Bounds are counts, or times that a busy machine can only lengthen. What the verdict says of
+//! the machine is left open unless it is what a test is about.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)] // the helpers are tests too
+
+#[path = "../common/mod.rs"]
+mod support;
+
+mod bad_input;
+mod bad_servers;
+mod counts;
+mod exits;
+mod golang;
+mod limits;
+mod logs;
+mod nginx;
+mod output;
+mod pool;
+mod report;
+mod sent;
+mod signals;
+mod ways;

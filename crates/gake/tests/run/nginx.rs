@@ -1,0 +1,237 @@
+//! nginx as a peer: plain, TLS, Unix socket, IPv6, redirects. Its access log counts.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::support::*;
+
+struct Nginx {
+    child: Child,
+    directory: TempDir,
+    port: u16,
+    tls_port: u16,
+}
+
+impl Nginx {
+    /// Starts it on free ports; another program may take one in between, so it is tried again.
+    fn start() -> Self {
+        (0..5).find_map(|_| Self::try_start()).expect("nginx does not start on any port")
+    }
+
+    fn try_start() -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        certificates(&directory);
+        let free = || TcpListener::bind("127.0.0.1:0").unwrap();
+        let (plain, tls) = (free(), free());
+        let port = |listener: &TcpListener| listener.local_addr().unwrap().port();
+        let (port, tls_port) = (port(&plain), port(&tls));
+        drop((plain, tls));
+        let at = directory.path().display();
+        let listens = format!(
+            "listen 127.0.0.1:{port} backlog=4096; listen [::1]:{port}; listen unix:{at}/sock; \
+             listen 127.0.0.1:{tls_port} ssl;"
+        );
+        let configuration = format!(
+            "daemon off; worker_processes 1; pid {at}/pid; error_log {at}/error;
+             events {{ worker_connections 4096; }}
+             http {{
+               access_log {at}/access; keepalive_requests 1000000;
+               client_body_temp_path {at}/t1; proxy_temp_path {at}/t2; fastcgi_temp_path {at}/t3;
+               uwsgi_temp_path {at}/t4; scgi_temp_path {at}/t5;
+               server {{
+                 {listens}
+                 server_name localhost;
+                 ssl_certificate {at}/server.pem; ssl_certificate_key {at}/server.key;
+                 location / {{ return 200 \"hello\\n\"; }}
+                 location /once {{ keepalive_requests 1; return 200 \"hello\\n\"; }}
+                 location /moved {{ return 302 /there; }}
+                 location /circle {{ return 302 /circle; }}
+               }}
+             }}"
+        );
+        fs::write(directory.path().join("conf"), configuration).unwrap();
+        let child = Command::new("nginx")
+            .args(["-c", &format!("{at}/conf"), "-e", &format!("{at}/error")])
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("nginx is needed for this test: install the Debian package nginx");
+        let mut nginx = Self { child, directory, port, tls_port };
+        eventually("nginx listens or ends", || {
+            std::net::TcpStream::connect(("127.0.0.1", tls_port)).is_ok()
+                || nginx.child.try_wait().unwrap().is_some()
+        });
+        nginx.child.try_wait().unwrap().is_none().then_some(nginx)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.directory.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
+    fn tls_url(&self) -> String {
+        format!("https://localhost:{}/", self.tls_port)
+    }
+
+    /// Ends it; how many requests it has logged.
+    fn end(mut self) -> u64 {
+        kill_process(Pid::from_child(&self.child), Signal::QUIT).unwrap();
+        self.child.wait().unwrap();
+        let log = fs::read_to_string(self.directory.path().join("access")).unwrap();
+        log.lines().filter(|line| line.contains("HTTP/1.1\"")).count() as u64
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        // The master ends its workers; when it has ended already there is nobody to tell.
+        if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
+            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// An authority, a certificate of it for localhost, and another authority.
+fn certificates(directory: &TempDir) {
+    let write = |name: &str, text: String| fs::write(directory.path().join(name), text).unwrap();
+    let authority = |name: &str| {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+    };
+    let (ca, other) = (authority("one"), authority("another"));
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let certificate = params.signed_by(&key, &ca).unwrap();
+    write("ca.pem", ca.pem());
+    write("other.pem", other.pem());
+    write("server.pem", certificate.pem());
+    write("server.key", key.serialize_pem());
+}
+
+#[test]
+fn counts_agree_with_its_access_log() {
+    let nginx = Nginx::start();
+    let mut written = 0;
+    for (flags, path, opened) in [
+        ("-n 200 -c 20", "/", Some(20)),
+        ("-n 200 -c 20 --no-keepalive", "/", Some(200)),
+        ("-n 200 -c 20", "/once", Some(200)),
+        ("-r 400 -d 500ms", "/", None),
+        ("-r 400 -d 500ms -c 2 -t 2", "/", None),
+    ] {
+        let url = nginx.url(path);
+        let json = run(&[&[url.as_str()], &*words(flags)].concat());
+        assert_eq!(json.count("requests.ok"), 200, "{flags} {path}: {}", json.0);
+        if let Some(opened) = opened {
+            assert_eq!(json.count("connections.opened"), opened, "{flags} {path}");
+        }
+        written += json.written();
+    }
+    assert_eq!(nginx.end(), written);
+}
+
+#[test]
+fn counts_agree_after_an_interrupt() {
+    let nginx = Nginx::start();
+    let url = nginx.url("/");
+    let run = start(&mut gake(&["run", &url, "-r", "500", "-d", "60s", "-o", "json"]));
+    let access = PathBuf::from(nginx.path("access"));
+    eventually("requests come", || fs::metadata(&access).is_ok_and(|file| file.len() > 10_000));
+    run.signal(Signal::INT);
+    let ran = run.wait();
+    assert_eq!(ran.code, Some(130));
+    assert_eq!(ran.json().count("requests.written"), nginx.end());
+}
+
+#[test]
+fn unix_sockets_and_ipv6_are_ways_to_it() {
+    let nginx = Nginx::start();
+    let (socket, port) = (nginx.path("sock"), nginx.port);
+    let json = run(&["http://anything/", "-n", "50", "-c", "5", "--unix-socket", &socket]);
+    assert_eq!((json.count("requests.ok"), json.count("connections.opened")), (50, 5));
+    let json = run(&[&format!("http://[::1]:{port}/"), "-n", "50", "-c", "5"]);
+    assert_eq!(json.count("requests.ok"), 50);
+    let json =
+        run(&["http://[::1]/", "--connect-to", &format!("[::1]:80:127.0.0.1:{port}"), "-n", "50"]);
+    assert_eq!(json.count("requests.ok"), 50);
+    assert_eq!(nginx.end(), 150);
+}
+
+#[test]
+fn redirects_are_followed_when_asked() {
+    let nginx = Nginx::start();
+    let json = run(&[&nginx.url("/moved"), "-n", "20", "-c", "2"]);
+    assert_eq!(json.count("status.302"), 20);
+    let json = run(&[&nginx.url("/moved"), "-n", "20", "-c", "2", "--max-redirs", "3"]);
+    assert_eq!((json.count("status.200"), json.count("requests.redirects")), (20, 20));
+    let circle = ran(&[
+        "run",
+        &nginx.url("/circle"),
+        "-n",
+        "20",
+        "-c",
+        "2",
+        "--max-redirs",
+        "3",
+        "-o",
+        "json",
+    ]);
+    let json = circle.json();
+    assert_eq!(json.count("faults.redirect_limit"), 20, "{}", json.0);
+    assert_eq!(nginx.end(), 20 + 40 + 80);
+}
+
+#[test]
+fn tls_is_trusted_by_its_authority_only() {
+    let nginx = Nginx::start();
+    let url = nginx.tls_url();
+    let load = ["run", &url, "-4", "-n", "40", "-c", "4", "-o", "json"];
+    let with = |flags: &[&str]| ran(&[&load, flags].concat());
+
+    let json = with(&["--cacert", &nginx.path("ca.pem")]).done().json();
+    assert_eq!((json.count("requests.ok"), json.count("latency_ns.tls.count")), (40, 4));
+    assert!(json.count("latency_ns.tls.min") > 0);
+    let json = with(&["--insecure"]).done().json();
+    assert_eq!(json.count("requests.ok"), 40);
+
+    let untrusted: &[&[&str]] = &[&["--cacert", &nginx.path("other.pem")], &[]];
+    for flags in untrusted {
+        let ran = with(flags);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        let json = ran.json();
+        assert_eq!((json.count("faults.tls"), json.count("requests.written")), (40, 0));
+        let detail = json.at("fault_details")[0]["detail"].as_str().unwrap();
+        assert!(detail.contains("issuer is not trusted"), "{detail}");
+    }
+
+    // Its certificate is for localhost.
+    let address = format!("https://127.0.0.1:{}/", nginx.tls_port);
+    let ran = ran(&["run", &address, "-n", "4", "-o", "json", "--cacert", &nginx.path("ca.pem")]);
+    let json = ran.json();
+    let detail = json.at("fault_details")[0]["detail"].as_str().unwrap();
+    assert!(detail.contains("another name"), "{detail}");
+    assert_eq!(nginx.end(), 80);
+}
+
+#[test]
+fn http_where_tls_is_expected_is_a_fault_that_says_so() {
+    let nginx = Nginx::start();
+    let url = format!("https://127.0.0.1:{}/", nginx.port);
+    let ran = ran(&["run", &url, "-n", "4", "-k", "-o", "json"]);
+    let json = ran.json();
+    assert_eq!(json.count("faults.tls"), 4, "{}", json.0);
+    let detail = json.at("fault_details")[0]["detail"].as_str().unwrap();
+    assert!(detail.contains("does not speak TLS"), "{detail}");
+    nginx.end();
+}
