@@ -52,8 +52,18 @@ fn a_short_stall_is_told_in_full_with_1000_connections() {
 }
 
 #[test]
-fn a_second_of_ten_is_told_in_full() {
+fn a_second_of_ten_is_told_in_full_with_5_connections() {
+    check(5, 5);
+}
+
+#[test]
+fn a_second_of_ten_is_told_in_full_with_50_connections() {
     check(50, 5);
+}
+
+#[test]
+fn a_second_of_ten_is_told_in_full_with_1000_connections() {
+    check(1_000, 5);
 }
 
 #[test]
