@@ -65,6 +65,8 @@ pub(crate) struct Conn {
     pub(crate) stream: Stream,
     pub(crate) parser: ResponseParser,
     pub(crate) origin: u32,
+    /// When its last answer ended.
+    pub(crate) done: Nanos,
     next_sample: Nanos,
     retransmits: u32,
     _open: OpenGuard,
@@ -83,6 +85,7 @@ impl Conn {
             stream,
             parser: ResponseParser::new(limits),
             origin,
+            done: now,
             next_sample: if connect > SLOW_CONNECT { 0 } else { now + SAMPLE_EVERY },
             retransmits: 0,
             _open: open,

@@ -42,7 +42,13 @@ impl Stream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         match self {
-            Self::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
+            // Nearly always the kernel takes a request at once, and then nobody need be woken.
+            Self::Tcp(stream) => match stream.try_write(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    Pin::new(stream).poll_write(cx, bytes)
+                }
+                written => Poll::Ready(written),
+            },
             Self::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
             Self::TcpTls(stream) => Pin::new(stream).poll_write(cx, bytes),
             Self::UnixTls(stream) => Pin::new(stream).poll_write(cx, bytes),

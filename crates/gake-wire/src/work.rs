@@ -75,8 +75,12 @@ impl<C: Clock> HttpWork<C> {
 
     /// An idle connection that is still good, counting those that are not.
     #[inline]
-    fn reuse(&mut self, origin: u32) -> Option<Box<Conn>> {
+    fn reuse(&mut self, origin: u32, now: Nanos) -> Option<Box<Conn>> {
         while let Some(mut conn) = self.take(origin) {
+            // The runtime can have heard nothing since an answer that has only just ended.
+            if conn.done == now {
+                return Some(conn);
+            }
             let meter = &self.shop.dialer.meter;
             match conn.look(&self.shop.scratch) {
                 Rest::Quiet => return Some(conn),
@@ -120,7 +124,7 @@ impl<C: Clock> HttpWork<C> {
         heed: &mut Heed,
     ) -> Result<Response, Fault> {
         let dialer = &shop.dialer;
-        let mut reused = self.reuse(hop.origin);
+        let mut reused = self.reuse(hop.origin, hop.now);
         loop {
             let is_reused = reused.is_some();
             let (mut conn, write) = match reused.take() {
@@ -191,6 +195,7 @@ impl<C: Clock> HttpWork<C> {
         // An answer that came before the whole request was written leaves the rest in the way.
         let whole = self.exchange.written;
         if response.reusable() && whole && !request.closes {
+            conn.done = self.exchange.done;
             self.keep(conn);
         }
     }
