@@ -34,7 +34,7 @@ fn percentiles(rate: u64, connections: &str) -> (f64, f64) {
 
 #[test]
 fn a_stall_is_told_in_full_whatever_the_bound_on_connections() {
-    let rate = if std::env::var_os("GAKE_FULL").is_some() { 1_000 } else { 200 };
+    let rate = if full() { 1_000 } else { 200 };
     for connections in ["5", "50", "1000"] {
         for tries in 1..=TRIES {
             let (p99, p95) = percentiles(rate, connections);

@@ -188,6 +188,11 @@ pub fn run(args: &[&str]) -> Json {
     ran(&[&["run", "-o", "json"], args].concat()).done().json()
 }
 
+/// Whether every figure is to be that of the full size: minutes, on a quiet machine.
+pub fn full() -> bool {
+    std::env::var_os("GAKE_FULL").is_some()
+}
+
 /// The arguments in one line.
 pub fn words(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()

@@ -113,13 +113,12 @@ fn what_overflows_is_dropped_and_counted_when_asked() {
 
 #[test]
 fn five_hundred_users_of_a_slow_server_are_all_answered() {
-    let full = std::env::var_os("GAKE_FULL").is_some();
     let (flags, requests) =
-        if full { ("-n 200000 -c 500", 200_000) } else { ("-n 5000 -c 500", 5_000) };
+        if full() { ("-n 200000 -c 500", 200_000) } else { ("-n 5000 -c 500", 5_000) };
     let lab = lab_with(LabConfig::default());
     let url = url(&lab, "/slow");
     let mut command = gake(&[&["run", "-o", "json", &url], words(flags).as_slice()].concat());
-    let ran = start(&mut command).wait_for(PATIENCE * if full { 6 } else { 1 });
+    let ran = start(&mut command).wait_for(PATIENCE * if full() { 6 } else { 1 });
     let json = ran.done().json();
     let stats = lab.shutdown();
     assert_eq!((json.count("requests.ok"), stats.requests), (requests, requests));

@@ -86,8 +86,8 @@ fn a_killed_run_is_readable_to_its_last_whole_second() {
     let json = report.done().json();
     assert_eq!(json.text("ended.by"), "interrupted");
     let ok = json.count("requests.ok");
-    // What ended in two whole seconds or a little more, a busy machine being late with a few.
-    assert!(ok >= 300 && ok <= lab.shutdown().requests, "{ok}");
+    // Two whole seconds at least; a busy machine is late with a part of them.
+    assert!(ok >= 200 && ok <= lab.shutdown().requests, "{ok}");
 }
 
 #[test]
