@@ -19,6 +19,8 @@ mod threshold {
     pub(super) const SENT_INVALID: f64 = 0.95;
     /// A Poisson process misses its mean by chance; this many standard deviations are allowed.
     pub(super) const POISSON_DEVIATIONS: f64 = 3.0;
+    /// Runs shorter than this say nothing of the generator's CPU.
+    pub const CPU_MEASURED_MIN: Nanos = 200_000_000;
     /// Share of one core that the busiest worker used.
     pub(super) const CPU_SUSPECT: f64 = 0.85;
     pub(super) const CPU_INVALID: f64 = 0.97;
@@ -161,8 +163,8 @@ fn asked_and_sent(run: &Run) -> Option<Reason> {
 }
 
 fn cpu(run: &Run) -> Option<Reason> {
-    // Spinning uses the core by design.
-    if run.plan.spin {
+    // Spinning uses the core by design, and starting up uses it whole for a moment.
+    if run.plan.spin || run.measured < at::CPU_MEASURED_MIN {
         return None;
     }
     let busiest = run.generator.busiest;

@@ -140,7 +140,8 @@ impl fmt::Display for Plan {
                 }
             }
             Load::Closed { think } => {
-                write!(f, "closed loop, {} users", self.connections)?;
+                let s = if self.connections == 1 { "" } else { "s" };
+                write!(f, "closed loop, {} user{s}", self.connections)?;
                 if !think.is_zero() {
                     write!(f, ", think time {}", format_duration(*think))?;
                 }
@@ -150,7 +151,8 @@ impl fmt::Display for Plan {
             }
         }
         if let Some(requests) = self.requests {
-            write!(f, ", {requests} requests")?;
+            let s = if requests == 1 { "" } else { "s" };
+            write!(f, ", {requests} request{s}")?;
         }
         if !self.warmup.is_zero() {
             write!(f, " after {} of warm-up", format_duration(self.warmup))?;
