@@ -19,7 +19,7 @@ pub struct Second {
     /// What was recorded in it, after the warm-up.
     pub tally: Tally,
     /// What the warm-up saw in it.
-    pub warmup: Tally,
+    pub warmup: Counts,
     /// Levels.
     pub gauges: Gauges,
     /// CPU time of the workers in it.
@@ -36,6 +36,8 @@ pub struct Collector {
     schedule: Option<Schedule>,
     /// Seconds that not every worker has handed over yet.
     pending: BTreeMap<u64, Second>,
+    /// Empty tallies to be used again.
+    retired: Vec<Tally>,
     /// The last second each worker has handed over; `u64::MAX` when it has ended.
     watermarks: Vec<u64>,
     tally: Tally,
@@ -58,6 +60,7 @@ impl Collector {
             plan: Arc::clone(plan),
             schedule: plan.schedule(seed),
             pending: BTreeMap::new(),
+            retired: Vec::new(),
             watermarks: vec![0; workers],
             tally: Tally::new(plan.labels.len()),
             warmup: Counts::default(),
@@ -101,9 +104,9 @@ impl Collector {
         match event {
             Event::Interval(interval) => {
                 let worker = interval.worker;
-                let mut tally = self.take_interval(*interval);
-                tally.clear();
-                spare(worker, tally);
+                if let Some(tally) = self.take_interval(*interval) {
+                    spare(worker, tally);
+                }
             }
             Event::Ended { worker, arrivals_end, last_fired, done, log_lost } => {
                 self.log_lost += log_lost;
@@ -116,22 +119,32 @@ impl Collector {
         }
     }
 
-    fn take_interval(&mut self, interval: Interval) -> Tally {
-        let Interval { worker, second, tally, warmup, gauges, cpu, run_delay } = interval;
+    /// Returns an empty tally for the worker to go on with, when there is one.
+    fn take_interval(&mut self, interval: Interval) -> Option<Tally> {
+        let Interval { worker, second, mut tally, warmup, gauges, cpu, run_delay } = interval;
         self.watermarks[worker] = self.watermarks[worker].max(second);
         if second * SECOND > self.warmup_end() {
             self.cpu[worker] += cpu;
             self.run_delay += run_delay;
         }
+        let spare = self.retired.pop();
         let pending = self.pending.entry(second).or_default();
         pending.second = second;
-        pending.tally.merge(&tally);
+        let spare = if pending.workers == 0 {
+            pending.tally = tally;
+            spare
+        } else {
+            pending.tally.merge(&tally);
+            tally.clear();
+            self.retired.extend(spare);
+            Some(tally)
+        };
         pending.warmup.merge(&warmup);
         pending.gauges = pending.gauges.beside(gauges);
         pending.cpu += cpu;
         pending.run_delay += run_delay;
         pending.workers += 1;
-        tally
+        spare
     }
 
     /// The next second that every worker has handed over, in order.
@@ -143,7 +156,7 @@ impl Collector {
         }
         let second = first.remove();
         self.tally.merge(&second.tally);
-        self.warmup.merge(&second.warmup.counts);
+        self.warmup.merge(&second.warmup);
         self.peak = self.peak.max(second.gauges.peak);
         let mut point = Point::new(second.second - 1, &second.tally);
         point.asked = self.asked_in(second.second);
@@ -151,6 +164,15 @@ impl Collector {
         point.cpu = second.cpu;
         self.series.push(point);
         Some(second)
+    }
+
+    /// Takes a second back, so that its room is used again: the memory it has is warm.
+    pub fn retire(&mut self, second: Second) {
+        if self.retired.len() < self.watermarks.len() {
+            let mut tally = second.tally;
+            tally.clear();
+            self.retired.push(tally);
+        }
     }
 
     fn warmup_end(&self) -> Nanos {

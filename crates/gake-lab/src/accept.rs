@@ -57,6 +57,9 @@ pub(crate) async fn accept_all(listener: Listener, worker: Arc<Worker>) {
                 let thread = place.thread;
                 let accepted = Accepted { fd, peer, is_unix: listener.is_unix, place };
                 hand_over(accepted, thread, &worker);
+                // A crowd at the door must not keep those inside waiting: they are served
+                // between two arrivals, first come, first served.
+                tokio::task::yield_now().await;
             }
             Ok(Err(error)) => {
                 drop(permit);

@@ -65,6 +65,9 @@ impl Histogram {
 
     /// Forgets every value and keeps the room.
     pub fn clear(&mut self) {
+        if self.is_empty() {
+            return;
+        }
         self.buckets.reset();
         (self.min, self.max, self.sum) = (Nanos::MAX, 0, 0);
     }

@@ -1,5 +1,7 @@
 //! Mergeable counts and histograms of a time window.
 
+use std::borrow::Cow;
+
 use super::fault::Fault;
 use super::histogram::Histogram;
 use super::outcome::{Answer, End, Outcome};
@@ -52,6 +54,24 @@ impl Counts {
     #[must_use]
     pub fn completed(&self) -> u64 {
         self.ok + self.failed
+    }
+
+    /// What one outcome counts for.
+    #[must_use]
+    pub fn of(outcome: &Outcome, expect: &Expect) -> Self {
+        let exchange = &outcome.exchange;
+        let ok = matches!(exchange.end, End::Answered(answer) if expect.accepts(answer.status));
+        let unfinished = exchange.end == End::Unfinished;
+        Self {
+            sent: 1,
+            written: u64::from(exchange.written),
+            ok: u64::from(ok),
+            failed: u64::from(!ok && !unfinished),
+            unfinished: u64::from(unfinished),
+            bytes_in: exchange.bytes_in,
+            bytes_out: exchange.bytes_out,
+            ..Self::default()
+        }
     }
 
     /// Adds `other`.
@@ -159,10 +179,14 @@ impl Latency {
     /// Response time, the headline: every arrival that was answered, and those that timed out,
     /// were unfinished or dropped, as having waited at least as long as they had.
     #[must_use]
-    pub fn response(&self) -> Histogram {
-        let mut all = self.of(Metric::OkResponse).clone();
-        all.merge(self.of(Metric::OtherResponse));
-        all
+    pub fn response(&self) -> Cow<'_, Histogram> {
+        let (ok, other) = (self.of(Metric::OkResponse), self.of(Metric::OtherResponse));
+        if other.is_empty() {
+            return Cow::Borrowed(ok);
+        }
+        let mut all = ok.clone();
+        all.merge(other);
+        Cow::Owned(all)
     }
 }
 
@@ -216,32 +240,18 @@ impl Tally {
     pub fn record(&mut self, outcome: &Outcome, expect: &Expect) {
         let exchange = &outcome.exchange;
         let response = outcome.response();
-        let (metric, ok) = match exchange.end {
+        let counts = Counts::of(outcome, expect);
+        let metric = match exchange.end {
             End::Answered(Answer { status }) => {
                 bump(&mut self.statuses, status, 1);
-                if expect.accepts(status) {
-                    (Metric::OkResponse, true)
-                } else {
-                    (Metric::OtherResponse, false)
-                }
+                if counts.ok == 1 { Metric::OkResponse } else { Metric::OtherResponse }
             }
             End::Fault(fault) => {
                 bump(&mut self.faults, fault, 1);
                 let censored = matches!(fault, Fault::Timeout(_) | Fault::ConnectTimeout);
-                (if censored { Metric::OtherResponse } else { Metric::FaultResponse }, false)
+                if censored { Metric::OtherResponse } else { Metric::FaultResponse }
             }
-            End::Unfinished => (Metric::OtherResponse, false),
-        };
-        let unfinished = exchange.end == End::Unfinished;
-        let counts = Counts {
-            sent: 1,
-            written: u64::from(exchange.written),
-            ok: u64::from(ok),
-            failed: u64::from(!ok && !unfinished),
-            unfinished: u64::from(unfinished),
-            bytes_in: exchange.bytes_in,
-            bytes_out: exchange.bytes_out,
-            ..Counts::default()
+            End::Unfinished => Metric::OtherResponse,
         };
         self.counts.merge(&counts);
         self.latency.of_mut(metric).record(response);

@@ -36,7 +36,7 @@ impl From<&Tally> for LatencyForm {
     fn from(tally: &Tally) -> Self {
         let of = |metric| HistogramForm::from(tally.latency.of(metric));
         Self {
-            response: (&tally.latency.response()).into(),
+            response: (&*tally.latency.response()).into(),
             ok_response: of(Metric::OkResponse),
             fault_response: of(Metric::FaultResponse),
             service: of(Metric::Service),

@@ -95,7 +95,7 @@ pub(super) fn latency(page: &mut Page, run: &Run) {
     let latency = &run.tally.latency;
     let response = latency.response();
     let rows = [
-        ("response", &response),
+        ("response", &*response),
         ("service", latency.of(Metric::Service)),
         ("lateness", latency.of(Metric::Lateness)),
         ("blocked", latency.of(Metric::Blocked)),

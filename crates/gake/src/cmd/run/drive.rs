@@ -66,6 +66,7 @@ pub fn drive(
             outputs.second(&second, asked);
             live.show(console, &second, asked);
             abort.check(&collector, &second);
+            collector.retire(second);
         }
     }
     live.clear();

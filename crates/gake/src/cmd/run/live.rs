@@ -30,7 +30,7 @@ impl Live {
             return;
         }
         let mut counts = second.tally.counts;
-        counts.merge(&second.warmup.counts);
+        counts.merge(&second.warmup);
         let response = second.tally.latency.response();
         let asked = asked.map_or(String::new(), |asked| format!("asked {asked:.0}/s, "));
         let text = format!(

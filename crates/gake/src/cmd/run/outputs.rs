@@ -78,7 +78,7 @@ impl Outputs {
             at: second.second.saturating_sub(1),
             asked,
             tally: &second.tally,
-            warmup: &second.warmup.counts,
+            warmup: &second.warmup,
             gauges: second.gauges,
             cpu: second.cpu,
         });
