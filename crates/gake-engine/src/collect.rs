@@ -24,7 +24,6 @@ pub struct Second {
     pub gauges: Gauges,
     /// CPU time of the workers in it.
     pub cpu: Nanos,
-    run_delay: Nanos,
     workers: usize,
 }
 
@@ -142,7 +141,6 @@ impl Collector {
         pending.warmup.merge(&warmup);
         pending.gauges = pending.gauges.beside(gauges);
         pending.cpu += cpu;
-        pending.run_delay += run_delay;
         pending.workers += 1;
         spare
     }

@@ -64,16 +64,23 @@ impl Point {
         let (mine, theirs) = (self.seconds as f64, next.seconds as f64);
         self.in_flight = (self.in_flight * mine + next.in_flight * theirs) / (mine + theirs);
         self.seconds += next.seconds;
-        self.asked = self.asked.zip(next.asked).map(|(a, b)| a + b);
-        self.counts.merge(&next.counts);
-        self.p50 = self.p50.max(next.p50);
-        self.p90 = self.p90.max(next.p90);
-        self.p99 = self.p99.max(next.p99);
-        self.max = self.max.max(next.max);
-        self.service_p99 = self.service_p99.max(next.service_p99);
-        self.lateness_p99 = self.lateness_p99.max(next.lateness_p99);
+        self.absorb(next);
         self.open = next.open;
-        self.cpu += next.cpu;
+    }
+
+    /// Adds the counts and CPU time of `other`, and takes the worse of each percentile: what holds
+    /// for two points whether they stand after or beside one another. Levels and the place in time
+    /// stay, since for them it makes a difference.
+    pub fn absorb(&mut self, other: &Self) {
+        self.asked = self.asked.zip(other.asked).map(|(a, b)| a + b);
+        self.counts.merge(&other.counts);
+        self.p50 = self.p50.max(other.p50);
+        self.p90 = self.p90.max(other.p90);
+        self.p99 = self.p99.max(other.p99);
+        self.max = self.max.max(other.max);
+        self.service_p99 = self.service_p99.max(other.service_p99);
+        self.lateness_p99 = self.lateness_p99.max(other.lateness_p99);
+        self.cpu += other.cpu;
     }
 }
 

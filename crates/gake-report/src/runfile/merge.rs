@@ -246,15 +246,7 @@ fn series(runs: &[Run], started: u64) -> Series {
 
 /// Adds a point of the same piece of time.
 fn join(sum: &mut Point, point: &Point, open: u64) {
-    sum.asked = sum.asked.zip(point.asked).map(|(a, b)| a + b);
-    sum.counts.merge(&point.counts);
-    sum.p50 = sum.p50.max(point.p50);
-    sum.p90 = sum.p90.max(point.p90);
-    sum.p99 = sum.p99.max(point.p99);
-    sum.max = sum.max.max(point.max);
-    sum.service_p99 = sum.service_p99.max(point.service_p99);
-    sum.lateness_p99 = sum.lateness_p99.max(point.lateness_p99);
+    sum.absorb(point);
     sum.in_flight += point.in_flight;
     sum.open = open;
-    sum.cpu += point.cpu;
 }
