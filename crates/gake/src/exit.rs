@@ -1,25 +1,41 @@
 //! Exit codes, and failures that lead to them.
 
-use std::fmt::Display;
+use std::fmt::{Display, Formatter};
 
 use crate::console::Console;
 
 /// What the shell is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Exit {
     /// Done, and every objective met.
-    Done = 0,
+    Done,
     /// It could not be done.
-    CouldNot = 1,
+    CouldNot,
     /// Bad usage.
-    Usage = 2,
+    Usage,
     /// The run is invalid.
-    Invalid = 3,
+    Invalid,
     /// An objective failed.
-    ObjectiveFailed = 99,
+    ObjectiveFailed,
     /// Interrupted, after the summary.
-    Interrupted = 130,
+    Interrupted,
+    /// What the tool that gake behaves as would have said.
+    Tool(u8),
+}
+
+impl Exit {
+    /// The number.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::CouldNot => 1,
+            Self::Usage => 2,
+            Self::Invalid => 3,
+            Self::ObjectiveFailed => 99,
+            Self::Interrupted => 130,
+            Self::Tool(code) => code,
+        }
+    }
 }
 
 /// Why a command ended without a result.
@@ -46,6 +62,11 @@ impl Failure {
         Self::CouldNot(anyhow::anyhow!("{message}"))
     }
 
+    /// Signals cannot be watched, so the run could not be ended with its summary.
+    pub fn signals(error: std::io::Error) -> Self {
+        Self::could_not(format!("signals cannot be watched: {error}"))
+    }
+
     /// The exit code.
     pub fn exit(&self) -> Exit {
         match self {
@@ -66,6 +87,17 @@ impl Failure {
                 let _ = error.print();
             }
             Self::OutputClosed => {}
+        }
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Usage(message) => f.write_str(message),
+            Self::CouldNot(error) => write!(f, "{error:#}"),
+            Self::Clap(error) => write!(f, "{error}"),
+            Self::OutputClosed => f.write_str("nobody reads the output any more"),
         }
     }
 }

@@ -7,6 +7,7 @@ mod cmd;
 mod console;
 mod descriptors;
 mod exit;
+mod load;
 mod signals;
 
 use std::process::ExitCode;
@@ -24,5 +25,5 @@ fn main() -> ExitCode {
         failure.show(&console);
         failure.exit()
     });
-    ExitCode::from(exit as u8)
+    ExitCode::from(exit.code())
 }

@@ -1,42 +1,70 @@
 //! SIGINT and SIGTERM: the first drains, the second stops at once, the third ends the process.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gake_engine::{Stop, StopHandle};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::Exit;
 
-/// Whether a signal has come.
+/// Watches for signals while runs go on, one after the other.
 #[derive(Debug, Clone, Default)]
-pub struct Interrupted(Arc<AtomicBool>);
+pub struct Signals(Arc<Mutex<State>>);
 
-impl Interrupted {
+#[derive(Debug, Default)]
+struct State {
+    count: u32,
+    /// Ends the run that goes on.
+    stop: Option<StopHandle>,
+}
+
+impl Signals {
+    /// Watches on a thread of its own from now on.
+    ///
+    /// # Errors
+    /// When the handlers cannot be installed.
+    pub fn watch() -> std::io::Result<Self> {
+        let signals = Self::default();
+        let state = signals.clone();
+        watch(move |count| {
+            let mut state = state.lock();
+            state.count = count;
+            state.tell();
+        })?;
+        Ok(signals)
+    }
+
     /// Whether a signal has come.
-    pub fn get(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+    pub fn came(&self) -> bool {
+        self.lock().count > 0
+    }
+
+    /// A run that starts is ended through `stop`; at once when a signal has come already.
+    pub fn stop_with(&self, stop: StopHandle) {
+        let mut state = self.lock();
+        state.stop = Some(stop);
+        state.tell();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Waits for signals on a thread of its own and stops the run through `stop`.
-///
-/// # Errors
-/// When the handlers cannot be installed.
-pub fn stop_on_signal(stop: StopHandle) -> std::io::Result<Interrupted> {
-    let interrupted = Interrupted::default();
-    let flag = interrupted.clone();
-    watch(move |count| {
-        flag.0.store(true, Ordering::Relaxed);
-        match count {
-            1 => stop.stop(Stop::Drain),
-            2 => stop.stop(Stop::Now),
+impl State {
+    fn tell(&self) {
+        let wish = match self.count {
+            0 => return,
+            1 => Stop::Drain,
+            2 => Stop::Now,
             #[allow(clippy::exit, reason = "the user insists, and the summary does not come")]
-            _ => std::process::exit(Exit::Interrupted as i32),
+            _ => std::process::exit(Exit::Interrupted.code().into()),
+        };
+        if let Some(stop) = &self.stop {
+            stop.stop(wish);
         }
-    })?;
-    Ok(interrupted)
+    }
 }
 
 /// Watches for signals from now on; each can be received.

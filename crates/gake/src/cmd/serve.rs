@@ -23,8 +23,7 @@ const DESCRIPTORS_OWN: u64 = 64;
 pub fn run(args: &ServeArgs, console: &Console) -> Result<Exit, Failure> {
     let descriptors = descriptors::raise();
     // Watched before anybody knows the URL, so that no signal can end it without its counts.
-    let ended = signals::receive()
-        .map_err(|error| Failure::could_not(format!("signals cannot be watched: {error}")))?;
+    let ended = signals::receive().map_err(Failure::signals)?;
     let lab = Lab::start(config(args)).map_err(|error| match error {
         LabError::Config(what) => Failure::usage(what.replace('_', "-")),
         error => Failure::could_not(error),

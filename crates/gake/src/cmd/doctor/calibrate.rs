@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use gake_core::clock::Nanos;
 use gake_core::plan::{Expect, Load, Overflow, Plan, Timeouts};
-use gake_core::record::{Ending, Run};
-use gake_engine::{Collector, Event, WorkerContext, start};
+use gake_core::record::Run;
 use gake_judge::units::{count, duration, rate};
 use gake_lab::{Lab, LabConfig};
 use gake_wire::http1::Limits;
-use gake_wire::{Ask, HttpFactory, Resolver, Settings, Sources, TlsOptions, Wire};
+use gake_wire::{Ask, Resolver, Settings, Sources, TlsOptions, Wire};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::check::{Check, Group, Status, at_least, at_most};
 use super::limits::round;
+use crate::load::{self, Job};
 
 /// Users of the loop that measures throughput.
 const USERS: usize = 50;
@@ -184,28 +184,9 @@ fn drive(url: &str, users: usize, length: Duration) -> Result<Run, String> {
         expect: Expect::default(),
         labels: wire.labels.clone(),
     });
-    follow(&plan, Arc::new(wire))
-}
-
-fn follow(plan: &Arc<Plan>, wire: Arc<Wire>) -> Result<Run, String> {
-    let make = move |context: WorkerContext| {
-        HttpFactory::new(Arc::clone(&wire), context.worker, context.workers, context.clock)
-    };
-    let running = start(plan, 1, None, make).map_err(|error| error.to_string())?;
-    let mut collector = Collector::new(plan, 1, running.spares.len());
-    while !collector.is_over() {
-        match running.events.recv() {
-            Err(_) => return Err("a worker thread ended unexpectedly".to_owned()),
-            Ok(Event::Failed(reason)) => return Err(reason),
-            Ok(event) => collector.take(event, |worker, tally| {
-                // A worker that has ended needs no more.
-                let _ = running.spares[worker].send(tally);
-            }),
-        }
-        while collector.next_second().is_some() {}
-    }
-    running.join();
-    Ok(collector.finish(0, Ending::Done, 1))
+    let job = Job { plan: &plan, wire: &Arc::new(wire), seed: 1, started_unix_ns: 0, log: None };
+    let driven = load::drive(job, None, |_| None).map_err(|failure| failure.to_string())?;
+    Ok(driven.run)
 }
 
 /// The first two cores that this thread may use.

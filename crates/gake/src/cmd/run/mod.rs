@@ -1,31 +1,24 @@
 //! `gake run`: plan, fire, record, judge, show.
 
-mod asks;
-mod drive;
+mod abort;
 mod live;
-mod outputs;
-mod plan;
 
-use std::sync::Arc;
-
-use gake_core::plan::Plan;
-use gake_core::record::Ending;
+use gake_core::record::{Ending, Event};
 use gake_judge::{Conclusion, Summary};
 use gake_lab::{Lab, LabConfig};
-use gake_wire::Wire;
 
 use super::show::show;
 use crate::cli::RunArgs;
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
-use outputs::Outputs;
+use crate::load::{Job, Outputs, Prepared, drive};
+use crate::signals::Signals;
+use abort::Abort;
+use live::Live;
 
 /// The target that is a lab in this process.
 const DEMO: &str = "demo";
-
-/// Descriptors that are not connections: the standard streams, timers, files, the lab's own.
-const OTHER_DESCRIPTORS: u64 = 64;
 
 /// Runs a load test.
 ///
@@ -38,54 +31,43 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         Some(lab) => format!("http://{}/fast", lab.addr()),
         None => args.target.clone(),
     };
-    let sent = asks::asks(&args.request, &target)?;
-    let scheme_assumed = sent.scheme_assumed;
-    let settings = plan::settings(&args.load, &args.connection)?;
-    let (resolver, tls) = plan::ways(&args.connection)?;
-    let wire = Wire::prepare(&sent.asks, &resolver, &tls, settings)
-        .map_err(|error| asks::wire_failure(error, &sent))?;
-    let plan = Arc::new(plan::plan(args, sent.name, &wire)?);
-    let outputs = Outputs::create(&args.output, &plan)?;
-    announce(args, console, &plan, &wire, (scheme_assumed, descriptors));
-    let driven = drive::drive(args, console, &plan, Arc::new(wire), outputs)?;
+    let prepared = Prepared::new(args, &target)?;
+    let (mut outputs, log) = Outputs::create(&args.output, &prepared.plan)?;
+    if !args.output.quiet {
+        prepared.announce(args, descriptors, console);
+    }
+    let signals = Signals::watch().map_err(Failure::signals)?;
+    let mut live = Live::new(args, console, &prepared.plan);
+    let abort = Abort::new(args, &prepared.plan);
+    let job = Job {
+        plan: &prepared.plan,
+        wire: &prepared.wire,
+        seed: args.load.seed,
+        started_unix_ns: outputs.started_unix_ns,
+        log,
+    };
+    let driven = drive(job, Some(&signals), |moment| {
+        outputs.second(moment.second, moment.asked);
+        live.show(console, moment.second, moment.asked);
+        abort.check(moment.so_far, moment.second)
+    })?;
+    live.clear();
     if let Some(lab) = lab {
         lab.shutdown();
     }
-    let summary = Summary::new(driven.run, &args.judge.slo);
+    let mut run = driven.run;
+    for loss in outputs.finish(&run, driven.log_lost) {
+        console.warn(&loss);
+        run.events.push(Event { at: run.elapsed, text: loss });
+    }
+    let summary = Summary::new(run, &args.judge.slo);
     show(&summary, args.output.format, args.output.no_color, console)?;
-    Ok(exit(&summary, driven.interrupted, console))
+    Ok(exit(&summary, signals.came(), console))
 }
 
 fn start_lab() -> Result<Lab, Failure> {
     Lab::start(LabConfig::default())
         .map_err(|error| Failure::could_not(format!("the demo server: {error}")))
-}
-
-/// Says what will be done, and what will probably get in its way.
-fn announce(
-    args: &RunArgs,
-    console: &Console,
-    plan: &Plan,
-    wire: &Wire,
-    (scheme_assumed, descriptors): (bool, u64),
-) {
-    if args.output.quiet {
-        return;
-    }
-    if scheme_assumed {
-        console.note(&format!("{} has no scheme: http is assumed", args.target));
-    }
-    for note in &wire.notes {
-        console.note(note);
-    }
-    let connections = plan.connections + plan.idle_connections;
-    if connections as u64 + OTHER_DESCRIPTORS > descriptors {
-        console.warn(&format!(
-            "{connections} connections need more than the {descriptors} file descriptors of this \
-             process; those over it will fail as no_descriptors (raise `ulimit -Hn`)"
-        ));
-    }
-    console.note(&plan.to_string());
 }
 
 /// The exit code of a run with a summary. An interrupt wins, since the figures are of a part; a

@@ -19,6 +19,12 @@ use crate::exit::Failure;
 /// Batches that may wait for the log's writer: 4 MiB or so.
 const LOG_QUEUE: usize = 16;
 
+/// Nanoseconds since 1970.
+pub fn unix_now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |since| since.as_nanos() as u64)
+}
+
 /// The files of a run.
 #[derive(Debug)]
 pub struct Outputs {
@@ -42,8 +48,7 @@ impl Outputs {
         if args.out.is_some() && args.out == args.log {
             return Err(Failure::usage("--out and --log cannot be the same file"));
         }
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let started_unix_ns = now.map_or(0, |since| since.as_nanos() as u64);
+        let started_unix_ns = unix_now();
         let mut outputs = Self { started_unix_ns, run_file: None, log: None, losses: Vec::new() };
         if let Some(path) = &args.out {
             let file =

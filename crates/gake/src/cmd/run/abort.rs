@@ -1,0 +1,42 @@
+//! `--abort`: the run ends at the first objective that is missed.
+
+use gake_core::clock::{Nanos, SECOND};
+use gake_core::plan::Plan;
+use gake_engine::{Collector, Second};
+use gake_judge::{Objective, View};
+
+use crate::cli::RunArgs;
+
+/// Objectives are looked at once this much was measured: the first second of a run is no rate.
+const ABORT_AFTER: Nanos = 2 * SECOND;
+
+/// Looks for an objective that is missed, when the user asked for that.
+#[derive(Debug)]
+pub struct Abort<'a> {
+    objectives: &'a [Objective],
+    labels: &'a [String],
+    warmup: Nanos,
+}
+
+impl<'a> Abort<'a> {
+    /// What is looked for.
+    pub fn new(args: &'a RunArgs, plan: &'a Plan) -> Self {
+        Self {
+            objectives: if args.judge.abort { &args.judge.slo } else { &[] },
+            labels: &plan.labels,
+            warmup: plan.warmup.as_nanos() as Nanos,
+        }
+    }
+
+    /// The objective that is missed after `second`, if one is.
+    pub fn check(&self, so_far: &Collector, second: &Second) -> Option<String> {
+        let measured = (second.second * SECOND).saturating_sub(self.warmup);
+        if self.objectives.is_empty() || measured < ABORT_AFTER {
+            return None;
+        }
+        let view =
+            View { tally: so_far.tally(), sending: measured, span: measured, labels: self.labels };
+        let missed = self.objectives.iter().map(|o| o.evaluate(&view)).find(|seen| !seen.met);
+        missed.map(|missed| missed.text)
+    }
+}

@@ -1,0 +1,70 @@
+//! From flags to a recorded run: what every command that fires shares.
+//!
+//! [`Prepared`] is what is known before the first request, [`drive`] follows a run to its end, and
+//! [`Outputs`] are the files written meanwhile. What is shown, and what the exit code is, each
+//! command decides.
+
+mod asks;
+mod drive;
+mod outputs;
+mod plan;
+
+use std::sync::Arc;
+
+use gake_core::plan::Plan;
+use gake_wire::Wire;
+
+pub use drive::{Job, drive};
+pub use outputs::Outputs;
+
+use crate::cli::RunArgs;
+use crate::console::Console;
+use crate::exit::Failure;
+
+/// Descriptors that are not connections: the standard streams, timers, files, the lab's own.
+const OTHER_DESCRIPTORS: u64 = 64;
+
+/// A run that is ready to start.
+#[derive(Debug)]
+pub struct Prepared {
+    /// What is asked.
+    pub plan: Arc<Plan>,
+    /// What is sent, and where.
+    pub wire: Arc<Wire>,
+    /// Whether the URL had no scheme.
+    pub scheme_assumed: bool,
+}
+
+impl Prepared {
+    /// Reads what is to be sent to `target` and plans the run. Blocks for name resolution.
+    ///
+    /// # Errors
+    /// When flags contradict each other, or something cannot be read or resolved.
+    pub fn new(args: &RunArgs, target: &str) -> Result<Self, Failure> {
+        let sent = asks::asks(&args.request, target)?;
+        let settings = plan::settings(&args.load, &args.connection)?;
+        let (resolver, tls) = plan::ways(&args.connection)?;
+        let wire = Wire::prepare(&sent.asks, &resolver, &tls, settings)
+            .map_err(|error| asks::wire_failure(error, &sent))?;
+        let plan = Arc::new(plan::plan(args, sent.name, &wire)?);
+        Ok(Self { plan, wire: Arc::new(wire), scheme_assumed: sent.scheme_assumed })
+    }
+
+    /// Says what will be done, and what will probably get in its way.
+    pub fn announce(&self, args: &RunArgs, descriptors: u64, console: &Console) {
+        if self.scheme_assumed {
+            console.note(&format!("{} has no scheme: http is assumed", args.target));
+        }
+        for note in &self.wire.notes {
+            console.note(note);
+        }
+        let connections = self.plan.connections + self.plan.idle_connections;
+        if connections as u64 + OTHER_DESCRIPTORS > descriptors {
+            console.warn(&format!(
+                "{connections} connections need more than the {descriptors} file descriptors of \
+                 this process; those over it will fail as no_descriptors (raise `ulimit -Hn`)"
+            ));
+        }
+        console.note(&self.plan.to_string());
+    }
+}
