@@ -49,6 +49,12 @@ impl Console {
         }
     }
 
+    /// Writes to standard error as it is.
+    pub fn plain(&self, text: &str) {
+        // Nobody is left to tell when this fails.
+        let _ = io::stderr().write_all(text.as_bytes());
+    }
+
     /// Tells the user something that is not the result.
     pub fn note(&self, text: &str) {
         // Nobody is left to tell when this fails.

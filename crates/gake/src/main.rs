@@ -8,6 +8,7 @@ mod console;
 mod descriptors;
 mod exit;
 mod load;
+mod personality;
 mod signals;
 
 use std::process::ExitCode;
@@ -20,7 +21,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let console = Console::new();
-    let result = cli::parse(std::env::args_os()).and_then(|cli| cmd::run(cli, &console));
+    let args: Vec<_> = std::env::args_os().collect();
+    let result = personality::run(&args, &console)
+        .unwrap_or_else(|| cli::parse(args).and_then(|cli| cmd::run(cli, &console)));
     let exit = result.unwrap_or_else(|failure| {
         failure.show(&console);
         failure.exit()

@@ -48,6 +48,15 @@ pub enum Command {
     Report(ReportArgs),
     /// Say what this machine can generate, and what limits it
     Doctor(DoctorArgs),
+    /// Behave as another tool: gake as hey -n 200 -c 20 URL
+    As {
+        /// The tool, or the name under which gake is called: hey, ab, wrk ...
+        #[arg(required = true)]
+        tool: String,
+        /// Its own arguments, and --gake-out FILE, --gake-format FORMAT for gake's result beside it
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -67,6 +76,17 @@ pub enum Command {
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Failure> {
     let args = with_run(args.into_iter().collect());
     Cli::try_parse_from(args).map_err(|error| Failure::Clap(Box::new(error)))
+}
+
+/// What `gake run TARGET` means without any other flag.
+///
+/// # Errors
+/// When the target cannot be one.
+pub fn plain_run(target: &str) -> Result<RunArgs, Failure> {
+    match parse(["gake", "run", "--", target].map(OsString::from))?.command {
+        Command::Run(args) => Ok(*args),
+        _ => Err(Failure::usage(format!("{target:?} is no target"))),
+    }
 }
 
 /// The commands' whole definition, for completions and manual pages.

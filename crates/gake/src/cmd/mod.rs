@@ -7,6 +7,8 @@ mod run;
 mod serve;
 mod show;
 
+pub use show::rendered;
+
 use crate::cli::{Cli, Command};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
@@ -21,6 +23,7 @@ pub fn run(cli: Cli, console: &Console) -> Result<Exit, Failure> {
         Command::Serve(args) => serve::run(&args, console),
         Command::Doctor(args) => doctor::run(&args, console),
         Command::Report(args) => report::run(&args, console),
+        Command::As { .. } => Err(Failure::usage("name the tool: gake as TOOL ARGS...")),
         Command::Completions { shell } => generate::completions(shell, console),
         Command::Man { command } => generate::manual(command.as_deref(), console),
     }

@@ -17,13 +17,20 @@ pub fn show(
     no_color: bool,
     console: &Console,
 ) -> Result<(), Failure> {
+    console.result(&rendered(summary, format, console.colour_out() && !no_color)?)
+}
+
+/// A summary in a format.
+///
+/// # Errors
+/// When it cannot be shown in this format.
+pub fn rendered(summary: &Summary, format: FormatArg, colour: bool) -> Result<String, Failure> {
     let format = match format {
         FormatArg::Text => Format::Text,
         FormatArg::Json => Format::Json,
         FormatArg::Csv => Format::Csv,
     };
-    let style = Style { colour: console.colour_out() && !no_color };
     let mut text = Vec::new();
-    gake_report::write(summary, format, style, &mut text).map_err(Failure::could_not)?;
-    console.result(&String::from_utf8_lossy(&text))
+    gake_report::write(summary, format, Style { colour }, &mut text).map_err(Failure::could_not)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use gake_core::plan::Plan;
 use gake_wire::Wire;
 
-pub use drive::{Job, drive};
+pub use drive::{Job, Moment, drive};
 pub use outputs::Outputs;
 
 use crate::cli::RunArgs;

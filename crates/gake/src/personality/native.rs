@@ -1,0 +1,101 @@
+//! gake's own result beside the tool's output.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use gake_judge::Summary;
+
+use crate::cli::FormatArg;
+use crate::cmd::rendered;
+use crate::console::Console;
+use crate::exit::Failure;
+
+/// `--gake-out FILE` and `--gake-format FORMAT`, which every personality takes.
+#[derive(Debug, Default)]
+pub struct Native {
+    /// Where the native result goes. Without a format it is the run file.
+    out: Option<PathBuf>,
+    format: Option<FormatArg>,
+}
+
+impl Native {
+    /// Takes gake's own flags out of a tool's command line.
+    ///
+    /// # Errors
+    /// When one lacks its value.
+    pub fn take(args: &mut Vec<String>) -> Result<Self, Failure> {
+        let mut native = Self::default();
+        while let Some(path) = take_value(args, "--gake-out")? {
+            native.out = Some(path.into());
+        }
+        while let Some(name) = take_value(args, "--gake-format")? {
+            native.format = Some(FormatArg::from_str(&name, false).map_err(|_| {
+                let known: Vec<_> = FormatArg::value_variants()
+                    .iter()
+                    .filter_map(|format| Some(format.to_possible_value()?.get_name().to_owned()))
+                    .collect();
+                Failure::usage(format!("--gake-format {name:?}: it is one of {}", known.join(", ")))
+            })?);
+        }
+        Ok(native)
+    }
+
+    /// Where the run file goes, which is written while the run goes on.
+    pub fn run_file(&self) -> Option<PathBuf> {
+        self.out.clone().filter(|_| self.format.is_none())
+    }
+
+    /// Writes the result: to the file, or to standard error, since standard output is the tool's.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn show(&self, summary: &Summary, console: &Console) -> Result<(), Failure> {
+        let Some(format) = self.format else { return Ok(()) };
+        let text = rendered(summary, format, false)?;
+        let Some(path) = &self.out else {
+            console.plain(&text);
+            return Ok(());
+        };
+        let written = File::create(path).map(BufWriter::new).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.flush()
+        });
+        written.map_err(|error| {
+            Failure::could_not(format!("{} cannot be written: {error}", path.display()))
+        })
+    }
+}
+
+/// Takes `name VALUE` or `name=VALUE` out of the arguments, wherever it stands.
+fn take_value(args: &mut Vec<String>, name: &str) -> Result<Option<String>, Failure> {
+    let is =
+        |arg: &String| arg == name || arg.strip_prefix(name).is_some_and(|r| r.starts_with('='));
+    let Some(at) = args.iter().position(is) else { return Ok(None) };
+    let arg = args.remove(at);
+    if let Some((_, value)) = arg.split_once('=') {
+        return Ok(Some(value.to_owned()));
+    }
+    if at == args.len() {
+        return Err(Failure::usage(format!("{name} needs a value")));
+    }
+    Ok(Some(args.remove(at)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_flags_are_taken_out() {
+        let mut args: Vec<String> =
+            ["-n", "5", "--gake-out", "a.json", "url", "--gake-format=json"].map(Into::into).into();
+        let native = Native::take(&mut args).unwrap();
+        assert_eq!(args, ["-n", "5", "url"]);
+        assert_eq!(native.format, Some(FormatArg::Json));
+        assert_eq!(native.run_file(), None);
+        assert!(Native::take(&mut vec!["--gake-out".to_owned()]).is_err());
+        assert!(Native::take(&mut vec!["--gake-format=xml".to_owned()]).is_err());
+    }
+}

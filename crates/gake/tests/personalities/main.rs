@@ -1,0 +1,4 @@
+//! gake as other tools, end to end.
+
+#[path = "../common/mod.rs"]
+mod common;
