@@ -192,7 +192,7 @@ pub(crate) async fn run<F: Factory + 'static>(duty: Duty, factory: F) {
     // Before the epoch the clock stands at 0, and nothing could be timed.
     shared.chores.sleep_until(1).await;
     let arrivals = match &plan.load {
-        Load::Open { .. } => open::run(&plan, seed, &lanes, stop).await,
+        Load::Open { .. } | Load::Replay(_) => open::run(&plan, seed, &lanes, stop).await,
         Load::Closed { think } => closed::run(&plan, *think, &lanes, stop).await,
     };
     shared.cut();

@@ -12,7 +12,7 @@ use std::time::Duration;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::plan::{Expect, Load, Overflow, Plan, Stage, Timeouts};
 use gake_core::record::{Answer, End, Ending, Exchange, Tally};
-use gake_core::schedule::Process;
+use gake_core::schedule::{Process, TraceBuilder};
 use gake_core::work::{Arrival, Factory, Gauges, Work};
 use gake_engine::{Collector, RunClock, Timer, start};
 
@@ -125,7 +125,10 @@ fn allocations(load: &Load, requests: u64) -> u64 {
 fn twice_the_requests_need_no_more_allocations() {
     let stages = vec![Stage::step(20_000.0, Duration::MAX)];
     let open = Load::Open { stages, process: Process::Poisson };
-    for load in [open, Load::Closed { think: Duration::ZERO }] {
+    let mut recorded = TraceBuilder::new(1.0);
+    (0..30_000).for_each(|n| recorded.push(n * 50_000).unwrap());
+    let replay = Load::Replay(recorded.finish(None));
+    for load in [open, replay, Load::Closed { think: Duration::ZERO }] {
         const REQUESTS: u64 = 10_000;
         allocations(&load, REQUESTS);
         let once = allocations(&load, REQUESTS);

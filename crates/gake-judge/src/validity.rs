@@ -126,16 +126,18 @@ fn lateness(run: &Run) -> Option<Reason> {
 }
 
 fn asked_and_sent(run: &Run) -> Option<Reason> {
-    let Load::Open { process, .. } = run.plan.load else { return None };
     let counts = &run.tally.counts;
     let (asked, sent) = (run.asked_rate?, Rates::of(run).sent);
     if asked <= 0.0 || counts.due() == 0 {
         return None;
     }
     // A grid may have one arrival more or less than its area at the edge.
-    let chance = match process {
-        Process::Uniform => 1.0,
-        Process::Poisson => 1.0 + at::POISSON_DEVIATIONS * (counts.due() as f64).sqrt(),
+    let chance = match run.plan.load {
+        Load::Open { process: Process::Poisson, .. } => {
+            1.0 + at::POISSON_DEVIATIONS * (counts.due() as f64).sqrt()
+        }
+        Load::Open { process: Process::Uniform, .. } | Load::Replay(_) => 1.0,
+        Load::Closed { .. } => return None,
     };
     let part = (sent + per_second(chance, run.sending)) / asked;
     let level = level(part < at::SENT_SUSPECT, part < at::SENT_INVALID)?;

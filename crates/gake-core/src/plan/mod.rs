@@ -17,7 +17,7 @@ pub use expect::Expect;
 pub use rate::{Rate, parse_rate};
 pub use stage::{Stage, parse_stages};
 
-use crate::schedule::{Process, Schedule};
+use crate::schedule::{Process, Schedule, Trace};
 
 /// A run before it runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,6 +68,8 @@ pub enum Load {
         /// How they are spread.
         process: Process,
     },
+    /// They come when they were recorded, whatever the server does: an open loop too.
+    Replay(Trace),
     /// Each of `Plan::connections` users waits for its answer before the next.
     Closed {
         /// Time between an answer and the user's next request.
@@ -103,7 +105,12 @@ impl Plan {
     /// starts at 0); a bound on requests counts those after the warm-up.
     #[must_use]
     pub fn schedule(&self, seed: u64) -> Option<Schedule> {
-        let Load::Open { stages, process } = &self.load else { return None };
+        let (stages, process) = match &self.load {
+            Load::Open { stages, process } => (stages, process),
+            // A recording has no rate to warm up at.
+            Load::Replay(trace) => return Some(Schedule::replay(trace.clone(), self.requests)),
+            Load::Closed { .. } => return None,
+        };
         let schedule = Schedule::new(*process, stages, self.requests, seed);
         if self.warmup.is_zero() {
             return Some(schedule);
@@ -117,6 +124,7 @@ impl Plan {
     #[must_use]
     pub fn length(&self) -> Option<Duration> {
         let main = match (&self.load, self.duration) {
+            (Load::Replay(trace), _) => Some(Duration::from_nanos(trace.length())),
             (_, Some(duration)) => Some(duration),
             (Load::Open { stages, .. }, None) => {
                 stages.iter().try_fold(Duration::ZERO, |sum, stage| sum.checked_add(stage.duration))
@@ -139,6 +147,13 @@ impl fmt::Display for Plan {
                     write!(f, "{arrow}{stage}")?;
                 }
             }
+            Load::Replay(trace) => {
+                let s = if trace.arrivals() == 1 { "" } else { "s" };
+                write!(f, "open loop, replay of {} arrival{s}", trace.arrivals())?;
+                // To the millisecond: the length of a recording is no round number.
+                let length = Duration::from_millis(trace.length() / 1_000_000);
+                write!(f, " over {}, {}x as recorded", format_duration(length), trace.speed())?;
+            }
             Load::Closed { think } => {
                 let s = if self.connections == 1 { "" } else { "s" };
                 write!(f, "closed loop, {} user{s}", self.connections)?;
@@ -157,7 +172,7 @@ impl fmt::Display for Plan {
         if !self.warmup.is_zero() {
             write!(f, " after {} of warm-up", format_duration(self.warmup))?;
         }
-        if let Load::Open { .. } = self.load {
+        if !matches!(self.load, Load::Closed { .. }) {
             write!(f, ", at most {} connections", self.connections)?;
             if self.overflow == Overflow::Drop {
                 write!(f, " (overflow is dropped)")?;

@@ -3,10 +3,12 @@
 //! The rate over time is a list of stages. Its integral Λ(t) is the number of arrivals asked for
 //! up to t, and arrival number n is due where Λ reaches its position on the scale of counts:
 //! n itself on a perfect grid, the sum of n + 1 unit exponentials for a Poisson process (time
-//! rescaling: a Poisson process of rate λ(t) is a unit-rate one seen through Λ⁻¹).
+//! rescaling: a Poisson process of rate λ(t) is a unit-rate one seen through Λ⁻¹). A replay has no
+//! rate: its arrivals are due when they were recorded.
 
 mod area;
 mod share;
+mod trace;
 
 use std::fmt;
 use std::time::Duration;
@@ -15,6 +17,7 @@ use crate::clock::{Nanos, SECOND};
 use crate::plan::Stage;
 use area::Area;
 pub use share::Share;
+pub use trace::{TRACE_ARRIVALS_MAX, Trace, TraceBuilder, TraceFull};
 
 /// How arrivals are spread within the rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,10 +43,16 @@ impl fmt::Display for Process {
 pub struct Schedule {
     /// The part before the figures: a grid, whatever the process, so that its count is exact.
     lead: Option<Lead>,
-    process: Process,
-    area: Area,
+    course: Course,
     limit: u64,
     seed: u64,
+}
+
+/// What says when the arrivals after the warm-up are due.
+#[derive(Debug, Clone, PartialEq)]
+enum Course {
+    Rates(Process, Area),
+    Trace(Trace),
 }
 
 /// The warm-up in front of a schedule.
@@ -61,11 +70,17 @@ impl Schedule {
     pub fn new(process: Process, stages: &[Stage], limit: Option<u64>, seed: u64) -> Self {
         Self {
             lead: None,
-            process,
-            area: Area::new(stages),
+            course: Course::Rates(process, Area::new(stages)),
             limit: limit.unwrap_or(u64::MAX),
             seed,
         }
+    }
+
+    /// The schedule of a replay, cut after `limit` arrivals when there is a limit.
+    #[must_use]
+    pub fn replay(trace: Trace, limit: Option<u64>) -> Self {
+        let limit = limit.unwrap_or(u64::MAX);
+        Self { lead: None, course: Course::Trace(trace), limit, seed: 0 }
     }
 
     /// The same schedule after a warm-up of `length` at `rate` arrivals a second.
@@ -81,16 +96,16 @@ impl Schedule {
     /// [`u64::MAX`] when nothing ends it.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.lead.map_or(0, |lead| lead.total).saturating_add(self.area.count().min(self.limit))
+        self.lead.map_or(0, |lead| lead.total).saturating_add(self.course.count().min(self.limit))
     }
 
     /// When the last stage ends; `None` when only a count ends the schedule.
     #[must_use]
     pub fn timed_end(&self) -> Option<Nanos> {
-        if self.area.count() > self.limit {
+        if self.course.count() > self.limit {
             return None;
         }
-        Some(self.lead_length() + self.area.end()?)
+        Some(self.lead_length() + self.course.end()?)
     }
 
     /// Where the whole schedule is over: where its stages end, or where the first arrival past
@@ -99,7 +114,7 @@ impl Schedule {
     pub fn end(&self) -> Option<Nanos> {
         let limited = || {
             let limit = Some(self.limit).filter(|limit| *limit < u64::MAX)?;
-            Some(self.lead_length() + self.area.inverse(limit as f64, &mut 0)?)
+            Some(self.lead_length() + self.course.reaches(limit)?)
         };
         self.timed_end().or_else(limited)
     }
@@ -111,7 +126,7 @@ impl Schedule {
         if seconds == 0.0 {
             return 0.0;
         }
-        self.area.at(seconds).min(self.limit as f64) / seconds
+        self.course.at(seconds).min(self.limit as f64) / seconds
     }
 
     /// Arrivals that are due in the second that starts `second` seconds after the epoch.
@@ -120,8 +135,8 @@ impl Schedule {
         let lead = self.lead_length() as f64 / SECOND as f64;
         let up_to = |t: f64| match self.lead {
             Some(lead_in) if t < lead => lead_in.rate * t,
-            Some(lead_in) => lead_in.total as f64 + self.area.at(t - lead).min(self.limit as f64),
-            None => self.area.at(t).min(self.limit as f64),
+            Some(lead_in) => lead_in.total as f64 + self.course.at(t - lead).min(self.limit as f64),
+            None => self.course.at(t).min(self.limit as f64),
         };
         up_to(second as f64 + 1.0) - up_to(second as f64)
     }
@@ -144,6 +159,40 @@ impl Schedule {
         let mut share = self.share(0, 1);
         share.skip_to(number);
         share.next().map(|arrival| arrival.due)
+    }
+}
+
+impl Course {
+    /// How many arrivals there are.
+    fn count(&self) -> u64 {
+        match self {
+            Self::Rates(_, area) => area.count(),
+            Self::Trace(trace) => trace.arrivals(),
+        }
+    }
+
+    /// When it is over, unless it is endless.
+    fn end(&self) -> Option<Nanos> {
+        match self {
+            Self::Rates(_, area) => area.end(),
+            Self::Trace(trace) => Some(trace.length()),
+        }
+    }
+
+    /// Arrivals asked for up to `t` seconds.
+    fn at(&self, t: f64) -> f64 {
+        match self {
+            Self::Rates(_, area) => area.at(t),
+            Self::Trace(trace) => trace.before((t * SECOND as f64).round() as Nanos) as f64,
+        }
+    }
+
+    /// When `count` arrivals were asked for.
+    fn reaches(&self, count: u64) -> Option<Nanos> {
+        match self {
+            Self::Rates(_, area) => area.inverse(count as f64, &mut 0),
+            Self::Trace(trace) => trace.due(count),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! One worker's walk through a schedule.
 
-use super::{Process, Schedule};
+use super::{Course, Process, Schedule};
 use crate::clock::{Nanos, SECOND};
 use crate::work::Arrival;
 
@@ -52,9 +52,13 @@ impl<'a> Share<'a> {
         if main >= self.schedule.limit {
             return None;
         }
-        let count = match self.schedule.process {
+        let (process, area) = match &self.schedule.course {
+            Course::Rates(process, area) => (process, area),
+            Course::Trace(trace) => return trace.due(main),
+        };
+        let count = match process {
             Process::Uniform => {
-                if main >= self.schedule.area.count() {
+                if main >= area.count() {
                     return None;
                 }
                 main as f64
@@ -67,7 +71,7 @@ impl<'a> Share<'a> {
                 self.position
             }
         };
-        self.schedule.area.inverse(count, &mut self.piece)
+        area.inverse(count, &mut self.piece)
     }
 }
 

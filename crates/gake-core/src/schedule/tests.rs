@@ -88,6 +88,48 @@ fn poisson_has_its_mean_and_variance() {
     assert!((variance / mean - 1.0).abs() < 0.71, "{}", variance / mean);
 }
 
+fn trace(offsets: &[u64], speed: f64) -> Trace {
+    let mut builder = TraceBuilder::new(speed);
+    offsets.iter().for_each(|offset| builder.push(*offset).unwrap());
+    builder.finish(None)
+}
+
+#[test]
+fn a_replay_has_the_recorded_instants_at_its_speed() {
+    let offsets = [0, 0, 500_000_000, 1_500_000_001, 4 * SECOND];
+    let schedule = Schedule::replay(trace(&offsets, 1.0), None);
+    assert_eq!(schedule.share(0, 1).map(|a| a.due).collect::<Vec<_>>(), offsets);
+    assert_eq!(schedule.total(), 5);
+    // One mean gap after the last.
+    assert_eq!(schedule.timed_end(), Some(5 * SECOND));
+    assert!((schedule.mean_rate(5 * SECOND) - 1.0).abs() < 1e-9);
+    let asked: Vec<_> = (0..6).map(|second| schedule.asked_in_second(second)).collect();
+    assert_eq!(asked, [3.0, 1.0, 0.0, 0.0, 1.0, 0.0]);
+    let fast = trace(&offsets, 4.0);
+    let due: Vec<_> = (0..6).map(|n| fast.due(n)).collect();
+    assert_eq!(due[2..], [Some(125_000_000), Some(375_000_000), Some(SECOND), None]);
+    assert_eq!(fast.peak(), 4);
+    let cut = Schedule::replay(fast, Some(3));
+    assert_eq!((cut.total(), cut.timed_end(), cut.end()), (3, None, Some(375_000_000)));
+    assert_eq!(cut.share(0, 1).count(), 3);
+}
+
+#[test]
+fn a_replay_of_nothing_or_of_one_instant_ends() {
+    assert_eq!(Schedule::replay(trace(&[], 1.0), None).share(0, 1).count(), 0);
+    let burst = Schedule::replay(trace(&[0; 100], 1.0), None);
+    assert_eq!((burst.total(), burst.end()), (100, Some(1)));
+    assert_eq!(trace(&[0], 1.0).length(), SECOND);
+    // Known lengths are kept when they hold every arrival.
+    let of = |length| {
+        let mut builder = TraceBuilder::new(1.0);
+        builder.push(10).unwrap();
+        builder.push(5).unwrap();
+        builder.finish(Some(length)).length()
+    };
+    assert_eq!((of(11), of(10)), (11, 20));
+}
+
 fn stages() -> impl Strategy<Value = Vec<Stage>> {
     let stage = (0.0..500.0f64, 0.0..500.0f64, 0.0..4.0f64).prop_map(|(from, to, seconds)| Stage {
         from,
@@ -146,5 +188,34 @@ proptest! {
             prop_assert!(arrival.due >= last && arrival.due <= schedule.end().unwrap());
             last = arrival.due;
         }
+    }
+
+    #[test]
+    fn a_trace_keeps_order_counts_and_instants(
+        gaps in proptest::collection::vec(prop_oneof![0..1_000u64, 0..SECOND, 0..600 * SECOND], 1..400),
+        workers in 1usize..4,
+    ) {
+        let offsets: Vec<u64> = gaps
+            .iter()
+            .scan(0, |at, gap| { *at += gap; Some(*at) })
+            .collect();
+        let trace = trace(&offsets, 1.0);
+        for (number, block) in offsets.chunks(64).enumerate() {
+            let grain = (block[block.len() - 1] - block[0]) >> 31;
+            for (within, offset) in block.iter().enumerate() {
+                let due = trace.due((number * 64 + within) as u64).unwrap();
+                prop_assert!(due <= *offset && offset - due <= grain, "{due} for {offset}");
+            }
+        }
+        let held: Vec<u64> = (0..trace.arrivals()).map(|n| trace.due(n).unwrap()).collect();
+        prop_assert!(held.is_sorted());
+        for instant in held.iter().flat_map(|due| [*due, due + 1]) {
+            let expected = held.iter().filter(|due| **due < instant).count() as u64;
+            prop_assert_eq!(trace.before(instant), expected);
+        }
+        let schedule = Schedule::replay(trace, None);
+        let mut parts: Vec<_> = (0..workers).flat_map(|w| schedule.share(w, workers)).collect();
+        parts.sort_by_key(|a| a.number);
+        prop_assert_eq!(parts.iter().map(|a| a.due).collect::<Vec<_>>(), held);
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gake_core::plan::{Load, Plan};
 use gake_core::record::Fault;
-use gake_core::schedule::Process;
+use gake_core::schedule::{Process, TraceBuilder};
 
 use super::support::*;
 
@@ -52,6 +52,24 @@ fn stages_send_the_area_under_their_curve() {
     let done = run(Plan { threads: 2, ..plan }, takes(MS));
     assert_eq!(done.run.tally.counts.ok, 20 + 120);
     assert!(done.run.elapsed >= 700 * MS, "the last stage is waited for: {}", done.run.elapsed);
+}
+
+#[test]
+fn a_replay_fires_every_recorded_arrival_when_it_is_due() {
+    for threads in 1..=2 {
+        let mut builder = TraceBuilder::new(2.0);
+        // A burst, a pause, and a grid.
+        (0..50).for_each(|_| builder.push(0).unwrap());
+        (0..100).for_each(|n| builder.push((400 + 4 * n) * MS).unwrap());
+        let trace = builder.finish(None);
+        let expected = trace.clone();
+        let done = run(Plan { load: Load::Replay(trace), threads, ..closed(1_000) }, takes(0));
+        assert_eq!(done.run.tally.counts.ok, 150);
+        assert_eq!(done.seen.numbers(), all_numbers(150));
+        assert!(done.run.elapsed >= expected.due(149).unwrap(), "{}", done.run.elapsed);
+        let asked: f64 = done.run.series.points().iter().filter_map(|point| point.asked).sum();
+        assert_eq!(asked, 150.0);
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gake_core::plan::{Load, Overflow, Plan, Stage, Timeouts};
-use gake_core::schedule::Process;
+use gake_core::schedule::{Process, Trace};
 use serde::{Deserialize, Serialize};
 
 /// What was asked. Times are in seconds, rates in arrivals a second.
@@ -57,6 +57,17 @@ enum LoadForm {
         stages: Vec<StageForm>,
         /// How they were spread.
         arrivals: ProcessForm,
+    },
+    /// They came when they were recorded, whatever the server did.
+    Replay {
+        /// How many there were.
+        arrivals: u64,
+        /// How long the replay took.
+        length_s: f64,
+        /// How many times as fast as it was recorded.
+        speed: f64,
+        /// Most arrivals due in one second.
+        peak: u64,
     },
     /// Each user waited for its answer before the next request.
     Closed {
@@ -152,6 +163,12 @@ impl From<&Load> for LoadForm {
                     Process::Poisson => ProcessForm::Poisson,
                 },
             },
+            Load::Replay(trace) => Self::Replay {
+                arrivals: trace.arrivals(),
+                length_s: Duration::from_nanos(trace.length()).as_secs_f64(),
+                speed: trace.speed(),
+                peak: trace.peak(),
+            },
             Load::Closed { think } => Self::Closed { think_s: think.as_secs_f64() },
         }
     }
@@ -214,6 +231,10 @@ impl LoadForm {
                 };
                 Load::Open { stages, process }
             }
+            Self::Replay { arrivals, length_s, speed, peak } => {
+                let length = seconds(length_s)?.as_nanos().try_into().unwrap_or(u64::MAX);
+                Load::Replay(Trace::described(arrivals, length, speed, peak))
+            }
             Self::Closed { think_s } => Load::Closed { think: seconds(think_s)? },
         })
     }
@@ -261,6 +282,8 @@ mod tests {
             Stage::step(0.0, Duration::MAX),
         ];
         plan.load = Load::Open { stages, process: Process::Poisson };
+        assert_eq!(again(&plan).as_ref(), Ok(&plan));
+        plan.load = Load::Replay(Trace::described(3_600, 60_500_000_000, 60.0, 75));
         assert_eq!(again(&plan).as_ref(), Ok(&plan));
     }
 

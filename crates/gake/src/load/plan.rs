@@ -180,6 +180,9 @@ fn threads(load: &LoadArgs, in_flight: usize) -> usize {
             let peak = stages.iter().map(|stage| stage.from.max(stage.to)).fold(0.0, f64::max);
             ((peak / RATE_PER_THREAD).ceil() as usize).clamp(1, cores)
         }
+        Load::Replay(trace) => {
+            ((trace.peak() as f64 / RATE_PER_THREAD).ceil() as usize).clamp(1, cores)
+        }
         Load::Closed { .. } => cores,
     });
     needed.clamp(1, in_flight.max(1))
