@@ -10,8 +10,11 @@ use anyhow::{Result, bail};
 use crate::debian::Need;
 use crate::{command, debian, tidy};
 
-/// What the end-to-end tests run against or with.
+/// What the build needs for the HTML page, and what the end-to-end tests run against or with.
 const NEEDS: &[Need] = &[
+    Need { program: "node", package: "nodejs" },
+    Need { program: "npm", package: "npm" },
+    Need { program: "chromium", package: "chromium" },
     Need { program: "nginx", package: "nginx-light" },
     Need { program: "curl", package: "curl" },
     Need { program: "ss", package: "iproute2" },

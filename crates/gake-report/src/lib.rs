@@ -5,6 +5,7 @@
 
 pub mod formats;
 mod forms;
+pub mod html;
 pub mod log;
 pub mod runfile;
 

@@ -1,0 +1,77 @@
+//! Self-contained HTML pages: the page that `ui/` builds, with its data inlined.
+//!
+//! A page asks for nothing from a network, opens from disk, and stays under 500 KB.
+
+mod lttb;
+mod plot;
+
+use serde::Serialize;
+
+pub use lttb::lttb;
+pub use plot::{Plot, PlotSeries, plot};
+
+/// The page as `ui/` builds it; empty when it was built without. The build script makes it.
+const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/page.html"));
+
+/// Where the data goes: a JSON text, so that the page is valid without data too.
+const PLACE: &str = "\"@gake-page@\"";
+
+/// The name of the pages' data and its version. It is between this crate and `ui/` alone.
+const SCHEMA: &str = "gake.page/1";
+
+/// This gake carries no page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "this gake was built without the HTML page: build it again with Node.js 20.19 or newer and npm \
+     installed, or with GAKE_UI_DIST naming a folder with a ready-made page"
+)]
+pub struct NoUi;
+
+/// The page with `data` in it.
+fn page(data: &impl Serialize) -> Result<String, NoUi> {
+    assemble(PAGE, data)
+}
+
+fn assemble(page: &str, data: &impl Serialize) -> Result<String, NoUi> {
+    let (before, after) = page.split_once(PLACE).ok_or(NoUi)?;
+    // Forms have no map with keys that are not texts, so this cannot fail.
+    let json = serde_json::to_string(data).unwrap_or_default();
+    Ok([before, &escaped(&json), after].concat())
+}
+
+/// JSON in which no text can end the element that it stands in.
+fn escaped(json: &str) -> String {
+    json.replace('<', "\\u003c")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_one_script_and_asks_for_nothing() {
+        assert!(!PAGE.is_empty(), "{NoUi}");
+        assert_eq!(PAGE.matches(PLACE).count(), 1);
+        // Its data, and its code.
+        assert_eq!(PAGE.matches("<script").count(), 2);
+        assert_eq!(PAGE.matches("</script").count(), 2);
+        assert!(PAGE.contains("default-src 'none'"));
+        for outside in ["src=\"", "<link", "@import", "import("] {
+            assert!(!PAGE.contains(outside), "{outside}");
+        }
+    }
+
+    #[test]
+    fn data_cannot_leave_its_element() {
+        let hostile = "</script><script>alert(1)</script><!-- \u{2028}";
+        let page = assemble("<x>\"@gake-page@\"</x>", &hostile).unwrap();
+        let json = page.strip_prefix("<x>").unwrap().strip_suffix("</x>").unwrap();
+        assert!(!json.contains('<'));
+        assert_eq!(serde_json::from_str::<String>(json).unwrap(), hostile);
+    }
+
+    #[test]
+    fn without_a_page_there_is_one_sentence() {
+        assert_eq!(assemble("", &1), Err(NoUi));
+    }
+}

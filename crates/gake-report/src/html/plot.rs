@@ -1,0 +1,83 @@
+//! Latency over time, a point a request: the page of `vegeta plot`.
+
+use serde::Serialize;
+
+use super::{NoUi, lttb, page};
+
+/// Latencies over time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plot {
+    /// What it is about.
+    pub title: String,
+    /// Points of a series that are kept at most; 0 keeps all.
+    pub threshold: usize,
+    /// Its series, in the order of the legend.
+    pub series: Vec<PlotSeries>,
+}
+
+impl Default for Plot {
+    /// An empty plot that keeps 4,000 points a series, as vegeta's does.
+    fn default() -> Self {
+        Self { title: String::new(), threshold: 4_000, series: Vec::new() }
+    }
+}
+
+/// One line of a [`Plot`].
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PlotSeries {
+    /// Its name. One that ends in `ERROR` is drawn in a colour of its own.
+    pub name: String,
+    /// Seconds since the start and milliseconds, in order of the seconds.
+    pub points: Vec<(f64, f64)>,
+}
+
+#[derive(Serialize)]
+struct PlotForm<'a> {
+    schema: &'static str,
+    kind: &'static str,
+    title: &'a str,
+    series: Vec<SeriesForm<'a>>,
+}
+
+#[derive(Serialize)]
+struct SeriesForm<'a> {
+    name: &'a str,
+    s: Vec<f64>,
+    ms: Vec<f64>,
+}
+
+/// The page of a plot.
+///
+/// # Errors
+/// When this gake was built without the page.
+pub fn plot(plot: &Plot) -> Result<String, NoUi> {
+    let series = plot.series.iter().map(|series| {
+        let points = lttb(&series.points, plot.threshold);
+        SeriesForm {
+            name: &series.name,
+            // Microseconds and nanoseconds.
+            s: points.iter().map(|point| (point.0 * 1e6).round() / 1e6).collect(),
+            ms: points.iter().map(|point| (point.1 * 1e6).round() / 1e6).collect(),
+        }
+    });
+    let series = series.collect();
+    page(&PlotForm { schema: super::SCHEMA, kind: "plot", title: &plot.title, series })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_plot_is_a_small_page() {
+        let name = |n: usize| ["attack: OK", "</script>: ERROR"][n].to_owned();
+        let points = |n: usize| {
+            (0..200_000).map(|i| (i as f64 / 1e3, ((i * 7919 + n) % 1_000) as f64 / 3.0)).collect()
+        };
+        let series = (0..2).map(|n| PlotSeries { name: name(n), points: points(n) }).collect();
+        let html = plot(&Plot { title: "a <b>".to_owned(), series, ..Plot::default() }).unwrap();
+        assert!(html.len() < 500_000, "{}", html.len());
+        assert_eq!(html.matches("</script").count(), 2);
+        assert!(html.contains("\"title\":\"a \\u003cb>\""));
+    }
+}

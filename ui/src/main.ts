@@ -1,0 +1,24 @@
+/** Reads the inlined page data and hands it to the page of its kind. */
+
+import "./theme/theme.css";
+import { el } from "./dom";
+import { plot, type PlotData } from "./pages/plot";
+import { watchTheme } from "./theme/theme";
+
+/** A page of each kind; `kind` of the inlined JSON chooses. */
+const pages: Record<string, (root: HTMLElement, data: never) => void> = {
+  plot: (root, data: PlotData) => plot(root, data),
+};
+
+function main(): void {
+  const root = document.getElementById("root");
+  const text = document.getElementById("page")?.textContent;
+  if (!root || !text) return;
+  const data = JSON.parse(text) as { kind?: string } | string;
+  const page = typeof data === "object" ? pages[data.kind ?? ""] : undefined;
+  watchTheme();
+  if (page) page(root, data as never);
+  else root.append(el("p", { class: "empty" }, "This page holds no data that it can show."));
+}
+
+main();

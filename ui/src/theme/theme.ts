@@ -1,0 +1,47 @@
+/** Light and dark: as the system has it, or as the reader chose; always light on paper. */
+
+export type Theme = "light" | "dark";
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const paper = matchMedia("print");
+const listeners = new Set<() => void>();
+let chosen: Theme | undefined;
+
+/** The theme in force. */
+export function theme(): Theme {
+  if (paper.matches) return "light";
+  return chosen ?? (dark.matches ? "dark" : "light");
+}
+
+/** Whether the page is being printed. */
+export function printing(): boolean {
+  return paper.matches;
+}
+
+/** Chooses the other theme. */
+export function toggleTheme(): void {
+  chosen = theme() === "dark" ? "light" : "dark";
+  apply();
+}
+
+/** Calls back after every change of theme or medium. */
+export function onTheme(listener: () => void): void {
+  listeners.add(listener);
+}
+
+/** Follows the system's theme and the printer. */
+export function watchTheme(): void {
+  dark.addEventListener("change", apply);
+  paper.addEventListener("change", apply);
+  apply();
+}
+
+function apply(): void {
+  document.documentElement.dataset["theme"] = theme();
+  for (const listener of listeners) listener();
+}
+
+/** The value of a custom property, for what is drawn on canvas. */
+export function colour(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
