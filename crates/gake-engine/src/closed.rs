@@ -112,9 +112,9 @@ async fn live<W: Work>(crowd: &Crowd, starts: Nanos, mut work: W) {
         now = later;
     }
     while let Some(arrival) = crowd.take(now) {
-        let Some(exchange) = shared.fire(&mut work, arrival, 0, now).await else { return };
-        now = exchange.done;
-        if let End::Fault(_) = exchange.end {
+        let Some((done, end)) = shared.fire(&mut work, arrival, 0, now).await else { return };
+        now = done;
+        if let End::Fault(_) = end {
             // A fault may come without any wait; the other users must not starve.
             tokio::task::yield_now().await;
             now = shared.clock.now();

@@ -26,9 +26,9 @@ impl Log {
     }
 
     #[inline]
-    pub(crate) fn push(&self, outcome: &Outcome) {
+    pub(crate) fn push(&self, outcome: Outcome) {
         let mut batch = self.batch.borrow_mut();
-        batch.push(*outcome);
+        batch.push(outcome);
         if batch.len() == BATCH {
             drop(batch);
             self.flush();

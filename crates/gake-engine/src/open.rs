@@ -274,8 +274,8 @@ async fn lane<W: Work>(shared: Rc<Shared>, dispatch: Rc<Dispatch>, slot: Rc<Slot
             return;
         }
         let fired = shared.fire(&mut work, assigned.arrival, assigned.blocked, now).await;
-        let Some(exchange) = fired else { return };
-        slot.assigned.set(dispatch.take_due(exchange.done));
+        let Some((done, _)) = fired else { return };
+        slot.assigned.set(dispatch.take_due(done));
     }
 }
 

@@ -8,7 +8,7 @@ use std::task::Waker;
 
 use gake_core::clock::{Clock, Nanos, SECOND};
 use gake_core::plan::{Load, Plan};
-use gake_core::record::{Exchange, Interval, Outcome, Recorder, Tally};
+use gake_core::record::{End, Interval, Outcome, Recorder, Tally};
 use gake_core::work::{Arrival, Factory, Work};
 use tokio::sync::{Notify, watch};
 
@@ -70,7 +70,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Fires one arrival and records what came of it. `None` when the run was cut meanwhile; the
+    /// Fires one arrival, records what came of it, and says when and how it ended. `None` when the run was cut meanwhile; the
     /// arrival is recorded as unfinished then, and the lane must end.
     pub(crate) async fn fire<W: Work>(
         &self,
@@ -78,22 +78,24 @@ impl Shared {
         arrival: Arrival,
         blocked: Nanos,
         fired: Nanos,
-    ) -> Option<Exchange> {
+    ) -> Option<(Nanos, End)> {
         self.flight.enter(fired);
         self.last_fired.set(fired);
         let whole = {
             let mut fire = std::pin::pin!(work.fire(arrival, fired));
             self.unless_cut(fire.as_mut()).await
         };
+        let is_whole = whole.is_some();
         let exchange = whole.unwrap_or_else(|| work.abandon());
+        let (done, end) = (exchange.done, exchange.end);
         let outcome = Outcome { arrival, blocked, fired, exchange };
         self.recorder.borrow_mut().record(&outcome);
         if let Some(log) = &self.log {
-            log.push(&outcome);
+            log.push(outcome);
         }
-        self.flight.leave(exchange.done);
+        self.flight.leave(done);
         self.notice_quiet();
-        whole
+        is_whole.then_some((done, end))
     }
 
     fn is_quiet(&self) -> bool {

@@ -52,7 +52,7 @@ impl Work for Brief {
     async fn fire(&mut self, _: Arrival, now: Nanos) -> Exchange {
         self.timer.sleep_until(now + 50_000).await;
         let done = self.clock.now();
-        let end = End::Answered(Answer { status: 200 });
+        let end = End::Answered(Answer { status: 200, body_bytes: 0 });
         Exchange { write: now, first_byte: Some(done), end, ..Exchange::unfinished(done) }
     }
 

@@ -34,7 +34,7 @@ pub(crate) fn answered(late: Nanos, first: Nanos, done: Nanos, status: u16) -> O
             written: true,
             first_byte: Some(first),
             done,
-            end: End::Answered(Answer { status }),
+            end: End::Answered(Answer { status, body_bytes: 12 }),
             bytes_in: 200,
             bytes_out: 100,
             ..Exchange::unfinished(0)

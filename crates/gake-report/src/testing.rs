@@ -53,7 +53,7 @@ pub(crate) fn answered(number: u64, due: Nanos, took: Nanos, status: u16) -> Out
             written: true,
             first_byte: Some(due + took - took / 20),
             done: due + took,
-            end: End::Answered(Answer { status }),
+            end: End::Answered(Answer { status, body_bytes: 12 }),
             bytes_in: 212,
             bytes_out: 74,
             ..Exchange::unfinished(0)

@@ -1,5 +1,6 @@
 //! One worker's share of the wire.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -22,6 +23,18 @@ pub(crate) struct Shop<C> {
     pub(crate) dialer: Rc<Dialer<C>>,
     pub(crate) scratch: Scratch,
     pub(crate) pool: Pool,
+    /// Answers still to be kept.
+    keep: Cell<u64>,
+}
+
+impl<C> Shop<C> {
+    /// How many bytes of the next answer's body to keep, when it is to be kept.
+    #[inline]
+    pub(crate) fn keep(&self) -> Option<usize> {
+        let left = self.keep.get().checked_sub(1)?;
+        self.keep.set(left);
+        self.dialer.wire.settings.keep.map(|keep| keep.body_bytes)
+    }
 }
 
 /// Makes the works of one worker.
@@ -43,9 +56,10 @@ impl<C: Clock + Clone + 'static> HttpFactory<C> {
         let connections = wire.settings.connections;
         let bound = connections / workers + usize::from(worker < connections % workers);
         let pool = Pool::new(bound.max(1));
+        let keep = Cell::new(wire.settings.keep.map_or(0, |keep| keep.answers));
         let dialer = Rc::new(Dialer::new(wire, clock, Rc::clone(&meter), worker));
         Self {
-            shop: Rc::new(Shop { dialer, scratch: Scratch::new(), pool }),
+            shop: Rc::new(Shop { dialer, scratch: Scratch::new(), pool, keep }),
             deadlines: Rc::default(),
             meter,
             worker,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gake_core::record::Fault;
+use gake_core::record::{Fault, Kept};
 
 use crate::http1::request::{Rendered, RequestError, RequestSpec, render};
 use crate::http1::{Head, Visitor};
@@ -12,25 +12,28 @@ use crate::wire::basic_authorization;
 /// A `Location` that is not a URL which can be asked.
 const BAD_LOCATION: Fault = Fault::Malformed("location");
 
-/// Sees answers pass by, and keeps where a redirect leads.
+/// Sees an answer pass by: keeps where a redirect leads, and what is asked to be kept.
 #[derive(Debug)]
 pub(crate) struct Heed {
     /// Whether redirects are followed.
     follow: bool,
     /// Where the answer redirects to, when it does.
     pub(crate) to: Option<String>,
+    /// What is kept of the answer, and how many bytes of its body at most.
+    pub(crate) kept: Option<(Box<Kept>, usize)>,
 }
 
 impl Heed {
-    pub(crate) fn new(follow: bool) -> Self {
-        Self { follow, to: None }
+    /// `keep` is how many bytes of a body to keep, when the answer is to be kept.
+    pub(crate) fn new(follow: bool, keep: Option<usize>) -> Self {
+        Self { follow, to: None, kept: keep.map(|bytes| (Box::default(), bytes)) }
     }
 }
 
 impl Visitor for Heed {
     #[inline]
     fn wants_head(&self) -> bool {
-        self.follow
+        self.follow || self.kept.is_some()
     }
 
     #[inline]
@@ -38,6 +41,21 @@ impl Visitor for Heed {
         if self.follow && matches!(head.status, 301 | 302 | 303 | 307 | 308) {
             let location = head.get("location");
             self.to = location.map(|to| String::from_utf8_lossy(to.trim_ascii()).into_owned());
+        }
+        if let Some((kept, _)) = &mut self.kept {
+            let line = |header: &httparse::Header<'_>| {
+                (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned())
+            };
+            kept.headers = head.headers.iter().map(line).collect();
+            kept.body.clear();
+        }
+    }
+
+    #[inline]
+    fn body(&mut self, bytes: &[u8]) {
+        if let Some((kept, most)) = &mut self.kept {
+            let room = most.saturating_sub(kept.body.len()).min(bytes.len());
+            kept.body.extend_from_slice(&bytes[..room]);
         }
     }
 }

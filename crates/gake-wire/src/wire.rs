@@ -64,6 +64,17 @@ pub struct Settings {
     pub limits: Limits,
     /// Redirects followed for one arrival at most; when 0, a redirect is an answer as any other.
     pub max_redirects: u32,
+    /// What is kept of answers, when anything is.
+    pub keep: Option<Keep>,
+}
+
+/// How many answers are kept, and how much of each. A request whose answer is kept allocates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keep {
+    /// Answers kept on each worker, from its first on.
+    pub answers: u64,
+    /// Bytes of a body kept at most.
+    pub body_bytes: usize,
 }
 
 /// A request ready to be written.

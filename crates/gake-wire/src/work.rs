@@ -105,14 +105,18 @@ impl<C: Clock> HttpWork<C> {
     ) -> Result<Response, Fault> {
         let ends = now.saturating_add(nanos(shop.dialer.wire.settings.timeouts.total));
         self.deadline.set(ends);
-        let mut heed = Heed::new(request.spec.is_some());
+        let keep = shop.keep();
+        let mut heed = Heed::new(request.spec.is_some(), keep);
         let hop = Hop { request: &request.rendered, origin: request.origin, now, ends };
         let response = self.hop(shop, &hop, &mut heed).await?;
         match (heed.to, &request.spec) {
             (Some(to), Some(spec)) => {
-                Box::pin(self.follow(shop, spec, response.status, to, ends)).await
+                Box::pin(self.follow(shop, spec, (response.status, to), ends, keep)).await
             }
-            _ => Ok(response),
+            (_, _) => {
+                self.exchange.kept = heed.kept.map(|(kept, _)| kept);
+                Ok(response)
+            }
         }
     }
 
@@ -161,9 +165,9 @@ impl<C: Clock> HttpWork<C> {
         &mut self,
         shop: &Shop<C>,
         spec: &Spec,
-        mut status: u16,
-        mut to: String,
+        (mut status, mut to): (u16, String),
         ends: Nanos,
+        keep: Option<usize>,
     ) -> Result<Response, Fault> {
         let dialer = &shop.dialer;
         let settings = &dialer.wire.settings;
@@ -175,10 +179,13 @@ impl<C: Clock> HttpWork<C> {
             let request =
                 next.render(settings.keepalive).map_err(|_| Fault::Malformed("location"))?;
             bump(&dialer.meter.redirects);
-            let mut heed = Heed::new(true);
+            let mut heed = Heed::new(true, keep);
             let hop = Hop { request: &request, origin, now: dialer.clock.now(), ends };
             let response = self.hop(shop, &hop, &mut heed).await?;
-            let Some(further) = heed.to else { return Ok(response) };
+            let Some(further) = heed.to else {
+                self.exchange.kept = heed.kept.map(|(kept, _)| kept);
+                return Ok(response);
+            };
             (status, to) = (response.status, further);
             next = next.follow(status, &to)?;
         }
@@ -200,6 +207,11 @@ impl<C: Clock> HttpWork<C> {
         }
     }
 
+    #[inline]
+    fn take_exchange(&mut self) -> Exchange {
+        std::mem::replace(&mut self.exchange, Exchange::unfinished(0))
+    }
+
     /// Notes that the arrival under way has ended without an answer.
     fn give_up(&mut self, end: End) {
         self.exchange.done = self.shop.dialer.clock.now();
@@ -219,12 +231,13 @@ impl<C: Clock> Work for HttpWork<C> {
         self.fired = true;
         match self.run(&shop, request, now).await {
             Ok(response) => {
-                self.exchange.end = End::Answered(Answer { status: response.status });
+                let Response { status, body_bytes, .. } = response;
+                self.exchange.end = End::Answered(Answer { status, body_bytes });
             }
             Err(fault) => self.give_up(End::Fault(fault)),
         }
         self.fired = false;
-        self.exchange
+        self.take_exchange()
     }
 
     fn abandon(&mut self) -> Exchange {
@@ -233,6 +246,6 @@ impl<C: Clock> Work for HttpWork<C> {
             return Exchange::unfinished(self.shop.dialer.clock.now());
         }
         self.give_up(End::Unfinished);
-        self.exchange
+        self.take_exchange()
     }
 }

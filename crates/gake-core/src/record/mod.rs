@@ -10,7 +10,7 @@ mod tally;
 
 pub use fault::{Fault, Phase};
 pub use histogram::Histogram;
-pub use outcome::{Answer, End, Exchange, Outcome, TcpSample};
+pub use outcome::{Answer, End, Exchange, Kept, Outcome, TcpSample};
 pub use recorder::{Interval, Recorder};
 pub use run::{Ending, Event, Generator, Run};
 pub use series::{Point, Series};

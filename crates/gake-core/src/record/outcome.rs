@@ -20,6 +20,17 @@ pub enum End {
 pub struct Answer {
     /// Its status code.
     pub status: u16,
+    /// Bytes of its body, without heads and framing.
+    pub body_bytes: u64,
+}
+
+/// What was kept of an answer, when somebody had asked for that.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Its header lines, in order.
+    pub headers: Vec<(String, String)>,
+    /// The first bytes of its body.
+    pub body: Vec<u8>,
 }
 
 /// What TCP says of the connection (Linux `TCP_INFO`).
@@ -32,7 +43,7 @@ pub struct TcpSample {
 }
 
 /// What a work did for one arrival, on the run's clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
     /// The number of its label.
     pub label: u16,
@@ -56,6 +67,8 @@ pub struct Exchange {
     pub bytes_out: u64,
     /// What TCP says, when it was asked.
     pub tcp: Option<TcpSample>,
+    /// What was kept of the answer.
+    pub kept: Option<Box<Kept>>,
 }
 
 impl Exchange {
@@ -80,6 +93,7 @@ impl Exchange {
             bytes_in: 0,
             bytes_out: 0,
             tcp: None,
+            kept: None,
         }
     }
 
@@ -91,7 +105,7 @@ impl Exchange {
 }
 
 /// One arrival from due to done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// Its number and the instant it was due.
     pub arrival: Arrival,

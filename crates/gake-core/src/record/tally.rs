@@ -25,6 +25,8 @@ pub struct Counts {
     pub dropped: u64,
     /// Bytes read.
     pub bytes_in: u64,
+    /// Bytes of whole answers' bodies, without heads and framing.
+    pub body_bytes: u64,
     /// Bytes written.
     pub bytes_out: u64,
     /// Connections opened.
@@ -60,7 +62,10 @@ impl Counts {
     #[must_use]
     pub fn of(outcome: &Outcome, expect: &Expect) -> Self {
         let exchange = &outcome.exchange;
-        let ok = matches!(exchange.end, End::Answered(answer) if expect.accepts(answer.status));
+        let (ok, body_bytes) = match exchange.end {
+            End::Answered(answer) => (expect.accepts(answer.status), answer.body_bytes),
+            _ => (false, 0),
+        };
         let unfinished = exchange.end == End::Unfinished;
         Self {
             sent: 1,
@@ -69,6 +74,7 @@ impl Counts {
             failed: u64::from(!ok && !unfinished),
             unfinished: u64::from(unfinished),
             bytes_in: exchange.bytes_in,
+            body_bytes,
             bytes_out: exchange.bytes_out,
             ..Self::default()
         }
@@ -83,6 +89,7 @@ impl Counts {
         self.unfinished += other.unfinished;
         self.dropped += other.dropped;
         self.bytes_in += other.bytes_in;
+        self.body_bytes += other.body_bytes;
         self.bytes_out += other.bytes_out;
         self.opened += other.opened;
         self.stale_reconnects += other.stale_reconnects;
@@ -242,7 +249,7 @@ impl Tally {
         let response = outcome.response();
         let counts = Counts::of(outcome, expect);
         let metric = match exchange.end {
-            End::Answered(Answer { status }) => {
+            End::Answered(Answer { status, .. }) => {
                 bump(&mut self.statuses, status, 1);
                 if counts.ok == 1 { Metric::OkResponse } else { Metric::OtherResponse }
             }

@@ -92,7 +92,7 @@ impl Work for Actor {
         let end = match (self.behaviour)(arrival, now) {
             Fate::At(at) => {
                 self.timer.sleep_until(at).await;
-                End::Answered(Answer { status: 200 })
+                End::Answered(Answer { status: 200, body_bytes: 0 })
             }
             Fate::Never => std::future::pending().await,
             Fate::Fault(fault) => End::Fault(fault),

@@ -95,7 +95,7 @@ fn connection_limit_needs_others_to_be_served() {
 fn blocked_arrivals() {
     let mut outcome = answered(5 * MS, 10 * MS, 10 * MS, 200);
     outcome.blocked = 5 * MS;
-    assert!(ids(&base().add(90, outcome).run()).is_empty());
+    assert!(ids(&base().add(90, outcome.clone()).run()).is_empty());
     assert_eq!(ids(&base().add(110, outcome).run()), ["blocked"]);
 }
 

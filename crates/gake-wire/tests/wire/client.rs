@@ -69,6 +69,7 @@ impl Setup {
                 sources: Sources::default(),
                 limits: Limits::default(),
                 max_redirects: 0,
+                keep: None,
             },
         }
     }
@@ -211,7 +212,7 @@ fn check(exchange: &Exchange, fired: Nanos) {
 
 pub fn status_of(exchange: &Exchange) -> u16 {
     match exchange.end {
-        End::Answered(Answer { status }) => status,
+        End::Answered(Answer { status, .. }) => status,
         end => panic!("{end:?}"),
     }
 }

@@ -14,6 +14,7 @@ mod economy;
 mod ending;
 mod framing;
 mod held;
+mod kept;
 mod lab;
 mod pool;
 mod redirects;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use gake_core::plan::{Expect, Rate};
 use gake_judge::Objective;
+use gake_wire::Keep;
 
 use super::values::{self, Stages};
 
@@ -148,6 +149,10 @@ pub struct ConnectionArgs {
     /// Follow so many redirects
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub max_redirs: u32,
+
+    /// What is kept of answers: for the tools that gake behaves as.
+    #[arg(skip)]
+    pub keep: Option<Keep>,
 
     /// For opening a connection, TLS included
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration, default_value = "10s")]

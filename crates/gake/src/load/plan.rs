@@ -86,6 +86,7 @@ pub fn settings(load: &LoadArgs, args: &ConnectionArgs) -> Result<Settings, Fail
         },
         keepalive: !args.no_keepalive,
         max_redirects: args.max_redirs,
+        keep: args.keep,
         pooled: load.mode() == Mode::Open,
         connections: connections(load),
         idle_connections: args.idle_connections,

@@ -162,6 +162,7 @@ fn drive(url: &str, users: usize, length: Duration) -> Result<Run, String> {
         sources: Sources::default(),
         limits: Limits::default(),
         max_redirects: 0,
+        keep: None,
     };
     let wire = Wire::prepare(&[ask], &Resolver::default(), &TlsOptions::default(), settings)
         .map_err(|error| error.to_string())?;

@@ -1,0 +1,59 @@
+//! Answers that are kept, for those who want to see them.
+
+use gake_core::record::{Answer, End};
+use gake_wire::Keep;
+
+use crate::client::{Setup, status_of};
+use crate::server::{Act, Again, Request, Server, send};
+
+fn chunked() -> Act {
+    send(
+        "HTTP/1.1 200 OK\r\nServer: one\r\nServer: two\r\nTransfer-Encoding: chunked\r\n\r\n\
+         6\r\nabcdef\r\n4\r\nghij\r\n0\r\n\r\n",
+    )
+}
+
+fn moved() -> Act {
+    send("HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 4\r\n\r\nmove")
+}
+
+#[test]
+fn nothing_is_kept_that_nobody_asked_for() {
+    let server = Server::start([vec![Request, chunked(), Again]]);
+    let exchange = Setup::get(server.url("/")).fire();
+    assert_eq!(exchange.kept, None);
+    assert_eq!(exchange.end, End::Answered(Answer { status: 200, body_bytes: 10 }));
+}
+
+#[test]
+fn as_many_answers_are_kept_as_asked_and_as_much_of_each() {
+    let server = Server::start([vec![Request, chunked(), Again]]);
+    let keep = Keep { answers: 2, body_bytes: 7 };
+    Setup::get(server.url("/")).with(|s| s.settings.keep = Some(keep)).run(async |client| {
+        let mut lane = client.lane();
+        for round in 0..3 {
+            let kept = lane.fire().await.kept;
+            assert_eq!(kept.is_some(), round < 2, "round {round}");
+            let Some(kept) = kept else { continue };
+            let servers: Vec<_> =
+                kept.headers.iter().filter(|(name, _)| name == "Server").collect();
+            assert_eq!(
+                servers.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>(),
+                ["one", "two"]
+            );
+            assert_eq!(kept.body, b"abcdefg");
+        }
+    });
+}
+
+#[test]
+fn of_redirects_the_last_answer_is_kept() {
+    let server = Server::start([vec![Request, moved(), Request, chunked(), Again]]);
+    let setup = Setup::get(server.url("/a")).with(|s| {
+        s.settings.max_redirects = 1;
+        s.settings.keep = Some(Keep { answers: u64::MAX, body_bytes: 100 });
+    });
+    let exchange = setup.fire();
+    assert_eq!(status_of(&exchange), 200);
+    assert_eq!(exchange.kept.unwrap().body, b"abcdefghij");
+}
