@@ -8,6 +8,7 @@ mod forms;
 pub mod html;
 pub mod log;
 pub mod runfile;
+pub mod vegeta;
 
 #[cfg(test)]
 mod testing;

@@ -1,0 +1,173 @@
+//! Records from a gob stream. Fields are found by name, as Go finds them, so that results of
+//! older versions and of other programs are read too.
+
+use std::io::{self, BufRead, Read};
+
+use super::YEAR_1_TO_1970;
+use super::input::{Fault, Input, length_of_number};
+use super::types::builtin::{BYTES, INT, STRING, UINT};
+use super::types::{FieldNumbers, Type, Types};
+use crate::vegeta::read::{Broken, RECORD_MAX};
+use crate::vegeta::record::{Headers, Record, Timestamp};
+
+/// Reads records; keeps the types that the stream has defined.
+#[derive(Debug, Default)]
+pub(in super::super) struct Decoder {
+    types: Types,
+    message: Vec<u8>,
+}
+
+impl Decoder {
+    /// The next record; `None` at the end of the stream.
+    pub(in super::super) fn next(
+        &mut self,
+        input: &mut impl BufRead,
+    ) -> Result<Option<Record>, Broken> {
+        loop {
+            let Some(length) = message_length(input)? else { return Ok(None) };
+            if length > RECORD_MAX {
+                return Err(Broken::Unreadable("it says it is longer than 256 MiB".to_owned()));
+            }
+            self.message.clear();
+            // Memory grows with what is there, not with what the length says.
+            input.by_ref().take(length).read_to_end(&mut self.message)?;
+            if (self.message.len() as u64) < length {
+                return Err(Broken::CutOff);
+            }
+            let mut message = Input::new(&self.message);
+            let number = message.int().map_err(Broken::Record)?;
+            if number < 0 {
+                let number = number.checked_neg().unwrap_or(i64::MAX);
+                self.types.define(number, &mut message).map_err(Broken::Unreadable)?;
+            } else {
+                return record(&self.types, number, &mut message).map(Some).map_err(Broken::Record);
+            }
+        }
+    }
+}
+
+/// The length before a message; `None` when nothing follows.
+fn message_length(input: &mut impl BufRead) -> Result<Option<u64>, Broken> {
+    let mut byte = [0];
+    if input.read(&mut byte)? == 0 {
+        return Ok(None);
+    }
+    if byte[0] < 128 {
+        return Ok(Some(byte[0].into()));
+    }
+    let Some(count) = length_of_number(byte[0]) else {
+        return Err(Broken::Unreadable("its length makes no sense".to_owned()));
+    };
+    let mut bytes = [0; 8];
+    match input.read_exact(&mut bytes[8 - usize::from(count)..]) {
+        Ok(()) => Ok(Some(u64::from_be_bytes(bytes))),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(Broken::CutOff),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn record(types: &Types, number: i64, input: &mut Input<'_>) -> Result<Record, Fault> {
+    let Some(Type::Struct(fields)) = types.get(number) else {
+        return Err("it is no struct, so it is no result of Vegeta".to_owned());
+    };
+    let mut record = Record::default();
+    let mut known = false;
+    let mut numbers = FieldNumbers::default();
+    while let Some(at) = numbers.next(input)? {
+        let (name, kind) = fields.get(at).ok_or("it has a field too many")?;
+        known |= field(&mut record, types, name, *kind, input)?;
+    }
+    if !known {
+        return Err("it has none of the fields of a result of Vegeta".to_owned());
+    }
+    if !input.is_empty() {
+        return Err("something follows its end".to_owned());
+    }
+    Ok(record)
+}
+
+/// Reads the field `name`; whether it is one of ours.
+fn field(
+    record: &mut Record,
+    types: &Types,
+    name: &str,
+    kind: i64,
+    input: &mut Input<'_>,
+) -> Result<bool, Fault> {
+    if !is_expected(types, name, kind) {
+        return Err(format!("its field {name} is of another type"));
+    }
+    match name {
+        "Attack" => record.attack = input.text()?,
+        "Seq" => record.seq = input.uint()?,
+        "Code" => {
+            let code = input.uint()?;
+            record.code = code.try_into().map_err(|_| format!("its code is {code}"))?;
+        }
+        "Timestamp" => record.timestamp = timestamp(input.bytes()?)?,
+        "Latency" => record.latency = input.int()?,
+        "BytesOut" => record.bytes_out = input.uint()?,
+        "BytesIn" => record.bytes_in = input.uint()?,
+        "Error" => record.error = input.text()?,
+        "Body" => record.body = input.bytes()?.to_vec(),
+        "Method" => record.method = input.text()?,
+        "URL" => record.url = input.text()?,
+        "Headers" => record.headers = Some(headers(input)?),
+        _ => {
+            types.skip(kind, input)?;
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether the field `name` may have the type `kind`.
+fn is_expected(types: &Types, name: &str, kind: i64) -> bool {
+    match name {
+        "Attack" | "Error" | "Method" | "URL" => kind == STRING,
+        "Seq" | "Code" | "BytesOut" | "BytesIn" => kind == UINT,
+        "Latency" => kind == INT,
+        "Body" => kind == BYTES,
+        "Timestamp" => matches!(types.get(kind), Some(Type::Opaque)),
+        "Headers" => match types.get(kind) {
+            Some(Type::Map(STRING, values)) => {
+                matches!(types.get(*values), Some(Type::List(STRING)))
+            }
+            _ => false,
+        },
+        _ => true,
+    }
+}
+
+fn headers(input: &mut Input<'_>) -> Result<Headers, Fault> {
+    (0..input.count()?)
+        .map(|_| {
+            let name = input.text()?;
+            let values = (0..input.count()?).map(|_| input.text()).collect::<Result<_, _>>()?;
+            Ok((name, values))
+        })
+        .collect()
+}
+
+/// The binary form of Go's time.
+fn timestamp(bytes: &[u8]) -> Result<Timestamp, Fault> {
+    let fault = || "its timestamp is in an unknown form".to_owned();
+    let (odd, bytes) = match *bytes {
+        [1, ref rest @ ..] => (0, rest),
+        [2, ref rest @ .., odd] => (i32::from(odd as i8), rest),
+        _ => return Err(fault()),
+    };
+    let bytes: [u8; 14] = bytes.try_into().map_err(|_| fault())?;
+    let [s0, s1, s2, s3, s4, s5, s6, s7, n0, n1, n2, n3, o0, o1] = bytes;
+    let seconds = i64::from_be_bytes([s0, s1, s2, s3, s4, s5, s6, s7]);
+    let nanos = u32::from_be_bytes([n0, n1, n2, n3]);
+    let minutes = i16::from_be_bytes([o0, o1]);
+    let unix_ns = seconds
+        .checked_sub(YEAR_1_TO_1970)
+        .and_then(|seconds| seconds.checked_mul(1_000_000_000))
+        .and_then(|ns| ns.checked_add(nanos.into()))
+        .filter(|_| nanos < 1_000_000_000)
+        .ok_or("its timestamp is not within the years 1677 to 2262")?;
+    let offset = (minutes != -1).then(|| i32::from(minutes) * 60 + odd);
+    Ok(Timestamp { unix_ns, offset })
+}

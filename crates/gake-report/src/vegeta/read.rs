@@ -1,0 +1,213 @@
+//! Reading results, one by one, whatever their encoding.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead, Read};
+
+use super::record::{Encoding, Record};
+use super::{csv, gob, json};
+
+/// Bytes of the longest record that is read.
+pub(super) const RECORD_MAX: u64 = 256 << 20;
+
+/// Bytes that tell the encoding: a gob message's length and the number of the type it defines.
+const SNIFFED: u64 = 16;
+
+/// Why there is no next record.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file cannot be read.
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// There is nothing in it.
+    #[error("is empty: it holds no result of an attack")]
+    Empty,
+    /// Its first bytes are those of no encoding.
+    #[error("holds no results of Vegeta: it is neither gob, nor JSON, nor CSV of results")]
+    Foreign,
+    /// A record is not whole: the file ends within it. There is no next one.
+    #[error("record {record} is cut off and was left out: the file ends within it")]
+    CutOff {
+        /// Its number, from 1.
+        record: u64,
+    },
+    /// A record makes no sense; the next one may.
+    #[error("record {record} was left out: {why}")]
+    Record {
+        /// Its number, from 1.
+        record: u64,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Nothing after this can be read.
+    #[error("record {record} and all after it were left out: {why}")]
+    Unreadable {
+        /// Its number, from 1.
+        record: u64,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+/// What a decoder says of the record it is at.
+#[derive(Debug)]
+pub(super) enum Broken {
+    Io(io::Error),
+    CutOff,
+    Record(String),
+    Unreadable(String),
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Reads records. After an error the next one may be asked for: when nothing more can be read
+/// there is none.
+#[derive(Debug)]
+pub struct Reader<R> {
+    input: io::Chain<io::Cursor<Vec<u8>>, R>,
+    decoder: Decoder,
+    /// Records come to so far.
+    record: u64,
+    /// Records that made sense.
+    good: u64,
+    ended: bool,
+}
+
+#[derive(Debug)]
+enum Decoder {
+    Gob(gob::Decoder),
+    Json(json::Decoder),
+    Csv(csv::Decoder),
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads from `input`, whose first bytes tell the encoding.
+    ///
+    /// # Errors
+    /// When it cannot be read, is empty, or is in none of the three encodings.
+    pub fn detect(mut input: R) -> Result<Self, ReadError> {
+        let mut first = Vec::new();
+        input.by_ref().take(SNIFFED).read_to_end(&mut first)?;
+        if first.is_empty() {
+            return Err(ReadError::Empty);
+        }
+        let decoder = match Encoding::of(&first).ok_or(ReadError::Foreign)? {
+            Encoding::Gob => Decoder::Gob(gob::Decoder::default()),
+            Encoding::Json => Decoder::Json(json::Decoder::default()),
+            Encoding::Csv => Decoder::Csv(csv::Decoder::default()),
+        };
+        let input = io::Cursor::new(first).chain(input);
+        Ok(Self { input, decoder, record: 0, good: 0, ended: false })
+    }
+
+    /// The next record; `None` at the end.
+    ///
+    /// # Errors
+    /// When it makes no sense. [`ReadError::Foreign`] when there is none in the whole file.
+    pub fn next_record(&mut self) -> Result<Option<Record>, ReadError> {
+        if self.ended {
+            return Ok(None);
+        }
+        self.record += 1;
+        let next = match &mut self.decoder {
+            Decoder::Gob(gob) => gob.next(&mut self.input),
+            Decoder::Json(json) => json.next(&mut self.input),
+            Decoder::Csv(csv) => csv.next(&mut self.input),
+        };
+        let record = self.record;
+        match next {
+            Ok(Some(record)) => {
+                self.good += 1;
+                return Ok(Some(record));
+            }
+            // What is not understood from the first byte on is somebody else's.
+            Err(Broken::Record(_) | Broken::Unreadable(_)) if self.good == 0 => {
+                self.ended = true;
+                Err(ReadError::Foreign)
+            }
+            Err(Broken::Record(why)) => return Err(ReadError::Record { record, why }),
+            Ok(None) if self.good == 0 => Err(ReadError::Foreign),
+            Ok(None) => Ok(None),
+            Err(Broken::Io(error)) => Err(error.into()),
+            Err(Broken::CutOff) => Err(ReadError::CutOff { record }),
+            Err(Broken::Unreadable(why)) => Err(ReadError::Unreadable { record, why }),
+        }
+        .inspect_err(|_| self.ended = true)
+        .inspect(|_: &Option<Record>| self.ended = true)
+    }
+}
+
+impl Encoding {
+    /// The encoding of a stream that starts with these bytes (16 tell), if it is one.
+    ///
+    /// A gob stream starts with the definition of a type: the message's length, then a number
+    /// below -63. No text has such a second byte. JSON lines start with a brace, CSV with a
+    /// number.
+    #[must_use]
+    pub fn of(first: &[u8]) -> Option<Self> {
+        let (length, rest) = first.split_first()?;
+        let after_length = match length {
+            0 => None,
+            1..=127 => rest.first(),
+            _ => rest.get(usize::from(length.wrapping_neg())),
+        };
+        if after_length.is_some_and(|byte| *byte >= 0x7f) {
+            return Some(Self::Gob);
+        }
+        match first.iter().find(|byte| !byte.is_ascii_whitespace())? {
+            b'{' => Some(Self::Json),
+            b'0'..=b'9' | b'-' | b'"' => Some(Self::Csv),
+            _ => None,
+        }
+    }
+}
+
+/// Several readers as one: a record of each in turn, as Vegeta takes them.
+#[derive(Debug)]
+pub struct RoundRobin<R> {
+    /// With each reader's name.
+    turns: VecDeque<(String, Reader<R>)>,
+}
+
+impl<R: BufRead> RoundRobin<R> {
+    /// Reads from each of `readers`, which are named for errors.
+    #[must_use]
+    pub fn new(readers: Vec<(String, Reader<R>)>) -> Self {
+        Self { turns: readers.into() }
+    }
+
+    /// The next record; `None` when every reader is at its end.
+    ///
+    /// # Errors
+    /// When it makes no sense, with the name of its reader; the next one may be asked for.
+    pub fn next_record(&mut self) -> Result<Option<Record>, (String, ReadError)> {
+        while let Some((name, mut reader)) = self.turns.pop_front() {
+            match reader.next_record() {
+                Ok(None) => {}
+                Ok(Some(record)) => {
+                    self.turns.push_back((name, reader));
+                    return Ok(Some(record));
+                }
+                Err(error) => {
+                    let told = name.clone();
+                    self.turns.push_back((name, reader));
+                    return Err((told, error));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Reads to a line's end, at most [`RECORD_MAX`] bytes, and appends it; whether there was any.
+pub(super) fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, Broken> {
+    let room = RECORD_MAX.saturating_sub(line.len() as u64);
+    let read = input.by_ref().take(room).read_until(b'\n', line)?;
+    if line.len() as u64 >= RECORD_MAX {
+        return Err(Broken::Unreadable("it is longer than 256 MiB".to_owned()));
+    }
+    Ok(read > 0)
+}

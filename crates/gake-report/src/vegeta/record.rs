@@ -1,0 +1,106 @@
+//! One result, and the encodings it comes in.
+
+use std::fmt;
+
+/// Header names with their values. Go keeps a map; here the order of the file is kept, so that
+/// a file that is read and written again does not change.
+pub type Headers = Vec<(String, Vec<String>)>;
+
+/// One result of an attack: what Vegeta's own type holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Record {
+    /// The attack's name, `-name`.
+    pub attack: String,
+    /// The number of the request within its attack, from 0.
+    pub seq: u64,
+    /// The status code; 0 when there was no response.
+    pub code: u16,
+    /// When the request's time began.
+    pub timestamp: Timestamp,
+    /// From then to the end, in nanoseconds.
+    pub latency: i64,
+    /// Bytes of the request's body.
+    pub bytes_out: u64,
+    /// Bytes of the response's body.
+    pub bytes_in: u64,
+    /// Why it is not a success; empty when it is.
+    pub error: String,
+    /// The response's body, as far as it was kept.
+    pub body: Vec<u8>,
+    /// The request's method.
+    pub method: String,
+    /// The request's URL.
+    pub url: String,
+    /// The response's headers; `None` when there was no response.
+    pub headers: Option<Headers>,
+}
+
+impl Record {
+    /// When it ended, in Unix nanoseconds.
+    #[must_use]
+    pub fn end(&self) -> i64 {
+        self.timestamp.unix_ns.saturating_add(self.latency)
+    }
+
+    /// Whether Vegeta counts it as a success: a status from 200 to 399.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        (200..400).contains(&self.code)
+    }
+}
+
+/// An instant, and the zone it was written in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Timestamp {
+    /// Nanoseconds since 1970: from 1677 to 2262.
+    pub unix_ns: i64,
+    /// Seconds east of Greenwich; `None` is UTC by name, which Go tells from an offset of 0.
+    pub offset: Option<i32>,
+}
+
+impl Timestamp {
+    /// An instant as a clock on local time at Greenwich tells it.
+    #[must_use]
+    pub fn local(unix_ns: i64) -> Self {
+        Self { unix_ns, offset: Some(0) }
+    }
+}
+
+/// How records are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// Go's binary stream, what an attack writes.
+    Gob,
+    /// An object a line.
+    Json,
+    /// Twelve columns without a header line.
+    Csv,
+}
+
+/// Why a text is not an encoding.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no encoding {0:?}; there are csv, gob and json")]
+pub struct EncodingError(String);
+
+impl std::str::FromStr for Encoding {
+    type Err = EncodingError;
+
+    fn from_str(text: &str) -> Result<Self, EncodingError> {
+        match text {
+            "gob" => Ok(Self::Gob),
+            "json" => Ok(Self::Json),
+            "csv" => Ok(Self::Csv),
+            _ => Err(EncodingError(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Encoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gob => "gob",
+            Self::Json => "json",
+            Self::Csv => "csv",
+        })
+    }
+}

@@ -1,0 +1,50 @@
+//! Writing results in an encoding.
+
+use std::io::{self, Write};
+
+use super::record::{Encoding, Record};
+use super::{csv, gob, json};
+
+/// Writes records, each with one call to the writer below.
+#[derive(Debug)]
+pub struct Writer<W> {
+    out: W,
+    encoding: Encoding,
+    /// What is written before the record.
+    buffer: Vec<u8>,
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes to `out` in an encoding.
+    #[must_use]
+    pub fn new(out: W, encoding: Encoding) -> Self {
+        let mut buffer = Vec::new();
+        if encoding == Encoding::Gob {
+            gob::push_definitions(&mut buffer);
+        }
+        Self { out, encoding, buffer }
+    }
+
+    /// Writes a record.
+    ///
+    /// # Errors
+    /// What the writer below returns.
+    pub fn write(&mut self, record: &Record) -> io::Result<()> {
+        match self.encoding {
+            Encoding::Gob => gob::push_record(&mut self.buffer, record),
+            Encoding::Json => json::push_record(&mut self.buffer, record),
+            Encoding::Csv => csv::push_record(&mut self.buffer, record),
+        }
+        let written = self.out.write_all(&self.buffer);
+        self.buffer.clear();
+        written
+    }
+
+    /// Flushes the writer below.
+    ///
+    /// # Errors
+    /// What it returns.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

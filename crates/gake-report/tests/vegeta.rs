@@ -1,0 +1,296 @@
+//! Files written by Vegeta 12.13 itself, against what we read and write.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::io::Cursor;
+
+use gake_report::vegeta::{
+    Encoding, Kind, Metrics, ReadError, Reader, Record, RoundRobin, Timestamp, Writer, report,
+};
+use proptest::prelude::*;
+
+const GOB: &[u8] = include_bytes!("data/vegeta/results.gob");
+const JSON: &[u8] = include_bytes!("data/vegeta/results.json");
+const CSV: &[u8] = include_bytes!("data/vegeta/results.csv");
+
+fn read(bytes: &[u8]) -> Vec<Record> {
+    let mut reader = Reader::detect(bytes).unwrap();
+    std::iter::from_fn(|| reader.next_record().unwrap()).collect()
+}
+
+/// What can be read, and every error.
+fn read_all(bytes: &[u8]) -> (usize, Vec<String>) {
+    let mut reader = match Reader::detect(bytes) {
+        Ok(reader) => reader,
+        Err(error) => return (0, vec![error.to_string()]),
+    };
+    let (mut records, mut errors) = (0, Vec::new());
+    loop {
+        match reader.next_record() {
+            Ok(Some(_)) => records += 1,
+            Ok(None) => return (records, errors),
+            Err(error) => errors.push(error.to_string()),
+        }
+    }
+}
+
+fn written(records: &[Record], encoding: Encoding) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut writer = Writer::new(&mut out, encoding);
+    for record in records {
+        writer.write(record).unwrap();
+    }
+    writer.flush().unwrap();
+    out
+}
+
+/// Compared as texts, so that a failure can be read.
+fn assert_same(ours: &[u8], theirs: &[u8]) {
+    let [ours, theirs] = [ours, theirs].map(String::from_utf8_lossy);
+    for (line, (a, b)) in ours.lines().zip(theirs.lines()).enumerate() {
+        assert_eq!(a, b, "line {}", line + 1);
+    }
+    assert_eq!(ours, theirs);
+}
+
+#[test]
+fn each_encoding_is_written_as_it_was_read() {
+    assert!(written(&read(GOB), Encoding::Gob) == GOB);
+    assert_same(&written(&read(JSON), Encoding::Json), JSON);
+    assert_same(&written(&read(CSV), Encoding::Csv), CSV);
+}
+
+#[test]
+fn gob_to_csv_is_what_vegeta_makes_of_it() {
+    assert_same(&written(&read(GOB), Encoding::Csv), CSV);
+}
+
+/// Go's maps have no order, so Vegeta wrote the headers of each line in one by chance.
+#[test]
+fn gob_to_json_is_what_vegeta_makes_of_it_but_for_the_order_of_headers() {
+    let sorted = |bytes: &[u8]| {
+        let mut records = read(bytes);
+        for headers in records.iter_mut().filter_map(|record| record.headers.as_mut()) {
+            headers.sort();
+        }
+        written(&records, Encoding::Json)
+    };
+    let ours = written(&read(GOB), Encoding::Json);
+    assert_same(&sorted(&ours), &sorted(JSON));
+    let body = |json: &[u8]| {
+        let text = String::from_utf8(json.to_vec()).unwrap();
+        text.lines().map(|line| line.split_once(",\"headers\"").unwrap().0.to_owned()).collect()
+    };
+    let (ours, theirs): (Vec<String>, Vec<String>) = (body(&ours), body(JSON));
+    assert_eq!(ours, theirs);
+}
+
+#[test]
+fn every_report_is_that_of_vegeta() {
+    let cases: [(&str, &str, &str); 5] = [
+        ("text", "", include_str!("data/vegeta/report.text.txt")),
+        ("json", "", include_str!("data/vegeta/report.json.txt")),
+        ("json", "[0,1ms,5ms]", include_str!("data/vegeta/report.buckets.txt")),
+        ("hist[0,1ms,5ms,10ms,1s]", "", include_str!("data/vegeta/report.hist.txt")),
+        ("hdrplot", "", include_str!("data/vegeta/report.hdrplot.txt")),
+    ];
+    for source in [GOB, JSON, CSV] {
+        for (kind, buckets, expected) in cases {
+            let (kind, buckets) = Kind::parse(kind, buckets).unwrap();
+            let mut metrics = Metrics::new(buckets);
+            for record in read(source) {
+                metrics.add(&record);
+            }
+            assert_same(report::render(kind, &mut metrics).as_bytes(), expected.as_bytes());
+        }
+    }
+}
+
+#[test]
+fn several_files_are_read_in_turns() {
+    let reader = |bytes: &[u8]| Reader::detect(Cursor::new(bytes.to_vec())).unwrap();
+    let short = written(&read(CSV)[..2], Encoding::Json);
+    let mut all =
+        RoundRobin::new(vec![("a".to_owned(), reader(GOB)), ("b".to_owned(), reader(&short))]);
+    let mut seqs = Vec::new();
+    while let Some(record) = all.next_record().unwrap() {
+        seqs.push(record.seq);
+    }
+    let first: Vec<_> = seqs[..6].to_vec();
+    assert_eq!((first, seqs.len()), (vec![0, 0, 1, 1, 2, 3], 122));
+}
+
+#[test]
+fn one_stream_after_the_other_is_one_file() {
+    for stream in [GOB, JSON, CSV] {
+        let twice = [stream, stream].concat();
+        assert_eq!(read_all(&twice), (240, vec![]));
+    }
+}
+
+#[test]
+fn a_cut_off_file_gives_what_is_whole_and_one_warning() {
+    for stream in [GOB, JSON, CSV] {
+        let end = stream.len() - 10;
+        let (records, errors) = read_all(&stream[..end]);
+        assert_eq!(records, 119);
+        let cut = "record 120 is cut off and was left out: the file ends within it";
+        assert_eq!(errors, [cut]);
+    }
+    // The line feed alone is missing: nothing is lost.
+    for stream in [JSON, CSV] {
+        assert_eq!(read_all(&stream[..stream.len() - 1]), (120, vec![]));
+    }
+}
+
+#[test]
+fn every_way_to_cut_a_stream_is_told() {
+    let few = read(GOB);
+    for encoding in [Encoding::Gob, Encoding::Json, Encoding::Csv] {
+        let whole = written(&few[..3], encoding);
+        for end in 0..whole.len() {
+            let (records, errors) = read_all(&whole[..end]);
+            assert!(records <= 3 && errors.len() <= 1, "{encoding} {end}: {errors:?}");
+            assert!(records > 0 || errors.len() == 1, "{encoding} {end}");
+        }
+    }
+}
+
+#[test]
+fn a_broken_record_is_left_out_and_the_next_one_read() {
+    let mut lines: Vec<_> = std::str::from_utf8(JSON).unwrap().lines().collect();
+    lines[3] = "{\"attack\":7}";
+    let (records, errors) = read_all(lines.join("\n").as_bytes());
+    assert_eq!((records, errors.len()), (119, 1));
+    assert!(
+        errors[0].starts_with("record 4 was left out: it is no JSON of a result"),
+        "{errors:?}"
+    );
+
+    let text = std::str::from_utf8(CSV).unwrap().replacen(",204,", ",twohundred,", 1);
+    let errors = read_all(text.as_bytes());
+    assert_eq!(errors, (119, vec!["record 3 was left out: its code is \"twohundred\"".to_owned()]));
+
+    // A byte in the second record's time says an unknown version.
+    let mut gob = GOB.to_vec();
+    let at = gob.windows(5).position(|w| w == b"\x01\x0f\x01\x00\x00").unwrap();
+    let next =
+        at + 5 + gob[at + 5..].windows(5).position(|w| w == b"\x01\x0f\x01\x00\x00").unwrap();
+    gob[next + 2] = 9;
+    let told = "record 2 was left out: its timestamp is in an unknown form".to_owned();
+    assert_eq!(read_all(&gob), (119, vec![told]));
+}
+
+#[test]
+fn foreign_and_hostile_files_are_told_in_a_sentence() {
+    let foreign = "holds no results of Vegeta: it is neither gob, nor JSON, nor CSV of results";
+    let cases: [(&[u8], &str); 8] = [
+        (b"", "is empty: it holds no result of an attack"),
+        (b"\x7fELF\x02\x01\x01", foreign),
+        (b"<html></html>", foreign),
+        (b"{\"name\":\"x\"}\n", foreign),
+        (b"1,2,3\n4,5,6\n", foreign),
+        (b"\n\n\n", foreign),
+        // A message of 2^63 bytes.
+        (b"\xf8\x80\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff", foreign),
+        // A gob of another struct: struct{ X int }.
+        (b"\x13\x7f\x03\x01\x01\x01P\x01\xff\x80\x00\x01\x01\x01\x01X\x01\x04\x00\x00\x00\x05\xff\x80\x01\x02\x00", foreign),
+    ];
+    for (bytes, told) in cases {
+        assert_eq!(read_all(bytes), (0, vec![told.to_owned()]), "{bytes:?}");
+    }
+    // A length that promises more than there is costs no memory.
+    let promised = [GOB, b"\xfc\x0f\xff\xff\xff\xff"].concat();
+    let (records, errors) = read_all(&promised);
+    assert_eq!((records, errors.len()), (120, 1));
+}
+
+#[test]
+fn errors_are_listed_up_to_a_bound() {
+    let mut metrics = Metrics::new(None);
+    for i in 0..5_000 {
+        metrics.add(&Record { error: format!("error {i}"), ..Record::default() });
+    }
+    let text = report::render(Kind::Text, &mut metrics);
+    assert_eq!(text.lines().filter(|line| line.starts_with("error ")).count(), 1_000);
+    assert_eq!(metrics.errors_left_out, 4_000);
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[ -~]{0,20}",
+        "\\PC{0,8}",
+        prop::sample::select(vec!["a,b", "\"", "a\nb", " lead", "\t", "\\.", "<&>"])
+            .prop_map(str::to_owned),
+    ]
+}
+
+prop_compose! {
+    fn record()(
+        (attack, error, method, url) in (text(), text(), "[A-Z]{0,7}", text()),
+        (seq, code, latency) in (any::<u64>(), any::<u16>(), any::<i64>()),
+        (bytes_out, bytes_in) in (any::<u64>(), any::<u64>()),
+        (unix_ns, offset) in (
+            any::<i64>(),
+            prop::option::of((-720..=720).prop_filter("-1 is UTC", |m| *m != -1)),
+        ),
+        body in prop::collection::vec(any::<u8>(), 0..40),
+        headers in prop::option::of(prop::collection::btree_map(
+            "[A-Za-z][A-Za-z0-9-]{0,12}",
+            prop::collection::vec("[!-~]([ -~]{0,8}[!-~])?", 1..3),
+            0..4,
+        )),
+    ) -> Record {
+        let offset = offset.map(|minutes: i32| minutes * 60);
+        let headers = headers.map(|map| map.into_iter().collect());
+        Record {
+            attack, seq, code, latency, bytes_out, bytes_in, error, body, method, url, headers,
+            timestamp: Timestamp { unix_ns, offset },
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(records in prop::collection::vec(record(), 1..5)) {
+        prop_assert_eq!(&read(&written(&records, Encoding::Gob)), &records);
+        prop_assert_eq!(&read(&written(&records, Encoding::Json)), &json(&records));
+        prop_assert_eq!(&read(&written(&records, Encoding::Csv)), &csv(&records));
+    }
+
+    #[test]
+    fn no_bytes_panic_or_hang(bytes in prop::collection::vec(any::<u8>(), 0..300), at in 0..GOB.len()) {
+        read_all(&bytes);
+        let mut gob = GOB[..2_000].to_vec();
+        for (i, byte) in bytes.iter().enumerate() {
+            let at = (at + i * 97) % gob.len();
+            gob[at] = *byte;
+        }
+        read_all(&gob);
+    }
+}
+
+/// What JSON keeps: an offset of 0 is written as UTC.
+fn json(records: &[Record]) -> Vec<Record> {
+    let mut records = records.to_vec();
+    for record in &mut records {
+        record.timestamp.offset = record.timestamp.offset.filter(|offset| *offset != 0);
+    }
+    records
+}
+
+/// What CSV keeps: no zone; Go's reader takes `\r\n` in a column for `\n`, and we keep it.
+fn csv(records: &[Record]) -> Vec<Record> {
+    let mut records = records.to_vec();
+    for record in &mut records {
+        record.timestamp.offset = Some(0);
+    }
+    records
+}
+
+#[test]
+fn an_error_that_ends_reading_ends_it() {
+    let mut reader = Reader::detect(&b"{\"x\":1}\n{\"y\":2}\n"[..]).unwrap();
+    assert!(matches!(reader.next_record(), Err(ReadError::Foreign)));
+    assert!(reader.next_record().unwrap().is_none());
+}
