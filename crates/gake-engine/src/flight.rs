@@ -9,6 +9,7 @@ use gake_core::clock::Nanos;
 #[derive(Debug)]
 pub(crate) struct Flight {
     level: Cell<u64>,
+    entered: Cell<u64>,
     since: Cell<Nanos>,
     area: Cell<u128>,
     from: Nanos,
@@ -20,6 +21,7 @@ impl Flight {
     pub(crate) fn new(from: Nanos) -> Self {
         Self {
             level: Cell::new(0),
+            entered: Cell::new(0),
             since: Cell::new(0),
             area: Cell::new(0),
             from,
@@ -31,6 +33,7 @@ impl Flight {
     pub(crate) fn enter(&self, now: Nanos) {
         self.advance(now);
         self.level.set(self.level.get() + 1);
+        self.entered.set(self.entered.get() + u64::from(now >= self.from));
     }
 
     #[inline]
@@ -54,6 +57,11 @@ impl Flight {
     pub(crate) fn take(&self, now: Nanos) -> u128 {
         self.advance(now);
         self.area.replace(0)
+    }
+
+    /// Takes the number that entered since the window opened.
+    pub(crate) fn take_entered(&self) -> u64 {
+        self.entered.replace(0)
     }
 
     #[inline]
@@ -84,5 +92,6 @@ mod tests {
         flight.leave(90);
         assert_eq!(flight.take(100), 10);
         assert_eq!(flight.level(), 0);
+        assert_eq!([flight.take_entered(), flight.take_entered()], [1, 0]);
     }
 }

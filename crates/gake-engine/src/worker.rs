@@ -242,6 +242,7 @@ impl<F: Factory> Desk<F> {
         let spare = self.spares.try_recv().unwrap_or_default();
         let mut recorder = self.shared.recorder.borrow_mut();
         recorder.tally_mut().in_flight_ns += self.shared.flight.take(now);
+        recorder.tally_mut().fired += self.shared.flight.take_entered();
         let gauges = self.factory.observe(recorder.tally_mut());
         let (cpu, run_delay) = self.usage.borrow_mut().take();
         let (tally, warmup) = recorder.take(spare);

@@ -109,6 +109,7 @@ pub(crate) fn tallies(seconds: u64, labels: usize, trouble: bool) -> Vec<Tally> 
             tally.record(outcome, &Expect::default());
             tally.in_flight_ns += u128::from(outcome.exchange.done - outcome.fired);
         }
+        tally.fired = tally.counts.sent;
         tally.counts.opened = if second == 0 { 12 } else { 0 };
         tally
     };

@@ -2,6 +2,7 @@
 
 mod fault;
 mod histogram;
+mod octaves;
 mod outcome;
 mod recorder;
 mod run;
@@ -10,8 +11,9 @@ mod tally;
 
 pub use fault::{Fault, Phase};
 pub use histogram::Histogram;
+pub use octaves::Octaves;
 pub use outcome::{Answer, End, Exchange, Kept, Outcome, TcpSample};
 pub use recorder::{Interval, Recorder};
 pub use run::{Ending, Event, Generator, Run};
-pub use series::{Point, Series};
+pub use series::{HEAT, Point, Series};
 pub use tally::{Counts, LabelTally, Latency, Metric, Tally};

@@ -1,10 +1,17 @@
 //! A series over the run's seconds whose memory does not grow with the run's length.
 
-use super::tally::{Counts, Metric, Tally};
+use super::octaves::Octaves;
+use super::tally::{Counts, Metric, Tally, bump};
 use crate::clock::Nanos;
 
 /// Points kept at most; then neighbours are joined, and each stands for twice the time.
 const POINTS_MAX: usize = 1_800;
+
+/// Status codes told apart in a point; the rest is counted as 0.
+const STATUSES_MAX: usize = 16;
+
+/// The scale of a point's heat: cells of 14 to 25 %.
+pub const HEAT: Octaves = Octaves::new(2);
 
 /// What one piece of the run saw.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -17,6 +24,14 @@ pub struct Point {
     pub asked: Option<f64>,
     /// What ended in it.
     pub counts: Counts,
+    /// Arrivals fired in it, whenever they ended.
+    pub fired: u64,
+    /// Responses by status code, in order; 0 stands for those beyond the first 16 codes.
+    pub statuses: Vec<(u16, u64)>,
+    /// Ends without a response by the fault's name, in order.
+    pub faults: Vec<(&'static str, u64)>,
+    /// Response times by cell of [`HEAT`], in order.
+    pub heat: Vec<(u16, u64)>,
     /// Response-time percentiles; of joined seconds, the worst.
     pub p50: Nanos,
     /// The 90th percentile.
@@ -25,10 +40,18 @@ pub struct Point {
     pub p99: Nanos,
     /// The longest.
     pub max: Nanos,
+    /// The median of the service time; the other percentiles likewise.
+    pub service_p50: Nanos,
+    /// 90th percentile of the service time.
+    pub service_p90: Nanos,
     /// 99th percentile of the service time.
     pub service_p99: Nanos,
+    /// The longest service time.
+    pub service_max: Nanos,
     /// 99th percentile of the generator's own delay.
     pub lateness_p99: Nanos,
+    /// The generator's longest delay.
+    pub lateness_max: Nanos,
     /// Mean number in flight.
     pub in_flight: f64,
     /// Connections open at its end.
@@ -42,21 +65,41 @@ impl Point {
     #[must_use]
     pub fn new(second: u64, tally: &Tally) -> Self {
         let response = tally.latency.response();
-        Self {
+        let service = tally.latency.of(Metric::Service);
+        let lateness = tally.latency.of(Metric::Lateness);
+        let mut point = Self {
             second,
             seconds: 1,
             asked: None,
             counts: tally.counts,
+            fired: tally.fired,
+            heat: HEAT.counts(&response),
             p50: response.quantile(0.5),
             p90: response.quantile(0.9),
             p99: response.quantile(0.99),
             max: response.max(),
-            service_p99: tally.latency.of(Metric::Service).quantile(0.99),
-            lateness_p99: tally.latency.of(Metric::Lateness).quantile(0.99),
+            service_p50: service.quantile(0.5),
+            service_p90: service.quantile(0.9),
+            service_p99: service.quantile(0.99),
+            service_max: service.max(),
+            lateness_p99: lateness.quantile(0.99),
+            lateness_max: lateness.max(),
             in_flight: tally.in_flight_ns as f64 / crate::clock::SECOND as f64,
-            open: 0,
-            cpu: 0,
+            ..Self::default()
+        };
+        for &(status, count) in tally.statuses() {
+            point.add_status(status, count);
         }
+        for &(fault, count) in tally.faults() {
+            bump(&mut point.faults, fault.name(), count);
+        }
+        point
+    }
+
+    fn add_status(&mut self, status: u16, count: u64) {
+        let known = self.statuses.iter().any(|entry| entry.0 == status);
+        let room = known || self.statuses.len() < STATUSES_MAX;
+        bump(&mut self.statuses, if room { status } else { 0 }, count);
     }
 
     /// This point and the one after it as one.
@@ -74,12 +117,26 @@ impl Point {
     pub fn absorb(&mut self, other: &Self) {
         self.asked = self.asked.zip(other.asked).map(|(a, b)| a + b);
         self.counts.merge(&other.counts);
+        self.fired += other.fired;
+        for &(status, count) in &other.statuses {
+            self.add_status(status, count);
+        }
+        for &(fault, count) in &other.faults {
+            bump(&mut self.faults, fault, count);
+        }
+        for &(cell, count) in &other.heat {
+            bump(&mut self.heat, cell, count);
+        }
         self.p50 = self.p50.max(other.p50);
         self.p90 = self.p90.max(other.p90);
         self.p99 = self.p99.max(other.p99);
         self.max = self.max.max(other.max);
+        self.service_p50 = self.service_p50.max(other.service_p50);
+        self.service_p90 = self.service_p90.max(other.service_p90);
         self.service_p99 = self.service_p99.max(other.service_p99);
+        self.service_max = self.service_max.max(other.service_max);
         self.lateness_p99 = self.lateness_p99.max(other.lateness_p99);
+        self.lateness_max = self.lateness_max.max(other.lateness_max);
         self.cpu += other.cpu;
     }
 }
@@ -122,6 +179,16 @@ impl Series {
         self.points = halved.collect();
     }
 
+    /// The same series in at most `max` points (at least one), for whoever shows it.
+    #[must_use]
+    pub fn at_most(&self, max: usize) -> Self {
+        let mut series = self.clone();
+        while series.points.len() > max.max(1) {
+            series.halve();
+        }
+        series
+    }
+
     /// The points.
     #[must_use]
     pub fn points(&self) -> &[Point] {
@@ -132,6 +199,7 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Fault;
 
     #[test]
     fn memory_is_bounded_and_nothing_is_lost() {
@@ -146,5 +214,29 @@ mod tests {
         assert_eq!(points.iter().map(|p| p.seconds).sum::<u64>(), 100_000);
         assert_eq!(points.last().map(|p| p.max), Some(99_999));
         assert!(points.windows(2).all(|w| w[0].second + w[0].seconds == w[1].second));
+        let few = series.at_most(100);
+        assert!(few.points().len() <= 100);
+        assert_eq!(few.points().iter().map(|p| p.counts.sent).sum::<u64>(), 300_000);
+    }
+
+    #[test]
+    fn kinds_are_bounded_and_add_up() {
+        let mut series = Series::default();
+        for second in 0..5_000 {
+            let mut tally = Tally::default();
+            tally.add_status(100 + (second % 900) as u16, 2);
+            tally.add_fault(Fault::Tls("one of many reasons"), 1);
+            tally.add_fault(Fault::Reset, 1);
+            tally.latency.of_mut(Metric::OkResponse).record((second + 1) * 1_000);
+            series.push(Point::new(second, &tally));
+        }
+        let sum = |of: fn(&Point) -> u64| series.points().iter().map(of).sum::<u64>();
+        assert_eq!(sum(|p| p.statuses.iter().map(|s| s.1).sum()), 10_000);
+        assert_eq!(sum(|p| p.faults.iter().map(|s| s.1).sum()), 10_000);
+        assert_eq!(sum(|p| p.heat.iter().map(|s| s.1).sum()), 5_000);
+        // The one over the bound is for all others.
+        let joined = series.at_most(1);
+        assert_eq!(joined.points()[0].statuses.len(), STATUSES_MAX + 1);
+        assert_eq!(joined.points()[0].faults.len(), 2);
     }
 }

@@ -225,6 +225,8 @@ pub struct Tally {
     /// Σ of nanoseconds in flight, of everything that was in flight in the window: its quotient
     /// by the window's length is the mean number in flight.
     pub in_flight_ns: u128,
+    /// Arrivals fired in the window, whenever they ended; `counts` hold those that ended in it.
+    pub fired: u64,
 }
 
 impl Tally {
@@ -327,6 +329,7 @@ impl Tally {
             mine.service.merge(&theirs.service);
         }
         self.in_flight_ns += other.in_flight_ns;
+        self.fired += other.fired;
     }
 
     /// Forgets everything and keeps the room.
@@ -343,6 +346,7 @@ impl Tally {
             label.service.clear();
         }
         self.in_flight_ns = 0;
+        self.fired = 0;
     }
 
     /// Responses by status code, in order of code.
@@ -386,13 +390,13 @@ impl Tally {
     /// Whether nothing happened in the window.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.counts == Counts::default() && self.in_flight_ns == 0
+        self.counts == Counts::default() && self.in_flight_ns == 0 && self.fired == 0
     }
 }
 
 /// Adds to the count of a key in a short sorted list: a run sees few different ones.
 #[inline]
-fn bump<K: Ord + Copy>(list: &mut Vec<(K, u64)>, key: K, count: u64) {
+pub(super) fn bump<K: Ord + Copy>(list: &mut Vec<(K, u64)>, key: K, count: u64) {
     match list.binary_search_by_key(&key, |entry| entry.0) {
         Ok(at) => list[at].1 += count,
         Err(at) => list.insert(at, (key, count)),

@@ -50,6 +50,9 @@ pub(super) struct SecondLine {
     pub(super) labels: Vec<CountsForm>,
     /// A 128-bit number, hence a text.
     pub(super) in_flight_ns: String,
+    /// Arrivals fired in it, whenever they ended; older files do not say.
+    #[serde(default)]
+    pub(super) fired: Option<u64>,
     pub(super) open: u64,
     pub(super) peak: u64,
     pub(super) cpu_ns: u64,

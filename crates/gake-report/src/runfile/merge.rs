@@ -137,6 +137,7 @@ fn without_labels(tally: &Tally) -> Tally {
     plain.counts = tally.counts;
     plain.latency = tally.latency.clone();
     plain.in_flight_ns = tally.in_flight_ns;
+    plain.fired = tally.fired;
     for &(status, count) in tally.statuses() {
         plain.add_status(status, count);
     }

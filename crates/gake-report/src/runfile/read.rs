@@ -220,6 +220,7 @@ fn tally(
     }
     tally.in_flight_ns =
         line.in_flight_ns.parse().map_err(|_| "in_flight_ns is no number".to_owned())?;
+    tally.fired = line.fired.unwrap_or(tally.counts.sent);
     for &(status, count) in &line.statuses {
         tally.add_status(status, count);
     }

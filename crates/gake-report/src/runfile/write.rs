@@ -126,6 +126,7 @@ impl<W: Write> Writer<W> {
             faults: tally.faults().iter().map(|(f, count)| FaultForm::new(*f, *count)).collect(),
             labels: tally.labels().iter().map(|label| (&label.counts).into()).collect(),
             in_flight_ns: tally.in_flight_ns.to_string(),
+            fired: Some(tally.fired),
             open: second.gauges.open,
             peak: second.gauges.peak,
             cpu_ns: second.cpu,
