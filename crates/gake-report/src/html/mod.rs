@@ -4,11 +4,13 @@
 
 mod lttb;
 mod plot;
+mod run;
 
 use serde::Serialize;
 
 pub use lttb::lttb;
 pub use plot::{Plot, PlotSeries, plot};
+pub use run::run;
 
 /// The page as `ui/` builds it; empty when it was built without. The build script makes it.
 const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/page.html"));

@@ -1,0 +1,163 @@
+//! The figures of a whole run.
+
+use gake_core::record::{Histogram, Metric, Run};
+use gake_judge::stats::{Rates, span};
+use gake_judge::trusted;
+use serde::Serialize;
+
+use super::{LABELS_MAX, NAME_MAX, cut_to};
+
+/// Quantiles of the table.
+const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
+
+/// Counts, rates, and what the generator used.
+#[derive(Serialize)]
+pub(super) struct Figures {
+    due: u64,
+    sent: u64,
+    ok: u64,
+    failed: u64,
+    unfinished: u64,
+    dropped: u64,
+    asked_rate: Option<f64>,
+    sent_rate: f64,
+    completed_rate: f64,
+    goodput: f64,
+    bytes_in: u64,
+    bytes_out: u64,
+    /// From the end of the warm-up to the last outcome.
+    span_ns: u64,
+    opened: u64,
+    peak: u64,
+    stale_reconnects: u64,
+    retransmits: u64,
+    excess: u64,
+    idle_failed: u64,
+    idle_lost: u64,
+    redirects: u64,
+    cpu_ns: u64,
+    /// Of the workers' cores, 0 to 1.
+    cpu_share: f64,
+    busiest: f64,
+    run_delay_ns: u64,
+    rss_bytes: u64,
+    threads: usize,
+    cores: usize,
+}
+
+impl Figures {
+    pub(super) fn new(run: &Run) -> Self {
+        let counts = &run.tally.counts;
+        let rates = Rates::of(run);
+        let generator = &run.generator;
+        let time = span(run) as f64 * generator.threads as f64;
+        Self {
+            due: counts.due(),
+            sent: counts.sent,
+            ok: counts.ok,
+            failed: counts.failed,
+            unfinished: counts.unfinished,
+            dropped: counts.dropped,
+            asked_rate: rates.asked,
+            sent_rate: rates.sent,
+            completed_rate: rates.completed,
+            goodput: rates.goodput,
+            bytes_in: counts.bytes_in,
+            bytes_out: counts.bytes_out,
+            span_ns: span(run),
+            opened: counts.opened,
+            peak: run.peak_connections,
+            stale_reconnects: counts.stale_reconnects,
+            retransmits: counts.retransmits,
+            excess: counts.excess,
+            idle_failed: counts.idle_failed,
+            idle_lost: counts.idle_lost,
+            redirects: counts.redirects,
+            cpu_ns: generator.cpu,
+            cpu_share: if time > 0.0 { generator.cpu as f64 / time } else { 0.0 },
+            busiest: generator.busiest,
+            run_delay_ns: generator.run_delay,
+            rss_bytes: generator.rss_bytes,
+            threads: generator.threads,
+            cores: generator.cores,
+        }
+    }
+}
+
+/// One row of the table of latencies, in nanoseconds.
+#[derive(Serialize)]
+pub(super) struct LatencyForm {
+    metric: &'static str,
+    count: u64,
+    mean: f64,
+    max: u64,
+    /// p50, p90, p95, p99, p99.9.
+    quantiles: [u64; QUANTILES.len()],
+    /// How many of these have enough samples beyond them to be believed.
+    trusted: usize,
+}
+
+impl LatencyForm {
+    fn new(metric: &'static str, histogram: &Histogram) -> Self {
+        Self {
+            metric,
+            count: histogram.count(),
+            mean: histogram.mean().round(),
+            max: histogram.max(),
+            quantiles: QUANTILES.map(|quantile| histogram.quantile(quantile)),
+            trusted: QUANTILES.iter().filter(|q| trusted(**q, histogram.count())).count(),
+        }
+    }
+}
+
+/// The latencies that were seen; response time, the headline, always and first.
+pub(super) fn latencies(run: &Run) -> Vec<LatencyForm> {
+    let latency = &run.tally.latency;
+    let parts = [
+        Metric::OkResponse,
+        Metric::Service,
+        Metric::FirstByte,
+        Metric::Download,
+        Metric::Connect,
+        Metric::Tls,
+        Metric::Blocked,
+        Metric::Lateness,
+        Metric::FaultResponse,
+        Metric::Rtt,
+    ];
+    let seen = parts.iter().filter(|metric| !latency.of(**metric).is_empty());
+    let rows = seen.map(|metric| LatencyForm::new(metric.name(), latency.of(*metric)));
+    std::iter::once(LatencyForm::new("response", &latency.response())).chain(rows).collect()
+}
+
+/// What one label saw.
+#[derive(Serialize)]
+pub(super) struct LabelForm {
+    name: String,
+    sent: u64,
+    failed: u64,
+    /// Response time.
+    response: LatencyForm,
+    /// 99th percentile of the service time.
+    service_p99: u64,
+}
+
+/// The labels with most requests, in the order of the plan; none when there is one.
+pub(super) fn labels(run: &Run) -> Vec<LabelForm> {
+    let labels: Vec<_> = run.plan.labels.iter().zip(run.tally.labels()).collect();
+    if labels.len() < 2 {
+        return Vec::new();
+    }
+    let mut sent: Vec<u64> = labels.iter().map(|(_, label)| label.counts.sent).collect();
+    sent.sort_unstable_by(|a, b| b.cmp(a));
+    let least = sent.get(LABELS_MAX - 1).copied().unwrap_or(0);
+    let most = labels.iter().filter(|(_, label)| label.counts.sent >= least).take(LABELS_MAX);
+    most.map(|(name, label)| LabelForm {
+        name: cut_to(name, NAME_MAX),
+        sent: label.counts.sent,
+        failed: label.counts.failed + label.counts.unfinished,
+        response: LatencyForm::new("response", &label.response),
+        service_p99: label.service.quantile(0.99),
+    })
+    .collect()
+}

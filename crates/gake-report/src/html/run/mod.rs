@@ -1,0 +1,207 @@
+//! The report of a run.
+
+mod figures;
+mod series;
+
+use gake_core::record::{Ending, Run};
+use gake_judge::{Summary, Validity, advice};
+use serde::Serialize;
+
+use self::figures::{Figures, LabelForm, LatencyForm, labels, latencies};
+use self::series::{CurveForm, HistogramForm, SeriesForm, curves, histogram};
+use super::{NoUi, SCHEMA, page};
+
+/// Bytes of a page at most.
+const PAGE_MAX: usize = 500_000;
+
+/// Points of the series shown at most: wide screens have about as many columns for a chart.
+const POINTS_MAX: usize = 900;
+
+/// Characters of a sentence that are shown, for what is in it may come from outside.
+const TEXT_MAX: usize = 400;
+
+/// Characters of a name that are shown.
+const NAME_MAX: usize = 120;
+
+/// Labels that are shown.
+const LABELS_MAX: usize = 200;
+
+/// Rows of any other list that are shown.
+const ROWS_MAX: usize = 30;
+
+#[derive(Serialize)]
+struct RunForm {
+    schema: &'static str,
+    kind: &'static str,
+    gake: &'static str,
+    target: String,
+    /// The plan in a sentence, without the target.
+    plan: String,
+    /// RFC 3339 in UTC.
+    started: String,
+    elapsed_ns: u64,
+    warmup_s: f64,
+    /// What ended it when it was not the plan.
+    ended: Option<String>,
+    validity: &'static str,
+    reasons: Vec<String>,
+    objectives: Vec<ObjectiveForm>,
+    findings: Vec<FindingForm>,
+    figures: Figures,
+    latencies: Vec<LatencyForm>,
+    statuses: Vec<StatusForm>,
+    faults: Vec<FaultForm>,
+    labels: Vec<LabelForm>,
+    /// Labels that are not in `labels`.
+    more_labels: usize,
+    events: Vec<EventForm>,
+    series: SeriesForm,
+    histogram: HistogramForm,
+    curves: Vec<CurveForm>,
+}
+
+#[derive(Serialize)]
+struct ObjectiveForm {
+    text: String,
+    shown: String,
+    met: bool,
+}
+
+#[derive(Serialize)]
+struct FindingForm {
+    id: &'static str,
+    evidence: String,
+    advice: String,
+}
+
+#[derive(Serialize)]
+struct StatusForm {
+    code: u16,
+    count: u64,
+    ok: bool,
+}
+
+#[derive(Serialize)]
+struct FaultForm {
+    text: String,
+    count: u64,
+    advice: &'static str,
+}
+
+#[derive(Serialize)]
+struct EventForm {
+    s: f64,
+    text: String,
+}
+
+/// The report of a run as one file. A page that would be too large shows longer pieces of time.
+///
+/// # Errors
+/// When this gake was built without the page.
+pub fn run(summary: &Summary) -> Result<String, NoUi> {
+    let mut points = POINTS_MAX;
+    loop {
+        let html = page(&RunForm::new(summary, points))?;
+        if html.len() <= PAGE_MAX || points <= 1 {
+            return Ok(html);
+        }
+        points /= 2;
+    }
+}
+
+impl RunForm {
+    fn new(summary: &Summary, points: usize) -> Self {
+        let (run, verdict) = (&summary.run, &summary.verdict);
+        let plan = run.plan.to_string();
+        let rest = plan.strip_prefix(&run.plan.target).and_then(|rest| rest.strip_prefix(": "));
+        let findings = verdict.findings.iter().map(|finding| FindingForm {
+            id: finding.id,
+            evidence: cut(&finding.evidence),
+            advice: cut(&finding.advice),
+        });
+        let objectives = verdict.objectives.iter().take(ROWS_MAX).map(|objective| ObjectiveForm {
+            text: cut_to(&objective.text, NAME_MAX),
+            shown: cut_to(&objective.shown(), NAME_MAX),
+            met: objective.met,
+        });
+        Self {
+            schema: SCHEMA,
+            kind: "run",
+            gake: env!("CARGO_PKG_VERSION"),
+            target: cut(&run.plan.target),
+            plan: cut(rest.unwrap_or(&plan)),
+            started: jiff::Timestamp::from_nanosecond(i128::from(run.started_unix_ns))
+                .map_or_else(|_| String::new(), |at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()),
+            elapsed_ns: run.elapsed,
+            warmup_s: run.plan.warmup.as_secs_f64(),
+            ended: ended(&run.ending),
+            validity: match verdict.validity {
+                Validity::Valid => "valid",
+                Validity::Suspect => "suspect",
+                Validity::Invalid => "invalid",
+            },
+            reasons: verdict.reasons.iter().map(|reason| cut(&reason.text)).collect(),
+            objectives: objectives.collect(),
+            findings: findings.collect(),
+            figures: Figures::new(run),
+            latencies: latencies(run),
+            statuses: statuses(run),
+            faults: faults(run),
+            labels: labels(run),
+            more_labels: run.tally.labels().len().saturating_sub(LABELS_MAX),
+            events: events(run),
+            series: SeriesForm::new(run, points),
+            histogram: histogram(run),
+            curves: curves(run),
+        }
+    }
+}
+
+/// A sentence of bounded length.
+fn cut(text: &str) -> String {
+    cut_to(text, TEXT_MAX)
+}
+
+fn cut_to(text: &str, length: usize) -> String {
+    match text.char_indices().nth(length) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn ended(ending: &Ending) -> Option<String> {
+    match ending {
+        Ending::Done => None,
+        Ending::Interrupted => Some("interrupted".to_owned()),
+        Ending::Aborted(objective) => Some(format!("stopped at {}", cut(objective))),
+        Ending::OutOfTargets => Some("the targets ran out".to_owned()),
+    }
+}
+
+fn statuses(run: &Run) -> Vec<StatusForm> {
+    let form = |&(code, count): &(u16, u64)| {
+        let ok = run.plan.expect.accepts(code);
+        StatusForm { code, count, ok }
+    };
+    run.tally.statuses().iter().map(form).collect()
+}
+
+/// Faults, the most frequent first.
+fn faults(run: &Run) -> Vec<FaultForm> {
+    let mut faults = run.tally.faults().to_vec();
+    faults.sort_by_key(|fault| std::cmp::Reverse(fault.1));
+    let form = |(fault, count): (gake_core::record::Fault, u64)| FaultForm {
+        text: cut(&fault.to_string()),
+        count,
+        advice: advice(fault),
+    };
+    faults.into_iter().take(ROWS_MAX).map(form).collect()
+}
+
+fn events(run: &Run) -> Vec<EventForm> {
+    let events = run.events.iter().take(ROWS_MAX);
+    events.map(|event| EventForm { s: event.at as f64 / 1e9, text: cut(&event.text) }).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! What the charts show: the series by column, the histogram, the curves of percentiles.
+
+use gake_core::clock::Nanos;
+use gake_core::record::{HEAT, Histogram, Metric, Octaves, Point, Run};
+use serde::Serialize;
+
+/// Kinds of errors with a line of their own.
+const KINDS_MAX: usize = 10;
+
+/// The cells of the histogram: of an octave an eighth.
+const HISTOGRAM_BITS: u32 = 3;
+
+/// Points of a curve for each nine of its percentiles.
+const CURVE_STEPS: u32 = 16;
+
+/// Nines that a curve has at most.
+const NINES_MAX: u32 = 7;
+
+/// The series, a column for each figure. Times are in microseconds to four digits; there is none
+/// in a second without a sample.
+#[derive(Serialize)]
+pub(super) struct SeriesForm {
+    /// Where each point starts and how many seconds it stands for.
+    second: Vec<u64>,
+    seconds: Vec<u64>,
+    asked: Vec<Option<f64>>,
+    fired: Vec<u64>,
+    ok: Vec<u64>,
+    failed: Vec<u64>,
+    unfinished: Vec<u64>,
+    dropped: Vec<u64>,
+    bytes_in: Vec<u64>,
+    bytes_out: Vec<u64>,
+    /// p50, p90, p99, max.
+    response: [Vec<Option<f64>>; 4],
+    service: [Vec<Option<f64>>; 4],
+    /// p99, max.
+    lateness: [Vec<Option<f64>>; 2],
+    in_flight: Vec<f64>,
+    open: Vec<u64>,
+    /// Share of the workers' cores.
+    cpu: Vec<f64>,
+    /// What went wrong, the most frequent first.
+    errors: Vec<KindForm>,
+    /// Cells and counts in turn, a list for each point.
+    heat: Vec<Vec<u64>>,
+    /// The lower edges of the cells 0, 1, 2 ... in nanoseconds, one more than there are cells.
+    heat_edges: Vec<Nanos>,
+}
+
+/// The errors of one kind.
+#[derive(Serialize)]
+struct KindForm {
+    kind: String,
+    counts: Vec<u64>,
+}
+
+impl SeriesForm {
+    pub(super) fn new(run: &Run, points: usize) -> Self {
+        let series = run.series.at_most(points);
+        let points = series.points();
+        let threads = run.generator.threads.max(run.plan.threads).max(1) as f64;
+        let times = |of: fn(&Point) -> Nanos, seen: fn(&Point) -> bool| -> Vec<Option<f64>> {
+            points.iter().map(|point| seen(point).then(|| micros(of(point)))).collect()
+        };
+        let answered = |point: &Point| !point.heat.is_empty();
+        let served = |point: &Point| point.service_max > 0;
+        let sent = |point: &Point| point.counts.sent > 0;
+        let counts = |of: fn(&Point) -> u64| points.iter().map(of).collect::<Vec<_>>();
+        let highest = points.iter().flat_map(|point| point.heat.last()).map(|cell| cell.0).max();
+        Self {
+            second: counts(|p| p.second),
+            seconds: counts(|p| p.seconds),
+            asked: points.iter().map(|p| p.asked.map(|asked| digits(asked, 6))).collect(),
+            fired: counts(|p| p.fired),
+            ok: counts(|p| p.counts.ok),
+            failed: counts(|p| p.counts.failed),
+            unfinished: counts(|p| p.counts.unfinished),
+            dropped: counts(|p| p.counts.dropped),
+            bytes_in: counts(|p| p.counts.bytes_in),
+            bytes_out: counts(|p| p.counts.bytes_out),
+            response: [
+                times(|p| p.p50, answered),
+                times(|p| p.p90, answered),
+                times(|p| p.p99, answered),
+                times(|p| p.max, answered),
+            ],
+            service: [
+                times(|p| p.service_p50, served),
+                times(|p| p.service_p90, served),
+                times(|p| p.service_p99, served),
+                times(|p| p.service_max, served),
+            ],
+            lateness: [times(|p| p.lateness_p99, sent), times(|p| p.lateness_max, sent)],
+            in_flight: points.iter().map(|p| digits(p.in_flight, 4)).collect(),
+            open: counts(|p| p.open),
+            cpu: points
+                .iter()
+                .map(|p| digits(p.cpu as f64 / (p.seconds.max(1) as f64 * 1e9 * threads), 3))
+                .collect(),
+            errors: errors(run, points),
+            heat: points
+                .iter()
+                .map(|p| p.heat.iter().flat_map(|(cell, n)| [u64::from(*cell), *n]).collect())
+                .collect(),
+            heat_edges: (0..highest.map_or(0, |cell| cell + 2)).map(|c| HEAT.low(c)).collect(),
+        }
+    }
+}
+
+fn micros(ns: Nanos) -> f64 {
+    digits(ns as f64 / 1e3, 4)
+}
+
+/// A number to so many significant digits, which makes it short.
+fn digits(value: f64, digits: i32) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return 0.0;
+    }
+    let scale = digits - 1 - value.abs().log10().floor() as i32;
+    // Dividing by a whole power keeps the text short where multiplying by a fraction does not.
+    if scale >= 0 {
+        let power = 10f64.powi(scale);
+        (value * power).round() / power
+    } else {
+        let power = 10f64.powi(-scale);
+        (value / power).round() * power
+    }
+}
+
+/// Statuses that do not meet the expectation, faults, the unfinished and the dropped.
+fn errors(run: &Run, points: &[Point]) -> Vec<KindForm> {
+    let mut kinds: Vec<KindForm> = Vec::new();
+    for (at, point) in points.iter().enumerate() {
+        let bad = point.statuses.iter().filter(|(code, _)| !run.plan.expect.accepts(*code));
+        let statuses = bad.map(|(code, count)| match code {
+            0 => ("other statuses".to_owned(), *count),
+            _ => (format!("status {code}"), *count),
+        });
+        let faults = point.faults.iter().map(|(name, count)| ((*name).to_owned(), *count));
+        let rest = [("unfinished", point.counts.unfinished), ("dropped", point.counts.dropped)];
+        let rest = rest.map(|(name, count)| (name.to_owned(), count));
+        for (name, count) in statuses.chain(faults).chain(rest).filter(|kind| kind.1 > 0) {
+            let place = kinds.iter().position(|kind| kind.kind == name).unwrap_or_else(|| {
+                kinds.push(KindForm { kind: name, counts: vec![0; points.len()] });
+                kinds.len() - 1
+            });
+            kinds[place].counts[at] += count;
+        }
+    }
+    kinds.sort_by_key(|kind| std::cmp::Reverse(kind.counts.iter().sum::<u64>()));
+    if kinds.len() > KINDS_MAX {
+        let mut others = vec![0; points.len()];
+        for kind in kinds.drain(KINDS_MAX - 1..) {
+            others.iter_mut().zip(&kind.counts).for_each(|(sum, count)| *sum += count);
+        }
+        kinds.push(KindForm { kind: "other kinds".to_owned(), counts: others });
+    }
+    kinds
+}
+
+/// How many samples lie between edges.
+#[derive(Serialize)]
+pub(super) struct HistogramForm {
+    /// The lower edges of the cells, in nanoseconds, and the upper one of the last.
+    edges: Vec<Nanos>,
+    response: Vec<u64>,
+    service: Vec<u64>,
+}
+
+/// The histograms of response and service time, on one scale.
+pub(super) fn histogram(run: &Run) -> HistogramForm {
+    let scale = Octaves::new(HISTOGRAM_BITS);
+    let latency = &run.tally.latency;
+    let response = scale.counts(&latency.response());
+    let service = scale.counts(latency.of(Metric::Service));
+    let cells = || response.iter().chain(&service).map(|cell| cell.0);
+    let (Some(first), Some(last)) = (cells().min(), cells().max()) else {
+        return HistogramForm { edges: Vec::new(), response: Vec::new(), service: Vec::new() };
+    };
+    let dense = |sparse: &[(u16, u64)]| {
+        let mut counts = vec![0; usize::from(last - first) + 1];
+        sparse.iter().for_each(|(cell, count)| counts[usize::from(cell - first)] = *count);
+        counts
+    };
+    HistogramForm {
+        edges: (first..=last + 1).map(|cell| scale.low(cell)).collect(),
+        response: dense(&response),
+        service: dense(&service),
+    }
+}
+
+/// The percentiles of a metric.
+#[derive(Serialize)]
+pub(super) struct CurveForm {
+    metric: &'static str,
+    count: u64,
+    /// Microseconds at the quantiles 1 − 10^(−n/16), n from 0, as far as there are samples; the
+    /// last is the maximum.
+    values: Vec<f64>,
+}
+
+/// The curves of percentiles that there are samples for.
+pub(super) fn curves(run: &Run) -> Vec<CurveForm> {
+    let latency = &run.tally.latency;
+    let response = latency.response();
+    let all = [
+        ("response", &*response),
+        ("service", latency.of(Metric::Service)),
+        ("lateness", latency.of(Metric::Lateness)),
+    ];
+    let seen = all.into_iter().filter(|(_, histogram)| !histogram.is_empty());
+    seen.map(|(metric, histogram)| curve(metric, histogram)).collect()
+}
+
+fn curve(metric: &'static str, histogram: &Histogram) -> CurveForm {
+    let count = histogram.count();
+    let steps = (count as f64).log10() * f64::from(CURVE_STEPS);
+    let steps = (steps.floor() as u32).min(NINES_MAX * CURVE_STEPS);
+    let at = |n: u32| 1.0 - 10f64.powf(-f64::from(n) / f64::from(CURVE_STEPS));
+    let mut values: Vec<_> = (0..=steps).map(|n| micros(histogram.quantile(at(n)))).collect();
+    values.push(micros(histogram.max()));
+    CurveForm { metric, count, values }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_near() {
+        for (value, text) in [(1234.567, "1235.0"), (0.0123456, "0.01235"), (123_456.0, "123500.0")]
+        {
+            assert_eq!(format!("{:?}", digits(value, 4)), text);
+        }
+        assert_eq!([digits(0.0, 4), digits(f64::NAN, 4)], [0.0, 0.0]);
+    }
+}

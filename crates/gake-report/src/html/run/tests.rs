@@ -1,0 +1,126 @@
+use std::time::Duration;
+
+use gake_core::clock::SECOND;
+use gake_core::record::{Event, Fault, Metric, Point, Series};
+use gake_judge::Summary;
+use serde_json::Value;
+
+use super::*;
+use crate::html::PAGE;
+use crate::testing::{healthy, plan, run as run_of, tallies, troubled};
+
+/// The data of a page.
+fn data(html: &str) -> Value {
+    let begin = "<script type=\"application/json\" id=\"page\">";
+    let json = html.split_once(begin).unwrap().1.split_once("</script").unwrap().0;
+    serde_json::from_str(json).unwrap()
+}
+
+fn sum(values: &Value) -> u64 {
+    values.as_array().unwrap().iter().map(|value| value.as_u64().unwrap()).sum()
+}
+
+#[test]
+fn the_charts_hold_the_figures_of_the_run() {
+    let summary = Summary::new(troubled(), &["p50<1us".parse().unwrap()]);
+    let data = data(&run(&summary).unwrap());
+    assert_eq!((&data["schema"], &data["kind"]), (&"gake.page/1".into(), &"run".into()));
+    let (figures, series) = (&data["figures"], &data["series"]);
+    for name in ["ok", "failed", "unfinished", "dropped", "bytes_in", "bytes_out"] {
+        assert_eq!(sum(&series[name]), figures[name].as_u64().unwrap(), "{name}");
+    }
+    assert_eq!(sum(&series["fired"]), figures["sent"].as_u64().unwrap());
+    let errors = series["errors"].as_array().unwrap();
+    let kinds: u64 = errors.iter().map(|kind| sum(&kind["counts"])).sum();
+    assert_eq!(kinds, figures["failed"].as_u64().unwrap());
+    assert_eq!(errors[0]["kind"], "status 503");
+    let response = &data["latencies"][0];
+    assert_eq!(response["metric"], "response");
+    assert_eq!(sum(&data["histogram"]["response"]), response["count"].as_u64().unwrap());
+    let cells = series["heat"].as_array().unwrap().iter().flat_map(|point| {
+        point.as_array().unwrap().chunks(2).map(|cell| cell[1].as_u64().unwrap())
+    });
+    assert_eq!(cells.sum::<u64>(), response["count"].as_u64().unwrap());
+    let max = data["curves"][0]["values"].as_array().unwrap().last().unwrap().as_f64().unwrap();
+    assert!((max * 1e3 / response["max"].as_f64().unwrap() - 1.0).abs() < 1e-3);
+    assert_eq!(data["objectives"][0]["met"], false);
+    assert_eq!(data["labels"].as_array().unwrap().len(), 3);
+}
+
+/// An hour in which everything there can be is there in every second.
+fn worst_hour() -> Run {
+    let parts = tallies(10, 3, true);
+    let mut run = run_of(plan(), &parts);
+    let mut series = Series::default();
+    let mut second = parts[0].clone();
+    for n in 0..4_000_u64 {
+        second.latency.of_mut(Metric::OkResponse).record(1 << (10 + n % 36));
+        second
+            .latency
+            .of_mut(Metric::OkResponse)
+            .record((1 << (10 + n % 36)) + (1 << (9 + n % 36)));
+    }
+    for status in 400..420 {
+        second.add_status(status, 1_234_567);
+    }
+    for fault in [Fault::Dns, Fault::Write, Fault::ClosedEarly, Fault::TooLarge("head")] {
+        second.add_fault(fault, 7_654_321);
+    }
+    for n in 0..3_600 {
+        let mut point = Point::new(n, &second);
+        (point.asked, point.open, point.cpu) = (Some(987_654.321), 123_456, 1_234_567_890);
+        series.push(point);
+    }
+    (run.series, run.elapsed, run.measured) = (series, 3_600 * SECOND, 3_600 * SECOND);
+    run.plan.duration = Some(Duration::from_secs(3_600));
+    run
+}
+
+#[test]
+fn an_hour_is_under_500_kb_however_bad_it_is() {
+    let points = |run_of_hour: Run| {
+        let html = run(&Summary::new(run_of_hour, &[])).unwrap();
+        assert!(html.len() <= 500_000, "{}", html.len());
+        let data = data(&html);
+        assert_eq!(sum(&data["series"]["seconds"]), 3_600);
+        data["series"]["second"].as_array().unwrap().len()
+    };
+    let mut bad = worst_hour();
+    assert!(points(bad.clone()) >= 400);
+    bad.plan.target = "<".repeat(100_000);
+    bad.plan.labels = (0..300).map(|n| format!("{n}{}", "<".repeat(10_000))).collect();
+    bad.tally.tell_labels(300);
+    bad.events = vec![Event { at: 1, text: "<".repeat(1_000) }; 1_000];
+    assert!(points(bad) >= 10);
+}
+
+#[test]
+fn what_comes_from_outside_stays_text() {
+    let mut hostile = troubled();
+    let text = "</script><script>alert('x')</script><!--";
+    hostile.plan.target = format!("http://h/{text}");
+    hostile.plan.labels = vec![text.to_owned(), "b".to_owned(), "c".to_owned()];
+    hostile.events = vec![Event { at: 0, text: text.to_owned() }];
+    let html = run(&Summary::new(hostile, &[])).unwrap();
+    for mark in ["<script", "</script", "<!--"] {
+        assert_eq!(html.matches(mark).count(), PAGE.matches(mark).count(), "{mark}");
+    }
+    assert_eq!(data(&html)["labels"][0]["name"], text);
+}
+
+#[test]
+fn an_empty_run_is_a_page_too() {
+    let mut nothing = run_of(plan(), &[]);
+    (nothing.elapsed, nothing.measured, nothing.sending) = (0, 0, 0);
+    let data = data(&run(&Summary::new(nothing, &[])).unwrap());
+    assert_eq!(data["validity"], "invalid");
+    assert_eq!(data["series"]["second"], Value::Array(Vec::new()));
+    assert!(data["curves"].as_array().unwrap().is_empty());
+    assert_eq!(data["latencies"][0]["count"], 0);
+}
+
+#[test]
+fn a_page_does_not_change_by_itself() {
+    let summary = Summary::new(healthy(), &[]);
+    assert_eq!(run(&summary), run(&summary));
+}
