@@ -1,3 +1,5 @@
+//! The page of a run: that it holds the run, stays small, and that nothing in it can break out.
+
 use std::time::Duration;
 
 use gake_core::clock::SECOND;
