@@ -20,6 +20,7 @@ const NEEDS: &[Need] = &[
     Need { program: "ss", package: "iproute2" },
     Need { program: "go", package: "golang-go" },
     Need { program: "cc", package: "gcc" },
+    Need { program: "python3", package: "python3-minimal" },
 ];
 
 /// How a step is done.

@@ -1,4 +1,5 @@
-//! The series over the run's seconds as CSV, with a header line.
+//! The series over the run's seconds as CSV, with a header line. Seconds that the warm-up took
+//! whole have no figures and no row.
 
 use std::io;
 
@@ -34,7 +35,9 @@ const HEADER: [&str; 19] = [
 pub fn write(run: &Run, out: &mut impl io::Write) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(out);
     csv.write_record(HEADER)?;
-    for point in run.series.points() {
+    let warmup = run.plan.warmup.as_secs();
+    let figures = |point: &&Point| point.second.saturating_add(point.seconds) > warmup;
+    for point in run.series.points().iter().filter(figures) {
         csv.write_record(row(point))?;
     }
     csv.flush()
@@ -78,5 +81,17 @@ mod tests {
         assert!(lines.next().unwrap().starts_with("second,seconds,asked,sent,ok,"));
         assert!(lines.next().unwrap().starts_with("0,1,1000,1000,1000,0,0,0,212000,74000,"));
         assert_eq!(lines.count(), 9);
+    }
+
+    #[test]
+    fn the_warm_up_has_no_row() {
+        let mut run = crate::testing::healthy();
+        run.plan.warmup = std::time::Duration::from_millis(2_500);
+        let mut out = Vec::new();
+        write(&run, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        // The third second is half of it.
+        assert!(text.lines().nth(1).unwrap().starts_with("2,1,"), "{text}");
+        assert_eq!(text.lines().count(), 1 + 8);
     }
 }

@@ -1,5 +1,12 @@
 //! The formats of a summary.
 
 pub mod csv;
+pub mod csv_summary;
+pub mod hdrplot;
+mod headline;
 pub mod json;
+pub mod junit;
+pub mod markdown;
+pub mod openmetrics;
 pub mod text;
+mod xml;

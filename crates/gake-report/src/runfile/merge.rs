@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Load, Plan};
-use gake_core::record::{Ending, Event, Generator, Point, Run, Series, Tally};
+use gake_core::record::{Ending, Event, Generator, Metric, Point, Run, Series, Tally};
 
 /// A span on the clock of the day: the start and end in Unix nanoseconds.
 type Span = (u64, u64);
@@ -27,7 +27,7 @@ pub fn merge_runs(mut runs: Vec<Run>) -> Option<Run> {
     let mut tally = Tally::new(labels.len());
     let mut warmup = first.warmup;
     for (i, run) in runs.iter().enumerate() {
-        add(&mut tally, run, &labels);
+        add(&mut tally, &run.plan, &run.tally, &labels);
         if i > 0 {
             warmup.merge(&run.warmup);
         }
@@ -103,17 +103,17 @@ fn names(plan: &Plan) -> &[String] {
     if plan.labels.is_empty() { std::slice::from_ref(&plan.target) } else { &plan.labels }
 }
 
-/// Adds a run's tally under the joint labels.
-fn add(tally: &mut Tally, run: &Run, labels: &[String]) {
-    if run.plan.labels == labels {
-        tally.merge(&run.tally);
+/// Adds the tally of a run of `plan` under the joint labels.
+pub(super) fn add(sum: &mut Tally, plan: &Plan, tally: &Tally, labels: &[String]) {
+    if plan.labels == labels {
+        sum.merge(tally);
         return;
     }
-    let own = run.tally.labels();
-    tally.merge(&without_labels(&run.tally));
-    for (i, name) in names(&run.plan).iter().enumerate() {
+    let own = tally.labels();
+    sum.merge(&without_labels(tally));
+    for (i, name) in names(plan).iter().enumerate() {
         let place = labels.iter().position(|label| label == name);
-        let Some(into) = place.and_then(|n| u16::try_from(n).ok()).and_then(|n| tally.label_mut(n))
+        let Some(into) = place.and_then(|n| u16::try_from(n).ok()).and_then(|n| sum.label_mut(n))
         else {
             continue;
         };
@@ -124,9 +124,9 @@ fn add(tally: &mut Tally, run: &Run, labels: &[String]) {
                 into.service.merge(&label.service);
             }
             None => {
-                into.counts.merge(&run.tally.counts);
-                into.response.merge(&run.tally.latency.response());
-                into.service.merge(run.tally.latency.of(gake_core::record::Metric::Service));
+                into.counts.merge(&tally.counts);
+                into.response.merge(&tally.latency.response());
+                into.service.merge(tally.latency.of(Metric::Service));
             }
         }
     }

@@ -5,15 +5,18 @@
 //! whole; the histograms before that line are its own. So a file is readable to the last whole
 //! second whatever happened to the writer, and other tools see a plain interval log.
 
+mod detect;
 mod end;
+mod join;
 mod lines;
 mod merge;
 mod read;
 mod tag;
 mod write;
 
+pub use join::join_files;
 pub use merge::merge_runs;
-pub use read::{ReadError, Warning, read, read_run};
+pub use read::{ReadError, ReadSecond, Seconds, Warning, read, read_run};
 pub use write::{RunFile, Second, Writer};
 
 #[cfg(test)]

@@ -8,10 +8,13 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
 use gake_core::record::{Counts, Event, Histogram, Point, Run, Series, Tally};
+use gake_core::work::Gauges;
 use hdrhistogram::serialization::Deserializer;
 
+use super::detect;
 use super::end;
 use super::lines::{EndLine, Exact, FORMAT, Line, PREFIX, RunLine, SecondLine};
 use super::tag::{self, Tag};
@@ -40,6 +43,9 @@ pub enum ReadError {
     /// It cannot be opened or read.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
+    /// It is something else, which its first bytes tell.
+    #[error("is no run file of gake but {0}")]
+    Foreign(&'static str),
     /// It has no head of ours.
     #[error("is not a run file of gake: it has no \"#gake\" line with the plan")]
     NotARunFile,
@@ -66,29 +72,89 @@ pub fn read_run(path: &Path) -> Result<(Run, Vec<Warning>), ReadError> {
 ///
 /// # Errors
 /// When it cannot be read or is not a run file.
-pub fn read(mut input: impl BufRead) -> Result<(Run, Vec<Warning>), ReadError> {
-    let mut reading = Reading::default();
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        input.by_ref().take(LINE_MAX).read_until(b'\n', &mut line)?;
-        if line.is_empty() {
-            break;
+pub fn read(input: impl BufRead) -> Result<(Run, Vec<Warning>), ReadError> {
+    let mut seconds = Seconds::new(input)?;
+    let mut body = Body::default();
+    while let Some(second) = seconds.next_second()? {
+        body.add(&second);
+    }
+    seconds.reading.run(body)
+}
+
+/// A second of a run file.
+#[derive(Debug)]
+pub struct ReadSecond {
+    /// Where it starts, in seconds since the start of the run.
+    pub at: u64,
+    /// Arrivals the plan asked for in it; `None` in a closed loop.
+    pub asked: Option<f64>,
+    /// What was recorded in it, after the warm-up.
+    pub tally: Tally,
+    /// The counts of the warm-up in it.
+    pub warmup: Counts,
+    /// Levels.
+    pub gauges: Gauges,
+    /// CPU time of the workers in it.
+    pub cpu: Nanos,
+}
+
+/// The whole seconds of a run file, one after the other, in the memory of one.
+pub struct Seconds<R> {
+    input: R,
+    line: Vec<u8>,
+    reading: Reading,
+}
+
+impl Seconds<BufReader<File>> {
+    /// Opens a run file.
+    ///
+    /// # Errors
+    /// When it cannot be read or is something else.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        Self::new(BufReader::new(File::open(path)?))
+    }
+}
+
+impl<R: BufRead> Seconds<R> {
+    /// The seconds of `input`.
+    ///
+    /// # Errors
+    /// When it cannot be read or is something else.
+    pub fn new(mut input: R) -> Result<Self, ReadError> {
+        if let Some(what) = detect::foreign(input.fill_buf()?) {
+            return Err(ReadError::Foreign(what));
         }
-        reading.number += 1;
-        if line.pop() != Some(b'\n') {
-            if line.len() as u64 + 1 >= LINE_MAX {
-                return Err(ReadError::LongLine(reading.number));
+        Ok(Self { input, line: Vec::new(), reading: Reading::default() })
+    }
+
+    /// The next whole second, `None` at the end. What is broken on the way is left out.
+    ///
+    /// # Errors
+    /// When the file cannot be read further or has a head of another kind.
+    pub fn next_second(&mut self) -> Result<Option<ReadSecond>, ReadError> {
+        loop {
+            self.line.clear();
+            self.input.by_ref().take(LINE_MAX).read_until(b'\n', &mut self.line)?;
+            if self.line.is_empty() {
+                return Ok(None);
             }
-            reading.warn("the last line is cut off and was left out");
-            break;
-        }
-        match std::str::from_utf8(&line) {
-            Ok(text) => reading.line(text.trim_end_matches('\r'))?,
-            Err(_) => reading.warn("is not UTF-8 and was left out"),
+            self.reading.number += 1;
+            if self.line.pop() != Some(b'\n') {
+                if self.line.len() as u64 + 1 >= LINE_MAX {
+                    return Err(ReadError::LongLine(self.reading.number));
+                }
+                self.reading.warn("the last line is cut off and was left out");
+                return Ok(None);
+            }
+            let Ok(text) = std::str::from_utf8(&self.line) else {
+                self.reading.warn("is not UTF-8 and was left out");
+                continue;
+            };
+            if let Some(second) = self.reading.line(text.trim_end_matches('\r'))? {
+                return Ok(Some(second));
+            }
         }
     }
-    reading.run()
 }
 
 /// A file read so far.
@@ -99,7 +165,7 @@ struct Reading {
     head: Option<Head>,
     /// Histograms whose second is not complete.
     pending: HashMap<String, hdrhistogram::Histogram<u64>>,
-    body: Body,
+    events: Vec<Event>,
     end: Option<EndLine>,
 }
 
@@ -127,12 +193,13 @@ impl Reading {
         self.warnings.push(Warning { line: self.number, text: text.into() });
     }
 
-    fn line(&mut self, text: &str) -> Result<(), ReadError> {
+    /// Takes a line in; a second when it is the last line of one.
+    fn line(&mut self, text: &str) -> Result<Option<ReadSecond>, ReadError> {
         if let Some(json) = text.strip_prefix(PREFIX) {
             match serde_json::from_str(json) {
                 Ok(Line::Run(run)) => self.head(*run)?,
-                Ok(Line::Second(second)) => self.second(&second),
-                Ok(Line::Event(event)) => self.body.events.push(event.into()),
+                Ok(Line::Second(second)) => return Ok(self.second(&second)),
+                Ok(Line::Event(event)) => self.events.push(event.into()),
                 Ok(Line::End(end)) => self.end = Some(*end),
                 Err(error) => self.warn(format!("is not understood and was left out: {error}")),
             }
@@ -144,7 +211,7 @@ impl Reading {
                 None => self.warn("is no histogram and was left out"),
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     fn head(&mut self, line: RunLine) -> Result<(), ReadError> {
@@ -157,23 +224,34 @@ impl Reading {
         }
         let plan = line.plan.plan().map_err(|why| ReadError::Plan(self.number, why))?;
         let tags = tag::all(&plan.labels).map(|tag| (tag.text(&plan.labels), tag)).collect();
-        self.body.tally = Tally::new(plan.labels.len());
         self.head = Some(Head { plan, started_unix_ns: line.started_unix_ns, tags });
         Ok(())
     }
 
-    fn second(&mut self, line: &SecondLine) {
+    fn second(&mut self, line: &SecondLine) -> Option<ReadSecond> {
         let pending = std::mem::take(&mut self.pending);
-        let Some(head) = &self.head else { return };
+        let head = self.head.as_ref()?;
         match tally(line, &pending, head) {
-            Ok(tally) => self.body.add(line, &tally),
-            Err(why) => self.warn(format!("second {} was left out: {why}", line.at)),
+            Ok(tally) => Some(ReadSecond {
+                at: line.at,
+                asked: line.asked,
+                tally,
+                warmup: line.warmup.into(),
+                gauges: Gauges { open: line.open, peak: line.peak },
+                cpu: line.cpu_ns,
+            }),
+            Err(why) => {
+                self.warn(format!("second {} was left out: {why}", line.at));
+                None
+            }
         }
     }
 
-    fn run(mut self) -> Result<(Run, Vec<Warning>), ReadError> {
+    fn run(mut self, mut body: Body) -> Result<(Run, Vec<Warning>), ReadError> {
         let head = self.head.take().ok_or(ReadError::NotARunFile)?;
-        let counts = &self.body.tally.counts;
+        body.tally.tell_labels(Tally::new(head.plan.labels.len()).labels().len());
+        body.events = std::mem::take(&mut self.events);
+        let counts = &body.tally.counts;
         match &self.end {
             None => self.warn("the run has no end: it holds the whole seconds before"),
             Some(end) if (end.sent, end.dropped) != (counts.sent, counts.dropped) => {
@@ -186,23 +264,23 @@ impl Reading {
             Some(_) => {}
         }
         let run = match self.end {
-            Some(end) => end::ended(head, self.body, end),
-            None => end::cut_off(head, self.body),
+            Some(end) => end::ended(head, body, end),
+            None => end::cut_off(head, body),
         };
         Ok((run, self.warnings))
     }
 }
 
 impl Body {
-    fn add(&mut self, line: &SecondLine, tally: &Tally) {
-        self.tally.merge(tally);
-        self.warmup.merge(&line.warmup.into());
-        self.peak = self.peak.max(line.peak);
-        self.seconds = self.seconds.max(line.at.saturating_add(1));
-        let mut point = Point::new(line.at, tally);
-        point.asked = line.asked;
-        point.open = line.open;
-        point.cpu = line.cpu_ns;
+    fn add(&mut self, second: &ReadSecond) {
+        self.tally.merge(&second.tally);
+        self.warmup.merge(&second.warmup);
+        self.peak = self.peak.max(second.gauges.peak);
+        self.seconds = self.seconds.max(second.at.saturating_add(1));
+        let mut point = Point::new(second.at, &second.tally);
+        point.asked = second.asked;
+        point.open = second.gauges.open;
+        point.cpu = second.cpu;
         self.series.push(point);
     }
 }

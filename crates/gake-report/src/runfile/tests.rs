@@ -185,7 +185,7 @@ fn events_are_kept_when_the_end_is_not() {
 
 #[test]
 fn what_is_no_run_file_is_refused() {
-    for text in ["", "hello\n", "#[Histogram log format version 1.3]\n", "#gake {}\n"] {
+    for text in ["hello\n", "#[Histogram log format version 1.3]\n", "#gake {}\n"] {
         assert!(matches!(read(text.as_bytes()), Err(ReadError::NotARunFile)), "{text}");
     }
     let parts = tallies(1, 0, false);
@@ -215,6 +215,45 @@ fn runs_side_by_side_and_after_one_another() {
     assert_eq!(after.started_unix_ns, one.started_unix_ns);
     assert_eq!(after.series.points().len(), 4);
     assert!(merge_runs(Vec::new()).is_none());
+}
+
+#[test]
+fn files_joined_are_the_runs_merged() {
+    let directory = tempfile::tempdir().unwrap();
+    let paths = ["a", "b"].map(|name| directory.path().join(name));
+    let parts = [tallies(3, 0, false), tallies(2, 3, true)];
+    let mut runs = [run(plan(), &parts[0]), run(labelled(), &parts[1])];
+    runs[1].started_unix_ns += 2 * SECOND;
+    for i in [0, 1] {
+        std::fs::write(&paths[i], written(&runs[i], &parts[i], true)).unwrap();
+    }
+    let whole = merge_runs(runs.to_vec()).unwrap();
+    let mut bytes = Vec::new();
+    let files = [(paths[0].as_path(), &runs[0]), (paths[1].as_path(), &runs[1])];
+    join_files(&whole, &files, &mut bytes).unwrap();
+    let back = read_clean(&bytes);
+    assert_eq!(back.tally, whole.tally);
+    assert_eq!((&back.plan, &back.events), (&whole.plan, &whole.events));
+    assert_eq!((back.measured, back.sending), (whole.measured, whole.sending));
+    let sent =
+        |run: &Run| run.series.points().iter().map(|p| (p.second, p.counts)).collect::<Vec<_>>();
+    assert_eq!(sent(&back), sent(&whole));
+    assert_eq!(back.series.points().len(), 4);
+}
+
+#[test]
+fn what_a_foreign_file_is_is_said() {
+    for (start, part) in [
+        (&b""[..], "empty"),
+        (b"\x89PNG\r\n\x1a\n", "PNG"),
+        (b"\x1f\x8b\x08", "unpack"),
+        (b"{\"schema\":\"gake.run/1\"}", "--out"),
+        (b"abc\0def", "binary"),
+    ] {
+        let error = read(start).unwrap_err();
+        assert!(matches!(error, ReadError::Foreign(_)), "{error:?}");
+        assert!(error.to_string().contains(part), "{error}");
+    }
 }
 
 #[test]

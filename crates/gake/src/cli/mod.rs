@@ -1,6 +1,7 @@
 //! The command line: plain data, parsed before the world is touched.
 
 mod doctor;
+mod output;
 mod report;
 mod run;
 mod serve;
@@ -11,10 +12,10 @@ use std::ffi::OsString;
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub use doctor::DoctorArgs;
+pub use output::{Form, Output};
 pub use report::ReportArgs;
 pub use run::{
-    Arrivals, ConnectionArgs, FormatArg, LoadArgs, Mode, OutputArgs, OverflowArg, RequestArgs,
-    RunArgs,
+    Arrivals, ConnectionArgs, LoadArgs, Mode, OutputArgs, OverflowArg, RequestArgs, RunArgs,
 };
 pub use serve::ServeArgs;
 

@@ -5,20 +5,31 @@ use std::path::PathBuf;
 use clap::Args;
 use gake_judge::Objective;
 
-use super::run::FormatArg;
+use super::output::{self, Output};
 
 /// Show what run files hold.
 ///
 /// Several files are merged exactly, as if one generator had made them all.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gake report run.hlog                                       as the run showed it
+  gake report run.hlog --slo 'p99<50ms' -o junit=gake.xml    judge again: text, and JUnit in a file
+  gake report run.hlog -o markdown >> $GITHUB_STEP_SUMMARY
+  gake report one.hlog two.hlog -o hlog=both.hlog            merge generators into one run file
+
+Exit codes: 0 objectives met; 1 a file cannot be read; 2 bad usage; 3 the run is invalid;
+99 an objective failed.")]
 pub struct ReportArgs {
     /// Run files, as `gake run --out` writes them
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 
-    /// Format
-    #[arg(short = 'o', long, value_enum, default_value_t = FormatArg::Text)]
-    pub format: FormatArg,
+    /// text, json, csv (a row a second), csv-summary, markdown, junit, openmetrics, hdrplot or hlog
+    /// (one run file of them all); with =FILE into a file. May be repeated; what names no file is
+    /// printed, text without any
+    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::of_report)]
+    pub formats: Vec<Output>,
 
     /// Judge again, against these objectives; may be repeated
     #[arg(long, value_name = "OBJECTIVE")]

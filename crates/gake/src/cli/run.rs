@@ -8,6 +8,7 @@ use gake_core::plan::{Expect, Rate};
 use gake_judge::Objective;
 use gake_wire::Keep;
 
+use super::output::{self, Output};
 use super::values::{self, Stages};
 
 /// Load a URL or a targets file, and judge the run.
@@ -23,6 +24,7 @@ Examples:
   gake run http://localhost:8080/ -r 1000 -d 1m --slo 'p99<50ms' --slo 'errors<0.1%'
   gake run http://localhost:8080/ --stages 100@30s,100..1000@2m,0@5s
   gake run targets.http -r 500 -d 30s              a targets file, as vegeta has them
+  gake run http://localhost:8080/ -o text -o junit=gake.xml -o markdown=gake.md    for CI
   gake run http://h/api -X POST --data @body.json -H 'Content-Type: application/json' -r 50
 
 Exit codes: 0 done, objectives met; 1 it could not be done; 2 bad usage; 3 the run is invalid;
@@ -232,9 +234,10 @@ pub struct JudgeArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// Format of the result
-    #[arg(short = 'o', long, value_enum, default_value_t = FormatArg::Text)]
-    pub format: FormatArg,
+    /// text, json, csv (a row a second), csv-summary, markdown, junit, openmetrics or hdrplot; with
+    /// =FILE into a file. May be repeated; what names no file is printed, text without any
+    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::of_run)]
+    pub formats: Vec<Output>,
 
     /// Write the run file: an HdrHistogram log that `gake report` and others read
     #[arg(long, value_name = "FILE")]
@@ -273,17 +276,6 @@ pub enum OverflowArg {
     Wait,
     /// It is dropped, and counted
     Drop,
-}
-
-/// Formats of the result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FormatArg {
-    /// A summary to read
-    Text,
-    /// The schema gake.run/1
-    Json,
-    /// A row for each second
-    Csv,
 }
 
 /// Which loop was asked for.

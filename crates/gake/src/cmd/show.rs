@@ -1,36 +1,99 @@
-//! Showing a summary on standard output.
+//! Showing a summary: on standard output, and in files.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use gake_judge::Summary;
 use gake_report::{Format, Style};
 
-use crate::cli::FormatArg;
+use crate::cli::{Form, Output};
 use crate::console::Console;
 use crate::exit::Failure;
 
-/// Writes a summary in a format, coloured when the output and the user allow it.
-///
-/// # Errors
-/// When the output is closed or full.
-pub fn show(
-    summary: &Summary,
-    format: FormatArg,
-    no_color: bool,
-    console: &Console,
-) -> Result<(), Failure> {
-    console.result(&rendered(summary, format, console.colour_out() && !no_color)?)
+/// The results asked for, their files created beforehand: a bad path costs nothing then.
+#[derive(Debug)]
+pub struct Results {
+    /// What goes to standard output.
+    printed: Option<Form>,
+    files: Vec<(Form, PathBuf, File)>,
+    style: Style,
 }
 
-/// A summary in a format.
+impl Results {
+    /// Creates the files. What names no file is printed; text is, when nothing else is.
+    ///
+    /// # Errors
+    /// When two results want one place, or a file cannot be created.
+    pub fn create(outputs: &[Output], no_color: bool, console: &Console) -> Result<Self, Failure> {
+        let style = Style { colour: console.colour_out() && !no_color };
+        let mut results = Self { printed: None, files: Vec::new(), style };
+        for output in outputs {
+            match &output.file {
+                None if results.printed.is_some() => {
+                    return Err(Failure::usage(
+                        "only one format can be printed; give the others a file: -o json=FILE",
+                    ));
+                }
+                None => results.printed = Some(output.form),
+                Some(path) if results.files.iter().any(|(_, taken, _)| taken == path) => {
+                    let path = path.display();
+                    return Err(Failure::usage(format!("two formats cannot be one file: {path}")));
+                }
+                Some(path) => {
+                    let file = File::create(path).map_err(|error| cannot(path, &error))?;
+                    results.files.push((output.form, path.clone(), file));
+                }
+            }
+        }
+        if results.printed.is_none() {
+            results.printed = Some(Form::Summary(Format::Text));
+        }
+        Ok(results)
+    }
+
+    /// Writes a summary everywhere; `hlog` writes the run file. Standard output comes last, so that
+    /// files are whole when nobody reads it.
+    ///
+    /// # Errors
+    /// The first file that cannot be written, after all others; a closed or full output.
+    pub fn show(
+        self,
+        summary: &Summary,
+        console: &Console,
+        hlog: &dyn Fn(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let write = |form: Form, style: Style| {
+            let mut text = Vec::new();
+            match form {
+                Form::Summary(format) => gake_report::write(summary, format, style, &mut text)?,
+                Form::Hlog => hlog(&mut text)?,
+            }
+            Ok(text)
+        };
+        let mut result = Ok(());
+        for (form, path, mut file) in self.files {
+            let written = write(form, Style::default()).and_then(|text| file.write_all(&text));
+            result = result.and(written.map_err(|error| cannot(&path, &error)));
+        }
+        if let Some(form) = self.printed {
+            let text = write(form, self.style).map_err(Failure::could_not)?;
+            console.result(&String::from_utf8_lossy(&text))?;
+        }
+        result
+    }
+}
+
+fn cannot(path: &Path, error: &io::Error) -> Failure {
+    Failure::could_not(format!("{} cannot be written: {error}", path.display()))
+}
+
+/// A summary in a format, without colours.
 ///
 /// # Errors
 /// When it cannot be shown in this format.
-pub fn rendered(summary: &Summary, format: FormatArg, colour: bool) -> Result<String, Failure> {
-    let format = match format {
-        FormatArg::Text => Format::Text,
-        FormatArg::Json => Format::Json,
-        FormatArg::Csv => Format::Csv,
-    };
+pub fn rendered(summary: &Summary, format: Format) -> Result<String, Failure> {
     let mut text = Vec::new();
-    gake_report::write(summary, format, Style { colour }, &mut text).map_err(Failure::could_not)?;
+    gake_report::write(summary, format, Style::default(), &mut text).map_err(Failure::could_not)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }

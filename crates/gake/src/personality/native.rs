@@ -4,10 +4,9 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-use clap::ValueEnum;
 use gake_judge::Summary;
+use gake_report::Format;
 
-use crate::cli::FormatArg;
 use crate::cmd::rendered;
 use crate::console::Console;
 use crate::exit::Failure;
@@ -17,7 +16,7 @@ use crate::exit::Failure;
 pub struct Native {
     /// Where the native result goes. Without a format it is the run file.
     out: Option<PathBuf>,
-    format: Option<FormatArg>,
+    format: Option<Format>,
 }
 
 impl Native {
@@ -31,13 +30,9 @@ impl Native {
             native.out = Some(path.into());
         }
         while let Some(name) = take_value(args, "--gake-format")? {
-            native.format = Some(FormatArg::from_str(&name, false).map_err(|_| {
-                let known: Vec<_> = FormatArg::value_variants()
-                    .iter()
-                    .filter_map(|format| Some(format.to_possible_value()?.get_name().to_owned()))
-                    .collect();
-                Failure::usage(format!("--gake-format {name:?}: it is one of {}", known.join(", ")))
-            })?);
+            let format = name.parse::<Format>();
+            native.format =
+                Some(format.map_err(|e| Failure::usage(format!("--gake-format: {e}")))?);
         }
         Ok(native)
     }
@@ -53,7 +48,7 @@ impl Native {
     /// When it cannot be written.
     pub fn show(&self, summary: &Summary, console: &Console) -> Result<(), Failure> {
         let Some(format) = self.format else { return Ok(()) };
-        let text = rendered(summary, format, false)?;
+        let text = rendered(summary, format)?;
         let Some(path) = &self.out else {
             console.plain(&text);
             return Ok(());
@@ -93,7 +88,7 @@ mod tests {
             ["-n", "5", "--gake-out", "a.json", "url", "--gake-format=json"].map(Into::into).into();
         let native = Native::take(&mut args).unwrap();
         assert_eq!(args, ["-n", "5", "url"]);
-        assert_eq!(native.format, Some(FormatArg::Json));
+        assert_eq!(native.format, Some(Format::Json));
         assert_eq!(native.run_file(), None);
         assert!(Native::take(&mut vec!["--gake-out".to_owned()]).is_err());
         assert!(Native::take(&mut vec!["--gake-format=xml".to_owned()]).is_err());

@@ -108,3 +108,82 @@ fn a_file_cut_anywhere_is_still_a_report_or_one_sentence() {
         }
     }
 }
+
+#[test]
+fn results_go_to_files_and_one_to_standard_output() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let lab = lab();
+    let (url, file) = (url(&lab, "/fast"), path("run.hlog"));
+    let junit = format!("junit={}", path("gake.xml"));
+    let markdown = format!("markdown={}", path("gake.md"));
+    let common = ["-n", "200", "-c", "5", "--think", "1ms", "--slo", "p50<1ns", "--out", &file];
+    let ran1 = ran(&[&["run", &url, "-o", &junit, "-o", &markdown], &common[..]].concat());
+    assert_eq!(ran1.code, Some(99), "{ran1:?}");
+    assert!(ran1.stdout.contains("objective missed"), "text when nothing else: {ran1:?}");
+    let read = |name| std::fs::read_to_string(path(name)).unwrap();
+    assert!(read("gake.xml").contains("<failure type=\"objective\""), "{}", read("gake.xml"));
+    assert!(read("gake.md").starts_with("### ❌ "), "{}", read("gake.md"));
+    // Every format is the same from the file.
+    for (format, part) in [
+        ("text", "200 due"),
+        ("json", "\"schema\": \"gake.run/1\""),
+        ("csv", "second,seconds,"),
+        ("csv-summary", "run,,200,200,200,0,0,0,"),
+        ("markdown", "| 200 | –"),
+        ("junit", "tests=\"1\""),
+        ("openmetrics", "gake_requests_total{outcome=\"ok\"} 200\n"),
+        ("hdrplot", "Value(ms)"),
+        ("hlog", "gake.runfile/1"),
+    ] {
+        let ran = ran(&["report", &file, "-o", format]);
+        assert!(ran.stdout.contains(part), "{format}: {ran:?}");
+    }
+    ran(&["report", &file, "-o", "json", "-o", "csv"]).refused(2, "only one format");
+    ran(&["report", &file, "-o", &format!("hlog={file}")]).refused(2, "written to");
+    ran(&["run", &url, "-n", "1", "-o", "hlog"]).refused(2, "--out");
+    ran(&["run", &url, "-n", "1", "-o", "json=/no/such/x"]).refused(1, "cannot be written");
+}
+
+#[test]
+fn merged_run_files_are_a_run_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let lab = lab();
+    let url = url(&lab, "/fast");
+    let (a, b, both) = (path("a"), path("b"), path("both"));
+    for file in [&a, &b] {
+        run(&[&url, "-r", "100", "-d", "2s", "--out", file]);
+    }
+    let merged = ran(&["report", &a, &b, "-o", "json", "-o", &format!("hlog={both}")]);
+    let again = ran(&["report", &both, "-o", "json"]);
+    assert_eq!(again.stderr, "", "{again:?}");
+    assert_eq!(comparable(&merged.done().json()), comparable(&again.done().json()));
+}
+
+#[test]
+fn what_is_no_run_file_is_told_in_a_sentence() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    for (name, bytes, part) in [
+        ("empty", &b""[..], "but empty"),
+        ("logo.png", b"\x89PNG\r\n\x1a\n\0\0", "a PNG image"),
+        ("notes.txt", b"hello\nworld\n", "not a run file"),
+        ("old.json", b"{\"schema\":\"gake.run/1\"}\n", "--out"),
+    ] {
+        std::fs::write(path(name), bytes).unwrap();
+        ran(&["report", &path(name)]).refused(1, part);
+        ran(&["report", &path(name)]).refused(1, name);
+    }
+    ran(&["report", &path("none")]).refused(1, "No such file");
+    ran(&["report", directory.path().to_str().unwrap()]).refused(1, "directory");
+    let lab = lab();
+    let (url, good) = (url(&lab, "/fast"), path("good.hlog"));
+    run(&[&url, "-n", "50", "-c", "5", "--out", &good]);
+    let both = ran(&["report", &good, &path("logo.png"), "-o", "json"]);
+    assert_eq!(both.code, Some(1), "a part is missing: {both:?}");
+    assert!(both.stderr.contains("logo.png: is no run file"), "{both:?}");
+    assert_eq!(both.json().count("requests.ok"), 50);
+    let none = ran(&["report", &path("empty"), &path("logo.png")]);
+    assert!(none.code == Some(1) && none.stdout.is_empty(), "{none:?}");
+}

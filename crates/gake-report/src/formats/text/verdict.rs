@@ -1,9 +1,10 @@
 //! The top of the page: can it be believed, were the objectives met, what was run.
 
-use gake_core::record::{Ending, Run};
+use gake_core::record::Run;
 use gake_judge::{Summary, Validity, units};
 
 use super::page::{Page, Paint};
+use crate::formats::headline;
 
 /// The verdict in a line, its reasons, and the objectives.
 pub(super) fn verdict(page: &mut Page, summary: &Summary) {
@@ -14,24 +15,14 @@ pub(super) fn verdict(page: &mut Page, summary: &Summary) {
         Validity::Invalid => ("✘", Paint::Bad),
     };
     let mut line = page.paint(paint, &format!("{mark} {}", verdict.validity.name()));
-    let total = verdict.objectives.len();
-    let met = verdict.objectives.iter().filter(|objective| objective.met).count();
-    if total > 0 {
-        let paint = if met == total { Paint::Good } else { Paint::Bad };
-        let text = match (met, total) {
-            (1, 1) => "objective met".to_owned(),
-            (0, 1) => "objective missed".to_owned(),
-            _ if met == total => format!("all {total} objectives met"),
-            _ => format!("{} of {total} objectives missed", total - met),
-        };
+    if let Some(text) = headline::objectives(verdict) {
+        let paint = if verdict.objectives_met() { Paint::Good } else { Paint::Bad };
         line.push_str(" · ");
         line.push_str(&page.paint(paint, &text));
     }
-    match &summary.run.ending {
-        Ending::Done => {}
-        Ending::Interrupted => line.push_str(" · interrupted"),
-        Ending::Aborted(objective) => line.push_str(&format!(" · stopped at {objective}")),
-        Ending::OutOfTargets => line.push_str(" · the targets ran out"),
+    if let Some(ending) = headline::ending(&summary.run) {
+        line.push_str(" · ");
+        line.push_str(&ending);
     }
     page.line(&line);
     for reason in &verdict.reasons {
@@ -54,8 +45,8 @@ pub(super) fn plan(page: &mut Page, run: &Run) {
     let target = page.paint(Paint::Heading, &run.plan.target);
     page.line(&target);
     page.wrapped(2, "", Paint::Plain, rest.unwrap_or(&line));
-    let started = jiff::Timestamp::from_nanosecond(i128::from(run.started_unix_ns))
-        .map_or_else(|_| String::new(), |at| at.strftime("%Y-%m-%d %H:%M:%S UTC, ").to_string());
     let took = units::duration(run.elapsed as f64);
-    page.wrapped(2, "", Paint::Quiet, &format!("{started}{took}"));
+    let started = headline::started(run);
+    let comma = if started.is_empty() { "" } else { ", " };
+    page.wrapped(2, "", Paint::Quiet, &format!("{started}{comma}{took}"));
 }

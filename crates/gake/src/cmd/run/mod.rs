@@ -7,7 +7,7 @@ use gake_core::record::{Ending, Event};
 use gake_judge::{Conclusion, Summary};
 use gake_lab::{Lab, LabConfig};
 
-use super::show::show;
+use super::show::Results;
 use crate::cli::RunArgs;
 use crate::console::Console;
 use crate::descriptors;
@@ -32,6 +32,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         None => args.target.clone(),
     };
     let prepared = Prepared::new(args, &target)?;
+    let results = Results::create(&args.output.formats, args.output.no_color, console)?;
     let (mut outputs, log) = Outputs::create(&args.output, &prepared.plan)?;
     if !args.output.quiet {
         prepared.announce(args, descriptors, console);
@@ -61,7 +62,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         run.events.push(Event { at: run.elapsed, text: loss });
     }
     let summary = Summary::new(run, &args.judge.slo);
-    show(&summary, args.output.format, args.output.no_color, console)?;
+    results.show(&summary, console, &|_| Ok(()))?;
     Ok(exit(&summary, signals.came(), console))
 }
 

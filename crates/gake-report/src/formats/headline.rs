@@ -1,0 +1,33 @@
+//! The verdict in a line, in the same words in every format for people.
+
+use gake_core::record::{Ending, Run};
+use gake_judge::Verdict;
+
+/// Whether the objectives were met; `None` when there are none.
+pub(super) fn objectives(verdict: &Verdict) -> Option<String> {
+    let total = verdict.objectives.len();
+    let met = verdict.objectives.iter().filter(|objective| objective.met).count();
+    Some(match (met, total) {
+        (_, 0) => return None,
+        (1, 1) => "objective met".to_owned(),
+        (0, 1) => "objective missed".to_owned(),
+        _ if met == total => format!("all {total} objectives met"),
+        _ => format!("{} of {total} objectives missed", total - met),
+    })
+}
+
+/// Why the run ended before its plan was done; `None` when it was done.
+pub(super) fn ending(run: &Run) -> Option<String> {
+    match &run.ending {
+        Ending::Done => None,
+        Ending::Interrupted => Some("interrupted".to_owned()),
+        Ending::Aborted(objective) => Some(format!("stopped at {objective}")),
+        Ending::OutOfTargets => Some("the targets ran out".to_owned()),
+    }
+}
+
+/// When the run started, in UTC, as people write it; empty when that is no date.
+pub(super) fn started(run: &Run) -> String {
+    jiff::Timestamp::from_nanosecond(i128::from(run.started_unix_ns))
+        .map_or_else(|_| String::new(), |at| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
+}

@@ -1,0 +1,73 @@
+//! Several run files as one, second by second, in the memory of a second of each.
+
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::Path;
+
+use gake_core::clock::SECOND;
+use gake_core::plan::Plan;
+use gake_core::record::{Counts, Run, Tally};
+use gake_core::work::Gauges;
+
+use super::merge::add;
+use super::read::{ReadError, ReadSecond, Seconds};
+use super::write::{Second, Writer};
+
+/// One of the files, with its next second.
+struct Source {
+    seconds: Seconds<BufReader<File>>,
+    plan: Plan,
+    /// When it starts on the clock of the whole.
+    offset: u64,
+    next: Option<ReadSecond>,
+}
+
+impl Source {
+    fn advance(&mut self) -> Result<(), ReadError> {
+        self.next = self.seconds.next_second()?;
+        Ok(())
+    }
+
+    fn at(&self) -> Option<u64> {
+        self.next.as_ref().map(|second| second.at.saturating_add(self.offset))
+    }
+}
+
+/// Writes the run file of `whole`, which [`super::merge_runs`] has made of the runs in `files`.
+/// What it holds is theirs exactly: every count and histogram of a second is the sum.
+///
+/// # Errors
+/// When a file cannot be read again, or `out` not be written.
+pub fn join_files(whole: &Run, files: &[(&Path, &Run)], out: impl Write) -> Result<(), ReadError> {
+    let mut sources = Vec::with_capacity(files.len());
+    for (path, run) in files {
+        let offset = run.started_unix_ns.saturating_sub(whole.started_unix_ns) / SECOND;
+        let seconds = Seconds::open(path)?;
+        let mut source = Source { seconds, plan: run.plan.clone(), offset, next: None };
+        source.advance()?;
+        sources.push(source);
+    }
+    let labels = &whole.plan.labels;
+    let mut writer = Writer::new(out, &whole.plan, whole.started_unix_ns)?;
+    while let Some(at) = sources.iter().filter_map(Source::at).min() {
+        let mut tally = Tally::new(labels.len());
+        let (mut warmup, mut gauges, mut cpu) = (Counts::default(), Gauges::default(), 0);
+        let mut asked = Some(0.0);
+        for source in &mut sources {
+            if source.at() != Some(at) {
+                continue;
+            }
+            if let Some(second) = &source.next {
+                add(&mut tally, &source.plan, &second.tally, labels);
+                warmup.merge(&second.warmup);
+                gauges = gauges.beside(second.gauges);
+                cpu += second.cpu;
+                asked = asked.zip(second.asked).map(|(sum, asked)| sum + asked);
+            }
+            source.advance()?;
+        }
+        writer.second(&Second { at, asked, tally: &tally, warmup: &warmup, gauges, cpu })?;
+    }
+    writer.finish(whole)?;
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! Where results go: `FORMAT`, or `FORMAT=FILE`.
+
+use std::path::PathBuf;
+
+use gake_report::Format;
+
+/// The form of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A summary in a format.
+    Summary(Format),
+    /// A run file.
+    Hlog,
+}
+
+/// One result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// Its form.
+    pub form: Form,
+    /// The file it is written to; standard output without one.
+    pub file: Option<PathBuf>,
+}
+
+/// An output of `gake run`.
+pub fn of_run(text: &str) -> Result<Output, String> {
+    match of_report(text)? {
+        Output { form: Form::Hlog, .. } => {
+            Err("a run writes its run file as it goes: --out FILE".to_owned())
+        }
+        output => Ok(output),
+    }
+}
+
+/// An output of `gake report`.
+pub fn of_report(text: &str) -> Result<Output, String> {
+    let (name, file) = match text.split_once('=') {
+        Some((_, "")) => return Err("there is no file after the =".to_owned()),
+        Some((name, file)) => (name, Some(PathBuf::from(file))),
+        None => (text, None),
+    };
+    let form = match name {
+        "hlog" => Form::Hlog,
+        _ => Form::Summary(name.parse().map_err(|e: gake_report::FormatError| e.to_string())?),
+    };
+    Ok(Output { form, file })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_format_may_have_a_file() {
+        let file = Some(PathBuf::from("a=b, c.xml"));
+        let junit = Form::Summary(Format::Junit);
+        assert_eq!(of_run("junit=a=b, c.xml"), Ok(Output { form: junit, file }));
+        assert_eq!(of_report("hlog"), Ok(Output { form: Form::Hlog, file: None }));
+        for (text, part) in [("hlog", "--out"), ("json=", "no file"), ("xml", "junit")] {
+            assert!(of_run(text).unwrap_err().contains(part), "{text}");
+        }
+    }
+}
