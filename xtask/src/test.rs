@@ -21,6 +21,7 @@ const NEEDS: &[Need] = &[
     Need { program: "go", package: "golang-go" },
     Need { program: "cc", package: "gcc" },
     Need { program: "python3", package: "python3-minimal" },
+    Need { program: "wrk", package: "wrk" },
 ];
 
 /// How a step is done.

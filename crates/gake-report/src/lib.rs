@@ -10,6 +10,7 @@ mod forms;
 pub mod html;
 pub mod log;
 pub mod runfile;
+pub mod tools;
 pub mod vegeta;
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ pub use run::{
     Arrivals, ConnectionArgs, LoadArgs, Mode, OutputArgs, OverflowArg, RequestArgs, RunArgs,
 };
 pub use serve::ServeArgs;
+pub use values::header as read_header;
 
 use crate::exit::Failure;
 

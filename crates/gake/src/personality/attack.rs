@@ -10,6 +10,7 @@ use gake_judge::Summary;
 use super::native::Native;
 use crate::cli::RunArgs;
 use crate::console::Console;
+use crate::descriptors;
 use crate::exit::Failure;
 use crate::load::{Job, Moment, Outputs, Prepared, drive};
 use crate::signals::Signals;
@@ -45,6 +46,7 @@ pub fn attack(
     console: &Console,
     mut each: impl FnMut(&Moment<'_>) -> Option<String>,
 ) -> Result<Attacked, Failure> {
+    descriptors::raise();
     args.output.out = native.run_file();
     let (mut outputs, _) = Outputs::create(&args.output, &prepared.plan)?;
     let (log, drain) = match sink {

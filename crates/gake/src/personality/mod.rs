@@ -7,6 +7,7 @@
 mod attack;
 mod flags;
 mod native;
+mod wrk;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -19,7 +20,7 @@ use native::Native;
 type Main = fn(&[String], &Native, &Console) -> Result<Exit, Failure>;
 
 /// The tools, by the names under which they are called.
-const TOOLS: &[(&str, Main)] = &[];
+const TOOLS: &[(&str, Main)] = &[("wrk", wrk::wrk), ("wrk2", wrk::wrk2)];
 
 /// The tools' names.
 pub fn names() -> impl Iterator<Item = &'static str> {

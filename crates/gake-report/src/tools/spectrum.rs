@@ -1,0 +1,99 @@
+//! The percentiles that HdrHistogram's own tools list: five steps each time the distance to 100 %
+//! halves.
+
+use gake_core::record::Histogram;
+
+/// Steps each time the distance to 100 % halves.
+const TICKS: f64 = 5.0;
+
+/// One line of the list.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Level {
+    /// The share of values, 0 to 1, that `value` covers at least.
+    pub(super) quantile: f64,
+    /// Values up to and with `value`.
+    pub(super) count: u64,
+    /// The value, as the top of its bucket.
+    pub(super) value: u64,
+}
+
+/// The levels of a histogram, from the first bucket to the last. An empty one has a level too.
+pub(super) fn levels(histogram: &hdrhistogram::Histogram<u64>) -> Vec<Level> {
+    let total = histogram.len();
+    let (mut levels, mut percent) = (Vec::new(), 0.0);
+    let (mut count, mut value) = (0, 0);
+    for bucket in histogram.iter_recorded() {
+        count += bucket.count_at_value();
+        value = histogram.highest_equivalent(bucket.value_iterated_to());
+        let covered = 100.0 * count as f64 / total as f64;
+        while percent <= covered {
+            levels.push(Level { quantile: percent / 100.0, count, value });
+            if count == total {
+                break;
+            }
+            let halvings = (100.0 / (100.0 - percent)).log2().floor() + 1.0;
+            percent += 100.0 / (TICKS * halvings.exp2());
+        }
+    }
+    levels.push(Level { quantile: 1.0, count, value });
+    levels
+}
+
+/// The values in microseconds, with three digits up to a day, as the C library is set up for.
+pub(super) fn in_microseconds(histogram: &Histogram) -> hdrhistogram::Histogram<u64> {
+    const DAY_US: u64 = 86_400_000_000;
+    #[allow(clippy::expect_used, reason = "constant arguments within the documented range")]
+    let mut whole =
+        hdrhistogram::Histogram::new_with_bounds(1, DAY_US, 3).expect("3 digits are allowed");
+    let buckets = histogram.buckets();
+    for bucket in buckets.iter_recorded() {
+        let nanos = buckets.median_equivalent(bucket.value_iterated_to());
+        let nanos = nanos.clamp(histogram.min(), histogram.max());
+        // Saturating, so that it cannot fail.
+        whole.saturating_record_n(nanos / 1_000, bucket.count_at_value());
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn five_steps_a_halving() {
+        let mut histogram = hdrhistogram::Histogram::new(3).unwrap();
+        (1..=1_000).for_each(|value| histogram.record(value).unwrap());
+        let levels = levels(&histogram);
+        let percents: Vec<_> = levels.iter().take(13).map(|l| l.quantile * 100.0).collect();
+        let expected =
+            [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 55.0, 60.0, 65.0, 70.0, 75.0, 77.5, 80.0];
+        for (percent, expected) in percents.iter().zip(expected) {
+            assert!((percent - expected).abs() < 1e-9, "{percents:?}");
+        }
+        assert_eq!(levels[5], Level { quantile: 0.5, count: 500, value: 500 });
+        let last = levels.last().unwrap();
+        assert_eq!(*last, Level { quantile: 1.0, count: 1_000, value: 1_000 });
+        assert!(levels.iter().all(|level| level.count as f64 >= level.quantile * 1_000.0));
+    }
+
+    #[test]
+    fn nothing_and_one_thing() {
+        let mut histogram = hdrhistogram::Histogram::new(3).unwrap();
+        assert_eq!(levels(&histogram), [Level { quantile: 1.0, count: 0, value: 0 }]);
+        histogram.record(7).unwrap();
+        let seven = |quantile| Level { quantile, count: 1, value: 7 };
+        assert_eq!(levels(&histogram), [seven(0.0), seven(1.0)]);
+    }
+
+    #[test]
+    fn microseconds_stay_within_the_precision() {
+        let mut nanos = Histogram::new();
+        for value in [900, 1_500, 1_234_567, 86_400_000_000_000] {
+            nanos.record(value);
+        }
+        let micros = in_microseconds(&nanos);
+        assert_eq!(micros.len(), 4);
+        assert!(micros.equivalent(micros.max(), 86_400_000_000));
+        assert_eq!(micros.count_at(1_234), 1);
+    }
+}

@@ -1,0 +1,184 @@
+//! gake as wrk and wrk2.
+//!
+//! wrk is our closed loop over `-c` users, wrk2 our open loop at `-R` over `-c` connections. Both
+//! wait for an answer however long it takes: their `--timeout` only counts.
+
+mod options;
+
+use std::net::TcpStream;
+use std::time::Duration;
+
+use gake_core::clock::Nanos;
+use gake_core::plan::Rate;
+use gake_core::record::{Fault, Histogram, Metric, Run, Tally};
+use gake_report::tools::wrk::{Distribution, Figures, SocketErrors, backfilled, closing, opening};
+use gake_wire::Location;
+
+use super::attack::attack;
+use super::native::Native;
+use crate::cli::{RunArgs, plain_run};
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+use crate::load::{Moment, Prepared};
+use options::{Objection, Options, Tool};
+
+/// How long wrk's threads take to notice that the time is over.
+const DRAIN: Duration = Duration::from_millis(100);
+
+/// Neither tool gives a request up; this one is longer than any test.
+const NEVER: Duration = Duration::from_secs(30 * 86_400);
+
+/// What either tool says when it is called wrongly, or cannot start.
+const WRONG: Exit = Exit::Tool(1);
+
+/// `gake as wrk`.
+///
+/// # Errors
+/// Why it cannot be run as asked.
+pub fn wrk(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
+    run(Tool::Wrk, args, native, console)
+}
+
+/// `gake as wrk2`.
+///
+/// # Errors
+/// Why it cannot be run as asked.
+pub fn wrk2(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
+    run(Tool::Wrk2, args, native, console)
+}
+
+fn run(tool: Tool, args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
+    let options = match Options::read(tool, args) {
+        Ok(options) => options,
+        Err(Objection::Refused(why)) => return Err(Failure::could_not(why)),
+        Err(Objection::Usage(why)) => {
+            if let Some(why) = why {
+                console.error(&why);
+            }
+            console.result(tool.usage())?;
+            return Ok(WRONG);
+        }
+    };
+    if options.version {
+        console.result(concat!("wrk gake/", env!("CARGO_PKG_VERSION"), " [epoll]\n"))?;
+    }
+    let mut args = run_args(&options)?;
+    let prepared = Prepared::new(&args, &options.url)?;
+    if let Err(why) = reach(&options.url) {
+        return Err(Failure::could_not(why));
+    }
+    let Options { threads, connections, duration, .. } = options;
+    console.result(&opening(&options.url, duration, threads, connections))?;
+    let mut rates = Histogram::new();
+    let seconds = duration.as_secs();
+    let attacked = attack(&mut args, &prepared, native, None, console, |moment: &Moment<'_>| {
+        // The last one holds what came after the end.
+        if moment.second.second <= seconds {
+            rates.record(moment.second.tally.counts.completed() / threads as u64);
+        }
+        None
+    })?;
+    console.result(&report(&options, &attacked.run, &rates))?;
+    Ok(Exit::Done)
+}
+
+/// The flags of `gake run` that mean the same.
+fn run_args(options: &Options) -> Result<RunArgs, Failure> {
+    let mut args = plain_run(&options.url)?;
+    args.load.threads = Some(options.threads);
+    args.load.connections = Some(options.connections);
+    args.load.duration = Some(options.duration);
+    args.load.rate = options.rate.map(Rate::PerSecond);
+    args.load.drain = Some(DRAIN);
+    args.request.header.clone_from(&options.headers);
+    args.connection.timeout = NEVER;
+    // Neither looks at certificates.
+    args.connection.insecure = true;
+    Ok(args)
+}
+
+/// Tries one connection, so that a server that is not there is told before the test.
+fn reach(url: &str) -> Result<(), String> {
+    let location = Location::parse(url).map_err(|error| error.to_string())?;
+    let (host, port) = (location.host.as_str(), location.port);
+    TcpStream::connect((host, port)).map(drop).map_err(|error| {
+        let error = error.to_string();
+        let why = error.split(" (os error").next().unwrap_or_default();
+        format!("unable to connect to {host}:{port} {why}")
+    })
+}
+
+fn report(options: &Options, run: &Run, rates: &Histogram) -> String {
+    let tally = &run.tally;
+    let timeout = u64::try_from(options.timeout.as_nanos()).unwrap_or(u64::MAX);
+    let statuses = |which: fn(u16) -> bool| -> u64 {
+        tally.statuses().iter().filter(|(status, _)| which(*status)).map(|(_, count)| count).sum()
+    };
+    let requests = statuses(|_| true);
+    let service = tally.latency.of(Metric::Service);
+    let (latency, distribution) = match options.tool {
+        Tool::Wrk => {
+            // What one connection needed for a request on the mean.
+            let each = requests / options.connections as u64;
+            let interval = run.elapsed.checked_div(each).unwrap_or(0);
+            let shown =
+                if options.latency { Distribution::Percentiles } else { Distribution::None };
+            (backfilled(&up_to(service, timeout), interval), shown)
+        }
+        Tool::Wrk2 => {
+            let shown = match (options.latency, options.uncorrected) {
+                (_, true) => Distribution::Spectrum(Some(service)),
+                (true, false) => Distribution::Spectrum(None),
+                (false, false) => Distribution::None,
+            };
+            (tally.latency.response().into_owned(), shown)
+        }
+    };
+    closing(&Figures {
+        latency: &latency,
+        rates,
+        distribution,
+        requests,
+        bytes: tally.counts.bytes_in,
+        runtime: Duration::from_nanos(run.elapsed),
+        errors: socket_errors(tally, timeout),
+        bad_statuses: statuses(|status| status > 399),
+    })
+}
+
+/// The values up to `limit`: wrk counts longer ones as time-outs and leaves them out.
+fn up_to(all: &Histogram, limit: Nanos) -> Histogram {
+    if all.max() <= limit {
+        return all.clone();
+    }
+    let mut within = Histogram::new();
+    for bucket in all.buckets().iter_recorded() {
+        let value = bucket.value_iterated_to().clamp(all.min(), all.max());
+        if value <= limit {
+            within.record_n(value, bucket.count_at_value());
+        }
+    }
+    within
+}
+
+fn socket_errors(tally: &Tally, timeout: Nanos) -> SocketErrors {
+    let over = |metric| {
+        let histogram = tally.latency.of(metric);
+        histogram.count() - histogram.count_up_to(timeout)
+    };
+    let answered = over(Metric::Service);
+    // Without a rate a request is due when it is sent, so what waited longer than the time-out and
+    // was not answered is one that was still in flight at the end.
+    let unanswered = (over(Metric::OkResponse) + over(Metric::OtherResponse))
+        .saturating_sub(answered)
+        .min(tally.counts.unfinished);
+    let is_connect = |fault: Fault| fault.is_before_connection() || matches!(fault, Fault::Tls(_));
+    let connect = tally.faults_where(is_connect);
+    let write = tally.faults_where(|fault| fault == Fault::Write);
+    SocketErrors {
+        connect,
+        write,
+        read: tally.faults_where(|_| true) - connect - write,
+        timeout: answered + unanswered,
+    }
+}
