@@ -16,10 +16,20 @@ use crate::open::opens_at;
 use crate::share::{numbers, part};
 use crate::worker::{Arrivals, Phase, Shared};
 
+/// What a user does between an answer and the next request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Rest {
+    /// Waits so long.
+    Think(Duration),
+    /// Waits for the next of the instants that lie so far apart, if it has not missed one.
+    Pace(Duration),
+}
+
 /// What the users of one worker share.
 struct Crowd {
     shared: Rc<Shared>,
     think: Nanos,
+    pace: Nanos,
     warmup_end: Nanos,
     /// No new request from here on.
     end: Nanos,
@@ -49,7 +59,7 @@ impl Crowd {
 /// Runs the closed loop and its drain.
 pub(crate) async fn run<F: Factory>(
     plan: &Plan,
-    think: Duration,
+    rest: Rest,
     lanes: &Lanes<F>,
     mut stop: watch::Receiver<Stop>,
 ) -> Arrivals {
@@ -57,9 +67,14 @@ pub(crate) async fn run<F: Factory>(
     let users = part(plan.connections, lanes.worker, lanes.workers);
     let nanos = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
     let end = plan.length().map_or(Nanos::MAX, nanos);
+    let (think, pace) = match rest {
+        Rest::Think(think) => (nanos(think), 0),
+        Rest::Pace(pace) => (0, nanos(pace)),
+    };
     let crowd = Rc::new(Crowd {
         shared: Rc::clone(shared),
-        think: nanos(think),
+        think,
+        pace,
         warmup_end: nanos(plan.warmup),
         end,
         left: Cell::new(
@@ -70,7 +85,9 @@ pub(crate) async fn run<F: Factory>(
         active: Cell::new(users),
     });
     for lane in 0..users {
-        let starts = opens_at(plan, lanes.global(lane));
+        // Users who keep a pace keep it one after the other, not all at once.
+        let offset = u128::from(pace) * lanes.global(lane) as u128 / plan.connections as u128;
+        let starts = opens_at(plan, lanes.global(lane)).max(offset as Nanos);
         tokio::task::spawn_local(user(Rc::clone(&crowd), starts, lanes.factory.work(lane)));
     }
     let all_done = async {
@@ -106,6 +123,7 @@ async fn user<W: Work>(crowd: Rc<Crowd>, starts: Nanos, work: W) {
 
 async fn live<W: Work>(crowd: &Crowd, starts: Nanos, mut work: W) {
     let shared = &crowd.shared;
+    let mut due = starts;
     let mut now = shared.clock.now();
     if starts > now {
         let Some(later) = sleep(shared, starts).await else { return };
@@ -119,8 +137,14 @@ async fn live<W: Work>(crowd: &Crowd, starts: Nanos, mut work: W) {
             tokio::task::yield_now().await;
             now = shared.clock.now();
         }
-        if crowd.think > 0 {
-            let next = now.saturating_add(crowd.think).min(crowd.end);
+        let next = if crowd.pace > 0 {
+            // Of the starts that were missed one is left, and is now.
+            due += crowd.pace * (now.saturating_sub(due) / crowd.pace).max(1);
+            due.min(crowd.end)
+        } else {
+            now.saturating_add(crowd.think).min(crowd.end)
+        };
+        if next > now {
             let Some(later) = sleep(shared, next).await else { return };
             now = later;
         }

@@ -13,6 +13,7 @@ use gake_core::work::{Arrival, Factory, Work};
 use tokio::sync::{Notify, watch};
 
 use crate::clock::RunClock;
+use crate::closed::Rest;
 use crate::control::Stop;
 use crate::flight::Flight;
 use crate::lane::Lanes;
@@ -195,7 +196,8 @@ pub(crate) async fn run<F: Factory + 'static>(duty: Duty, factory: F) {
     shared.chores.sleep_until(1).await;
     let arrivals = match &plan.load {
         Load::Open { .. } | Load::Replay(_) => open::run(&plan, seed, &lanes, stop).await,
-        Load::Closed { think } => closed::run(&plan, *think, &lanes, stop).await,
+        Load::Closed { think } => closed::run(&plan, Rest::Think(*think), &lanes, stop).await,
+        Load::Paced { pace } => closed::run(&plan, Rest::Pace(*pace), &lanes, stop).await,
     };
     shared.cut();
     shared.until_quiet().await;

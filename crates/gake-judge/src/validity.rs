@@ -137,7 +137,7 @@ fn asked_and_sent(run: &Run) -> Option<Reason> {
             1.0 + at::POISSON_DEVIATIONS * (counts.due() as f64).sqrt()
         }
         Load::Open { process: Process::Uniform, .. } | Load::Replay(_) => 1.0,
-        Load::Closed { .. } => return None,
+        Load::Closed { .. } | Load::Paced { .. } => return None,
     };
     let part = (sent + per_second(chance, run.sending)) / asked;
     let level = level(part < at::SENT_SUSPECT, part < at::SENT_INVALID)?;

@@ -49,6 +49,11 @@ impl Console {
         }
     }
 
+    /// Standard output, for a result that is written while the run goes on.
+    pub fn output(&self) -> impl Write + Send + use<> {
+        io::BufWriter::new(io::stdout())
+    }
+
     /// Writes to standard error as it is.
     pub fn plain(&self, text: &str) {
         // Nobody is left to tell when this fails.

@@ -9,6 +9,7 @@ mod descriptors;
 mod exit;
 mod load;
 mod personality;
+mod ports;
 mod signals;
 
 use std::process::ExitCode;

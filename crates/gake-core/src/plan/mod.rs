@@ -75,6 +75,12 @@ pub enum Load {
         /// Time between an answer and the user's next request.
         think: Duration,
     },
+    /// Each of `Plan::connections` users starts a request every `pace`, and waits for its answer
+    /// before the next. Starts that are due meanwhile are one, right after the answer.
+    Paced {
+        /// From one start to the next. Longer than nothing.
+        pace: Duration,
+    },
 }
 
 /// What happens to an arrival that is due when every connection is busy.
@@ -109,7 +115,7 @@ impl Plan {
             Load::Open { stages, process } => (stages, process),
             // A recording has no rate to warm up at.
             Load::Replay(trace) => return Some(Schedule::replay(trace.clone(), self.requests)),
-            Load::Closed { .. } => return None,
+            Load::Closed { .. } | Load::Paced { .. } => return None,
         };
         let schedule = Schedule::new(*process, stages, self.requests, seed);
         if self.warmup.is_zero() {
@@ -129,7 +135,7 @@ impl Plan {
             (Load::Open { stages, .. }, None) => {
                 stages.iter().try_fold(Duration::ZERO, |sum, stage| sum.checked_add(stage.duration))
             }
-            (Load::Closed { .. }, None) => None,
+            (Load::Closed { .. } | Load::Paced { .. }, None) => None,
         };
         main.and_then(|main| main.checked_add(self.warmup))
     }
@@ -154,11 +160,17 @@ impl fmt::Display for Plan {
                 let length = Duration::from_millis(trace.length() / 1_000_000);
                 write!(f, " over {}, {}x as recorded", format_duration(length), trace.speed())?;
             }
-            Load::Closed { think } => {
+            Load::Closed { .. } | Load::Paced { .. } => {
                 let s = if self.connections == 1 { "" } else { "s" };
                 write!(f, "closed loop, {} user{s}", self.connections)?;
-                if !think.is_zero() {
-                    write!(f, ", think time {}", format_duration(*think))?;
+                match &self.load {
+                    Load::Closed { think } if !think.is_zero() => {
+                        write!(f, ", think time {}", format_duration(*think))?;
+                    }
+                    Load::Paced { pace } => {
+                        write!(f, ", a request each {} at most", format_duration(*pace))?;
+                    }
+                    _ => {}
                 }
                 if let Some(duration) = self.duration {
                     write!(f, " for {}", format_duration(duration))?;
@@ -172,7 +184,7 @@ impl fmt::Display for Plan {
         if !self.warmup.is_zero() {
             write!(f, " after {} of warm-up", format_duration(self.warmup))?;
         }
-        if !matches!(self.load, Load::Closed { .. }) {
+        if !matches!(self.load, Load::Closed { .. } | Load::Paced { .. }) {
             write!(f, ", at most {} connections", self.connections)?;
             if self.overflow == Overflow::Drop {
                 write!(f, " (overflow is dropped)")?;

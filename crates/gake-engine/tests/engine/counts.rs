@@ -174,3 +174,18 @@ fn users_whose_requests_fail_at_once_starve_nobody() {
     assert!(done.run.tally.counts.failed > 3);
     assert_eq!(done.seen.lanes.lock().unwrap().len(), 3);
 }
+
+#[test]
+fn a_pace_bounds_what_a_user_starts() {
+    let load = Load::Paced { pace: Duration::from_millis(100) };
+    let second = Some(Duration::from_secs(1));
+    // Starts lie at k * 100 ms after the user's own first within the first 100 ms: 10 in a second.
+    let plan = Plan { load: load.clone(), duration: second, threads: 2, ..closed(5) };
+    let sent = run(plan, takes(MS)).run.tally.counts.sent;
+    assert!((25..=50).contains(&sent), "{sent}");
+    // A start that was missed is made up for right after the answer: waiting for the next instant
+    // instead would make 5 of these 10.
+    let plan = Plan { load, duration: second, ..closed(1) };
+    let sent = run(plan, takes(110 * MS)).run.tally.counts.sent;
+    assert!((6..=10).contains(&sent), "{sent}");
+}

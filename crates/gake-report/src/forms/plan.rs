@@ -74,6 +74,11 @@ enum LoadForm {
         /// Time between an answer and the user's next request.
         think_s: f64,
     },
+    /// Each user started a request at this interval at most, and waited for its answer.
+    Paced {
+        /// From one start to the next.
+        pace_s: f64,
+    },
 }
 
 /// A piece of the schedule in which the rate was constant or changed linearly.
@@ -170,6 +175,7 @@ impl From<&Load> for LoadForm {
                 peak: trace.peak(),
             },
             Load::Closed { think } => Self::Closed { think_s: think.as_secs_f64() },
+            Load::Paced { pace } => Self::Paced { pace_s: pace.as_secs_f64() },
         }
     }
 }
@@ -236,6 +242,7 @@ impl LoadForm {
                 Load::Replay(Trace::described(arrivals, length, speed, peak))
             }
             Self::Closed { think_s } => Load::Closed { think: seconds(think_s)? },
+            Self::Paced { pace_s } => Load::Paced { pace: seconds(pace_s)? },
         })
     }
 }

@@ -1,6 +1,7 @@
 //! The flags of `gake run`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -90,6 +91,10 @@ pub struct LoadArgs {
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub think: Option<Duration>,
 
+    /// A user's time from one start to the next: for the tools that gake behaves as.
+    #[arg(skip)]
+    pub pace: Option<Duration>,
+
     /// Most requests in flight at once, when less than the connections
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub max_in_flight: Option<usize>,
@@ -126,6 +131,10 @@ pub struct RequestArgs {
     /// Body: a text, @FILE, or @- for standard input
     #[arg(long, value_name = "DATA")]
     pub data: Option<String>,
+
+    /// A body as it is, when no text says where to find one: for the tools that gake behaves as.
+    #[arg(skip)]
+    pub body: Option<Arc<[u8]>>,
 
     /// user:password for basic authentication
     #[arg(long, value_name = "USER:PASSWORD")]

@@ -38,7 +38,10 @@ pub fn asks(args: &RequestArgs, target: &str) -> Result<Sent, Failure> {
         headers.push(basic_authorization(user));
     }
     let mut bodies = Bodies::default();
-    let body = args.data.as_deref().map(|data| bodies.of_flag(data)).transpose()?;
+    let body = match &args.body {
+        Some(body) => Some(Arc::clone(body)),
+        None => args.data.as_deref().map(|data| bodies.of_flag(data)).transpose()?,
+    };
     if args.targets || (!target.contains("://") && Path::new(target).is_file()) {
         return from_file(args, target, &headers, body, &mut bodies);
     }

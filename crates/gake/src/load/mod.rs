@@ -12,7 +12,7 @@ mod plan;
 use std::sync::Arc;
 
 use gake_core::plan::Plan;
-use gake_wire::Wire;
+use gake_wire::{Address, Wire};
 
 pub use drive::{Job, Moment, drive};
 pub use outputs::Outputs;
@@ -20,6 +20,7 @@ pub use outputs::Outputs;
 use crate::cli::RunArgs;
 use crate::console::Console;
 use crate::exit::Failure;
+use crate::ports;
 
 /// Descriptors that are not connections: the standard streams, timers, files, the lab's own.
 const OTHER_DESCRIPTORS: u64 = 64;
@@ -58,13 +59,35 @@ impl Prepared {
         for note in &self.wire.notes {
             console.note(note);
         }
-        let connections = self.plan.connections + self.plan.idle_connections;
-        if connections as u64 + OTHER_DESCRIPTORS > descriptors {
+        self.warn(args, descriptors, console);
+        console.note(&self.plan.to_string());
+    }
+    /// Warns of what will probably get in the way of so many connections.
+    pub fn warn(&self, args: &RunArgs, descriptors: u64, console: &Console) {
+        let connections = (self.plan.connections + self.plan.idle_connections) as u64;
+        if connections + OTHER_DESCRIPTORS > descriptors {
             console.warn(&format!(
                 "{connections} connections need more than the {descriptors} file descriptors of \
                  this process; those over it will fail as no_descriptors (raise `ulimit -Hn`)"
             ));
         }
-        console.note(&self.plan.to_string());
+        let ports = self.local_ports(args);
+        if connections > ports {
+            console.warn(&format!(
+                "{connections} connections need more than the {ports} local ports that there are \
+                 from one address to this target; those over it will fail as no_local_port (widen \
+                 net.ipv4.ip_local_port_range, or give more addresses: gake run --interface)"
+            ));
+        }
+    }
+
+    /// Local ports towards everything that is loaded; [`u64::MAX`] when they are not the bound.
+    fn local_ports(&self, args: &RunArgs) -> u64 {
+        let addresses = || self.wire.origins.iter().flat_map(|origin| &origin.addresses);
+        let is_tcp = addresses().all(|address| matches!(address, Address::Tcp(_)));
+        if !is_tcp || !args.connection.interface.is_empty() {
+            return u64::MAX;
+        }
+        ports::local().map_or(u64::MAX, |ports| ports.saturating_mul(addresses().count() as u64))
     }
 }

@@ -170,6 +170,9 @@ fn arrivals(load: &LoadArgs) -> Load {
             let stage = Stage::step(rate, load.duration.unwrap_or(forever));
             Load::Open { stages: vec![stage], process }
         }
+        _ if load.pace.is_some_and(|pace| !pace.is_zero()) => {
+            Load::Paced { pace: load.pace.unwrap_or_default() }
+        }
         _ => Load::Closed { think: load.think.unwrap_or_default() },
     }
 }
@@ -184,7 +187,7 @@ fn threads(load: &LoadArgs, in_flight: usize) -> usize {
         Load::Replay(trace) => {
             ((trace.peak() as f64 / RATE_PER_THREAD).ceil() as usize).clamp(1, cores)
         }
-        Load::Closed { .. } => cores,
+        Load::Closed { .. } | Load::Paced { .. } => cores,
     });
     needed.clamp(1, in_flight.max(1))
 }

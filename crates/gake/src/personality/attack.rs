@@ -46,7 +46,7 @@ pub fn attack(
     console: &Console,
     mut each: impl FnMut(&Moment<'_>) -> Option<String>,
 ) -> Result<Attacked, Failure> {
-    descriptors::raise();
+    prepared.warn(args, descriptors::raise(), console);
     args.output.out = native.run_file();
     let (mut outputs, _) = Outputs::create(&args.output, &prepared.plan)?;
     let (log, drain) = match sink {

@@ -17,6 +17,27 @@ pub enum Grammar {
     GetoptLong,
 }
 
+impl Grammar {
+    /// What the tool's parser says of a flag that it does not know. Go's words are known to
+    /// scripts; the others differ from one C library to the next.
+    fn unknown(self, shown: &str) -> String {
+        match self {
+            Self::Go => {
+                format!("flag provided but not defined: -{}", shown.trim_start_matches('-'))
+            }
+            _ => format!("there is no flag {shown}"),
+        }
+    }
+
+    /// What it says of a flag without its value.
+    fn lacks_value(self, shown: &str) -> String {
+        match self {
+            Self::Go => format!("flag needs an argument: -{}", shown.trim_start_matches('-')),
+            _ => format!("{shown} needs a value"),
+        }
+    }
+}
+
 /// What a flag is followed by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
@@ -82,8 +103,10 @@ impl Parsed {
                     parsed.operands.extend(rest.cloned());
                     break;
                 }
-                (true, Grammar::Go) => parsed.word(flags, arg, &mut rest)?,
-                (true, _) if arg.starts_with("--") => parsed.word(flags, arg, &mut rest)?,
+                (true, Grammar::Go) => parsed.word(grammar, flags, arg, &mut rest)?,
+                (true, _) if arg.starts_with("--") => {
+                    parsed.word(grammar, flags, arg, &mut rest)?;
+                }
                 (true, _) => parsed.letters(flags, &arg[1..], &mut rest)?,
             }
         }
@@ -93,6 +116,7 @@ impl Parsed {
     /// `--name`, `--name=value`, `--name value`, and with one dash where the grammar has that.
     fn word<'a>(
         &mut self,
+        grammar: Grammar,
         flags: &[Flag],
         arg: &str,
         rest: &mut impl Iterator<Item = &'a String>,
@@ -103,13 +127,13 @@ impl Parsed {
             None => (bare, None),
         };
         let shown = arg.split('=').next().unwrap_or(arg);
-        let flag = find(flags, name).ok_or_else(|| format!("there is no flag {shown}"))?;
+        let flag = find(flags, name).ok_or_else(|| grammar.unknown(shown))?;
         let value = match flag.takes {
             Takes::Refused(why) => return Err(format!("{shown} cannot be honoured: {why}")),
             Takes::Nothing => inline.unwrap_or_else(|| "true".to_owned()),
-            Takes::Value => inline
-                .or_else(|| rest.next().cloned())
-                .ok_or_else(|| format!("{shown} needs a value"))?,
+            Takes::Value => {
+                inline.or_else(|| rest.next().cloned()).ok_or_else(|| grammar.lacks_value(shown))?
+            }
         };
         self.given.push((flag.names[0], value));
         Ok(())
@@ -242,7 +266,8 @@ mod tests {
     #[test]
     fn nothing_is_ignored() {
         for (grammar, line, said) in [
-            (Grammar::Go, "-zz 1", "no flag -zz"),
+            (Grammar::Go, "--zz 1", "flag provided but not defined: -zz"),
+            (Grammar::Go, "-n", "flag needs an argument: -n"),
             (Grammar::Getopt, "-kz", "no flag -z"),
             (Grammar::GetoptLong, "--zz=1", "no flag --zz"),
             (Grammar::GetoptLong, "-s x.lua", "there is no Lua"),

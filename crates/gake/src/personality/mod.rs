@@ -6,6 +6,9 @@
 
 mod attack;
 mod flags;
+mod gathered;
+mod goish;
+mod hey;
 mod native;
 mod wrk;
 
@@ -20,7 +23,7 @@ use native::Native;
 type Main = fn(&[String], &Native, &Console) -> Result<Exit, Failure>;
 
 /// The tools, by the names under which they are called.
-const TOOLS: &[(&str, Main)] = &[("wrk", wrk::wrk), ("wrk2", wrk::wrk2)];
+const TOOLS: &[(&str, Main)] = &[("hey", hey::main), ("wrk", wrk::wrk), ("wrk2", wrk::wrk2)];
 
 /// The tools' names.
 pub fn names() -> impl Iterator<Item = &'static str> {
