@@ -3,11 +3,14 @@
 import "./theme/theme.css";
 import { el } from "./dom";
 import { plot, type PlotData } from "./pages/plot";
+import { run } from "./pages/run";
+import type { RunData } from "./pages/run-data";
 import { watchTheme } from "./theme/theme";
 
 /** A page of each kind; `kind` of the inlined JSON chooses. */
 const pages: Record<string, (root: HTMLElement, data: never) => void> = {
   plot: (root, data: PlotData) => plot(root, data),
+  run: (root, data: RunData) => run(root, data),
 };
 
 function main(): void {

@@ -50,6 +50,8 @@ export interface ChartOptions {
     read: (value: number) => string;
     /** Whether a logarithmic scale makes sense, and is what to begin with. */
     log?: "offer" | "start";
+    /** Only this scale makes sense. */
+    always?: "log";
     /** A fixed range. */
     range?: Span;
     /** The least top of a linear scale. */
@@ -84,7 +86,7 @@ export class Chart implements Member {
 
   constructor(private readonly options: ChartOptions) {
     const { title, note, y } = options;
-    this.log = y.log === "start";
+    this.log = y.always === "log" || y.log === "start";
     const scale =
       y.log &&
       el(
@@ -176,7 +178,16 @@ export class Chart implements Member {
     // A logarithm has no place for nothing.
     const clean = (value: number | null): number | null =>
       this.log && value !== null && value <= 0 ? null : value;
-    const data = [x.values, ...lines.map((line) => line.values.map(clean))] as uPlot.AlignedData;
+    const values = lines.map((line) => line.values.map(clean));
+    const xs = [...x.values];
+    // The last step goes on to the end.
+    if (this.options.stepped && xs.length > 0) {
+      xs.push(Math.max(x.range[1], (xs.at(-1) ?? 0) + 1e-9));
+      for (const line of values) line.push(line.at(-1) ?? null);
+    }
+    // A scale without a series is none.
+    if (values.length === 0) values.push(xs.map(() => null));
+    const data = [xs, ...values] as uPlot.AlignedData;
     const plot = new uPlot(this.settings(), data, this.holder);
     this.plot = plot;
     plot.over.append(this.tip);
@@ -235,6 +246,7 @@ export class Chart implements Member {
       ],
       series: [
         {},
+        ...(lines.length === 0 ? [{}] : []),
         ...lines.map((line, i): uPlot.Series => ({
           label: line.name,
           show: !this.hidden.has(i),
@@ -265,7 +277,7 @@ export class Chart implements Member {
     const [from, to] = this.options.x.range;
     // At the start uPlot asks for the range of the values, which is not the whole.
     const first = this.options.x.values[0];
-    const last = this.options.x.values.at(-1);
+    const last = this.plot?.data[0]?.at(-1);
     if (min === null || max === null || (min === first && max === last)) return [from, to];
     return min < max ? [Math.max(min, from), Math.min(max, to)] : [from, to];
   }

@@ -1,0 +1,40 @@
+/** Percentiles over time, as bands of one colour. */
+
+import { duration, durationTick } from "../format";
+import type { Chart } from "./chart";
+import type { Timeline } from "./time";
+
+/** A maximum this far above the medians hides them on a linear scale. */
+const SPREAD = 30;
+
+/** A chart of p50, p90, p99 and max, in microseconds. */
+export function bands(
+  time: Timeline,
+  texts: { title: string; note: string },
+  values: (number | null)[][],
+  colour: string,
+): Chart {
+  const [p50, p90, p99, max] = [0, 1, 2, 3].map((i) =>
+    (values[i] ?? []).map((value) => (value === null ? null : value * 1e3)),
+  );
+  const seen = (p50 ?? []).filter((value) => value !== null && value > 0) as number[];
+  const low = seen.reduce((least, value) => Math.min(least, value), Infinity);
+  const high = (max ?? []).reduce<number>((most, value) => Math.max(most, value ?? 0), 0);
+  return time.chart({
+    ...texts,
+    y: { tick: durationTick, read: duration, log: high / low > SPREAD ? "start" : "offer" },
+    // The legend reads from the fastest to the slowest.
+    lines: [
+      { name: "p50", values: p50 ?? [], colour, width: 2 },
+      { name: "p90", values: p90 ?? [], colour: `${colour}-2`, width: 1.5 },
+      { name: "p99", values: p99 ?? [], colour: `${colour}-3`, width: 1.25 },
+      { name: "max", values: max ?? [], colour: "grey", width: 1 },
+    ],
+    bands: [
+      { upper: 1, lower: 0, colour, fill: 0.34 },
+      { upper: 2, lower: 1, colour, fill: 0.2 },
+      { upper: 3, lower: 2, colour: "grey", fill: 0.12 },
+    ],
+    height: 240,
+  });
+}

@@ -1,0 +1,105 @@
+/** How latencies spread over time: a column a second, a cell a piece of the scale. */
+
+import type uPlot from "uplot";
+import { el } from "../dom";
+import { count, duration, durationTick, rate } from "../format";
+import { colour } from "../theme/theme";
+import type { Chart } from "./chart";
+import type { Timeline } from "./time";
+
+/** Colours of the scale. */
+const STOPS = 5;
+
+/** The heat of a column: cells and counts in turn. */
+export function heat(
+  time: Timeline,
+  texts: { title: string; note: string },
+  columns: number[][],
+  edges: number[],
+): Chart {
+  const most = columns.reduce(
+    (highest, cells, i) =>
+      cells.reduce((high, n, k) => (k % 2 ? Math.max(high, n / (time.lengths[i] ?? 1)) : high), highest),
+    0,
+  );
+  let lowest = Infinity;
+  for (const cells of columns) if (cells.length) lowest = Math.min(lowest, cells[0] as number);
+  // On a logarithm the first cell has no lower edge.
+  const edge = (cell: number): number => (cell === 0 ? 512 : (edges[cell] ?? 1));
+  const span = [edge(Number.isFinite(lowest) ? lowest : 0), edges.at(-1) ?? 1024] as const;
+
+  const draw = (plot: uPlot): void => {
+    const { ctx, bbox } = plot;
+    const scale = palette();
+    const [from, to] = [plot.scales["x"]?.min ?? 0, plot.scales["x"]?.max ?? 0];
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    columns.forEach((cells, i) => {
+      const start = time.starts[i] ?? 0;
+      const length = time.lengths[i] ?? 1;
+      if (start + length < from || start > to) return;
+      const left = Math.round(plot.valToPos(start, "x", true));
+      const right = Math.max(Math.round(plot.valToPos(start + length, "x", true)), left + 1);
+      for (let k = 0; k + 1 < cells.length; k += 2) {
+        const cell = cells[k] as number;
+        const bottom = Math.round(plot.valToPos(edge(cell), "y", true));
+        const top = Math.round(plot.valToPos(edge(cell + 1), "y", true));
+        const share = Math.log1p((cells[k + 1] as number) / length) / Math.log1p(most);
+        ctx.fillStyle = scale[Math.min(Math.floor(share * scale.length), scale.length - 1)] ?? "";
+        ctx.fillRect(left, top, right - left, Math.max(bottom - top, 1));
+      }
+    });
+    ctx.restore();
+  };
+
+  const chart = time.chart({
+    ...texts,
+    y: { tick: durationTick, read: duration, range: span, always: "log" },
+    lines: [],
+    height: 260,
+    under: draw,
+    tip: (i, y) => {
+      const cells = columns[i] ?? [];
+      for (let k = 0; k + 1 < cells.length; k += 2) {
+        const cell = cells[k] as number;
+        if (y < edge(cell) || y >= edge(cell + 1)) continue;
+        const n = cells[k + 1] as number;
+        const all = cells.reduce((sum, value, at) => (at % 2 ? sum + value : sum), 0);
+        const low = cell === 0 ? "0" : duration(edge(cell));
+        return [
+          `${time.read(i)}, ${low} – ${duration(edge(cell + 1))}`,
+          `${count(n)} of ${count(all)} requests`,
+        ];
+      }
+      return null;
+    },
+  });
+  chart.element
+    .querySelector(".legend")
+    ?.append(el("span", { class: "ramp-text" }, "1/s"), el("i", { class: "ramp" }), el("span", { class: "ramp-text" }, `${rate(most)} in a cell`));
+  return chart;
+}
+
+/** The colours of the scale, from few to many. */
+function palette(): string[] {
+  const stops = Array.from({ length: STOPS }, (_, i) => channels(colour(`heat-${i}`)));
+  const steps = 8;
+  const colours: string[] = [];
+  for (let i = 0; i + 1 < STOPS; i++) {
+    for (let step = 0; step < steps; step++) {
+      const mixed = [0, 1, 2].map((channel) => {
+        const [a, b] = [stops[i]?.[channel] ?? 0, stops[i + 1]?.[channel] ?? 0];
+        return Math.round(a + ((b - a) * step) / (steps - 1));
+      });
+      colours.push(`rgb(${mixed.join(" ")})`);
+    }
+  }
+  return colours;
+}
+
+/** Red, green and blue of #rrggbb. */
+function channels(hex: string): number[] {
+  return [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
+}

@@ -1,0 +1,110 @@
+/** The data of a run's page, `gake.page/1`: written by gake-report/src/html/run/. */
+
+export interface RunData {
+  kind: "run";
+  gake: string;
+  target: string;
+  plan: string;
+  started: string;
+  elapsed_ns: number;
+  warmup_s: number;
+  ended: string | null;
+  validity: "valid" | "suspect" | "invalid";
+  reasons: string[];
+  objectives: { text: string; shown: string; met: boolean }[];
+  findings: { id: string; evidence: string; advice: string }[];
+  figures: Figures;
+  latencies: Latency[];
+  statuses: { code: number; count: number; ok: boolean }[];
+  faults: { text: string; count: number; advice: string }[];
+  labels: Label[];
+  more_labels: number;
+  events: { s: number; text: string }[];
+  series: Series;
+  histogram: { edges: number[]; response: number[]; service: number[] };
+  curves: Curve[];
+}
+
+export interface Figures {
+  due: number;
+  sent: number;
+  ok: number;
+  failed: number;
+  unfinished: number;
+  dropped: number;
+  asked_rate: number | null;
+  sent_rate: number;
+  completed_rate: number;
+  goodput: number;
+  bytes_in: number;
+  bytes_out: number;
+  span_ns: number;
+  opened: number;
+  peak: number;
+  stale_reconnects: number;
+  retransmits: number;
+  excess: number;
+  idle_failed: number;
+  idle_lost: number;
+  redirects: number;
+  cpu_ns: number;
+  cpu_share: number;
+  busiest: number;
+  run_delay_ns: number;
+  rss_bytes: number;
+  threads: number;
+  cores: number;
+}
+
+/** Nanoseconds. */
+export interface Latency {
+  metric: string;
+  count: number;
+  mean: number;
+  max: number;
+  /** p50, p90, p95, p99, p99.9. */
+  quantiles: number[];
+  /** How many of these can be believed. */
+  trusted: number;
+}
+
+export interface Label {
+  name: string;
+  sent: number;
+  failed: number;
+  response: Latency;
+  service_p99: number;
+}
+
+/** A column for each figure; times in microseconds. */
+export interface Series {
+  second: number[];
+  seconds: number[];
+  asked: (number | null)[];
+  fired: number[];
+  ok: number[];
+  failed: number[];
+  unfinished: number[];
+  dropped: number[];
+  bytes_in: number[];
+  bytes_out: number[];
+  /** p50, p90, p99, max. */
+  response: (number | null)[][];
+  service: (number | null)[][];
+  /** p99, max. */
+  lateness: (number | null)[][];
+  in_flight: number[];
+  open: number[];
+  cpu: number[];
+  errors: { kind: string; counts: number[] }[];
+  /** Cells and counts in turn. */
+  heat: number[][];
+  heat_edges: number[];
+}
+
+/** Microseconds at the quantiles 1 - 10^(-n/16), and the maximum. */
+export interface Curve {
+  metric: string;
+  count: number;
+  values: number[];
+}
