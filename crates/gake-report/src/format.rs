@@ -7,6 +7,7 @@ use gake_judge::Summary;
 
 use crate::formats::text::{self, Style};
 use crate::formats::{csv, csv_summary, hdrplot, json, junit, markdown, openmetrics};
+use crate::html;
 
 /// A format in which a summary is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,6 +23,8 @@ pub enum Format {
     CsvSummary,
     /// For a pull request or a ticket.
     Markdown,
+    /// A page with charts, in one file.
+    Html,
     /// Objectives as test cases, for CI.
     Junit,
     /// For Prometheus and its kin.
@@ -37,12 +40,13 @@ pub struct FormatError(String);
 
 impl Format {
     /// Every format, in the order in which they are told.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Text,
         Self::Json,
         Self::Csv,
         Self::CsvSummary,
         Self::Markdown,
+        Self::Html,
         Self::Junit,
         Self::OpenMetrics,
         Self::Hdrplot,
@@ -57,6 +61,7 @@ impl Format {
             Self::Csv => "csv",
             Self::CsvSummary => "csv-summary",
             Self::Markdown => "markdown",
+            Self::Html => "html",
             Self::Junit => "junit",
             Self::OpenMetrics => "openmetrics",
             Self::Hdrplot => "hdrplot",
@@ -86,7 +91,7 @@ impl fmt::Display for Format {
 /// Writes a summary in a format; `style` is for text.
 ///
 /// # Errors
-/// What the writer returns.
+/// What the writer returns; [`html::NoUi`] for a page that this gake does not carry.
 pub fn write(
     summary: &Summary,
     format: Format,
@@ -99,6 +104,7 @@ pub fn write(
         Format::CsvSummary => return csv_summary::write(&summary.run, out),
         Format::Text => text::render(summary, style),
         Format::Markdown => markdown::render(summary),
+        Format::Html => html::run(summary).map_err(io::Error::other)?,
         Format::Junit => junit::render(summary),
         Format::OpenMetrics => openmetrics::render(summary),
         Format::Hdrplot => hdrplot::render(&summary.run.tally.latency.response()),

@@ -29,6 +29,14 @@ const SCHEMA: &str = "gake.page/1";
 )]
 pub struct NoUi;
 
+/// Whether this gake carries the page, for whoever wants to know before a run.
+///
+/// # Errors
+/// When it does not.
+pub fn check() -> Result<(), NoUi> {
+    if PAGE.is_empty() { Err(NoUi) } else { Ok(()) }
+}
+
 /// The page with `data` in it.
 fn page(data: &impl Serialize) -> Result<String, NoUi> {
     assemble(PAGE, data)

@@ -46,6 +46,14 @@ pub fn of_report(text: &str) -> Result<Output, String> {
     Ok(Output { form, file })
 }
 
+/// The file of `--html`, short for `-o html=FILE`.
+pub fn html(text: &str) -> Result<Output, String> {
+    match text {
+        "" => Err("it names no file".to_owned()),
+        file => Ok(Output { form: Form::Summary(Format::Html), file: Some(PathBuf::from(file)) }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,6 +16,7 @@ Examples:
   gake report run.hlog                                       as the run showed it
   gake report run.hlog --slo 'p99<50ms' -o junit=gake.xml    judge again: text, and JUnit in a file
   gake report run.hlog -o markdown >> $GITHUB_STEP_SUMMARY
+  gake report run.hlog --html run.html                       with charts, in one file
   gake report one.hlog two.hlog -o hlog=both.hlog            merge generators into one run file
 
 Exit codes: 0 objectives met; 1 a file cannot be read; 2 bad usage; 3 the run is invalid;
@@ -25,11 +26,15 @@ pub struct ReportArgs {
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 
-    /// text, json, csv (a row a second), csv-summary, markdown, junit, openmetrics, hdrplot or hlog
-    /// (one run file of them all); with =FILE into a file. May be repeated; what names no file is
+    /// text, json, csv (a row a second), csv-summary, markdown, html, junit, openmetrics, hdrplot or
+    /// hlog (one run file of them all); with =FILE into a file. May be repeated; what names no file is
     /// printed, text without any
     #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::of_report)]
     pub formats: Vec<Output>,
+
+    /// Write the report with charts, one HTML file: short for -o html=FILE
+    #[arg(long, value_name = "FILE", value_parser = output::html)]
+    pub html: Option<Output>,
 
     /// Judge again, against these objectives; may be repeated
     #[arg(long, value_name = "OBJECTIVE")]

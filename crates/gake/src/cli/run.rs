@@ -24,6 +24,7 @@ Examples:
   gake run http://localhost:8080/ -c 50 -d 30s     50 users, as fast as they are answered
   gake run http://localhost:8080/ -r 1000 -d 1m --slo 'p99<50ms' --slo 'errors<0.1%'
   gake run http://localhost:8080/ --stages 100@30s,100..1000@2m,0@5s
+  gake run http://localhost:8080/ -r 1000 -d 1m --html report.html                 with charts
   gake run targets.http -r 500 -d 30s              a targets file, as vegeta has them
   gake run http://localhost:8080/ -o text -o junit=gake.xml -o markdown=gake.md    for CI
   gake run http://h/api -X POST --data @body.json -H 'Content-Type: application/json' -r 50
@@ -243,10 +244,14 @@ pub struct JudgeArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// text, json, csv (a row a second), csv-summary, markdown, junit, openmetrics or hdrplot; with
-    /// =FILE into a file. May be repeated; what names no file is printed, text without any
+    /// text, json, csv (a row a second), csv-summary, markdown, html, junit, openmetrics or hdrplot;
+    /// with =FILE into a file. May be repeated; what names no file is printed, text without any
     #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::of_run)]
     pub formats: Vec<Output>,
+
+    /// Write the report with charts, one HTML file: short for -o html=FILE
+    #[arg(long, value_name = "FILE", value_parser = output::html)]
+    pub html: Option<Output>,
 
     /// Write the run file: an HdrHistogram log that `gake report` and others read
     #[arg(long, value_name = "FILE")]
@@ -294,6 +299,13 @@ pub enum Mode {
     Open,
     /// Users wait for their answers.
     Closed,
+}
+
+impl OutputArgs {
+    /// Every result asked for.
+    pub fn results(&self) -> impl Iterator<Item = &Output> {
+        self.formats.iter().chain(&self.html)
+    }
 }
 
 impl LoadArgs {

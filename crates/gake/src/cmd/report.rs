@@ -21,7 +21,7 @@ pub fn run(args: &ReportArgs, console: &Console) -> Result<Exit, Failure> {
     let Inputs { files, broken } = read(args, console)?;
     let whole = merge_runs(files.iter().map(|(_, run)| run.clone()).collect())
         .ok_or_else(|| Failure::could_not("none of the files can be read"))?;
-    let results = Results::create(&args.formats, args.no_color, console)?;
+    let results = Results::create(args.formats.iter().chain(&args.html), args.no_color, console)?;
     let summary = Summary::new(whole, &args.slo);
     results.show(&summary, console, &|out| {
         let files: Vec<_> = files.iter().map(|(path, run)| (*path, run)).collect();
@@ -48,7 +48,8 @@ fn read<'a>(args: &'a ReportArgs, console: &Console) -> Result<Inputs<'a>, Failu
     let mut inputs = Inputs { files: Vec::with_capacity(args.files.len()), broken: false };
     for path in &args.files {
         // An output that is an input too would be emptied before it is read again.
-        let outputs = args.formats.iter().filter_map(|output| output.file.as_deref());
+        let outputs =
+            args.formats.iter().chain(&args.html).filter_map(|output| output.file.as_deref());
         if outputs.into_iter().any(|output| same_file(output, path)) {
             let path = path.display();
             return Err(Failure::usage(format!("{path} is read and cannot be written to as well")));

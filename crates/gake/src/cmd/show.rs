@@ -24,11 +24,18 @@ impl Results {
     /// Creates the files. What names no file is printed; text is, when nothing else is.
     ///
     /// # Errors
-    /// When two results want one place, or a file cannot be created.
-    pub fn create(outputs: &[Output], no_color: bool, console: &Console) -> Result<Self, Failure> {
+    /// When two results want one place, a file cannot be created, or this gake has not the page.
+    pub fn create<'a>(
+        outputs: impl IntoIterator<Item = &'a Output>,
+        no_color: bool,
+        console: &Console,
+    ) -> Result<Self, Failure> {
         let style = Style { colour: console.colour_out() && !no_color };
         let mut results = Self { printed: None, files: Vec::new(), style };
         for output in outputs {
+            if output.form == Form::Summary(Format::Html) {
+                gake_report::html::check().map_err(Failure::could_not)?;
+            }
             match &output.file {
                 None if results.printed.is_some() => {
                     return Err(Failure::usage(

@@ -32,7 +32,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         None => args.target.clone(),
     };
     let prepared = Prepared::new(args, &target)?;
-    let results = Results::create(&args.output.formats, args.output.no_color, console)?;
+    let results = Results::create(args.output.results(), args.output.no_color, console)?;
     let (mut outputs, log) = Outputs::create(&args.output, &prepared.plan)?;
     if !args.output.quiet {
         prepared.announce(args, descriptors, console);
