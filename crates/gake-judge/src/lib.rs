@@ -7,6 +7,7 @@
 pub mod advice;
 pub mod finding;
 pub mod objective;
+pub mod search;
 pub mod stats;
 pub mod units;
 pub mod validity;
@@ -14,7 +15,7 @@ mod verdict;
 
 pub use advice::advice;
 pub use finding::Finding;
-pub use objective::{Evaluation, Objective, ObjectiveError, Unit, View};
+pub use objective::{Bad, Bound, Clause, Evaluation, Objective, ObjectiveError, Unit, View};
 pub use stats::trusted;
 pub use validity::{Reason, Validity};
 pub use verdict::{Conclusion, Summary, Verdict, judge};

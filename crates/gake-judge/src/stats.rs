@@ -26,6 +26,42 @@ pub fn per_second(count: f64, time: Nanos) -> f64 {
     if time == 0 { 0.0 } else { count * SECOND as f64 / time as f64 }
 }
 
+/// P(X ≥ `count`) for X of a Poisson distribution with this mean.
+#[must_use]
+pub fn poisson_at_least(count: f64, mean: f64) -> f64 {
+    if count <= 0.0 {
+        return 1.0;
+    }
+    if mean > 500.0 {
+        // The normal approximation; e^(−mean) would vanish.
+        return normal_above((count - 0.5 - mean) / mean.sqrt());
+    }
+    let mut term = (-mean).exp();
+    let mut below = 0.0;
+    let mut k = 0.0;
+    while k < count {
+        below += term;
+        k += 1.0;
+        term *= mean / k;
+    }
+    (1.0 - below).max(0.0)
+}
+
+/// P(Z > `z`) of the standard normal distribution, to 10⁻⁷.
+///
+/// Abramowitz and Stegun, Handbook of Mathematical Functions, 26.2.17.
+#[must_use]
+pub fn normal_above(z: f64) -> f64 {
+    const B: [f64; 5] =
+        [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
+    if z < 0.0 {
+        return 1.0 - normal_above(-z);
+    }
+    let t = 1.0 / (1.0 + 0.231_641_9 * z);
+    let density = (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
+    density * B.iter().rev().fold(0.0, |sum, b| (sum + b) * t)
+}
+
 /// A run's rates, each a second over its own time: see [`Run`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
@@ -90,6 +126,20 @@ mod tests {
             assert!(!trusted(quantile, enough - 1), "{quantile}");
         }
         assert!(!trusted(1.0, u64::MAX));
+    }
+
+    #[test]
+    fn tails_of_the_poisson_and_normal_distributions() {
+        for (count, mean, tail) in
+            [(0.0, 2.0, 1.0), (1.0, 2.0, 0.864_665), (5.0, 2.0, 0.052_653), (30.0, 20.0, 0.021_818)]
+        {
+            assert!((poisson_at_least(count, mean) - tail).abs() < 1e-6, "{count} {mean}");
+        }
+        // 1,000 of a mean of 1,000, and two standard deviations above.
+        assert!((poisson_at_least(1_000.0, 1_000.0) - 0.504_2).abs() < 0.01);
+        assert!((poisson_at_least(1_063.75, 1_000.0) - 0.022_75).abs() < 0.002);
+        assert!((normal_above(1.959_964) - 0.025).abs() < 1e-7);
+        assert!((normal_above(-1.0) - 0.841_345).abs() < 1e-6);
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //! A dropped arrival is an error: a user would have come and got nothing. An objective on no
 //! sample is not met, and says so.
 
+mod clause;
 mod parse;
 
 use std::fmt;
@@ -19,6 +20,7 @@ use std::fmt;
 use gake_core::clock::Nanos;
 use gake_core::record::{Counts, Histogram, Metric, Run, Tally};
 
+pub use clause::{Bad, Bound, Clause};
 pub use parse::ObjectiveError;
 
 use crate::stats::{self, per_second, share};

@@ -1,0 +1,213 @@
+//! An objective as a search for the capacity sees it: a share of the requests that may be bad.
+//!
+//! `p99<50ms` allows 1 % of the requests to take longer than 50 ms, `errors<0.1%` allows 0.1 % to
+//! end otherwise than ok. A share is a count out of a count, so steps can be pooled and their
+//! uncertainty told; a percentile alone cannot. A request that failed has not answered in time
+//! either, so it is bad for both.
+
+use gake_core::clock::Nanos;
+use gake_core::record::{Histogram, LabelTally, Metric, Tally};
+
+use super::{Measure, Objective, Operator, Quantity, Statistic};
+
+/// What of an objective is bounded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Clause {
+    /// The objective, as it is read.
+    pub text: String,
+    /// What is counted.
+    pub bound: Bound,
+    label: Option<String>,
+    source: Source,
+}
+
+/// How a clause is bounded.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bound {
+    /// At most this share (0 to 1, exclusive) of the requests may be bad.
+    Share(f64),
+    /// A level, read once a second, may not be over this, in the level's own unit.
+    Level(f64),
+}
+
+/// Where its numbers come from.
+#[derive(Debug, Clone, PartialEq)]
+enum Source {
+    /// Requests slower than the limit, and those that failed.
+    Slow(Measure, Nanos),
+    /// Requests that did not end ok.
+    Errors,
+    /// The mean of a second's latency.
+    Mean(Measure),
+    /// A level of the target, by its name.
+    Target(String),
+}
+
+/// Bad requests, out of how many.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Bad {
+    /// Bad ones.
+    pub bad: f64,
+    /// All that were due.
+    pub of: f64,
+}
+
+impl Objective {
+    /// The objective as a clause of a search.
+    ///
+    /// # Errors
+    /// When it bounds nothing that grows with the load, in one sentence.
+    pub fn clause(&self) -> Result<Clause, String> {
+        let refuse = |why: &str| Err(format!("{self} cannot be searched for: {why}"));
+        if !matches!(self.operator, Operator::Less | Operator::LessOrEqual) {
+            return refuse("the capacity is the most load under upper bounds, as p99<50ms");
+        }
+        let (bound, source) = match self.quantity {
+            Quantity::Latency { measure, statistic, bound } => {
+                let known = [Metric::OkResponse, Metric::Service, Metric::FirstByte];
+                if matches!(measure, Measure::Of(metric) if !known.contains(&metric)) {
+                    return refuse("it wants a bound on the response, service or first_byte time");
+                }
+                match statistic {
+                    Statistic::Percentile(percent) if percent < 100.0 => {
+                        (Bound::Share(1.0 - percent / 100.0), Source::Slow(measure, bound))
+                    }
+                    Statistic::Mean => (Bound::Level(bound as f64), Source::Mean(measure)),
+                    _ => return refuse("one request decides it; take a percentile like p99.9"),
+                }
+            }
+            Quantity::ErrorPercent(percent) if percent > 0.0 && percent < 100.0 => {
+                (Bound::Share(percent / 100.0), Source::Errors)
+            }
+            Quantity::ErrorPercent(_) | Quantity::ErrorCount(_) => {
+                return refuse("it wants a share over none and under all, like errors<0.1%");
+            }
+            _ => return refuse("the load is what is searched"),
+        };
+        Ok(Clause { text: self.to_string(), bound, label: self.label.clone(), source })
+    }
+}
+
+impl Clause {
+    /// A bound on a level of the target that a sampler reads once a second: `cpu<80%`,
+    /// `rss<1GB`. `bound` is in the unit of the samples.
+    #[must_use]
+    pub fn target(text: String, level: String, bound: f64) -> Self {
+        Self { text, bound: Bound::Level(bound), label: None, source: Source::Target(level) }
+    }
+
+    /// The latency that must be kept, when it is one.
+    #[must_use]
+    pub fn limit(&self) -> Option<Nanos> {
+        match (&self.source, self.bound) {
+            (Source::Slow(_, limit), _) => Some(*limit),
+            (Source::Mean(_), Bound::Level(bound)) => Some(bound as Nanos),
+            _ => None,
+        }
+    }
+
+    /// The name of the level of the target that it bounds.
+    #[must_use]
+    pub fn target_level(&self) -> Option<&str> {
+        if let Source::Target(name) = &self.source { Some(name) } else { None }
+    }
+
+    /// The bad requests of a tally, for a bounded share.
+    #[must_use]
+    pub fn count(&self, tally: &Tally, labels: &[String]) -> Bad {
+        let label = self.label_of(tally, labels);
+        let counts = label.map_or(&tally.counts, |label| &label.counts);
+        let due = counts.due();
+        let good = match &self.source {
+            Source::Errors => counts.ok,
+            Source::Slow(measure, limit) => match (label, measure) {
+                // Of a label, failed answers are in the histogram of response times too.
+                (Some(label), Measure::Response) => {
+                    label.response.count_up_to(*limit).min(counts.ok)
+                }
+                (Some(label), Measure::Of(_)) => label.service.count_up_to(*limit).min(counts.ok),
+                (None, measure) => histogram(*measure, tally).count_up_to(*limit).min(counts.ok),
+            },
+            Source::Mean(_) | Source::Target(_) => due,
+        };
+        Bad { bad: due.saturating_sub(good) as f64, of: due as f64 }
+    }
+
+    /// The level of a tally, for a bound on a mean; `None` when nothing was measured.
+    #[must_use]
+    pub fn level(&self, tally: &Tally, labels: &[String]) -> Option<f64> {
+        let Source::Mean(measure) = &self.source else { return None };
+        let histogram = match (self.label_of(tally, labels), measure) {
+            (Some(label), Measure::Response) => &label.response,
+            (Some(label), Measure::Of(_)) => &label.service,
+            (None, measure) => histogram(*measure, tally),
+        };
+        (!histogram.is_empty()).then(|| histogram.mean())
+    }
+
+    fn label_of<'a>(&self, tally: &'a Tally, labels: &[String]) -> Option<&'a LabelTally> {
+        let number = labels.iter().position(|label| Some(label) == self.label.as_ref())?;
+        // One label is not told apart: it is the whole.
+        tally.labels().get(number)
+    }
+}
+
+/// The histogram in which a good request is found; a failed one is bad whatever it took.
+fn histogram(measure: Measure, tally: &Tally) -> &Histogram {
+    match measure {
+        Measure::Response => tally.latency.of(Metric::OkResponse),
+        Measure::Of(metric) => tally.latency.of(metric),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{MS, Sample};
+    use gake_core::record::Fault;
+
+    fn clause(text: &str) -> Result<Clause, String> {
+        text.parse::<Objective>().unwrap().clause()
+    }
+
+    #[test]
+    fn a_percentile_is_a_share_that_may_be_slow() {
+        let run = Sample::of(900, 5 * MS).more(60, 80 * MS).status(503, 30).fault(Fault::Reset, 10);
+        let tally = run.run().tally;
+        let slow = clause("p99<50ms").unwrap();
+        assert!(matches!(slow.bound, Bound::Share(share) if (share - 0.01).abs() < 1e-12));
+        // A fast refusal is no answer in time.
+        assert_eq!(slow.count(&tally, &[]), Bad { bad: 100.0, of: 1000.0 });
+        assert_eq!(slow.limit(), Some(50 * MS));
+        let errors = clause("errors<0.1%").unwrap();
+        assert_eq!(errors.bound, Bound::Share(0.001));
+        assert_eq!(errors.count(&tally, &[]), Bad { bad: 40.0, of: 1000.0 });
+        assert_eq!(errors.limit(), None);
+    }
+
+    #[test]
+    fn a_label_is_counted_alone() {
+        let run = Sample::of(100, 5 * MS).label("slow", 50, 80 * MS).run();
+        let labels = run.plan.labels.clone();
+        let count = |text| clause(text).unwrap().count(&run.tally, &labels);
+        assert_eq!(count("slow:p95<50ms"), Bad { bad: 50.0, of: 50.0 });
+        assert_eq!(count("first:p95<50ms"), Bad { bad: 0.0, of: 100.0 });
+    }
+
+    #[test]
+    fn a_mean_is_a_level() {
+        let run = Sample::of(10, 5 * MS).more(10, 15 * MS).run();
+        let mean = clause("mean<20ms").unwrap();
+        assert_eq!(mean.bound, Bound::Level(20e6));
+        assert_eq!(mean.level(&run.tally, &[]), Some(10e6));
+    }
+
+    #[test]
+    fn what_does_not_grow_with_the_load_is_refused() {
+        for text in ["rate>=990/s", "goodput<5/s", "p99>5ms", "max<1s", "errors<3", "errors<0%"] {
+            assert!(clause(text).is_err(), "{text}");
+        }
+        assert!(clause("connect.p99<1ms").is_err());
+        assert!(clause("service.p99<1ms").is_ok());
+    }
+}

@@ -1,0 +1,190 @@
+//! What a search has found.
+
+use super::{Rung, Search, Stage};
+use crate::objective::Clause;
+
+/// Below this steepness the objective is hardly set by the load.
+const FLAT: f64 = 3.5;
+/// The quantiles of the answer.
+const LOW: f64 = 0.025;
+const SAFE: f64 = 0.05;
+const MEDIAN: f64 = 0.5;
+const HIGH: f64 = 0.975;
+
+/// Why a search has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The interval is as narrow as asked.
+    Precision,
+    /// The objective holds at the highest level allowed or possible.
+    Ceiling,
+    /// The budget was spent.
+    Budget,
+    /// It was interrupted.
+    Interrupted,
+    /// The objective does not hold under the lightest load that was tried.
+    Infeasible,
+    /// The target has stopped answering.
+    Gone,
+    /// The generator could not make enough load to say anything.
+    Generator,
+}
+
+impl Ended {
+    /// The stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Precision => "precision",
+            Self::Ceiling => "ceiling",
+            Self::Budget => "budget",
+            Self::Interrupted => "interrupted",
+            Self::Infeasible => "infeasible",
+            Self::Gone => "target_gone",
+            Self::Generator => "generator",
+        }
+    }
+}
+
+/// The capacity, with what is not known of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// The median.
+    pub capacity: f64,
+    /// The 95 % interval.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+    /// The level to plan with: the capacity is above it with a probability of 95 %.
+    pub safe: f64,
+}
+
+impl Estimate {
+    /// Half the interval's width, as a part of the capacity.
+    #[must_use]
+    pub fn half_width(&self) -> f64 {
+        (self.high / self.low).sqrt() - 1.0
+    }
+}
+
+/// What is known of the capacity.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Found {
+    /// It lies in an interval.
+    Capacity(Estimate),
+    /// It is this at least; why more cannot be said.
+    AtLeast {
+        /// The level.
+        level: f64,
+        /// Why no more can be said.
+        why: String,
+    },
+    /// The objective is not even met at this level.
+    Infeasible {
+        /// The lowest level tried.
+        level: f64,
+    },
+    /// Nothing can be said.
+    Unknown,
+}
+
+/// The target was in another state for a while.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hysteresis {
+    /// How often it was seen.
+    pub times: u32,
+    /// A level that had passed ...
+    pub passed: f64,
+    /// ... when this lower one failed badly.
+    pub failed: f64,
+    /// Seconds of rest until it was as before.
+    pub rested: f64,
+    /// Whether it was as before in the end.
+    pub recovered: bool,
+}
+
+/// The answer of a search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// What is known of the capacity.
+    pub found: Found,
+    /// Why the search has ended.
+    pub ended: Ended,
+    /// The clause that bounds the capacity.
+    pub binding: Option<Clause>,
+    /// How steeply that clause turns bad with the load: bad ∝ load^b.
+    pub steepness: Option<f64>,
+    /// The objective is hardly set by the load, but by stalls or a floor of bad requests.
+    pub flat: bool,
+    /// Noise of the capacity from step to step, as a part of it.
+    pub noise: f64,
+    /// Whether the target was in another state for a while.
+    pub hysteresis: Option<Hysteresis>,
+    /// The most throughput that the ladder saw.
+    pub throughput_max: f64,
+    /// Mean response time without load, in seconds.
+    pub unloaded: f64,
+    /// The ladder, for the scalability fit.
+    pub rungs: Vec<Rung>,
+    /// Seconds of trials and rests.
+    pub spent: f64,
+}
+
+impl Search {
+    /// The answer so far.
+    #[must_use]
+    pub fn answer(&self) -> Answer {
+        let ended = match self.stage {
+            Stage::Over(ended) => ended,
+            _ => Ended::Interrupted,
+        };
+        let pool = self.evidence();
+        Answer {
+            found: self.found(ended, pool.as_ref()),
+            ended,
+            binding: pool.as_ref().map(|pool| self.clauses[pool.binding()].clone()),
+            steepness: pool.as_ref().map(super::Pool::steepness),
+            flat: pool.as_ref().is_some_and(|pool| pool.steepness() < FLAT),
+            noise: pool.as_ref().map_or(0.0, super::Pool::noise),
+            hysteresis: self.hysteresis,
+            throughput_max: self.ladder.best,
+            unloaded: self.base,
+            rungs: self.ladder.rungs.clone(),
+            spent: self.spent,
+        }
+    }
+
+    fn found(&self, ended: Ended, pool: Option<&super::Pool>) -> Found {
+        let passed = self.highest_pass();
+        let lowest = self.counted().map(super::Step::level).min_by(f64::total_cmp);
+        if ended == Ended::Infeasible {
+            return Found::Infeasible { level: lowest.unwrap_or(1.0) };
+        }
+        let failed = self.counted().any(super::Step::missed);
+        let ceiling = self.ceiling.as_ref();
+        match (pool, passed, ceiling) {
+            (Some(pool), Some(_), Some(ceiling)) if ended == Ended::Ceiling => {
+                let level = ceiling.level.min(pool.quantile(SAFE));
+                Found::AtLeast { level, why: ceiling.why.clone() }
+            }
+            (Some(pool), Some(_), _) if failed => Found::Capacity(estimate(pool)),
+            (_, Some(level), ceiling) => {
+                let why = ceiling.filter(|ceiling| level >= 0.9 * ceiling.level);
+                let ended = "the search ended before any level failed".to_owned();
+                Found::AtLeast { level, why: why.map_or(ended, |ceiling| ceiling.why.clone()) }
+            }
+            (Some(pool), None, _) if failed => Found::Capacity(estimate(pool)),
+            _ => Found::Unknown,
+        }
+    }
+}
+
+/// The quantiles of what is known.
+pub(super) fn estimate(pool: &super::Pool) -> Estimate {
+    Estimate {
+        capacity: pool.quantile(MEDIAN),
+        low: pool.quantile(LOW),
+        high: pool.quantile(HIGH),
+        safe: pool.quantile(SAFE),
+    }
+}

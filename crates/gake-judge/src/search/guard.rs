@@ -1,0 +1,128 @@
+//! The guard: a level that should pass and fails badly asks whether the target is in another
+//! state, as after an overload from which it does not recover by itself.
+
+use super::{Hysteresis, Outcome, Purpose, Search, Step, Trial};
+
+/// A step over so many times what is allowed is suspicious below a level that passed.
+const SUSPICIOUS: f64 = 5.0;
+/// Below means below this part of it.
+const BELOW: f64 = 0.97;
+/// The probe's rate, as a part of what the target can do.
+const PROBE_PART: f64 = 0.25;
+/// Seconds of a probe at least.
+const PROBE: f64 = 1.5;
+/// A probe is clean with a mean response under so many times the one without load ...
+const CLEAN_RESPONSE: f64 = 1.6;
+/// ... and fewer errors than this.
+const CLEAN_ERRORS: f64 = 0.05;
+/// Unclean probes that make a state: one may be a noisy neighbour's moment.
+const PROBES: u32 = 2;
+/// Seconds of the first rest; each following is twice as long, to the last.
+const REST_FIRST: f64 = 10.0;
+const REST_LAST: f64 = 80.0;
+
+/// A suspicion being looked into.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Guard {
+    /// Probes that were not clean.
+    unclean: u32,
+    /// Seconds of the last rest; none yet while it is only a suspicion.
+    rest: Option<f64>,
+    /// Seconds of all rests.
+    rested: f64,
+}
+
+impl Search {
+    /// Whether the step fails where steps have passed.
+    pub(super) fn is_suspicious(&self, step: &Step) -> bool {
+        if step.worst() < SUSPICIOUS || !self.options.dimension.is_rate() {
+            return false;
+        }
+        self.good_level(step.trial.number).is_some_and(|good| step.level() <= BELOW * good)
+    }
+
+    /// The highest level that passed before `number`, with enough requests to tell.
+    fn good_level(&self, number: u64) -> Option<f64> {
+        let telling = |step: &&Step| {
+            let seen = |n: usize| match self.clauses[n].bound {
+                crate::objective::Bound::Share(allowed) => step.count(n).bad.of * allowed > 1.0,
+                crate::objective::Bound::Level(_) => true,
+            };
+            step.trial.number < number && step.worst() < 1.0 && (0..self.clauses.len()).all(seen)
+        };
+        self.counted().filter(telling).map(Step::level).max_by(f64::total_cmp)
+    }
+
+    pub(super) fn probe(&self) -> Trial {
+        let mut probe =
+            self.trial(Purpose::Probe, PROBE_PART * self.scale, 0.0, PROBE.max(8.0 * self.base));
+        probe.enough.clear();
+        probe
+    }
+
+    /// Takes a probe in.
+    pub(super) fn probed(&mut self, step: &Step) {
+        let Some(mut guard) = self.guard.take() else { return };
+        let clean = step.seen.ok > 0
+            && step.seen.response < CLEAN_RESPONSE * self.base
+            && step.seen.error_share() < CLEAN_ERRORS;
+        match guard.rest {
+            // The target is as ever: the step counts.
+            None if clean => {
+                if let Some(last) = self.counted().last().cloned() {
+                    self.advance(&last);
+                }
+            }
+            None => {
+                guard.unclean += 1;
+                if guard.unclean >= PROBES {
+                    guard.rest = Some(REST_FIRST);
+                    guard.rested += REST_FIRST;
+                    self.rest = self.rest.max(REST_FIRST);
+                }
+                self.guard = Some(guard);
+            }
+            Some(rest) if clean || rest >= REST_LAST => self.forget(&guard, clean),
+            Some(rest) => {
+                guard.rest = Some(2.0 * rest);
+                guard.rested += 2.0 * rest;
+                self.rest = self.rest.max(2.0 * rest);
+                self.guard = Some(guard);
+            }
+        }
+    }
+
+    /// Sets the steps aside that were made in the other state, and goes on where it began.
+    fn forget(&mut self, guard: &Guard, recovered: bool) {
+        let Some(number) = self.counted().last().map(|step| step.trial.number) else { return };
+        let good = self.good_level(number).unwrap_or(f64::INFINITY);
+        let mut failed_at = 0.0f64;
+        let mut first = true;
+        for index in (0..self.steps.len()).rev() {
+            let step = &self.steps[index];
+            if matches!(step.trial.purpose, Purpose::Probe | Purpose::Ladder)
+                || matches!(step.outcome, Outcome::Limited | Outcome::Contaminated)
+            {
+                continue;
+            }
+            if !first && !(step.missed() && step.level() < BELOW * good) {
+                break;
+            }
+            first = false;
+            failed_at = failed_at.max(step.level());
+            self.steps[index].outcome = Outcome::Contaminated;
+        }
+        let before = self.hysteresis.take();
+        self.hysteresis = Some(Hysteresis {
+            times: before.as_ref().map_or(1, |h| h.times + 1),
+            passed: good,
+            failed: failed_at,
+            rested: before.map_or(0.0, |h| h.rested).max(guard.rested),
+            recovered,
+        });
+        let kept: Vec<Step> = self.counted().cloned().collect();
+        if let Some(pool) = &mut self.pool {
+            pool.again(kept);
+        }
+    }
+}

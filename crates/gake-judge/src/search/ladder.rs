@@ -1,0 +1,172 @@
+//! The ladder: a closed loop of 1, 2, 4, 8 ... users, until throughput grows no more.
+//!
+//! It limits itself, so it is safe on an unknown target. It gives an upper bound of the
+//! throughput, the response time without load, and the points of the scalability fit. Where no
+//! more than some rate may be sent, an open loop of doubling rates takes its place.
+
+use super::trial::{Dimension, Load, Purpose, Trial};
+use super::{Options, Search, Stage, Step, Timing, seconds};
+use crate::objective::Clause;
+use gake_core::clock::SECOND;
+
+/// Throughput that grows by less than this has stopped growing.
+const GROWTH: f64 = 1.08;
+/// More errors than this end the ladder.
+const ERRORS_MAX: f64 = 0.3;
+/// A response longer than so many times the objective's ends the ladder.
+const RESPONSE_MAX: f64 = 3.0;
+/// The first rung of an open ladder, as a part of the highest rate allowed: 2⁻⁶.
+const FIRST_PART: f64 = 1.0 / 64.0;
+/// The first part of each rung is left out.
+const WARMUP_PART: f64 = 0.25;
+/// The ladder may take this part of the budget.
+const BUDGET_PART: f64 = 0.35;
+
+/// What one rung of the ladder saw.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rung {
+    /// Users, or the mean number in flight of an open loop.
+    pub users: f64,
+    /// Ok responses a second.
+    pub throughput: f64,
+    /// Their mean time, in seconds.
+    pub response: f64,
+    /// Their number.
+    pub ok: u64,
+}
+
+/// A ladder being climbed.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Ladder {
+    /// Of the next rung.
+    load: Load,
+    /// Seconds of a rung, the warm-up included.
+    length: f64,
+    /// The latency objective, in seconds.
+    limit: Option<f64>,
+    /// The highest load that may be asked for.
+    highest: f64,
+    pub(super) rungs: Vec<Rung>,
+    pub(super) best: f64,
+}
+
+impl Ladder {
+    pub(super) fn new(clauses: &[Clause], options: &Options) -> Self {
+        let limit = clauses.iter().filter_map(Clause::limit).min();
+        let (load, highest) = match (options.dimension, options.highest) {
+            (Dimension::Rate | Dimension::ConnectRate, Some(highest)) => {
+                (Load::Rate(highest * FIRST_PART), highest)
+            }
+            (Dimension::Users, Some(highest)) => (Load::Users(1), highest),
+            // Connections are not climbed: one user tells how fast the target is.
+            (Dimension::Connections, _) => (Load::Users(1), 1.0),
+            (_, None) => (Load::Users(1), options.users_max as f64),
+        };
+        let limit = limit.map(|limit| limit as f64 / SECOND as f64);
+        Self { load, length: 1.0, limit, highest, rungs: Vec::new(), best: 0.0 }
+    }
+
+    /// The longest latency that is allowed, in seconds.
+    pub(super) fn limit(&self) -> Option<f64> {
+        self.limit
+    }
+
+    pub(super) fn trial(&self, number: u64, seed: u64) -> Trial {
+        Trial {
+            number,
+            purpose: Purpose::Ladder,
+            load: self.load,
+            warmup: seconds(WARMUP_PART * self.length),
+            duration: seconds((1.0 - WARMUP_PART) * self.length),
+            seed,
+            enough: Vec::new(),
+        }
+    }
+
+    /// Takes a rung in; true when it was the last.
+    fn climb(&mut self, step: &Step) -> bool {
+        let seen = &step.seen;
+        // Requests may be longer than the rung.
+        if self.rungs.is_empty() && seen.ok < 2 && seen.errors == 0 && self.length < 120.0 {
+            self.length *= 2.0;
+            return false;
+        }
+        let users = match self.load {
+            Load::Users(users) => users as f64,
+            _ => seen.in_flight,
+        };
+        let (throughput, response) = (seen.throughput, seen.response);
+        self.rungs.push(Rung { users, throughput, response, ok: seen.ok });
+        // In an open loop throughput doubles with the rate as long as it can.
+        let grows = throughput >= GROWTH * self.best || self.rungs.len() <= 2;
+        self.best = self.best.max(throughput);
+        if self.rungs.len() == 1 {
+            self.length = self.length.max(8.0 * response);
+        }
+        let slow = self.limit.is_some_and(|limit| response > RESPONSE_MAX * limit);
+        if !grows || slow || seen.error_share() > ERRORS_MAX || seen.ok == 0 {
+            return true;
+        }
+        let level = self.load.level();
+        if level >= self.highest {
+            return true;
+        }
+        let next = (2.0 * level).min(self.highest);
+        self.load = match self.load {
+            Load::Rate(_) => Load::Rate(next),
+            _ => Load::Users(next as usize),
+        };
+        false
+    }
+}
+
+impl Search {
+    /// Takes a rung of the ladder in, and goes on to the floor after the last.
+    pub(super) fn climb(&mut self, step: &Step) {
+        let over = self.ladder.climb(step);
+        if !over && self.spent < BUDGET_PART * self.budget() {
+            return;
+        }
+        let first = self.ladder.rungs.first().copied();
+        match first {
+            Some(first) if first.ok > 0 => self.ladder_done(first),
+            _ => self.stage = Stage::Over(super::Ended::Infeasible),
+        }
+    }
+
+    fn ladder_done(&mut self, first: Rung) {
+        self.base = first.response;
+        self.timing = self.timing();
+        let top = self.ladder.load.level();
+        match self.options.dimension {
+            Dimension::Rate | Dimension::ConnectRate => {
+                self.scale = self.ladder.best;
+                self.stage = Stage::Floor(1);
+            }
+            Dimension::Users => {
+                self.scale = top;
+                self.bracket_from((0.5 * top).max(1.0));
+            }
+            Dimension::Connections => {
+                self.scale = 64.0;
+                self.bracket_from(self.scale);
+            }
+        }
+    }
+
+    /// Steps long enough for the response times and the precision, as far as the budget goes.
+    fn timing(&self) -> Timing {
+        let base = self.base;
+        let limit = self.ladder.limit().unwrap_or(0.0);
+        let shares = 8.0;
+        let affordable = ((self.budget() - self.spent) / shares).max(8.0 * base).max(8.0);
+        let step = (20.0 * base).max(limit / self.options.precision).max(8.0).min(affordable);
+        Timing {
+            short: (step / 2.0).max(4.0),
+            short_warmup: (3.0 * base).max(1.5),
+            step,
+            warmup: (4.0 * base).max(2.0),
+            longest: step.max(20.0),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! All steps pooled: the capacity is the least over the clauses.
+
+use super::grid::{Grid, convolve, normal_kernel};
+use super::level::LevelPosterior;
+use super::share::{Count, SharePosterior};
+use super::step::Step;
+use crate::objective::{Bound, Clause};
+
+/// The curve is a model: ln C is never known better than to this standard deviation ...
+const MODEL_ERROR: f64 = 0.012;
+/// ... or this part of the noise from step to step.
+const NOISE_ERROR: f64 = 0.2;
+/// A step within this distance of ln C tells about the episodes there.
+const NEAR: f64 = 0.15;
+
+/// What is known of the capacity.
+#[derive(Debug, Clone)]
+pub(super) struct Pool {
+    clauses: Vec<Clause>,
+    grid: Grid,
+    posteriors: Vec<Posterior>,
+    steps: Vec<Step>,
+    /// P(C ≤ point).
+    cdf: Vec<f64>,
+}
+
+#[derive(Debug, Clone)]
+enum Posterior {
+    Share(SharePosterior),
+    Level(LevelPosterior),
+}
+
+impl Posterior {
+    fn cdf(&self) -> &[f64] {
+        match self {
+            Self::Share(share) => &share.cdf,
+            Self::Level(level) => &level.cdf,
+        }
+    }
+
+    fn steepness(&self) -> f64 {
+        match self {
+            Self::Share(share) => share.steepness,
+            Self::Level(level) => level.steepness,
+        }
+    }
+}
+
+impl Pool {
+    /// What `steps` say of a capacity between `low` and `high`.
+    pub(super) fn new(clauses: &[Clause], (low, high): (f64, f64), steps: Vec<Step>) -> Self {
+        let grid = Grid::between(low, high);
+        let posterior = |clause: &Clause| match clause.bound {
+            Bound::Share(allowed) => Posterior::Share(SharePosterior::new(allowed, &grid)),
+            Bound::Level(bound) => Posterior::Level(LevelPosterior::new(bound, &grid)),
+        };
+        let posteriors = clauses.iter().map(posterior).collect();
+        let clauses = clauses.to_vec();
+        let mut pool = Self { clauses, grid, posteriors, steps: Vec::new(), cdf: Vec::new() };
+        for step in steps {
+            pool.take(step);
+        }
+        pool.settle();
+        pool
+    }
+
+    /// Takes one more step in; the grid grows when the answer comes near its end.
+    pub(super) fn add(&mut self, step: Step, highest: f64) {
+        self.take(step);
+        self.settle();
+        let (low, high) = self.grid.range();
+        let lower = self.quantile(0.01) < low * 1.03;
+        let higher = self.quantile(0.99) > high / 1.03 && high < highest;
+        if lower || higher {
+            let low = if lower { low / 1.6 } else { low };
+            let high = if higher { high * 1.6 } else { high };
+            *self = Self::new(&self.clauses, (low, high), std::mem::take(&mut self.steps));
+        }
+    }
+
+    /// The same range with other steps.
+    pub(super) fn again(&mut self, steps: Vec<Step>) {
+        *self = Self::new(&self.clauses, self.grid.range(), steps);
+    }
+
+    fn take(&mut self, step: Step) {
+        for (number, posterior) in self.posteriors.iter_mut().enumerate() {
+            match posterior {
+                Posterior::Share(share) => share.add(&step.count(number)),
+                Posterior::Level(level) => {
+                    if let Some(mean) = step.mean_level(number) {
+                        level.add(step.level(), mean);
+                    }
+                }
+            }
+        }
+        self.steps.push(step);
+    }
+
+    fn settle(&mut self) {
+        let mut survival = vec![1.0; self.grid.len()];
+        for (number, posterior) in self.posteriors.iter_mut().enumerate() {
+            match posterior {
+                Posterior::Share(share) => {
+                    let centre = self.grid.quantile(&share.cdf, 0.5);
+                    let near = |s: &&Step| (s.level().ln() - centre).abs() < NEAR;
+                    let near: Vec<Count> =
+                        self.steps.iter().filter(near).map(|step| step.count(number)).collect();
+                    share.learn_episodes(&near);
+                    share.settle();
+                }
+                Posterior::Level(level) => level.settle(),
+            }
+            survival.iter_mut().zip(posterior.cdf()).for_each(|(s, cdf)| *s *= 1.0 - cdf);
+        }
+        let mut highest = 0.0f64;
+        let cdf: Vec<f64> = survival
+            .iter()
+            .map(|survival| {
+                highest = highest.max(1.0 - survival);
+                highest
+            })
+            .collect();
+        let error = MODEL_ERROR.max(NOISE_ERROR * self.noise());
+        self.cdf = convolve(&cdf, &normal_kernel(error));
+    }
+
+    /// The clause that bounds the capacity, by number.
+    pub(super) fn binding(&self) -> usize {
+        let median = |p: &Posterior| self.grid.quantile(p.cdf(), 0.5);
+        let medians: Vec<f64> = self.posteriors.iter().map(median).collect();
+        (0..medians.len()).min_by(|a, b| medians[*a].total_cmp(&medians[*b])).unwrap_or(0)
+    }
+
+    /// The capacity that is exceeded with probability 1 − `share`.
+    pub(super) fn quantile(&self, share: f64) -> f64 {
+        self.grid.quantile(&self.cdf, share).exp()
+    }
+
+    /// How steeply the binding clause turns bad: (r/C)^b.
+    pub(super) fn steepness(&self) -> f64 {
+        self.posteriors[self.binding()].steepness()
+    }
+
+    /// Step-to-step noise of ln C.
+    pub(super) fn noise(&self) -> f64 {
+        match &self.posteriors[self.binding()] {
+            Posterior::Share(share) => share.noise,
+            Posterior::Level(_) => 0.0,
+        }
+    }
+
+    /// Independent bad episodes a second under the binding clause, when they can be told.
+    pub(super) fn episode_rate(&self) -> Option<f64> {
+        match &self.posteriors[self.binding()] {
+            Posterior::Share(share) => share.episode_rate,
+            Posterior::Level(_) => None,
+        }
+    }
+
+    pub(super) fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+}

@@ -1,0 +1,236 @@
+//! Floor, bracket and refinement: which level is tried next.
+
+use super::answer::estimate;
+use super::{Bound, Dimension, Ended, Pool, Purpose, Search, Step, Trial};
+use crate::stats::poisson_at_least;
+
+/// The floor's level, as a part of what the target can do.
+const FLOOR_PART: f64 = 0.25;
+/// A floor that has this probability at most under the objective is missed.
+const FLOOR_LUCK: f64 = 0.005;
+/// The bracket starts at this part of what the target can do.
+const START_PART: f64 = 0.7;
+/// A level that passes is raised by this, one that fails is lowered by that ...
+const UP: f64 = 1.25;
+const DOWN: f64 = 0.7;
+/// ... and without a ladder to start from, doubled.
+const DOUBLE: f64 = 2.0;
+/// The bracket is done when its ends are within this factor.
+const BRACKET: f64 = 1.35;
+/// Levels of the bracket at most.
+const BRACKET_ROUNDS: u32 = 20;
+/// Below this part of what the target can do there is no capacity to speak of.
+const LOWEST_PART: f64 = 0.1;
+/// The refinement looks this far on both sides of the estimate, in ln of the bad share ...
+const ASIDE: f64 = 0.9;
+/// ... within these bounds in ln of the level.
+const ASIDE_MIN: f64 = 0.01;
+const ASIDE_MAX: f64 = 0.12;
+/// Steps that must lie within this distance in ln of the level before it may stop, ...
+const NEAR: f64 = 0.15;
+const NEAR_STEPS: usize = 6;
+/// ... and how many of them must pass, and fail.
+const NEAR_EACH: usize = 2;
+/// Independent bad episodes that a step should see, when they are rare.
+const EPISODES: f64 = 3.0;
+/// Below this steepness episodes count.
+const FLAT: f64 = 4.0;
+/// The posterior starts with the bracket widened by these.
+const WIDEN: (f64, f64) = (0.5, 1.8);
+
+/// Where the search is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Stage {
+    Ladder,
+    /// Its attempt, from 1.
+    Floor(u32),
+    Bracket(Bracket),
+    /// Which side is next.
+    Refine(u32),
+    Over(Ended),
+}
+
+/// A bracket being closed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Bracket {
+    /// The next level.
+    pub(super) level: f64,
+    low: Option<f64>,
+    high: Option<f64>,
+    rounds: u32,
+}
+
+impl Search {
+    /// The next trial.
+    pub(super) fn plan(&mut self) -> Trial {
+        if self.guard.is_some() {
+            return self.probe();
+        }
+        let timing = self.timing;
+        match &self.stage {
+            Stage::Ladder | Stage::Over(_) => {
+                self.ladder.trial(self.number, self.options.seed.wrapping_add(self.number))
+            }
+            Stage::Floor(attempt) => {
+                let length = f64::from(*attempt) * timing.short;
+                self.trial(Purpose::Floor, FLOOR_PART * self.scale, timing.short_warmup, length)
+            }
+            Stage::Bracket(bracket) => {
+                self.trial(Purpose::Bracket, bracket.level, timing.short_warmup, timing.short)
+            }
+            Stage::Refine(side) => self.refinement(*side),
+        }
+    }
+
+    /// Starts the bracket at a level.
+    pub(super) fn bracket_from(&mut self, level: f64) {
+        self.stage = Stage::Bracket(Bracket { level, ..Bracket::default() });
+    }
+
+    /// Goes on after a step that counts.
+    pub(super) fn advance(&mut self, step: &Step) {
+        match self.stage.clone() {
+            Stage::Floor(attempt) => self.floor_done(step, attempt),
+            Stage::Bracket(bracket) => self.bracket_done(step, bracket),
+            Stage::Refine(side) => {
+                let highest = 3.0 * self.scale.max(step.level());
+                if let Some(pool) = &mut self.pool {
+                    pool.add(step.clone(), highest);
+                }
+                self.stage = Stage::Refine(side + 1);
+                self.stop_when_known();
+            }
+            Stage::Ladder | Stage::Over(_) => {}
+        }
+    }
+
+    fn floor_done(&mut self, step: &Step, attempt: u32) {
+        let missed = (0..self.clauses.len()).any(|n| match self.clauses[n].bound {
+            Bound::Share(allowed) => {
+                let count = step.count(n).bad;
+                poisson_at_least(count.bad, allowed * count.of) < FLOOR_LUCK
+            }
+            Bound::Level(_) => step.ratios[n] > 1.0,
+        });
+        if !missed {
+            self.base = step.seen.response;
+            self.bracket_from(START_PART * self.scale);
+        } else if attempt < 2 {
+            self.stage = Stage::Floor(attempt + 1);
+        } else {
+            self.stage = Stage::Over(Ended::Infeasible);
+        }
+    }
+
+    fn bracket_done(&mut self, step: &Step, mut bracket: Bracket) {
+        let asked = bracket.level;
+        if step.missed() {
+            bracket.high = Some(bracket.high.map_or(asked, |high| high.min(asked)));
+        } else {
+            bracket.low = Some(bracket.low.map_or(asked, |low| low.max(asked)));
+        }
+        bracket.rounds += 1;
+        let whole = !self.options.dimension.is_rate();
+        let ceiling = self.ceiling.as_ref().map_or(f64::INFINITY, |ceiling| ceiling.level);
+        let closed = match (bracket.low, bracket.high) {
+            (Some(low), Some(high)) => {
+                bracket.level = (low * high).sqrt();
+                high <= BRACKET * low || (whole && high - low <= 1.0)
+            }
+            (Some(low), None) => {
+                let blind = self.options.dimension != Dimension::Rate
+                    && self.options.dimension != Dimension::ConnectRate;
+                bracket.level = (low * if blind { DOUBLE } else { UP }).min(ceiling);
+                low >= ceiling
+            }
+            (None, high) => {
+                bracket.level = high.unwrap_or(asked) * DOWN;
+                let lowest = if whole { 1.0 } else { LOWEST_PART * self.scale };
+                if bracket.level < lowest {
+                    self.stage = Stage::Over(Ended::Infeasible);
+                    return;
+                }
+                false
+            }
+        };
+        if closed || bracket.rounds >= BRACKET_ROUNDS {
+            self.pool = Some(self.pool_of(&bracket));
+            self.stage = Stage::Refine(0);
+            self.stop_when_known();
+        } else {
+            self.stage = Stage::Bracket(bracket);
+        }
+    }
+
+    fn pool_of(&self, bracket: &Bracket) -> Pool {
+        let low = bracket.low.or(bracket.high).unwrap_or(bracket.level);
+        let high = bracket.high.or(bracket.low).unwrap_or(bracket.level);
+        let range = (WIDEN.0 * low.min(high), WIDEN.1 * low.max(high));
+        Pool::new(&self.clauses, range, self.counted().cloned().collect())
+    }
+
+    /// What is known: of the refinement, or else of whatever steps there are.
+    pub(super) fn evidence(&self) -> Option<Pool> {
+        if let Some(pool) = &self.pool {
+            return Some(pool.clone());
+        }
+        let levels = || self.counted().map(Step::level);
+        let low = levels().min_by(f64::total_cmp)?;
+        let high = levels().max_by(f64::total_cmp)?;
+        let range = (WIDEN.0 * low, WIDEN.1 * high);
+        Some(Pool::new(&self.clauses, range, self.counted().cloned().collect()))
+    }
+
+    fn refinement(&self, side: u32) -> Trial {
+        let timing = self.timing;
+        let Some(pool) = &self.pool else {
+            return self.trial(Purpose::Refine, self.scale, timing.warmup, timing.step);
+        };
+        let aside = (ASIDE * 3f64.ln() / pool.steepness()).clamp(ASIDE_MIN, ASIDE_MAX);
+        let centre = pool.quantile(0.5);
+        let over = side.is_multiple_of(2);
+        let mut level = centre * if over { aside.exp() } else { (-aside).exp() };
+        if self.options.dimension.is_rate() {
+            // Never far beyond what has been seen to work.
+            let known = 1.15 * self.scale;
+            level = level.min(known.max(1.1 * self.highest_pass().unwrap_or(0.0)));
+        } else {
+            level = if over { level.max(centre + 1.0).ceil() } else { level.min(centre).floor() };
+        }
+        let step = match pool.episode_rate() {
+            Some(rate) if pool.steepness() < FLAT => {
+                timing.step.max(EPISODES / rate).min(timing.longest)
+            }
+            _ => timing.step,
+        };
+        let left = self.budget() - self.spent - timing.warmup;
+        self.trial(Purpose::Refine, level, timing.warmup, step.min(left.max(timing.step)))
+    }
+
+    /// Ends the search when the answer is as precise as asked.
+    fn stop_when_known(&mut self) {
+        let Some(pool) = &self.pool else { return };
+        let estimate = estimate(pool);
+        if let Some(ceiling) = &self.ceiling
+            && estimate.safe >= 0.98 * ceiling.level
+        {
+            self.stage = Stage::Over(Ended::Ceiling);
+            return;
+        }
+        let whole = if self.options.dimension.is_rate() { 0.0 } else { 1.5 };
+        let near: Vec<&Step> = pool
+            .steps()
+            .iter()
+            .filter(|step| {
+                (step.level() / estimate.capacity).ln().abs() < NEAR
+                    || (step.level() - estimate.capacity).abs() <= whole
+            })
+            .collect();
+        let failed = near.iter().filter(|step| step.missed()).count();
+        let enough =
+            near.len() >= NEAR_STEPS && failed >= NEAR_EACH && near.len() - failed >= NEAR_EACH;
+        if enough && estimate.half_width() <= self.options.precision {
+            self.stage = Stage::Over(Ended::Precision);
+        }
+    }
+}

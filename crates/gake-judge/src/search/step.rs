@@ -1,0 +1,163 @@
+//! A step of the search: a trial with what it measured and what is to be thought of it.
+
+use super::share::Count;
+use super::trial::{Dimension, Observation, Trial};
+use crate::objective::{Bad, Bound, Clause};
+
+/// Standard deviations within which a bad count says neither pass nor fail (95 % one-sided).
+const UNDECIDED: f64 = 1.645;
+
+/// What one step says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Every clause was kept, and not by luck.
+    Pass,
+    /// A clause was missed, and not by luck.
+    Fail,
+    /// Either may be luck.
+    Inconclusive,
+    /// It says nothing of the target: the generator was the limit.
+    Limited,
+    /// It was made while the target was in another state.
+    Contaminated,
+}
+
+impl Outcome {
+    /// The stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Inconclusive => "inconclusive",
+            Self::Limited => "limited",
+            Self::Contaminated => "contaminated",
+        }
+    }
+}
+
+/// A trial that was made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// What was asked.
+    pub trial: Trial,
+    /// What was measured.
+    pub seen: Observation,
+    /// For each clause, what was measured as a part of what is allowed.
+    pub ratios: Vec<f64>,
+    /// What it says.
+    pub outcome: Outcome,
+    /// The level that counts: the rate that was really sent, or the number asked for.
+    level: f64,
+}
+
+impl Step {
+    pub(super) fn new(
+        dimension: Dimension,
+        clauses: &[Clause],
+        trial: Trial,
+        seen: Observation,
+    ) -> Self {
+        let measured = matches!(trial.load, super::Load::Rate(_)) && dimension.is_rate();
+        let level = if measured && seen.due > 0 { seen.rate() } else { trial.load.level() };
+        let mut step = Self { trial, seen, ratios: Vec::new(), outcome: Outcome::Pass, level };
+        step.ratios = (0..clauses.len()).map(|n| step.ratio(n, clauses[n].bound)).collect();
+        step.outcome = step.judge(clauses);
+        step
+    }
+
+    /// The worst clause's ratio; over 1 it was missed.
+    #[must_use]
+    pub fn worst(&self) -> f64 {
+        self.ratios.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// Whether a clause was missed, by luck or not.
+    #[must_use]
+    pub fn missed(&self) -> bool {
+        self.worst() > 1.0
+    }
+
+    /// The level that counts.
+    #[must_use]
+    pub fn level(&self) -> f64 {
+        self.level
+    }
+
+    fn ratio(&self, number: usize, bound: Bound) -> f64 {
+        match bound {
+            Bound::Share(allowed) => {
+                let total = self.total(number);
+                // Of nothing that came back nothing was good.
+                if total.of > 0.0 { total.bad / total.of / allowed } else { 1.0 / allowed }
+            }
+            Bound::Level(bound) => self.mean_level(number).map_or(0.0, |mean| mean / bound),
+        }
+    }
+
+    fn judge(&self, clauses: &[Clause]) -> Outcome {
+        if self.seen.limited.is_some() && self.missed() {
+            return Outcome::Limited;
+        }
+        let undecided = |n: usize| {
+            let Bound::Share(allowed) = clauses[n].bound else { return false };
+            let count = self.count(n);
+            let allowed = allowed * count.bad.of;
+            (count.bad.bad - allowed).abs() < UNDECIDED * count.variance.max(allowed).sqrt()
+        };
+        let sure = (0..clauses.len()).any(|n| self.ratios[n] > 1.0 && !undecided(n));
+        if sure {
+            Outcome::Fail
+        } else if (0..clauses.len()).any(undecided) {
+            Outcome::Inconclusive
+        } else {
+            Outcome::Pass
+        }
+    }
+
+    fn total(&self, number: usize) -> Bad {
+        self.seen.clauses.get(number).map_or(Bad::default(), |seen| seen.total)
+    }
+
+    /// The mean of a level's samples.
+    pub(super) fn mean_level(&self, number: usize) -> Option<f64> {
+        let levels = &self.seen.clauses.get(number)?.levels;
+        (!levels.is_empty()).then(|| levels.iter().sum::<f64>() / levels.len() as f64)
+    }
+
+    /// The step as a posterior takes it.
+    pub(super) fn count(&self, number: usize) -> Count {
+        let slices = self.seen.clauses.get(number).map_or(&[][..], |seen| &seen.slices);
+        Count {
+            level: self.level,
+            bad: self.total(number),
+            measured: self.seen.measured.max(1e-3),
+            variance: long_run_variance(slices),
+        }
+    }
+}
+
+/// The variance of a count that comes in bursts: the sum of the slices' autocovariances, up to the
+/// first that is not positive, corrected for the mean having been estimated from the same slices.
+fn long_run_variance(slices: &[Bad]) -> f64 {
+    let len = slices.len();
+    let (bad, of) = slices.iter().fold((0.0, 0.0), |sum, s| (sum.0 + s.bad, sum.1 + s.of));
+    if len < 3 || of <= 0.0 {
+        return bad;
+    }
+    let share = bad / of;
+    let off: Vec<f64> = slices.iter().map(|slice| slice.bad - share * slice.of).collect();
+    let mut variance: f64 = off.iter().map(|off| off * off).sum();
+    let mut lags = 0;
+    for lag in 1..len / 3 {
+        let covariance: f64 = 2.0 * off.iter().zip(&off[lag..]).map(|(a, b)| a * b).sum::<f64>();
+        if covariance <= 0.0 {
+            break;
+        }
+        variance += covariance;
+        lags = lag;
+    }
+    let len = len as f64;
+    let free = (len - 2.0 * lags as f64 - 1.0).max(len / 3.0);
+    variance * len / free
+}

@@ -1,0 +1,131 @@
+//! Runs a search's trials on a virtual server, as the driver runs them on a real one: seconds are
+//! told by when requests end, and a drain ends after a while whether all is answered or not.
+
+use gake_judge::search::{Ask, Load, Observation, Search, Second, Seen, Trial};
+use gake_judge::{Bad, Clause};
+
+use super::server::{Arrivals, Done, Server};
+
+/// A drain lasts this long at most, in seconds.
+const DRAIN: f64 = 10.0;
+
+/// A clause as the simulation sees it: requests slower than the limit are bad, or none; those
+/// refused always are.
+fn limit(clause: &Clause) -> f64 {
+    clause.limit().map_or(f64::INFINITY, |limit| limit as f64 / 1e9)
+}
+
+/// Runs the search to its end.
+pub fn run(search: &mut Search, server: &mut Server) {
+    loop {
+        match search.next() {
+            Ask::Trial(trial) => {
+                let seen = observe(server, &trial, search.clauses());
+                search.tell(seen);
+            }
+            Ask::Rest(rest) => server.now += rest.as_secs_f64(),
+            Ask::Done => return,
+        }
+    }
+}
+
+/// Runs one trial.
+pub fn observe(server: &mut Server, trial: &Trial, clauses: &[Clause]) -> Observation {
+    server.disturb();
+    let began = server.now;
+    let arrivals = match trial.load {
+        Load::Rate(rate) => Arrivals::Open(rate),
+        Load::Users(users) => Arrivals::Closed(users),
+        Load::Connections(_) => Arrivals::Open(10.0),
+    };
+    let limits: Vec<f64> = clauses.iter().map(limit).collect();
+    let start = began + trial.warmup.as_secs_f64();
+    let length = trial.duration.as_secs_f64();
+    let mut done = Vec::new();
+    let mut stop = start + length;
+    if let Arrivals::Closed(_) = arrivals {
+        server.load(&arrivals, stop, &mut done);
+    } else {
+        server.load(&arrivals, start, &mut done);
+        done.clear();
+        let mut second = 1.0;
+        while server.now < stop {
+            server.load(&arrivals, (start + second).min(stop), &mut done);
+            let now = server.now;
+            let bad: Vec<f64> = limits
+                .iter()
+                .map(|limit| {
+                    let bad = |d: &&Done| d.arrival + d.latency <= now && is_bad(d, *limit);
+                    done.iter().filter(bad).count() as f64
+                })
+                .collect();
+            if trial.is_settled(&bad) {
+                stop = now;
+            }
+            second += 1.0;
+        }
+    }
+    done.retain(|d| d.arrival >= start);
+    server.now = server.drained().min(stop + DRAIN);
+    summarize(&done, &limits, (began, start, stop, server.now))
+}
+
+fn is_bad(done: &Done, limit: f64) -> bool {
+    done.refused || done.latency > limit
+}
+
+fn summarize(
+    done: &[Done],
+    limits: &[f64],
+    (began, start, stop, end): (f64, f64, f64, f64),
+) -> Observation {
+    let measured = stop - start;
+    let seconds = (measured.ceil() as usize).max(1);
+    let finished = |d: &Done| d.arrival + d.latency <= end;
+    let at = |d: &Done| ((d.arrival + d.latency - start) as usize).min(seconds - 1);
+    let mut seen = Observation {
+        measured,
+        took: end - began,
+        due: done.len() as u64,
+        clauses: vec![
+            Seen { slices: vec![Bad::default(); seconds], ..Seen::default() };
+            limits.len()
+        ],
+        seconds: vec![Second::default(); seconds],
+        ..Observation::default()
+    };
+    let mut time = 0.0;
+    for d in done {
+        let ok = !d.refused && finished(d);
+        seen.ok += u64::from(ok);
+        seen.errors += u64::from(!ok);
+        seen.unfinished += u64::from(!finished(d));
+        seen.in_flight += d.latency.min(end - d.arrival) / measured;
+        for (clause, limit) in seen.clauses.iter_mut().zip(limits) {
+            let bad = f64::from(u8::from(is_bad(d, *limit) || !finished(d)));
+            clause.total.bad += bad;
+            clause.total.of += 1.0;
+            clause.slices[at(d)].bad += bad;
+            clause.slices[at(d)].of += 1.0;
+        }
+        let second = &mut seen.seconds[at(d)];
+        second.due += 1.0;
+        if ok {
+            time += d.latency;
+            // The mean, for now a sum.
+            second.response += d.latency;
+            second.ok += 1.0;
+            second.good += f64::from(u8::from(limits.iter().all(|limit| !is_bad(d, *limit))));
+        } else {
+            second.failed += 1.0;
+            second.failure += d.latency;
+        }
+    }
+    for second in &mut seen.seconds {
+        second.response /= second.ok.max(1.0);
+        second.failure /= second.failed.max(1.0);
+    }
+    seen.response = time / (seen.ok as f64).max(1.0);
+    seen.throughput = seen.ok as f64 / measured;
+    seen
+}
