@@ -105,7 +105,8 @@ impl Search {
             {
                 continue;
             }
-            if !first && !(step.missed() && step.level() < BELOW * good) {
+            let bad = step.missed() && step.level() < BELOW * good;
+            if !(first || bad) {
                 break;
             }
             first = false;

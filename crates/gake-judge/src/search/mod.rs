@@ -20,6 +20,7 @@ mod grid;
 mod guard;
 mod ladder;
 mod level;
+mod observe;
 mod pool;
 mod share;
 mod stages;
@@ -30,6 +31,7 @@ use std::time::Duration;
 
 pub use answer::{Answer, Ended, Estimate, Found, Hysteresis};
 pub use ladder::Rung;
+pub use observe::Observer;
 pub use step::{Outcome, Step};
 pub use trial::{Ask, Dimension, Load, Observation, Purpose, Second, Seen, Trial};
 

@@ -59,6 +59,16 @@ pub enum Load {
 }
 
 impl Load {
+    /// The stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rate(_) => "rate",
+            Self::Users(_) => "users",
+            Self::Connections(_) => "connections",
+        }
+    }
+
     /// The number alone.
     #[must_use]
     pub fn level(self) -> f64 {
@@ -87,6 +97,12 @@ pub enum Purpose {
 }
 
 impl Purpose {
+    /// Whether it asks about the target, and not whether a level passes.
+    #[must_use]
+    pub fn is_exploring(self) -> bool {
+        matches!(self, Self::Ladder | Self::Probe | Self::Map)
+    }
+
     /// The stable name.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -67,7 +67,8 @@ pub fn observe(server: &mut Server, trial: &Trial, clauses: &[Clause]) -> Observ
     }
     done.retain(|d| d.arrival >= start);
     server.now = server.drained().min(stop + DRAIN);
-    summarize(&done, &limits, (began, start, stop, server.now))
+    let closed = matches!(arrivals, Arrivals::Closed(_));
+    summarize(&done, &limits, (began, start, stop, server.now), closed)
 }
 
 fn is_bad(done: &Done, limit: f64) -> bool {
@@ -78,6 +79,7 @@ fn summarize(
     done: &[Done],
     limits: &[f64],
     (began, start, stop, end): (f64, f64, f64, f64),
+    closed: bool,
 ) -> Observation {
     let measured = stop - start;
     let seconds = (measured.ceil() as usize).max(1);
@@ -126,6 +128,8 @@ fn summarize(
         second.failure /= second.failed.max(1.0);
     }
     seen.response = time / (seen.ok as f64).max(1.0);
-    seen.throughput = seen.ok as f64 / measured;
+    // Users send in step with the answers; an open loop is over when it is drained.
+    let span = if closed { measured } else { end - start };
+    seen.throughput = seen.ok as f64 / span;
     seen
 }

@@ -1,6 +1,7 @@
 //! The command line: plain data, parsed before the world is touched.
 
 mod doctor;
+mod find;
 mod output;
 mod report;
 mod run;
@@ -12,6 +13,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub use doctor::DoctorArgs;
+pub use find::{FindArgs, FindFormatArg, SearchArgs};
 pub use output::{Form, Output};
 pub use report::ReportArgs;
 pub use run::{
@@ -44,6 +46,8 @@ pub struct Cli {
 pub enum Command {
     /// Load a URL or a targets file, and judge the run
     Run(Box<RunArgs>),
+    /// Find the capacity of a target under objectives, and the cliff behind it
+    Find(Box<FindArgs>),
     /// Start the lab: a target server whose behaviour is known
     Serve(Box<ServeArgs>),
     /// Show what run files hold

@@ -30,6 +30,15 @@ pub fn finite_rate(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A precision flag: a share of the capacity, as a part of 1.
+pub fn precision(text: &str) -> Result<f64, String> {
+    let percent = text.trim().strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
+    match percent {
+        Ok(percent) if (0.1..=100.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("write a percentage from 0.1% to 100%".to_owned()),
+    }
+}
+
 /// Stages, wrapped because clap takes a `Vec` for a repeated flag.
 #[derive(Debug, Clone)]
 pub struct Stages(pub Vec<Stage>);

@@ -1,6 +1,7 @@
 //! What the commands do.
 
 mod doctor;
+mod find;
 mod generate;
 mod report;
 mod run;
@@ -20,6 +21,7 @@ use crate::exit::{Exit, Failure};
 pub fn run(cli: Cli, console: &Console) -> Result<Exit, Failure> {
     match cli.command {
         Command::Run(args) => run::run(&args, console),
+        Command::Find(args) => find::run(&args, console),
         Command::Serve(args) => serve::run(&args, console),
         Command::Doctor(args) => doctor::run(&args, console),
         Command::Report(args) => report::run(&args, console),

@@ -12,18 +12,62 @@ mod plan;
 use std::sync::Arc;
 
 use gake_core::plan::Plan;
-use gake_wire::{Address, Wire};
+use gake_wire::{Address, Resolver, Settings, TlsOptions, Wire};
 
 pub use drive::{Job, Moment, drive};
-pub use outputs::Outputs;
+pub use outputs::{Outputs, unix_now};
+pub use plan::{OPEN_CONNECTIONS, connection_settings, threads_for};
 
-use crate::cli::RunArgs;
+use crate::cli::{ConnectionArgs, RequestArgs, RunArgs};
 use crate::console::Console;
 use crate::exit::Failure;
 use crate::ports;
 
 /// Descriptors that are not connections: the standard streams, timers, files, the lab's own.
 const OTHER_DESCRIPTORS: u64 = 64;
+
+/// What is sent and where, read once for any number of runs.
+#[derive(Debug)]
+pub struct Target {
+    sent: asks::Sent,
+    resolver: Resolver,
+    tls: TlsOptions,
+}
+
+impl Target {
+    /// Reads what is to be sent to `target`.
+    ///
+    /// # Errors
+    /// When something cannot be read.
+    pub fn read(
+        request: &RequestArgs,
+        connection: &ConnectionArgs,
+        target: &str,
+    ) -> Result<Self, Failure> {
+        let sent = asks::asks(request, target)?;
+        let (resolver, tls) = plan::ways(connection)?;
+        Ok(Self { sent, resolver, tls })
+    }
+
+    /// Everything about the wire for runs with these settings. Blocks for name resolution.
+    ///
+    /// # Errors
+    /// When a request is not HTTP or a name has no address.
+    pub fn wire(&self, settings: Settings) -> Result<Wire, Failure> {
+        Wire::prepare(&self.sent.asks, &self.resolver, &self.tls, settings)
+            .map_err(|error| asks::wire_failure(error, &self.sent))
+    }
+
+    /// What the user named.
+    pub fn name(&self) -> &str {
+        &self.sent.name
+    }
+
+    /// Whether the URL had no scheme.
+    pub fn scheme_assumed(&self) -> bool {
+        self.sent.scheme_assumed
+    }
+}
 
 /// A run that is ready to start.
 #[derive(Debug)]
@@ -42,13 +86,12 @@ impl Prepared {
     /// # Errors
     /// When flags contradict each other, or something cannot be read or resolved.
     pub fn new(args: &RunArgs, target: &str) -> Result<Self, Failure> {
-        let sent = asks::asks(&args.request, target)?;
         let settings = plan::settings(&args.load, &args.connection)?;
-        let (resolver, tls) = plan::ways(&args.connection)?;
-        let wire = Wire::prepare(&sent.asks, &resolver, &tls, settings)
-            .map_err(|error| asks::wire_failure(error, &sent))?;
-        let plan = Arc::new(plan::plan(args, sent.name, &wire)?);
-        Ok(Self { plan, wire: Arc::new(wire), scheme_assumed: sent.scheme_assumed })
+        let target = Target::read(&args.request, &args.connection, target)?;
+        let wire = target.wire(settings)?;
+        let scheme_assumed = target.scheme_assumed();
+        let plan = Arc::new(plan::plan(args, target.sent.name, &wire)?);
+        Ok(Self { plan, wire: Arc::new(wire), scheme_assumed })
     }
 
     /// Says what will be done, and what will probably get in its way.

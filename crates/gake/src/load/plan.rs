@@ -17,7 +17,7 @@ const DURATION: Duration = Duration::from_secs(10);
 const USERS: usize = 50;
 
 /// Most connections of an open loop when nothing says so: enough for a second's stall at 1,000/s.
-const OPEN_CONNECTIONS: usize = 1_000;
+pub const OPEN_CONNECTIONS: usize = 1_000;
 
 /// How long the answers in flight may take at the end when nothing says so.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -74,6 +74,18 @@ pub fn plan(args: &RunArgs, name: String, wire: &Wire) -> Result<Plan, Failure> 
 /// # Errors
 /// When a source cannot be read.
 pub fn settings(load: &LoadArgs, args: &ConnectionArgs) -> Result<Settings, Failure> {
+    connection_settings(args, load.mode() == Mode::Open, connections(load))
+}
+
+/// How up to so many connections are made and used: by all (`pooled`), or each by its own user.
+///
+/// # Errors
+/// When a source cannot be read.
+pub fn connection_settings(
+    args: &ConnectionArgs,
+    pooled: bool,
+    connections: usize,
+) -> Result<Settings, Failure> {
     let mut sources = Sources::default();
     for list in &args.interface {
         sources.add(list).map_err(Failure::usage)?;
@@ -87,8 +99,8 @@ pub fn settings(load: &LoadArgs, args: &ConnectionArgs) -> Result<Settings, Fail
         keepalive: !args.no_keepalive,
         max_redirects: args.max_redirs,
         keep: args.keep,
-        pooled: load.mode() == Mode::Open,
-        connections: connections(load),
+        pooled,
+        connections,
         idle_connections: args.idle_connections,
         connect_rate: args.connect_rate,
         sources,
@@ -178,16 +190,20 @@ fn arrivals(load: &LoadArgs) -> Load {
 }
 
 fn threads(load: &LoadArgs, in_flight: usize) -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let needed = load.threads.unwrap_or_else(|| match arrivals(load) {
+    let peak = match arrivals(load) {
         Load::Open { stages, .. } => {
-            let peak = stages.iter().map(|stage| stage.from.max(stage.to)).fold(0.0, f64::max);
-            ((peak / RATE_PER_THREAD).ceil() as usize).clamp(1, cores)
+            stages.iter().map(|stage| stage.from.max(stage.to)).fold(0.0, f64::max)
         }
-        Load::Replay(trace) => {
-            ((trace.peak() as f64 / RATE_PER_THREAD).ceil() as usize).clamp(1, cores)
-        }
-        Load::Closed { .. } | Load::Paced { .. } => cores,
-    });
-    needed.clamp(1, in_flight.max(1))
+        Load::Replay(trace) => trace.peak() as f64,
+        Load::Closed { .. } | Load::Paced { .. } => f64::INFINITY,
+    };
+    threads_for(load.threads, peak, in_flight)
+}
+
+/// Threads for a load with this peak rate (infinite for a closed loop): as many as are asked for,
+/// or as the load needs, and no more than there can be requests in flight.
+pub fn threads_for(asked: Option<usize>, peak: f64, in_flight: usize) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let needed = || ((peak / RATE_PER_THREAD).ceil() as usize).clamp(1, cores);
+    asked.unwrap_or_else(needed).clamp(1, in_flight.max(1))
 }

@@ -3,7 +3,7 @@
 
 mod figures;
 mod histogram;
-mod page;
+pub(crate) mod page;
 mod trouble;
 mod verdict;
 

@@ -3,14 +3,14 @@
 use super::Style;
 
 /// Columns of a page.
-pub(super) const WIDTH: usize = 80;
+pub(crate) const WIDTH: usize = 80;
 
 /// Where what belongs to a heading begins.
-pub(super) const INDENT: usize = 14;
+pub(crate) const INDENT: usize = 14;
 
 /// What a piece of text is, for its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Paint {
+pub(crate) enum Paint {
     Good,
     Warn,
     Bad,
@@ -37,51 +37,51 @@ impl Paint {
 
 /// A page in the making.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(crate) struct Page {
     style: Style,
     text: String,
 }
 
 impl Page {
-    pub(super) fn new(style: Style) -> Self {
+    pub(crate) fn new(style: Style) -> Self {
         Self { style, text: String::new() }
     }
 
     /// The page, each line without blanks at its end.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let lines = self.text.trim_end().lines();
         lines.flat_map(|line| [line.trim_end(), "\n"]).collect()
     }
 
     /// The text in its colour, when there are colours. Pad before painting: colours have no width.
-    pub(super) fn paint(&self, paint: Paint, text: &str) -> String {
+    pub(crate) fn paint(&self, paint: Paint, text: &str) -> String {
         if !self.style.colour || paint == Paint::Plain || text.is_empty() {
             return text.to_owned();
         }
         format!("\x1b[{}m{text}\x1b[0m", paint.code())
     }
 
-    pub(super) fn line(&mut self, line: &str) {
+    pub(crate) fn line(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
     }
 
     /// An empty line between sections; never two.
-    pub(super) fn gap(&mut self) {
+    pub(crate) fn gap(&mut self) {
         if !self.text.is_empty() && !self.text.ends_with("\n\n") {
             self.text.push('\n');
         }
     }
 
     /// A line that starts with a heading.
-    pub(super) fn headed(&mut self, heading: &str, rest: &str) {
+    pub(crate) fn headed(&mut self, heading: &str, rest: &str) {
         let heading = self.paint(Paint::Heading, &format!("{heading:<INDENT$}"));
         self.line(&format!("{heading}{rest}"));
     }
 
     /// Text wrapped at the page's width, every line indented; the first starts with `mark`, which
     /// stands in the indent.
-    pub(super) fn wrapped(&mut self, indent: usize, mark: &str, paint: Paint, text: &str) {
+    pub(crate) fn wrapped(&mut self, indent: usize, mark: &str, paint: Paint, text: &str) {
         let mut lead = format!("{mark:<indent$}");
         for part in wrap(text, WIDTH.saturating_sub(indent).max(20)) {
             let part = self.paint(paint, &part);
@@ -110,7 +110,7 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
 }
 
 /// Cuts a text to `width` characters, with an ellipsis.
-pub(super) fn fit(text: &str, width: usize) -> String {
+pub(crate) fn fit(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }

@@ -1,0 +1,236 @@
+//! JSON, schema `gake.find/1`. Rates are a second, times in seconds unless the name says more.
+
+use gake_judge::search::{Answer, Ended, Found, Rung, Step};
+use serde::Serialize;
+
+use super::FindReport;
+
+/// The report as one JSON object over several lines.
+///
+/// # Errors
+/// When it cannot be written, which a number that is none would be the reason for.
+pub fn json(report: &FindReport) -> Result<String, serde_json::Error> {
+    Ok(serde_json::to_string_pretty(&FindForm::from(report))? + "\n")
+}
+
+/// A search that is over.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct FindForm {
+    /// Always `gake.find/1`.
+    schema: &'static str,
+    /// What was loaded: a URL or a targets file.
+    target: String,
+    /// What was searched: `rate`, `users`, `connections` or `connect-rate`. Every level below is
+    /// in its unit: requests a second, or a number.
+    dimension: &'static str,
+    /// How arrivals were spread: `uniform` or `poisson`.
+    arrivals: String,
+    /// The objectives.
+    objectives: Vec<String>,
+    /// The time it might take.
+    budget_s: f64,
+    /// The precision asked for: half the width of the 95 % interval, as a part of the capacity.
+    precision: f64,
+    /// The answer.
+    answer: AnswerForm,
+    /// Every step, in order.
+    steps: Vec<StepForm>,
+}
+
+/// The answer.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct AnswerForm {
+    /// `capacity`: it lies in an interval. `at_least`: it is `capacity` at least, see `why`.
+    /// `infeasible`: the objectives do not hold at `capacity` either, the lowest level tried.
+    /// `unknown`.
+    found: &'static str,
+    /// The capacity (the median of what is known), or the level that `found` speaks of.
+    capacity: Option<f64>,
+    /// The 95 % interval: its lower end.
+    low: Option<f64>,
+    /// Its upper end.
+    high: Option<f64>,
+    /// The level to plan with: the capacity is above it with a probability of 95 %.
+    safe: Option<f64>,
+    /// Why no more can be said.
+    why: Option<String>,
+    /// Why the search ended: `precision`, `ceiling`, `budget`, `interrupted`, `infeasible`,
+    /// `target_gone` or `generator`.
+    ended: &'static str,
+    /// The objective that bounds the capacity.
+    bound_by: Option<String>,
+    /// How steeply it turns bad: the bad share grows like the load to this power.
+    steepness: Option<f64>,
+    /// The load hardly changes how often the objective is missed.
+    flat: bool,
+    /// How much the capacity changes from step to step, as a part of it.
+    noise: f64,
+    /// The target was in another state for a while: it failed where it had passed.
+    hysteresis: Option<HysteresisForm>,
+    /// The most ok responses a second of a closed loop.
+    throughput_max: f64,
+    /// Mean response time without load.
+    unloaded_s: f64,
+    /// The ladder: throughput against concurrency.
+    ladder: Vec<RungForm>,
+    /// Time of trials and rests.
+    spent_s: f64,
+}
+
+/// The target was in another state for a while.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct HysteresisForm {
+    /// How often.
+    times: u32,
+    /// A level that had passed ...
+    passed: f64,
+    /// ... when this lower one failed badly.
+    failed: f64,
+    /// Rest until it was as before.
+    rested_s: f64,
+    /// Whether it was as before in the end.
+    recovered: bool,
+}
+
+/// A rung of the ladder.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct RungForm {
+    /// Users, or the mean number in flight of an open loop.
+    users: f64,
+    /// Ok responses a second.
+    throughput: f64,
+    /// Their mean time.
+    response_s: f64,
+}
+
+/// A step.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct StepForm {
+    /// What it was for: `ladder`, `floor`, `bracket`, `refine`, `probe` or `map`.
+    purpose: &'static str,
+    /// `rate`, `users` or `connections`.
+    load: &'static str,
+    /// How much of it was asked.
+    asked: f64,
+    /// The level that counts: the rate really due, or the number asked.
+    level: f64,
+    /// The part left out of the figures.
+    warmup_s: f64,
+    /// The part that counts.
+    measured_s: f64,
+    /// The whole step, its drain included.
+    took_s: f64,
+    /// Arrivals due.
+    due: u64,
+    /// Those that ended ok.
+    ok: u64,
+    /// Those that did not.
+    errors: u64,
+    /// Of these, never finished or never sent.
+    unfinished: u64,
+    /// Ok responses a second.
+    throughput: f64,
+    /// Mean response time of the ok ones.
+    response_s: f64,
+    /// Mean number in flight.
+    in_flight: f64,
+    /// For each objective, what was missed or used as a part of what is allowed; over 1 it failed.
+    of_allowed: Vec<f64>,
+    /// `pass`, `fail`, `inconclusive` (either by luck), `limited` (by the generator) or
+    /// `contaminated` (made while the target was in another state).
+    outcome: &'static str,
+    /// How the generator may have decided it.
+    limited: Option<String>,
+}
+
+impl From<&FindReport> for FindForm {
+    fn from(report: &FindReport) -> Self {
+        Self {
+            schema: "gake.find/1",
+            target: report.target.clone(),
+            dimension: report.dimension.name(),
+            arrivals: report.arrivals.to_string(),
+            objectives: report.objectives.clone(),
+            budget_s: report.budget.as_secs_f64(),
+            precision: report.precision,
+            answer: AnswerForm::from(&report.answer),
+            steps: report.steps.iter().map(StepForm::from).collect(),
+        }
+    }
+}
+
+impl From<&Answer> for AnswerForm {
+    fn from(answer: &Answer) -> Self {
+        let (found, capacity) = match &answer.found {
+            Found::Capacity(e) => ("capacity", Some(e.capacity)),
+            Found::AtLeast { level, .. } => ("at_least", Some(*level)),
+            Found::Infeasible { level } => ("infeasible", Some(*level)),
+            Found::Unknown => ("unknown", None),
+        };
+        let estimate = if let Found::Capacity(e) = &answer.found { Some(*e) } else { None };
+        let why = match &answer.found {
+            Found::AtLeast { why, .. } => Some(why.clone()),
+            _ => None,
+        };
+        Self {
+            found,
+            capacity,
+            low: estimate.map(|e| e.low),
+            high: estimate.map(|e| e.high),
+            safe: estimate.map(|e| e.safe),
+            why,
+            ended: Ended::name(answer.ended),
+            bound_by: answer.binding.as_ref().map(|clause| clause.text.clone()),
+            steepness: answer.steepness,
+            flat: answer.flat,
+            noise: answer.noise,
+            hysteresis: answer.hysteresis.map(|h| HysteresisForm {
+                times: h.times,
+                passed: h.passed,
+                failed: h.failed,
+                rested_s: h.rested,
+                recovered: h.recovered,
+            }),
+            throughput_max: answer.throughput_max,
+            unloaded_s: answer.unloaded,
+            ladder: answer.rungs.iter().map(RungForm::from).collect(),
+            spent_s: answer.spent,
+        }
+    }
+}
+
+impl From<&Rung> for RungForm {
+    fn from(rung: &Rung) -> Self {
+        Self { users: rung.users, throughput: rung.throughput, response_s: rung.response }
+    }
+}
+
+impl From<&Step> for StepForm {
+    fn from(step: &Step) -> Self {
+        let (trial, seen) = (&step.trial, &step.seen);
+        Self {
+            purpose: trial.purpose.name(),
+            load: trial.load.name(),
+            asked: trial.load.level(),
+            level: step.level(),
+            warmup_s: trial.warmup.as_secs_f64(),
+            measured_s: seen.measured,
+            took_s: seen.took,
+            due: seen.due,
+            ok: seen.ok,
+            errors: seen.errors,
+            unfinished: seen.unfinished,
+            throughput: seen.throughput,
+            response_s: seen.response,
+            in_flight: seen.in_flight,
+            of_allowed: step.ratios.clone(),
+            outcome: step.outcome.name(),
+            limited: seen.limited.clone(),
+        }
+    }
+}

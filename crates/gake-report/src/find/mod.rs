@@ -1,0 +1,35 @@
+//! The answer of a search, for people and as JSON.
+
+mod json;
+mod text;
+
+use std::time::Duration;
+
+use gake_core::schedule::Process;
+use gake_judge::search::{Answer, Dimension, Step};
+
+pub use json::json;
+pub use text::text;
+
+/// A search that is over.
+#[derive(Debug, Clone)]
+pub struct FindReport {
+    /// What was loaded: a URL or a targets file.
+    pub target: String,
+    /// When it began, in Unix nanoseconds.
+    pub started_unix_ns: u64,
+    /// What was searched.
+    pub dimension: Dimension,
+    /// How arrivals were spread.
+    pub arrivals: Process,
+    /// The time it might take.
+    pub budget: Duration,
+    /// The precision asked for, as a part of the capacity.
+    pub precision: f64,
+    /// The objectives.
+    pub objectives: Vec<String>,
+    /// The answer.
+    pub answer: Answer,
+    /// The evidence.
+    pub steps: Vec<Step>,
+}

@@ -1,0 +1,195 @@
+//! The answer on a page: the number first, then how sure it is, then why.
+
+use gake_judge::search::{Answer, Dimension, Ended, Found, Load, Outcome, Step};
+use gake_judge::units;
+
+use super::FindReport;
+use crate::Style;
+use crate::formats::text::page::{INDENT, Page, Paint};
+
+/// The page.
+#[must_use]
+pub fn text(report: &FindReport, style: Style) -> String {
+    let mut page = Page::new(style);
+    headline(&mut page, report);
+    notes(&mut page, report);
+    steps(&mut page, report);
+    page.text()
+}
+
+/// A level of the dimension, in words.
+fn level(dimension: Dimension, level: f64) -> String {
+    match dimension {
+        Dimension::Rate => units::rate(level),
+        Dimension::ConnectRate => format!("{} connections", units::rate(level)),
+        Dimension::Users => units::plural(level.round() as u64, "user"),
+        Dimension::Connections => units::plural(level.round() as u64, "connection"),
+    }
+}
+
+fn headline(page: &mut Page, report: &FindReport) {
+    let answer = &report.answer;
+    let said = |value| level(report.dimension, value);
+    match &answer.found {
+        Found::Capacity(e) => {
+            let capacity = page.paint(Paint::Good, &said(e.capacity));
+            let interval = format!("95 %: {} to {}", said(e.low), said(e.high));
+            page.headed("capacity", &format!("{capacity}   ({interval})"));
+            let safe = page.paint(Paint::Good, &said(e.safe));
+            page.headed("plan with", &format!("{safe}: the capacity is above it, 19 times of 20"));
+        }
+        Found::AtLeast { level, why } => {
+            let capacity = page.paint(Paint::Good, &format!("at least {}", said(*level)));
+            page.headed("capacity", &capacity);
+            page.wrapped(INDENT, "", Paint::Plain, why);
+        }
+        Found::Infeasible { level } => {
+            let none = page.paint(Paint::Bad, "none");
+            let text = format!("{none}: the objectives do not hold at {} either", said(*level));
+            page.headed("capacity", &text);
+        }
+        Found::Unknown => {
+            let unknown = page.paint(Paint::Bad, "unknown");
+            page.headed("capacity", &unknown);
+        }
+    }
+    page.headed("objectives", &report.objectives.join(", "));
+    page.headed("ended", &ended(report));
+}
+
+fn ended(report: &FindReport) -> String {
+    let answer = &report.answer;
+    let spent = units::duration(answer.spent * 1e9);
+    let asked = units::percent(report.precision);
+    let why = match answer.ended {
+        Ended::Precision => format!("as precise as asked ({asked})"),
+        Ended::Ceiling => "no higher level may or can be tried".to_owned(),
+        Ended::Budget => match &answer.found {
+            Found::Capacity(e) if e.half_width() > report.precision => format!(
+                "the budget is spent before the precision asked ({asked}) is reached: the interval \
+                 is ± {}",
+                units::percent(e.half_width())
+            ),
+            _ => "the budget is spent".to_owned(),
+        },
+        Ended::Interrupted => "interrupted: this is the answer so far".to_owned(),
+        Ended::Infeasible => "the lightest load misses the objectives".to_owned(),
+        Ended::Gone => "the target has stopped answering".to_owned(),
+        Ended::Generator => "the generator cannot make enough load".to_owned(),
+    };
+    format!("after {spent}: {why}")
+}
+
+/// What else must be known to read the number.
+fn notes(page: &mut Page, report: &FindReport) {
+    let answer = &report.answer;
+    page.gap();
+    if let Some(binding) = &answer.binding
+        && report.objectives.len() > 1
+    {
+        page.headed("bound by", &binding.text);
+    }
+    if answer.unloaded > 0.0 {
+        let text = format!(
+            "{} without load; {} at most in a closed loop",
+            units::duration(answer.unloaded * 1e9),
+            units::rate(answer.throughput_max)
+        );
+        page.headed("target", &text);
+    }
+    for note in cautions(answer) {
+        page.wrapped(INDENT, "note", Paint::Warn, &note);
+    }
+}
+
+fn cautions(answer: &Answer) -> Vec<String> {
+    let mut notes = Vec::new();
+    if answer.flat {
+        notes.push(
+            "The load hardly changes how often this objective is missed: stalls or a constant \
+             share of slow requests set it (garbage collection, a timer, another tenant). Look \
+             for those before adding capacity; the interval is wide for this reason."
+                .to_owned(),
+        );
+    }
+    if answer.noise > 0.05 {
+        notes.push(format!(
+            "From step to step the target changes by about {}: something else runs on it.",
+            units::percent(answer.noise)
+        ));
+    }
+    if let Some(h) = &answer.hysteresis {
+        let healed = if h.recovered {
+            format!("it was as before after {} of rest", units::duration(h.rested * 1e9))
+        } else {
+            format!("it was not as before after {} of rest", units::duration(h.rested * 1e9))
+        };
+        notes.push(format!(
+            "Metastable: {} failed after an overload although {} had passed; {healed}. Such a \
+             target does not recover while the load goes on: limit retries and queues, and shed \
+             load early.",
+            units::number(h.failed),
+            units::number(h.passed),
+        ));
+    }
+    notes
+}
+
+/// The evidence: every step.
+fn steps(page: &mut Page, report: &FindReport) {
+    page.gap();
+    let header = format!(
+        "{:<8} {:>14} {:>7} {:>10} {:>9} {:>9} {:>9}  {}",
+        "step", "load", "time", "requests", "response", "missed", "allowed", ""
+    );
+    page.line(&page.paint(Paint::Heading, &header));
+    for step in &report.steps {
+        let line = row(report, step);
+        let (paint, word) = match step.outcome {
+            _ if step.trial.purpose.is_exploring() => (Paint::Quiet, ""),
+            Outcome::Pass => (Paint::Good, "pass"),
+            Outcome::Fail => (Paint::Bad, "fail"),
+            Outcome::Inconclusive => (Paint::Plain, "either"),
+            Outcome::Limited => (Paint::Warn, "generator"),
+            Outcome::Contaminated => (Paint::Warn, "set aside"),
+        };
+        let word = page.paint(paint, word);
+        page.line(&format!("{line}  {word}"));
+    }
+}
+
+fn row(report: &FindReport, step: &Step) -> String {
+    let dimension = match step.trial.load {
+        Load::Rate(_) => Dimension::Rate,
+        Load::Users(_) => Dimension::Users,
+        Load::Connections(_) => Dimension::Connections,
+    };
+    // The worst clause against its bound.
+    let worst = (0..step.ratios.len()).max_by(|a, b| step.ratios[*a].total_cmp(&step.ratios[*b]));
+    let (missed, allowed) = match worst.and_then(|n| report.bounds(n, step)) {
+        Some((missed, allowed)) => (missed, allowed),
+        None => (String::new(), String::new()),
+    };
+    format!(
+        "{:<8} {:>14} {:>7} {:>10} {:>9} {missed:>9} {allowed:>9}",
+        step.trial.purpose.name(),
+        level(dimension, step.trial.load.level()),
+        units::duration(step.seen.measured * 1e9),
+        units::count(step.seen.due),
+        units::duration(step.seen.response * 1e9),
+    )
+}
+
+impl FindReport {
+    /// What a clause saw and allows, when it bounds a share.
+    fn bounds(&self, clause: usize, step: &Step) -> Option<(String, String)> {
+        let total = step.seen.clauses.get(clause)?.total;
+        let ratio = step.ratios[clause];
+        if total.of == 0.0 {
+            return None;
+        }
+        let missed = total.bad / total.of;
+        let allowed = if ratio > 0.0 { units::percent(missed / ratio) } else { String::new() };
+        Some((units::percent(missed), allowed))
+    }
+}

@@ -1,0 +1,145 @@
+//! The flags of `gake find`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use gake_judge::Objective;
+use gake_judge::search::Dimension;
+
+use super::run::{Arrivals, ConnectionArgs, RequestArgs};
+use super::values;
+
+/// Find the most load under which every objective holds, with its confidence interval.
+///
+/// A closed loop of 1, 2, 4 ... users shows about how much the target can do; then steps at rates
+/// around the capacity are pooled until it is known as precisely as asked, or the budget is spent.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gake find http://localhost:8080/ --slo 'p99<50ms' --slo 'errors<0.1%'
+  gake find http://localhost:8080/ --budget 5m --precision 2%
+  gake find targets.http --slo 'p95<200ms' --max-rate 2000    never more than 2,000/s
+  gake find http://localhost:8080/ --dimension users --slo 'p99<1s'
+  gake find http://localhost:8080/ --map                      what comes after the capacity
+
+Exit codes: 0 a capacity was found (or a least one); 1 it could not be done; 2 bad usage;
+3 the generator was the limit, nothing can be said; 99 the objectives do not hold under any load;
+130 interrupted (after the answer so far).")]
+pub struct FindArgs {
+    /// A URL (http:// when it has no scheme), a targets file, or `demo`
+    #[arg(value_name = "TARGET")]
+    pub target: String,
+
+    #[command(flatten)]
+    pub search: SearchArgs,
+
+    #[command(flatten)]
+    pub request: RequestArgs,
+
+    #[command(flatten)]
+    pub connection: ConnectionArgs,
+
+    #[command(flatten)]
+    pub output: FindOutputArgs,
+}
+
+/// What is searched, and how.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Search")]
+pub struct SearchArgs {
+    /// Objective: 'p99<50ms', 'errors<0.1%'; may be repeated (default: p99 < 5 times the unloaded
+    /// one and 100ms at least, errors < 0.1%)
+    #[arg(long, value_name = "OBJECTIVE")]
+    pub slo: Vec<Objective>,
+
+    /// Time for all steps together
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration, default_value = "2m")]
+    pub budget: Duration,
+
+    /// Stop when half the 95 % interval is as narrow as this
+    #[arg(long, value_name = "PERCENT", value_parser = values::precision, default_value = "5%")]
+    pub precision: f64,
+
+    /// What is searched
+    #[arg(long, value_enum, default_value_t = DimensionArg::Rate)]
+    pub dimension: DimensionArg,
+
+    /// Never load more than this: a rate, or a number of users or connections
+    #[arg(long, value_name = "RATE", value_parser = values::finite_rate)]
+    pub max_rate: Option<f64>,
+
+    /// Go on beyond the capacity and back: what kind of cliff is it, and does the target recover?
+    #[arg(long)]
+    pub map: bool,
+
+    /// How arrivals are spread; users come independently of each other
+    #[arg(long, value_enum, default_value_t = Arrivals::Poisson)]
+    pub arrivals: Arrivals,
+
+    /// Makes the arrivals repeatable
+    #[arg(long, default_value_t = 1, hide_default_value = true)]
+    pub seed: u64,
+
+    /// Most connections of a rate (default 1000 or as many as the objective needs)
+    #[arg(short, long, value_parser = values::connections)]
+    pub connections: Option<usize>,
+
+    /// Threads (default: as many as the load needs, at most one a core)
+    #[arg(short, long, value_parser = values::connections)]
+    pub threads: Option<usize>,
+}
+
+/// What comes out.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct FindOutputArgs {
+    /// Format of the result
+    #[arg(short = 'o', long, value_enum, default_value_t = FindFormatArg::Text)]
+    pub format: FindFormatArg,
+
+    /// Write a run file of all steps, one after the other, that `gake report` reads
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Only the result
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// No colours (also: NO_COLOR)
+    #[arg(long)]
+    pub no_color: bool,
+}
+
+/// What is searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DimensionArg {
+    /// Requests a second
+    Rate,
+    /// Users that each wait for their answer
+    Users,
+    /// Connections held open beside a light load
+    Connections,
+    /// New connections a second, one for each request
+    ConnectRate,
+}
+
+impl From<DimensionArg> for Dimension {
+    fn from(dimension: DimensionArg) -> Self {
+        match dimension {
+            DimensionArg::Rate => Self::Rate,
+            DimensionArg::Users => Self::Users,
+            DimensionArg::Connections => Self::Connections,
+            DimensionArg::ConnectRate => Self::ConnectRate,
+        }
+    }
+}
+
+/// Formats of the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FindFormatArg {
+    /// A summary to read
+    Text,
+    /// The schema gake.find/1
+    Json,
+}

@@ -1,0 +1,109 @@
+//! What is shown while a search goes on: a line for each step, and one that moves on a terminal.
+
+use std::time::Duration;
+
+use gake_engine::Second;
+use gake_judge::search::{Found, Load, Search, Step, Trial};
+use gake_judge::units;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::cli::FindArgs;
+use crate::console::Console;
+
+/// Standard error, while the search goes on.
+pub struct Live<'a> {
+    console: &'a Console,
+    quiet: bool,
+    bar: Option<ProgressBar>,
+    budget: Duration,
+}
+
+impl<'a> Live<'a> {
+    /// What suits the terminal and the flags.
+    pub fn new(args: &FindArgs, console: &'a Console) -> Self {
+        let quiet = args.output.quiet;
+        let bar = (console.live() && !quiet).then(ProgressBar::new_spinner);
+        if let Some(bar) = &bar {
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+                bar.set_style(style);
+            }
+            bar.enable_steady_tick(Duration::from_millis(250));
+        }
+        Self { console, quiet, bar, budget: args.search.budget }
+    }
+
+    /// What will be done.
+    pub fn plan(&self, text: &str) {
+        self.line(text);
+    }
+
+    /// One second of a trial.
+    pub fn second(&self, trial: &Trial, second: &Second) {
+        let Some(bar) = &self.bar else { return };
+        let mut counts = second.tally.counts;
+        counts.merge(&second.warmup);
+        let p99 = second.tally.latency.response().quantile(0.99);
+        bar.set_message(format!(
+            "{} {}: sent {}/s, p99 {}, {} failed",
+            trial.purpose.name(),
+            load(trial.load),
+            counts.sent,
+            units::duration(p99 as f64),
+            counts.failed + counts.dropped
+        ));
+    }
+
+    /// A rest, while it lasts.
+    pub fn resting(&self, rest: Duration, wait: impl FnOnce()) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(format!("resting {}", units::duration(rest.as_nanos() as f64)));
+        }
+        wait();
+    }
+
+    /// A step that is over.
+    pub fn step(&self, step: &Step, search: &Search) {
+        let known = match search.answer().found {
+            Found::Capacity(e) => format!(
+                "   capacity {} ({} to {})",
+                units::number(e.capacity),
+                units::number(e.low),
+                units::number(e.high)
+            ),
+            _ => String::new(),
+        };
+        self.line(&format!(
+            "{:>4.0}s of {:.0}s  {:<7} {:>12}  response {:>8}  {:<12}{known}",
+            search.spent(),
+            self.budget.as_secs_f64(),
+            step.trial.purpose.name(),
+            load(step.trial.load),
+            units::duration(step.seen.response * 1e9),
+            if step.trial.purpose.is_exploring() { "" } else { step.outcome.name() },
+        ));
+    }
+
+    /// Takes the moving line away.
+    pub fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn line(&self, text: &str) {
+        match &self.bar {
+            _ if self.quiet => {}
+            Some(bar) => bar.println(text),
+            None => self.console.note(text),
+        }
+    }
+}
+
+/// A load in words.
+fn load(load: Load) -> String {
+    match load {
+        Load::Rate(rate) => units::rate(rate),
+        Load::Users(n) => units::plural(n as u64, "user"),
+        Load::Connections(n) => units::plural(n as u64, "connection"),
+    }
+}

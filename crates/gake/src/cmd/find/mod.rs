@@ -1,0 +1,176 @@
+//! `gake find`: the capacity of a target, by trial after trial.
+
+mod live;
+mod objectives;
+mod trials;
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use gake_judge::search::{Answer, Ask, Dimension, Ended, Found, Options, Search};
+use gake_judge::{Clause, units};
+use gake_lab::{Lab, LabConfig};
+use gake_report::Style;
+use gake_report::find::FindReport;
+
+use crate::cli::{FindArgs, FindFormatArg};
+use crate::console::Console;
+use crate::descriptors;
+use crate::exit::{Exit, Failure};
+use crate::load::{Target, unix_now};
+use crate::signals::Signals;
+use live::Live;
+use trials::Trials;
+
+/// The target that is a lab in this process.
+const DEMO: &str = "demo";
+
+/// A rest looks this often whether a signal has come.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Searches for the capacity.
+///
+/// # Errors
+/// Why there is no answer.
+pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
+    let descriptors = descriptors::raise();
+    let lab = if args.target == DEMO { Some(start_lab()?) } else { None };
+    let url = match &lab {
+        Some(lab) => format!("http://{}/work", lab.addr()),
+        None => args.target.clone(),
+    };
+    let target = Target::read(&args.request, &args.connection, &url)?;
+    let started_unix_ns = unix_now();
+    let signals = Signals::watch().map_err(Failure::signals)?;
+    let mut live = Live::new(args, console);
+    let mut trials = Trials::new(args, &target, descriptors, &signals)?;
+    announce(args, &target, console);
+    let clauses = match objectives::given(&args.search)? {
+        Some(clauses) => clauses,
+        None => objectives::defaults(&mut trials)?,
+    };
+    live.plan(&plan_line(args, &target, &clauses));
+    trials.limit(&clauses);
+    let mut search = Search::new(clauses, options(args, descriptors));
+    follow(&mut search, &mut trials, &signals, &mut live)?;
+    live.clear();
+    if let Some(lab) = lab {
+        lab.shutdown();
+    }
+    let answer = search.answer();
+    let report = FindReport {
+        target: target.name().to_owned(),
+        started_unix_ns,
+        dimension: args.search.dimension.into(),
+        arrivals: trials.arrivals(),
+        budget: args.search.budget,
+        precision: args.search.precision,
+        objectives: search.clauses().iter().map(|clause| clause.text.clone()).collect(),
+        steps: search.steps().to_vec(),
+        answer,
+    };
+    let text = match args.output.format {
+        FindFormatArg::Text => {
+            let colour = console.colour_out() && !args.output.no_color;
+            gake_report::find::text(&report, Style { colour })
+        }
+        FindFormatArg::Json => gake_report::find::json(&report).map_err(Failure::could_not)?,
+    };
+    console.result(&text)?;
+    Ok(exit(&report.answer, signals.came()))
+}
+
+/// Runs every trial that the search asks for.
+fn follow(
+    search: &mut Search,
+    trials: &mut Trials<'_>,
+    signals: &Signals,
+    live: &mut Live<'_>,
+) -> Result<(), Failure> {
+    while !signals.came() {
+        match search.next() {
+            Ask::Done => return Ok(()),
+            Ask::Rest(rest) => live.resting(rest, || wait(rest, signals)),
+            Ask::Trial(trial) => {
+                let seen = trials.run(&trial, search.clauses(), |second| {
+                    live.second(&trial, second);
+                })?;
+                if signals.came() {
+                    break;
+                }
+                search.tell(seen);
+                if let Some(step) = search.steps().last() {
+                    live.step(step, search);
+                }
+            }
+        }
+    }
+    search.interrupt();
+    Ok(())
+}
+
+fn wait(rest: Duration, signals: &Signals) {
+    let mut left = rest;
+    while !left.is_zero() && !signals.came() {
+        let part = left.min(LOOK);
+        sleep(part);
+        left -= part;
+    }
+}
+
+fn options(args: &FindArgs, descriptors: u64) -> Options {
+    let users = usize::try_from(descriptors / 2).unwrap_or(usize::MAX);
+    Options {
+        dimension: args.search.dimension.into(),
+        budget: args.search.budget,
+        precision: args.search.precision,
+        highest: args.search.max_rate,
+        users_max: Options::default().users_max.min(users),
+        seed: args.search.seed,
+    }
+}
+
+fn start_lab() -> Result<Lab, Failure> {
+    Lab::start(LabConfig::default())
+        .map_err(|error| Failure::could_not(format!("the demo server: {error}")))
+}
+
+fn announce(args: &FindArgs, target: &Target, console: &Console) {
+    if target.scheme_assumed() && !args.output.quiet {
+        console.note(&format!("{} has no scheme: http is assumed", args.target));
+    }
+}
+
+/// The one line before the first step.
+fn plan_line(args: &FindArgs, target: &Target, clauses: &[Clause]) -> String {
+    let search = &args.search;
+    let what = match Dimension::from(search.dimension) {
+        Dimension::Rate => "the highest rate",
+        Dimension::Users => "the most users",
+        Dimension::Connections => "the most open connections",
+        Dimension::ConnectRate => "the most new connections a second",
+    };
+    let texts: Vec<&str> = clauses.iter().map(|clause| clause.text.as_str()).collect();
+    let highest = search.max_rate.map(|rate| format!(", never over {}", units::number(rate)));
+    format!(
+        "{}: {what} with {} (to {} in {}{})",
+        target.name(),
+        texts.join(" and "),
+        units::percent(search.precision),
+        units::duration(search.budget.as_nanos() as f64),
+        highest.unwrap_or_default()
+    )
+}
+
+fn exit(answer: &Answer, interrupted: bool) -> Exit {
+    if interrupted {
+        return Exit::Interrupted;
+    }
+    match (&answer.found, answer.ended) {
+        (_, Ended::Gone) => Exit::CouldNot,
+        (Found::Capacity(_) | Found::AtLeast { .. }, _) => Exit::Done,
+        (Found::Infeasible { .. }, _) => Exit::ObjectiveFailed,
+        (Found::Unknown, Ended::Generator) => Exit::Invalid,
+        (Found::Unknown, _) => Exit::CouldNot,
+    }
+}

@@ -1,0 +1,89 @@
+//! The objectives of a search: those given, or what suits the target.
+
+use std::time::Duration;
+
+use gake_judge::search::{Load, Purpose, Trial};
+use gake_judge::{Clause, Objective};
+
+use super::trials::Trials;
+use crate::cli::SearchArgs;
+use crate::exit::Failure;
+
+/// Without a word, the 99th percentile may be so many times the one without load ...
+const TIMES: f64 = 5.0;
+/// ... and this at least, in milliseconds, since nobody notices less.
+const LEAST_MS: f64 = 100.0;
+/// Requests that tell how fast the target is without load.
+const ENOUGH: u64 = 20;
+/// How long they may take, in seconds, one attempt after the other.
+const ATTEMPTS: [u64; 3] = [1, 5, 30];
+
+/// The objectives given, as clauses; `None` when none was.
+///
+/// # Errors
+/// When one bounds nothing that grows with the load.
+pub fn given(args: &SearchArgs) -> Result<Option<Vec<Clause>>, Failure> {
+    if args.slo.is_empty() {
+        return Ok(None);
+    }
+    let clauses: Result<Vec<_>, _> = args.slo.iter().map(Objective::clause).collect();
+    clauses.map(Some).map_err(Failure::usage)
+}
+
+/// Objectives for a target of which nothing is known: one user asks how fast it is.
+///
+/// # Errors
+/// When it does not answer.
+pub fn defaults(trials: &mut Trials<'_>) -> Result<Vec<Clause>, Failure> {
+    let mut p99 = None;
+    for seconds in ATTEMPTS {
+        let trial = Trial {
+            number: 0,
+            purpose: Purpose::Ladder,
+            load: Load::Users(1),
+            warmup: Duration::ZERO,
+            duration: Duration::from_secs(seconds),
+            seed: 0,
+            enough: Vec::new(),
+        };
+        let run = trials.fire(&trial, |_| None)?;
+        let counts = run.tally.counts;
+        if counts.ok > 0 {
+            p99 = Some(run.tally.latency.response().quantile(0.99));
+        }
+        if counts.ok >= ENOUGH || trials.interrupted() {
+            break;
+        }
+    }
+    let Some(p99) = p99 else {
+        return Err(Failure::could_not(
+            "the target does not answer one user: try it with `gake run -c 1 -d 2s`",
+        ));
+    };
+    let limit = rounded((TIMES * p99 as f64 / 1e6).max(LEAST_MS));
+    let texts = [format!("p99<{limit}ms"), "errors<0.1%".to_owned()];
+    let clause = |text: &String| {
+        let objective: Objective = text.parse().map_err(Failure::could_not)?;
+        objective.clause().map_err(Failure::could_not)
+    };
+    texts.iter().map(clause).collect()
+}
+
+/// Up to two significant digits.
+fn rounded(value: f64) -> f64 {
+    let unit = 10f64.powf(value.log10().floor() - 1.0);
+    (value / unit).ceil() * unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_round_numbers() {
+        for (value, limit) in [(100.0, 100.0), (101.0, 110.0), (1_234.0, 1_300.0), (999.0, 1_000.0)]
+        {
+            assert!((rounded(value) - limit).abs() < 1e-9, "{value}");
+        }
+    }
+}

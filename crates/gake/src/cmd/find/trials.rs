@@ -1,0 +1,202 @@
+//! Runs trials: a plan and a wire for each, and what was seen.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gake_core::plan::{Load as PlanLoad, Overflow, Plan, Stage};
+use gake_core::record::Run;
+use gake_core::schedule::Process;
+use gake_engine::Second;
+use gake_judge::Clause;
+use gake_judge::search::{Dimension, Load, Observation, Observer, Trial};
+use gake_wire::Wire;
+
+use crate::cli::{Arrivals, FindArgs};
+use crate::exit::Failure;
+use crate::load::{
+    Job, Moment, OPEN_CONNECTIONS, Target, connection_settings, drive, threads_for, unix_now,
+};
+use crate::signals::Signals;
+
+/// How long the answers in flight may take at the end of a trial.
+const DRAIN: Duration = Duration::from_secs(10);
+/// Requests a second beside connections that are held open.
+const LIGHT: f64 = 20.0;
+/// Connections for a rate: so many times what the objective's latency makes be in flight.
+const CONNECTIONS_TIMES: f64 = 3.0;
+/// Descriptors that are not connections.
+const OTHER_DESCRIPTORS: u64 = 64;
+
+/// The wire that a kind of trial needs.
+#[derive(Debug)]
+struct Ready {
+    pooled: bool,
+    connections: usize,
+    idle: usize,
+    wire: Arc<Wire>,
+}
+
+/// Runs trials, one after the other.
+#[derive(Debug)]
+pub struct Trials<'a> {
+    args: &'a FindArgs,
+    target: &'a Target,
+    signals: &'a Signals,
+    dimension: Dimension,
+    process: Process,
+    /// Connections that the process can have.
+    most: usize,
+    /// The latency that must be kept, in seconds.
+    limit: f64,
+    ready: Option<Ready>,
+}
+
+impl<'a> Trials<'a> {
+    /// Trials of a target.
+    ///
+    /// # Errors
+    /// When the wire cannot be prepared.
+    pub fn new(
+        args: &'a FindArgs,
+        target: &'a Target,
+        descriptors: u64,
+        signals: &'a Signals,
+    ) -> Result<Self, Failure> {
+        let process = match args.search.arrivals {
+            Arrivals::Uniform => Process::Uniform,
+            Arrivals::Poisson => Process::Poisson,
+        };
+        let most = descriptors.saturating_sub(OTHER_DESCRIPTORS).max(1);
+        let dimension = args.search.dimension.into();
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let mut trials =
+            Self { args, target, signals, dimension, process, most, limit: 0.0, ready: None };
+        // Bad names and certificates show before anything is sent.
+        trials.wire(true, OPEN_CONNECTIONS, 0)?;
+        Ok(trials)
+    }
+
+    /// Makes room for what these objectives allow to be in flight.
+    pub fn limit(&mut self, clauses: &[Clause]) {
+        let limit = clauses.iter().filter_map(Clause::limit).max().unwrap_or(0);
+        self.limit = limit as f64 / 1e9;
+    }
+
+    /// How arrivals are spread.
+    pub fn arrivals(&self) -> Process {
+        self.process
+    }
+
+    /// Whether a signal has come.
+    pub fn interrupted(&self) -> bool {
+        self.signals.came()
+    }
+
+    /// Runs a trial and says what the clauses saw. Each second is shown to `each`.
+    ///
+    /// # Errors
+    /// When it cannot be run.
+    pub fn run(
+        &mut self,
+        trial: &Trial,
+        clauses: &[Clause],
+        mut each: impl FnMut(&Second),
+    ) -> Result<Observation, Failure> {
+        let (plan, wire) = self.prepare(trial)?;
+        let mut observer = Observer::new(clauses, &plan.labels);
+        let run = self.fire_prepared(trial, &plan, &wire, |moment| {
+            observer.second(&moment.second.tally);
+            each(moment.second);
+            trial.is_settled(&observer.bad()).then(|| "settled".to_owned())
+        })?;
+        Ok(observer.finish(&run))
+    }
+
+    /// Runs a trial; `each` may end it with a reason.
+    ///
+    /// # Errors
+    /// When it cannot be run.
+    pub fn fire(
+        &mut self,
+        trial: &Trial,
+        each: impl FnMut(Moment<'_>) -> Option<String>,
+    ) -> Result<Run, Failure> {
+        let (plan, wire) = self.prepare(trial)?;
+        self.fire_prepared(trial, &plan, &wire, each)
+    }
+
+    fn fire_prepared(
+        &self,
+        trial: &Trial,
+        plan: &Arc<Plan>,
+        wire: &Arc<Wire>,
+        each: impl FnMut(Moment<'_>) -> Option<String>,
+    ) -> Result<Run, Failure> {
+        let job = Job { plan, wire, seed: trial.seed, started_unix_ns: unix_now(), log: None };
+        Ok(drive(job, Some(self.signals), each)?.run)
+    }
+
+    fn prepare(&mut self, trial: &Trial) -> Result<(Arc<Plan>, Arc<Wire>), Failure> {
+        let (rate, connections, idle) = match trial.load {
+            Load::Rate(rate) => (Some(rate), self.connections_for(rate), 0),
+            Load::Users(users) => (None, users, 0),
+            Load::Connections(idle) => (Some(LIGHT), OPEN_CONNECTIONS, idle),
+        };
+        let wire = self.wire(rate.is_some(), connections, idle)?;
+        let load = match rate {
+            Some(rate) => PlanLoad::Open {
+                stages: vec![Stage::step(rate, trial.duration)],
+                process: self.process,
+            },
+            None => PlanLoad::Closed { think: Duration::ZERO },
+        };
+        let peak = rate.unwrap_or(f64::INFINITY);
+        let plan = Plan {
+            target: self.target.name().to_owned(),
+            load,
+            duration: rate.is_none().then_some(trial.duration),
+            requests: None,
+            warmup: trial.warmup,
+            connections,
+            max_in_flight: connections,
+            overflow: Overflow::Wait,
+            connect_rate: self.args.connection.connect_rate,
+            idle_connections: idle,
+            keepalive: wire.settings.keepalive,
+            timeouts: wire.settings.timeouts,
+            drain: DRAIN,
+            threads: threads_for(self.args.search.threads, peak, connections),
+            spin: false,
+            expect: self.args.request.expect.clone(),
+            labels: wire.labels.clone(),
+        };
+        Ok((Arc::new(plan), wire))
+    }
+
+    /// Enough connections that the bound on them is not what an objective meets.
+    fn connections_for(&self, rate: f64) -> usize {
+        let needed = (CONNECTIONS_TIMES * rate * self.limit).ceil() as usize;
+        let connections = self.args.search.connections.unwrap_or(OPEN_CONNECTIONS.max(needed));
+        connections.min(self.most)
+    }
+
+    /// The wire for so many connections; the last one again when it fits.
+    fn wire(
+        &mut self,
+        pooled: bool,
+        connections: usize,
+        idle: usize,
+    ) -> Result<Arc<Wire>, Failure> {
+        if let Some(ready) = &self.ready
+            && (ready.pooled, ready.connections, ready.idle) == (pooled, connections, idle)
+        {
+            return Ok(Arc::clone(&ready.wire));
+        }
+        let mut settings = connection_settings(&self.args.connection, pooled, connections)?;
+        settings.idle_connections = idle;
+        settings.keepalive &= self.dimension != Dimension::ConnectRate;
+        let wire = Arc::new(self.target.wire(settings)?);
+        self.ready = Some(Ready { pooled, connections, idle, wire: Arc::clone(&wire) });
+        Ok(wire)
+    }
+}
