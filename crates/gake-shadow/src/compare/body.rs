@@ -1,0 +1,184 @@
+//! Bodies: decoded, told apart by kind, and compared as that kind.
+
+use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hasher};
+use std::io::Read;
+
+use http::HeaderMap;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use serde_json::Value;
+
+use super::field::{Differences, Kind};
+use super::{json, text};
+use crate::exchange::Answer;
+
+/// Bytes a body may have when it is decoded. One that is longer is compared as it came.
+const DECODED_MAX: u64 = 16 << 20;
+
+/// A body as it is compared.
+enum Content {
+    Json(Value),
+    Text(String),
+    Bytes,
+}
+
+impl Content {
+    fn of(headers: &HeaderMap, bytes: &[u8]) -> Self {
+        let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let kind = kind.unwrap_or_default().to_ascii_lowercase();
+        let is_text = ["text/", "html", "xml", "javascript", "csv", "yaml", "urlencoded"]
+            .iter()
+            .any(|part| kind.contains(part));
+        let starts = bytes.trim_ascii_start().first();
+        let looks = kind.is_empty() || is_text || kind.contains("octet-stream");
+        if (kind.contains("json") || (looks && matches!(starts, Some(b'{' | b'['))))
+            && let Ok(value) = serde_json::from_slice(bytes)
+        {
+            return Self::Json(value);
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(text) if is_text || kind.is_empty() || kind.contains("json") => {
+                Self::Text(text.to_owned())
+            }
+            _ => Self::Bytes,
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Json(_) => "JSON",
+            Self::Text(_) => "text",
+            Self::Bytes => "bytes",
+        }
+    }
+}
+
+/// Compares the bodies of two answers, both held whole.
+pub(super) fn compare(expected: &Answer, actual: &Answer, out: &mut Differences<'_>) {
+    let (left, right) = (decoded(expected), decoded(actual));
+    if left == right {
+        return;
+    }
+    let contents = (Content::of(&expected.headers, &left), Content::of(&actual.headers, &right));
+    match contents {
+        (Content::Json(left), Content::Json(right)) => json::compare(&left, &right, out),
+        (Content::Text(left), Content::Text(right)) => text::compare(&left, &right, out),
+        (Content::Bytes, Content::Bytes) => {
+            out.note("bytes", Kind::Value, || (summary(&left), summary(&right)));
+        }
+        (a, b) => {
+            let shown = |content: &Content, bytes: &[u8]| {
+                format!("{} of {} bytes", content.name(), bytes.len())
+            };
+            // An error page instead of a document, or nothing at all.
+            out.note("$", Kind::Type, || (shown(&a, &left), shown(&b, &right)));
+        }
+    }
+}
+
+fn summary(bytes: &[u8]) -> String {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    format!("{} bytes, hash {:016x}", bytes.len(), hasher.finish())
+}
+
+/// The body without its content coding; as it came when that is unknown or broken.
+fn decoded(answer: &Answer) -> Cow<'_, [u8]> {
+    let bytes = &answer.body.bytes[..];
+    let coding = answer.headers.get(CONTENT_ENCODING).and_then(|value| value.to_str().ok());
+    let plain = match coding.map(|coding| coding.trim().to_ascii_lowercase()).as_deref() {
+        Some("gzip" | "x-gzip") => read(flate2::read::MultiGzDecoder::new(bytes)),
+        // RFC 9110 says zlib; some servers send the bare stream.
+        Some("deflate") => read(flate2::read::ZlibDecoder::new(bytes))
+            .or_else(|| read(flate2::read::DeflateDecoder::new(bytes))),
+        Some("br") => read(brotli_decompressor::Decompressor::new(bytes, 4096)),
+        _ => None,
+    };
+    plain.map_or(Cow::Borrowed(bytes), Cow::Owned)
+}
+
+fn read(reader: impl Read) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    reader.take(DECODED_MAX + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= DECODED_MAX).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use bytes::Bytes;
+    use http::{HeaderValue, StatusCode};
+
+    use super::super::rules::Tolerances;
+    use super::*;
+    use crate::exchange::Body;
+
+    fn answer(kind: &'static str, coding: Option<&'static str>, bytes: Vec<u8>) -> Answer {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        if let Some(coding) = coding {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static(coding));
+        }
+        let len = bytes.len() as u64;
+        let body = Body { bytes: Bytes::from(bytes), truncated: false, len };
+        Answer { status: StatusCode::OK, headers, body }
+    }
+
+    fn found(expected: &Answer, actual: &Answer) -> Vec<String> {
+        let mut out = Differences::new(Tolerances::default());
+        compare(expected, actual, &mut out);
+        out.fields.keys().map(ToString::to_string).collect()
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        out.write_all(bytes).unwrap();
+        out.finish().unwrap()
+    }
+
+    fn deflate(bytes: &[u8]) -> Vec<u8> {
+        let mut out = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        out.write_all(bytes).unwrap();
+        out.finish().unwrap()
+    }
+
+    #[test]
+    fn a_coding_is_not_a_difference_of_the_body() {
+        let plain = answer("application/json", None, br#"{"a":1}"#.to_vec());
+        // `{"a":2}` as brotli -q 0 writes it: an uncompressed meta-block.
+        let brotli = b"\x0b\x03\x80{\"a\":2}\x03".to_vec();
+        for (coding, body) in
+            [("gzip", gzip(br#"{"a":2}"#)), ("deflate", deflate(br#"{"a":2}"#)), ("br", brotli)]
+        {
+            let coded = answer("application/json", Some(coding), body);
+            assert_eq!(found(&plain, &coded), ["$.a value"], "{coding}");
+        }
+        let same = answer("application/json", Some("gzip"), gzip(br#"{"a":1}"#));
+        assert!(found(&plain, &same).is_empty());
+        let broken = answer("application/json", Some("gzip"), b"\x1f\x8bnonsense".to_vec());
+        assert_eq!(found(&plain, &broken), ["$ type"]);
+    }
+
+    #[test]
+    fn a_bomb_is_not_unpacked() {
+        let bomb = answer("text/plain", Some("gzip"), gzip(&vec![b'a'; 40 << 20]));
+        assert!(decoded(&bomb).len() < 1 << 20);
+    }
+
+    #[test]
+    fn kinds_are_told_apart() {
+        let json = answer("application/json", None, b"[1]".to_vec());
+        let page = answer("text/html", None, b"<b>no</b>".to_vec());
+        let image = |last| answer("image/png", None, vec![0x89, b'P', 0xff, last]);
+        assert_eq!(found(&json, &page), ["$ type"]);
+        assert_eq!(found(&image(1), &image(2)), ["bytes value"]);
+        assert_eq!(
+            found(&page, &answer("text/html", None, vec![])),
+            ["line \"<b>no</b>\" missing"]
+        );
+        let order = answer("application/json", None, br#"{"b":1, "a":2}"#.to_vec());
+        let other = answer("application/json", None, br#"{"a":2,"b":1}"#.to_vec());
+        assert!(found(&order, &other).is_empty());
+    }
+}

@@ -1,0 +1,310 @@
+//! JSON compared by structure.
+//!
+//! Elements of an array share one path, `[*]`, and keys that look like identifiers share one,
+//! `.{id}`: a path means a place in the shape of the answer, not in one answer.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde_json::{Map, Value};
+
+use super::field::{Differences, Kind};
+use super::redact::is_secret_name;
+use super::template::placeholder;
+
+/// Members by which elements of an array are recognised, the first that all have.
+const IDENTITIES: &[&str] = &["id", "_id", "uuid", "key", "name", "code", "slug"];
+
+/// Compares two documents.
+pub(super) fn compare(expected: &Value, actual: &Value, out: &mut Differences<'_>) {
+    let mut walk = Walk { path: "$".to_owned(), secret: false };
+    walk.values(expected, actual, out);
+}
+
+struct Walk {
+    path: String,
+    /// Whether a name on the way says that what is below must not be shown.
+    secret: bool,
+}
+
+impl Walk {
+    fn values(&mut self, expected: &Value, actual: &Value, out: &mut Differences<'_>) {
+        match (expected, actual) {
+            (Value::Object(expected), Value::Object(actual)) => self.objects(expected, actual, out),
+            (Value::Array(expected), Value::Array(actual)) => self.arrays(expected, actual, out),
+            (Value::Number(a), Value::Number(b)) => {
+                let near = || {
+                    let (Some(a), Some(b)) = (a.as_f64(), b.as_f64()) else { return false };
+                    out.tolerances.near(&self.path, a, b)
+                };
+                if a != b && !near() {
+                    self.note(Kind::Value, Some(expected), Some(actual), out);
+                }
+            }
+            _ if kind(expected) != kind(actual) => {
+                self.note(Kind::Type, Some(expected), Some(actual), out);
+            }
+            _ if expected != actual => self.note(Kind::Value, Some(expected), Some(actual), out),
+            _ => {}
+        }
+    }
+
+    fn objects(
+        &mut self,
+        expected: &Map<String, Value>,
+        actual: &Map<String, Value>,
+        out: &mut Differences<'_>,
+    ) {
+        for (key, value) in expected {
+            self.within(key, |walk| match actual.get(key) {
+                Some(other) => walk.values(value, other, out),
+                None => walk.note(Kind::Missing, Some(value), None, out),
+            });
+        }
+        for (key, value) in actual.iter().filter(|(key, _)| !expected.contains_key(*key)) {
+            self.within(key, |walk| walk.note(Kind::Added, None, Some(value), out));
+        }
+    }
+
+    fn arrays(&mut self, expected: &[Value], actual: &[Value], out: &mut Differences<'_>) {
+        if expected == actual {
+            return;
+        }
+        let before = self.path.len();
+        self.path.push_str("[*]");
+        if let Some(identity) = identity(expected, actual) {
+            self.by_identity(identity, expected, actual, out);
+        } else {
+            self.by_value(expected, actual, out);
+        }
+        self.path.truncate(before);
+    }
+
+    /// Elements that carry their identity are compared with their own kind, wherever they stand.
+    fn by_identity(
+        &mut self,
+        identity: &str,
+        expected: &[Value],
+        actual: &[Value],
+        out: &mut Differences<'_>,
+    ) {
+        let places: HashMap<String, usize> = actual
+            .iter()
+            .enumerate()
+            .map(|(at, value)| (value[identity].to_string(), at))
+            .collect();
+        let mut found = vec![false; actual.len()];
+        let mut last = 0;
+        let mut in_order = true;
+        for value in expected {
+            let Some(&at) = places.get(&value[identity].to_string()) else {
+                self.note(Kind::Missing, Some(value), None, out);
+                continue;
+            };
+            in_order &= last <= at;
+            last = at;
+            found[at] = true;
+            self.values(value, &actual[at], out);
+        }
+        for (value, _) in actual.iter().zip(found).filter(|(_, found)| !found) {
+            self.note(Kind::Added, None, Some(value), out);
+        }
+        if !in_order {
+            self.order(expected, actual, out);
+        }
+    }
+
+    /// Elements without an identity: those that are equal are taken out wherever they stand; what
+    /// is left is compared in its order.
+    fn by_value(&mut self, expected: &[Value], actual: &[Value], out: &mut Differences<'_>) {
+        if expected.len() == actual.len() {
+            let mut hashes = [expected, actual].map(|all| all.iter().map(hash).collect::<Vec<_>>());
+            hashes.iter_mut().for_each(|all| all.sort_unstable());
+            if hashes[0] == hashes[1] {
+                self.order(expected, actual, out);
+                return;
+            }
+            for (expected, actual) in expected.iter().zip(actual) {
+                self.values(expected, actual, out);
+            }
+            return;
+        }
+        let mut spare: HashMap<u64, usize> = HashMap::new();
+        actual.iter().for_each(|value| *spare.entry(hash(value)).or_default() += 1);
+        let take = |value: &Value, spare: &mut HashMap<u64, usize>| {
+            let left = spare.get_mut(&hash(value)).filter(|left| **left > 0);
+            left.map(|left| *left -= 1).is_none()
+        };
+        let gone: Vec<_> = expected.iter().filter(|value| take(value, &mut spare)).collect();
+        let mut new = actual.iter().filter(|value| !take(value, &mut spare)).collect::<Vec<_>>();
+        new.reverse();
+        for value in gone {
+            match new.pop() {
+                Some(other) => self.values(value, other, out),
+                None => self.note(Kind::Missing, Some(value), None, out),
+            }
+        }
+        for value in new {
+            self.note(Kind::Added, None, Some(value), out);
+        }
+    }
+
+    fn order(&self, expected: &[Value], actual: &[Value], out: &mut Differences<'_>) {
+        let shown = |all: &[Value]| self.shown(Some(&Value::Array(all.to_vec())));
+        out.note(&self.path, Kind::Order, || (shown(expected), shown(actual)));
+    }
+
+    fn within(&mut self, key: &str, body: impl FnOnce(&mut Self)) {
+        let (before, secret) = (self.path.len(), self.secret);
+        self.secret |= is_secret_name(key);
+        match placeholder(key) {
+            Some(id) => {
+                self.path.push('.');
+                self.path.push_str(id);
+            }
+            None if is_name(key) => {
+                self.path.push('.');
+                self.path.push_str(key);
+            }
+            None => {
+                self.path.push_str("['");
+                self.path.push_str(key);
+                self.path.push_str("']");
+            }
+        }
+        body(self);
+        self.path.truncate(before);
+        self.secret = secret;
+    }
+
+    fn note(
+        &self,
+        kind: Kind,
+        expected: Option<&Value>,
+        actual: Option<&Value>,
+        out: &mut Differences<'_>,
+    ) {
+        out.note(&self.path, kind, || (self.shown(expected), self.shown(actual)));
+    }
+
+    fn shown(&self, value: Option<&Value>) -> String {
+        match value {
+            None => "nothing".to_owned(),
+            Some(value) if self.secret => format!("[redacted {}]", kind(value)),
+            Some(value) => super::redact::json(value).to_string(),
+        }
+    }
+}
+
+/// The member that every element of both arrays has, different in each.
+fn identity(expected: &[Value], actual: &[Value]) -> Option<&'static str> {
+    if expected.is_empty() || actual.is_empty() {
+        return None;
+    }
+    let names = |all: &[Value], name: &str| {
+        let of = |value: &Value| match value.get(name) {
+            Some(id @ (Value::String(_) | Value::Number(_))) => Some(hash(id)),
+            _ => None,
+        };
+        let mut ids = all.iter().map(of).collect::<Option<Vec<_>>>()?;
+        ids.sort_unstable();
+        ids.windows(2).all(|two| two[0] != two[1]).then_some(ids)
+    };
+    IDENTITIES.iter().copied().find(|name| {
+        let (Some(a), Some(b)) = (names(expected, name), names(actual, name)) else { return false };
+        // Identities that are drawn anew for each answer say nothing.
+        a.iter().any(|id| b.binary_search(id).is_ok())
+    })
+}
+
+fn hash(value: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn is_name(key: &str) -> bool {
+    !key.is_empty()
+        && key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+        && !key.starts_with(|c: char| c.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::rules::Tolerances;
+    use super::*;
+
+    fn found(expected: &Value, actual: &Value) -> Vec<String> {
+        let mut out = Differences::new(Tolerances::default());
+        compare(expected, actual, &mut out);
+        out.fields.keys().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn paths_name_the_place_and_the_kind() {
+        let expected =
+            json!({"a": {"b": 1, "c": [1, 2]}, "s": "x", "gone": {"deep": 1}, "n": null});
+        let actual = json!({"a": {"b": 2, "c": [1, "2"]}, "s": "y", "new": 1, "n": false});
+        assert_eq!(
+            found(&expected, &actual),
+            [
+                "$.a.b value",
+                "$.a.c[*] type",
+                "$.gone missing",
+                "$.n type",
+                "$.new added",
+                "$.s value"
+            ]
+        );
+        assert!(found(&expected, &expected).is_empty());
+        assert_eq!(found(&json!({"a b": 1}), &json!({"a b": 2})), ["$['a b'] value"]);
+        assert_eq!(found(&json!({"17": 1}), &json!({"17": 2})), ["$.{id} value"]);
+        assert_eq!(found(&json!(1), &json!([1])), ["$ type"]);
+    }
+
+    #[test]
+    fn elements_are_recognised_wherever_they_stand() {
+        let of = |ids: &[i32], price: i32| {
+            json!(ids.iter().map(|id| json!({"id": id, "price": price})).collect::<Vec<_>>())
+        };
+        assert!(found(&of(&[1, 2, 3], 5), &of(&[1, 2, 3], 5)).is_empty());
+        assert_eq!(found(&of(&[1, 2, 3], 5), &of(&[3, 1, 2], 5)), ["$[*] order"]);
+        assert_eq!(found(&of(&[1, 2, 3], 5), &of(&[1, 3], 5)), ["$[*] missing"]);
+        assert_eq!(found(&of(&[1, 3], 5), &of(&[1, 2, 3], 6)), ["$[*] added", "$[*].price value"]);
+        // Identities that are new each time are values like others.
+        assert_eq!(found(&of(&[1, 2], 5), &of(&[7, 8], 5)), ["$[*].id value"]);
+    }
+
+    #[test]
+    fn elements_without_identity_are_matched_by_value() {
+        assert_eq!(found(&json!([1, 2, 3]), &json!([3, 2, 1])), ["$[*] order"]);
+        assert_eq!(found(&json!([1, 2, 3]), &json!([1, 3])), ["$[*] missing"]);
+        assert_eq!(found(&json!([1, 3]), &json!([1, 2, 3])), ["$[*] added"]);
+        assert_eq!(found(&json!([1, 2, 3]), &json!([1, 9, 3])), ["$[*] value"]);
+        assert_eq!(found(&json!([]), &json!([1])), ["$[*] added"]);
+        assert_eq!(found(&json!([[1], [2]]), &json!([[1], [2, 3]])), ["$[*][*] added"]);
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let mut out = Differences::new(Tolerances::default());
+        let of = |n: u32| json!({"token": {"value": n}, "list": [{"password": n}], "x": n});
+        compare(&of(1), &json!({"x": {"api_key": 2}}), &mut out);
+        let shown = format!("{:?}", out.fields);
+        assert!(shown.contains("redacted") && !shown.contains("password\\\":1"), "{shown}");
+        assert!(!shown.contains("api_key\\\":2"), "{shown}");
+    }
+}

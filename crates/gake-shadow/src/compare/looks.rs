@@ -1,0 +1,91 @@
+//! What differing values look like: a hint where no second answer of the master tells noise from
+//! differences.
+
+use serde::{Deserialize, Serialize};
+
+use super::field::Values;
+use super::template::placeholder;
+
+/// How many pairs of values looked like instants, like identifiers, and in all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Looks {
+    /// Both were instants.
+    pub instants: u64,
+    /// Both were identifiers.
+    pub identifiers: u64,
+    /// Pairs looked at.
+    pub pairs: u64,
+}
+
+impl Looks {
+    pub(super) fn count(&mut self, values: &Values) {
+        let both = |is: fn(&str) -> bool| {
+            u64::from([&values.expected, &values.actual].iter().all(|v| is(v.trim_matches('"'))))
+        };
+        self.instants += both(is_instant);
+        self.identifiers += both(is_identifier);
+        self.pairs += 1;
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        self.instants += other.instants;
+        self.identifiers += other.identifiers;
+        self.pairs += other.pairs;
+    }
+
+    /// What nearly all of the values were, when it is something that differs by itself.
+    #[must_use]
+    pub fn like(&self) -> Option<&'static str> {
+        match self.pairs {
+            0 => None,
+            all if self.instants * 20 >= all * 19 => Some("an instant"),
+            all if self.identifiers * 20 >= all * 19 => Some("an identifier"),
+            _ => None,
+        }
+    }
+}
+
+/// RFC 3339, an HTTP date, or seconds, milliseconds or more since 1970, between 2001 and 2100.
+fn is_instant(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let digits = |range: std::ops::Range<usize>| {
+        bytes.get(range).is_some_and(|part| part.iter().all(u8::is_ascii_digit))
+    };
+    let iso = digits(0..4)
+        && bytes.get(4) == Some(&b'-')
+        && digits(5..7)
+        && digits(8..10)
+        && matches!(bytes.get(10), Some(b'T' | b't' | b' '));
+    let http = bytes.len() == 29 && text.ends_with(" GMT") && bytes[3] == b',';
+    // The units in use are a thousand apart.
+    let in_range = |number: f64| {
+        [1.0, 1e3, 1e6, 1e9].iter().any(|unit| (1e9..4.2e9).contains(&(number / unit)))
+    };
+    let unix = text.parse().is_ok_and(in_range);
+    iso || http || unix
+}
+
+/// A UUID, or a long token; no number, which may well be a quantity.
+fn is_identifier(text: &str) -> bool {
+    let word = text.contains(|c: char| c.is_ascii_alphabetic());
+    text.len() >= 8 && word && placeholder(text) == Some("{id}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_and_identifiers_are_recognised() {
+        for text in ["2026-11-22T01:02:03Z", "2026-11-22 01:02", "1795309323", "1795309323123.5"] {
+            assert!(is_instant(text), "{text}");
+        }
+        assert!(is_instant("Sun, 22 Nov 2026 01:02:03 GMT"));
+        for text in ["17", "2026", "hello", "12345678901234567890123", "", "0.5", "1e400", "nan"] {
+            assert!(!is_instant(text), "{text}");
+        }
+        assert!(is_identifier("6f9619ff-8b86-d011-b42d-00c04fc964ff"));
+        assert!(!is_identifier("12345678") && !is_identifier("price"));
+    }
+}

@@ -1,0 +1,149 @@
+//! The comparison: what master and shadow answered, side by side.
+//!
+//! A [`Comparison`] is fed with finished exchanges. By endpoint (a method and a path in which
+//! identifiers are placeholders) it counts in which fields the answers differed, and, where a
+//! second instance of the master was asked too, in which fields the master differed from itself.
+//! [`judge`](judge::judge) tells the one from the other. What is kept is bounded whatever the traffic, merges by
+//! adding, and is a file; see [`file`].
+
+mod answer;
+mod body;
+mod endpoint;
+mod field;
+pub mod file;
+mod json;
+pub mod judge;
+mod looks;
+pub mod redact;
+pub mod rules;
+pub mod show;
+pub mod significance;
+pub mod spread;
+mod suggest;
+pub mod template;
+mod text;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use endpoint::{Endpoint, Example, Latency, Seen};
+pub use field::{Field, Kind};
+pub use rules::{Rules, RulesError};
+
+use crate::exchange::{BackendOutcome, Exchange, Failure, Role};
+use template::Templates;
+
+/// Endpoints told apart; the rest is one, [`OTHER`].
+const ENDPOINTS_MAX: usize = 300;
+
+/// The endpoint of requests beyond those that are told apart.
+const OTHER: &str = "other";
+
+/// Answers of a master and one shadow, compared.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The master's name.
+    pub master: String,
+    /// The shadow's name.
+    pub shadow: String,
+    /// The name of the second instance of the master, once it was asked.
+    pub secondary: Option<String>,
+    /// Exchanges that were not compared: the shadow was not asked, or the client had left.
+    pub skipped: u64,
+    /// By endpoint.
+    pub endpoints: BTreeMap<String, Endpoint>,
+    templates: Templates,
+}
+
+impl Comparison {
+    /// An empty comparison of the master with the shadow of this name.
+    #[must_use]
+    pub fn new(shadow: &str) -> Self {
+        Self { shadow: shadow.to_owned(), ..Self::default() }
+    }
+
+    /// Requests compared.
+    #[must_use]
+    pub fn exchanges(&self) -> u64 {
+        self.endpoints.values().map(|endpoint| endpoint.exchanges).sum()
+    }
+
+    /// Takes an exchange in.
+    pub fn observe(&mut self, exchange: &Exchange, rules: &Rules) {
+        let asked = |outcome: &&BackendOutcome| {
+            !matches!(outcome.result, Err(Failure::NotSent(_) | Failure::ClientGone))
+        };
+        let master = exchange.master().filter(asked);
+        let shadow = exchange.backend(&self.shadow).filter(asked);
+        let (Some(master), Some(shadow)) = (master, shadow) else {
+            self.skipped += 1;
+            return;
+        };
+        let mut others = exchange.backends.iter();
+        let secondary = others.find(|outcome| outcome.role == Role::Secondary).filter(asked);
+        if self.master.is_empty() {
+            self.master = master.name.to_string();
+        }
+        if let (None, Some(secondary)) = (&self.secondary, secondary) {
+            self.secondary = Some(secondary.name.to_string());
+        }
+        let request = &exchange.request;
+        let target = request.uri.path_and_query().map_or("/", |target| target.as_str());
+        let name = self.endpoint(request.method.as_str(), target);
+        let compare = |other| answer::differences(master, other, &name, rules);
+        let differences = (compare(shadow), secondary.map(compare));
+        let line = || format!("{} {}", request.method, redact::target(target));
+        let endpoint = self.endpoints.entry(name.clone()).or_default();
+        endpoint.count_statuses(&answer::code(master), &answer::code(shadow));
+        endpoint.count(differences.0, differences.1, line);
+        if let (Ok(a), Ok(b)) = (&master.result, &shadow.result) {
+            endpoint.bodies_cut += u64::from(answer::is_cut(a) || answer::is_cut(b));
+        }
+        if let (Some(a), Some(b)) = (master.first_byte_ns, shadow.first_byte_ns) {
+            endpoint.latency.add(a, b, secondary.and_then(|secondary| secondary.first_byte_ns));
+        }
+    }
+
+    /// The name under which a request is counted.
+    fn endpoint(&mut self, method: &str, target: &str) -> String {
+        let (name, learned) = self.templates.endpoint(method, target);
+        if learned {
+            self.rename();
+        }
+        if self.endpoints.len() >= ENDPOINTS_MAX && !self.endpoints.contains_key(&name) {
+            return OTHER.to_owned();
+        }
+        name
+    }
+
+    /// Joins endpoints that turned out to be one.
+    fn rename(&mut self) {
+        for (name, endpoint) in std::mem::take(&mut self.endpoints) {
+            let name = self.templates.again(&name);
+            self.endpoints.entry(name).or_default().merge(endpoint);
+        }
+    }
+
+    /// Adds another comparison of the same two.
+    pub fn merge(&mut self, other: Self) {
+        self.skipped += other.skipped;
+        self.secondary = self.secondary.take().or(other.secondary);
+        if self.master.is_empty() {
+            self.master = other.master;
+        }
+        if self.templates.merge(&other.templates) {
+            self.rename();
+        }
+        for (name, endpoint) in other.endpoints {
+            let mut name = self.templates.again(&name);
+            if self.endpoints.len() >= ENDPOINTS_MAX && !self.endpoints.contains_key(&name) {
+                name = OTHER.to_owned();
+            }
+            self.endpoints.entry(name).or_default().merge(endpoint);
+        }
+    }
+}
+
+#[cfg(test)]
+mod simulation;

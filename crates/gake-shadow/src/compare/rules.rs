@@ -1,0 +1,260 @@
+//! What is not to be told as a difference, written by hand or suggested: a TOML file.
+
+use serde::Deserialize;
+
+/// Headers that differ between any two answers, or say again what is compared elsewhere.
+const IGNORED_HEADERS: &[&str] = &[
+    "date",
+    "age",
+    "expires",
+    "etag",
+    "last-modified",
+    "content-length",
+    "content-encoding",
+    "transfer-encoding",
+    "connection",
+    "keep-alive",
+    "vary",
+    "server-timing",
+    "via",
+    "alt-svc",
+    "x-request-id",
+    "x-correlation-id",
+    "x-trace-id",
+    "x-runtime",
+    "x-response-time",
+    "x-amzn-trace-id",
+    "x-served-by",
+    "x-cache",
+    "cf-ray",
+    "traceparent",
+    "tracestate",
+    "nel",
+    "report-to",
+];
+
+/// The rules of a comparison.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    ignored_headers: Vec<String>,
+    compared_headers: Vec<String>,
+    ignores: Vec<Ignore>,
+    tolerances: Vec<Near>,
+}
+
+#[derive(Debug, Clone)]
+struct Ignore {
+    endpoint: Glob,
+    paths: Vec<Glob>,
+}
+
+#[derive(Debug, Clone)]
+struct Near {
+    endpoint: Glob,
+    paths: Vec<Glob>,
+    relative: f64,
+    absolute: f64,
+}
+
+/// Why a text is not a set of rules.
+#[derive(Debug, thiserror::Error)]
+pub enum RulesError {
+    /// It is not TOML, or has a key that means nothing.
+    #[error("the rules cannot be read: {0}")]
+    Toml(#[from] toml::de::Error),
+    /// A tolerance that allows nothing.
+    #[error("a tolerance is a number of 0 or more; {0} is none")]
+    Tolerance(f64),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    headers: Headers,
+    #[serde(default)]
+    ignore: Vec<IgnoreForm>,
+    #[serde(default)]
+    tolerance: Vec<NearForm>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Headers {
+    #[serde(default)]
+    ignore: Vec<String>,
+    #[serde(default)]
+    compare: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct IgnoreForm {
+    #[serde(default = "anything")]
+    endpoint: String,
+    paths: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NearForm {
+    #[serde(default = "anything")]
+    endpoint: String,
+    #[serde(default)]
+    paths: Vec<String>,
+    #[serde(default)]
+    relative: f64,
+    #[serde(default)]
+    absolute: f64,
+}
+
+fn anything() -> String {
+    "*".to_owned()
+}
+
+impl Rules {
+    /// Reads a TOML file's text.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub fn parse(text: &str) -> Result<Self, RulesError> {
+        let file: File = toml::from_str(text)?;
+        let globs = |paths: Vec<String>| paths.into_iter().map(Glob).collect();
+        let lower = |names: Vec<String>| names.iter().map(|n| n.to_ascii_lowercase()).collect();
+        let mut tolerances = Vec::new();
+        for near in file.tolerance {
+            let bad = [near.relative, near.absolute].into_iter().find(|x| x.is_nan() || *x < 0.0);
+            if let Some(bad) = bad {
+                return Err(RulesError::Tolerance(bad));
+            }
+            let paths = if near.paths.is_empty() { vec![anything()] } else { near.paths };
+            tolerances.push(Near {
+                endpoint: Glob(near.endpoint),
+                paths: globs(paths),
+                relative: near.relative,
+                absolute: near.absolute,
+            });
+        }
+        let ignore =
+            |rule: IgnoreForm| Ignore { endpoint: Glob(rule.endpoint), paths: globs(rule.paths) };
+        Ok(Self {
+            ignored_headers: lower(file.headers.ignore),
+            compared_headers: lower(file.headers.compare),
+            ignores: file.ignore.into_iter().map(ignore).collect(),
+            tolerances,
+        })
+    }
+
+    /// Adds another's rules.
+    pub fn merge(&mut self, other: Self) {
+        self.ignored_headers.extend(other.ignored_headers);
+        self.compared_headers.extend(other.compared_headers);
+        self.ignores.extend(other.ignores);
+        self.tolerances.extend(other.tolerances);
+    }
+
+    /// Whether a header, by its name in lower case, is not compared.
+    #[must_use]
+    pub fn ignores_header(&self, name: &str) -> bool {
+        let listed = |list: &[String]| list.iter().any(|listed| listed == name);
+        listed(&self.ignored_headers)
+            || (IGNORED_HEADERS.contains(&name) && !listed(&self.compared_headers))
+    }
+
+    /// Whether differences at a path are not told.
+    #[must_use]
+    pub fn ignores(&self, endpoint: &str, path: &str) -> bool {
+        let header = path.strip_prefix("header ");
+        header.is_some_and(|name| self.ignores_header(name))
+            || self.ignores.iter().any(|rule| {
+                rule.endpoint.matches(endpoint) && rule.paths.iter().any(|glob| glob.matches(path))
+            })
+    }
+
+    /// How far numbers may lie apart in answers of an endpoint.
+    pub(super) fn tolerances(&self, endpoint: &str) -> Tolerances<'_> {
+        Tolerances(self.tolerances.iter().filter(|near| near.endpoint.matches(endpoint)).collect())
+    }
+}
+
+/// How far numbers may lie apart at the paths of one endpoint.
+#[derive(Debug, Default)]
+pub struct Tolerances<'a>(Vec<&'a Near>);
+
+impl Tolerances<'_> {
+    /// Whether two numbers at a path are near enough.
+    pub(super) fn near(&self, path: &str, a: f64, b: f64) -> bool {
+        let apart = (a - b).abs();
+        self.0.iter().any(|near| {
+            near.paths.iter().any(|glob| glob.matches(path))
+                && (apart <= near.absolute || apart <= near.relative * a.abs().max(b.abs()))
+        })
+    }
+}
+
+/// A pattern in which `*` stands for any text.
+#[derive(Debug, Clone)]
+struct Glob(String);
+
+impl Glob {
+    fn matches(&self, text: &str) -> bool {
+        let mut parts = self.0.split('*');
+        let first = parts.next().unwrap_or_default();
+        let Some(mut rest) = text.strip_prefix(first) else { return false };
+        let Some(last) = parts.next_back() else { return rest.is_empty() };
+        for part in parts {
+            let Some(at) = rest.find(part) else { return false };
+            rest = &rest[at + part.len()..];
+        }
+        rest.ends_with(last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_match_any_text() {
+        for (glob, text, matches) in [
+            ("*", "", true),
+            ("$.a", "$.a", true),
+            ("$.a", "$.a.b", false),
+            ("$.a*", "$.a.b", true),
+            ("$.items[*].id", "$.items[*].id", true),
+            ("*.id", "$.items[*].id", true),
+            ("GET /users/*", "GET /users/{id}", true),
+            ("a*b*c", "abc", true),
+            ("a*b*c", "acb", false),
+            ("ab*ba", "aba", false),
+        ] {
+            assert_eq!(Glob(glob.to_owned()).matches(text), matches, "{glob} {text}");
+        }
+    }
+
+    #[test]
+    fn a_file_says_what_is_ignored_and_how_near_is_equal() {
+        let rules = Rules::parse(
+            "[headers]\nignore = ['X-Build']\ncompare = ['ETag']\n\
+             [[ignore]]\nendpoint = 'GET /a*'\npaths = ['$.at', 'header x-*']\n\
+             [[tolerance]]\npaths = ['$.price']\nrelative = 0.01\n\
+             [[tolerance]]\nabsolute = 0.5\nendpoint = 'GET /n'\n",
+        )
+        .unwrap();
+        assert!(rules.ignores_header("x-build") && rules.ignores_header("date"));
+        assert!(!rules.ignores_header("etag") && !rules.ignores_header("x-other"));
+        assert!(rules.ignores("GET /a/b", "$.at") && rules.ignores("GET /a", "header x-q"));
+        assert!(!rules.ignores("POST /a", "$.at") && !rules.ignores("GET /a", "$.at.b"));
+        let near = rules.tolerances("GET /x");
+        assert!(near.near("$.price", 100.0, 101.0) && !near.near("$.price", 100.0, 102.0));
+        assert!(!near.near("$.other", 1.0, 1.01));
+        assert!(rules.tolerances("GET /n").near("$.other", 1.0, 1.5));
+    }
+
+    #[test]
+    fn what_means_nothing_is_refused() {
+        for text in ["[[ignore]]\npath = ['a']", "x = 1", "[[tolerance]]\nrelative = -1.0", "["] {
+            assert!(Rules::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! A judged comparison as text.
+
+use std::fmt::Write;
+
+use gake_judge::units::{count, duration, percent, plural};
+
+use super::judge::{Difference, EndpointReport, LatencyReport, Pace, Report, Verdict};
+
+/// Differences and endpoints that a list shows; the rest is counted.
+const SHOWN_MAX: usize = 25;
+
+/// The report as text.
+#[must_use]
+pub fn text(report: &Report) -> String {
+    let mut out = String::new();
+    head(report, &mut out);
+    for (verdict, title, explained) in [
+        (
+            Verdict::Real,
+            "Real differences",
+            "the shadow differs more often than the master from itself",
+        ),
+        (
+            Verdict::Untested,
+            "Differences",
+            "not tested against noise: no second instance of the master",
+        ),
+        (
+            Verdict::Unproven,
+            "Unproven",
+            "never between master and master, but too rare to exclude chance",
+        ),
+        (Verdict::Noise, "Noise", "the master differs from itself in these as well"),
+    ] {
+        let all: Vec<_> = report.of(verdict).collect();
+        if all.is_empty() {
+            continue;
+        }
+        line(&mut out, &format!("\n{title} ({}): {explained}", all.len()));
+        all.iter().take(SHOWN_MAX).for_each(|found| difference(found, &mut out));
+        more(all.len(), &mut out);
+    }
+    latencies(report, &mut out);
+    statuses(report, &mut out);
+    if !report.suggestions.is_empty() {
+        line(&mut out, "\nRules for what is noise or looks like it, for --rules FILE:\n");
+        line(&mut out, &report.suggestions);
+    }
+    out
+}
+
+fn line(out: &mut String, text: &str) {
+    out.push_str(text);
+    out.push('\n');
+}
+
+fn more(all: usize, out: &mut String) {
+    if all > SHOWN_MAX {
+        line(out, &format!("  ... and {} more (--format json has all)", all - SHOWN_MAX));
+    }
+}
+
+fn head(report: &Report, out: &mut String) {
+    let secondary = match &report.secondary {
+        Some(name) => format!(", {} of them also with {name}", count(report.paired)),
+        None => String::new(),
+    };
+    let (master, shadow) = (&report.master, &report.shadow);
+    line(
+        out,
+        &format!(
+            "{shadow} against {master}: {} to {} compared{secondary}",
+            plural(report.exchanges, "request"),
+            plural(report.endpoints.len() as u64, "endpoint")
+        ),
+    );
+    for (number, what) in [
+        (
+            report.skipped,
+            "requests were not compared: the shadow was not asked, or the client left",
+        ),
+        (report.ignored, "differences are left out by the rules"),
+        (report.fields_lost, "differences are in more fields than are told apart, and not judged"),
+        (
+            report.endpoints.iter().map(|endpoint| endpoint.bodies_cut).sum(),
+            "answers were too long for their bodies to be compared",
+        ),
+    ] {
+        if number > 0 {
+            line(out, &format!("  {} {what}", count(number)));
+        }
+    }
+    let real = (report.of(Verdict::Real).count() + report.of(Verdict::Untested).count()) as u64;
+    let slower = report.paced(Pace::Slower).count() as u64;
+    let verdict = match (real, slower) {
+        _ if report.exchanges == 0 => "nothing was compared".to_owned(),
+        (0, 0) => "no difference found".to_owned(),
+        (fields, 0) => plural(fields, "difference"),
+        (0, slower) => format!("{} slower", plural(slower, "endpoint")),
+        (fields, slower) => {
+            format!("{}, {} slower", plural(fields, "difference"), plural(slower, "endpoint"))
+        }
+    };
+    let within = if real + slower > 0 && !report.differs { ", within the tolerance" } else { "" };
+    line(out, &format!("{verdict}{within}"));
+}
+
+fn difference(found: &Difference, out: &mut String) {
+    let mut facts = format!("{} of {}", count(found.shadow), count(found.exchanges));
+    if found.paired > 0 {
+        // Writing to a String cannot fail.
+        let (own, paired) = (count(found.secondary), count(found.paired));
+        let _ = write!(facts, ", the master from itself {own} of {paired}");
+    }
+    if let Some(q) = found.q.filter(|_| found.verdict == Verdict::Real) {
+        let _ = write!(facts, ", q {}", small(q));
+    }
+    if let Some(like) = found.looks_like.filter(|_| found.verdict == Verdict::Untested) {
+        let _ = write!(facts, ", looks like {like}");
+    }
+    let part = percent(found.shadow as f64 / found.exchanges.max(1) as f64);
+    line(out, &format!("  {}  {} {}  {part} ({facts})", found.endpoint, found.path, found.kind));
+    if let Some(example) = found.example.as_ref().filter(|_| found.verdict != Verdict::Noise) {
+        line(out, &format!("      expected {}, got {}", example.expected, example.actual));
+        line(out, &format!("      {}", example.request));
+    }
+}
+
+fn latencies(report: &Report, out: &mut String) {
+    if report.endpoints.is_empty() {
+        return;
+    }
+    let against = match &report.secondary {
+        Some(name) if report.paired > 0 => format!("{} / {name}", report.shadow),
+        _ => format!("{} / {}", report.shadow, report.master),
+    };
+    line(out, "\nTime to the answer's head");
+    let shown: Vec<_> = report.endpoints.iter().take(SHOWN_MAX).collect();
+    let width =
+        shown.iter().map(|endpoint| endpoint.name.chars().count()).max().unwrap_or(0).max(8);
+    line(
+        out,
+        &format!(
+            "  {:width$} {:>9}  {:>20}  {:>20}  {against} (95 %)",
+            "endpoint",
+            "requests",
+            format!("{} p50 p99", cut(&report.master)),
+            format!("{} p50 p99", cut(&report.shadow)),
+        ),
+    );
+    for EndpointReport { name, exchanges, latency, .. } in shown {
+        let of = |p50, p99| format!("{} {:>9}", duration(p50), duration(p99));
+        let text = format!(
+            "  {name:width$} {exchanges:>9}  {:>20}  {:>20}  {}",
+            of(latency.master_p50, latency.master_p99),
+            of(latency.shadow_p50, latency.shadow_p99),
+            ratio(latency)
+        );
+        line(out, text.trim_end());
+    }
+    more(report.endpoints.len(), out);
+}
+
+fn ratio(latency: &LatencyReport) -> String {
+    let Some(median) = latency.ratio else { return String::new() };
+    let verdict = match latency.pace {
+        Pace::Slower => "  slower",
+        Pace::Faster => "  faster",
+        Pace::Alike => "",
+        Pace::TooFew => "  too few to judge",
+    };
+    format!("{:.2} ({:.2} to {:.2}){verdict}", median.middle, median.low, median.high)
+}
+
+fn statuses(report: &Report, out: &mut String) {
+    if report.statuses.iter().all(|(master, shadow, _)| master == shadow) {
+        return;
+    }
+    line(out, &format!("\nStatus: {} → {}", report.master, report.shadow));
+    for (master, shadow, number) in &report.statuses {
+        line(out, &format!("  {master:>5} → {shadow:<12} {:>10}", count(*number)));
+    }
+}
+
+fn cut(name: &str) -> String {
+    name.chars().take(12).collect()
+}
+
+fn small(q: f64) -> String {
+    if q < 0.001 { "< 0.001".to_owned() } else { format!("{q:.3}") }
+}

@@ -1,0 +1,283 @@
+//! The comparison on simulated applications whose differences are known.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use serde_json::{Value, json};
+
+use super::judge::{Pace, Report, Terms, Verdict, judge};
+use super::*;
+use crate::exchange::{Answer, Body, Captured};
+
+/// An application: its answer to a request, and how long it takes.
+struct App {
+    random: Xoshiro256PlusPlus,
+    /// The part of the time it takes more.
+    slower: f64,
+    /// Whether the price is another one.
+    price: i64,
+    /// One answer in so many is an error.
+    errors: Option<u64>,
+}
+
+impl App {
+    fn new(seed: u64) -> Self {
+        let random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        Self { random, slower: 0.0, price: 5, errors: None }
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.random.next_u64() % n
+    }
+
+    fn answer(&mut self, target: &str) -> (u16, Value, u64) {
+        let id: u64 = target.rsplit('/').next().unwrap().parse().unwrap();
+        let body = json!({
+            "id": id,
+            "at": format!("2026-11-22T01:02:{:02}.{:06}Z", self.below(60), self.below(1_000_000)),
+            "trace": format!("{:016x}", self.random.next_u64()),
+            "variant": self.below(3),
+            "items": (0..4).map(|n| json!({"id": n, "price": self.price, "stock": self.below(2)}))
+                .collect::<Vec<_>>(),
+            "note": if self.below(10) == 0 { Value::Null } else { json!("fine") },
+        });
+        // About log-normal around 10 ms, as ratios of two such times are.
+        let noise: f64 = (0..4).map(|_| self.below(1_000) as f64 / 1_000.0 - 0.5).sum();
+        let time = 1e7 * (noise / 2.0).exp() * (1.0 + self.slower);
+        let failed =
+            self.errors.is_some_and(|one_in| self.random.next_u64().is_multiple_of(one_in));
+        let status = if failed { 500 } else { 200 };
+        (status, body, time as u64)
+    }
+}
+
+fn outcome(app: &mut App, role: Role, target: &str) -> BackendOutcome {
+    let (status, body, time) = app.answer(target);
+    let bytes = Bytes::from(body.to_string());
+    let mut headers = HeaderMap::new();
+    headers.insert("content-type", HeaderValue::from_static("application/json"));
+    headers.insert("x-node", HeaderValue::from_str(&app.below(9).to_string()).unwrap());
+    let len = bytes.len() as u64;
+    let body = Body { bytes, truncated: false, len };
+    BackendOutcome {
+        name: Arc::from(role.name()),
+        role,
+        result: Ok(Answer { status: StatusCode::from_u16(status).unwrap(), headers, body }),
+        connect_ns: 0,
+        first_byte_ns: Some(time),
+        total_ns: time,
+    }
+}
+
+/// One request to all of them; without `secondary` there is no second instance.
+fn exchange(
+    target: &str,
+    master: &mut App,
+    shadow: &mut App,
+    secondary: Option<&mut App>,
+) -> Exchange {
+    let mut backends =
+        vec![outcome(master, Role::Master, target), outcome(shadow, Role::Shadow, target)];
+    backends.extend(secondary.map(|app| outcome(app, Role::Secondary, target)));
+    let request = Captured {
+        method: Method::GET,
+        uri: format!("{target}?token=t0p").parse().unwrap(),
+        headers: HeaderMap::new(),
+        body: Body::default(),
+    };
+    Exchange { id: 0, received_unix_ns: 0, client: None, request, backends }
+}
+
+/// Compares so many requests to two endpoints; `odd` changes the shadow for the second.
+fn compared(seed: u64, requests: u64, noise: bool, odd: impl Fn(&mut App)) -> Comparison {
+    let rules = Rules::default();
+    let mut comparison = Comparison::new("shadow");
+    let mut apps: Vec<App> = (0..4).map(|n| App::new(seed * 4 + n)).collect();
+    odd(&mut apps[3]);
+    let [master, plain, secondary, shadow] = &mut apps[..] else { unreachable!() };
+    for n in 0..requests {
+        let (target, shadow) = if n % 2 == 0 {
+            (format!("/users/{n}"), &mut *plain)
+        } else {
+            (format!("/orders/{n}"), &mut *shadow)
+        };
+        let secondary = noise.then_some(&mut *secondary);
+        comparison.observe(&exchange(&target, master, shadow, secondary), &rules);
+    }
+    comparison
+}
+
+fn judged(comparison: &Comparison) -> Report {
+    judge(comparison, &Rules::default(), Terms::default())
+}
+
+fn names(report: &Report, verdict: Verdict) -> Vec<String> {
+    let mut names: Vec<_> = (report.of(verdict))
+        .map(|found| format!("{} {} {}", found.endpoint, found.path, found.kind))
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn known_differences_are_found_and_nothing_else() {
+    let comparison = compared(1, 20_000, true, |shadow| {
+        shadow.price = 6;
+        shadow.errors = Some(1_000);
+        shadow.slower = 0.2;
+    });
+    let report = judged(&comparison);
+    let orders = "GET /orders/{id}";
+    assert_eq!(
+        names(&report, Verdict::Real),
+        [format!("{orders} $.items[*].price value"), format!("{orders} status value")]
+    );
+    assert!(names(&report, Verdict::Noise).contains(&format!("{orders} $.at value")));
+    assert!(report.differs);
+    let slower: Vec<_> = report.paced(Pace::Slower).collect();
+    assert_eq!(slower.len(), 1);
+    let ratio = slower[0].latency.ratio.unwrap();
+    assert_eq!(slower[0].name, orders);
+    assert!(ratio.low < 1.2 && 1.2 < ratio.high && ratio.high - ratio.low < 0.05, "{ratio:?}");
+    let price = report.of(Verdict::Real).find(|found| found.path.contains("price")).unwrap();
+    let example = price.example.as_ref().unwrap();
+    assert_eq!((&*example.expected, &*example.actual), ("5", "6"));
+    assert_eq!(example.request, "GET /orders/1?token=[redacted]");
+    // Where the status differs nothing else is compared.
+    assert!(price.rate > 0.99 && price.shadow < price.exchanges, "{price:?}");
+    let text = show::text(&report);
+    assert!(text.contains("2 differences, 1 endpoint slower"), "{text}");
+    assert!(text.contains("expected 5, got 6"), "{text}");
+}
+
+#[test]
+fn twins_that_differ_by_themselves_are_rarely_called_different() {
+    const RUNS: u64 = 200;
+    let found = (0..RUNS)
+        .filter(|run| {
+            let report = judged(&compared(100 + run, 200, true, |_| {}));
+            let paced = report.paced(Pace::Slower).count() + report.paced(Pace::Faster).count();
+            report.of(Verdict::Real).count() + paced > 0
+        })
+        .count();
+    // With nothing real every discovery is false, so a run has one with probability 0.05 at most:
+    // binomial(200, 0.05) is above 25 once in 100,000 times.
+    assert!(found <= 25, "{found} of {RUNS} runs");
+}
+
+#[test]
+fn what_is_rare_is_told_as_unproven() {
+    let mut comparison = compared(7, 2_000, true, |_| {});
+    let mut apps = [App::new(71), App::new(72), App::new(73)];
+    for n in 0..2 {
+        apps[1].errors = Some(1);
+        let [master, shadow, secondary] = &mut apps;
+        let exchange = exchange(&format!("/users/{n}"), master, shadow, Some(secondary));
+        comparison.observe(&exchange, &Rules::default());
+    }
+    let report = judged(&comparison);
+    assert_eq!(names(&report, Verdict::Unproven), ["GET /users/{id} status value"]);
+    assert!(!report.differs);
+}
+
+#[test]
+fn without_a_second_instance_all_is_told_and_what_looks_like_noise_is_suggested() {
+    let comparison = compared(3, 500, false, |shadow| shadow.price = 7);
+    let report = judged(&comparison);
+    assert!(report.differs && report.of(Verdict::Real).count() == 0);
+    let untested = names(&report, Verdict::Untested);
+    assert!(untested.contains(&"GET /orders/{id} $.items[*].price value".to_owned()));
+    assert!(untested.contains(&"GET /users/{id} $.at value".to_owned()));
+    assert!(report.suggestions.contains("\"$.at\", # looks like an instant"));
+    assert!(report.suggestions.contains("\"$.trace\", # looks like an identifier"));
+    assert!(!report.suggestions.contains("price"));
+    assert!(show::text(&report).contains("not tested against noise"));
+    // What is suggested is what the rules read, and leaves these out.
+    let rules = Rules::parse(&report.suggestions).unwrap();
+    let again = judge(&comparison, &rules, Terms::default());
+    assert!(!names(&again, Verdict::Untested).contains(&"GET /users/{id} $.at value".to_owned()));
+    assert!(again.ignored > 900);
+}
+
+#[test]
+fn a_tolerance_bounds_what_makes_a_difference() {
+    let comparison = compared(5, 6_000, true, |shadow| shadow.errors = Some(100));
+    let at = |tolerance| {
+        let terms = Terms { tolerance, ..Terms::default() };
+        judge(&comparison, &Rules::default(), terms).differs
+    };
+    assert!(at(0.0) && at(0.005) && !at(0.02));
+}
+
+#[test]
+fn parts_add_up_to_the_whole() {
+    let rules = Rules::default();
+    let mut apps: Vec<App> = (0..3).map(App::new).collect();
+    let mut whole = Comparison::new("shadow");
+    let mut parts = vec![Comparison::new("shadow"); 3];
+    for n in 0..900 {
+        let [master, shadow, secondary] = &mut apps[..] else { unreachable!() };
+        let exchange = exchange(&format!("/users/{n}"), master, shadow, Some(secondary));
+        whole.observe(&exchange, &rules);
+        parts[n * 3 / 900].observe(&exchange, &rules);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let read = |(n, part): (usize, &Comparison)| {
+        let path = folder.path().join(format!("{n}.json"));
+        file::write(&path, std::slice::from_ref(part)).unwrap();
+        file::read(&path).unwrap().remove(0)
+    };
+    let again: Vec<_> = parts.iter().enumerate().map(read).collect();
+    assert_eq!(
+        again.iter().map(|c| &c.endpoints).collect::<Vec<_>>(),
+        parts.iter().map(|c| &c.endpoints).collect::<Vec<_>>()
+    );
+    let joined = file::join(again);
+    assert_eq!(joined.len(), 1);
+    assert_eq!(joined[0].endpoints, whole.endpoints);
+    assert_eq!(judged(&joined[0]), judged(&whole));
+}
+
+#[test]
+fn what_is_kept_is_bounded() {
+    let rules = Rules::default();
+    let mut comparison = Comparison::new("shadow");
+    let mut master = App::new(1);
+    for n in 0..3_000u64 {
+        let word: String = n.to_string().bytes().map(|b| (b - b'0' + b'a') as char).collect();
+        let mut apart = exchange("/users/1", &mut master, &mut App::new(2), None);
+        apart.request.uri = format!("/{}/{word}/x/{word}", word.len()).parse().unwrap();
+        apart.request.method = Method::from_bytes(format!("M{}", n % 400).as_bytes()).unwrap();
+        if let Ok(answer) = &mut apart.backends[1].result {
+            let members: serde_json::Map<_, _> =
+                (0..300).map(|m| (format!("{word}{m}x"), json!(m))).collect();
+            answer.body.bytes = Bytes::from(Value::from(members).to_string());
+            answer.body.len = answer.body.bytes.len() as u64;
+        }
+        comparison.observe(&apart, &rules);
+    }
+    assert!(comparison.endpoints.len() <= ENDPOINTS_MAX + 1);
+    assert!(comparison.endpoints.values().all(|endpoint| endpoint.fields.len() <= 200));
+    assert_eq!(comparison.exchanges(), 3_000);
+    let report = judged(&comparison);
+    assert!(report.fields_lost > 0);
+    assert!(show::text(&report).lines().count() < 2_000);
+}
+
+#[test]
+fn a_shadow_that_was_not_asked_is_not_compared() {
+    let mut comparison = Comparison::new("shadow");
+    let mut skipped = exchange("/users/1", &mut App::new(1), &mut App::new(2), None);
+    skipped.backends[1].result = Err(Failure::NotSent("shed_queue"));
+    comparison.observe(&skipped, &Rules::default());
+    skipped.backends[1].result = Err(Failure::Fault(gake_core::record::Fault::ConnectRefused));
+    skipped.backends[1].first_byte_ns = None;
+    comparison.observe(&skipped, &Rules::default());
+    assert_eq!((comparison.skipped, comparison.exchanges()), (1, 1));
+    let report = judged(&comparison);
+    assert_eq!(report.statuses, [("200".into(), "connect_refused".into(), 1)]);
+    assert_eq!(names(&report, Verdict::Untested), ["GET /users/{id} status value"]);
+}

@@ -1,0 +1,166 @@
+//! Texts compared by lines.
+//!
+//! A line's path is the line without its numbers, so that a page with a time of day in it differs
+//! in that line alone, whatever the time.
+
+use super::field::{Differences, Kind};
+
+/// Lines of each text that are looked at.
+const LINES_MAX: usize = 5_000;
+
+/// Cells of the table that aligns what lies between the equal start and the equal end. Larger
+/// differences are taken in order.
+const CELLS_MAX: usize = 250_000;
+
+/// Compares two texts.
+pub(super) fn compare(expected: &str, actual: &str, out: &mut Differences<'_>) {
+    let all = |text: &'_ str| text.lines().take(LINES_MAX).map(str::to_owned).collect::<Vec<_>>();
+    let (expected, actual) = (all(expected), all(actual));
+    let shortest = expected.len().min(actual.len());
+    let start = (0..shortest).take_while(|&at| expected[at] == actual[at]).count();
+    let same_end =
+        |back: &usize| expected[expected.len() - 1 - back] == actual[actual.len() - 1 - back];
+    let end = (0..shortest - start).take_while(same_end).count();
+    let left = &expected[start..expected.len() - end];
+    let right = &actual[start..actual.len() - end];
+    let mut hunk = Hunk::default();
+    for step in align(left, right) {
+        match step {
+            Step::Both => hunk.close(out),
+            Step::Left(at) => hunk.removed.push(&left[at]),
+            Step::Right(at) => hunk.added.push(&right[at]),
+        }
+    }
+    hunk.close(out);
+}
+
+/// Lines that were replaced, between two that were not.
+#[derive(Default)]
+struct Hunk<'a> {
+    removed: Vec<&'a str>,
+    added: Vec<&'a str>,
+}
+
+impl Hunk<'_> {
+    fn close(&mut self, out: &mut Differences<'_>) {
+        let pairs = self.removed.len().min(self.added.len());
+        for (removed, added) in self.removed.iter().zip(&self.added) {
+            note(removed, Kind::Value, removed, added, out);
+        }
+        for removed in &self.removed[pairs..] {
+            note(removed, Kind::Missing, removed, "nothing", out);
+        }
+        for added in &self.added[pairs..] {
+            note(added, Kind::Added, "nothing", added, out);
+        }
+        self.removed.clear();
+        self.added.clear();
+    }
+}
+
+fn note(line: &str, kind: Kind, expected: &str, actual: &str, out: &mut Differences<'_>) {
+    let path = format!("line {:?}", masked(line.trim()));
+    out.note(&path, kind, || (expected.trim().to_owned(), actual.trim().to_owned()));
+}
+
+/// A line with `#` for every word that holds a digit.
+fn masked(line: &str) -> String {
+    let mut out = String::new();
+    let mut word = String::new();
+    for c in line.chars().chain([' ']) {
+        if c.is_alphanumeric() {
+            word.push(c);
+            continue;
+        }
+        let number = word.contains(|c: char| c.is_ascii_digit());
+        out.push_str(if number { "#" } else { &word });
+        word.clear();
+        out.push(c);
+    }
+    out.pop();
+    out
+}
+
+enum Step {
+    Both,
+    Left(usize),
+    Right(usize),
+}
+
+/// The steps of the longest common subsequence (Hunt and Szymanski's table, filled plainly).
+fn align(left: &[String], right: &[String]) -> Vec<Step> {
+    let (rows, columns) = (left.len(), right.len());
+    if rows * columns > CELLS_MAX {
+        return (0..rows).map(Step::Left).chain((0..columns).map(Step::Right)).collect();
+    }
+    let mut longest = vec![0u32; (rows + 1) * (columns + 1)];
+    let cell = |row: usize, column: usize| row * (columns + 1) + column;
+    for row in (0..rows).rev() {
+        for column in (0..columns).rev() {
+            longest[cell(row, column)] = if left[row] == right[column] {
+                longest[cell(row + 1, column + 1)] + 1
+            } else {
+                longest[cell(row + 1, column)].max(longest[cell(row, column + 1)])
+            };
+        }
+    }
+    let (mut row, mut column) = (0, 0);
+    let mut steps = Vec::with_capacity(rows + columns);
+    while row < rows || column < columns {
+        let equal = row < rows && column < columns && left[row] == right[column];
+        if equal {
+            steps.push(Step::Both);
+            (row, column) = (row + 1, column + 1);
+        } else if column == columns
+            || (row < rows && longest[cell(row + 1, column)] >= longest[cell(row, column + 1)])
+        {
+            steps.push(Step::Left(row));
+            row += 1;
+        } else {
+            steps.push(Step::Right(column));
+            column += 1;
+        }
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rules::Tolerances;
+    use super::*;
+
+    fn found(expected: &str, actual: &str) -> Vec<String> {
+        let mut out = Differences::new(Tolerances::default());
+        compare(expected, actual, &mut out);
+        out.fields.keys().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_line_that_changes_is_the_same_place_each_time() {
+        let page =
+            |time: &str, user: &str| format!("<h1>Hello</h1>\n<p>at {time}</p>\n<b>{user}</b>\n");
+        let line = "line \"<p>at #:#</p>\" value";
+        assert_eq!(found(&page("10:01", "x"), &page("10:02", "x")), [line]);
+        assert_eq!(
+            found(&page("10:01", "x"), &page("11:59", "y")),
+            ["line \"<b>x</b>\" value", line]
+        );
+        assert!(found(&page("1", "x"), &page("1", "x")).is_empty());
+    }
+
+    #[test]
+    fn lines_come_and_go() {
+        assert_eq!(found("a\nb\nc", "a\nc"), ["line \"b\" missing"]);
+        assert_eq!(found("a\nc", "a\nb\nc"), ["line \"b\" added"]);
+        assert_eq!(found("", "a"), ["line \"a\" added"]);
+        assert_eq!(found("a\nb\nc\nd", "b\nx\nd"), ["line \"a\" missing", "line \"c\" value"]);
+    }
+
+    #[test]
+    fn huge_differences_are_bounded() {
+        let many = |c: char| (0..10_000).map(|n| format!("{c}{n}\n")).collect::<String>();
+        let mut out = Differences::new(Tolerances::default());
+        compare(&many('a'), &many('b'), &mut out);
+        assert_eq!(out.fields.len(), 1);
+    }
+}
