@@ -38,18 +38,19 @@ pub(crate) async fn run<F: Factory + 'static>(
     let dispatch = Rc::new(Dispatch::new(share, Rc::clone(shared)));
     // A task of its own: the runtime polls its main future only between looks at the sockets.
     let mut pacer = Pacer::spawn(plan, lanes, &dispatch);
-    let interrupted = arrivals_over(shared, &mut pacer, timed_end, &mut stop).await;
+    let over = arrivals_over(shared, &mut pacer, timed_end, &mut stop).await;
     let now = shared.clock.now();
-    let end = match (interrupted, timed_end) {
-        (true, _) => now.min(timed_end.unwrap_or(now)),
-        (false, Some(end)) => end,
+    let end = match (over, timed_end) {
+        (Over::Told | Over::RanOut, _) => now.min(timed_end.unwrap_or(now)),
+        (Over::Done, Some(end)) => end,
         // A count may take longer than its rate would have it.
-        (false, None) => schedule.end().unwrap_or(now).max(shared.last_fired.get()),
+        (Over::Done, None) => schedule.end().unwrap_or(now).max(shared.last_fired.get()),
     };
-    shared.phase.set(if interrupted { Phase::Stopping } else { Phase::Draining });
+    let is_done = over == Over::Done;
+    shared.phase.set(if is_done { Phase::Draining } else { Phase::Stopping });
     shared.flight.close(end);
     let drained = async {
-        if !interrupted {
+        if is_done {
             pacer.done().await;
         }
         shared.until_quiet().await;
@@ -61,17 +62,31 @@ pub(crate) async fn run<F: Factory + 'static>(
         () = stopped(&mut stop, Stop::Now) => {}
     }
     pacer.task.abort();
-    dispatch.give_up(end);
+    // What cannot be sent was never to be sent.
+    if over != Over::RanOut {
+        dispatch.give_up(end);
+    }
     Arrivals { end }
 }
 
-/// Waits until no more arrivals come; tells whether the run was told to stop.
+/// Why no more arrivals come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Over {
+    /// The plan is done.
+    Done,
+    /// The run was told to stop.
+    Told,
+    /// There is nothing left to send.
+    RanOut,
+}
+
+/// Waits until no more arrivals come.
 async fn arrivals_over(
     shared: &Shared,
     pacer: &mut Pacer,
     timed_end: Option<Nanos>,
     stop: &mut watch::Receiver<Stop>,
-) -> bool {
+) -> Over {
     let over = async {
         match timed_end {
             // Also when every arrival is fired earlier: rates are over the whole time asked for.
@@ -81,8 +96,9 @@ async fn arrivals_over(
     };
     tokio::select! {
         biased;
-        () = stopped(stop, Stop::Drain) => true,
-        () = over => false,
+        () = stopped(stop, Stop::Drain) => Over::Told,
+        () = shared.ran_out.notified() => Over::RanOut,
+        () = over => Over::Done,
     }
 }
 

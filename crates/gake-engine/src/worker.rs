@@ -60,6 +60,8 @@ pub(crate) struct Shared {
     pub(crate) flight: Flight,
     /// Notified when nothing is in flight any more and no arrival comes.
     pub(crate) quiet: Notify,
+    /// Notified when a work has nothing left to send.
+    pub(crate) ran_out: Notify,
     /// Arrivals handed to a lane that has not run yet.
     pub(crate) pending: Cell<u64>,
     /// When the last arrival was fired.
@@ -71,8 +73,9 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Fires one arrival, records what came of it, and says when and how it ended. `None` when the run was cut meanwhile; the
-    /// arrival is recorded as unfinished then, and the lane must end.
+    /// Fires one arrival, records what came of it, and says when and how it ended. `None` when
+    /// the lane must end: the run was cut meanwhile, and the arrival is recorded as unfinished; or
+    /// there was nothing left to send, and nothing is recorded.
     pub(crate) async fn fire<W: Work>(
         &self,
         work: &mut W,
@@ -89,6 +92,12 @@ impl Shared {
         let is_whole = whole.is_some();
         let exchange = whole.unwrap_or_else(|| work.abandon());
         let (done, end) = (exchange.done, exchange.end);
+        if end == End::NothingToSend {
+            self.flight.leave(done);
+            self.ran_out.notify_one();
+            self.notice_quiet();
+            return None;
+        }
         let outcome = Outcome { arrival, blocked, fired, exchange };
         self.recorder.borrow_mut().record(&outcome);
         if let Some(log) = &self.log {
@@ -169,6 +178,7 @@ pub(crate) async fn run<F: Factory + 'static>(duty: Duty, factory: F) {
         phase: Cell::new(Phase::Running),
         flight: Flight::new(warmup),
         quiet: Notify::new(),
+        ran_out: Notify::new(),
         pending: Cell::new(0),
         last_fired: Cell::new(0),
         recorder: RefCell::new(Recorder::new(

@@ -55,7 +55,8 @@ impl<C: Clock + Clone + 'static> HttpFactory<C> {
         // The exact share, as the engine has it: the first workers take what is left over.
         let connections = wire.settings.connections;
         let bound = connections / workers + usize::from(worker < connections % workers);
-        let pool = Pool::new(bound.max(1));
+        let max_idle = wire.settings.max_idle.map_or(usize::MAX, |max| max.div_ceil(workers));
+        let pool = Pool::new(bound.max(1), max_idle);
         let keep = Cell::new(wire.settings.keep.map_or(0, |keep| keep.answers));
         let dialer = Rc::new(Dialer::new(wire, clock, Rc::clone(&meter), worker));
         Self {

@@ -34,5 +34,7 @@ pub use location::{Location, LocationError, Scheme};
 pub use origin::Origin;
 pub use source::{SourceError, Sources};
 pub use tls::{TlsError, TlsOptions};
-pub use wire::{Ask, Keep, Prepared, Settings, Wire, WireError, basic_authorization};
+pub use wire::{
+    Ask, BoxedAsk, Feed, Keep, Prepared, Settings, Wire, WireError, basic_authorization,
+};
 pub use work::HttpWork;

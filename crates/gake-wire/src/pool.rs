@@ -15,12 +15,16 @@ pub(crate) struct Pool {
     idle: Cell<usize>,
     busy: Cell<usize>,
     bound: usize,
+    /// Idle connections kept to an origin.
+    max_idle: usize,
 }
 
 impl Pool {
-    /// `bound` is how many connections of the load may be open.
-    pub(crate) fn new(bound: usize) -> Self {
-        Self { by_origin: RefCell::default(), idle: Cell::new(0), busy: Cell::new(0), bound }
+    /// `bound` is how many connections of the load may be open, `max_idle` how many idle ones an
+    /// origin may have.
+    pub(crate) fn new(bound: usize, max_idle: usize) -> Self {
+        let (idle, busy) = (Cell::new(0), Cell::new(0));
+        Self { by_origin: RefCell::default(), idle, busy, bound, max_idle }
     }
 
     /// Counts a lane as busy for as long as the guard lives.
@@ -38,13 +42,16 @@ impl Pool {
         Some(conn)
     }
 
-    /// Gives a connection back for others to use.
+    /// Gives a connection back for others to use; it is closed when there are enough.
     #[inline]
     pub(crate) fn put(&self, conn: Box<Conn>) {
         let mut by_origin = self.by_origin.borrow_mut();
         let origin = conn.origin as usize;
         if origin >= by_origin.len() {
             by_origin.resize_with(origin + 1, Vec::new);
+        }
+        if by_origin[origin].len() >= self.max_idle {
+            return;
         }
         by_origin[origin].push(conn);
         self.idle.set(self.idle.get() + 1);

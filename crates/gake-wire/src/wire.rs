@@ -24,6 +24,9 @@ const LABELS_MAX: usize = 100;
 /// the usual size.
 const INITIAL_WINDOW: usize = 14_000;
 
+/// A request that was made while the run went on, and cannot be sent.
+const BAD_REQUEST: Fault = Fault::Malformed("request");
+
 /// A request as the user describes it.
 #[derive(Debug, Clone)]
 pub struct Ask {
@@ -66,7 +69,25 @@ pub struct Settings {
     pub max_redirects: u32,
     /// What is kept of answers, when anything is.
     pub keep: Option<Keep>,
+    /// Idle connections kept to an origin, over all workers, when that is bounded.
+    pub max_idle: Option<usize>,
+    /// Makes each request when it is fired, instead of those known beforehand.
+    pub feed: Option<Arc<dyn Feed>>,
 }
+
+/// Requests that are made while the run goes on: each can differ, and they can end. All workers
+/// share it.
+pub trait Feed: std::fmt::Debug + Send + Sync {
+    /// The request of the arrival with this number; `None` when there are no more. To wait for it
+    /// is part of the response time.
+    fn next(&self, number: u64) -> BoxedAsk<'_>;
+
+    /// Whether it has said that there are no more.
+    fn is_over(&self) -> bool;
+}
+
+/// The request of a [`Feed`], when it is there.
+pub type BoxedAsk<'a> = std::pin::Pin<Box<dyn Future<Output = Option<Ask>> + Send + 'a>>;
 
 /// How many answers are kept, and how much of each. A request whose answer is kept allocates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,8 +201,8 @@ impl Wire {
             wire.prepared.push(Prepared { rendered, origin, label, spec });
         }
         wire.small = wire.prepared.iter().all(|p| p.rendered.len() <= INITIAL_WINDOW);
-        if wire.settings.max_redirects > 0 {
-            // A redirect may lead to any origin, and to TLS.
+        if wire.settings.max_redirects > 0 || wire.settings.feed.is_some() {
+            // A redirect, and a request yet to be made, may lead to any origin, and to TLS.
             wire.found = Some(Found::new(resolver.clone(), wire.settings.sources.clone()));
             if wire.tls.is_none() {
                 wire.tls = Some(tls.config()?);
@@ -197,6 +218,22 @@ impl Wire {
             [only] => only,
             all => &all[self.order[(number % self.order.len() as u64) as usize] as usize],
         }
+    }
+
+    /// The request that arrival `number` sends, made now; `None` when there are no more.
+    pub(crate) async fn make(
+        &self,
+        feed: &dyn Feed,
+        number: u64,
+    ) -> Result<Option<Prepared>, Fault> {
+        let Some(ask) = feed.next(number).await else { return Ok(None) };
+        let location = Location::parse(&ask.url).map_err(|_| BAD_REQUEST)?;
+        let origin = self.locate(&location).await?;
+        let label = ask.label.as_ref().and_then(|name| self.labels.iter().position(|l| l == name));
+        let spec = spec(&ask, location);
+        let rendered = spec.render(self.settings.keepalive).map_err(|_| BAD_REQUEST)?;
+        let spec = (self.settings.max_redirects > 0).then(|| Box::new(spec));
+        Ok(Some(Prepared { rendered, origin, label: label.unwrap_or(0) as u16, spec }))
     }
 
     /// How many different requests there are.

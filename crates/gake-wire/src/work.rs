@@ -15,7 +15,7 @@ use crate::http1::request::Rendered;
 use crate::meter::bump;
 use crate::redirect::{Heed, Spec};
 use crate::transact::{Failure, Terms, transact};
-use crate::wire::Prepared;
+use crate::wire::{Feed, Prepared};
 
 /// Connections that a user keeps to origins which redirects led to.
 const OWN_FOUND_MAX: usize = 4;
@@ -108,7 +108,14 @@ impl<C: Clock> HttpWork<C> {
         let keep = shop.keep();
         let mut heed = Heed::new(request.spec.is_some(), keep);
         let hop = Hop { request: &request.rendered, origin: request.origin, now, ends };
-        let response = self.hop(shop, &hop, &mut heed).await?;
+        let response = match self.hop(shop, &hop, &mut heed).await {
+            Ok(response) => response,
+            Err(fault) => {
+                // What came before the fault is kept too.
+                self.exchange.kept = heed.kept.map(|(kept, _)| kept);
+                return Err(fault);
+            }
+        };
         match (heed.to, &request.spec) {
             (Some(to), Some(spec)) => {
                 Box::pin(self.follow(shop, spec, (response.status, to), ends, keep)).await
@@ -118,6 +125,18 @@ impl<C: Clock> HttpWork<C> {
                 Ok(response)
             }
         }
+    }
+
+    /// Sends a request that is made now; `None` when there are no more.
+    async fn run_fed(
+        &mut self,
+        shop: &Shop<C>,
+        feed: &dyn Feed,
+        number: u64,
+    ) -> Result<Option<Response>, Fault> {
+        let Some(request) = shop.dialer.wire.make(feed, number).await? else { return Ok(None) };
+        self.exchange.label = request.label;
+        self.run(shop, &request, shop.dialer.clock.now()).await.map(Some)
     }
 
     /// Sends one request and reads its answer, on a connection that is open if there is one.
@@ -226,14 +245,25 @@ impl<C: Clock> Work for HttpWork<C> {
     async fn fire(&mut self, arrival: Arrival, now: Nanos) -> Exchange {
         let shop = Rc::clone(&self.shop);
         let _busy = shop.pool.enter();
-        let request = shop.dialer.wire.request(arrival.number);
-        self.exchange = Exchange { label: request.label, ..Exchange::unfinished(now) };
+        let wire = &shop.dialer.wire;
         self.fired = true;
-        match self.run(&shop, request, now).await {
-            Ok(response) => {
+        let ended = match &wire.settings.feed {
+            None => {
+                let request = wire.request(arrival.number);
+                self.exchange = Exchange { label: request.label, ..Exchange::unfinished(now) };
+                self.run(&shop, request, now).await.map(Some)
+            }
+            Some(feed) => {
+                self.exchange = Exchange::unfinished(now);
+                Box::pin(self.run_fed(&shop, feed.as_ref(), arrival.number)).await
+            }
+        };
+        match ended {
+            Ok(Some(response)) => {
                 let Response { status, body_bytes, .. } = response;
                 self.exchange.end = End::Answered(Answer { status, body_bytes });
             }
+            Ok(None) => self.give_up(End::NothingToSend),
             Err(fault) => self.give_up(End::Fault(fault)),
         }
         self.fired = false;

@@ -13,6 +13,9 @@ pub enum End {
     Fault(Fault),
     /// It was in flight when the drain ended.
     Unfinished,
+    /// There was nothing left to send, so it was no arrival at all: nobody records it, and no
+    /// more arrivals come.
+    NothingToSend,
 }
 
 /// A whole response.

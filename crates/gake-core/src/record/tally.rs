@@ -260,7 +260,7 @@ impl Tally {
                 let censored = matches!(fault, Fault::Timeout(_) | Fault::ConnectTimeout);
                 if censored { Metric::OtherResponse } else { Metric::FaultResponse }
             }
-            End::Unfinished => Metric::OtherResponse,
+            End::Unfinished | End::NothingToSend => Metric::OtherResponse,
         };
         self.counts.merge(&counts);
         self.latency.of_mut(metric).record(response);

@@ -70,6 +70,8 @@ impl Setup {
                 limits: Limits::default(),
                 max_redirects: 0,
                 keep: None,
+                max_idle: None,
+                feed: None,
             },
         }
     }

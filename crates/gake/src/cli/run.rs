@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use gake_core::plan::{Expect, Rate};
 use gake_judge::Objective;
-use gake_wire::Keep;
+use gake_wire::{Feed, Keep};
 
 use super::output::{self, Output};
 use super::values::{self, Stages};
@@ -165,6 +165,14 @@ pub struct ConnectionArgs {
     /// What is kept of answers: for the tools that gake behaves as.
     #[arg(skip)]
     pub keep: Option<Keep>,
+
+    /// Idle connections kept to a host: for the tools that gake behaves as.
+    #[arg(skip)]
+    pub max_idle: Option<usize>,
+
+    /// Makes requests while the run goes on: for the tools that gake behaves as.
+    #[arg(skip)]
+    pub feed: Option<Arc<dyn Feed>>,
 
     /// For opening a connection, TLS included
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration, default_value = "10s")]

@@ -25,7 +25,7 @@ pub struct Sent {
     /// Whether the URL had no scheme.
     pub scheme_assumed: bool,
     /// Whether they come from a file.
-    from_file: bool,
+    pub from_file: bool,
 }
 
 /// Reads what is to be sent.
@@ -133,7 +133,7 @@ fn ask(
 
 /// Bodies from files, each read once.
 #[derive(Debug, Default)]
-struct Bodies {
+pub struct Bodies {
     files: HashMap<PathBuf, Arc<[u8]>>,
     stdin_taken: bool,
 }
@@ -155,7 +155,11 @@ impl Bodies {
         }
     }
 
-    fn of_file(&mut self, path: &Path) -> Result<Arc<[u8]>, String> {
+    /// What a file holds.
+    ///
+    /// # Errors
+    /// When it cannot be read, with its name.
+    pub fn of_file(&mut self, path: &Path) -> Result<Arc<[u8]>, String> {
         if let Some(bytes) = self.files.get(path) {
             return Ok(Arc::clone(bytes));
         }

@@ -90,9 +90,14 @@ pub fn drive(
     let ending = match reason {
         Some(reason) => Ending::Aborted(reason),
         None if signals.is_some_and(Signals::came) => Ending::Interrupted,
+        None if ran_out(job.wire) => Ending::OutOfTargets,
         None => Ending::Done,
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let log_lost = collector.log_lost();
     Ok(Driven { run: collector.finish(job.started_unix_ns, ending, cores), log_lost })
+}
+
+fn ran_out(wire: &Wire) -> bool {
+    wire.settings.feed.as_ref().is_some_and(|feed| feed.is_over())
 }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use gake_core::plan::Plan;
 use gake_wire::{Address, Resolver, Settings, TlsOptions, Wire};
 
+pub use asks::{Bodies, Sent};
 pub use drive::{Job, Moment, drive};
 pub use outputs::{Outputs, unix_now};
 pub use plan::{OPEN_CONNECTIONS, connection_settings, threads_for};
@@ -29,7 +30,7 @@ const OTHER_DESCRIPTORS: u64 = 64;
 /// What is sent and where, read once for any number of runs.
 #[derive(Debug)]
 pub struct Target {
-    sent: asks::Sent,
+    sent: Sent,
     resolver: Resolver,
     tls: TlsOptions,
 }
@@ -44,7 +45,10 @@ impl Target {
         connection: &ConnectionArgs,
         target: &str,
     ) -> Result<Self, Failure> {
-        let sent = asks::asks(request, target)?;
+        Self::of(asks::asks(request, target)?, connection)
+    }
+
+    fn of(sent: Sent, connection: &ConnectionArgs) -> Result<Self, Failure> {
         let (resolver, tls) = plan::ways(connection)?;
         Ok(Self { sent, resolver, tls })
     }
@@ -86,8 +90,16 @@ impl Prepared {
     /// # Errors
     /// When flags contradict each other, or something cannot be read or resolved.
     pub fn new(args: &RunArgs, target: &str) -> Result<Self, Failure> {
+        Self::of(args, asks::asks(&args.request, target)?)
+    }
+
+    /// Plans the run of what is to be sent. Blocks for name resolution.
+    ///
+    /// # Errors
+    /// When flags contradict each other, or something cannot be read or resolved.
+    pub fn of(args: &RunArgs, sent: Sent) -> Result<Self, Failure> {
         let settings = plan::settings(&args.load, &args.connection)?;
-        let target = Target::read(&args.request, &args.connection, target)?;
+        let target = Target::of(sent, &args.connection)?;
         let wire = target.wire(settings)?;
         let scheme_assumed = target.scheme_assumed();
         let plan = Arc::new(plan::plan(args, target.sent.name, &wire)?);

@@ -99,6 +99,8 @@ pub fn connection_settings(
         keepalive: !args.no_keepalive,
         max_redirects: args.max_redirs,
         keep: args.keep,
+        max_idle: args.max_idle,
+        feed: args.feed.clone(),
         pooled,
         connections,
         idle_connections: args.idle_connections,

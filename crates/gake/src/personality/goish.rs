@@ -27,7 +27,8 @@ pub fn errors(tally: &Tally, wire: &Wire, method: &str, url: &str) -> Vec<(Strin
     errors
 }
 
-fn cause(fault: Fault, address: &str) -> String {
+/// Why, as Go says it of a peer at `address`.
+pub fn cause(fault: Fault, address: &str) -> String {
     let connect = |what: &str| format!("dial tcp {address}: connect: {what}");
     match fault {
         Fault::Dns => "dial tcp: lookup: no such host".to_owned(),

@@ -10,6 +10,7 @@ mod gathered;
 mod goish;
 mod hey;
 mod native;
+mod vegeta;
 mod wrk;
 
 use std::ffi::OsString;
@@ -23,7 +24,8 @@ use native::Native;
 type Main = fn(&[String], &Native, &Console) -> Result<Exit, Failure>;
 
 /// The tools, by the names under which they are called.
-const TOOLS: &[(&str, Main)] = &[("hey", hey::main), ("wrk", wrk::wrk), ("wrk2", wrk::wrk2)];
+const TOOLS: &[(&str, Main)] =
+    &[("hey", hey::main), ("vegeta", vegeta::main), ("wrk", wrk::wrk), ("wrk2", wrk::wrk2)];
 
 /// The tools' names.
 pub fn names() -> impl Iterator<Item = &'static str> {

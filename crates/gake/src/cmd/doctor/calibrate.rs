@@ -163,6 +163,8 @@ fn drive(url: &str, users: usize, length: Duration) -> Result<Run, String> {
         limits: Limits::default(),
         max_redirects: 0,
         keep: None,
+        max_idle: None,
+        feed: None,
     };
     let wire = Wire::prepare(&[ask], &Resolver::default(), &TlsOptions::default(), settings)
         .map_err(|error| error.to_string())?;

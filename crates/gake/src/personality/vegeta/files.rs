@@ -1,0 +1,98 @@
+//! Files of results, read and written: `stdin` and `stdout` are the streams.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+
+use gake_report::vegeta::{ReadError, Reader, Record, RoundRobin};
+
+use crate::console::Console;
+use crate::exit::Failure;
+
+/// Warnings of a file that are told; more are counted.
+const TOLD_MAX: u64 = 5;
+
+/// Bytes read at once.
+const READ_AHEAD: usize = 1 << 16;
+
+/// Results of several files.
+pub struct Results {
+    records: RoundRobin<Box<dyn BufRead + Send>>,
+    warned: u64,
+}
+
+impl Results {
+    /// Opens the files; standard input when there is none.
+    ///
+    /// # Errors
+    /// When one cannot be read or holds no results.
+    pub fn open(names: &[String]) -> Result<Self, Failure> {
+        let stdin = ["stdin".to_owned()];
+        let names = if names.is_empty() { &stdin } else { names };
+        let readers = names.iter().map(|name| Ok((name.clone(), reader(name)?)));
+        let records = RoundRobin::new(readers.collect::<Result<_, Failure>>()?);
+        Ok(Self { records, warned: 0 })
+    }
+
+    /// The next result; what cannot be read is told.
+    ///
+    /// # Errors
+    /// When a file holds no results at all.
+    pub fn next(&mut self, console: &Console) -> Result<Option<Record>, Failure> {
+        loop {
+            match self.records.next_record() {
+                Ok(Some(record)) => return Ok(Some(record)),
+                Ok(None) => {
+                    if self.warned > TOLD_MAX {
+                        let more = self.warned - TOLD_MAX;
+                        console.warn(&format!("{more} more records were left out"));
+                    }
+                    return Ok(None);
+                }
+                Err((name, error @ ReadError::Foreign)) => return Err(failure(&name, &error)),
+                Err((name, error)) => {
+                    self.warned += 1;
+                    if self.warned <= TOLD_MAX {
+                        console.warn(&format!("{name}: {error}"));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn reader(name: &str) -> Result<Reader<Box<dyn BufRead + Send>>, Failure> {
+    let input: Box<dyn BufRead + Send> = match name {
+        "stdin" => Box::new(BufReader::with_capacity(READ_AHEAD, io::stdin())),
+        path => {
+            let file = File::open(path).map_err(|error| failure(path, &error.into()))?;
+            Box::new(BufReader::with_capacity(READ_AHEAD, file))
+        }
+    };
+    Reader::detect(input).map_err(|error| failure(name, &error))
+}
+
+fn failure(name: &str, error: &ReadError) -> Failure {
+    Failure::could_not(format!("{name} {error}"))
+}
+
+/// Where a command writes to.
+///
+/// # Errors
+/// When the file cannot be made.
+pub fn create(name: &str) -> Result<Box<dyn Write + Send>, Failure> {
+    Ok(match name {
+        "stdout" => Box::new(BufWriter::new(io::stdout())),
+        path => {
+            let file = File::create(path).map_err(|error| unwritten(path, &error))?;
+            Box::new(BufWriter::new(file))
+        }
+    })
+}
+
+/// What a failed write means: a reader who has gone is no failure.
+pub fn unwritten(name: &str, error: &io::Error) -> Failure {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return Failure::OutputClosed;
+    }
+    Failure::could_not(format!("{name} cannot be written: {error}"))
+}

@@ -1,0 +1,88 @@
+//! gake as vegeta: attack, report, plot and encode, joined by pipes of results.
+
+mod attack;
+mod encode;
+mod files;
+mod options;
+mod plot;
+mod records;
+mod report;
+mod targets;
+
+use super::flags::{Flag, Grammar, Parsed, Takes, refused, switch, value};
+use super::native::Native;
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+
+const USAGE: &str = "\
+Usage: vegeta [global flags] <command> [command flags]
+
+  attack   sends requests at a rate, and writes a result for each
+  report   tells what the results say: text, json, hist[0,1ms,10ms], hdrplot
+  encode   writes results in another encoding: csv, gob, json
+  plot     draws latencies over time, as an HTML page
+
+  echo 'GET http://localhost/' | vegeta attack -duration=5s | tee results.bin | vegeta report
+
+What differs from Vegeta, and which flags are refused: docs/as-vegeta.md";
+
+const GLOBAL: &[Flag] = &[
+    value(&["cpus"]),
+    switch(&["version"]),
+    switch(&["h", "help"]),
+    refused(&["profile"], "gake has no profiler inside; use perf"),
+];
+
+/// Runs vegeta's command line.
+///
+/// # Errors
+/// When it could not be done.
+pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
+    let global = parse(GLOBAL, args)?;
+    if global.on("version").map_err(Failure::usage)? {
+        console.result(concat!("Version: gake ", env!("CARGO_PKG_VERSION"), "\n"))?;
+        return Ok(Exit::Done);
+    }
+    let Some((command, rest)) = global.operands.split_first() else {
+        console.plain(&format!("{USAGE}\n"));
+        return Ok(if global.on("h").map_err(Failure::usage)? {
+            Exit::Done
+        } else {
+            Exit::Tool(1)
+        });
+    };
+    let cpus = global.get::<usize>("cpus").map_err(Failure::usage)?;
+    match command.as_str() {
+        "attack" => attack::run(rest, cpus, native, console),
+        "report" => report::run(rest, console),
+        "encode" => encode::run(rest, console),
+        "plot" => plot::run(rest, console),
+        "dump" => Err(Failure::usage("dump is no more: its place is taken by encode")),
+        other => Err(Failure::usage(format!(
+            "there is no command {other:?}; there are attack, report, encode and plot"
+        ))),
+    }
+}
+
+/// Reads a command line in Go's grammar. As in Vegeta, the value of a switch may also stand in an
+/// argument of its own: `-keepalive false`.
+fn parse(flags: &[Flag], args: &[String]) -> Result<Parsed, Failure> {
+    let mut joined: Vec<String> = Vec::with_capacity(args.len());
+    for arg in args {
+        let is_switch = |last: &String| {
+            let name = last.trim_start_matches('-');
+            last.starts_with('-') && flags.iter().any(|flag| is_named(flag, name))
+        };
+        match joined.last_mut() {
+            Some(last) if matches!(arg.as_str(), "true" | "false") && is_switch(last) => {
+                *last = format!("{last}={arg}");
+            }
+            _ => joined.push(arg.clone()),
+        }
+    }
+    Parsed::read(Grammar::Go, flags, &joined).map_err(Failure::usage)
+}
+
+fn is_named(flag: &Flag, name: &str) -> bool {
+    matches!(flag.takes, Takes::Nothing) && flag.names.contains(&name)
+}

@@ -1,0 +1,148 @@
+//! `vegeta report`: what results say.
+
+use std::io::Write as _;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gake_report::vegeta::{Kind, Metrics, go, report};
+
+use super::super::flags::{Flag, switch, value};
+use super::files::{self, Results};
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+use crate::signals;
+
+const FLAGS: &[Flag] = &[
+    value(&["type", "reporter"]),
+    value(&["every"]),
+    value(&["output"]),
+    value(&["buckets"]),
+    switch(&["h", "help"]),
+];
+
+const USAGE: &str = "\
+Usage: vegeta report [options] [<file>...]
+
+Tells what results say; several files are told as one.
+
+  -type      text, json, hist[0,1ms,10ms] or hdrplot (default text)
+  -buckets   of the histogram, or to be told in JSON: [0,1ms,10ms]
+  -every     tell again and again while results come, such as 1s
+  -output    a file (default stdout)
+";
+
+/// How often it is looked whether it is over.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Clears a terminal and moves to its upper left.
+const CLEAR: &str = "\x1b[2J\x1b[H";
+
+/// Runs the command.
+///
+/// # Errors
+/// When something cannot be read or written.
+pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
+    let parsed = super::parse(FLAGS, args)?;
+    if parsed.on("h").map_err(Failure::usage)? {
+        console.plain(USAGE);
+        return Ok(Exit::Done);
+    }
+    let kind = parsed.last("type").unwrap_or("text");
+    let buckets = parsed.last("buckets").unwrap_or_default();
+    let (kind, buckets) = Kind::parse(kind, buckets).map_err(Failure::usage)?;
+    let every = parsed
+        .read_with("every", |text| go::parse_duration(text).map_err(|error| error.to_string()))
+        .map_err(Failure::usage)?;
+    let every = every.and_then(|nanos| u64::try_from(nanos).ok()).filter(|nanos| *nanos > 0);
+    let metrics = Arc::new(Mutex::new(Metrics::new(buckets)));
+    let results = Results::open(&parsed.operands)?;
+    let name = parsed.last("output").unwrap_or("stdout");
+    let mut page = Page { kind, name, metrics: Arc::clone(&metrics), console };
+    follow(results, &mut page, every.map(Duration::from_nanos))?;
+    page.show("")?;
+    let left_out = page.lock().errors_left_out;
+    if left_out > 0 {
+        console.warn(&format!("{left_out} results have errors that the set has no more room for"));
+    }
+    Ok(Exit::Done)
+}
+
+/// Reads on a thread of its own, so that a report can come while nothing does. The first signal
+/// leaves whoever writes the results time to end them; the second ends the reading.
+fn follow(
+    mut results: Results,
+    page: &mut Page<'_>,
+    every: Option<Duration>,
+) -> Result<(), Failure> {
+    let signals = signals::receive().map_err(Failure::signals)?;
+    let (done, is_done) = channel();
+    let metrics = Arc::clone(&page.metrics);
+    thread::Builder::new()
+        .name("gake-results".to_owned())
+        .spawn(move || {
+            let console = Console::new();
+            let result = loop {
+                match results.next(&console) {
+                    Ok(Some(record)) => lock(&metrics).add(&record),
+                    Ok(None) => break Ok(()),
+                    Err(failure) => break Err(failure),
+                }
+            };
+            // Nobody waits any more after the second signal.
+            let _ = done.send(result);
+        })
+        .map_err(Failure::could_not)?;
+    let mut next = every.map(|every| Instant::now() + every);
+    let mut came = 0;
+    loop {
+        match is_done.recv_timeout(LOOK) {
+            Ok(result) => return result,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::could_not("the reading of results ended unexpectedly"));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        came += signals.try_iter().count();
+        if came > 1 {
+            return Ok(());
+        }
+        if let (Some(at), Some(every)) = (next, every)
+            && Instant::now() >= at
+        {
+            page.show(CLEAR)?;
+            next = Some(Instant::now() + every);
+        }
+    }
+}
+
+fn lock(metrics: &Mutex<Metrics>) -> std::sync::MutexGuard<'_, Metrics> {
+    metrics.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where the report is told.
+struct Page<'a> {
+    kind: Kind,
+    name: &'a str,
+    metrics: Arc<Mutex<Metrics>>,
+    console: &'a Console,
+}
+
+impl Page<'_> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Metrics> {
+        lock(&self.metrics)
+    }
+
+    fn show(&mut self, before: &str) -> Result<(), Failure> {
+        let text = report::render(self.kind, &mut self.lock());
+        if self.name == "stdout" {
+            let before = if self.console.colour_out() { before } else { "" };
+            return self.console.result(&format!("{before}{text}"));
+        }
+        let mut out = files::create(self.name)?;
+        out.write_all(text.as_bytes())
+            .and_then(|()| out.flush())
+            .map_err(|error| files::unwritten(self.name, &error))
+    }
+}
