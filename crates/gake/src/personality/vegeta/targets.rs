@@ -193,7 +193,9 @@ impl Reading {
     }
 
     fn ask(&mut self, target: Target) -> Result<Ask, String> {
-        Location::parse(&target.url).map_err(|error| error.to_string())?;
+        // `http://:80` is this machine, as Go dials it.
+        let url = target.url.replacen("://:", "://localhost:", 1);
+        Location::parse(&url).map_err(|error| error.to_string())?;
         let own = match target.body {
             TargetBody::None => None,
             TargetBody::Bytes(bytes) => Some(Arc::from(bytes)),
@@ -211,7 +213,7 @@ impl Reading {
         }
         Ok(Ask {
             method: target.method,
-            url: target.url,
+            url,
             headers,
             body: own.or_else(|| self.body.clone()),
             label: target.label,
