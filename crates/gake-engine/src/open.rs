@@ -1,10 +1,11 @@
 //! The open loop: arrivals come when they are due, whatever the server does.
 //!
 //! Arrivals are numbers in order, so the backlog is no queue: it is every arrival from the next
-//! one on that is due already. The pacer waits for due instants and hands arrivals to idle lanes;
+//! one on that is due already. Only a bounded backlog, of which the end is dropped, is kept. The pacer waits for due instants and hands arrivals to idle lanes;
 //! a lane that finishes takes the next due arrival itself.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -132,6 +133,11 @@ impl Pacer {
 async fn pace<F: Factory>(plan: &Plan, lanes: &Lanes<F>, dispatch: &Rc<Dispatch>) {
     let shared = &lanes.shared;
     let bound = part(plan.connections.min(plan.max_in_flight), lanes.worker, lanes.workers).max(1);
+    let room = match plan.overflow {
+        Overflow::Wait => None,
+        Overflow::Drop => Some(0),
+        Overflow::Queue { waiting } => Some(part(waiting, lanes.worker, lanes.workers)),
+    };
     let mut opened = 0;
     loop {
         let Some(next) = dispatch.next.get() else { return };
@@ -155,12 +161,17 @@ async fn pace<F: Factory>(plan: &Plan, lanes: &Lanes<F>, dispatch: &Rc<Dispatch>
                     () = shared.timer.sleep_until(allowed) => {}
                 }
             }
-        } else if plan.overflow == Overflow::Drop {
-            dispatch.advance();
-            shared.drop_arrival(next, now);
         } else {
             dispatch.full_since.set(dispatch.full_since.get().or(Some(now)));
-            dispatch.freed.notified().await;
+            match room {
+                None => dispatch.freed.notified().await,
+                Some(room) => {
+                    dispatch.advance();
+                    if !dispatch.queue(next, room) {
+                        shared.drop_arrival(next, now);
+                    }
+                }
+            }
         }
     }
 }
@@ -216,6 +227,8 @@ struct Dispatch {
     shared: Rc<Shared>,
     share: RefCell<Share<'static>>,
     next: Cell<Option<Arrival>>,
+    /// Arrivals before the next that wait for a lane, when no more than so many may.
+    waiting: RefCell<VecDeque<Arrival>>,
     /// The last one to fall idle is used first: its connection and caches are warm.
     idle: RefCell<Vec<Rc<Slot>>>,
     /// Since when every lane is busy and no more may open, as the pacer found it.
@@ -230,6 +243,7 @@ impl Dispatch {
             shared,
             next: Cell::new(share.next()),
             share: RefCell::new(share),
+            waiting: RefCell::default(),
             idle: RefCell::default(),
             full_since: Cell::new(None),
             freed: Notify::new(),
@@ -240,13 +254,28 @@ impl Dispatch {
         self.next.set(self.share.borrow_mut().next());
     }
 
-    /// Takes the next arrival when it is due at `now`.
+    /// Takes an arrival in, to wait, unless as many do as there is `room` for.
+    fn queue(&self, arrival: Arrival, room: usize) -> bool {
+        let mut waiting = self.waiting.borrow_mut();
+        let fits = waiting.len() < room;
+        if fits {
+            waiting.push_back(arrival);
+        }
+        fits
+    }
+
+    /// Takes the next arrival when it is due at `now`; first those that wait.
     fn take_due(&self, now: Nanos) -> Option<Assigned> {
-        let arrival = self.next.get().filter(|next| next.due <= now)?;
+        let first = self.waiting.borrow().front().copied();
+        let arrival = first.or(self.next.get()).filter(|next| next.due <= now)?;
         if self.shared.phase.get() > Phase::Draining {
             return None;
         }
-        self.advance();
+        if first.is_some() {
+            self.waiting.borrow_mut().pop_front();
+        } else {
+            self.advance();
+        }
         self.shared.pending.set(self.shared.pending.get() + 1);
         let blocked =
             self.full_since.get().map_or(0, |full| now.saturating_sub(full.max(arrival.due)));
@@ -265,6 +294,9 @@ impl Dispatch {
     /// Counts what was due before `end` and never fired as dropped.
     fn give_up(&self, end: Nanos) {
         let now = self.shared.clock.now();
+        for arrival in self.waiting.take() {
+            self.shared.drop_arrival(arrival, now);
+        }
         while let Some(arrival) = self.next.get().filter(|next| next.due < end) {
             self.shared.drop_arrival(arrival, now);
             self.advance();

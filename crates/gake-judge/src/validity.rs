@@ -1,5 +1,6 @@
 //! Whether the figures can be believed: every rule with its evidence; the worst one wins.
 
+use gake_core::clock::SECOND;
 use gake_core::plan::{Load, Overflow};
 use gake_core::record::{Fault, Metric, Run};
 use gake_core::schedule::Process;
@@ -136,6 +137,9 @@ fn asked_and_sent(run: &Run) -> Option<Reason> {
         Load::Open { process: Process::Poisson, .. } => {
             1.0 + at::POISSON_DEVIATIONS * (counts.due() as f64).sqrt()
         }
+        Load::Open { process: Process::Bursts { size, jitter }, .. } => {
+            size as f64 + asked * jitter as f64 / SECOND as f64
+        }
         Load::Open { process: Process::Uniform, .. } | Load::Replay(_) => 1.0,
         Load::Closed { .. } | Load::Paced { .. } => return None,
     };
@@ -184,7 +188,7 @@ fn dropped(run: &Run) -> Option<Reason> {
     let part = share(counts.dropped, counts.due());
     let level = level(counts.dropped > 0, part > at::DROPPED_INVALID)?;
     let bound = match run.plan.overflow {
-        Overflow::Drop => "the bound on connections was reached",
+        Overflow::Drop | Overflow::Queue { .. } => "the bound on connections was reached",
         Overflow::Wait => "they were never sent before the run ended",
     };
     let text = format!(

@@ -91,6 +91,11 @@ pub enum Overflow {
     Wait,
     /// It is dropped and counted.
     Drop,
+    /// It waits when fewer than `waiting` do, over all workers; else it is dropped and counted.
+    Queue {
+        /// Most that wait.
+        waiting: usize,
+    },
 }
 
 /// Bounds on waiting for one request.
@@ -186,8 +191,12 @@ impl fmt::Display for Plan {
         }
         if !matches!(self.load, Load::Closed { .. } | Load::Paced { .. }) {
             write!(f, ", at most {} connections", self.connections)?;
-            if self.overflow == Overflow::Drop {
-                write!(f, " (overflow is dropped)")?;
+            match self.overflow {
+                Overflow::Wait => {}
+                Overflow::Drop => write!(f, " (overflow is dropped)")?,
+                Overflow::Queue { waiting } => {
+                    write!(f, " ({waiting} may wait, further overflow is dropped)")?;
+                }
             }
         }
         if !self.keepalive {

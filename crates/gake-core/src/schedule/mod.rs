@@ -27,14 +27,25 @@ pub enum Process {
     Uniform,
     /// Independent arrivals: exponential gaps.
     Poisson,
+    /// `size` arrivals of the grid at the instant of the first, each later by up to `jitter`,
+    /// uniformly and independently.
+    Bursts {
+        /// Arrivals at once; 1 leaves the grid as it is.
+        size: u64,
+        /// The longest delay, not reached.
+        jitter: Nanos,
+    },
 }
 
 impl fmt::Display for Process {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Uniform => "uniform",
-            Self::Poisson => "poisson",
-        })
+        match self {
+            Self::Uniform => f.write_str("uniform"),
+            Self::Poisson => f.write_str("poisson"),
+            Self::Bursts { size: 0 | 1, .. } => f.write_str("jittered"),
+            Self::Bursts { size, jitter: 0 } => write!(f, "bursts of {size}"),
+            Self::Bursts { size, .. } => write!(f, "bursts of {size} jittered"),
+        }
     }
 }
 
@@ -65,7 +76,7 @@ struct Lead {
 
 impl Schedule {
     /// A schedule of `stages`, cut after `limit` arrivals when there is a limit. The same seed
-    /// gives the same Poisson arrivals.
+    /// gives the same random arrivals.
     #[must_use]
     pub fn new(process: Process, stages: &[Stage], limit: Option<u64>, seed: u64) -> Self {
         Self {
@@ -156,9 +167,7 @@ impl Schedule {
     /// process; a [`Share`] walks the same values at O(1) each.
     #[must_use]
     pub fn due(&self, number: u64) -> Option<Nanos> {
-        let mut share = self.share(0, 1);
-        share.skip_to(number);
-        share.next().map(|arrival| arrival.due)
+        self.share(0, 1).due(number)
     }
 }
 

@@ -219,3 +219,38 @@ proptest! {
         prop_assert_eq!(parts.iter().map(|a| a.due).collect::<Vec<_>>(), held);
     }
 }
+
+#[test]
+fn bursts_come_when_their_first_is_due() {
+    let process = Process::Bursts { size: 4, jitter: 0 };
+    let schedule = Schedule::new(process, &[step(10.0, 1.0)], None, 0);
+    let due: Vec<_> = schedule.share(0, 1).map(|arrival| arrival.due / 1_000_000).collect();
+    assert_eq!(due, [0, 0, 0, 0, 400, 400, 400, 400, 800, 800]);
+    // Two workers share each burst.
+    let half: Vec<_> = schedule.share(1, 2).map(|arrival| arrival.number).collect();
+    assert_eq!(half, [1, 3, 5, 7, 9]);
+}
+
+proptest! {
+    #[test]
+    fn jitter_delays_each_arrival_and_keeps_their_order(
+        size in 1u64..20, jitter in 1u64..500_000_000, seed in any::<u64>(), workers in 1usize..4,
+    ) {
+        let stages = [step(200.0, 2.0)];
+        let bursts = |jitter| Schedule::new(Process::Bursts { size, jitter }, &stages, None, seed);
+        let (plain, jittered) = (bursts(0), bursts(jitter));
+        let mut numbers = Vec::new();
+        for worker in 0..workers {
+            let arrivals: Vec<_> = jittered.share(worker, workers).collect();
+            prop_assert!(arrivals.is_sorted_by_key(|arrival| arrival.due));
+            for arrival in &arrivals {
+                let due = plain.due(arrival.number).unwrap();
+                prop_assert!((due..due + jitter).contains(&arrival.due));
+                prop_assert_eq!(jittered.due(arrival.number), Some(arrival.due));
+            }
+            numbers.extend(arrivals.iter().map(|arrival| arrival.number));
+        }
+        numbers.sort_unstable();
+        prop_assert_eq!(numbers, (0..400).collect::<Vec<_>>());
+    }
+}

@@ -30,6 +30,21 @@ fn arrivals_over_the_bound_are_dropped_when_asked() {
 }
 
 #[test]
+fn no_more_than_were_allowed_wait_at_the_bound() {
+    // All 20 are due within 20 ms, and nothing is answered before 200 ms.
+    for (waiting, threads) in [(5, 1), (6, 2)] {
+        let overflow = Overflow::Queue { waiting };
+        let plan = Plan { connections: 2, threads, overflow, ..open(1_000.0, 20) };
+        let whole = run(plan, takes(200 * MS));
+        let counts = whole.run.tally.counts;
+        let sent = 2 + waiting as u64;
+        assert_eq!((counts.ok, counts.dropped), (sent, 20 - sent), "{counts:?}");
+        let blocked = whole.run.tally.latency.of(Metric::Blocked);
+        assert_eq!(blocked.count(), waiting as u64, "those that waited");
+    }
+}
+
+#[test]
 fn arrivals_over_the_bound_wait_and_the_wait_is_in_their_response() {
     // 100 arrivals in 100 ms for two lanes that take 5 ms each: the last is due at 99 ms and
     // cannot be fired before 49 rounds, 245 ms, are over.

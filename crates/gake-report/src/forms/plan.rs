@@ -94,7 +94,7 @@ struct StageForm {
 }
 
 /// How arrivals were spread within the rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 enum ProcessForm {
@@ -102,6 +102,13 @@ enum ProcessForm {
     Uniform,
     /// Exponential gaps.
     Poisson,
+    /// Several arrivals of a grid at once.
+    Bursts {
+        /// How many; 1 leaves the grid as it is.
+        size: u64,
+        /// Each was later by up to this, at random.
+        jitter_s: f64,
+    },
 }
 
 /// What happened to an arrival that was due when every connection was busy.
@@ -113,6 +120,11 @@ enum OverflowForm {
     Wait,
     /// It was dropped and counted.
     Drop,
+    /// It waited when few enough did, and was dropped and counted otherwise.
+    Queue {
+        /// Most that waited.
+        waiting: usize,
+    },
 }
 
 /// Bounds on waiting for one request.
@@ -140,6 +152,7 @@ impl From<&Plan> for PlanForm {
             overflow: match plan.overflow {
                 Overflow::Wait => OverflowForm::Wait,
                 Overflow::Drop => OverflowForm::Drop,
+                Overflow::Queue { waiting } => OverflowForm::Queue { waiting },
             },
             connect_rate: plan.connect_rate,
             idle_connections: plan.idle_connections,
@@ -166,6 +179,10 @@ impl From<&Load> for LoadForm {
                 arrivals: match process {
                     Process::Uniform => ProcessForm::Uniform,
                     Process::Poisson => ProcessForm::Poisson,
+                    Process::Bursts { size, jitter } => ProcessForm::Bursts {
+                        size: *size,
+                        jitter_s: Duration::from_nanos(*jitter).as_secs_f64(),
+                    },
                 },
             },
             Load::Replay(trace) => Self::Replay {
@@ -205,6 +222,7 @@ impl PlanForm {
             overflow: match self.overflow {
                 OverflowForm::Wait => Overflow::Wait,
                 OverflowForm::Drop => Overflow::Drop,
+                OverflowForm::Queue { waiting } => Overflow::Queue { waiting },
             },
             connect_rate: self.connect_rate,
             idle_connections: self.idle_connections,
@@ -234,6 +252,10 @@ impl LoadForm {
                 let process = match arrivals {
                     ProcessForm::Uniform => Process::Uniform,
                     ProcessForm::Poisson => Process::Poisson,
+                    ProcessForm::Bursts { size, jitter_s } => {
+                        let jitter = seconds(jitter_s)?.as_nanos().try_into().unwrap_or(u64::MAX);
+                        Process::Bursts { size, jitter }
+                    }
                 };
                 Load::Open { stages, process }
             }
@@ -282,14 +304,18 @@ mod tests {
         plan.connect_rate = Some(0.1);
         plan.timeouts.first_byte = Some(Duration::from_nanos(1_000_001));
         plan.expect = "2xx,404".parse().unwrap();
+        assert_eq!(again(&plan).as_ref(), Ok(&plan));
+        plan.overflow = Overflow::Queue { waiting: 7 };
         plan.labels = vec!["a b".to_owned(), "č,\"".to_owned()];
         assert_eq!(again(&plan).as_ref(), Ok(&plan));
         let stages = vec![
             Stage { from: 1.0 / 3.0, to: 1e9, duration: Duration::from_secs(86_400) },
             Stage::step(0.0, Duration::MAX),
         ];
-        plan.load = Load::Open { stages, process: Process::Poisson };
-        assert_eq!(again(&plan).as_ref(), Ok(&plan));
+        for process in [Process::Poisson, Process::Bursts { size: 4, jitter: 1_500_000 }] {
+            plan.load = Load::Open { stages: stages.clone(), process };
+            assert_eq!(again(&plan).as_ref(), Ok(&plan));
+        }
         plan.load = Load::Replay(Trace::described(3_600, 60_500_000_000, 60.0, 75));
         assert_eq!(again(&plan).as_ref(), Ok(&plan));
     }
