@@ -50,6 +50,12 @@ pub const ROOMS: &[Room] = &[
         strangers: &["clap"],
     },
     Room {
+        name: "gake-watch",
+        level: 2,
+        may_use: &["gake-core", "gake-wire"],
+        strangers: &["clap", "hyper"],
+    },
+    Room {
         name: "gake-shadow",
         level: 2,
         may_use: &["gake-core", "gake-wire", "gake-judge"],
@@ -74,6 +80,7 @@ pub const ROOMS: &[Room] = &[
             "gake-script",
             "gake-shadow",
             "gake-fleet",
+            "gake-watch",
         ],
         strangers: &[],
     },

@@ -8,6 +8,7 @@ mod recorder;
 mod run;
 mod series;
 mod tally;
+mod watched;
 
 pub use fault::{Fault, Phase};
 pub use histogram::Histogram;
@@ -17,3 +18,4 @@ pub use recorder::{Interval, Recorder};
 pub use run::{Ending, Event, Generator, Run};
 pub use series::{HEAT, Point, Series};
 pub use tally::{Counts, LabelTally, Latency, Metric, Tally};
+pub use watched::{GAUGES_MAX, Gauge, Reading, Sample, Setting, Unit, Watched};

@@ -2,6 +2,7 @@
 
 use super::series::Series;
 use super::tally::{Counts, Tally};
+use super::watched::Watched;
 use crate::clock::Nanos;
 use crate::plan::Plan;
 
@@ -76,4 +77,6 @@ pub struct Run {
     pub generator: Generator,
     /// What happened beside requests.
     pub events: Vec<Event>,
+    /// What the target said of itself, when it was watched.
+    pub watched: Watched,
 }

@@ -1,0 +1,213 @@
+//! What the target itself said while it was loaded: levels on the run's clock.
+
+use crate::clock::Nanos;
+
+/// Samples of a gauge kept at most; then neighbours are joined.
+const SAMPLES_MAX: usize = 1_800;
+
+/// Gauges kept at most, over all sources.
+pub const GAUGES_MAX: usize = 256;
+
+/// What a level is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// Of a whole, 0 to 1.
+    Share,
+    /// Bytes.
+    Bytes,
+    /// Things.
+    Count,
+    /// Things a second.
+    PerSecond,
+    /// Seconds.
+    Seconds,
+}
+
+/// A level at an instant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// Where it comes from: `pid:1234`, `port:8080`, `prometheus:http://...`.
+    pub source: String,
+    /// What it is: `cpu`, `rss`, `descriptors`, `pool` ... or the source's own name.
+    pub name: String,
+    /// What it is counted in.
+    pub unit: Unit,
+    /// The level.
+    pub value: f64,
+}
+
+/// A stretch of a gauge's life.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// When it begins.
+    pub at: Nanos,
+    /// How many readings it stands for.
+    pub readings: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+/// One level over time. Its memory does not grow with the run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gauge {
+    /// Where it comes from.
+    pub source: String,
+    /// What it is.
+    pub name: String,
+    /// What it is counted in.
+    pub unit: Unit,
+    samples: Vec<Sample>,
+    width: u64,
+}
+
+impl Gauge {
+    fn push(&mut self, at: Nanos, value: f64) {
+        let one = Sample { at, readings: 1, mean: value, max: value };
+        match self.samples.last_mut() {
+            Some(last) if last.readings < self.width => last.join(&one),
+            _ => self.samples.push(one),
+        }
+        if self.samples.len() > SAMPLES_MAX {
+            self.width *= 2;
+            let halves = self.samples.chunks(2).map(|pair| {
+                let mut first = pair[0];
+                if let Some(second) = pair.get(1) {
+                    first.join(second);
+                }
+                first
+            });
+            self.samples = halves.collect();
+        }
+    }
+
+    /// Its samples, in order of time.
+    #[must_use]
+    pub fn samples(&self) -> &[Sample] {
+        &self.samples
+    }
+
+    /// The mean of its readings from `from` on; `None` when there is none.
+    #[must_use]
+    pub fn mean_from(&self, from: Nanos) -> Option<f64> {
+        let late = self.samples.iter().filter(|sample| sample.at >= from);
+        let (sum, count) = late.fold((0.0, 0), |(sum, count), sample| {
+            (sum + sample.mean * sample.readings as f64, count + sample.readings)
+        });
+        (count > 0).then(|| sum / count as f64)
+    }
+
+    /// The largest of its readings.
+    #[must_use]
+    pub fn max(&self) -> Option<f64> {
+        self.samples.iter().map(|sample| sample.max).reduce(f64::max)
+    }
+
+    /// Its last mean.
+    #[must_use]
+    pub fn last(&self) -> Option<f64> {
+        self.samples.last().map(|sample| sample.mean)
+    }
+}
+
+impl Sample {
+    fn join(&mut self, next: &Self) {
+        let (mine, theirs) = (self.readings as f64, next.readings as f64);
+        self.mean = (self.mean * mine + next.mean * theirs) / (mine + theirs);
+        self.max = self.max.max(next.max);
+        self.readings += next.readings;
+    }
+}
+
+/// A setting in force at the target, as it says itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// Where it comes from.
+    pub source: String,
+    /// Its name, as the target has it: `server.tomcat.threads.max`.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// Everything that the watched target said.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Watched {
+    gauges: Vec<Gauge>,
+    /// Settings in force.
+    pub settings: Vec<Setting>,
+    /// Readings left out, because there were too many gauges.
+    pub left_out: u64,
+}
+
+impl Watched {
+    /// Adds readings of the instant `at`. What is no number is no reading.
+    pub fn add(&mut self, at: Nanos, readings: &[Reading]) {
+        for reading in readings.iter().filter(|reading| reading.value.is_finite()) {
+            let is =
+                |gauge: &&mut Gauge| gauge.name == reading.name && gauge.source == reading.source;
+            if let Some(gauge) = self.gauges.iter_mut().find(is) {
+                gauge.push(at, reading.value);
+            } else if self.gauges.len() < GAUGES_MAX {
+                let Reading { source, name, unit, value } = reading.clone();
+                let mut gauge = Gauge { source, name, unit, samples: Vec::new(), width: 1 };
+                gauge.push(at, value);
+                self.gauges.push(gauge);
+            } else {
+                self.left_out += 1;
+            }
+        }
+    }
+
+    /// The gauges, in the order in which they were first read.
+    #[must_use]
+    pub fn gauges(&self) -> &[Gauge] {
+        &self.gauges
+    }
+
+    /// The gauges of a name, over all sources.
+    pub fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Gauge> {
+        self.gauges.iter().filter(move |gauge| gauge.name == name)
+    }
+
+    /// Whether nothing was said.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.gauges.is_empty() && self.settings.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SECOND;
+
+    fn reading(name: &str, value: f64) -> Reading {
+        Reading { source: "pid:1".into(), name: name.into(), unit: Unit::Share, value }
+    }
+
+    #[test]
+    fn memory_is_bounded_and_the_mean_is_kept() {
+        let mut watched = Watched::default();
+        for second in 0..10_000u64 {
+            watched.add(second * SECOND, &[reading("cpu", second as f64)]);
+        }
+        let gauge = &watched.gauges()[0];
+        assert!(gauge.samples().len() <= SAMPLES_MAX);
+        assert_eq!(gauge.samples().iter().map(|s| s.readings).sum::<u64>(), 10_000);
+        assert!((gauge.mean_from(0).unwrap() - 4999.5).abs() < 1e-6);
+        assert_eq!(gauge.max(), Some(9_999.0));
+        assert_eq!(gauge.mean_from(20_000 * SECOND), None);
+    }
+
+    #[test]
+    fn there_are_so_many_gauges_and_numbers_only() {
+        let mut watched = Watched::default();
+        for name in 0..GAUGES_MAX + 5 {
+            watched.add(0, &[reading(&name.to_string(), 1.0), reading("bad", f64::NAN)]);
+        }
+        assert_eq!((watched.gauges().len(), watched.left_out), (GAUGES_MAX, 5));
+        assert_eq!(watched.named("bad").count(), 0);
+    }
+}

@@ -1,0 +1,162 @@
+//! Spring Boot Actuator: levels from `/metrics`, and the settings in force from `/configprops`.
+
+use gake_core::record::Unit;
+use serde_json::Value;
+
+use crate::fetch::Fetch;
+use crate::sampler::Level;
+
+/// Metrics that are taken when the application has them: its name, ours, and its unit.
+const KNOWN: &[(&str, &str, Unit)] = &[
+    ("process.cpu.usage", "cpu", Unit::Share),
+    ("jvm.memory.used", "jvm_memory", Unit::Bytes),
+    ("jvm.threads.live", "threads", Unit::Count),
+    ("process.files.open", "descriptors_open", Unit::Count),
+    ("process.files.max", "", Unit::Count),
+    ("tomcat.threads.busy", "pool_busy", Unit::Count),
+    ("tomcat.threads.config.max", "pool_max", Unit::Count),
+    ("tomcat.connections.current", "established", Unit::Count),
+    ("tomcat.connections.config.max", "connections_max", Unit::Count),
+    ("hikaricp.connections.active", "db_pool_busy", Unit::Count),
+    ("hikaricp.connections.pending", "db_pool_pending", Unit::Count),
+    ("hikaricp.connections.max", "db_pool_max", Unit::Count),
+];
+
+/// Shares of a whole: our name, the part, and the whole.
+const SHARES: &[(&str, &str, &str)] = &[
+    ("descriptors", "process.files.open", "process.files.max"),
+    ("pool", "tomcat.threads.busy", "tomcat.threads.config.max"),
+    ("connections", "tomcat.connections.current", "tomcat.connections.config.max"),
+    ("db_pool", "hikaricp.connections.active", "hikaricp.connections.max"),
+];
+
+/// Settings that bound what a server takes, as Spring Boot names them under `server`.
+const SETTINGS: &[&str] = &[
+    "tomcat.threads.max",
+    "tomcat.threads.minSpare",
+    "tomcat.maxConnections",
+    "tomcat.acceptCount",
+    "tomcat.connectionTimeout",
+    "tomcat.keepAliveTimeout",
+    "tomcat.maxKeepAliveRequests",
+];
+
+/// Reads one application.
+#[derive(Debug)]
+pub(crate) struct Actuator {
+    fetch: Fetch,
+    /// What it has of the known, in the order in which it is fetched.
+    known: Vec<&'static (&'static str, &'static str, Unit)>,
+    /// What it says is in force.
+    pub(crate) settings: Vec<(String, String)>,
+}
+
+impl Actuator {
+    /// Asks the application what it has.
+    pub(crate) async fn new(base: &str) -> Result<Self, String> {
+        let urls = [format!("{base}/metrics"), format!("{base}/configprops")];
+        let mut fetch = Fetch::new(&urls)?;
+        let names = parsed(&fetch.get(0).await?)?;
+        let has = |name: &str| {
+            names["names"].as_array().is_some_and(|all| all.iter().any(|known| known == name))
+        };
+        let known: Vec<_> = KNOWN.iter().filter(|(name, ..)| has(name)).collect();
+        if known.is_empty() {
+            return Err(
+                "it has no metric that is known; is it the base of Actuator, and is `metrics` \
+                 exposed?"
+                    .to_owned(),
+            );
+        }
+        // Settings are often not exposed, and are no level.
+        let settings = match fetch.get(1).await {
+            Ok(text) => settings(&parsed(&text)?),
+            Err(_) => Vec::new(),
+        };
+        let urls: Vec<_> =
+            known.iter().map(|(name, ..)| format!("{base}/metrics/{name}")).collect();
+        Ok(Self { fetch: Fetch::new(&urls)?, known, settings })
+    }
+
+    pub(crate) async fn read(&mut self) -> Result<Vec<Level>, String> {
+        let mut values = Vec::with_capacity(self.known.len());
+        for (number, (name, ..)) in self.known.iter().enumerate() {
+            values.push((*name, value(&parsed(&self.fetch.get(number).await?)?)));
+        }
+        let of = |name: &str| values.iter().find(|(known, _)| *known == name).and_then(|(_, v)| *v);
+        let named = self.known.iter().filter(|(_, ours, _)| !ours.is_empty());
+        let mut levels: Vec<_> = named
+            .filter_map(|(name, ours, unit)| Some(Level::new(*ours, *unit, of(name)?)))
+            .collect();
+        for (ours, part, whole) in SHARES {
+            if let (Some(part), Some(whole)) = (of(part), of(whole))
+                && whole > 0.0
+            {
+                levels.push(Level::new(*ours, Unit::Share, part / whole));
+            }
+        }
+        Ok(levels)
+    }
+}
+
+fn parsed(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text).map_err(|_| "its answer is no JSON".to_owned())
+}
+
+/// The value of a metric's answer.
+fn value(metric: &Value) -> Option<f64> {
+    let measurements = metric["measurements"].as_array()?;
+    let is_value = |m: &&Value| m["statistic"] == "VALUE" || m["statistic"] == "COUNT";
+    measurements.iter().find(is_value)?["value"].as_f64()
+}
+
+/// The settings of the bean with the prefix `server`, wherever it stands. A value that is masked
+/// is none.
+fn settings(props: &Value) -> Vec<(String, String)> {
+    let contexts = props["contexts"].as_object().into_iter().flat_map(|all| all.values());
+    let beans = contexts.filter_map(|context| context["beans"].as_object());
+    let server = beans.flat_map(|all| all.values()).find(|bean| bean["prefix"] == "server");
+    let Some(properties) = server.map(|bean| &bean["properties"]) else { return Vec::new() };
+    let text = |value: &Value| match value {
+        Value::String(text) if !text.starts_with("**") => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    SETTINGS
+        .iter()
+        .filter_map(|path| {
+            let value = path.split('.').fold(properties, |value, key| &value[key]);
+            Some((format!("server.{path}"), text(value)?))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_found_and_masks_are_none() {
+        let props = serde_json::json!({"contexts": {"app": {"beans": {
+            "a": {"prefix": "other", "properties": {}},
+            "server-x": {"prefix": "server", "properties": {"tomcat": {
+                "threads": {"max": 200, "minSpare": "******"},
+                "maxConnections": 8192, "connectionTimeout": "PT20S"}}}}}}});
+        assert_eq!(
+            settings(&props),
+            [
+                ("server.tomcat.threads.max".to_owned(), "200".to_owned()),
+                ("server.tomcat.maxConnections".to_owned(), "8192".to_owned()),
+                ("server.tomcat.connectionTimeout".to_owned(), "PT20S".to_owned()),
+            ]
+        );
+        assert!(settings(&Value::Null).is_empty());
+    }
+
+    #[test]
+    fn a_metric_has_a_value() {
+        let metric = serde_json::json!({"measurements": [{"statistic": "VALUE", "value": 7.5}]});
+        assert_eq!(value(&metric), Some(7.5));
+        assert_eq!(value(&Value::Null), None);
+    }
+}

@@ -1,0 +1,17 @@
+//! Watching the target while it is loaded: samples of it, on the clock of the run.
+//!
+//! A [`Source`] says where levels come from: a process of this machine, a Prometheus endpoint,
+//! Spring Boot Actuator. A [`Sampler`] reads each once a second on a thread of its own and sends
+//! what it read; it never delays the load, and a source that fails is told once and asked again.
+
+mod actuator;
+mod fetch;
+mod process;
+mod prometheus;
+mod rates;
+mod sampler;
+mod sockets;
+mod source;
+
+pub use sampler::{Batch, Sampler, WatchError};
+pub use source::{Source, SourceError};

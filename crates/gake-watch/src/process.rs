@@ -1,0 +1,221 @@
+//! Processes of this machine: by their id, or by the port they listen on.
+
+use std::collections::HashSet;
+use std::time::Instant;
+
+use gake_core::record::Unit;
+use procfs::WithCurrentSystemInfo;
+use procfs::process::{FDTarget, LimitValue, Process, all_processes};
+
+use crate::rates::Rates;
+use crate::sampler::Level;
+use crate::sockets;
+
+/// Threads whose context switches are counted at most: each is a file to read.
+const THREADS_MAX: usize = 1_024;
+
+/// Readings between two looks for processes that have come to listen on a port.
+const LOOK_AGAIN: u32 = 10;
+
+/// Which processes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Which {
+    Pid(i32),
+    Port(u16),
+}
+
+/// Reads levels of processes.
+#[derive(Debug)]
+pub(crate) struct Processes {
+    which: Which,
+    pids: Vec<i32>,
+    readings: u32,
+    rates: Rates,
+    cores: f64,
+}
+
+impl Processes {
+    pub(crate) fn new(which: Which) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+        Self { which, pids: Vec::new(), readings: 0, rates: Rates::default(), cores }
+    }
+
+    /// Every level of this moment, summed over the processes.
+    pub(crate) fn read(&mut self, now: Instant) -> Result<Vec<Level>, String> {
+        self.look()?;
+        let processes: Vec<Process> =
+            self.pids.iter().filter_map(|pid| Process::new(*pid).ok()).collect();
+        let first = processes.first().ok_or_else(|| match self.which {
+            Which::Pid(pid) => format!("there is no process {pid}"),
+            Which::Port(port) => format!("nothing of this machine listens on port {port}"),
+        })?;
+        let mut levels = self.usage(&processes, now);
+        let table = sockets::table(first);
+        let inodes = processes.iter().flat_map(inodes).collect();
+        let port = match self.which {
+            Which::Port(port) => Some(port),
+            Which::Pid(_) => None,
+        };
+        let listeners = sockets::listeners(&table, port, &inodes);
+        levels.extend(sockets::levels(&table, &listeners));
+        let netstat = std::fs::read_to_string(format!("/proc/{}/net/netstat", first.pid()));
+        if let Ok(netstat) = netstat {
+            levels.extend(sockets::turned_away(&netstat, now, &mut self.rates));
+        }
+        Ok(levels)
+    }
+
+    /// Finds the processes, now and then anew.
+    fn look(&mut self) -> Result<(), String> {
+        let alive = |pid: &i32| Process::new(*pid).is_ok_and(|process| process.is_alive());
+        let stale = self.readings.is_multiple_of(LOOK_AGAIN) || !self.pids.iter().all(alive);
+        self.readings = self.readings.wrapping_add(1);
+        if stale || self.pids.is_empty() {
+            self.pids = match self.which {
+                Which::Pid(pid) => vec![pid],
+                Which::Port(port) => listening(port)?,
+            };
+        }
+        Ok(())
+    }
+
+    fn usage(&mut self, processes: &[Process], now: Instant) -> Vec<Level> {
+        let mut usage = Usage::default();
+        for process in processes {
+            usage.add(process);
+        }
+        let mut levels = Vec::new();
+        let pids: Vec<_> = processes.iter().map(|process| process.pid().to_string()).collect();
+        // A process that came or went makes the sums no counter.
+        let of = |what: &str| format!("{what} {}", pids.join(" "));
+        let cpu_s = usage.ticks as f64 / procfs::ticks_per_second() as f64;
+        if let Some(cores) = self.rates.rate(&of("cpu"), now, cpu_s) {
+            levels.push(Level::new("cpu", Unit::Share, cores / self.cores));
+            levels.push(Level::new("cores", Unit::Count, cores));
+        }
+        levels.push(Level::new("rss", Unit::Bytes, usage.rss as f64));
+        levels.push(Level::new("threads", Unit::Count, usage.threads as f64));
+        if let Some(share) = usage.descriptors_share {
+            levels.push(Level::new("descriptors", Unit::Share, share));
+            levels.push(Level::new("descriptors_open", Unit::Count, usage.descriptors as f64));
+        }
+        if let Some(rate) = self.rates.rate(&of("switches"), now, usage.switches as f64) {
+            levels.push(Level::new("context_switches", Unit::PerSecond, rate));
+        }
+        levels
+    }
+}
+
+/// Sums over processes.
+#[derive(Debug, Default)]
+struct Usage {
+    ticks: u64,
+    rss: u64,
+    threads: i64,
+    descriptors: usize,
+    /// Of the process that is closest to its limit.
+    descriptors_share: Option<f64>,
+    switches: u64,
+}
+
+impl Usage {
+    fn add(&mut self, process: &Process) {
+        if let Ok(stat) = process.stat() {
+            self.ticks += stat.utime + stat.stime;
+            self.rss += stat.rss_bytes().get();
+            self.threads += stat.num_threads;
+        }
+        if let (Ok(open), Ok(limits)) = (process.fd_count(), process.limits()) {
+            self.descriptors += open;
+            let share = match limits.max_open_files.soft_limit {
+                LimitValue::Value(most) => open as f64 / most.max(1) as f64,
+                LimitValue::Unlimited => 0.0,
+            };
+            self.descriptors_share = Some(self.descriptors_share.unwrap_or(0.0).max(share));
+        }
+        let tasks = process.tasks().into_iter().flatten().flatten().take(THREADS_MAX);
+        for status in tasks.filter_map(|task| task.status().ok()) {
+            self.switches += status.voluntary_ctxt_switches.unwrap_or(0)
+                + status.nonvoluntary_ctxt_switches.unwrap_or(0);
+        }
+    }
+}
+
+/// The sockets that a process has open.
+fn inodes(process: &Process) -> Vec<u64> {
+    let descriptors = process.fd().into_iter().flatten().flatten();
+    descriptors
+        .filter_map(|descriptor| match descriptor.target {
+            FDTarget::Socket(inode) => Some(inode),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The processes that listen on a port.
+fn listening(port: u16) -> Result<Vec<i32>, String> {
+    let table = Process::myself().map(|me| sockets::table(&me)).unwrap_or_default();
+    let listeners = sockets::listeners(&table, Some(port), &HashSet::new());
+    let wanted: HashSet<u64> = listeners.iter().map(|entry| entry.inode).collect();
+    if wanted.is_empty() {
+        return Err(format!("nothing of this machine listens on port {port}"));
+    }
+    let all = all_processes().map_err(|error| format!("/proc cannot be read: {error}"))?;
+    // What we may not look into is another user's.
+    let holds = |process: &Process| inodes(process).iter().any(|inode| wanted.contains(inode));
+    let pids: Vec<i32> = all.flatten().filter(holds).map(|process| process.pid()).collect();
+    if pids.is_empty() {
+        return Err(format!(
+            "the process that listens on port {port} is another user's: run gake as that user"
+        ));
+    }
+    Ok(pids)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Duration;
+
+    use super::*;
+
+    fn value(levels: &[Level], name: &str) -> Option<f64> {
+        levels.iter().find(|level| level.name == name).map(|level| level.value)
+    }
+
+    #[test]
+    fn a_listener_is_found_by_its_port_with_its_queue() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let clients: Vec<_> =
+            (0..3).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
+        let mut processes = Processes::new(Which::Port(port));
+        let levels = processes.read(Instant::now()).unwrap();
+        assert_eq!(value(&levels, "accept_queue"), Some(3.0));
+        assert_eq!(value(&levels, "established"), Some(3.0));
+        assert_eq!(processes.pids, [i32::try_from(std::process::id()).unwrap()]);
+        drop(clients);
+    }
+
+    #[test]
+    fn a_process_tells_what_it_uses() {
+        let mut processes = Processes::new(Which::Pid(i32::try_from(std::process::id()).unwrap()));
+        let start = Instant::now();
+        let first = processes.read(start).unwrap();
+        assert!(value(&first, "rss").unwrap() > 1e6, "{first:?}");
+        assert!(value(&first, "threads").unwrap() >= 1.0);
+        assert!((0.0..1.0).contains(&value(&first, "descriptors").unwrap()));
+        assert_eq!(value(&first, "cpu"), None);
+        let second = processes.read(start + Duration::from_secs(1)).unwrap();
+        assert!(value(&second, "cpu").is_some() && value(&second, "context_switches").is_some());
+    }
+
+    #[test]
+    fn what_is_not_there_is_told() {
+        let gone = Processes::new(Which::Pid(i32::MAX)).read(Instant::now()).unwrap_err();
+        assert!(gone.contains("no process"), "{gone}");
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let error = Processes::new(Which::Port(free)).read(Instant::now()).unwrap_err();
+        assert!(error.contains("nothing"), "{error}");
+    }
+}

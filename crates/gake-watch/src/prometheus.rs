@@ -1,0 +1,287 @@
+//! The Prometheus text format, and which of its metrics are taken.
+
+use std::time::Instant;
+
+use gake_core::record::Unit;
+
+use crate::fetch::Fetch;
+use crate::rates::Rates;
+use crate::sampler::Level;
+
+/// Chosen series taken at most.
+const SERIES_MAX: usize = 64;
+
+/// A metric that is known: its name there, ours, and its unit. Counters become rates.
+const KNOWN: &[(&str, &str, Unit)] = &[
+    ("process_resident_memory_bytes", "rss", Unit::Bytes),
+    ("process_open_fds", "descriptors_open", Unit::Count),
+    ("go_goroutines", "goroutines", Unit::Count),
+    ("go_threads", "threads", Unit::Count),
+    ("process_cpu_seconds_total", "cores", Unit::Count),
+    ("jvm_threads_live_threads", "threads", Unit::Count),
+    ("process_cpu_usage", "cpu", Unit::Share),
+    ("tomcat_threads_busy_threads", "pool_busy", Unit::Count),
+    ("tomcat_connections_current_connections", "established", Unit::Count),
+    ("hikaricp_connections_active", "db_pool_busy", Unit::Count),
+    ("hikaricp_connections_pending", "db_pool_pending", Unit::Count),
+    ("node_memory_MemAvailable_bytes", "memory_available", Unit::Bytes),
+    ("node_load1", "load1", Unit::Count),
+    ("node_sockstat_TCP_alloc", "tcp_sockets", Unit::Count),
+    ("node_sockstat_TCP_tw", "time_wait", Unit::Count),
+    ("node_netstat_TcpExt_ListenOverflows", "listen_overflows", Unit::PerSecond),
+    ("node_netstat_TcpExt_ListenDrops", "listen_drops", Unit::PerSecond),
+    ("node_netstat_Tcp_RetransSegs", "retransmits", Unit::PerSecond),
+    ("node_context_switches_total", "context_switches", Unit::PerSecond),
+    ("gake_lab_threads_busy", "pool_busy", Unit::Count),
+    ("gake_lab_queue", "pool_queue", Unit::Count),
+    ("gake_lab_in_flight", "in_flight", Unit::Count),
+    ("gake_lab_connections_open", "established", Unit::Count),
+];
+
+/// Shares of a whole: our name, the part, and the whole.
+const SHARES: &[(&str, &str, &str)] = &[
+    ("descriptors", "process_open_fds", "process_max_fds"),
+    ("pool", "tomcat_threads_busy_threads", "tomcat_threads_config_max_threads"),
+    ("pool", "gake_lab_threads_busy", "gake_lab_threads"),
+    (
+        "connections",
+        "tomcat_connections_current_connections",
+        "tomcat_connections_config_max_connections",
+    ),
+    ("db_pool", "hikaricp_connections_active", "hikaricp_connections_max"),
+];
+
+/// Reads one endpoint.
+#[derive(Debug)]
+pub(crate) struct Prometheus {
+    fetch: Fetch,
+    chosen: Vec<String>,
+    rates: Rates,
+}
+
+impl Prometheus {
+    pub(crate) fn new(url: &str, chosen: Vec<String>) -> Result<Self, String> {
+        Ok(Self { fetch: Fetch::new(&[url.to_owned()])?, chosen, rates: Rates::default() })
+    }
+
+    pub(crate) async fn read(&mut self) -> Result<Vec<Level>, String> {
+        let text = self.fetch.get(0).await?;
+        let page = Page::parse(&text);
+        if page.samples.is_empty() {
+            return Err("its answer has no Prometheus metrics".to_owned());
+        }
+        let now = Instant::now();
+        if !self.chosen.is_empty() {
+            return page.chosen(&self.chosen, now, &mut self.rates);
+        }
+        Ok(page.known(now, &mut self.rates))
+    }
+}
+
+/// A sample of the text: name, labels as they stand, value.
+type Sample<'a> = (&'a str, &'a str, f64);
+
+/// A text in pieces.
+#[derive(Debug, Default)]
+struct Page<'a> {
+    counters: Vec<&'a str>,
+    samples: Vec<Sample<'a>>,
+}
+
+impl<'a> Page<'a> {
+    fn parse(text: &'a str) -> Self {
+        let mut page = Self::default();
+        for line in text.lines().map(str::trim) {
+            if let Some(kind) = line.strip_prefix("# TYPE ") {
+                if let Some((name, "counter")) = kind.split_once(' ') {
+                    page.counters.push(name);
+                }
+            } else if !line.starts_with('#') {
+                page.samples.extend(sample(line));
+            }
+        }
+        page
+    }
+
+    /// The sum over the series of a name.
+    fn sum(&self, name: &str) -> Option<f64> {
+        let values = self.samples.iter().filter(|(known, ..)| *known == name).map(|(.., v)| *v);
+        values.reduce(|a, b| a + b)
+    }
+
+    fn is_counter(&self, name: &str) -> bool {
+        name.ends_with("_total") || self.counters.contains(&name)
+    }
+
+    fn known(&self, now: Instant, rates: &mut Rates) -> Vec<Level> {
+        let mut levels = Vec::new();
+        for (theirs, ours, unit) in KNOWN {
+            let Some(value) = self.sum(theirs) else { continue };
+            let counts = *unit == Unit::PerSecond || self.is_counter(theirs);
+            let value = if counts { rates.rate(theirs, now, value) } else { Some(value) };
+            levels.extend(value.map(|value| Level::new(*ours, *unit, value)));
+        }
+        for (ours, part, whole) in SHARES {
+            if let (Some(part), Some(whole)) = (self.sum(part), self.sum(whole))
+                && whole > 0.0
+            {
+                levels.push(Level::new(*ours, Unit::Share, part / whole));
+            }
+        }
+        levels.extend(self.node_cpu(now, rates));
+        levels
+    }
+
+    /// The share of its cores that a machine uses, from node_exporter's seconds by mode.
+    fn node_cpu(&self, now: Instant, rates: &mut Rates) -> Option<Level> {
+        let (mut idle, mut all) = (0.0, 0.0);
+        for (_, labels, value) in
+            self.samples.iter().filter(|(name, ..)| *name == "node_cpu_seconds_total")
+        {
+            all += value;
+            let resting = ["mode=\"idle\"", "mode=\"iowait\""];
+            if resting.iter().any(|mode| labels.contains(mode)) {
+                idle += value;
+            }
+        }
+        // Both are remembered, even while there is no rate yet.
+        let all = rates.rate("node_cpu all", now, all);
+        let idle = rates.rate("node_cpu idle", now, idle);
+        let (all, idle) = all.zip(idle)?;
+        (all > 0.0).then(|| Level::new("cpu", Unit::Share, 1.0 - idle / all))
+    }
+
+    fn chosen(
+        &self,
+        chosen: &[String],
+        now: Instant,
+        rates: &mut Rates,
+    ) -> Result<Vec<Level>, String> {
+        let mut levels = Vec::new();
+        for wanted in chosen {
+            let (name, filter) = wanted.split_once('{').unwrap_or((wanted, ""));
+            let filters: Vec<_> =
+                filter.trim_end_matches('}').split(',').filter(|f| !f.is_empty()).collect();
+            let fits = |(known, labels, _): &&Sample<'_>| {
+                *known == name && filters.iter().all(|filter| labels.contains(filter.trim()))
+            };
+            let series: Vec<_> = self.samples.iter().filter(fits).take(SERIES_MAX).collect();
+            if series.is_empty() {
+                return Err(format!("it has no metric {wanted}"));
+            }
+            levels.extend(series.into_iter().filter_map(|sample| self.level(sample, now, rates)));
+        }
+        Ok(levels)
+    }
+
+    /// A series under its own name, a counter as its rate.
+    fn level(&self, sample: &Sample<'_>, now: Instant, rates: &mut Rates) -> Option<Level> {
+        let (name, labels, value) = *sample;
+        let full = if labels.is_empty() { name.to_owned() } else { format!("{name}{{{labels}}}") };
+        if self.is_counter(name) {
+            return rates.rate(&full, now, value).map(|r| Level::new(full, Unit::PerSecond, r));
+        }
+        Some(Level::new(full, unit_of(name), value))
+    }
+}
+
+/// The unit that a metric's name ends in, by Prometheus's own rules for names.
+fn unit_of(name: &str) -> Unit {
+    match name.rsplit('_').next() {
+        Some("bytes") => Unit::Bytes,
+        Some("seconds") => Unit::Seconds,
+        Some("ratio") => Unit::Share,
+        _ => Unit::Count,
+    }
+}
+
+/// `name{labels} value [timestamp]`; a label's value may hold anything.
+fn sample(line: &str) -> Option<Sample<'_>> {
+    let end = line.find(|c: char| c == '{' || c.is_whitespace())?;
+    let (name, rest) = line.split_at(end);
+    let (labels, rest) = match rest.strip_prefix('{') {
+        None => ("", rest),
+        Some(inner) => {
+            let close = closing(inner)?;
+            (&inner[..close], &inner[close + 1..])
+        }
+    };
+    let value = rest.split_whitespace().next()?.parse().ok()?;
+    (!name.is_empty()).then_some((name, labels, value))
+}
+
+/// Where the brace closes, outside of quotes.
+fn closing(labels: &str) -> Option<usize> {
+    let (mut quoted, mut escaped) = (false, false);
+    labels.char_indices().find_map(|(at, c)| {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            '}' if !quoted => return Some(at),
+            _ => {}
+        }
+        None
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const TEXT: &str = "\
+# HELP process_open_fds Open.
+# TYPE process_open_fds gauge
+process_open_fds 40
+process_max_fds 80
+# TYPE odd counter
+odd{path=\"/a}b\",q=\"\\\"\"} 5 1700000000
+odd{path=\"/c\"} 7
+process_resident_memory_bytes 1e6
+broken
+";
+
+    fn value(levels: &[Level], name: &str) -> Option<f64> {
+        levels.iter().find(|level| level.name == name).map(|level| level.value)
+    }
+
+    #[test]
+    fn known_metrics_have_our_names() {
+        let levels = Page::parse(TEXT).known(Instant::now(), &mut Rates::default());
+        assert_eq!(value(&levels, "descriptors"), Some(0.5));
+        assert_eq!(value(&levels, "rss"), Some(1e6));
+    }
+
+    #[test]
+    fn chosen_counters_are_rates_and_labels_choose() {
+        let (now, mut rates) = (Instant::now(), Rates::default());
+        let page = Page::parse(TEXT);
+        let wanted = ["odd{path=\"/c\"}".to_owned(), "process_open_fds".to_owned()];
+        let first = page.chosen(&wanted, now, &mut rates).unwrap();
+        assert_eq!(first.len(), 1, "{first:?}");
+        let grown = TEXT.replace("\"/c\"} 7", "\"/c\"} 27");
+        let later = now + Duration::from_secs(2);
+        let levels = Page::parse(&grown).chosen(&wanted, later, &mut rates).unwrap();
+        assert_eq!(value(&levels, "odd{path=\"/c\"}"), Some(10.0));
+        assert_eq!(value(&levels, "process_open_fds"), Some(40.0));
+        let absent = page.chosen(&["nothing".to_owned()], now, &mut rates).unwrap_err();
+        assert!(absent.contains("nothing"));
+    }
+
+    #[test]
+    fn the_machine_is_busy_when_it_does_not_rest() {
+        let text = |idle: u32, user: u32| {
+            format!(
+                "node_cpu_seconds_total{{cpu=\"0\",mode=\"idle\"}} {idle}\n\
+                 node_cpu_seconds_total{{cpu=\"0\",mode=\"user\"}} {user}\n"
+            )
+        };
+        let (now, mut rates) = (Instant::now(), Rates::default());
+        assert_eq!(value(&Page::parse(&text(10, 10)).known(now, &mut rates), "cpu"), None);
+        let later = now + Duration::from_secs(4);
+        let levels = Page::parse(&text(11, 13)).known(later, &mut rates);
+        assert_eq!(value(&levels, "cpu"), Some(0.75));
+    }
+}

@@ -1,0 +1,154 @@
+//! Where levels of the target come from.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A place to read levels from, as the user writes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// `pid:1234`: a process of this machine.
+    Process(i32),
+    /// `port:8080`: whichever processes of this machine listen on the port.
+    Port(u16),
+    /// `prometheus:URL`, with the metrics to take after a `#`, or those that are known.
+    Prometheus {
+        /// The endpoint.
+        url: String,
+        /// Names of metrics, perhaps with labels in braces.
+        metrics: Vec<String>,
+    },
+    /// `actuator:URL`: the base of Spring Boot Actuator, `http://host:8080/actuator`.
+    Actuator(String),
+}
+
+/// A source that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SourceError {
+    /// No known kind.
+    #[error(
+        "{0:?} is no source: write pid:1234, port:8080, prometheus:http://host:9100/metrics, or \
+         actuator:http://host:8080/actuator"
+    )]
+    Kind(String),
+    /// No number.
+    #[error("{kind}:{value}: {value:?} is no {what}")]
+    Number {
+        /// The kind of source.
+        kind: &'static str,
+        /// What was written.
+        value: String,
+        /// What it should be.
+        what: &'static str,
+    },
+    /// No URL.
+    #[error("{0:?} is no URL: write it with http:// or https://")]
+    Url(String),
+}
+
+impl FromStr for Source {
+    type Err = SourceError;
+
+    fn from_str(text: &str) -> Result<Self, SourceError> {
+        let (kind, rest) =
+            text.split_once(':').ok_or_else(|| SourceError::Kind(text.to_owned()))?;
+        match kind {
+            "pid" => match rest.parse() {
+                Ok(pid) if pid > 0 => Ok(Self::Process(pid)),
+                _ => Err(number("pid", rest, "process id")),
+            },
+            "port" => match rest.parse() {
+                Ok(port) if port > 0 => Ok(Self::Port(port)),
+                _ => Err(number("port", rest, "port")),
+            },
+            "prometheus" => {
+                let (url, metrics) = rest.split_once('#').unwrap_or((rest, ""));
+                Ok(Self::Prometheus { url: checked(url)?, metrics: split(metrics) })
+            }
+            "actuator" => Ok(Self::Actuator(checked(rest)?.trim_end_matches('/').to_owned())),
+            _ => Err(SourceError::Kind(text.to_owned())),
+        }
+    }
+}
+
+fn number(kind: &'static str, value: &str, what: &'static str) -> SourceError {
+    SourceError::Number { kind, value: value.to_owned(), what }
+}
+
+fn checked(url: &str) -> Result<String, SourceError> {
+    let is_http = url.starts_with("http://") || url.starts_with("https://");
+    if is_http { Ok(url.to_owned()) } else { Err(SourceError::Url(url.to_owned())) }
+}
+
+/// Names apart by commas, but for those within braces.
+fn split(names: &str) -> Vec<String> {
+    let mut depth = 0_u32;
+    let parts = names.split(|c| {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    parts.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+impl fmt::Display for Source {
+    /// The source as its readings name it: a URL without its password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process(pid) => write!(f, "pid:{pid}"),
+            Self::Port(port) => write!(f, "port:{port}"),
+            Self::Prometheus { url, .. } => write!(f, "prometheus:{}", without_user(url)),
+            Self::Actuator(url) => write!(f, "actuator:{}", without_user(url)),
+        }
+    }
+}
+
+fn without_user(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let authority = rest.split('/').next().unwrap_or_default();
+    match authority.rsplit_once('@') {
+        Some((user, _)) => format!("{scheme}://{}", &rest[user.len() + 1..]),
+        None => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_read_and_shown() {
+        for (text, shown) in [
+            ("pid:12", "pid:12"),
+            ("port:8080", "port:8080"),
+            ("prometheus:http://h:9100/metrics#a,b{x=\"1,2\"}", "prometheus:http://h:9100/metrics"),
+            ("prometheus:http://me:pw@h/m", "prometheus:http://h/m"),
+            ("actuator:https://h/actuator/", "actuator:https://h/actuator"),
+        ] {
+            assert_eq!(text.parse::<Source>().unwrap().to_string(), shown, "{text}");
+        }
+        let Ok(Source::Prometheus { metrics, .. }) = "prometheus:http://h#a,b{x=\"1,2\"}".parse()
+        else {
+            panic!("not a prometheus source");
+        };
+        assert_eq!(metrics, ["a", "b{x=\"1,2\"}"]);
+    }
+
+    #[test]
+    fn what_is_no_source_says_what_one_is() {
+        for (text, said) in [
+            ("8080", "port:8080"),
+            ("pid:x", "process id"),
+            ("pid:-1", "process id"),
+            ("port:0", "port"),
+            ("port:70000", "port"),
+            ("prometheus:host/metrics", "http://"),
+            ("redis:http://h", "is no source"),
+        ] {
+            let error = text.parse::<Source>().unwrap_err().to_string();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+}
