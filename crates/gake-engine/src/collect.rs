@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Ending, Generator, Interval, Point, Run, Series, Tally};
+use gake_core::record::{Counts, Ending, Generator, Interval, Point, Run, Series, Tally, Watched};
 use gake_core::schedule::Schedule;
 use gake_core::work::Gauges;
 
@@ -211,6 +211,7 @@ impl Collector {
                 cores,
             },
             events: Vec::new(),
+            watched: Watched::default(),
             plan: (*self.plan).clone(),
         }
     }

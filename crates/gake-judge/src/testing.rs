@@ -5,7 +5,7 @@ use std::time::Duration;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Expect, Load, Overflow, Plan, Stage, Timeouts};
 use gake_core::record::{
-    Answer, Counts, End, Ending, Exchange, Fault, Generator, Outcome, Run, Series, Tally,
+    Answer, Counts, End, Ending, Exchange, Fault, Generator, Outcome, Run, Series, Tally, Watched,
 };
 use gake_core::schedule::Process;
 use gake_core::work::Arrival;
@@ -143,6 +143,7 @@ impl Sample {
                 cores: 2,
             },
             events: Vec::new(),
+            watched: Watched::default(),
         }
     }
 }

@@ -18,6 +18,6 @@ pub mod vegeta;
 mod testing;
 
 pub use format::{Format, FormatError, write};
-pub use formats::text::Style;
+pub use formats::text::{Style, level};
 pub use log::{Log, LogFormat};
 pub use runfile::{ReadError, RunFile, Second, Seconds, Warning, join_files, merge_runs, read_run};

@@ -5,8 +5,8 @@ use std::time::Duration;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Expect, Load, Overflow, Plan, Stage, Timeouts};
 use gake_core::record::{
-    Answer, Counts, End, Ending, Event, Exchange, Fault, Generator, Outcome, Phase, Point, Run,
-    Series, Tally, TcpSample,
+    Answer, Counts, End, Ending, Event, Exchange, Fault, Generator, Outcome, Phase, Point, Reading,
+    Run, Series, Setting, Tally, TcpSample, Unit, Watched,
 };
 use gake_core::schedule::Process;
 use gake_core::work::{Arrival, Gauges};
@@ -166,7 +166,38 @@ pub(crate) fn run(plan: Plan, tallies: &[Tally]) -> Run {
         } else {
             Vec::new()
         },
+        watched: Watched::default(),
     }
+}
+
+/// A target that tells of itself for three seconds.
+pub(crate) fn watched() -> Watched {
+    let reading = |source: &str, name: &str, unit, value| Reading {
+        source: source.to_owned(),
+        name: name.to_owned(),
+        unit,
+        value,
+    };
+    let mut watched = Watched::default();
+    for second in 0..3_u64 {
+        let n = second as f64;
+        watched.add(
+            second * SECOND,
+            &[
+                reading("port:8080", "cpu", Unit::Share, 0.25 * n),
+                reading("port:8080", "rss", Unit::Bytes, 48e6),
+                reading("port:8080", "accept_queue", Unit::Count, 3.0 * n),
+                reading("port:8080", "listen_overflows", Unit::PerSecond, 0.0),
+                reading("actuator:http://h/actuator", "pool", Unit::Share, 0.5),
+            ],
+        );
+    }
+    watched.settings.push(Setting {
+        source: "actuator:http://h/actuator".to_owned(),
+        name: "server.tomcat.threads.max".to_owned(),
+        value: "200".to_owned(),
+    });
+    watched
 }
 
 /// A run without any failure.

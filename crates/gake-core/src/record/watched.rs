@@ -160,6 +160,28 @@ impl Watched {
         }
     }
 
+    /// Adds the gauges and settings of `other` that are not here yet, its instants later by
+    /// `shift`.
+    pub fn absorb(&mut self, other: &Self, shift: Nanos) {
+        for gauge in &other.gauges {
+            let known = self.named(&gauge.name).any(|mine| mine.source == gauge.source);
+            if known || self.gauges.len() >= GAUGES_MAX {
+                continue;
+            }
+            let mut gauge = gauge.clone();
+            for sample in &mut gauge.samples {
+                sample.at = sample.at.saturating_add(shift);
+            }
+            self.gauges.push(gauge);
+        }
+        for setting in &other.settings {
+            if !self.settings.contains(setting) {
+                self.settings.push(setting.clone());
+            }
+        }
+        self.left_out += other.left_out;
+    }
+
     /// The gauges, in the order in which they were first read.
     #[must_use]
     pub fn gauges(&self) -> &[Gauge] {

@@ -4,3 +4,4 @@ pub(crate) mod counts;
 pub(crate) mod fault;
 pub(crate) mod plan;
 pub(crate) mod run;
+pub(crate) mod watched;

@@ -22,6 +22,7 @@ pub(super) fn ended(head: Head, body: Body, end: EndLine) -> Run {
         peak_connections: end.peak_connections,
         generator: end.generator.into(),
         events: end.events.into_iter().map(Into::into).collect(),
+        watched: body.watched,
     }
 }
 
@@ -53,5 +54,6 @@ pub(super) fn cut_off(head: Head, body: Body) -> Run {
         series: body.series,
         peak_connections: body.peak,
         events: body.events,
+        watched: body.watched,
     }
 }

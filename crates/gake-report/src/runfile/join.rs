@@ -6,7 +6,7 @@ use std::path::Path;
 
 use gake_core::clock::SECOND;
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Run, Tally};
+use gake_core::record::{Counts, Reading, Run, Tally};
 use gake_core::work::Gauges;
 
 use super::merge::add;
@@ -68,6 +68,24 @@ pub fn join_files(whole: &Run, files: &[(&Path, &Run)], out: impl Write) -> Resu
         }
         writer.second(&Second { at, asked, tally: &tally, warmup: &warmup, gauges, cpu })?;
     }
+    watched(&mut writer, whole)?;
     writer.finish(whole)?;
+    Ok(())
+}
+
+/// What the target said, gauge by gauge.
+fn watched(writer: &mut Writer<impl Write>, whole: &Run) -> Result<(), ReadError> {
+    writer.settings(&whole.watched.settings)?;
+    for gauge in whole.watched.gauges() {
+        for sample in gauge.samples() {
+            let reading = Reading {
+                source: gauge.source.clone(),
+                name: gauge.name.clone(),
+                unit: gauge.unit,
+                value: sample.mean,
+            };
+            writer.watched(sample.at, &[reading])?;
+        }
+    }
     Ok(())
 }

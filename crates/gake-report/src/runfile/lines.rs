@@ -6,6 +6,7 @@ use crate::forms::counts::CountsForm;
 use crate::forms::fault::FaultForm;
 use crate::forms::plan::PlanForm;
 use crate::forms::run::{EndingForm, EventForm, GeneratorForm};
+use crate::forms::watched::{ReadingsForm, SettingForm};
 
 /// What such a line starts with.
 pub(super) const PREFIX: &str = "#gake ";
@@ -23,6 +24,10 @@ pub(super) enum Line {
     Second(Box<SecondLine>),
     /// Something happened.
     Event(EventForm),
+    /// What the watched target said at an instant.
+    Watched(ReadingsForm),
+    /// Settings in force at the watched target.
+    Settings(Vec<SettingForm>),
     /// The last line of a run that ended.
     End(Box<EndLine>),
 }

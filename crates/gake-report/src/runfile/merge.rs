@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Load, Plan};
-use gake_core::record::{Ending, Event, Generator, Metric, Point, Run, Series, Tally};
+use gake_core::record::{Ending, Event, Generator, Metric, Point, Run, Series, Tally, Watched};
 
 /// A span on the clock of the day: the start and end in Unix nanoseconds.
 type Span = (u64, u64);
@@ -48,7 +48,17 @@ pub fn merge_runs(mut runs: Vec<Run>) -> Option<Run> {
         peak_connections: peak(&runs),
         generator: generator(&runs),
         events: events(&runs, started),
+        watched: watched(&runs, started),
     })
+}
+
+/// What every generator saw of the target; of a gauge that several saw, the first one's view.
+fn watched(runs: &[Run], started: u64) -> Watched {
+    let mut all = Watched::default();
+    for run in runs {
+        all.absorb(&run.watched, run.started_unix_ns - started);
+    }
+    all
 }
 
 /// When a run ended, in Unix nanoseconds. What a file says may be any number.

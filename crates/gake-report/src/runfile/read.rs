@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Event, Histogram, Point, Run, Series, Tally};
+use gake_core::record::{Counts, Event, Histogram, Point, Run, Series, Tally, Watched};
 use gake_core::work::Gauges;
 use hdrhistogram::serialization::Deserializer;
 
@@ -166,6 +166,7 @@ struct Reading {
     /// Histograms whose second is not complete.
     pending: HashMap<String, hdrhistogram::Histogram<u64>>,
     events: Vec<Event>,
+    watched: Watched,
     end: Option<EndLine>,
 }
 
@@ -186,6 +187,7 @@ pub(super) struct Body {
     /// Where the last second ends.
     pub(super) seconds: u64,
     pub(super) events: Vec<Event>,
+    pub(super) watched: Watched,
 }
 
 impl Reading {
@@ -200,6 +202,12 @@ impl Reading {
                 Ok(Line::Run(run)) => self.head(*run)?,
                 Ok(Line::Second(second)) => return Ok(self.second(&second)),
                 Ok(Line::Event(event)) => self.events.push(event.into()),
+                Ok(Line::Watched(levels)) => {
+                    self.watched.add(levels.at_ns, &levels.readings());
+                }
+                Ok(Line::Settings(settings)) => {
+                    self.watched.settings.extend(settings.into_iter().map(Into::into));
+                }
                 Ok(Line::End(end)) => self.end = Some(*end),
                 Err(error) => self.warn(format!("is not understood and was left out: {error}")),
             }
@@ -251,6 +259,7 @@ impl Reading {
         let head = self.head.take().ok_or(ReadError::NotARunFile)?;
         body.tally.tell_labels(Tally::new(head.plan.labels.len()).labels().len());
         body.events = std::mem::take(&mut self.events);
+        body.watched = std::mem::take(&mut self.watched);
         let counts = &body.tally.counts;
         match &self.end {
             None => self.warn("the run has no end: it holds the whole seconds before"),

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use gake_core::clock::SECOND;
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Ending, Event, Run, Tally};
+use gake_core::record::{Counts, Ending, Event, Reading, Run, Tally};
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::{MS, plan, run, second, tallies, troubled};
+use crate::testing::{MS, plan, run, second, tallies, troubled, watched};
 
 fn labelled() -> Plan {
     let labels = ["a", "two words, and a comma", "a"].map(str::to_owned).to_vec();
@@ -239,6 +239,31 @@ fn files_joined_are_the_runs_merged() {
         |run: &Run| run.series.points().iter().map(|p| (p.second, p.counts)).collect::<Vec<_>>();
     assert_eq!(sent(&back), sent(&whole));
     assert_eq!(back.series.points().len(), 4);
+}
+
+#[test]
+fn what_the_target_said_is_kept() {
+    let parts = tallies(1, 0, false);
+    let mut run = run(plan(), &parts);
+    let said = watched();
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes, &run.plan, run.started_unix_ns).unwrap();
+    writer.settings(&said.settings).unwrap();
+    for gauge in said.gauges() {
+        for sample in gauge.samples() {
+            let (source, name) = (gauge.source.clone(), gauge.name.clone());
+            let reading = Reading { source, name, unit: gauge.unit, value: sample.mean };
+            writer.watched(sample.at, &[reading]).unwrap();
+        }
+    }
+    writer.finish(&run).unwrap();
+    let (back, _) = read(bytes.as_slice()).unwrap();
+    assert_eq!(back.watched, said);
+    run.watched = said;
+    let mut later = run.clone();
+    later.started_unix_ns += SECOND;
+    let joined = merge_runs(vec![run.clone(), later]).unwrap();
+    assert_eq!(joined.watched, run.watched);
 }
 
 #[test]

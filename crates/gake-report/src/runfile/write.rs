@@ -9,13 +9,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Event, Histogram, Run, Tally};
+use gake_core::record::{Counts, Event, Histogram, Reading, Run, Setting, Tally};
 use gake_core::work::Gauges;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
 use super::lines::{EndLine, Exact, FORMAT, Line, PREFIX, RunLine, SecondLine};
 use super::tag;
 use crate::forms::fault::FaultForm;
+use crate::forms::watched::ReadingsForm;
 
 /// One second of a run, of all workers.
 #[derive(Debug, Clone, Copy)]
@@ -143,6 +144,29 @@ impl<W: Write> Writer<W> {
     pub fn event(&mut self, event: &Event) -> io::Result<()> {
         let mut text = String::new();
         push(&mut text, &Line::Event(event.into()))?;
+        self.write(&text)
+    }
+
+    /// Appends what the watched target said `at` an instant of the run.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn watched(&mut self, at: Nanos, readings: &[Reading]) -> io::Result<()> {
+        let mut text = String::new();
+        push(&mut text, &Line::Watched(ReadingsForm::new(at, readings)))?;
+        self.write(&text)
+    }
+
+    /// Appends settings in force at the watched target.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn settings(&mut self, settings: &[Setting]) -> io::Result<()> {
+        if settings.is_empty() {
+            return Ok(());
+        }
+        let mut text = String::new();
+        push(&mut text, &Line::Settings(settings.iter().map(Into::into).collect()))?;
         self.write(&text)
     }
 

@@ -7,6 +7,7 @@ mod report;
 mod run;
 mod serve;
 mod values;
+mod watch;
 
 use std::ffi::OsString;
 
@@ -21,6 +22,7 @@ pub use run::{
 };
 pub use serve::ServeArgs;
 pub use values::header as read_header;
+pub use watch::{WatchArgs, WatchFormat};
 
 use crate::exit::Failure;
 
@@ -52,6 +54,8 @@ pub enum Command {
     Serve(Box<ServeArgs>),
     /// Show what run files hold
     Report(ReportArgs),
+    /// Sample a target: processes, sockets, Prometheus, Spring Boot
+    Watch(WatchArgs),
     /// Say what this machine can generate, and what limits it
     Doctor(DoctorArgs),
     /// Behave as another tool: gake as hey -n 200 -c 20 URL

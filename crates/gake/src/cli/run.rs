@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use gake_core::plan::{Expect, Rate};
 use gake_judge::Objective;
+use gake_watch::Source;
 use gake_wire::{Feed, Keep};
 
 use super::output::{self, Output};
@@ -44,6 +45,11 @@ pub struct RunArgs {
 
     #[command(flatten)]
     pub connection: ConnectionArgs,
+
+    /// Sample the target meanwhile: pid:1234, port:8080, prometheus:URL, actuator:URL; may be
+    /// repeated
+    #[arg(long, value_name = "SOURCE", help_heading = "Target")]
+    pub watch: Vec<Source>,
 
     #[command(flatten)]
     pub judge: JudgeArgs,

@@ -7,6 +7,7 @@ mod report;
 mod run;
 mod serve;
 mod show;
+mod watch;
 
 pub use show::rendered;
 
@@ -23,6 +24,7 @@ pub fn run(cli: Cli, console: &Console) -> Result<Exit, Failure> {
         Command::Run(args) => run::run(&args, console),
         Command::Find(args) => find::run(&args, console),
         Command::Serve(args) => serve::run(&args, console),
+        Command::Watch(args) => watch::run(&args, console),
         Command::Doctor(args) => doctor::run(&args, console),
         Command::Report(args) => report::run(&args, console),
         Command::As { .. } => Err(Failure::usage("name the tool: gake as TOOL ARGS...")),

@@ -8,6 +8,7 @@ mod asks;
 mod drive;
 mod outputs;
 mod plan;
+mod watching;
 
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ pub use asks::{Bodies, Sent};
 pub use drive::{Job, Moment, drive};
 pub use outputs::{Outputs, unix_now};
 pub use plan::{OPEN_CONNECTIONS, connection_settings, threads_for};
+pub use watching::Watching;
 
 use crate::cli::{ConnectionArgs, RequestArgs, RunArgs};
 use crate::console::Console;

@@ -12,6 +12,7 @@ use gake_core::plan::Plan;
 use gake_core::record::{Outcome, Run};
 use gake_engine::{LogSender, Second};
 use gake_report::{Log, LogFormat, RunFile};
+use gake_watch::Batch;
 
 use crate::cli::OutputArgs;
 use crate::exit::Failure;
@@ -92,6 +93,23 @@ impl Outputs {
         {
             let path = path.display();
             self.losses.push(format!("{path}: seconds of the run file are lost: {error}"));
+        }
+    }
+
+    /// Writes what the watched target said.
+    pub fn watched(&mut self, batch: &Batch) {
+        let Some((path, file)) = &mut self.run_file else { return };
+        let written = match batch {
+            Batch::Readings { at, readings } => file.watched(*at, readings),
+            Batch::Settings(settings) => file.settings(settings),
+            // The run's end has all events.
+            Batch::Failed { .. } => Ok(()),
+        };
+        if let Err(error) = written
+            && self.losses.is_empty()
+        {
+            let path = path.display();
+            self.losses.push(format!("{path}: what the target said is lost: {error}"));
         }
     }
 

@@ -12,7 +12,7 @@ use crate::cli::RunArgs;
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::Failure;
-use crate::load::{Job, Moment, Outputs, Prepared, drive};
+use crate::load::{Job, Moment, Outputs, Prepared, Watching, drive};
 use crate::signals::Signals;
 
 /// Batches of outcomes that may wait for the sink: a million outcomes or so. These tools keep or
@@ -48,6 +48,7 @@ pub fn attack(
 ) -> Result<Attacked, Failure> {
     prepared.warn(args, descriptors::raise(), console);
     args.output.out = native.run_file();
+    let mut watching = Watching::start(&args.watch)?;
     let (mut outputs, _) = Outputs::create(&args.output, &prepared.plan)?;
     let (log, drain) = match sink {
         None => (None, None),
@@ -66,9 +67,11 @@ pub fn attack(
     };
     let driven = drive(job, Some(&signals), |moment| {
         outputs.second(moment.second, moment.asked);
+        watching.take(&mut outputs);
         each(&moment)
     })?;
     let mut run = driven.run;
+    watching.finish(&mut outputs, &mut run);
     let lost = drain.and_then(|drain| lost(drain, driven.log_lost));
     for loss in outputs.finish(&run, 0) {
         console.warn(&loss);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use gake_core::clock::Nanos;
 use gake_core::record::{Fault, Run};
 use gake_judge::{Evaluation, Finding, Summary, Validity, Verdict, advice};
 use serde::Serialize;
@@ -13,6 +14,7 @@ use super::parts::{
 };
 use crate::forms::plan::PlanForm;
 use crate::forms::run::{EndingForm, EventForm};
+use crate::forms::watched::WatchedForm;
 
 /// A run of gake: what was asked, what came, and what is to be thought of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -62,6 +64,9 @@ pub(super) struct SummaryForm {
     series: Vec<PointForm>,
     /// What happened beside requests.
     events: Vec<EventForm>,
+    /// What the target said of itself; absent when it was not watched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<WatchedForm>,
 }
 
 impl From<&Summary> for SummaryForm {
@@ -95,8 +100,13 @@ impl From<&Summary> for SummaryForm {
             warmup: (&run.warmup).into(),
             series: run.series.points().iter().map(Into::into).collect(),
             events: run.events.iter().map(Into::into).collect(),
+            target: WatchedForm::new(&run.watched, warmup(run)),
         }
     }
+}
+
+fn warmup(run: &Run) -> Nanos {
+    u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn started(run: &Run) -> String {

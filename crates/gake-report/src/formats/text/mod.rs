@@ -4,12 +4,14 @@
 mod figures;
 mod histogram;
 pub(crate) mod page;
+mod target;
 mod trouble;
 mod verdict;
 
 use gake_judge::Summary;
 
 use page::Page;
+pub use target::shown as level;
 
 /// How text is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,6 +31,7 @@ pub fn render(summary: &Summary, style: Style) -> String {
     histogram::responses(&mut page, &summary.run);
     figures::statuses(&mut page, &summary.run);
     trouble::faults(&mut page, &summary.run);
+    target::target(&mut page, &summary.run);
     trouble::findings(&mut page, &summary.verdict);
     figures::labels(&mut page, &summary.run);
     trouble::events(&mut page, &summary.run);

@@ -7,7 +7,7 @@ use gake_judge::Summary;
 
 use super::page::WIDTH;
 use super::{Style, render};
-use crate::testing::{bless, healthy, troubled};
+use crate::testing::{bless, healthy, troubled, watched};
 
 fn summary(run: Run, objectives: &[&str]) -> Summary {
     let objectives: Vec<_> = objectives.iter().map(|text| text.parse().unwrap()).collect();
@@ -32,6 +32,13 @@ fn a_healthy_run() {
 fn a_run_in_trouble() {
     let summary = summary(troubled(), &["p99<5ms", "errors<1%", "checkout:p50<10ms"]);
     compare("troubled.txt", &render(&summary, Style::default()));
+}
+
+#[test]
+fn a_watched_target() {
+    let mut run = healthy();
+    run.watched = watched();
+    compare("watched.txt", &render(&summary(run, &[]), Style::default()));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::cli::RunArgs;
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
-use crate::load::{Job, Outputs, Prepared, drive};
+use crate::load::{Job, Outputs, Prepared, Watching, drive};
 use crate::signals::Signals;
 use abort::Abort;
 use live::Live;
@@ -33,6 +33,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     };
     let prepared = Prepared::new(args, &target)?;
     let results = Results::create(args.output.results(), args.output.no_color, console)?;
+    let mut watching = Watching::start(&args.watch)?;
     let (mut outputs, log) = Outputs::create(&args.output, &prepared.plan)?;
     if !args.output.quiet {
         prepared.announce(args, descriptors, console);
@@ -49,6 +50,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     };
     let driven = drive(job, Some(&signals), |moment| {
         outputs.second(moment.second, moment.asked);
+        watching.take(&mut outputs);
         live.show(console, moment.second, moment.asked);
         abort.check(moment.so_far, moment.second)
     })?;
@@ -57,6 +59,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         lab.shutdown();
     }
     let mut run = driven.run;
+    watching.finish(&mut outputs, &mut run);
     for loss in outputs.finish(&run, driven.log_lost) {
         console.warn(&loss);
         run.events.push(Event { at: run.elapsed, text: loss });

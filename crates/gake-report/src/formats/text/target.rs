@@ -1,0 +1,54 @@
+//! What the watched target said of itself.
+
+use gake_core::record::{Gauge, Run, Unit};
+use gake_judge::units;
+
+use super::page::{INDENT, Page, Paint};
+
+/// The levels of each source, and the settings in force.
+pub(super) fn target(page: &mut Page, run: &Run) {
+    let watched = &run.watched;
+    if watched.is_empty() {
+        return;
+    }
+    page.gap();
+    let warmup = u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX);
+    let mut sources: Vec<&str> = Vec::new();
+    for gauge in watched.gauges() {
+        if !sources.contains(&gauge.source.as_str()) {
+            sources.push(&gauge.source);
+        }
+    }
+    for source in sources {
+        page.headed("target", source);
+        let mine = watched.gauges().iter().filter(|gauge| gauge.source == source);
+        let levels: Vec<_> = mine.filter_map(|gauge| level(gauge, warmup)).collect();
+        page.wrapped(INDENT, "", Paint::Plain, &levels.join(",  "));
+        let settings = watched.settings.iter().filter(|setting| setting.source == source);
+        let settings: Vec<_> =
+            settings.map(|setting| format!("{}={}", setting.name, setting.value)).collect();
+        if !settings.is_empty() {
+            page.wrapped(INDENT, "", Paint::Quiet, &settings.join("  "));
+        }
+    }
+}
+
+/// The mean, and the largest where it is another figure.
+fn level(gauge: &Gauge, warmup: u64) -> Option<String> {
+    let mean = shown(gauge.mean_from(warmup).or_else(|| gauge.last())?, gauge.unit);
+    let max = shown(gauge.max()?, gauge.unit);
+    let name = gauge.name.replace('_', " ");
+    Some(if mean == max { format!("{name} {mean}") } else { format!("{name} {mean} (max {max})") })
+}
+
+/// A level of the target, as a person reads it.
+#[must_use]
+pub fn shown(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Share => units::percent(value),
+        Unit::Bytes => units::bytes(value),
+        Unit::Count => units::number(value),
+        Unit::PerSecond => format!("{}/s", units::number(value)),
+        Unit::Seconds => units::duration(value * 1e9),
+    }
+}

@@ -1,0 +1,153 @@
+//! What the watched target said, as the run file and JSON have it.
+
+use gake_core::clock::Nanos;
+use gake_core::record::{Gauge, Reading, Setting, Unit, Watched};
+use serde::{Deserialize, Serialize};
+
+/// What a level is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum UnitForm {
+    /// Of a whole, 0 to 1.
+    Share,
+    /// Bytes.
+    Bytes,
+    /// Things.
+    Count,
+    /// Things a second.
+    PerSecond,
+    /// Seconds.
+    Seconds,
+}
+
+impl From<Unit> for UnitForm {
+    fn from(unit: Unit) -> Self {
+        match unit {
+            Unit::Share => Self::Share,
+            Unit::Bytes => Self::Bytes,
+            Unit::Count => Self::Count,
+            Unit::PerSecond => Self::PerSecond,
+            Unit::Seconds => Self::Seconds,
+        }
+    }
+}
+
+impl From<UnitForm> for Unit {
+    fn from(form: UnitForm) -> Self {
+        match form {
+            UnitForm::Share => Self::Share,
+            UnitForm::Bytes => Self::Bytes,
+            UnitForm::Count => Self::Count,
+            UnitForm::PerSecond => Self::PerSecond,
+            UnitForm::Seconds => Self::Seconds,
+        }
+    }
+}
+
+/// Levels of one instant, as a line of the run file has them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ReadingsForm {
+    /// Nanoseconds since the start of the run.
+    pub(crate) at_ns: Nanos,
+    /// Source, name, unit and value of each.
+    levels: Vec<(String, String, UnitForm, f64)>,
+}
+
+impl ReadingsForm {
+    pub(crate) fn new(at_ns: Nanos, readings: &[Reading]) -> Self {
+        // JSON has no other numbers.
+        let finite = readings.iter().filter(|reading| reading.value.is_finite());
+        let levels =
+            finite.map(|r| (r.source.clone(), r.name.clone(), r.unit.into(), r.value)).collect();
+        Self { at_ns, levels }
+    }
+
+    pub(crate) fn readings(self) -> Vec<Reading> {
+        let reading = |(source, name, unit, value): (String, String, UnitForm, f64)| Reading {
+            source,
+            name,
+            unit: unit.into(),
+            value,
+        };
+        self.levels.into_iter().map(reading).collect()
+    }
+}
+
+/// A setting in force at the target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct SettingForm {
+    /// Where it comes from.
+    source: String,
+    /// Its name, as the target has it.
+    name: String,
+    /// Its value.
+    value: String,
+}
+
+impl From<&Setting> for SettingForm {
+    fn from(setting: &Setting) -> Self {
+        let Setting { source, name, value } = setting.clone();
+        Self { source, name, value }
+    }
+}
+
+impl From<SettingForm> for Setting {
+    fn from(form: SettingForm) -> Self {
+        let SettingForm { source, name, value } = form;
+        Self { source, name, value }
+    }
+}
+
+/// A level of the target over the run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct GaugeForm {
+    /// Where it comes from: `pid:1234`, `port:8080`, `prometheus:URL`, `actuator:URL`.
+    source: String,
+    /// What it is: `cpu`, `rss`, `descriptors`, `pool` ... or the source's own name.
+    name: String,
+    /// What it is counted in.
+    unit: UnitForm,
+    /// The mean after the warm-up.
+    mean: Option<f64>,
+    /// The largest.
+    max: Option<f64>,
+    /// Nanoseconds since the start of the run, and the level; of a long run each stands for
+    /// several.
+    samples: Vec<(Nanos, f64)>,
+}
+
+impl GaugeForm {
+    fn new(gauge: &Gauge, warmup: Nanos) -> Self {
+        Self {
+            source: gauge.source.clone(),
+            name: gauge.name.clone(),
+            unit: gauge.unit.into(),
+            mean: gauge.mean_from(warmup),
+            max: gauge.max(),
+            samples: gauge.samples().iter().map(|sample| (sample.at, sample.mean)).collect(),
+        }
+    }
+}
+
+/// What the target said of itself.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct WatchedForm {
+    /// Its levels.
+    gauges: Vec<GaugeForm>,
+    /// Its settings in force.
+    settings: Vec<SettingForm>,
+}
+
+impl WatchedForm {
+    /// `None` when nothing was watched.
+    pub(crate) fn new(watched: &Watched, warmup: Nanos) -> Option<Self> {
+        (!watched.is_empty()).then(|| Self {
+            gauges: watched.gauges().iter().map(|gauge| GaugeForm::new(gauge, warmup)).collect(),
+            settings: watched.settings.iter().map(Into::into).collect(),
+        })
+    }
+}

@@ -1,0 +1,52 @@
+//! The flags of `gake watch`.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use gake_watch::Source;
+
+use super::values;
+
+/// Sample a target: processes, sockets, Prometheus, Spring Boot Actuator.
+///
+/// A line each time, until a signal or the duration. `gake run --watch SOURCE` and
+/// `gake find --watch SOURCE` do the same while they load the target, and keep the samples beside
+/// the latencies.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Sources:
+  pid:1234                                  a process of this machine
+  port:8080                                 whatever listens on the port, workers and all
+  prometheus:http://host:9100/metrics       the metrics that are known (node_exporter, Go, JVM ...)
+  prometheus:http://host/metrics#a,b{x=\"1\"}  these alone; counters become rates
+  actuator:http://host:8080/actuator        Spring Boot: Tomcat's threads, connections, settings
+
+Levels: cpu (of all cores), cores, rss, threads, descriptors (of the limit), context_switches,
+sockets by state, accept_queue, listen_overflows, pool (of the worker threads), db_pool ...
+Objectives may name them: --slo 'cpu<80%' --slo 'rss<1GB' --slo 'pool<90%'.")]
+pub struct WatchArgs {
+    /// Where to read
+    #[arg(value_name = "SOURCE", required = true)]
+    pub sources: Vec<Source>,
+
+    /// Time between two samples
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration, default_value = "1s")]
+    pub every: Duration,
+
+    /// How long (default: until a signal)
+    #[arg(short, long, value_name = "TIME", value_parser = values::positive_duration)]
+    pub duration: Option<Duration>,
+
+    /// Format
+    #[arg(short = 'o', long, value_enum, default_value_t = WatchFormat::Text)]
+    pub format: WatchFormat,
+}
+
+/// Formats of the samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WatchFormat {
+    /// A line to read
+    Text,
+    /// An object a line
+    Json,
+}

@@ -1,0 +1,86 @@
+//! `gake watch`: samples of the target, a line each.
+
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use gake_core::record::{Reading, Setting};
+use gake_report::level;
+use gake_watch::{Batch, Sampler};
+use serde_json::{Map, Value, json};
+
+use crate::cli::{WatchArgs, WatchFormat};
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+use crate::signals;
+
+/// Between two looks at whether it is to end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Watches until a signal or the duration ends it.
+///
+/// # Errors
+/// When a source cannot be read, or the output is closed.
+pub fn run(args: &WatchArgs, console: &Console) -> Result<Exit, Failure> {
+    let ended = signals::receive().map_err(Failure::signals)?;
+    let sampler = Sampler::start(args.sources.clone(), args.every).map_err(Failure::could_not)?;
+    let end = args.duration.and_then(|duration| Instant::now().checked_add(duration));
+    while ended.try_recv().is_err() && end.is_none_or(|end| Instant::now() < end) {
+        match sampler.batches.recv_timeout(LOOK) {
+            Ok(batch) => show(args, console, batch)?,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn show(args: &WatchArgs, console: &Console, batch: Batch) -> Result<(), Failure> {
+    match (batch, args.format) {
+        (Batch::Readings { readings, .. }, _) if readings.is_empty() => Ok(()),
+        (Batch::Settings(settings), _) if settings.is_empty() => Ok(()),
+        (Batch::Readings { at, readings }, WatchFormat::Text) => {
+            let source = if args.sources.len() > 1 { &readings[0].source } else { "" };
+            console.result(&format!("{}{source}  {}\n", stamp(at), levels(&readings)))
+        }
+        (Batch::Readings { at, readings }, WatchFormat::Json) => {
+            let source = readings[0].source.clone();
+            let levels: Map<_, _> =
+                readings.into_iter().map(|r| (r.name, Value::from(r.value))).collect();
+            line(&json!({ "at_s": seconds(at), "source": source, "levels": levels }), console)
+        }
+        (Batch::Settings(settings), WatchFormat::Text) => {
+            for Setting { name, value, .. } in settings {
+                console.result(&format!("{name}={value}\n"))?;
+            }
+            Ok(())
+        }
+        (Batch::Settings(settings), WatchFormat::Json) => {
+            let source = settings[0].source.clone();
+            let all: Map<_, _> =
+                settings.into_iter().map(|s| (s.name, Value::from(s.value))).collect();
+            line(&json!({ "source": source, "settings": all }), console)
+        }
+        (Batch::Failed { reason, .. }, _) => {
+            console.warn(&reason);
+            Ok(())
+        }
+    }
+}
+
+fn line(value: &Value, console: &Console) -> Result<(), Failure> {
+    console.result(&format!("{value}\n"))
+}
+
+fn seconds(at: u64) -> f64 {
+    (at / 1_000_000) as f64 / 1e3
+}
+
+fn stamp(at: u64) -> String {
+    format!("{:>7.1}s  ", seconds(at))
+}
+
+fn levels(readings: &[Reading]) -> String {
+    let each =
+        readings.iter().map(|r| format!("{} {}", r.name.replace('_', " "), level(r.value, r.unit)));
+    each.collect::<Vec<_>>().join(",  ")
+}
