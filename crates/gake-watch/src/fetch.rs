@@ -57,6 +57,8 @@ impl Fetch {
             limits: Limits::default(),
             max_redirects: 0,
             keep: Some(Keep { answers: u64::MAX, body_bytes: BODY_MAX }),
+            max_idle: None,
+            feed: None,
         };
         let wire = Wire::prepare(&asks, &Resolver::default(), &TlsOptions::default(), settings)
             .map_err(|error| error.to_string())?;
@@ -74,7 +76,7 @@ impl Fetch {
         let answer = match exchange.end {
             End::Answered(answer) => answer,
             End::Fault(fault) => return Err(fault.to_string()),
-            End::Unfinished => return Err("no answer".to_owned()),
+            End::Unfinished | End::NothingToSend => return Err("no answer".to_owned()),
         };
         if !(200..300).contains(&answer.status) {
             return Err(format!("it answers {}", answer.status));
