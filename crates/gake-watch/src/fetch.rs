@@ -8,6 +8,7 @@ use gake_core::plan::Timeouts;
 use gake_core::record::End;
 use gake_core::work::{Arrival, Factory, Work};
 use gake_wire::http1::Limits;
+use gake_wire::http1::request::Version;
 use gake_wire::{Ask, HttpFactory, HttpWork, Keep, Resolver, Settings, Sources, TlsOptions, Wire};
 
 /// How long an answer may take: less than the time between two samples.
@@ -59,6 +60,7 @@ impl Fetch {
             keep: Some(Keep { answers: u64::MAX, body_bytes: BODY_MAX }),
             max_idle: None,
             feed: None,
+            version: Version::Http11,
         };
         let wire = Wire::prepare(&asks, &Resolver::default(), &TlsOptions::default(), settings)
             .map_err(|error| error.to_string())?;

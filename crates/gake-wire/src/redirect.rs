@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gake_core::record::{Fault, Kept};
 
-use crate::http1::request::{Rendered, RequestError, RequestSpec, render};
+use crate::http1::request::{Rendered, RequestError, RequestSpec, Version, render};
 use crate::http1::{Head, Visitor};
 use crate::location::Location;
 use crate::wire::basic_authorization;
@@ -67,6 +67,7 @@ pub(crate) struct Spec {
     pub(crate) method: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Option<Arc<[u8]>>,
+    pub(crate) version: Version,
 }
 
 impl Spec {
@@ -78,6 +79,7 @@ impl Spec {
             headers: &self.headers,
             body: self.body.clone(),
             keep_alive,
+            version: self.version,
         })
     }
 
@@ -135,6 +137,7 @@ mod tests {
             method: "POST".to_owned(),
             headers: ["Authorization", "Cookie", "Content-Type", "X-Own"].map(header).to_vec(),
             body: Some(Arc::from(&b"hello"[..])),
+            version: Version::Http11,
         }
     }
 

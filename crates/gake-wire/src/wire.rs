@@ -9,7 +9,7 @@ use rustls::ClientConfig;
 
 use crate::address::{ResolveError, Resolver};
 use crate::http1::Limits;
-use crate::http1::request::{Rendered, RequestError};
+use crate::http1::request::{Rendered, RequestError, Version};
 use crate::location::{Location, LocationError, Scheme};
 use crate::order::cycle;
 use crate::origin::{Found, Origin};
@@ -73,6 +73,8 @@ pub struct Settings {
     pub max_idle: Option<usize>,
     /// Makes each request when it is fired, instead of those known beforehand.
     pub feed: Option<Arc<dyn Feed>>,
+    /// The version that requests say.
+    pub version: Version,
 }
 
 /// Requests that are made while the run goes on: each can differ, and they can end. All workers
@@ -195,7 +197,7 @@ impl Wire {
             }
             let label = if labelled { wire.label(ask, &location) } else { 0 };
             let origin = wire.origin(&location, resolver, &mut known)?;
-            let spec = spec(ask, location);
+            let spec = spec(ask, location, wire.settings.version);
             let rendered = spec.render(wire.settings.keepalive)?;
             let spec = (wire.settings.max_redirects > 0).then(|| Box::new(spec));
             wire.prepared.push(Prepared { rendered, origin, label, spec });
@@ -230,7 +232,7 @@ impl Wire {
         let location = Location::parse(&ask.url).map_err(|_| BAD_REQUEST)?;
         let origin = self.locate(&location).await?;
         let label = ask.label.as_ref().and_then(|name| self.labels.iter().position(|l| l == name));
-        let spec = spec(&ask, location);
+        let spec = spec(&ask, location, self.settings.version);
         let rendered = spec.render(self.settings.keepalive).map_err(|_| BAD_REQUEST)?;
         let spec = (self.settings.max_redirects > 0).then(|| Box::new(spec));
         Ok(Some(Prepared { rendered, origin, label: label.unwrap_or(0) as u16, spec }))
@@ -294,13 +296,14 @@ impl Wire {
     }
 }
 
-fn spec(ask: &Ask, location: Location) -> Spec {
+fn spec(ask: &Ask, location: Location, version: Version) -> Spec {
     let mut headers = ask.headers.clone();
     let given = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
     if let Some(user) = location.user.as_ref().filter(|_| !given) {
         headers.push(basic_authorization(user));
     }
-    Spec { location, method: ask.method.clone(), headers, body: ask.body.clone() }
+    let body = ask.body.clone();
+    Spec { location, method: ask.method.clone(), headers, body, version }
 }
 
 /// The header of basic authentication (RFC 7617) for `user:password`.

@@ -3,6 +3,7 @@
 //! Each takes plain figures and returns the text. What the figures mean is the tool's affair: its
 //! personality gathers them.
 
+pub mod ab;
 pub mod hey;
 mod spectrum;
 pub mod wrk;

@@ -25,6 +25,19 @@ pub struct RequestSpec<'a> {
     pub body: Option<Arc<[u8]>>,
     /// Off: the request says `Connection: close`.
     pub keep_alive: bool,
+    /// The version it says.
+    pub version: Version,
+}
+
+/// The version that a request says. Answers may be of either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Version {
+    /// HTTP/1.0: without `Connection: keep-alive` the connection ends with the answer, and the
+    /// request says nothing of that.
+    Http10,
+    /// HTTP/1.1.
+    #[default]
+    Http11,
 }
 
 /// A request as it goes over the wire. Cloning shares the bytes.
@@ -90,9 +103,9 @@ pub enum RequestError {
 }
 
 /// Renders `spec`. Added unless given: `Host` (first), `User-Agent`, `Content-Length` when there
-/// is a body or the method means one (POST, PUT, PATCH), and `Connection: close` without
-/// keep-alive. `Accept` is not added: to leave it out means the same as `*/*` (RFC 9110, section
-/// 12.5.1), and every byte is sent a million times.
+/// is a body or the method means one (POST, PUT, PATCH), and `Connection` where the version would
+/// have it the other way. `Accept` is not added: to leave it out means the same as `*/*` (RFC
+/// 9110, section 12.5.1), and every byte is sent a million times.
 ///
 /// # Errors
 /// A part that would not be HTTP, or would break out of its line.
@@ -106,7 +119,10 @@ pub fn render(spec: &RequestSpec<'_>) -> Result<Rendered, RequestError> {
     head.extend_from_slice(spec.method.as_bytes());
     head.push(b' ');
     head.extend_from_slice(spec.target.as_bytes());
-    head.extend_from_slice(b" HTTP/1.1\r\n");
+    head.extend_from_slice(match spec.version {
+        Version::Http10 => b" HTTP/1.0\r\n",
+        Version::Http11 => b" HTTP/1.1\r\n",
+    });
     if !given(spec, "host") {
         line(&mut head, "Host", spec.authority);
     }
@@ -121,8 +137,11 @@ pub fn render(spec: &RequestSpec<'_>) -> Result<Rendered, RequestError> {
     if announces && !chunked && !given(spec, "content-length") {
         line(&mut head, "Content-Length", &body.len().to_string());
     }
-    if !spec.keep_alive && !given(spec, "connection") {
-        line(&mut head, "Connection", "close");
+    match (spec.version, spec.keep_alive) {
+        _ if given(spec, "connection") => {}
+        (Version::Http10, true) => line(&mut head, "Connection", "Keep-Alive"),
+        (Version::Http11, false) => line(&mut head, "Connection", "close"),
+        _ => {}
     }
     head.extend_from_slice(b"\r\n");
 

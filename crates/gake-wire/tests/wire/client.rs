@@ -10,6 +10,7 @@ use gake_core::plan::Timeouts;
 use gake_core::record::{Answer, Counts, End, Exchange, Fault, Tally};
 use gake_core::work::{Arrival, Factory, Gauges, Work};
 use gake_wire::http1::Limits;
+use gake_wire::http1::request::Version;
 use gake_wire::{
     Ask, HttpFactory, HttpWork, Resolver, Settings, Sources, TlsOptions, Wire, WireError,
 };
@@ -72,6 +73,7 @@ impl Setup {
                 keep: None,
                 max_idle: None,
                 feed: None,
+                version: Version::Http11,
             },
         }
     }

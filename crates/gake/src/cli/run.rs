@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use gake_core::plan::{Expect, Rate};
 use gake_judge::Objective;
 use gake_watch::Source;
+use gake_wire::http1::request::Version;
 use gake_wire::{Feed, Keep};
 
 use super::output::{self, Output};
@@ -179,6 +180,10 @@ pub struct ConnectionArgs {
     /// Makes requests while the run goes on: for the tools that gake behaves as.
     #[arg(skip)]
     pub feed: Option<Arc<dyn Feed>>,
+
+    /// The version that requests say: for the tools that gake behaves as.
+    #[arg(skip)]
+    pub version: Version,
 
     /// For opening a connection, TLS included
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration, default_value = "10s")]

@@ -103,6 +103,7 @@ pub fn connection_settings(
         feed: args.feed.clone(),
         pooled,
         connections,
+        version: args.version,
         idle_connections: args.idle_connections,
         connect_rate: args.connect_rate,
         sources,

@@ -4,6 +4,7 @@
 //! those of `gake run` ([`RunArgs`](crate::cli::RunArgs)), runs them ([`attack`]), and prints as
 //! the tool does. What it cannot honour it refuses by name.
 
+mod ab;
 mod attack;
 mod flags;
 mod gathered;
@@ -24,8 +25,13 @@ use native::Native;
 type Main = fn(&[String], &Native, &Console) -> Result<Exit, Failure>;
 
 /// The tools, by the names under which they are called.
-const TOOLS: &[(&str, Main)] =
-    &[("hey", hey::main), ("vegeta", vegeta::main), ("wrk", wrk::wrk), ("wrk2", wrk::wrk2)];
+const TOOLS: &[(&str, Main)] = &[
+    ("ab", ab::main),
+    ("hey", hey::main),
+    ("vegeta", vegeta::main),
+    ("wrk", wrk::wrk),
+    ("wrk2", wrk::wrk2),
+];
 
 /// The tools' names.
 pub fn names() -> impl Iterator<Item = &'static str> {

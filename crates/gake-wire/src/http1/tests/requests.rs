@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::super::request::{JOINED_BODY, Rendered, RequestError as E, RequestSpec, render};
+use super::super::request::{
+    JOINED_BODY, Rendered, RequestError as E, RequestSpec, Version, render,
+};
 
 const AGENT: &str = concat!("User-Agent: gake/", env!("CARGO_PKG_VERSION"), "\r\n");
 
@@ -18,6 +20,7 @@ fn with(method: &str, lines: &[(&str, &str)], body: Option<&[u8]>) -> Result<Ren
         headers: &headers(lines),
         body: body.map(Arc::from),
         keep_alive: true,
+        version: Version::Http11,
     })
 }
 
@@ -79,6 +82,7 @@ fn large_bodies_are_shared_and_written_after_the_head() {
         headers: &[],
         body: Some(Arc::clone(&body)),
         keep_alive: true,
+        version: Version::Http11,
     };
     let apart = render(&spec).unwrap();
     assert!(Arc::ptr_eq(apart.rest.as_ref().unwrap(), &body));
@@ -105,6 +109,7 @@ fn without_keep_alive() {
         headers: &[],
         body: None,
         keep_alive: false,
+        version: Version::Http11,
     };
     let rendered = render(&spec).unwrap();
     assert!(text(&rendered).ends_with("Connection: close\r\n\r\n"));
@@ -121,10 +126,36 @@ fn without_keep_alive() {
 }
 
 #[test]
+fn http_1_0_says_when_it_keeps_the_connection() {
+    let mut spec = RequestSpec {
+        method: "GET",
+        target: "/",
+        authority: "a",
+        headers: &[],
+        body: None,
+        keep_alive: true,
+        version: Version::Http10,
+    };
+    let rendered = render(&spec).unwrap();
+    assert!(text(&rendered).starts_with("GET / HTTP/1.0\r\nHost: a\r\n"));
+    assert!(text(&rendered).ends_with("Connection: Keep-Alive\r\n\r\n") && !rendered.closes);
+    spec.keep_alive = false;
+    let rendered = render(&spec).unwrap();
+    assert!(!text(&rendered).contains("Connection") && rendered.closes);
+}
+
+#[test]
 fn what_is_not_http_is_refused() {
     let spec = |method, target, authority| {
-        let spec =
-            RequestSpec { method, target, authority, headers: &[], body: None, keep_alive: true };
+        let spec = RequestSpec {
+            method,
+            target,
+            authority,
+            headers: &[],
+            body: None,
+            keep_alive: true,
+            version: Version::Http11,
+        };
         render(&spec).unwrap_err()
     };
     for method in ["", "GE T", "G\u{e9}T", "GET\r\n", "G:T"] {

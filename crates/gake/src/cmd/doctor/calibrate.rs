@@ -10,6 +10,7 @@ use gake_core::record::Run;
 use gake_judge::units::{count, duration, rate};
 use gake_lab::{Lab, LabConfig};
 use gake_wire::http1::Limits;
+use gake_wire::http1::request::Version;
 use gake_wire::{Ask, Resolver, Settings, Sources, TlsOptions, Wire};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -165,6 +166,7 @@ fn drive(url: &str, users: usize, length: Duration) -> Result<Run, String> {
         keep: None,
         max_idle: None,
         feed: None,
+        version: Version::Http11,
     };
     let wire = Wire::prepare(&[ask], &Resolver::default(), &TlsOptions::default(), settings)
         .map_err(|error| error.to_string())?;

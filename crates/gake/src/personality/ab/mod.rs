@@ -1,0 +1,266 @@
+//! gake as ab.
+
+mod options;
+mod tallied;
+
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
+
+use gake_core::record::{Fault, Tally};
+use gake_report::tools::ab::{Ab, Attributes, Failed, csv, gnuplot, html, text};
+
+use super::attack::{Attacked, attack};
+use super::native::Native;
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+use crate::load::Prepared;
+use options::Options;
+use tallied::{Tallied, tally};
+
+/// ab's code for a command line that it cannot read.
+const BAD_USAGE: u8 = 22;
+
+const BANNER: &str = concat!(
+    "This is gake ",
+    env!("CARGO_PKG_VERSION"),
+    ", behaving as ApacheBench, Version 2.3\n\
+     Not the Apache Software Foundation's: see `gake --help`\n\
+     Licensed under the Apache License, Version 2.0\n\n"
+);
+
+/// Why a command line is none.
+#[derive(Debug, PartialEq)]
+pub enum Wrong {
+    /// It asks for help.
+    Help,
+    /// It asks for the version.
+    Version,
+    /// It cannot be read.
+    Usage(String),
+    /// It can be read and not be done.
+    Plain(String),
+}
+
+/// Runs ab's command line.
+///
+/// # Errors
+/// When the run could not be done.
+pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
+    let options = match Options::read(args) {
+        Ok(options) => options,
+        Err(wrong) => return refuse(&wrong, console),
+    };
+    let mut args = options.run_args()?;
+    let prepared = Prepared::new(&args, options.url())?;
+    let samples = create(options.samples.as_deref())?;
+    let percentages = create(options.percentages.as_deref())?;
+    console.result(&opening(&options))?;
+
+    let (tallied, sink) = tally(samples.is_some());
+    let mut progress = Progress { step: options.progress, done: 0 };
+    let attacked = attack(&mut args, &prepared, native, Some(sink), console, |moment| {
+        progress.show(moment.second.tally.counts.completed(), console);
+        let faults = moment.second.tally.faults();
+        let fatal = faults.iter().find_map(|(fault, _)| fatal(*fault)).filter(|_| !options.goes_on);
+        fatal.map(|(sentence, _)| sentence)
+    })?;
+    if let Some(lost) = &attacked.lost {
+        console.warn(lost);
+    }
+    if !options.goes_on
+        && let Some((sentence, code)) = ended_by(&attacked.run.tally)
+    {
+        return broken(&sentence, code, &attacked, console);
+    }
+    let mut tallied = tallied::taken(&tallied);
+    console.result(&closing(&options, &attacked, &tallied, &mut progress, console))?;
+    if let Some(mut file) = percentages {
+        write_all(&mut file, csv(&tallied.times.total).as_bytes())?;
+    }
+    if let Some(mut file) = samples {
+        tallied.date(attacked.run.started_unix_ns);
+        gnuplot(&mut tallied.samples, &mut file).and_then(|()| file.flush()).map_err(unwritten)?;
+    }
+    Ok(if attacked.interrupted { Exit::Tool(1) } else { Exit::Done })
+}
+
+fn refuse(wrong: &Wrong, console: &Console) -> Result<Exit, Failure> {
+    match wrong {
+        Wrong::Help => console.plain(options::USAGE),
+        Wrong::Version => {
+            console.result(BANNER)?;
+            return Ok(Exit::Done);
+        }
+        Wrong::Usage(sentence) => console.plain(&format!("ab: {sentence}\n{}", options::USAGE)),
+        Wrong::Plain(sentence) => {
+            console.plain(&format!("{sentence}\n"));
+            return Ok(Exit::Tool(1));
+        }
+    }
+    Ok(Exit::Tool(BAD_USAGE))
+}
+
+fn create(path: Option<&str>) -> Result<Option<BufWriter<File>>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    let file = File::create(Path::new(path))
+        .map_err(|error| Failure::could_not(format!("Cannot open {path}: {error}")))?;
+    Ok(Some(BufWriter::new(file)))
+}
+
+fn write_all(file: &mut BufWriter<File>, bytes: &[u8]) -> Result<(), Failure> {
+    file.write_all(bytes).and_then(|()| file.flush()).map_err(unwritten)
+}
+
+fn unwritten(error: std::io::Error) -> Failure {
+    Failure::could_not(format!("a file of results cannot be written: {error}"))
+}
+
+fn opening(options: &Options) -> String {
+    if options.html.is_some() {
+        return "<p>\n This is gake, behaving as ApacheBench, Version 2.3<br>\n Not the Apache \
+                Software Foundation's<br>\n Licensed under the Apache License, Version 2.0<br>\n\
+                </p>\n<p>\n"
+            .to_owned();
+    }
+    let dots = if options.progress.is_some() { "\n" } else { "..." };
+    format!("{BANNER}Benchmarking {} (be patient){dots}", options.location.host)
+}
+
+/// Lines of progress, at every tenth of the requests.
+struct Progress {
+    step: Option<u64>,
+    done: u64,
+}
+
+impl Progress {
+    fn show(&mut self, more: u64, console: &Console) {
+        let Some(step) = self.step else { return };
+        let before = self.done / step;
+        self.done += more;
+        for line in before + 1..=self.done / step {
+            console.plain(&format!("Completed {} requests\n", line * step));
+        }
+    }
+}
+
+fn closing(
+    options: &Options,
+    attacked: &Attacked,
+    tallied: &Tallied,
+    progress: &mut Progress,
+    console: &Console,
+) -> String {
+    let counts = &attacked.run.tally.counts;
+    let done = if progress.step.is_some() {
+        progress.show(counts.completed().saturating_sub(progress.done), console);
+        console.plain(&format!("Finished {} requests\n", counts.completed()));
+        ""
+    } else {
+        "..done\n"
+    };
+    let ab = report(options, attacked, tallied);
+    match &options.html {
+        None => format!("{done}{}", text(&ab, options.without)),
+        Some([table, row, cell]) => {
+            let default = Attributes::default();
+            let attributes = Attributes {
+                table: table.as_deref().unwrap_or(default.table),
+                row: row.as_deref().unwrap_or(default.row),
+                cell: cell.as_deref().unwrap_or(default.cell),
+            };
+            format!("{done}{}", html(&ab, attributes))
+        }
+    }
+}
+
+fn report<'a>(options: &'a Options, attacked: &Attacked, tallied: &'a Tallied) -> Ab<'a> {
+    let run = &attacked.run;
+    let counts = &run.tally.counts;
+    let answers: u64 = run.tally.statuses().iter().map(|(_, count)| count).sum();
+    let ok = run.tally.statuses().iter().filter(|(status, _)| (200..300).contains(status));
+    let mut failed = failed(&run.tally);
+    if !options.any_length {
+        failed.length += tallied.other_lengths;
+    }
+    // A connection that was opened beyond one a user took the place of one that had ended.
+    let closed = counts.opened.saturating_sub(options.concurrency as u64);
+    let kept = if counts.opened >= answers { 0 } else { answers - closed };
+    let kept = if options.concurrency as u64 >= answers { answers } else { kept };
+    Ab {
+        server: tallied.server.as_deref().unwrap_or_default(),
+        host: &options.location.host,
+        port: options.location.port,
+        tls: options.is_tls().then_some("TLSv1.2 or TLSv1.3"),
+        path: &options.location.target,
+        document: (!options.any_length).then_some(tallied.document.unwrap_or(0)),
+        concurrency: options.concurrency,
+        taken: run.elapsed,
+        complete: counts.completed(),
+        failed,
+        non_2xx: answers - ok.map(|(_, count)| count).sum::<u64>(),
+        keep_alive: options.keep_alive.then_some(kept),
+        transferred: counts.bytes_in,
+        sent: options.sends_body.then_some(counts.bytes_out),
+        body_bytes: counts.body_bytes,
+        times: &tallied.times,
+    }
+}
+
+fn failed(tally: &Tally) -> Failed {
+    let mut failed = Failed::default();
+    for &(fault, count) in tally.faults() {
+        *(match fault {
+            Fault::ClosedEarly => &mut failed.length,
+            Fault::Malformed(_) | Fault::TooLarge(_) => &mut failed.exceptions,
+            fault if fault.is_before_connection() => &mut failed.connect,
+            Fault::Tls(_) => &mut failed.connect,
+            _ => &mut failed.receive,
+        }) += count;
+    }
+    failed
+}
+
+/// What ab says of a fault that ends it, and its exit code: the low byte of the error's number.
+fn fatal(fault: Fault) -> Option<(String, u8)> {
+    let (call, what, number) = match fault {
+        Fault::ConnectRefused => ("apr_socket_recv", "Connection refused", 111),
+        Fault::Reset => ("apr_socket_recv", "Connection reset by peer", 104),
+        Fault::ConnectReset => ("apr_socket_connect()", "Connection reset or unreachable", 104),
+        Fault::NoLocalPort => ("apr_socket_connect()", "Cannot assign requested address", 99),
+        Fault::NoDescriptors => ("socket", "Too many open files", 24),
+        Fault::Write => ("apr_socket_send", "Broken pipe", 32),
+        Fault::Timeout(_) | Fault::ConnectTimeout => {
+            ("apr_pollset_poll", "The timeout specified has expired", 70_007)
+        }
+        Fault::Dns => ("apr_sockaddr_info_get()", "Name or service not known", 670_002),
+        Fault::Tls(reason) => ("SSL handshake failed", reason, 1),
+        Fault::Other(number) => return Some((format!("{fault} ({number})"), number as u8)),
+        Fault::ClosedEarly
+        | Fault::Malformed(_)
+        | Fault::TooLarge(_)
+        | Fault::RedirectLimit
+        | Fault::Script => return None,
+    };
+    Some((format!("{call}: {what} ({number})"), number as u8))
+}
+
+/// The commonest fault that ends ab.
+fn ended_by(tally: &Tally) -> Option<(String, u8)> {
+    let fatal = tally.faults().iter().filter_map(|(fault, count)| Some((fatal(*fault)?, count)));
+    fatal.max_by_key(|(_, count)| *count).map(|(end, _)| end)
+}
+
+fn broken(
+    sentence: &str,
+    code: u8,
+    attacked: &Attacked,
+    console: &Console,
+) -> Result<Exit, Failure> {
+    console.plain(&format!("{sentence}\n"));
+    let answers: u64 = attacked.run.tally.statuses().iter().map(|(_, count)| count).sum();
+    if answers > 0 {
+        console.result(&format!("Total of {answers} requests completed\n"))?;
+    }
+    Ok(Exit::Tool(code.max(1)))
+}

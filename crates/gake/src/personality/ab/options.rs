@@ -1,0 +1,296 @@
+//! ab's flags, their defaults, and what they are to gake.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gake_report::tools::ab::Without;
+use gake_wire::http1::request::Version;
+use gake_wire::{Keep, Location, Scheme, basic_authorization};
+
+use super::Wrong;
+use crate::cli::{RunArgs, plain_run, read_header};
+use crate::exit::Failure;
+use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
+
+/// What ab calls itself to servers, which they may look for.
+const USER_AGENT: &str = "ApacheBench/2.3";
+
+/// Requests that `-t` means when nothing says how many.
+const TIMED_REQUESTS: u64 = 50_000;
+
+/// Requests from which progress is shown.
+const PROGRESS_FROM: u64 = 150;
+
+const FLAGS: &[Flag] = &[
+    value(&["n"]),
+    value(&["c"]),
+    value(&["t"]),
+    value(&["s"]),
+    value(&["B"]),
+    value(&["p"]),
+    value(&["u"]),
+    value(&["T"]),
+    value(&["v"]),
+    value(&["C"]),
+    value(&["H"]),
+    value(&["A"]),
+    value(&["P"]),
+    value(&["x"]),
+    value(&["y"]),
+    value(&["z"]),
+    value(&["g"]),
+    value(&["e"]),
+    value(&["m"]),
+    value(&["E"]),
+    switch(&["w"]),
+    switch(&["i"]),
+    switch(&["k"]),
+    switch(&["d"]),
+    switch(&["S"]),
+    switch(&["q"]),
+    switch(&["l"]),
+    switch(&["r"]),
+    switch(&["V"]),
+    switch(&["h"]),
+    refused(&["X"], "gake does not speak to proxies; load the server itself, or the proxy as one"),
+    refused(&["b"], "the system sizes the buffers of a connection"),
+    refused(&["I"], "gake always says the server's name"),
+    refused(&["Z"], "gake offers the ciphers of rustls"),
+    refused(&["f"], "gake offers TLS 1.2 and 1.3"),
+];
+
+/// What is printed with `-h` and after a bad command line.
+pub const USAGE: &str = "\
+Usage: ab [options] [http[s]://]hostname[:port]/path
+Options are:
+    -n requests     Requests, in all. Default 1
+    -c concurrency  Requests at once. Default 1
+    -t timelimit    Seconds at most; 50000 requests when -n does not say how many
+    -s timeout      Seconds for each request. Default 30
+    -B address      Address to connect from
+    -p postfile     File to POST
+    -u putfile      File to PUT
+    -T content-type Of these; default text/plain
+    -m method       Method
+    -i              HEAD instead of GET
+    -C attribute    Cookie, as name=value (repeatable)
+    -H attribute    Header line (repeatable)
+    -A attribute    user:password for basic authentication
+    -P attribute    The same for a proxy
+    -k              Keep connections open
+    -r              Go on after socket errors
+    -l              Lengths of answers may vary
+    -d              No percentages
+    -S              No median, deviation and warnings
+    -q              No progress
+    -v verbosity    0 or 1
+    -g filename     Every request, for gnuplot
+    -e filename     Percentages as CSV
+    -w              HTML tables
+    -x attributes   Of the table
+    -y attributes   Of its rows
+    -z attributes   Of its cells
+    -E certfile     Client certificate and key
+    -V              Version
+    -h              This
+Refused: -b -f -I -X -Z.
+gake's own result beside it: --gake-out FILE, --gake-format FORMAT.
+";
+
+/// A command line of ab.
+#[derive(Debug)]
+pub struct Options {
+    /// Where it goes.
+    pub location: Location,
+    /// Requests at once.
+    pub concurrency: usize,
+    /// After how many requests a line of progress is printed.
+    pub progress: Option<u64>,
+    /// Whether socket errors do not end the run.
+    pub goes_on: bool,
+    /// Whether lengths may vary.
+    pub any_length: bool,
+    /// Whether connections are kept.
+    pub keep_alive: bool,
+    /// Whether there is a body to send.
+    pub sends_body: bool,
+    /// What the text is without.
+    pub without: Without,
+    /// HTML, with attributes of table, rows and cells.
+    pub html: Option<[Option<String>; 3]>,
+    /// The file of `-g`.
+    pub samples: Option<String>,
+    /// The file of `-e`.
+    pub percentages: Option<String>,
+    url: String,
+    requests: u64,
+    limit: Option<Duration>,
+    timeout: Duration,
+    method: String,
+    headers: Vec<(String, String)>,
+    body: Option<Arc<[u8]>>,
+    source: Option<String>,
+    certificate: Option<String>,
+}
+
+impl Options {
+    /// Reads a command line.
+    ///
+    /// # Errors
+    /// What is wrong, in ab's words where it has some.
+    pub fn read(args: &[String]) -> Result<Self, Wrong> {
+        let parsed = Parsed::read(Grammar::Getopt, FLAGS, args).map_err(Wrong::Usage)?;
+        let on = |name| parsed.on(name).map_err(Wrong::Usage);
+        if on("V")? {
+            return Err(Wrong::Version);
+        }
+        if on("h")? {
+            return Err(Wrong::Help);
+        }
+        let [operand] = parsed.operands.as_slice() else {
+            return Err(Wrong::Usage("wrong number of arguments".to_owned()));
+        };
+        let (url, location) = target(operand)?;
+        if number(&parsed, "v")?.unwrap_or(0) > 1 {
+            let why = "-v over 1 prints what is sent and received, which gake does not; see one \
+                       answer with curl -v";
+            return Err(Wrong::Plain(why.to_owned()));
+        }
+        let limit = number(&parsed, "t")?.filter(|seconds| *seconds > 0).map(Duration::from_secs);
+        let requests =
+            number(&parsed, "n")?.unwrap_or(if limit.is_some() { TIMED_REQUESTS } else { 1 });
+        if requests == 0 {
+            return Err(Wrong::Plain("Invalid number of requests".to_owned()));
+        }
+        let concurrency = number(&parsed, "c")?.unwrap_or(1).max(1);
+        if concurrency > requests {
+            return Err(Wrong::Usage(
+                "Cannot use concurrency level greater than total number of requests".to_owned(),
+            ));
+        }
+        let (method, body) = ask(&parsed)?;
+        let step = (requests / 10).max(100);
+        let attribute = |name| parsed.last(name).map(str::to_owned);
+        let attributes = ["x", "y", "z"].map(attribute);
+        let asks_html = on("w")? || attributes.iter().any(Option::is_some);
+        Ok(Self {
+            location,
+            concurrency: concurrency as usize,
+            progress: (requests > PROGRESS_FROM && !on("q")?).then_some(step),
+            goes_on: on("r")?,
+            any_length: on("l")?,
+            keep_alive: on("k")?,
+            sends_body: body.is_some(),
+            without: Without { percentages: on("d")?, confidence: on("S")? },
+            html: asks_html.then_some(attributes),
+            samples: attribute("g"),
+            percentages: attribute("e"),
+            url,
+            requests,
+            limit,
+            timeout: Duration::from_secs(number(&parsed, "s")?.unwrap_or(30).max(1)),
+            method,
+            headers: headers(&parsed, body.is_some())?,
+            body,
+            source: attribute("B"),
+            certificate: attribute("E"),
+        })
+    }
+
+    /// What it is to gake.
+    ///
+    /// # Errors
+    /// When the URL cannot be a target.
+    pub fn run_args(&self) -> Result<RunArgs, Failure> {
+        let mut args = plain_run(&self.url)?;
+        let load = &mut args.load;
+        load.connections = Some(self.concurrency);
+        (load.requests, load.duration) = (Some(self.requests), self.limit);
+        // At its time limit ab forgets what is in flight.
+        load.drain = Some(if self.limit.is_some() { Duration::ZERO } else { self.timeout });
+        let connection = &mut args.connection;
+        (connection.timeout, connection.connect_timeout) = (self.timeout, self.timeout);
+        connection.no_keepalive = !self.keep_alive;
+        connection.version = Version::Http10;
+        connection.keep = Some(Keep { answers: 1, body_bytes: 0 });
+        connection.interface = self.source.iter().cloned().collect();
+        connection.insecure = true;
+        connection.cert = self.certificate.as_ref().map(Into::into);
+        connection.key = self.certificate.as_ref().map(Into::into);
+        let request = &mut args.request;
+        request.method = Some(self.method.clone());
+        request.header.clone_from(&self.headers);
+        request.body.clone_from(&self.body);
+        Ok(args)
+    }
+
+    /// What it is called, for [`Prepared`](crate::load::Prepared).
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Whether there is TLS.
+    pub fn is_tls(&self) -> bool {
+        self.location.scheme == Scheme::Https
+    }
+}
+
+/// ab wants a path, be it `/`.
+fn target(operand: &str) -> Result<(String, Location), Wrong> {
+    let invalid = || Wrong::Usage("invalid URL".to_owned());
+    let rest = operand.split_once("://").map_or(operand, |(_, rest)| rest);
+    let location = Location::parse(operand).map_err(|_| invalid())?;
+    if !rest.contains('/') {
+        return Err(invalid());
+    }
+    let url =
+        if location.scheme_assumed { format!("http://{operand}") } else { operand.to_owned() };
+    Ok((url, location))
+}
+
+/// Method and body.
+fn ask(parsed: &Parsed) -> Result<(String, Option<Arc<[u8]>>), Wrong> {
+    let given = [("p", "POST"), ("u", "PUT"), ("i", "HEAD")];
+    let mut given = given.into_iter().filter(|(name, _)| parsed.last(name).is_some());
+    let (first, second) = (given.next(), given.next());
+    if let (Some((_, method)), Some(_)) = (first, second) {
+        return Err(Wrong::Plain(format!("Cannot mix {method} with other methods")));
+    }
+    let content = first.filter(|(name, _)| *name != "i");
+    let method = parsed.last("m").or(first.map(|(_, method)| method)).unwrap_or("GET").to_owned();
+    let Some((name, kind)) = content else { return Ok((method, None)) };
+    let path = parsed.last(name).unwrap_or_default();
+    let bytes = std::fs::read(path).map_err(|error| {
+        Wrong::Plain(format!("ab: Could not open {kind} data file ({path}): {error}"))
+    })?;
+    Ok((method, Some(bytes.into())))
+}
+
+fn headers(parsed: &Parsed, content: bool) -> Result<Vec<(String, String)>, Wrong> {
+    let mut headers: Vec<(String, String)> = Vec::new();
+    headers.extend(parsed.all("C").map(|cookie| ("Cookie".to_owned(), cookie.to_owned())));
+    headers.extend(parsed.last("A").map(basic_authorization));
+    headers.extend(parsed.last("P").map(|user| {
+        let (_, value) = basic_authorization(user);
+        ("Proxy-Authorization".to_owned(), value)
+    }));
+    for line in parsed.all("H") {
+        let header = read_header(line).map_err(|why| Wrong::Usage(format!("-H: {why}")))?;
+        headers.push(header);
+    }
+    let mut unless_given = |name: &str, value: &str| {
+        if !headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
+            headers.push((name.to_owned(), value.to_owned()));
+        }
+    };
+    if content {
+        unless_given("Content-Type", parsed.last("T").unwrap_or("text/plain"));
+    }
+    unless_given("User-Agent", USER_AGENT);
+    unless_given("Accept", "*/*");
+    Ok(headers)
+}
+
+fn number(parsed: &Parsed, name: &str) -> Result<Option<u64>, Wrong> {
+    parsed.get::<u64>(name).map_err(Wrong::Usage)
+}
