@@ -1,7 +1,21 @@
 //! The shadow proxy: clients are answered by the master, and other backends get a copy.
 //!
-//! [`exchange`] has what is known of one request when all backends are done with it; comparison
-//! and recording are fed with it over a bounded channel, off the client's path.
+//! A [`Proxy`] is made from a [`Config`](config::Config), with [`hooks`] if a program wants a say,
+//! and runs on threads of its own until it is told to stop. [`exchange`] has what is known of one
+//! request when all backends are done with it; comparison and recording listen to these
+//! ([`Proxy::exchanges`]) over a bounded queue, off the client's path.
 
+mod admin;
+mod collect;
 pub mod compare;
+pub mod config;
+mod control;
 pub mod exchange;
+pub mod hooks;
+mod mirror;
+mod proxy;
+
+pub use collect::Exchanges;
+pub use control::{Control, NoSuchShadow, ShadowState};
+pub use mirror::ledger::{Category, Ledger};
+pub use proxy::{Proxy, Running, StartError, Stats, Summary};

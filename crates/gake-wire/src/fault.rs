@@ -7,7 +7,8 @@ use gake_core::record::{Fault, Phase};
 use crate::http1::Malformed;
 
 /// The fault of an error while opening a connection.
-pub(crate) fn of_connect(error: &io::Error) -> Fault {
+#[must_use]
+pub fn of_connect(error: &io::Error) -> Fault {
     match error.raw_os_error() {
         // A Unix socket that is not there, or whose backlog is full, is nobody listening.
         Some(libc::ECONNREFUSED | libc::ENOENT | libc::EAGAIN) => Fault::ConnectRefused,
@@ -28,7 +29,8 @@ pub(crate) fn of_connect(error: &io::Error) -> Fault {
 }
 
 /// The fault of an error while reading an answer, as far as it had come.
-pub(crate) fn of_read(error: &io::Error, phase: Phase) -> Fault {
+#[must_use]
+pub fn of_read(error: &io::Error, phase: Phase) -> Fault {
     if let Some(reason) = tls_reason(error) {
         return Fault::Tls(reason);
     }
@@ -48,7 +50,8 @@ pub(crate) fn of_write(error: &io::Error) -> Fault {
 }
 
 /// The fault of an error in a TLS handshake.
-pub(crate) fn of_handshake(error: &io::Error) -> Fault {
+#[must_use]
+pub fn of_handshake(error: &io::Error) -> Fault {
     match (tls_reason(error), error.kind()) {
         (Some(reason), _) => Fault::Tls(reason),
         (None, io::ErrorKind::UnexpectedEof) => Fault::Tls("the peer closed during the handshake"),

@@ -11,7 +11,7 @@ mod conn;
 mod connect;
 mod deadline;
 mod factory;
-mod fault;
+pub mod fault;
 pub mod http1;
 mod idle;
 mod location;

@@ -1,0 +1,340 @@
+//! The admin service: status, ledger and metrics for everybody on this machine, changes for those
+//! who know the token.
+
+use std::convert::Infallible;
+use std::fmt::Write;
+use std::net::TcpListener;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::{Value, json};
+
+use crate::control::{Control, ShadowState};
+use crate::mirror::ledger::Category;
+
+/// For a whole request head.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Admin connections at once.
+const CONNECTIONS: usize = 64;
+
+/// Text as a body.
+type Page = Response<http_body_util::Full<Bytes>>;
+
+/// Serves until it is dropped.
+pub(crate) async fn serve(listener: TcpListener, control: Control) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+    let places = std::rc::Rc::new(tokio::sync::Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok(place) = std::rc::Rc::new(&places).acquire().await else { return };
+        place.forget();
+        let Ok((stream, _)) = listener.accept().await else {
+            places.add_permits(1);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
+        let (control, places) = (control.clone(), std::rc::Rc::clone(&places));
+        tokio::task::spawn_local(async move {
+            let service = service_fn(|request: Request<Incoming>| {
+                let page = page(&control, &request);
+                async move { Ok::<_, Infallible>(page) }
+            });
+            // A client that breaks off is no news.
+            let _ = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(PATIENCE)
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
+            places.add_permits(1);
+        });
+    }
+}
+
+fn page<B>(control: &Control, request: &Request<B>) -> Page {
+    // A page of the web that has rebound its name to this machine says another host.
+    if !is_local(request.headers()) {
+        return text(StatusCode::FORBIDDEN, "the Host must be an address or localhost\n");
+    }
+    let get = request.method() == Method::GET;
+    match (get, request.uri().path()) {
+        (true, "/") => text(StatusCode::OK, INDEX),
+        (true, "/status") => json_page(&status(control)),
+        (true, "/ledger") => json_page(&ledgers(control)),
+        (true, "/metrics") => metrics(control),
+        (false, "/percentage" | "/kill" | "/resume") if request.method() == Method::POST => {
+            if is_allowed(control, request.headers()) {
+                change(control, request.uri().path(), request.uri().query().unwrap_or_default())
+            } else {
+                let mut page = text(
+                    StatusCode::UNAUTHORIZED,
+                    "changes need the header `Authorization: Bearer TOKEN`\n",
+                );
+                let challenge = HeaderValue::from_static("Bearer");
+                page.headers_mut().insert(http::header::WWW_AUTHENTICATE, challenge);
+                page
+            }
+        }
+        (_, "/percentage" | "/kill" | "/resume") => wrong_method("POST"),
+        (false, "/" | "/status" | "/ledger" | "/metrics") => wrong_method("GET"),
+        _ => text(StatusCode::NOT_FOUND, INDEX),
+    }
+}
+
+const INDEX: &str = "\
+GET  /status                                   what goes on
+GET  /ledger                                   what became of every request at every shadow
+GET  /metrics                                  the same for Prometheus
+POST /percentage?shadow=NAME&value=10          change a percentage; &over=60s ramps it
+POST /kill  or  /kill?shadow=NAME              send no more copies
+POST /resume  or  /resume?shadow=NAME          send them again
+Changes need the header `Authorization: Bearer TOKEN`.
+";
+
+fn is_local(headers: &HeaderMap) -> bool {
+    let Some(host) = headers.get(HOST).and_then(|host| host.to_str().ok()) else { return true };
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let name = name.trim_matches(['[', ']']);
+    name.eq_ignore_ascii_case("localhost") || name.parse::<std::net::IpAddr>().is_ok()
+}
+
+fn is_allowed(control: &Control, headers: &HeaderMap) -> bool {
+    let Some(token) = &control.shared().config.admin_token else { return false };
+    let shown =
+        headers.get(AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
+    shown.is_some_and(|shown| is_same(shown.trim_ascii(), token.as_bytes()))
+}
+
+/// Takes as long whether the first or the last byte differs.
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+}
+
+fn change(control: &Control, path: &str, query: &str) -> Page {
+    let (mut shadow, mut value, mut over) = (None, None, Duration::ZERO);
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        match pair.split_once('=') {
+            Some(("shadow", name)) => shadow = Some(name),
+            Some(("value", text)) if path == "/percentage" => match text.parse::<f64>() {
+                Ok(number) if (0.0..=100.0).contains(&number) => value = Some(number),
+                _ => return text_of(StatusCode::BAD_REQUEST, "the value must be 0 to 100\n"),
+            },
+            Some(("over", text)) if path == "/percentage" => {
+                match gake_core::plan::parse_duration(text) {
+                    Ok(time) => over = time,
+                    Err(error) => return text_of(StatusCode::BAD_REQUEST, &format!("{error}\n")),
+                }
+            }
+            _ => return text_of(StatusCode::BAD_REQUEST, &format!("{pair:?} is not known\n")),
+        }
+    }
+    let changed = match (path, shadow, value) {
+        ("/kill", shadow, _) => control.kill(shadow),
+        ("/resume", shadow, _) => control.resume(shadow),
+        (_, Some(shadow), Some(value)) => control.set_percentage(shadow, value, over),
+        _ => return text(StatusCode::BAD_REQUEST, "write ?shadow=NAME&value=PERCENT\n"),
+    };
+    match changed {
+        Ok(()) => json_page(&status(control)),
+        Err(error) => text_of(StatusCode::NOT_FOUND, &format!("{error}\n")),
+    }
+}
+
+fn status(control: &Control) -> Value {
+    let stats = control.stats();
+    let shared = control.shared();
+    let hooks = control.hooks();
+    let shadow = |shadow: &ShadowState| {
+        json!({
+            "name": &*shadow.ledger.name,
+            "percentage": shadow.percentage,
+            "killed": shadow.killed,
+            "breaker_open": shadow.breaker_open,
+            "waiting": shadow.waiting,
+            "bytes": shadow.bytes,
+            "in_flight": shadow.ledger.in_flight,
+            "ok": shadow.ledger.count(Category::Ok),
+            "shed": shadow.ledger.shed(),
+        })
+    };
+    json!({
+        "uptime_s": shared.started.elapsed().as_secs(),
+        "draining": control.is_draining(),
+        "master": {
+            "name": &*shared.master.backend.name,
+            "url": shared.master.backend.origin.to_string(),
+            "answers": classes(&stats.answers),
+            "faults": stats.master_faults,
+            "broken_answers": stats.broken_answers,
+            "stale_reconnects": stats.stale_reconnects,
+        },
+        "clients": {
+            "connections": stats.connections,
+            "open": stats.open,
+            "requests": stats.requests,
+            "refused": stats.refused,
+            "malformed": stats.malformed,
+            "timeouts": stats.client_timeouts,
+            "upgrades": stats.upgrades,
+            "accept_errors": stats.accept_errors,
+        },
+        "shadows": control.shadows().iter().map(shadow).collect::<Vec<_>>(),
+        "hooks": {
+            "panics": hooks.panics,
+            "errors": hooks.errors,
+            "timeouts": hooks.timeouts,
+            "overflows": hooks.overflows,
+            "unknown_names": hooks.unknown_names,
+        },
+        "exchanges_dropped": control.exchanges_dropped(),
+    })
+}
+
+fn classes(counts: &[u64; 6]) -> Value {
+    let named = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+    named
+        .map(|(class, count)| (format!("{class}xx"), json!(count)))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
+
+fn ledgers(control: &Control) -> Value {
+    let ledger = |shadow: ShadowState| {
+        let ledger = shadow.ledger;
+        let mut table = serde_json::Map::new();
+        table.insert("name".to_owned(), json!(&*ledger.name));
+        table.insert("received".to_owned(), json!(ledger.received));
+        for category in Category::ALL {
+            table.insert(category.name().to_owned(), json!(ledger.count(category)));
+        }
+        table.insert("in_flight".to_owned(), json!(ledger.in_flight));
+        table.insert("balance".to_owned(), json!(ledger.balance()));
+        table.insert("answers".to_owned(), classes(&ledger.classes));
+        table.insert("bytes_in".to_owned(), json!(ledger.bytes_in));
+        Value::Object(table)
+    };
+    control.shadows().into_iter().map(ledger).collect()
+}
+
+fn metrics(control: &Control) -> Page {
+    let stats = control.stats();
+    let mut out = String::new();
+    for (name, help, value) in [
+        ("requests_total", "Requests received.", stats.requests),
+        ("connections_total", "Clients' connections accepted.", stats.connections),
+        ("refused_total", "Requests refused.", stats.refused),
+        ("malformed_total", "Connections ended for bytes that are no HTTP.", stats.malformed),
+        ("client_timeouts_total", "Clients that were too slow.", stats.client_timeouts),
+        ("master_faults_total", "Requests that the master did not answer.", stats.master_faults),
+        ("broken_answers_total", "Answers of the master that broke off.", stats.broken_answers),
+        ("stale_reconnects_total", "Idle connections found closed.", stats.stale_reconnects),
+        ("upgrades_total", "Requests that switched the protocol.", stats.upgrades),
+        ("accept_errors_total", "Connections that could not be accepted.", stats.accept_errors),
+        (
+            "exchanges_dropped_total",
+            "Exchanges dropped by a full queue.",
+            control.exchanges_dropped(),
+        ),
+    ] {
+        metric(&mut out, name, "counter", help, [(String::new(), value as f64)]);
+    }
+    metric(
+        &mut out,
+        "open_connections",
+        "gauge",
+        "Clients' connections.",
+        [(String::new(), stats.open as f64)],
+    );
+    let answers = stats.answers.iter().enumerate();
+    metric(
+        &mut out,
+        "master_answers_total",
+        "counter",
+        "Answers of the master.",
+        answers.map(|(class, count)| (format!("{{class=\"{class}xx\"}}"), *count as f64)),
+    );
+    let shadows = control.shadows();
+    let label = |shadow: &ShadowState| format!("{{shadow=\"{}\"}}", shadow.ledger.name);
+    metric(
+        &mut out,
+        "shadow_received_total",
+        "counter",
+        "Requests seen for a shadow.",
+        shadows.iter().map(|shadow| (label(shadow), shadow.ledger.received as f64)),
+    );
+    let outcomes = shadows.iter().flat_map(|shadow| {
+        Category::ALL.into_iter().map(|category| {
+            let (name, outcome) = (&shadow.ledger.name, category.name());
+            let labels = format!("{{shadow=\"{name}\",outcome=\"{outcome}\"}}");
+            (labels, shadow.ledger.count(category) as f64)
+        })
+    });
+    metric(&mut out, "shadow_requests_total", "counter", "What became of them.", outcomes);
+    for (name, help, value) in [
+        (
+            "shadow_in_flight",
+            "Copies waiting or under way.",
+            (|s| s.ledger.in_flight as f64) as fn(&ShadowState) -> f64,
+        ),
+        ("shadow_waiting", "Copies waiting.", |s| s.waiting as f64),
+        ("shadow_bytes", "Bytes of bodies waiting or under way.", |s| s.bytes as f64),
+        ("shadow_percentage", "The percentage in force.", |s| s.percentage),
+        ("shadow_killed", "Whether nothing is sent.", |s| f64::from(u8::from(s.killed))),
+        ("shadow_breaker_open", "Whether the breaker is open.", |s| {
+            f64::from(u8::from(s.breaker_open))
+        }),
+    ] {
+        metric(&mut out, name, "gauge", help, shadows.iter().map(|s| (label(s), value(s))));
+    }
+    let mut page = text_of(StatusCode::OK, &out);
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4");
+    page.headers_mut().insert(CONTENT_TYPE, kind);
+    page
+}
+
+fn metric(
+    out: &mut String,
+    name: &str,
+    kind: &str,
+    help: &str,
+    values: impl IntoIterator<Item = (String, f64)>,
+) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "# HELP gake_shadow_proxy_{name} {help}\n# TYPE gake_shadow_proxy_{name} {kind}"
+    );
+    for (labels, value) in values {
+        let _ = writeln!(out, "gake_shadow_proxy_{name}{labels} {value}");
+    }
+}
+
+fn wrong_method(allowed: &'static str) -> Page {
+    let mut page = text_of(StatusCode::METHOD_NOT_ALLOWED, &format!("use {allowed}\n"));
+    page.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    page
+}
+
+fn json_page(value: &Value) -> Page {
+    let mut page = text_of(StatusCode::OK, &format!("{value:#}\n"));
+    page.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    page
+}
+
+fn text(status: StatusCode, content: &'static str) -> Page {
+    text_of(status, content)
+}
+
+fn text_of(status: StatusCode, content: &str) -> Page {
+    let mut page = Response::new(http_body_util::Full::new(Bytes::from(content.to_owned())));
+    *page.status_mut() = status;
+    page.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    page
+}

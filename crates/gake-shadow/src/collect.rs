@@ -1,0 +1,284 @@
+//! Exchanges put together from what each backend's sender saw, and handed to whoever listens.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode, Uri};
+
+use crate::exchange::{Answer, BackendOutcome, Body, Captured, Exchange, Failure, Role};
+use crate::mirror::copy::{Keeper, Kept};
+
+/// Bytes of exchanges that one listener may have waiting.
+const WAITING_BYTES: u64 = 64 << 20;
+/// What an exchange weighs besides its bodies.
+const EXCHANGE_BYTES: u64 = 2048;
+
+/// All who listen to exchanges.
+#[derive(Debug, Default)]
+pub(crate) struct Feed {
+    taps: Vec<Tap>,
+    next: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Tap {
+    sender: SyncSender<Arc<Exchange>>,
+    state: Arc<TapState>,
+}
+
+#[derive(Debug, Default)]
+struct TapState {
+    bytes: AtomicU64,
+    dropped: AtomicU64,
+}
+
+/// The exchanges of a proxy, as they end. They wait in a bounded queue; those that find it full
+/// are dropped and counted, and no client waits for it.
+#[derive(Debug)]
+pub struct Exchanges {
+    receiver: Receiver<Arc<Exchange>>,
+    state: Arc<TapState>,
+}
+
+impl Exchanges {
+    /// The next one; `None` when the proxy has ended and no more will come.
+    #[must_use]
+    pub fn next(&self) -> Option<Arc<Exchange>> {
+        self.receiver.recv().ok().inspect(|exchange| self.took(exchange))
+    }
+
+    /// The next one within some time.
+    ///
+    /// # Errors
+    /// When none came, or none will.
+    pub fn next_within(&self, time: Duration) -> Result<Arc<Exchange>, RecvTimeoutError> {
+        self.receiver.recv_timeout(time).inspect(|exchange| self.took(exchange))
+    }
+
+    /// How many found the queue full.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.state.dropped.load(Relaxed)
+    }
+
+    fn took(&self, exchange: &Exchange) {
+        self.state.bytes.fetch_sub(weight(exchange), Relaxed);
+    }
+}
+
+impl Feed {
+    /// Another listener, with so many exchanges waiting at most.
+    pub(crate) fn listen(&mut self, capacity: usize) -> Exchanges {
+        let (sender, receiver) = sync_channel(capacity.max(1));
+        let state = Arc::new(TapState::default());
+        self.taps.push(Tap { sender, state: Arc::clone(&state) });
+        Exchanges { receiver, state }
+    }
+
+    /// Whether nobody listens.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.taps.is_empty()
+    }
+
+    /// How many exchanges found a listener's queue full.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.taps.iter().map(|tap| tap.state.dropped.load(Relaxed)).sum()
+    }
+
+    fn offer(&self, exchange: Exchange) {
+        let weight = weight(&exchange);
+        let exchange = Arc::new(exchange);
+        for tap in &self.taps {
+            let full = tap.state.bytes.fetch_add(weight, Relaxed) > WAITING_BYTES;
+            if full || tap.sender.try_send(Arc::clone(&exchange)).is_err() {
+                tap.state.bytes.fetch_sub(weight, Relaxed);
+                tap.state.dropped.fetch_add(1, Relaxed);
+            }
+        }
+    }
+}
+
+fn weight(exchange: &Exchange) -> u64 {
+    let answers = exchange.backends.iter().filter_map(|outcome| outcome.result.as_ref().ok());
+    let bodies: usize = answers.map(|answer| answer.body.bytes.len()).sum();
+    (bodies + exchange.request.body.bytes.len()) as u64 + EXCHANGE_BYTES
+}
+
+/// An exchange that is going on; it is handed over when the last who knows it has let go.
+#[derive(Debug)]
+pub(crate) struct Collector {
+    feed: Arc<Feed>,
+    id: u64,
+    received_unix_ns: u64,
+    client: SocketAddr,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    limit: u64,
+    found: Mutex<Found>,
+}
+
+#[derive(Debug, Default)]
+struct Found {
+    body: Body,
+    outcomes: Vec<(usize, BackendOutcome)>,
+}
+
+impl Collector {
+    pub(crate) fn new(
+        feed: &Arc<Feed>,
+        received_unix_ns: u64,
+        client: SocketAddr,
+        request: (&Method, &Uri, &HeaderMap),
+        limit: u64,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            feed: Arc::clone(feed),
+            id: feed.next.fetch_add(1, Relaxed),
+            received_unix_ns,
+            client,
+            method: request.0.clone(),
+            uri: request.1.clone(),
+            headers: request.2.clone(),
+            limit,
+            found: Mutex::default(),
+        })
+    }
+
+    /// The request's body, as far as it was kept.
+    pub(crate) fn body(&self, kept: &Kept, seen: u64, truncated: bool) {
+        let body = Body { bytes: kept.bytes(), truncated, len: seen };
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).body = body;
+    }
+
+    /// A place for a backend's outcome; `order` is its place among the others.
+    pub(crate) fn slot(self: &Arc<Self>, order: usize, name: &Arc<str>, role: Role) -> Box<Slot> {
+        Box::new(Slot {
+            collector: Arc::clone(self),
+            order,
+            name: Arc::clone(name),
+            role,
+            turn: Instant::now(),
+            connect_ns: 0,
+            first_byte_ns: None,
+            head: None,
+            body: Keeper::default(),
+            // Whoever holds it is dropped: the client's task with its client, a shadow's with the
+            // proxy.
+            untold: match role {
+                Role::Master => Failure::ClientGone,
+                _ => Failure::NotSent("unfinished"),
+            },
+            ended: false,
+        })
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        let found = self.found.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut outcomes = std::mem::take(&mut found.outcomes);
+        outcomes.sort_by_key(|(order, _)| *order);
+        self.feed.offer(Exchange {
+            id: self.id,
+            received_unix_ns: self.received_unix_ns,
+            client: Some(self.client),
+            request: Captured {
+                method: self.method.clone(),
+                uri: self.uri.clone(),
+                headers: std::mem::take(&mut self.headers),
+                body: std::mem::take(&mut found.body),
+            },
+            backends: outcomes.into_iter().map(|(_, outcome)| outcome).collect(),
+        });
+    }
+}
+
+/// One backend's part of an exchange while it goes on.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    collector: Arc<Collector>,
+    order: usize,
+    name: Arc<str>,
+    role: Role,
+    turn: Instant,
+    connect_ns: u64,
+    first_byte_ns: Option<u64>,
+    head: Option<(StatusCode, HeaderMap)>,
+    body: Keeper,
+    /// What is said when nobody says anything.
+    untold: Failure,
+    ended: bool,
+}
+
+impl Slot {
+    /// What is said when nobody says anything.
+    pub(crate) fn unless_told(&mut self, failure: Failure) {
+        self.untold = failure;
+    }
+
+    /// Its turn begins now.
+    pub(crate) fn turn(&mut self) {
+        self.turn = Instant::now();
+    }
+
+    /// A connection had to be opened, and is.
+    pub(crate) fn connected(&mut self) {
+        self.connect_ns = self.elapsed();
+    }
+
+    /// The answer's head has come.
+    pub(crate) fn head(&mut self, status: StatusCode, headers: &HeaderMap) {
+        self.first_byte_ns = Some(self.elapsed());
+        self.head = Some((status, headers.clone()));
+    }
+
+    /// A piece of the answer's body.
+    pub(crate) fn piece(&mut self, piece: &Bytes) {
+        self.body.take(piece, self.collector.limit);
+    }
+
+    /// The answer is whole, or as much of it as was wanted.
+    pub(crate) fn done(mut self: Box<Self>, cut: bool) {
+        let Some((status, headers)) = self.head.take() else { return };
+        let (truncated, len) = (cut || self.body.is_over(), self.body.seen());
+        let bytes = self.body.finish().bytes();
+        self.put(Ok(Answer { status, headers, body: Body { bytes, truncated, len } }));
+    }
+
+    /// There is no answer.
+    pub(crate) fn failed(mut self: Box<Self>, failure: Failure) {
+        self.put(Err(failure));
+    }
+
+    fn elapsed(&self) -> u64 {
+        u64::try_from(self.turn.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn put(&mut self, result: Result<Answer, Failure>) {
+        self.ended = true;
+        let outcome = BackendOutcome {
+            name: Arc::clone(&self.name),
+            role: self.role,
+            result,
+            connect_ns: self.connect_ns,
+            first_byte_ns: self.first_byte_ns,
+            total_ns: self.elapsed(),
+        };
+        let mut found = self.collector.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.outcomes.push((self.order, outcome));
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        if !self.ended {
+            let failure = self.untold.clone();
+            self.put(Err(failure));
+        }
+    }
+}

@@ -1,0 +1,425 @@
+//! The TOML file: the settings under the names of the flags; unknown names are refused.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue, Method};
+use serde::Deserialize;
+
+use super::{
+    Backend, Breaker, Config, ConfigError, Edits, Forwarded, Glob, Host, Rule, Sample, ServerTls,
+    Shadow, Verdict,
+};
+use crate::exchange::Role;
+
+/// Why a file is of no use.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// It cannot be read.
+    #[error("{} cannot be read: {reason}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        reason: std::io::Error,
+    },
+    /// It is not what it should be; the text says where.
+    #[error("{}: {reason}", path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Line, column and what is wrong.
+        reason: String,
+    },
+    /// A value that cannot be.
+    #[error("{}: {reason}", path.display())]
+    Value {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: ConfigError,
+    },
+}
+
+impl Config {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, holds an unknown name or a value that cannot be.
+    pub fn from_file(path: &Path) -> Result<Self, FileError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|reason| FileError::Read { path: path.to_owned(), reason })?;
+        let file: File = toml::from_str(&text).map_err(|error| FileError::Parse {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        })?;
+        file.config().map_err(|reason| FileError::Value { path: path.to_owned(), reason })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct File {
+    listen: Option<SocketAddr>,
+    threads: Option<usize>,
+    tls_cert: Option<PathBuf>,
+    tls_key: Option<PathBuf>,
+    insecure: Option<bool>,
+    cacert: Option<PathBuf>,
+    admin: Option<SocketAddr>,
+    forwarded: Option<ForwardedName>,
+    seed: Option<u64>,
+    shadow_nice: Option<u8>,
+    max_connections: Option<usize>,
+    shadow_body_limit: Option<Size>,
+    answer_body_limit: Option<Size>,
+    head_timeout: Option<Time>,
+    client_timeout: Option<Time>,
+    connect_timeout: Option<Time>,
+    first_byte_timeout: Option<Time>,
+    idle_timeout: Option<Time>,
+    master: BackendTable,
+    #[serde(default)]
+    shadow: Vec<ShadowTable>,
+    /// For every shadow, before its own.
+    #[serde(default)]
+    rule: Vec<RuleTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ForwardedName {
+    Append,
+    Replace,
+    Off,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct BackendTable {
+    name: String,
+    url: String,
+    host: Option<String>,
+    #[serde(default)]
+    headers: EditsTable,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct EditsTable {
+    #[serde(default)]
+    remove: Vec<String>,
+    #[serde(default)]
+    set: toml::Table,
+    #[serde(default)]
+    suffix: toml::Table,
+    /// Header → old value → new value.
+    #[serde(default)]
+    remap: toml::Table,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct ShadowTable {
+    name: String,
+    url: String,
+    host: Option<String>,
+    #[serde(default)]
+    headers: EditsTable,
+    /// A second instance of the master, whose differences are noise.
+    #[serde(default)]
+    noise: bool,
+    percentage: Option<f64>,
+    ramp: Option<Time>,
+    sample: Option<String>,
+    methods: Option<Vec<String>>,
+    marker: Option<String>,
+    queue: Option<usize>,
+    queue_bytes: Option<Size>,
+    connections: Option<usize>,
+    rate: Option<f64>,
+    breaker_failures: Option<u32>,
+    breaker_pause: Option<Time>,
+    timeout: Option<Time>,
+    #[serde(default)]
+    rule: Vec<RuleTable>,
+}
+
+#[derive(Deserialize, Clone)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RuleTable {
+    allow: Option<String>,
+    deny: Option<String>,
+    methods: Option<Vec<String>>,
+}
+
+/// A duration as the flags have it.
+struct Time(Duration);
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        let time = gake_core::plan::parse_duration(&text).map_err(serde::de::Error::custom)?;
+        if time.is_zero() {
+            return Err(serde::de::Error::custom("a time-out must be longer than 0"));
+        }
+        Ok(Self(time))
+    }
+}
+
+/// Bytes: a number, or text with a unit.
+struct Size(u64);
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Either {
+            Number(u64),
+            Text(String),
+        }
+        match Either::deserialize(from)? {
+            Either::Number(bytes) => Ok(Self(bytes)),
+            Either::Text(text) => parse_size(&text).map(Self).map_err(serde::de::Error::custom),
+        }
+    }
+}
+
+/// Reads a number of bytes: `1000`, `64KiB`, `1MiB`, `2MB`.
+///
+/// # Errors
+/// When it is none, in words.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let scale: u64 = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "kb" => 1_000,
+        "m" | "mib" => 1 << 20,
+        "mb" => 1_000_000,
+        "g" | "gib" => 1 << 30,
+        "gb" => 1_000_000_000,
+        _ => 0,
+    };
+    digits
+        .trim()
+        .parse::<u64>()
+        .ok()
+        .filter(|_| scale > 0)
+        .and_then(|number| number.checked_mul(scale))
+        .ok_or_else(|| format!("{text:?} is no size; write for example 65536, 64KiB or 1MiB"))
+}
+
+impl File {
+    fn config(self) -> Result<Config, ConfigError> {
+        let mut config = Config::new(backend(
+            self.master.name,
+            &self.master.url,
+            self.master.host,
+            self.master.headers,
+        )?);
+        config.listen = self.listen.unwrap_or(config.listen);
+        config.threads = self.threads.unwrap_or(0);
+        config.admin = self.admin;
+        config.seed = self.seed.unwrap_or(config.seed);
+        config.shadow_nice = self.shadow_nice.unwrap_or(0);
+        config.backend_tls.insecure = self.insecure.unwrap_or(false);
+        config.backend_tls.cacert = self.cacert;
+        config.tls = match (self.tls_cert, self.tls_key) {
+            (Some(cert), key) => Some(ServerTls { key: key.unwrap_or_else(|| cert.clone()), cert }),
+            (None, None) => None,
+            (None, Some(_)) => {
+                return Err(value("tls-key", "", "it needs a tls-cert"));
+            }
+        };
+        config.forwarded = match self.forwarded {
+            None | Some(ForwardedName::Append) => Forwarded::Append,
+            Some(ForwardedName::Replace) => Forwarded::Replace,
+            Some(ForwardedName::Off) => Forwarded::Off,
+        };
+        let limits = &mut config.limits;
+        limits.connections = self.max_connections.unwrap_or(limits.connections);
+        limits.shadow_body = self.shadow_body_limit.map_or(limits.shadow_body, |size| size.0);
+        limits.answer_body = self.answer_body_limit.map_or(limits.answer_body, |size| size.0);
+        let timeouts = &mut config.timeouts;
+        for (setting, told) in [
+            (&mut timeouts.head, self.head_timeout),
+            (&mut timeouts.client, self.client_timeout),
+            (&mut timeouts.connect, self.connect_timeout),
+            (&mut timeouts.first_byte, self.first_byte_timeout),
+            (&mut timeouts.idle, self.idle_timeout),
+        ] {
+            if let Some(time) = told {
+                *setting = time.0;
+            }
+        }
+        for table in self.shadow {
+            config.shadows.push(shadow(table, &self.rule)?);
+        }
+        Ok(config)
+    }
+}
+
+fn shadow(table: ShadowTable, common: &[RuleTable]) -> Result<Shadow, ConfigError> {
+    let mut shadow = Shadow::new(backend(table.name, &table.url, table.host, table.headers)?);
+    shadow.role = if table.noise { Role::Secondary } else { Role::Shadow };
+    shadow.percentage = table.percentage.unwrap_or(shadow.percentage);
+    shadow.ramp = table.ramp.map(|time| time.0);
+    if let Some(text) = table.sample {
+        shadow.sample = text.parse()?;
+    }
+    if let Some(names) = table.methods {
+        shadow.methods = methods(&names)?;
+    }
+    if let Some(text) = table.marker {
+        shadow.marker = parse_marker(&text)?;
+    }
+    shadow.queue = table.queue.unwrap_or(shadow.queue);
+    shadow.queue_bytes = table.queue_bytes.map_or(shadow.queue_bytes, |size| size.0);
+    shadow.connections = table.connections.unwrap_or(shadow.connections);
+    shadow.rate = table.rate;
+    let usual = shadow.breaker;
+    shadow.breaker = Breaker {
+        failures: table.breaker_failures.unwrap_or(usual.failures),
+        pause: table.breaker_pause.map_or(usual.pause, |time| time.0),
+    };
+    shadow.timeout = table.timeout.map_or(shadow.timeout, |time| time.0);
+    for table in common.iter().chain(&table.rule) {
+        shadow.rules.push(rule(table)?);
+    }
+    Ok(shadow)
+}
+
+fn rule(table: &RuleTable) -> Result<Rule, ConfigError> {
+    let (pattern, verdict) = match (&table.allow, &table.deny) {
+        (Some(pattern), None) => (pattern, Verdict::Allow),
+        (None, Some(pattern)) => (pattern, Verdict::Deny),
+        _ => return Err(value("rule", "", "it has either `allow` or `deny`, with a path")),
+    };
+    let methods = table.methods.as_deref().map(methods).transpose()?;
+    Ok(Rule { path: Glob::new(pattern), verdict, methods })
+}
+
+fn backend(
+    name: String,
+    url: &str,
+    host: Option<String>,
+    edits: EditsTable,
+) -> Result<Backend, ConfigError> {
+    let mut backend = Backend::new(&name, url)?;
+    if let Some(text) = host {
+        backend.host = text.parse()?;
+    }
+    backend.edits = edits.edits()?;
+    Ok(backend)
+}
+
+impl EditsTable {
+    fn edits(self) -> Result<Edits, ConfigError> {
+        let mut edits = Edits::default();
+        for name in &self.remove {
+            edits.remove.push(header_name(name)?);
+        }
+        for (name, text) in &self.set {
+            edits.set.push((header_name(name)?, header_value(string(name, text)?)?));
+        }
+        for (name, text) in &self.suffix {
+            let text = string(name, text)?;
+            // It must do as the end of any value.
+            header_value(text)?;
+            edits.suffix.push((header_name(name)?, text.to_owned()));
+        }
+        for (name, table) in &self.remap {
+            let table = table
+                .as_table()
+                .ok_or_else(|| value("remap", name, "write a table of old and new values"))?;
+            for (old, new) in table {
+                let new = header_value(string(name, new)?)?;
+                edits.remap.push((header_name(name)?, header_value(old)?, new));
+            }
+        }
+        Ok(edits)
+    }
+}
+
+impl FromStr for Host {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        Ok(match text {
+            "preserve" => Self::Preserve,
+            "backend" => Self::Backend,
+            literal => Self::Literal(header_value(literal)?),
+        })
+    }
+}
+
+impl FromStr for Sample {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        Ok(match text.split_once(':') {
+            None if text == "random" => Self::Random,
+            None if text == "path" => Self::Path,
+            Some(("header", name)) => Self::Header(header_name(name)?),
+            Some(("cookie", name)) if !name.is_empty() => Self::Cookie(name.to_owned()),
+            _ => {
+                let reason = "write random, path, header:NAME or cookie:NAME";
+                return Err(value("sample", text, reason));
+            }
+        })
+    }
+}
+
+/// Reads a marker: `Name: value`, or `none`.
+///
+/// # Errors
+/// When it is no header.
+pub fn parse_marker(text: &str) -> Result<Option<(HeaderName, HeaderValue)>, ConfigError> {
+    if text == "none" {
+        return Ok(None);
+    }
+    let (name, content) = text
+        .split_once(':')
+        .ok_or_else(|| value("marker", text, "write a header as 'Name: value', or none"))?;
+    Ok(Some((header_name(name.trim())?, header_value(content.trim())?)))
+}
+
+/// Reads method names; `all` stands for every method, `safe` for those that change nothing.
+///
+/// # Errors
+/// When one is no method.
+pub fn methods(names: &[String]) -> Result<Vec<Method>, ConfigError> {
+    let safe = [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE];
+    let unsafe_ones = [Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+    let mut methods = Vec::new();
+    for name in names {
+        match name.trim().to_ascii_uppercase().as_str() {
+            "ALL" => methods.extend(safe.iter().chain(&unsafe_ones).cloned()),
+            "SAFE" => methods.extend(safe.iter().cloned()),
+            name => methods.push(
+                Method::from_bytes(name.as_bytes())
+                    .map_err(|error| value("method", name, &error))?,
+            ),
+        }
+    }
+    Ok(methods)
+}
+
+fn string<'a>(name: &str, text: &'a toml::Value) -> Result<&'a str, ConfigError> {
+    text.as_str().ok_or_else(|| value("header", name, "its value must be a string"))
+}
+
+fn header_name(text: &str) -> Result<HeaderName, ConfigError> {
+    text.parse().map_err(|error: http::header::InvalidHeaderName| value("header", text, &error))
+}
+
+fn header_value(text: &str) -> Result<HeaderValue, ConfigError> {
+    HeaderValue::from_str(text).map_err(|error| value("header value", text, &error))
+}
+
+fn value(what: &'static str, text: &str, reason: impl ToString) -> ConfigError {
+    ConfigError::Value { what, text: text.to_owned(), reason: reason.to_string() }
+}

@@ -1,0 +1,142 @@
+//! Rules by path: which requests a shadow may see.
+
+use http::Method;
+
+/// What a rule says of the requests it fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// They may be copied.
+    Allow,
+    /// They may not.
+    Deny,
+}
+
+/// A rule by path.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// The paths it is about.
+    pub path: Glob,
+    /// What becomes of them.
+    pub verdict: Verdict,
+    /// The methods that may be copied here, instead of the shadow's own: `POST /search` is safe.
+    pub methods: Option<Vec<Method>>,
+}
+
+/// A pattern for paths: `*` is any part of one segment, `**` any number of them, `?` one character,
+/// and a pattern without any of them is a prefix at a segment's edge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Glob(Vec<Part>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Byte(u8),
+    One,
+    /// Within a segment.
+    Some,
+    /// Across segments.
+    Any,
+    /// The end, or a slash and whatever follows.
+    Edge,
+}
+
+impl Glob {
+    /// Reads a pattern.
+    #[must_use]
+    pub fn new(pattern: &str) -> Self {
+        let mut parts = Vec::with_capacity(pattern.len());
+        let mut bytes = pattern.bytes().peekable();
+        while let Some(byte) = bytes.next() {
+            parts.push(match byte {
+                b'?' => Part::One,
+                b'*' if bytes.next_if_eq(&b'*').is_some() => Part::Any,
+                b'*' => Part::Some,
+                byte => Part::Byte(byte),
+            });
+        }
+        if parts.iter().all(|part| matches!(part, Part::Byte(_))) {
+            if parts.last() == Some(&Part::Byte(b'/')) {
+                parts.push(Part::Any);
+            } else {
+                parts.push(Part::Edge);
+            }
+        }
+        Self(parts)
+    }
+
+    /// Whether a path (without its query) fits. Time is bounded by the product of both lengths.
+    #[must_use]
+    pub fn fits(&self, path: &str) -> bool {
+        let path = path.as_bytes();
+        // Where the path may stand when so many parts are used up: all states at once, so that
+        // no pattern can make it slow.
+        let mut at = vec![false; path.len() + 1];
+        at[0] = true;
+        for part in &self.0 {
+            step(part, path, &mut at);
+        }
+        at[path.len()]
+    }
+}
+
+fn step(part: &Part, path: &[u8], at: &mut [bool]) {
+    match part {
+        Part::Byte(_) | Part::One => {
+            for end in (1..=path.len()).rev() {
+                let byte = path[end - 1];
+                let fits = match part {
+                    Part::Byte(want) => byte == *want,
+                    _ => byte != b'/',
+                };
+                at[end] = at[end - 1] && fits;
+            }
+            at[0] = false;
+        }
+        Part::Some | Part::Any => {
+            for end in 1..=path.len() {
+                let reach = *part == Part::Any || path[end - 1] != b'/';
+                at[end] |= at[end - 1] && reach;
+            }
+        }
+        Part::Edge => {
+            let edge = |end: usize| at[end] && path.get(end).is_none_or(|byte| *byte == b'/');
+            let found = (0..=path.len()).any(edge);
+            at[path.len()] = found;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_fit_as_in_a_shell() {
+        for (pattern, path, fits) in [
+            ("/api", "/api", true),
+            ("/api", "/api/x/y", true),
+            ("/api", "/apis", false),
+            ("/api/", "/api/x", true),
+            ("/api/", "/api", false),
+            ("/", "/anything/at/all", true),
+            ("/users/*", "/users/12", true),
+            ("/users/*", "/users/12/posts", false),
+            ("/users/**", "/users/12/posts", true),
+            ("/users/*/posts", "/users/12/posts", true),
+            ("**.png", "/a/b/c.png", true),
+            ("**.png", "/a/b/c.pngx", false),
+            ("/v?/x", "/v1/x", true),
+            ("/v?/x", "/v12/x", false),
+            ("**", "", true),
+            ("/a**b**c", "/a/x/b/y/c", true),
+        ] {
+            assert_eq!(Glob::new(pattern).fits(path), fits, "{pattern} on {path}");
+        }
+    }
+
+    #[test]
+    fn no_pattern_is_slow() {
+        let glob = Glob::new(&"*a".repeat(50));
+        assert!(!glob.fits(&"a".repeat(10_000).replace("aaaa", "aaab")[..9_999].replace('a', "b")));
+        assert!(glob.fits(&"a".repeat(10_000)));
+    }
+}

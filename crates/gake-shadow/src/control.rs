@@ -1,0 +1,253 @@
+//! A running proxy, looked at and changed from outside its threads.
+
+use std::net::TcpListener;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, watch};
+
+use crate::admin;
+use crate::hooks::HookCounts;
+use crate::mirror::ledger::Ledger;
+use crate::proxy::Stats;
+use crate::proxy::shared::Shared;
+use crate::proxy::start::Summary;
+use crate::proxy::worker::Phase;
+
+/// How often a percentage moves while it ramps.
+const RAMP_STEP: Duration = Duration::from_millis(100);
+/// How often backends' names are resolved again.
+const RESOLVE_AGAIN: Duration = Duration::from_secs(30);
+
+/// A running proxy's handle.
+#[derive(Debug, Clone)]
+pub struct Control(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    shared: Arc<Shared>,
+    phase: watch::Sender<Phase>,
+    ramps: Mutex<Vec<Ramp>>,
+    ended: Notify,
+}
+
+/// A percentage on its way.
+#[derive(Debug, Clone, Copy)]
+struct Ramp {
+    shadow: usize,
+    from: f64,
+    to: f64,
+    begun: Instant,
+    length: Duration,
+}
+
+/// A shadow as it is at one moment.
+#[derive(Debug, Clone)]
+pub struct ShadowState {
+    /// Its counts.
+    pub ledger: Ledger,
+    /// The percentage in force.
+    pub percentage: f64,
+    /// Whether nothing is sent to it.
+    pub killed: bool,
+    /// Whether the circuit breaker is open.
+    pub breaker_open: bool,
+    /// Copies that wait.
+    pub waiting: usize,
+    /// Bytes of bodies that wait or are under way.
+    pub bytes: u64,
+}
+
+/// A name that no shadow has.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no shadow called {0:?}")]
+pub struct NoSuchShadow(pub String);
+
+impl Control {
+    pub(crate) fn new(shared: Arc<Shared>, phase: watch::Sender<Phase>) -> Self {
+        let begun = Instant::now();
+        let ramps = shared.shadows.iter().enumerate().filter_map(|(shadow, shade)| {
+            let (length, to) = (shade.config.ramp?, shade.config.percentage);
+            Some(Ramp { shadow, from: 0.0, to, begun, length })
+        });
+        let ramps = Mutex::new(ramps.collect());
+        Self(Arc::new(Inner { shared, phase, ramps, ended: Notify::new() }))
+    }
+
+    /// The counts of the client's path.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.0.shared.stats()
+    }
+
+    /// Every shadow's state.
+    #[must_use]
+    pub fn shadows(&self) -> Vec<ShadowState> {
+        let shadows = self.0.shared.shadows.iter();
+        let state = |shade: &crate::mirror::Shade| ShadowState {
+            ledger: Ledger::read(Arc::clone(&shade.config.backend.name), shade.pages()),
+            percentage: shade.gate.percentage(),
+            killed: shade.gate.is_killed() || self.0.shared.killed.load(Relaxed),
+            breaker_open: shade.gate.is_open(),
+            waiting: shade.gate.waiting(),
+            bytes: shade.gate.bytes(),
+        };
+        shadows.map(state).collect()
+    }
+
+    /// How often hooks did not do their part.
+    #[must_use]
+    pub fn hooks(&self) -> HookCounts {
+        self.0.shared.hooks.as_ref().map(|hooks| hooks.counts()).unwrap_or_default()
+    }
+
+    /// How many exchanges found a listener's queue full.
+    #[must_use]
+    pub fn exchanges_dropped(&self) -> u64 {
+        self.0.shared.feed.dropped()
+    }
+
+    /// Changes a percentage, at once or over some time.
+    ///
+    /// # Errors
+    /// When there is no such shadow.
+    pub fn set_percentage(
+        &self,
+        shadow: &str,
+        percentage: f64,
+        over: Duration,
+    ) -> Result<(), NoSuchShadow> {
+        let number = self.number(shadow)?;
+        let gate = &self.0.shared.shadows[number].gate;
+        let mut ramps = self.ramps();
+        ramps.retain(|ramp| ramp.shadow != number);
+        if over.is_zero() {
+            gate.set_percentage(percentage);
+        } else {
+            ramps.push(Ramp {
+                shadow: number,
+                from: gate.percentage(),
+                to: percentage,
+                begun: Instant::now(),
+                length: over,
+            });
+        }
+        Ok(())
+    }
+
+    /// Nothing is sent to a shadow any more, or to any of them; copies that wait go too.
+    ///
+    /// # Errors
+    /// When there is no such shadow.
+    pub fn kill(&self, shadow: Option<&str>) -> Result<(), NoSuchShadow> {
+        self.set_killed(shadow, true)
+    }
+
+    /// Takes it back.
+    ///
+    /// # Errors
+    /// When there is no such shadow.
+    pub fn resume(&self, shadow: Option<&str>) -> Result<(), NoSuchShadow> {
+        self.set_killed(shadow, false)
+    }
+
+    fn set_killed(&self, shadow: Option<&str>, killed: bool) -> Result<(), NoSuchShadow> {
+        let shared = &self.0.shared;
+        match shadow {
+            Some(name) => shared.shadows[self.number(name)?].gate.set_killed(killed),
+            None => {
+                shared.killed.store(killed, Relaxed);
+                for shade in &shared.shadows {
+                    shade.gate.set_killed(killed);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the proxy: no new clients, and those inside may finish within this time.
+    pub fn drain(&self, time: Duration) {
+        self.0.shared.set_drain_ends(Instant::now() + time);
+        self.0.phase.send_replace(Phase::Draining);
+    }
+
+    /// Ends the proxy at once.
+    pub fn stop_now(&self) {
+        self.0.shared.set_drain_ends(Instant::now());
+        self.0.phase.send_replace(Phase::Over);
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.0.shared
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        *self.0.phase.borrow() != Phase::Running
+    }
+
+    pub(crate) fn end(&self) {
+        self.0.ended.notify_one();
+    }
+
+    /// What was done so far.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        Summary {
+            stats: self.stats(),
+            ledgers: self.shadows().into_iter().map(|shadow| shadow.ledger).collect(),
+            hooks: self.hooks(),
+            exchanges_dropped: self.exchanges_dropped(),
+        }
+    }
+
+    fn number(&self, name: &str) -> Result<usize, NoSuchShadow> {
+        let mut shadows = self.0.shared.shadows.iter();
+        shadows
+            .position(|shade| *shade.config.backend.name == *name)
+            .ok_or_else(|| NoSuchShadow(name.to_owned()))
+    }
+
+    fn ramps(&self) -> std::sync::MutexGuard<'_, Vec<Ramp>> {
+        self.0.ramps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn step_ramps(&self, now: Instant) {
+        self.ramps().retain(|ramp| {
+            let done = now.saturating_duration_since(ramp.begun).as_secs_f64();
+            let part = (done / ramp.length.as_secs_f64()).min(1.0);
+            let percentage = ramp.from + (ramp.to - ramp.from) * part;
+            self.0.shared.shadows[ramp.shadow].gate.set_percentage(percentage);
+            part < 1.0
+        });
+    }
+}
+
+/// What goes on beside the proxy, until it has ended.
+pub(crate) async fn run(control: Control, admin: Option<TcpListener>) {
+    if let Some(listener) = admin {
+        tokio::task::spawn_local(admin::serve(listener, control.clone()));
+    }
+    let ramping = control.clone();
+    tokio::task::spawn_local(async move {
+        loop {
+            tokio::time::sleep(RAMP_STEP).await;
+            ramping.step_ramps(Instant::now());
+        }
+    });
+    let resolving = control.clone();
+    tokio::task::spawn_local(async move {
+        loop {
+            tokio::time::sleep(RESOLVE_AGAIN).await;
+            let shared = Arc::clone(&resolving.0.shared);
+            // A thread of its own: a resolver that hangs holds up nothing else, the end included.
+            let _ = std::thread::Builder::new().name("gake-resolve".to_owned()).spawn(move || {
+                shared.master.refresh();
+                for shade in &shared.shadows {
+                    shade.target.refresh();
+                }
+            });
+        }
+    });
+    control.0.ended.notified().await;
+}

@@ -1,0 +1,172 @@
+//! The threads that hooks run on, and the limits they run under.
+
+use std::collections::HashMap;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::{HookError, Hooks, Munge, Request, RequestHead, Selection};
+use crate::collect::Exchanges;
+
+/// Threads for questions; one more tells what is finished.
+const THREADS: usize = 2;
+/// Questions that wait at most.
+const WAITING: usize = 1024;
+
+/// How often hooks did not do their part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HookCounts {
+    /// They panicked.
+    pub panics: u64,
+    /// They failed.
+    pub errors: u64,
+    /// They took longer than their limit.
+    pub timeouts: u64,
+    /// Too many questions waited already.
+    pub overflows: u64,
+    /// They chose a name that no backend has.
+    pub unknown_names: u64,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    panics: AtomicU64,
+    errors: AtomicU64,
+    timeouts: AtomicU64,
+    overflows: AtomicU64,
+    unknown_names: AtomicU64,
+}
+
+type Question = Box<dyn FnOnce(&dyn Hooks, &Counts) + Send>;
+
+/// Asks hooks, never for longer than their limit.
+pub(crate) struct Runner {
+    selects: bool,
+    munges: HashMap<Arc<str>, Munge>,
+    questions: SyncSender<Question>,
+    limit: Duration,
+    counts: Arc<Counts>,
+}
+
+impl std::fmt::Debug for Runner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Runner").field("counts", &self.counts).finish_non_exhaustive()
+    }
+}
+
+impl Runner {
+    /// Starts the threads. They end with the runner, but nobody waits for a hook that hangs.
+    pub(crate) fn start(
+        hooks: Arc<dyn Hooks>,
+        backends: impl Iterator<Item = Arc<str>>,
+        limit: Duration,
+        exchanges: Option<Exchanges>,
+    ) -> io::Result<Self> {
+        let (questions, receiver) = sync_channel::<Question>(WAITING);
+        let receiver = Arc::new(Mutex::new(receiver));
+        let counts = Arc::new(Counts::default());
+        for _ in 0..THREADS {
+            let (hooks, counts) = (Arc::clone(&hooks), Arc::clone(&counts));
+            let receiver = Arc::clone(&receiver);
+            let answer = move || answer(&receiver, &*hooks, &counts);
+            std::thread::Builder::new().name("gake-hooks".to_owned()).spawn(answer)?;
+        }
+        if let Some(exchanges) = exchanges {
+            let (hooks, counts) = (Arc::clone(&hooks), Arc::clone(&counts));
+            std::thread::Builder::new().name("gake-finished".to_owned()).spawn(move || {
+                while let Some(exchange) = exchanges.next() {
+                    contained(&counts, || hooks.finished(&exchange));
+                }
+            })?;
+        }
+        let munges = backends.map(|name| (Arc::clone(&name), hooks.munges(&name))).collect();
+        Ok(Self { selects: hooks.selects(), munges, questions, limit, counts })
+    }
+
+    pub(crate) fn selects(&self) -> bool {
+        self.selects
+    }
+
+    pub(crate) fn munges(&self, backend: &str) -> Munge {
+        self.munges.get(backend).copied().unwrap_or_default()
+    }
+
+    pub(crate) async fn select(&self, head: RequestHead) -> Selection {
+        self.ask(move |hooks| hooks.select(&head)).await.unwrap_or_default()
+    }
+
+    pub(crate) async fn munge(&self, backend: &Arc<str>, mut request: Request) -> Option<Request> {
+        let backend = Arc::clone(backend);
+        self.ask(move |hooks| hooks.munge(&backend, &mut request).map(|()| request)).await
+    }
+
+    /// A hook chose a name that no backend has.
+    pub(crate) fn unknown_name(&self) {
+        self.counts.unknown_names.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn counts(&self) -> HookCounts {
+        let Counts { panics, errors, timeouts, overflows, unknown_names } = &*self.counts;
+        HookCounts {
+            panics: panics.load(Relaxed),
+            errors: errors.load(Relaxed),
+            timeouts: timeouts.load(Relaxed),
+            overflows: overflows.load(Relaxed),
+            unknown_names: unknown_names.load(Relaxed),
+        }
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&dyn Hooks) -> Result<T, HookError> + Send + 'static,
+    ) -> Option<T> {
+        let (sender, receiver) = oneshot::channel();
+        let question: Question = Box::new(move |hooks, counts| {
+            // Nobody waits for an answer that is late already.
+            if !sender.is_closed()
+                && let Some(answer) = contained(counts, || question(hooks))
+            {
+                let _ = sender.send(answer);
+            }
+        });
+        if self.questions.try_send(question).is_err() {
+            self.counts.overflows.fetch_add(1, Relaxed);
+            return None;
+        }
+        match tokio::time::timeout(self.limit, receiver).await {
+            Ok(answer) => answer.ok(),
+            Err(_) => {
+                self.counts.timeouts.fetch_add(1, Relaxed);
+                None
+            }
+        }
+    }
+}
+
+fn answer(questions: &Mutex<Receiver<Question>>, hooks: &dyn Hooks, counts: &Counts) {
+    loop {
+        let question = questions.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(question) = question else { return };
+        question(hooks, counts);
+    }
+}
+
+/// What a hook says, unless it fails or panics.
+fn contained<T>(counts: &Counts, hook: impl FnOnce() -> Result<T, HookError>) -> Option<T> {
+    match catch_unwind(AssertUnwindSafe(hook)) {
+        Ok(Ok(said)) => Some(said),
+        Ok(Err(_)) => {
+            counts.errors.fetch_add(1, Relaxed);
+            None
+        }
+        Err(_) => {
+            counts.panics.fetch_add(1, Relaxed);
+            None
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Hooks from closures, as many of each kind as wanted.
+
+use super::{HookError, Hooks, Munge, Request, RequestHead, Selection};
+use crate::exchange::Exchange;
+
+type Select = Box<dyn Fn(&RequestHead) -> Selection + Send + Sync>;
+type Change = Box<dyn Fn(&str, &mut Request) + Send + Sync>;
+type Finish = Box<dyn Fn(&Exchange) + Send + Sync>;
+
+/// Callbacks, called in the order in which they were added.
+#[derive(Default)]
+pub struct HookSet {
+    select: Vec<Select>,
+    change: Vec<(Munge, Change)>,
+    finish: Vec<Finish>,
+}
+
+impl HookSet {
+    /// Without any callback.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Chooses who gets a request. Of several, the last that does not say [`Selection::All`]
+    /// counts.
+    #[must_use]
+    pub fn on_select_backends(
+        mut self,
+        hook: impl Fn(&RequestHead) -> Selection + Send + Sync + 'static,
+    ) -> Self {
+        self.select.push(Box::new(hook));
+        self
+    }
+
+    /// Changes method, target and headers of a request to a backend, which is named.
+    #[must_use]
+    pub fn on_munge_request(
+        mut self,
+        hook: impl Fn(&str, &mut Request) + Send + Sync + 'static,
+    ) -> Self {
+        self.change.push((Munge::Head, Box::new(hook)));
+        self
+    }
+
+    /// Changes the body as well, which is read whole before it is sent.
+    #[must_use]
+    pub fn on_munge_body(
+        mut self,
+        hook: impl Fn(&str, &mut Request) + Send + Sync + 'static,
+    ) -> Self {
+        self.change.push((Munge::Body, Box::new(hook)));
+        self
+    }
+
+    /// Is told what came of a request at every backend.
+    #[must_use]
+    pub fn on_backends_finished(
+        mut self,
+        hook: impl Fn(&Exchange) + Send + Sync + 'static,
+    ) -> Self {
+        self.finish.push(Box::new(hook));
+        self
+    }
+}
+
+impl Hooks for HookSet {
+    fn selects(&self) -> bool {
+        !self.select.is_empty()
+    }
+
+    fn select(&self, request: &RequestHead) -> Result<Selection, HookError> {
+        let said = self.select.iter().map(|hook| hook(request));
+        Ok(said.filter(|said| *said != Selection::All).last().unwrap_or_default())
+    }
+
+    fn munges(&self, _backend: &str) -> Munge {
+        self.change.iter().map(|(munge, _)| *munge).max().unwrap_or_default()
+    }
+
+    fn munge(&self, backend: &str, request: &mut Request) -> Result<(), HookError> {
+        for (_, hook) in &self.change {
+            hook(backend, request);
+        }
+        Ok(())
+    }
+
+    fn finishes(&self) -> bool {
+        !self.finish.is_empty()
+    }
+
+    fn finished(&self, exchange: &Exchange) -> Result<(), HookError> {
+        for hook in &self.finish {
+            hook(exchange);
+        }
+        Ok(())
+    }
+}

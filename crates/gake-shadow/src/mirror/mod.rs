@@ -1,0 +1,240 @@
+//! Copies of requests on their way to the shadows, on threads of their own.
+
+pub(crate) mod copy;
+pub(crate) mod gate;
+mod lane;
+pub(crate) mod ledger;
+pub(crate) mod thread;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::collect::Slot;
+use crate::config::Shadow;
+use crate::exchange::Failure;
+use crate::proxy::shared::Shared;
+use crate::proxy::target::Target;
+use copy::{Copy, Kept};
+use gate::Gate;
+use ledger::{Category, Page};
+
+/// What the threads share about one shadow.
+#[derive(Debug)]
+pub(crate) struct Shade {
+    pub(crate) config: Shadow,
+    pub(crate) target: Target,
+    pub(crate) gate: Gate,
+    /// Two for each worker: its own, and that of the thread for shadows beside it.
+    pages: Vec<Page>,
+}
+
+impl Shade {
+    pub(crate) fn new(config: Shadow, target: Target, gate: Gate, workers: usize) -> Self {
+        Self { config, target, gate, pages: (0..2 * workers).map(|_| Page::default()).collect() }
+    }
+
+    /// The page that a worker writes.
+    pub(crate) fn worker_page(&self, worker: usize) -> &Page {
+        &self.pages[2 * worker]
+    }
+
+    fn mirror_page(&self, worker: usize) -> &Page {
+        &self.pages[2 * worker + 1]
+    }
+
+    pub(crate) fn pages(&self) -> impl Iterator<Item = &Page> {
+        self.pages.iter()
+    }
+}
+
+/// A worker's end of the way to the shadows. Nothing here ever waits.
+#[derive(Debug)]
+pub(crate) struct Mirror {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) worker: usize,
+    jobs: UnboundedSender<Job>,
+}
+
+/// A copy that waits for its turn. The channel has no bound of its own: the gate has.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) copy: Arc<Copy>,
+    pub(crate) ticket: Ticket,
+    pub(crate) slot: Option<Box<Slot>>,
+}
+
+/// A copy's entry in the ledger and its share of the queue; whatever happens, both are settled.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    shared: Arc<Shared>,
+    pub(crate) shadow: usize,
+    worker: usize,
+    bytes: u64,
+    waiting: bool,
+    ended: bool,
+}
+
+impl Ticket {
+    pub(crate) fn shade(&self) -> &Shade {
+        &self.shared.shadows[self.shadow]
+    }
+
+    /// The copy's turn has come.
+    pub(crate) fn turn(&mut self) {
+        if std::mem::take(&mut self.waiting) {
+            self.shade().gate.left_queue();
+        }
+    }
+
+    /// An answer came.
+    pub(crate) fn answered(&self, status: u16, bytes: u64) {
+        self.shade().mirror_page(self.worker).answered(status, bytes);
+    }
+
+    /// What became of it.
+    pub(crate) fn end(mut self, category: Category) {
+        self.settle(category);
+    }
+
+    fn settle(&mut self, category: Category) {
+        self.turn();
+        self.ended = true;
+        let shade = self.shade();
+        shade.gate.ended(self.bytes);
+        shade.mirror_page(self.worker).end(category);
+        match category {
+            Category::Ok | Category::Cut => shade.gate.heard(true),
+            Category::Timeout | Category::ConnErr => shade.gate.heard(false),
+            _ => {}
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.settle(Category::Unfinished);
+        }
+    }
+}
+
+impl Mirror {
+    pub(crate) fn new(shared: Arc<Shared>, worker: usize, jobs: UnboundedSender<Job>) -> Self {
+        Self { shared, worker, jobs }
+    }
+
+    fn page(&self, shadow: usize) -> &Page {
+        self.shared.shadows[shadow].worker_page(self.worker)
+    }
+
+    /// Sends a copy to a shadow, unless its gate says no.
+    fn send(&self, copy: &Arc<Copy>, shadow: usize, slot: Option<Box<Slot>>) {
+        let shade = &self.shared.shadows[shadow];
+        if let Err(category) = shade.gate.admit(&shade.config, copy.body.len) {
+            return self.end(shadow, slot, category);
+        }
+        let ticket = Ticket {
+            shared: Arc::clone(&self.shared),
+            shadow,
+            worker: self.worker,
+            bytes: copy.body.len,
+            waiting: true,
+            ended: false,
+        };
+        // When the thread is gone, the ticket settles itself.
+        let _ = self.jobs.send(Job { copy: Arc::clone(copy), ticket, slot });
+    }
+
+    fn end(&self, shadow: usize, slot: Option<Box<Slot>>, category: Category) {
+        self.page(shadow).end(category);
+        if let Some(slot) = slot {
+            slot.failed(Failure::NotSent(category.name()));
+        }
+    }
+}
+
+/// A copy whose request is still coming in; its entries in the ledger are open.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    mirror: Rc<Mirror>,
+    /// A bit for each shadow.
+    shadows: u32,
+    slots: Vec<Box<Slot>>,
+    head: Option<Copy>,
+}
+
+impl Pending {
+    /// Opens an entry for each chosen shadow; `slots` are in their order, or none.
+    pub(crate) fn new(mirror: &Rc<Mirror>, shadows: u32, slots: Vec<Box<Slot>>) -> Self {
+        for shadow in bits(shadows) {
+            mirror.page(shadow).start();
+        }
+        Self { mirror: Rc::clone(mirror), shadows, slots, head: None }
+    }
+
+    /// Keeps the head until the body is whole.
+    pub(crate) fn with(mut self, head: Copy) -> Self {
+        self.head = Some(head);
+        self
+    }
+
+    /// The request is whole: the copies go out.
+    pub(crate) fn send(mut self, body: Kept) {
+        let Some(mut copy) = self.head.take() else { return };
+        copy.body = body;
+        self.send_copy(&Arc::new(copy));
+    }
+
+    /// The same with a copy that is whole already.
+    pub(crate) fn send_copy(mut self, copy: &Arc<Copy>) {
+        let mut slots = std::mem::take(&mut self.slots).into_iter();
+        for shadow in bits(std::mem::take(&mut self.shadows)) {
+            self.mirror.send(copy, shadow, slots.next());
+        }
+    }
+
+    /// The body is over the limit.
+    pub(crate) fn oversize(mut self) {
+        self.settle(Category::Oversize);
+    }
+
+    /// The request did not come to its end.
+    pub(crate) fn abort(mut self) {
+        self.settle(Category::Aborted);
+    }
+
+    fn settle(&mut self, category: Category) {
+        let mut slots = std::mem::take(&mut self.slots).into_iter();
+        for shadow in bits(std::mem::take(&mut self.shadows)) {
+            self.mirror.end(shadow, slots.next(), category);
+        }
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.settle(Category::Aborted);
+    }
+}
+
+/// The numbers of the bits that are set.
+pub(crate) fn bits(mut set: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = set.trailing_zeros();
+        set &= set.wrapping_sub(1);
+        (bit < u32::BITS).then_some(bit as usize)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_come_in_order() {
+        assert_eq!(bits(0).count(), 0);
+        assert_eq!(bits(0b1000_0101 | 1 << 31).collect::<Vec<_>>(), [0, 2, 7, 31]);
+    }
+}

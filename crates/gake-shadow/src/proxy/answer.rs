@@ -1,0 +1,140 @@
+//! The body of an answer on its way to the client.
+
+use std::fmt;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use gake_core::record::Phase;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+
+use super::client::Client;
+use super::pool::Pool;
+use super::shared::count;
+use super::upstream::{Upstream, poll_body};
+use crate::collect::Slot;
+use crate::exchange::Failure;
+
+use super::fault;
+
+/// An answer's body.
+pub(crate) enum AnswerBody {
+    Empty,
+    Text(Option<Bytes>),
+    Relay(Box<Relay>),
+}
+
+/// A backend's answer as it comes; its connection goes back to the pool at the end.
+pub(crate) struct Relay {
+    incoming: Incoming,
+    upstream: Option<Upstream>,
+    pool: Rc<Pool>,
+    client: Rc<Client>,
+    slot: Option<Box<Slot>>,
+}
+
+/// The answer broke off; the client's connection must, too.
+#[derive(Debug)]
+pub(crate) struct BrokenOff;
+
+impl fmt::Display for BrokenOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the backend's answer broke off")
+    }
+}
+
+impl std::error::Error for BrokenOff {}
+
+impl Relay {
+    /// The body of an answer whose head has come.
+    pub(crate) fn body(
+        incoming: Incoming,
+        upstream: Upstream,
+        pool: Rc<Pool>,
+        client: Rc<Client>,
+        slot: Option<Box<Slot>>,
+    ) -> AnswerBody {
+        let mut relay = Box::new(Self { incoming, upstream: Some(upstream), pool, client, slot });
+        relay.client.body_begins();
+        if relay.incoming.is_end_stream() {
+            relay.end();
+            return AnswerBody::Empty;
+        }
+        AnswerBody::Relay(relay)
+    }
+
+    fn end(&mut self) {
+        if let Some(upstream) = self.upstream.take() {
+            self.pool.give_back(upstream, self.client.worker.ticker.now());
+            self.client.answered();
+        }
+        if let Some(slot) = self.slot.take() {
+            slot.done(false);
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        let Some(upstream) = &mut self.upstream else { return Poll::Ready(None) };
+        match poll_body(&mut self.incoming, upstream, cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Some(Ok(frame))) => {
+                self.client.body_moves();
+                if let (Some(slot), Some(piece)) = (&mut self.slot, frame.data_ref()) {
+                    slot.piece(piece);
+                }
+                if self.incoming.is_end_stream() {
+                    self.end();
+                }
+                Poll::Ready(Some(Ok(frame)))
+            }
+            Poll::Ready(Some(Err(error))) => {
+                count(&self.client.worker.counters().broken_answers);
+                self.upstream = None;
+                if let Some(slot) = self.slot.take() {
+                    slot.failed(Failure::Fault(fault::of(&error, Phase::Body)));
+                }
+                Poll::Ready(Some(Err(BrokenOff)))
+            }
+            Poll::Ready(None) => {
+                self.end();
+                Poll::Ready(None)
+            }
+        }
+    }
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        match self.get_mut() {
+            Self::Empty => Poll::Ready(None),
+            Self::Text(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
+            Self::Relay(relay) => relay.poll(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Empty => true,
+            Self::Text(text) => text.is_none(),
+            Self::Relay(relay) => relay.upstream.is_none() && relay.incoming.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Empty => SizeHint::with_exact(0),
+            Self::Text(text) => {
+                SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64))
+            }
+            Self::Relay(relay) => relay.incoming.size_hint(),
+        }
+    }
+}

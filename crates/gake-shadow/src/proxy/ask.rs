@@ -1,0 +1,104 @@
+//! Asking a backend on the client's path: a connection from the pool or a new one, and once more
+//! when an idle one turns out to be closed.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gake_core::record::{Fault, Phase};
+use http::{Request, Response};
+use http_body::Body;
+use hyper::body::Incoming;
+
+use super::client::Client;
+use super::pool::Pool;
+use super::send_body::SendBody;
+use super::service::Head;
+use super::shared::count;
+use super::upstream::{Unanswered, Upstream};
+use super::watch::before;
+use super::{fault, headers};
+use crate::collect::Slot;
+use crate::mirror::copy::Copy;
+
+/// What is asked.
+pub(crate) struct Ask {
+    pub(crate) head: Head,
+    pub(crate) body: SendBody,
+    /// The same, should it have to be asked again.
+    pub(crate) again: Option<Arc<Copy>>,
+}
+
+/// Asks, and waits for the answer's head.
+pub(crate) async fn run(
+    client: &Rc<Client>,
+    pool: &Pool,
+    ask: Ask,
+    mut slot: Option<&mut Slot>,
+) -> Result<(Upstream, Response<Incoming>), Fault> {
+    let worker = &client.worker;
+    let mut request = Request::new(ask.body);
+    *request.method_mut() = ask.head.method;
+    *request.uri_mut() = ask.head.uri;
+    *request.headers_mut() = ask.head.headers;
+    let mut pooled = pool.take(worker.ticker.now());
+    loop {
+        let stale = pooled.is_some();
+        let mut upstream = match pooled.take() {
+            Some(upstream) => upstream,
+            None => connect(client, pool, slot.as_deref_mut()).await?,
+        };
+        // Asking twice must not do anything twice, and the body is gone after the first time.
+        let repeats = stale && request.body().is_end_stream() && request.method().is_idempotent();
+        let spare = (repeats && ask.again.is_none()).then(|| bare(&request));
+        let error = match upstream.ask(request, &client.watch).await {
+            Ok(answer) => return Ok((upstream, answer)),
+            Err(Unanswered::Timeout) => return Err(Fault::Timeout(Phase::FirstByte)),
+            Err(Unanswered::Error(error)) => error,
+        };
+        let fault = fault::of(error.error(), Phase::FirstByte);
+        let closed = matches!(fault, Fault::ClosedEarly | Fault::Reset | Fault::Write);
+        let mut error = error;
+        request = match (error.take_message(), spare, &ask.again) {
+            _ if !stale || !closed => return Err(fault),
+            // Not a byte of it was written.
+            (Some(request), ..) | (None, Some(request), _) => request,
+            (None, None, Some(copy)) if repeats => copied(copy, pool),
+            (None, None, _) => return Err(fault),
+        };
+        count(&worker.counters().stale_reconnects);
+    }
+}
+
+async fn connect(
+    client: &Rc<Client>,
+    pool: &Pool,
+    slot: Option<&mut Slot>,
+) -> Result<Upstream, Fault> {
+    client.watch.set(client.worker.patience.connect);
+    let stream = before(&client.watch, pool.target.connect())
+        .await
+        .ok_or(Fault::Timeout(Phase::Connect))??;
+    if let Some(slot) = slot {
+        slot.connected();
+    }
+    client.watch.set(client.worker.patience.first_byte);
+    Upstream::new(stream).await.map_err(|error| fault::of(&error, Phase::Connect))
+}
+
+/// The same request without a body.
+fn bare(request: &Request<SendBody>) -> Request<SendBody> {
+    let mut again = Request::new(SendBody::Empty);
+    *again.method_mut() = request.method().clone();
+    *again.uri_mut() = request.uri().clone();
+    *again.headers_mut() = request.headers().clone();
+    again
+}
+
+fn copied(copy: &Copy, pool: &Pool) -> Request<SendBody> {
+    let mut again = Request::new(SendBody::Empty);
+    *again.method_mut() = copy.method.clone();
+    *again.uri_mut() = copy.uri.clone();
+    *again.headers_mut() = copy.headers.clone();
+    headers::for_backend(again.headers_mut(), &pool.target);
+    again
+}

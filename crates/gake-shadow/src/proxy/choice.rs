@@ -1,0 +1,109 @@
+//! Who gets a request.
+
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use http::StatusCode;
+
+use super::client::Client;
+use super::refusal::Refusal;
+use super::service::Head;
+use crate::hooks::{RequestHead, Selection};
+use crate::mirror::gate;
+use crate::mirror::ledger::Category;
+
+/// Who gets a request; shadows are a bit each.
+pub(super) enum Choice {
+    /// The master answers.
+    Master { shadows: u32 },
+    /// The first to answer answers.
+    Race { master: bool, shadows: u32 },
+}
+
+/// Asks the hook, if there is one, then each shadow's policy; every shadow's ledger gets its entry
+/// or will get it from who sends the copy.
+pub(super) async fn choose(
+    client: &Rc<Client>,
+    head: &Head,
+    upgrade: bool,
+) -> Result<Choice, Refusal> {
+    let worker = &client.worker;
+    let selection = match &worker.shared.hooks {
+        Some(hooks) if hooks.selects() => {
+            let selection = hooks
+                .select(RequestHead {
+                    method: head.method.clone(),
+                    uri: head.uri.clone(),
+                    headers: head.headers.clone(),
+                    client: client.peer,
+                })
+                .await;
+            client.asked();
+            selection
+        }
+        _ => Selection::All,
+    };
+    let (master, named) = named(client, &selection);
+    let race = !upgrade && (selection == Selection::Race || (!master && named != 0));
+    let mut shadows = 0;
+    for (number, shade) in worker.shared.shadows.iter().enumerate() {
+        let page = shade.worker_page(worker.index);
+        if named & (1 << number) == 0 {
+            page.settle(Category::Unselected);
+            continue;
+        }
+        let allowed = if upgrade {
+            Err(Category::Upgrade)
+        } else if worker.shared.killed.load(Relaxed) {
+            Err(Category::Killed)
+        } else if race {
+            gate::may_see(&shade.config, &head.method, head.uri.path())
+        } else {
+            gate::may_copy(
+                &shade.config,
+                &shade.gate,
+                &head.method,
+                head.uri.path(),
+                &head.headers,
+                &mut worker.draws.borrow_mut(),
+            )
+        };
+        match allowed {
+            Ok(()) => shadows |= 1 << number,
+            Err(category) => page.settle(category),
+        }
+        if race && shadows & (1 << number) != 0 {
+            page.settle(Category::Raced);
+        }
+    }
+    match (race, master, shadows) {
+        (true, false, 0) | (false, false, _) => Err(Refusal::new(
+            StatusCode::MISDIRECTED_REQUEST,
+            "no backend was selected that may answer this request",
+        )),
+        (true, true, 0) | (false, true, _) => Ok(Choice::Master { shadows }),
+        (true, master, shadows) => Ok(Choice::Race { master, shadows }),
+    }
+}
+
+/// Whether the master is chosen, and which shadows are.
+fn named(client: &Client, selection: &Selection) -> (bool, u32) {
+    let shared = &client.worker.shared;
+    let Selection::Names(names) = selection else {
+        // The number of shadows is checked before the start.
+        return (true, u32::MAX);
+    };
+    let (mut master, mut shadows) = (false, 0);
+    for name in names {
+        if *name == *shared.master.backend.name {
+            master = true;
+        } else if let Some(number) =
+            shared.shadows.iter().position(|shade| *name == *shade.config.backend.name)
+        {
+            shadows |= 1 << number;
+        } else if let Some(hooks) = &shared.hooks {
+            hooks.unknown_name();
+        }
+    }
+    (master, shadows)
+}

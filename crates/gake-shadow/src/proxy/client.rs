@@ -1,0 +1,251 @@
+//! One client's connection: served until it ends, is too slow, or becomes a tunnel.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::headers::Origin;
+use super::service;
+use super::shared::count;
+use super::stream::Stream;
+use super::tunnel;
+use super::upstream::Upstream;
+use super::watch::Watch;
+use super::worker::Worker;
+
+/// A TLS handshake may take this long.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Once we have said our last word, the client may take so long to see it, and send so much that
+/// nobody reads: a close with bytes unread is a reset, which takes away what was written.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: usize = 256 << 10;
+
+/// What the requests of one connection share.
+pub(crate) struct Client {
+    pub(crate) worker: Rc<Worker>,
+    pub(crate) peer: SocketAddr,
+    pub(crate) watch: Rc<Watch>,
+    pub(crate) origin: RefCell<Origin>,
+    /// The master's side, when the protocol has been switched.
+    pub(crate) tunnel: RefCell<Option<Upstream>>,
+    /// A request is being served.
+    busy: Cell<bool>,
+    /// The backend waits for more of the request's body.
+    starving: Cell<bool>,
+}
+
+impl Client {
+    /// A request has come, its head or all of it; it is the backend's turn.
+    pub(crate) fn asked(&self) {
+        self.busy.set(true);
+        self.starving.set(false);
+        self.watch.set(self.worker.patience.first_byte);
+    }
+
+    /// A piece of the request's body has come.
+    pub(crate) fn sends(&self) {
+        self.starving.set(false);
+        self.watch.set(self.worker.patience.client);
+    }
+
+    /// The next piece of the request's body has not come yet.
+    pub(crate) fn starves(&self) {
+        self.starving.set(true);
+    }
+
+    /// Whether a time-out is the client's own doing.
+    pub(crate) fn is_starving(&self) -> bool {
+        self.starving.get()
+    }
+
+    /// The answer's body begins to flow.
+    pub(crate) fn body_begins(&self) {
+        self.watch.set(self.worker.patience.idle);
+    }
+
+    /// A piece of the answer has come.
+    pub(crate) fn body_moves(&self) {
+        self.watch.extend();
+    }
+
+    /// The answer is whole; the next request may come.
+    pub(crate) fn answered(&self) {
+        self.busy.set(false);
+        self.watch.set(self.worker.patience.head);
+    }
+}
+
+/// The stream as hyper sees it; every byte the client takes gives it more time.
+struct Watched {
+    io: TokioIo<Stream>,
+    watch: Rc<Watch>,
+}
+
+/// Serves a connection to its end.
+pub(crate) async fn serve(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
+    let counters = worker.shared.counters.get(worker.index);
+    if let Some(counters) = counters {
+        count(&counters.connections);
+        count(&counters.open);
+    }
+    // In a scope of its own, so that the count follows the close.
+    serve_open(Rc::clone(&worker), stream, peer).await;
+    if let Some(counters) = counters {
+        counters.open.fetch_sub(1, Relaxed);
+    }
+    worker.left();
+}
+
+async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
+    let (stream, tls) = match &worker.acceptor {
+        None => (Stream::Plain(stream), false),
+        Some(acceptor) => match tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await {
+            Ok(Ok(stream)) => (Stream::Tls(Box::new(stream.into())), true),
+            Ok(Err(_)) => return count(&worker.counters().malformed),
+            Err(_) => return count(&worker.counters().client_timeouts),
+        },
+    };
+    let watch = Rc::new(worker.ticker.watch());
+    watch.set(worker.patience.head);
+    let io = Watched { io: TokioIo::new(stream), watch: Rc::clone(&watch) };
+    let client = Rc::new(Client {
+        peer,
+        watch,
+        origin: RefCell::new(Origin::new(peer.ip(), tls)),
+        tunnel: RefCell::new(None),
+        busy: Cell::new(false),
+        starving: Cell::new(false),
+        worker,
+    });
+    let shared_by_requests = Rc::clone(&client);
+    let service =
+        service_fn(move |request| service::handle(Rc::clone(&shared_by_requests), request));
+    let connection = client.worker.http.serve_connection(io, service);
+    run(&client, connection).await;
+}
+
+async fn run<S>(client: &Rc<Client>, mut connection: http1::Connection<Watched, S>)
+where
+    S: hyper::service::HttpService<hyper::body::Incoming, ResBody = super::answer::AnswerBody>,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let worker = &client.worker;
+    let mut told = false;
+    let ended = std::future::poll_fn(|cx| {
+        client.watch.register(cx);
+        if worker.is_stopping() && !told {
+            told = true;
+            Pin::new(&mut connection).graceful_shutdown();
+        }
+        // A switch of protocols ends it too, and then its stream is still open.
+        if let Poll::Ready(ended) = Pin::new(&mut connection).poll(cx) {
+            return Poll::Ready(Some(ended));
+        }
+        if client.watch.fired() { Poll::Ready(None) } else { Poll::Pending }
+    })
+    .await;
+    let tunnel = client.tunnel.borrow_mut().take();
+    match (ended, tunnel) {
+        (Some(Ok(())), Some(upstream)) => {
+            let parts = connection.into_parts();
+            tunnel::run(client, parts.io.io.into_inner(), parts.read_buf, upstream).await;
+        }
+        (Some(ended), _) => {
+            if ended.is_err_and(|error| error.is_parse()) {
+                count(&worker.counters().malformed);
+            }
+            // What is left of a request keeps the connection from being closed at once.
+            linger(connection.into_parts().io.io.into_inner()).await;
+        }
+        // Too slow: the connection is dropped with all it had.
+        (None, _) => {
+            // An idle connection that is closed is nobody's fault.
+            if client.busy.get() {
+                count(&worker.counters().client_timeouts);
+            }
+        }
+    }
+}
+
+/// Says goodbye, and waits a moment for the client to hear it.
+async fn linger(mut stream: Stream) {
+    if stream.shutdown().await.is_err() {
+        return;
+    }
+    let drain = async {
+        let mut buffer = [0; 4096];
+        let mut left = LINGER_BYTES;
+        while let Ok(read @ 1..) = stream.read(&mut buffer).await {
+            left = left.saturating_sub(read);
+            if left == 0 {
+                return;
+            }
+        }
+    };
+    // A client that has left already ends it at once.
+    let _ = tokio::time::timeout(LINGER, drain).await;
+}
+
+impl Read for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_read(cx, buffer)
+    }
+}
+
+impl Watched {
+    fn wrote(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if matches!(written, Poll::Ready(Ok(1..))) {
+            self.watch.extend();
+        }
+        written
+    }
+}
+
+impl Write for Watched {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.io).poll_write(cx, bytes);
+        self.wrote(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.io).poll_write_vectored(cx, pieces);
+        self.wrote(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,55 @@
+//! A request's body read whole, for those who need all of it before it goes on.
+
+use std::pin::Pin;
+use std::rc::Rc;
+
+use http::StatusCode;
+use http_body::Body;
+use hyper::body::Incoming;
+
+use super::client::Client;
+use super::refusal::Refusal;
+use super::shared::count;
+use super::watch::before;
+use crate::collect::Collector;
+use crate::mirror::copy::{Keeper, Kept};
+
+/// Reads a body up to the limit on copies.
+pub(super) async fn whole(
+    client: &Rc<Client>,
+    mut incoming: Incoming,
+    collector: Option<&Collector>,
+) -> Result<Kept, Refusal> {
+    let worker = &client.worker;
+    let limit = worker.shared.config.limits.shadow_body;
+    let mut keeper = Keeper::default();
+    client.watch.set(worker.patience.client);
+    while !incoming.is_end_stream() {
+        let next = std::future::poll_fn(|cx| Pin::new(&mut incoming).poll_frame(cx));
+        let Some(frame) = before(&client.watch, next).await else {
+            count(&worker.counters().client_timeouts);
+            let reason = "the request's body did not come in time";
+            return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, reason));
+        };
+        let Some(frame) = frame else { break };
+        let frame =
+            frame.map_err(|_| Refusal::bad("the request's body did not come to its end"))?;
+        client.watch.set(worker.patience.client);
+        if let Some(piece) = frame.data_ref() {
+            keeper.take(piece, limit);
+        } else if let Some(trailers) = frame.trailers_ref() {
+            keeper.trailers(trailers);
+        }
+        if keeper.is_over() {
+            let reason = "the request's body is over the limit for what must be read whole";
+            return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, reason));
+        }
+    }
+    let seen = keeper.seen();
+    let kept = keeper.finish();
+    if let Some(collector) = collector {
+        collector.body(&kept, seen, false);
+    }
+    client.asked();
+    Ok(kept)
+}

@@ -1,0 +1,137 @@
+//! Requests that two servers could read in two ways are refused, or made plain.
+//!
+//! hyper's parser refuses lines folded (obs-fold), bytes that are not allowed in names and values,
+//! blanks before a colon, lengths that are no numbers or differ, codings without a final `chunked`,
+//! bad chunks, and heads that are too large. It reads a line that ends in a bare LF, and prefers
+//! `Transfer-Encoding` to `Content-Length`; what it has read is written anew, so no backend sees
+//! the ambiguity. The rest is here.
+
+use http::header::{EXPECT, HOST, TRANSFER_ENCODING};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, Version};
+
+use super::refusal::Refusal;
+
+/// Refuses a request that is ambiguous or not for us, and makes its target a path.
+pub(crate) fn check<B>(request: &mut Request<B>) -> Result<(), Refusal> {
+    if request.method() == Method::CONNECT {
+        return Err(Refusal::new(StatusCode::NOT_IMPLEMENTED, "CONNECT is for forward proxies"));
+    }
+    coding(request.headers())?;
+    target(request)?;
+    let mut hosts = request.headers().get_all(HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (Some(host), None) if is_host(host.as_bytes()) => {}
+        (Some(_), None) => return Err(Refusal::bad("the Host header is no host")),
+        (Some(_), Some(_)) => return Err(Refusal::bad("there are several Host headers")),
+        (None, _) if request.version() == Version::HTTP_11 => {
+            return Err(Refusal::bad("there is no Host header"));
+        }
+        (None, _) => {}
+    }
+    if request.headers().get(EXPECT).is_some_and(is_continue) {
+        // Kept by us, as soon as the backend's connection wants the body.
+        request.headers_mut().remove(EXPECT);
+    }
+    // Whatever the client speaks, backends are spoken to in 1.1.
+    *request.version_mut() = Version::HTTP_11;
+    Ok(())
+}
+
+/// `chunked` and nothing else: we would have to undo any other coding.
+fn coding(headers: &HeaderMap) -> Result<(), Refusal> {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    match (codings.next(), codings.next()) {
+        (None, _) => Ok(()),
+        (Some(coding), None) if coding.as_bytes().eq_ignore_ascii_case(b"chunked") => Ok(()),
+        _ => Err(Refusal::new(StatusCode::NOT_IMPLEMENTED, "the transfer coding is not chunked")),
+    }
+}
+
+/// A target in absolute form becomes a path, and its authority the host (RFC 9112, section 3.2.2).
+fn target<B>(request: &mut Request<B>) -> Result<(), Refusal> {
+    let uri = request.uri();
+    let Some(path) = uri.path_and_query() else {
+        return Err(Refusal::bad("the target is no path"));
+    };
+    if path.as_str() == "*" && request.method() != Method::OPTIONS {
+        return Err(Refusal::bad("the target * is for OPTIONS"));
+    }
+    if !path.as_str().starts_with('/') && path.as_str() != "*" {
+        return Err(Refusal::bad("the target is no path"));
+    }
+    let Some(authority) = uri.authority() else { return Ok(()) };
+    let http = uri.scheme_str().is_some_and(|scheme| matches!(scheme, "http" | "https"));
+    let host = HeaderValue::from_str(authority.as_str());
+    let (true, false, Ok(host)) = (http, authority.as_str().contains('@'), host) else {
+        return Err(Refusal::bad("the target is no path and no http URL"));
+    };
+    let path = path.clone();
+    *request.uri_mut() = Uri::from(path);
+    request.headers_mut().insert(HOST, host);
+    Ok(())
+}
+
+/// The characters of a host and its port; what else a name may be, backends decide.
+fn is_host(host: &[u8]) -> bool {
+    host.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=:[]".contains(byte))
+}
+
+fn is_continue(value: &HeaderValue) -> bool {
+    value.as_bytes().eq_ignore_ascii_case(b"100-continue")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(target: &str, lines: &[(&str, &str)]) -> Request<()> {
+        let mut builder = Request::builder().uri(target);
+        for (name, value) in lines {
+            builder = builder.header(*name, *value);
+        }
+        builder.body(()).unwrap()
+    }
+
+    fn status(target: &str, lines: &[(&str, &str)]) -> Option<u16> {
+        check(&mut request(target, lines)).err().map(|refusal| refusal.answer().status().as_u16())
+    }
+
+    #[test]
+    fn what_is_ambiguous_is_refused() {
+        let host = ("host", "h");
+        assert_eq!(status("/", &[host]), None);
+        assert_eq!(status("/", &[]), Some(400));
+        assert_eq!(status("/", &[host, host]), Some(400));
+        for bad in ["a b", "a/b", "u@h", "h?x", "a,b", "<h>"] {
+            assert_eq!(status("/", &[("host", bad)]), Some(400), "{bad}");
+        }
+        for bad in ["gzip, chunked", "chunked, chunked", "identity", "xchunked", ""] {
+            assert_eq!(status("/", &[host, ("transfer-encoding", bad)]), Some(501), "{bad}");
+        }
+        assert_eq!(status("/", &[host, ("transfer-encoding", "Chunked")]), None);
+        assert_eq!(status("*", &[host]), Some(400));
+        assert_eq!(status("h:80", &[host]), Some(400));
+        assert_eq!(status("ftp://h/x", &[host]), Some(400));
+        assert_eq!(status("http://u@h/x", &[host]), Some(400));
+    }
+
+    #[test]
+    fn a_path_stays_as_it_is_and_an_url_becomes_one() {
+        for path in ["//a/../b?x=%2f", "/%00?", "/a;b=c?d=e&&f", "/?"] {
+            let mut plain = request(path, &[("host", "h")]);
+            check(&mut plain).unwrap();
+            assert_eq!(plain.uri().to_string(), path);
+        }
+        let mut absolute = request("http://shop:81//x/?y", &[("host", "other")]);
+        check(&mut absolute).unwrap();
+        assert_eq!(absolute.uri().to_string(), "//x/?y");
+        assert_eq!(absolute.headers()[HOST], "shop:81");
+    }
+
+    #[test]
+    fn an_expectation_that_we_keep_goes_no_further() {
+        let mut request = request("/", &[("host", "h"), ("expect", "100-Continue")]);
+        check(&mut request).unwrap();
+        assert!(!request.headers().contains_key(EXPECT));
+    }
+}

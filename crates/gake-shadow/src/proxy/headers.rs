@@ -1,0 +1,359 @@
+//! Headers on their way through: what belongs to one hop stays there, and the way is told.
+
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue,
+    PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
+};
+
+use super::target::Target;
+use crate::config::{Edits, Forwarded};
+
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const HTTP2_SETTINGS: HeaderName = HeaderName::from_static("http2-settings");
+/// What we call ourselves in `Via`.
+const VIA_US: HeaderValue = HeaderValue::from_static("1.1 gake");
+const TRAILERS: HeaderValue = HeaderValue::from_static("trailers");
+
+/// Removes what belongs to the hop it came by (RFC 9110, section 7.6.1): the known ones, and those
+/// that `Connection` names. A name without which the message would be another one stays.
+pub(crate) fn strip_hop_by_hop(headers: &mut HeaderMap) {
+    if headers.contains_key(CONNECTION) {
+        strip_named(headers);
+        headers.remove(CONNECTION);
+    }
+    headers.remove(KEEP_ALIVE);
+    headers.remove(PROXY_CONNECTION);
+    headers.remove(UPGRADE);
+    headers.remove(HTTP2_SETTINGS);
+    headers.remove(PROXY_AUTHORIZATION);
+    if let Some(te) = headers.remove(TE) {
+        // Trailers pass through us; other transfer codings do not.
+        let wants = te.to_str().is_ok_and(|te| {
+            te.split(',').any(|coding| coding.trim().eq_ignore_ascii_case("trailers"))
+        });
+        if wants {
+            headers.insert(TE, TRAILERS);
+        }
+    }
+}
+
+fn strip_named(headers: &mut HeaderMap) {
+    let usual = |value: &HeaderValue| {
+        [&b"keep-alive"[..], b"close"]
+            .iter()
+            .any(|word| value.as_bytes().eq_ignore_ascii_case(word))
+    };
+    if headers.get_all(CONNECTION).iter().all(usual) {
+        return;
+    }
+    let named: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+        .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
+        .filter(|name| ![HOST, CONTENT_LENGTH, TRANSFER_ENCODING, TE].contains(name))
+        .collect();
+    for name in named {
+        headers.remove(name);
+    }
+}
+
+/// Removes the hop-by-hop headers of an answer, and those about its framing that do not hold any
+/// more.
+pub(crate) fn strip_answer(headers: &mut HeaderMap) {
+    if headers.contains_key(CONNECTION) {
+        strip_named(headers);
+        headers.remove(CONNECTION);
+    }
+    headers.remove(KEEP_ALIVE);
+    headers.remove(PROXY_CONNECTION);
+    headers.remove(PROXY_AUTHENTICATE);
+    headers.remove(UPGRADE);
+    if headers.remove(TRANSFER_ENCODING).is_some() {
+        // The transfer coding told the length, and a length beside it is a lie to someone.
+        headers.remove(CONTENT_LENGTH);
+    }
+}
+
+/// Whether an answer is framed in a way that cannot be passed on: a coding that is not ours.
+pub(crate) fn is_strangely_framed(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    match codings.next() {
+        None => false,
+        Some(coding) => {
+            codings.next().is_some() || !coding.as_bytes().eq_ignore_ascii_case(b"chunked")
+        }
+    }
+}
+
+/// Several equal lengths become one.
+pub(crate) fn single_length(headers: &mut HeaderMap) {
+    let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
+    let Some(first) = lengths.next() else { return };
+    let several = lengths.next().is_some() || first.as_bytes().contains(&b',');
+    if several {
+        let length = first.as_bytes().split(|byte| *byte == b',').next().unwrap_or_default();
+        match HeaderValue::from_bytes(length.trim_ascii()) {
+            Ok(length) => drop(headers.insert(CONTENT_LENGTH, length)),
+            Err(_) => drop(headers.remove(CONTENT_LENGTH)),
+        }
+    }
+}
+
+/// Makes the framing of a changed head that of the head as it came, whose body it has.
+pub(crate) fn same_framing(came: &HeaderMap, changed: &mut HeaderMap) {
+    strip_hop_by_hop(changed);
+    for name in [CONTENT_LENGTH, TRANSFER_ENCODING] {
+        changed.remove(&name);
+        if let Some(value) = came.get(&name) {
+            changed.insert(name, value.clone());
+        }
+    }
+}
+
+/// Adds ourselves to `Via`.
+pub(crate) fn add_via(headers: &mut HeaderMap) {
+    headers.append(VIA, VIA_US);
+}
+
+/// What is said of a client's connection in every request, rendered once.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    address: HeaderValue,
+    proto: &'static str,
+    /// The last `Host`, and the element of `Forwarded` for it.
+    last: Option<(Option<HeaderValue>, HeaderValue)>,
+}
+
+impl Origin {
+    pub(crate) fn new(peer: std::net::IpAddr, tls: bool) -> Self {
+        let address = peer.to_canonical().to_string();
+        Self {
+            // An address is always a valid value.
+            address: HeaderValue::from_str(&address)
+                .unwrap_or_else(|_| HeaderValue::from_static("unknown")),
+            proto: if tls { "https" } else { "http" },
+            last: None,
+        }
+    }
+
+    /// Tells where the request came from: `X-Forwarded-For`, `-Proto`, `-Host` and `Forwarded`.
+    pub(crate) fn tell(&mut self, headers: &mut HeaderMap, how: Forwarded) {
+        match how {
+            Forwarded::Off => return,
+            Forwarded::Append => {}
+            Forwarded::Replace => {
+                for name in [X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO, FORWARDED] {
+                    headers.remove(name);
+                }
+            }
+        }
+        let host = headers.get(HOST).cloned();
+        append(headers, X_FORWARDED_FOR, &self.address);
+        // The outermost proxy knows these; one before us has set them already.
+        headers.entry(X_FORWARDED_PROTO).or_insert(HeaderValue::from_static(self.proto));
+        if let Some(host) = &host {
+            headers.entry(X_FORWARDED_HOST).or_insert_with(|| host.clone());
+        }
+        let known = self.last.as_ref().is_some_and(|(last, _)| *last == host);
+        if !known {
+            let element = self.element(host.as_ref());
+            self.last = Some((host, element));
+        }
+        if let Some((_, element)) = &self.last {
+            append(headers, FORWARDED, element);
+        }
+    }
+
+    /// An element of `Forwarded` (RFC 7239).
+    fn element(&self, host: Option<&HeaderValue>) -> HeaderValue {
+        let address = self.address.to_str().unwrap_or("unknown");
+        let address = match address.contains(':') {
+            true => format!("\"[{address}]\""),
+            false => address.to_owned(),
+        };
+        let host = host.and_then(|host| host.to_str().ok()).map(|host| format!(";host=\"{host}\""));
+        let text = format!("for={address}{};proto={}", host.unwrap_or_default(), self.proto);
+        HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static("for=unknown"))
+    }
+}
+
+/// Appends to a list: one line, since many read only the first.
+fn append(headers: &mut HeaderMap, name: HeaderName, value: &HeaderValue) {
+    let mut joined: Vec<u8> = Vec::new();
+    for line in headers.get_all(&name) {
+        joined.extend_from_slice(line.as_bytes());
+        joined.extend_from_slice(b", ");
+    }
+    if joined.is_empty() {
+        headers.insert(name, value.clone());
+        return;
+    }
+    joined.extend_from_slice(value.as_bytes());
+    if let Ok(joined) = HeaderValue::from_bytes(&joined) {
+        headers.insert(name, joined);
+    }
+}
+
+/// What one backend's requests say differently.
+pub(crate) fn for_backend(headers: &mut HeaderMap, target: &Target) {
+    if let Some(host) = &target.host {
+        headers.insert(HOST, host.clone());
+    }
+    if !target.backend.edits.is_empty() {
+        edit(headers, &target.backend.edits);
+    }
+}
+
+fn edit(headers: &mut HeaderMap, edits: &Edits) {
+    for name in &edits.remove {
+        headers.remove(name);
+    }
+    for (name, old, new) in &edits.remap {
+        if let http::header::Entry::Occupied(mut entry) = headers.entry(name) {
+            for value in entry.iter_mut().filter(|value| **value == *old) {
+                *value = new.clone();
+            }
+        }
+    }
+    for (name, suffix) in &edits.suffix {
+        if let Some(value) = headers.get_mut(name) {
+            let longer = [value.as_bytes(), suffix.as_bytes()].concat();
+            if let Ok(longer) = HeaderValue::from_bytes(&longer) {
+                *value = longer;
+            }
+        }
+    }
+    for (name, value) in &edits.set {
+        headers.insert(name.clone(), value.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(lines: &[(&str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            headers.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
+        }
+        headers
+    }
+
+    fn lines(headers: &HeaderMap) -> Vec<String> {
+        let mut lines: Vec<String> = headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
+            .collect();
+        lines.sort();
+        lines
+    }
+
+    #[test]
+    fn what_belongs_to_the_hop_stays_there() {
+        let mut headers = map(&[
+            ("host", "h"),
+            ("connection", "close, X-Private, host"),
+            ("connection", "x-other"),
+            ("x-private", "1"),
+            ("x-other", "2"),
+            ("keep-alive", "timeout=5"),
+            ("proxy-connection", "keep-alive"),
+            ("te", "trailers, deflate"),
+            ("upgrade", "h2c"),
+            ("http2-settings", "x"),
+            ("x-kept", "3"),
+            ("x-kept", "4"),
+        ]);
+        strip_hop_by_hop(&mut headers);
+        assert_eq!(lines(&headers), ["host: h", "te: trailers", "x-kept: 3", "x-kept: 4"]);
+    }
+
+    #[test]
+    fn the_way_is_told() {
+        let mut origin = Origin::new("192.0.2.1".parse().unwrap(), false);
+        let mut headers = map(&[("host", "shop:8080")]);
+        origin.tell(&mut headers, Forwarded::Append);
+        assert_eq!(
+            lines(&headers),
+            [
+                "forwarded: for=192.0.2.1;host=\"shop:8080\";proto=http",
+                "host: shop:8080",
+                "x-forwarded-for: 192.0.2.1",
+                "x-forwarded-host: shop:8080",
+                "x-forwarded-proto: http",
+            ]
+        );
+        let mut origin = Origin::new("2001:db8::1".parse().unwrap(), true);
+        let before = [
+            ("host", "h"),
+            ("x-forwarded-for", "10.0.0.1"),
+            ("x-forwarded-for", "10.0.0.2"),
+            ("x-forwarded-proto", "http"),
+            ("forwarded", "for=10.0.0.1"),
+        ];
+        let mut headers = map(&before);
+        origin.tell(&mut headers, Forwarded::Append);
+        assert_eq!(
+            lines(&headers),
+            [
+                "forwarded: for=10.0.0.1, for=\"[2001:db8::1]\";host=\"h\";proto=https",
+                "host: h",
+                "x-forwarded-for: 10.0.0.1, 10.0.0.2, 2001:db8::1",
+                "x-forwarded-host: h",
+                "x-forwarded-proto: http",
+            ]
+        );
+        let mut headers = map(&before);
+        origin.tell(&mut headers, Forwarded::Replace);
+        assert_eq!(headers["x-forwarded-for"], "2001:db8::1");
+        assert_eq!(headers["x-forwarded-proto"], "https");
+        let mut headers = map(&before);
+        origin.tell(&mut headers, Forwarded::Off);
+        assert_eq!(headers, map(&before));
+    }
+
+    #[test]
+    fn an_answer_has_one_framing() {
+        let mut headers = map(&[("transfer-encoding", "chunked"), ("content-length", "5")]);
+        assert!(!is_strangely_framed(&headers));
+        strip_answer(&mut headers);
+        assert!(headers.is_empty());
+        assert!(is_strangely_framed(&map(&[("transfer-encoding", "gzip, chunked")])));
+        for several in
+            [&[("content-length", "5"), ("content-length", "5")][..], &[("content-length", "5, 5")]]
+        {
+            let mut headers = map(several);
+            single_length(&mut headers);
+            assert_eq!(lines(&headers), ["content-length: 5"]);
+        }
+    }
+
+    #[test]
+    fn a_backends_own_edits_come_in_order() {
+        let name = |text: &str| text.parse::<HeaderName>().unwrap();
+        let value = HeaderValue::from_static;
+        let edits = Edits {
+            remove: vec![name("cookie")],
+            remap: vec![(name("authorization"), value("Bearer live"), value("Bearer test"))],
+            suffix: vec![(name("idempotency-key"), "-shadow".to_owned())],
+            set: vec![(name("x-env"), value("test"))],
+        };
+        let mut headers = map(&[
+            ("cookie", "a"),
+            ("authorization", "Bearer live"),
+            ("idempotency-key", "k1"),
+            ("x-env", "live"),
+        ]);
+        edit(&mut headers, &edits);
+        assert_eq!(
+            lines(&headers),
+            ["authorization: Bearer test", "idempotency-key: k1-shadow", "x-env: test"]
+        );
+    }
+}

@@ -1,0 +1,45 @@
+//! Idle connections of one thread to one backend.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use super::target::Target;
+use super::upstream::Upstream;
+
+/// A backend and the connections to it that nobody uses.
+pub(crate) struct Pool {
+    pub(crate) target: Arc<Target>,
+    idle: RefCell<Vec<Upstream>>,
+    most: usize,
+    /// Ticks after which an idle connection is not trusted any more.
+    keep: u64,
+}
+
+impl Pool {
+    pub(crate) fn new(target: Arc<Target>, most: usize, keep: u64) -> Self {
+        Self { target, idle: RefCell::default(), most, keep }
+    }
+
+    /// The connection that was used last, which is the likeliest to be open still.
+    pub(crate) fn take(&self, now: u64) -> Option<Upstream> {
+        loop {
+            let upstream = self.idle.borrow_mut().pop()?;
+            if now.saturating_sub(upstream.since) <= self.keep
+                && let Some(upstream) = upstream.ready()
+            {
+                return Some(upstream);
+            }
+        }
+    }
+
+    /// Keeps a connection for the next request, if it can take one.
+    pub(crate) fn give_back(&self, upstream: Upstream, now: u64) {
+        if let Some(mut upstream) = upstream.ready() {
+            upstream.since = now;
+            let mut idle = self.idle.borrow_mut();
+            if idle.len() < self.most {
+                idle.push(upstream);
+            }
+        }
+    }
+}

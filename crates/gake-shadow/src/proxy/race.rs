@@ -1,0 +1,127 @@
+//! A race: several backends are asked, and the first to answer answers the client.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+
+use gake_core::record::Fault;
+use http::Response;
+use http::header::TRANSFER_ENCODING;
+use hyper::body::Incoming;
+
+use super::answer::AnswerBody;
+use super::ask::{self, Ask};
+use super::client::Client;
+use super::pool::Pool;
+use super::refusal::Refusal;
+use super::send_body::SendBody;
+use super::service::{self, Head};
+use super::upstream::Upstream;
+use super::{gather, headers};
+use crate::collect::{Collector, Slot};
+use crate::exchange::{Failure, Role};
+use crate::hooks::{self, Munge};
+use crate::mirror::bits;
+use crate::mirror::copy::{Copy, CopyBody};
+
+/// Who runs.
+pub(super) struct Racers {
+    pub(super) master: bool,
+    pub(super) shadows: u32,
+    pub(super) collector: Option<Arc<Collector>>,
+}
+
+/// One backend's answer, or none.
+struct Finish {
+    pool: Rc<Pool>,
+    slot: Option<Box<Slot>>,
+    answer: Result<(Upstream, Response<Incoming>), Fault>,
+}
+
+type Running = Pin<Box<dyn Future<Output = Finish>>>;
+
+/// Asks everybody with a body that is read whole before.
+pub(super) async fn run(
+    client: &Rc<Client>,
+    head: Head,
+    incoming: Incoming,
+    racers: Racers,
+) -> Result<Response<AnswerBody>, Refusal> {
+    let collector = racers.collector;
+    let chunked = head.headers.contains_key(TRANSFER_ENCODING);
+    let mut kept = gather::whole(client, incoming, collector.as_deref()).await?;
+    kept.chunked = chunked;
+    let copy = Arc::new(Copy { body: kept, ..service::copy_of(&head) });
+    let mut running: Vec<Running> = Vec::new();
+    if racers.master {
+        let pool = Rc::clone(&client.worker.master);
+        running.push(Box::pin(runner(client, pool, 0, Role::Master, &copy, collector.as_ref())));
+    }
+    for shadow in bits(racers.shadows) {
+        let pool = Rc::clone(&client.worker.racers[shadow]);
+        let role = client.worker.shared.shadows[shadow].config.role;
+        running.push(Box::pin(runner(client, pool, shadow + 1, role, &copy, collector.as_ref())));
+    }
+    drop(collector);
+    let mut last = None;
+    while !running.is_empty() {
+        let (place, finish) = std::future::poll_fn(|cx| {
+            let mut all = running.iter_mut().enumerate();
+            let first = all.find_map(|(place, one)| match one.as_mut().poll(cx) {
+                Poll::Ready(finish) => Some((place, finish)),
+                Poll::Pending => None,
+            });
+            first.map_or(Poll::Pending, Poll::Ready)
+        })
+        .await;
+        drop(running.swap_remove(place));
+        let Finish { pool, slot, answer } = finish;
+        match answer {
+            // The others are dropped with their connections.
+            Ok((upstream, answer)) => {
+                return service::answered(client, &pool, upstream, answer, slot, false);
+            }
+            Err(fault) => last = Some(service::failed(client, &pool, slot, fault)),
+        }
+    }
+    Err(last.unwrap_or_else(|| Refusal::bad("nobody was asked")))
+}
+
+fn runner(
+    client: &Rc<Client>,
+    pool: Rc<Pool>,
+    order: usize,
+    role: Role,
+    copy: &Arc<Copy>,
+    collector: Option<&Arc<Collector>>,
+) -> impl Future<Output = Finish> + use<> {
+    let (client, mut copy) = (Rc::clone(client), Arc::clone(copy));
+    let name = Arc::clone(&pool.target.backend.name);
+    let mut slot = collector.map(|collector| {
+        let mut slot = collector.slot(order, &name, role);
+        slot.unless_told(Failure::NotSent("race_lost"));
+        slot
+    });
+    async move {
+        if let Some(hooks) = &client.worker.shared.hooks
+            && hooks.munges(&name) != Munge::No
+        {
+            match hooks::munge_copy(hooks, &name, &copy).await {
+                Some(changed) => copy = changed,
+                None if role == Role::Master => {}
+                None => return Finish { pool, slot, answer: Err(Fault::Script) },
+            }
+        }
+        let mut head = Head {
+            method: copy.method.clone(),
+            uri: copy.uri.clone(),
+            headers: copy.headers.clone(),
+        };
+        headers::for_backend(&mut head.headers, &pool.target);
+        let ask = Ask { head, body: SendBody::Copy(CopyBody::new(copy)), again: None };
+        let answer = ask::run(&client, &pool, ask, slot.as_deref_mut()).await;
+        Finish { pool, slot, answer }
+    }
+}

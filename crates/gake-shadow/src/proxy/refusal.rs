@@ -1,0 +1,58 @@
+//! Answers of our own: what was refused or failed, and why, in a line of text.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use gake_core::record::{Fault, Phase};
+use http::header::{CONNECTION, CONTENT_TYPE};
+use http::{HeaderValue, Response, StatusCode};
+
+use super::answer::AnswerBody;
+use super::fault;
+
+/// A request that gets no backend's answer.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    status: StatusCode,
+    reason: Cow<'static, str>,
+}
+
+impl Refusal {
+    pub(crate) fn new(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { status, reason: reason.into() }
+    }
+
+    /// 400.
+    pub(crate) fn bad(reason: &'static str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, reason)
+    }
+
+    /// 502, or 504 when time was over.
+    pub(crate) fn of_fault(backend: &str, fault: Fault) -> Self {
+        let status = match fault {
+            Fault::Timeout(Phase::Connect | Phase::FirstByte) | Fault::ConnectTimeout => {
+                StatusCode::GATEWAY_TIMEOUT
+            }
+            _ => StatusCode::BAD_GATEWAY,
+        };
+        Self::new(status, format!("backend {backend:?}: {}", fault::sentence(fault)))
+    }
+
+    /// Whether it is a backend that is to blame.
+    pub(crate) fn is_backends(&self) -> bool {
+        matches!(self.status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT)
+    }
+
+    pub(crate) fn answer(self) -> Response<AnswerBody> {
+        let text = format!("gake: {} {}\n", self.status, self.reason);
+        let mut response = Response::new(AnswerBody::Text(Some(Bytes::from(text))));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+        if !self.is_backends() {
+            // Nothing that follows on a connection with a doubtful request is trusted.
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+}

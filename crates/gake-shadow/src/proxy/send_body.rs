@@ -1,0 +1,163 @@
+//! The body of a request to a backend: the client's own as it comes, or a copy.
+
+use std::fmt;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+
+use super::client::Client;
+use crate::collect::Collector;
+use crate::mirror::Pending;
+use crate::mirror::copy::{CopyBody, Keeper};
+
+/// A request's body.
+pub(crate) enum SendBody {
+    Empty,
+    /// The client's, as it comes.
+    Client(Tee),
+    Copy(CopyBody),
+}
+
+/// The client's body on its way to the master; its copy is kept beside.
+pub(crate) struct Tee {
+    incoming: Incoming,
+    client: Rc<Client>,
+    keep: Option<Box<Keep>>,
+    ended: bool,
+}
+
+/// What becomes of the copy.
+pub(crate) struct Keep {
+    pub(crate) keeper: Keeper,
+    pub(crate) limit: u64,
+    pub(crate) chunked: bool,
+    /// Goes out when the body is whole.
+    pub(crate) pending: Option<Pending>,
+    /// Is told the body in any case.
+    pub(crate) collector: Option<Arc<Collector>>,
+}
+
+/// The client did not bring its body.
+#[derive(Debug)]
+pub(crate) struct Unfinished;
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the client's body did not come to its end")
+    }
+}
+
+impl std::error::Error for Unfinished {}
+
+impl Tee {
+    pub(crate) fn new(incoming: Incoming, client: Rc<Client>, keep: Option<Box<Keep>>) -> Self {
+        Self { incoming, client, keep, ended: false }
+    }
+
+    fn note(&mut self, frame: &Frame<Bytes>) {
+        self.client.sends();
+        let Some(keep) = &mut self.keep else { return };
+        if let Some(piece) = frame.data_ref() {
+            keep.keeper.take(piece, keep.limit);
+            if keep.keeper.is_over()
+                && let Some(pending) = keep.pending.take()
+            {
+                pending.oversize();
+            }
+        } else if let Some(trailers) = frame.trailers_ref() {
+            keep.keeper.trailers(trailers);
+        }
+    }
+
+    fn end(&mut self) {
+        self.ended = true;
+        self.client.asked();
+        if let Some(keep) = self.keep.take() {
+            keep.end(true);
+        }
+    }
+}
+
+impl Keep {
+    /// The body has ended, at its end or before.
+    fn end(mut self, whole: bool) {
+        let (over, seen) = (self.keeper.is_over(), self.keeper.seen());
+        let mut kept = self.keeper.finish();
+        kept.chunked = self.chunked;
+        if let Some(collector) = self.collector.take() {
+            collector.body(&kept, seen, over || !whole);
+        }
+        match self.pending.take() {
+            Some(pending) if whole => pending.send(kept),
+            Some(pending) => pending.abort(),
+            None => {}
+        }
+    }
+}
+
+impl Drop for Tee {
+    fn drop(&mut self) {
+        if let Some(keep) = self.keep.take() {
+            keep.end(false);
+        }
+    }
+}
+
+impl Body for SendBody {
+    type Data = Bytes;
+    type Error = Unfinished;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Unfinished>>> {
+        let tee = match self.get_mut() {
+            Self::Empty => return Poll::Ready(None),
+            Self::Copy(copy) => {
+                return Pin::new(copy).poll_frame(cx).map_err(|never| match never {});
+            }
+            Self::Client(tee) => tee,
+        };
+        match Pin::new(&mut tee.incoming).poll_frame(cx) {
+            Poll::Pending => {
+                tee.client.starves();
+                Poll::Pending
+            }
+            Poll::Ready(Some(Ok(frame))) => {
+                tee.note(&frame);
+                if tee.incoming.is_end_stream() {
+                    tee.end();
+                }
+                Poll::Ready(Some(Ok(frame)))
+            }
+            Poll::Ready(Some(Err(_))) => Poll::Ready(Some(Err(Unfinished))),
+            Poll::Ready(None) => {
+                if !tee.ended {
+                    tee.end();
+                }
+                Poll::Ready(None)
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Empty => true,
+            Self::Client(tee) => tee.incoming.is_end_stream(),
+            Self::Copy(copy) => copy.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Empty => SizeHint::with_exact(0),
+            Self::Client(tee) => tee.incoming.size_hint(),
+            Self::Copy(copy) => copy.size_hint(),
+        }
+    }
+}

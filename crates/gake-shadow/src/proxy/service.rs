@@ -1,0 +1,301 @@
+//! One request: checked, chosen for, sent to the master, and copied.
+
+use std::convert::Infallible;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use gake_core::record::Fault;
+use http::header::{CONNECTION, TRANSFER_ENCODING, UPGRADE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http_body::Body;
+use hyper::body::Incoming;
+
+use super::answer::{AnswerBody, Relay};
+use super::ask::{self, Ask};
+use super::client::Client;
+use super::headers;
+use super::pool::Pool;
+use super::refusal::Refusal;
+use super::send_body::{Keep, SendBody, Tee};
+use super::shared::count;
+use super::upstream::Upstream;
+use super::{choice, gather, guard, race};
+use crate::collect::{Collector, Slot};
+use crate::exchange::{Failure, Role};
+use crate::hooks::{self, Munge};
+use crate::mirror::Pending;
+use crate::mirror::copy::{Copy, CopyBody, Keeper, Kept};
+use choice::Choice;
+
+/// A request without its body.
+#[derive(Debug, Clone)]
+pub(crate) struct Head {
+    pub(crate) method: Method,
+    pub(crate) uri: Uri,
+    pub(crate) headers: HeaderMap,
+}
+
+/// Answers a request, whatever happens.
+pub(crate) async fn handle(
+    client: Rc<Client>,
+    request: Request<Incoming>,
+) -> Result<Response<AnswerBody>, Infallible> {
+    let counters = client.worker.counters();
+    count(&counters.requests);
+    client.asked();
+    Ok(serve(&client, request).await.unwrap_or_else(|refusal| {
+        count(if refusal.is_backends() { &counters.master_faults } else { &counters.refused });
+        client.answered();
+        refusal.answer()
+    }))
+}
+
+async fn serve(
+    client: &Rc<Client>,
+    mut request: Request<Incoming>,
+) -> Result<Response<AnswerBody>, Refusal> {
+    let worker = &client.worker;
+    guard::check(&mut request)?;
+    let (parts, incoming) = request.into_parts();
+    let mut head = Head { method: parts.method, uri: parts.uri, headers: parts.headers };
+    let upgrade = upgrade(&head.headers);
+    headers::strip_hop_by_hop(&mut head.headers);
+    client.origin.borrow_mut().tell(&mut head.headers, worker.shared.config.forwarded);
+    headers::add_via(&mut head.headers);
+    let collector = collector(client, &head);
+    match choice::choose(client, &head, upgrade.is_some()).await? {
+        Choice::Race { master, shadows } => {
+            let racers = race::Racers { master, shadows, collector };
+            race::run(client, head, incoming, racers).await
+        }
+        Choice::Master { shadows } => {
+            to_master(client, head, incoming, shadows, collector, upgrade).await
+        }
+    }
+}
+
+/// The usual way: the master answers, and the shadows get copies.
+async fn to_master(
+    client: &Rc<Client>,
+    head: Head,
+    incoming: Incoming,
+    shadows: u32,
+    collector: Option<Arc<Collector>>,
+    upgrade: Option<HeaderValue>,
+) -> Result<Response<AnswerBody>, Refusal> {
+    let worker = &client.worker;
+    let pool = &worker.master;
+    let mut slot = collector
+        .as_ref()
+        .map(|collector| collector.slot(0, &pool.target.backend.name, Role::Master));
+    let munge = match &worker.shared.hooks {
+        Some(hooks) => hooks.munges(&pool.target.backend.name),
+        None => Munge::No,
+    };
+    let mut ask = if munge == Munge::No {
+        body_as_it_comes(client, head, incoming, shadows, collector)
+    } else {
+        let whole = munge == Munge::Body;
+        munged(client, head, incoming, shadows, collector, whole).await?
+    };
+    headers::for_backend(&mut ask.head.headers, &pool.target);
+    if let Some(protocol) = &upgrade {
+        ask.head.headers.insert(UPGRADE, protocol.clone());
+        ask.head.headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    }
+    match ask::run(client, pool, ask, slot.as_deref_mut()).await {
+        Ok((upstream, answer)) => answered(client, pool, upstream, answer, slot, upgrade.is_some()),
+        Err(fault) => Err(failed(client, pool, slot, fault)),
+    }
+}
+
+/// No answer, or none that can be passed on.
+pub(super) fn failed(
+    client: &Rc<Client>,
+    pool: &Pool,
+    slot: Option<Box<Slot>>,
+    fault: Fault,
+) -> Refusal {
+    if let Some(slot) = slot {
+        slot.failed(Failure::Fault(fault));
+    }
+    if client.is_starving() {
+        count(&client.worker.counters().client_timeouts);
+        let reason = "the request's body did not come in time";
+        return Refusal::new(StatusCode::REQUEST_TIMEOUT, reason);
+    }
+    Refusal::of_fault(&pool.target.backend.name, fault)
+}
+
+/// Streams the body; the copies go out when it is whole.
+fn body_as_it_comes(
+    client: &Rc<Client>,
+    head: Head,
+    incoming: Incoming,
+    shadows: u32,
+    collector: Option<Arc<Collector>>,
+) -> Ask {
+    let pending = pending(client, &head, shadows, collector.as_ref());
+    if incoming.is_end_stream() {
+        let again = pending.map(|(pending, copy)| {
+            let copy = Arc::new(copy);
+            pending.send_copy(&copy);
+            copy
+        });
+        return Ask { head, body: SendBody::Empty, again };
+    }
+    let keep = (pending.is_some() || collector.is_some()).then(|| {
+        Box::new(Keep {
+            keeper: Keeper::default(),
+            limit: client.worker.shared.config.limits.shadow_body,
+            chunked: head.headers.contains_key(TRANSFER_ENCODING),
+            pending: pending.map(|(pending, copy)| pending.with(copy)),
+            collector,
+        })
+    });
+    Ask { head, body: SendBody::Client(Tee::new(incoming, Rc::clone(client), keep)), again: None }
+}
+
+/// The same when a hook changes what the master gets. The shadows' copies are changed on their own
+/// way.
+async fn munged(
+    client: &Rc<Client>,
+    head: Head,
+    incoming: Incoming,
+    shadows: u32,
+    collector: Option<Arc<Collector>>,
+    whole: bool,
+) -> Result<Ask, Refusal> {
+    let Some(hooks) = &client.worker.shared.hooks else {
+        return Ok(body_as_it_comes(client, head, incoming, shadows, collector));
+    };
+    let backend = &client.worker.master.target.backend.name;
+    if !whole {
+        let request = hooks::Request {
+            method: head.method.clone(),
+            uri: head.uri.clone(),
+            headers: head.headers.clone(),
+            body: None,
+        };
+        let mut ask = body_as_it_comes(client, head, incoming, shadows, collector);
+        if let Some(mut changed) = hooks.munge(backend, request).await {
+            headers::same_framing(&ask.head.headers, &mut changed.headers);
+            ask.head.method = changed.method;
+            ask.head.uri = hooks::origin_form(changed.uri);
+            ask.head.headers = changed.headers;
+            ask.again = None;
+        }
+        client.asked();
+        return Ok(ask);
+    }
+    let kept = gather::whole(client, incoming, collector.as_deref()).await?;
+    let copy = Arc::new(Copy { body: kept, ..copy_of(&head) });
+    if let Some((pending, _)) = pending(client, &head, shadows, collector.as_ref()) {
+        pending.send_copy(&copy);
+    }
+    let changed = hooks::munge_copy(hooks, backend, &copy).await.unwrap_or(copy);
+    client.asked();
+    let head = Head {
+        method: changed.method.clone(),
+        uri: changed.uri.clone(),
+        headers: changed.headers.clone(),
+    };
+    Ok(Ask { head, body: SendBody::Copy(CopyBody::new(changed)), again: None })
+}
+
+/// The answer's head has come: what of it goes on, and the body behind it.
+pub(super) fn answered(
+    client: &Rc<Client>,
+    pool: &Rc<Pool>,
+    upstream: Upstream,
+    answer: Response<Incoming>,
+    mut slot: Option<Box<Slot>>,
+    upgrade: bool,
+) -> Result<Response<AnswerBody>, Refusal> {
+    let (mut head, incoming) = answer.into_parts();
+    let counters = client.worker.counters();
+    let switched = head.status == StatusCode::SWITCHING_PROTOCOLS;
+    if headers::is_strangely_framed(&head.headers) || (switched && !upgrade) {
+        return Err(failed(client, pool, slot, Fault::Malformed("an answer nobody asked for")));
+    }
+    counters.answers[usize::from(head.status.as_u16() / 100).min(5)].fetch_add(1, Relaxed);
+    head.version = http::Version::HTTP_11;
+    if switched {
+        count(&counters.upgrades);
+        headers::add_via(&mut head.headers);
+        if let Some(mut slot) = slot {
+            slot.head(head.status, &head.headers);
+            slot.done(true);
+        }
+        *client.tunnel.borrow_mut() = Some(upstream);
+        return Ok(Response::from_parts(head, AnswerBody::Empty));
+    }
+    headers::strip_answer(&mut head.headers);
+    headers::single_length(&mut head.headers);
+    if let Some(slot) = &mut slot {
+        slot.head(head.status, &head.headers);
+    }
+    headers::add_via(&mut head.headers);
+    let body = Relay::body(incoming, upstream, Rc::clone(pool), Rc::clone(client), slot);
+    Ok(Response::from_parts(head, body))
+}
+
+/// The protocol to switch to, if it is one that may be passed on. Cleartext HTTP/2 is not: what
+/// went through such a tunnel nobody would check.
+fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
+    let protocol = headers.get(UPGRADE)?;
+    let connection = headers.get_all(CONNECTION).iter();
+    let meant = connection
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+        .any(|word| word.trim_ascii().eq_ignore_ascii_case(b"upgrade"));
+    let name = protocol.as_bytes().to_ascii_lowercase();
+    (meant && !name.windows(3).any(|part| part == b"h2c")).then(|| protocol.clone())
+}
+
+fn collector(client: &Rc<Client>, head: &Head) -> Option<Arc<Collector>> {
+    let shared = &client.worker.shared;
+    if shared.feed.is_empty() {
+        return None;
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Some(Collector::new(
+        &shared.feed,
+        u64::try_from(now.as_nanos()).unwrap_or(u64::MAX),
+        client.peer,
+        (&head.method, &head.uri, &head.headers),
+        shared.config.limits.answer_body,
+    ))
+}
+
+/// The entries of the chosen shadows, and their copy without its body.
+fn pending(
+    client: &Rc<Client>,
+    head: &Head,
+    shadows: u32,
+    collector: Option<&Arc<Collector>>,
+) -> Option<(Pending, Copy)> {
+    if shadows == 0 {
+        return None;
+    }
+    let worker = &client.worker;
+    let slots = collector.map_or_else(Vec::new, |collector| {
+        crate::mirror::bits(shadows)
+            .map(|shadow| {
+                let config = &worker.shared.shadows[shadow].config;
+                collector.slot(shadow + 1, &config.backend.name, config.role)
+            })
+            .collect()
+    });
+    Some((Pending::new(&worker.mirror, shadows, slots), copy_of(head)))
+}
+
+pub(super) fn copy_of(head: &Head) -> Copy {
+    Copy {
+        method: head.method.clone(),
+        uri: head.uri.clone(),
+        headers: head.headers.clone(),
+        body: Kept::default(),
+    }
+}

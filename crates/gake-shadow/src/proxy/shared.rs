@@ -1,0 +1,145 @@
+//! What all threads of a proxy share: settings, and counters that each writes on its own.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use super::target::Target;
+use crate::collect::Feed;
+use crate::config::Config;
+use crate::hooks::Runner;
+use crate::mirror::Shade;
+
+/// The proxy, for all its threads.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) master: Arc<Target>,
+    pub(crate) shadows: Vec<Shade>,
+    pub(crate) feed: Arc<Feed>,
+    pub(crate) hooks: Option<Arc<Runner>>,
+    pub(crate) counters: Vec<Counters>,
+    pub(crate) started: Instant,
+    /// No copy is made any more.
+    pub(crate) killed: AtomicBool,
+    drain_ends: Mutex<Option<Instant>>,
+}
+
+/// One worker's counters, on cache lines of their own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Counters {
+    pub(crate) connections: AtomicU64,
+    pub(crate) open: AtomicU64,
+    pub(crate) requests: AtomicU64,
+    /// Answers of the master by the first digit of their status.
+    pub(crate) answers: [AtomicU64; 6],
+    /// Requests that we refused.
+    pub(crate) refused: AtomicU64,
+    /// Clients' connections that ended for bytes that are no HTTP.
+    pub(crate) malformed: AtomicU64,
+    pub(crate) client_timeouts: AtomicU64,
+    /// 502 and 504.
+    pub(crate) master_faults: AtomicU64,
+    /// Answers of the master that broke off.
+    pub(crate) broken_answers: AtomicU64,
+    pub(crate) stale_reconnects: AtomicU64,
+    pub(crate) upgrades: AtomicU64,
+    pub(crate) accept_errors: AtomicU64,
+}
+
+/// The proxy's counts at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// Clients' connections that were accepted.
+    pub connections: u64,
+    /// Of these, those that are open.
+    pub open: u64,
+    /// Requests that were received whole as far as their heads.
+    pub requests: u64,
+    /// Answers of the master by the first digit of their status.
+    pub answers: [u64; 6],
+    /// Requests that were refused: 4xx and 501 of the proxy's own.
+    pub refused: u64,
+    /// Connections that ended for bytes that are no HTTP.
+    pub malformed: u64,
+    /// Clients that were too slow to ask, to send or to take an answer.
+    pub client_timeouts: u64,
+    /// Requests that the master did not answer: 502 and 504.
+    pub master_faults: u64,
+    /// Answers of the master that broke off.
+    pub broken_answers: u64,
+    /// Idle connections to the master that turned out to be closed.
+    pub stale_reconnects: u64,
+    /// Requests that changed the protocol.
+    pub upgrades: u64,
+    /// Connections that could not be accepted.
+    pub accept_errors: u64,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        config: Config,
+        master: Arc<Target>,
+        shadows: Vec<Shade>,
+        feed: Arc<Feed>,
+        hooks: Option<Arc<Runner>>,
+        workers: usize,
+    ) -> Self {
+        Self {
+            config,
+            master,
+            shadows,
+            feed,
+            hooks,
+            counters: (0..workers).map(|_| Counters::default()).collect(),
+            started: Instant::now(),
+            killed: AtomicBool::new(false),
+            drain_ends: Mutex::new(None),
+        }
+    }
+
+    pub(crate) fn workers(&self) -> usize {
+        self.counters.len()
+    }
+
+    /// When everything must have ended; `None` while it need not.
+    pub(crate) fn drain_ends(&self) -> Option<Instant> {
+        *self.drain_ends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_drain_ends(&self, end: Instant) {
+        *self.drain_ends.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
+    }
+
+    /// The counts of all workers.
+    pub(crate) fn stats(&self) -> Stats {
+        let mut stats = Stats::default();
+        for worker in &self.counters {
+            for (sum, count) in [
+                (&mut stats.connections, &worker.connections),
+                (&mut stats.open, &worker.open),
+                (&mut stats.requests, &worker.requests),
+                (&mut stats.refused, &worker.refused),
+                (&mut stats.malformed, &worker.malformed),
+                (&mut stats.client_timeouts, &worker.client_timeouts),
+                (&mut stats.master_faults, &worker.master_faults),
+                (&mut stats.broken_answers, &worker.broken_answers),
+                (&mut stats.stale_reconnects, &worker.stale_reconnects),
+                (&mut stats.upgrades, &worker.upgrades),
+                (&mut stats.accept_errors, &worker.accept_errors),
+            ] {
+                *sum += count.load(Relaxed);
+            }
+            for (sum, count) in stats.answers.iter_mut().zip(&worker.answers) {
+                *sum += count.load(Relaxed);
+            }
+        }
+        stats
+    }
+}
+
+/// Counts one.
+pub(crate) fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Relaxed);
+}

@@ -1,0 +1,359 @@
+//! Starting a proxy and ending it.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use socket2::{Domain, Socket, Type};
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use tokio::sync::{mpsc, watch};
+use tokio_rustls::TlsAcceptor;
+
+use super::shared::{Shared, Stats};
+use super::target::Target;
+use super::worker::{self, Phase, Worker};
+use crate::collect::{Exchanges, Feed};
+use crate::config::{Config, ConfigError, ServerTls};
+use crate::control::{self, Control};
+use crate::hooks::{HookCounts, Hooks, Runner};
+use crate::mirror::gate::Gate;
+use crate::mirror::ledger::Ledger;
+use crate::mirror::{self, Mirror, Shade};
+
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 4096;
+/// Exchanges that wait for a hook.
+const FINISHED: usize = 1024;
+/// How long a hook may keep a request.
+const HOOK_LIMIT: Duration = Duration::from_millis(50);
+
+/// Why a proxy cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The address is taken, or not ours.
+    #[error("cannot listen on {addr}: {source}")]
+    Listen {
+        /// The address.
+        addr: SocketAddr,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// A backend's name or certificate name is of no use.
+    #[error("backend {name:?}: {reason}")]
+    Backend {
+        /// The backend.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// TLS towards backends.
+    #[error(transparent)]
+    Tls(#[from] gake_wire::TlsError),
+    /// TLS towards clients.
+    #[error("{what} cannot be used: {reason}")]
+    Certificate {
+        /// Which file.
+        what: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The system has no thread or descriptor for it.
+    #[error("a thread cannot be started: {0}")]
+    Thread(#[from] io::Error),
+}
+
+/// A proxy that has not been started.
+pub struct Proxy {
+    config: Config,
+    hooks: Option<Arc<dyn Hooks>>,
+    hook_limit: Duration,
+    feed: Feed,
+}
+
+/// A proxy that runs. Dropping it ends it at once.
+pub struct Running {
+    addr: SocketAddr,
+    admin: Option<SocketAddr>,
+    control: Control,
+    workers: Vec<JoinHandle<()>>,
+    mirrors: Vec<JoinHandle<()>>,
+    side: Option<JoinHandle<()>>,
+}
+
+/// What a proxy did, told at its end.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    /// The client's path.
+    pub stats: Stats,
+    /// Every shadow's ledger.
+    pub ledgers: Vec<Ledger>,
+    /// How often hooks did not do their part.
+    pub hooks: HookCounts,
+    /// Exchanges that found the queue of a listener full.
+    pub exchanges_dropped: u64,
+}
+
+impl Proxy {
+    /// A proxy with these settings.
+    ///
+    /// # Errors
+    /// When they contradict each other.
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self { config, hooks: None, hook_limit: HOOK_LIMIT, feed: Feed::default() })
+    }
+
+    /// With these hooks.
+    #[must_use]
+    pub fn hooks(mut self, hooks: impl Hooks) -> Self {
+        self.hooks = Some(Arc::new(hooks));
+        self
+    }
+
+    /// How long a hook may keep a request before the default applies; 50 ms unless told.
+    #[must_use]
+    pub fn hook_limit(mut self, limit: Duration) -> Self {
+        self.hook_limit = limit;
+        self
+    }
+
+    /// Listens to the exchanges, of which so many may wait.
+    pub fn exchanges(&mut self, capacity: usize) -> Exchanges {
+        self.feed.listen(capacity)
+    }
+
+    /// Starts it. Blocks for name resolution.
+    ///
+    /// # Errors
+    /// When it cannot listen, resolve a name or use a certificate.
+    pub fn start(mut self) -> Result<Running, StartError> {
+        let config = self.config;
+        let threads = match config.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        };
+        let backend_tls = config.backend_tls.config()?;
+        let acceptor = config.tls.as_ref().map(acceptor).transpose()?;
+        let master = Arc::new(Target::new(&config.master, &backend_tls)?);
+        let started = Instant::now();
+        let (mut shadows, mut racers) = (Vec::new(), Vec::new());
+        for shadow in &config.shadows {
+            let target = Target::new(&shadow.backend, &backend_tls)?;
+            racers.push(Arc::new(Target::new(&shadow.backend, &backend_tls)?));
+            let gate = Gate::new(shadow, started);
+            shadows.push(Shade::new(shadow.clone(), target, gate, threads));
+        }
+        let (listeners, addr) = listen(config.listen, threads)?;
+        let admin = config.admin.map(|admin| listen(admin, 1)).transpose()?;
+        let hooks = match self.hooks {
+            None => None,
+            Some(hooks) => {
+                let names = std::iter::once(&config.master)
+                    .chain(config.shadows.iter().map(|shadow| &shadow.backend))
+                    .map(|backend| Arc::clone(&backend.name));
+                let finished = hooks.finishes().then(|| self.feed.listen(FINISHED));
+                Some(Arc::new(Runner::start(hooks, names, self.hook_limit, finished)?))
+            }
+        };
+        let feed = Arc::new(self.feed);
+        let shared = Arc::new(Shared::new(config, master, shadows, feed, hooks, threads));
+        let (phase, told) = watch::channel(Phase::Running);
+        let mut running = Running {
+            addr,
+            admin: admin.as_ref().map(|(_, addr)| *addr),
+            control: Control::new(Arc::clone(&shared), phase),
+            workers: Vec::new(),
+            mirrors: Vec::new(),
+            side: None,
+        };
+        for (index, listener) in listeners.into_iter().enumerate() {
+            let part = Part {
+                shared: Arc::clone(&shared),
+                index,
+                listener,
+                acceptor: acceptor.clone(),
+                racers: racers.clone(),
+                told: told.clone(),
+            };
+            running.add_worker(part)?;
+        }
+        let admin = admin.and_then(|(mut listeners, _)| listeners.pop());
+        let control = running.control.clone();
+        running.side = Some(thread("gake-control", 0, move |ready| async move {
+            ready.is_up();
+            control::run(control, admin).await;
+        })?);
+        Ok(running)
+    }
+}
+
+/// What a worker's thread is made of.
+struct Part {
+    shared: Arc<Shared>,
+    index: usize,
+    listener: TcpListener,
+    acceptor: Option<TlsAcceptor>,
+    racers: Vec<Arc<Target>>,
+    told: watch::Receiver<Phase>,
+}
+
+impl Running {
+    fn add_worker(&mut self, part: Part) -> Result<(), StartError> {
+        let Part { shared, index, listener, acceptor, racers, told } = part;
+        let (jobs, receiver) = mpsc::unbounded_channel();
+        let mirror = Mirror::new(Arc::clone(&shared), index, jobs);
+        let nice = shared.config.shadow_nice;
+        let for_mirror = Arc::clone(&shared);
+        self.mirrors.push(thread("gake-shadow", nice, move |ready| async move {
+            ready.is_up();
+            mirror::thread::run(for_mirror, receiver).await;
+        })?);
+        self.workers.push(thread("gake-proxy", 0, move |ready| async move {
+            let worker = Worker::new(shared, index, acceptor, mirror, &racers);
+            ready.is_up();
+            // It fails only when the listener cannot be watched, and then nobody is served here:
+            // the other workers take the connections.
+            let _ = worker::run(Rc::clone(&worker), listener, told).await;
+        })?);
+        Ok(())
+    }
+
+    /// Where clients come.
+    #[must_use]
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Where the admin service listens.
+    #[must_use]
+    pub fn admin_addr(&self) -> Option<SocketAddr> {
+        self.admin
+    }
+
+    /// Looks at it and changes it, from anywhere.
+    #[must_use]
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Ends it: no new clients, and those inside may finish within `drain`, copies too.
+    #[must_use]
+    pub fn stop(self, drain: Duration) -> Summary {
+        self.control.drain(drain);
+        self.join()
+    }
+
+    /// Waits until somebody ends it through its control.
+    #[must_use]
+    pub fn join(mut self) -> Summary {
+        self.wait();
+        self.control.summary()
+    }
+
+    fn wait(&mut self) {
+        // A thread that panicked has told so already.
+        for thread in self.workers.drain(..).chain(self.mirrors.drain(..)) {
+            let _ = thread.join();
+        }
+        self.control.end();
+        if let Some(side) = self.side.take() {
+            let _ = side.join();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.workers.is_empty() || self.side.is_some() {
+            self.control.stop_now();
+            self.wait();
+        }
+    }
+}
+
+/// Tells whoever started a thread that it runs.
+struct Ready(SyncSender<io::Result<()>>);
+
+impl Ready {
+    fn is_up(self) {
+        let _ = self.0.send(Ok(()));
+    }
+}
+
+/// A thread with a runtime of its own, which runs until its future ends.
+fn thread<F: Future<Output = ()>>(
+    name: &str,
+    nice: u8,
+    run: impl FnOnce(Ready) -> F + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    let (sender, ready) = sync_channel(1);
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+        if nice > 0 {
+            // Linux counts it for this thread alone. Standing lower is always allowed.
+            let _ = rustix::process::nice(i32::from(nice));
+        }
+        match runtime() {
+            Ok(runtime) => runtime.block_on(run(Ready(sender))),
+            Err(error) => drop(sender.send(Err(error))),
+        }
+    })?;
+    match ready.recv() {
+        Ok(started) => started.map(|()| thread),
+        Err(_) => Err(io::Error::other("it ended at once")),
+    }
+}
+
+fn runtime() -> io::Result<LocalRuntime> {
+    Builder::new_current_thread().enable_all().build_local(LocalOptions::default())
+}
+
+/// Listeners on one address, one for each thread: the kernel deals the connections out.
+fn listen(addr: SocketAddr, count: usize) -> Result<(Vec<TcpListener>, SocketAddr), StartError> {
+    let open = |addr: SocketAddr, shared: bool| -> io::Result<TcpListener> {
+        let socket = Socket::new(Domain::for_address(addr), Type::STREAM.nonblocking(), None)?;
+        socket.set_reuse_address(true)?;
+        socket.set_reuse_port(shared)?;
+        socket.bind(&addr.into())?;
+        socket.listen(BACKLOG)?;
+        Ok(socket.into())
+    };
+    let failed = |source| StartError::Listen { addr, source };
+    if addr.port() != 0 {
+        // With SO_REUSEPORT a second proxy of the same user would silently share the port.
+        drop(open(addr, false).map_err(failed)?);
+    }
+    let first = open(addr, count > 1).map_err(failed)?;
+    let addr = first.local_addr().map_err(failed)?;
+    let mut listeners = vec![first];
+    for _ in 1..count {
+        listeners.push(open(addr, true).map_err(failed)?);
+    }
+    Ok((listeners, addr))
+}
+
+fn acceptor(tls: &ServerTls) -> Result<TlsAcceptor, StartError> {
+    let bad = |what: &std::path::Path, reason: &dyn std::fmt::Display| StartError::Certificate {
+        what: what.display().to_string(),
+        reason: reason.to_string(),
+    };
+    let chain = CertificateDer::pem_file_iter(&tls.cert)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| bad(&tls.cert, &error))?;
+    if chain.is_empty() {
+        return Err(bad(&tls.cert, &"it holds no PEM certificate"));
+    }
+    let key = PrivateKeyDer::from_pem_file(&tls.key).map_err(|error| bad(&tls.key, &error))?;
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
+        .map_err(|error| bad(&tls.cert, &error))?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}

@@ -1,0 +1,191 @@
+//! Time-outs without a timer a request: deadlines in coarse ticks, looked at by one task a thread.
+
+use std::cell::{Cell, RefCell};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+/// The coarse time of one thread, and what waits on it.
+#[derive(Debug)]
+pub(crate) struct Ticker {
+    length: Duration,
+    now: Cell<u64>,
+    watches: RefCell<Vec<Rc<State>>>,
+}
+
+/// One task's deadline. Firing wakes the task, which asks [`Watch::fired`].
+#[derive(Debug)]
+pub(crate) struct Watch {
+    ticker: Rc<Ticker>,
+    state: Rc<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// In ticks; 0 means none.
+    deadline: Cell<u64>,
+    /// What it was last set to.
+    span: Cell<u64>,
+    fired: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+    dropped: Cell<bool>,
+}
+
+impl Ticker {
+    /// A tick is a twentieth of the shortest time-out, within 5 and 100 ms.
+    pub(crate) fn new(shortest: Duration) -> Rc<Self> {
+        let length = (shortest / 20).clamp(Duration::from_millis(5), Duration::from_millis(100));
+        Rc::new(Self { length, now: Cell::new(1), watches: RefCell::default() })
+    }
+
+    /// Counts the ticks and wakes whose deadline has passed, for ever.
+    pub(crate) async fn run(self: Rc<Self>) {
+        let mut interval = tokio::time::interval(self.length);
+        // A thread that was held up must not make up for it: time-outs would come early.
+        interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            interval.tick().await;
+            self.tick();
+        }
+    }
+
+    fn tick(&self) {
+        let now = self.now.get() + 1;
+        self.now.set(now);
+        self.watches.borrow_mut().retain(|state| {
+            let deadline = state.deadline.get();
+            if deadline != 0 && deadline < now {
+                state.deadline.set(0);
+                state.fired.set(true);
+                if let Some(waker) = state.waker.borrow().as_ref() {
+                    waker.wake_by_ref();
+                }
+            }
+            !state.dropped.get()
+        });
+    }
+
+    /// Wakes everybody, to look around.
+    pub(crate) fn wake_all(&self) {
+        for state in &*self.watches.borrow() {
+            if let Some(waker) = state.waker.borrow().as_ref() {
+                waker.wake_by_ref();
+            }
+        }
+    }
+
+    /// A new watch without a deadline.
+    pub(crate) fn watch(self: &Rc<Self>) -> Watch {
+        let state = Rc::new(State {
+            deadline: Cell::new(0),
+            span: Cell::new(0),
+            fired: Cell::new(false),
+            waker: RefCell::new(None),
+            dropped: Cell::new(false),
+        });
+        self.watches.borrow_mut().push(Rc::clone(&state));
+        Watch { ticker: Rc::clone(self), state }
+    }
+
+    /// The present tick.
+    pub(crate) fn now(&self) -> u64 {
+        self.now.get()
+    }
+
+    /// A duration in ticks, at least one.
+    pub(crate) fn ticks(&self, duration: Duration) -> u64 {
+        u64::try_from(duration.as_nanos() / self.length.as_nanos()).unwrap_or(u64::MAX / 2).max(1)
+    }
+}
+
+impl Watch {
+    /// Fires after so many ticks (and at most one more), unless told otherwise before.
+    pub(crate) fn set(&self, ticks: u64) {
+        self.state.fired.set(false);
+        self.state.span.set(ticks);
+        self.state.deadline.set(self.ticker.now().saturating_add(ticks));
+    }
+
+    /// Something moves: the time begins anew, if there is a deadline.
+    pub(crate) fn extend(&self) {
+        if self.state.deadline.get() != 0 {
+            self.state.deadline.set(self.ticker.now().saturating_add(self.state.span.get()));
+        }
+    }
+
+    /// No deadline.
+    pub(crate) fn clear(&self) {
+        self.state.fired.set(false);
+        self.state.deadline.set(0);
+    }
+
+    /// Whether the deadline has passed.
+    pub(crate) fn fired(&self) -> bool {
+        self.state.fired.get()
+    }
+
+    /// Says whom to wake.
+    pub(crate) fn register(&self, cx: &Context<'_>) {
+        let mut waker = self.state.waker.borrow_mut();
+        if !waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+            *waker = Some(cx.waker().clone());
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.state.dropped.set(true);
+        self.state.deadline.set(0);
+        self.state.waker.replace(None);
+    }
+}
+
+/// What a future brings, unless the watch fires first.
+pub(crate) async fn before<F: Future>(watch: &Watch, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => {
+            watch.register(cx);
+            if watch.fired() { Poll::Ready(None) } else { Poll::Pending }
+        }
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_fires_once_its_ticks_are_over_and_not_before() {
+        let ticker = Ticker::new(Duration::from_secs(1));
+        let watch = ticker.watch();
+        watch.set(2);
+        for _ in 0..2 {
+            ticker.tick();
+            assert!(!watch.fired());
+        }
+        ticker.tick();
+        assert!(watch.fired());
+        watch.set(1);
+        assert!(!watch.fired(), "it can be set again");
+        watch.clear();
+        for _ in 0..5 {
+            ticker.tick();
+        }
+        assert!(!watch.fired());
+        drop(watch);
+        ticker.tick();
+        assert!(ticker.watches.borrow().is_empty(), "nothing is kept");
+    }
+
+    #[test]
+    fn a_tick_is_a_small_part_of_the_shortest_time_out() {
+        let ticker = Ticker::new(Duration::from_millis(200));
+        assert_eq!(ticker.ticks(Duration::from_secs(1)), 100);
+        assert_eq!(ticker.ticks(Duration::from_nanos(1)), 1);
+    }
+}
