@@ -6,6 +6,7 @@ mod output;
 mod report;
 mod run;
 mod serve;
+mod shadow;
 mod values;
 mod watch;
 
@@ -21,6 +22,7 @@ pub use run::{
     Arrivals, ConnectionArgs, LoadArgs, Mode, OutputArgs, OverflowArg, RequestArgs, RunArgs,
 };
 pub use serve::ServeArgs;
+pub use shadow::{CopyArgs, ForwardedArg, ProxyArgs, ShadowArgs};
 pub use values::header as read_header;
 pub use watch::{WatchArgs, WatchFormat};
 
@@ -52,6 +54,8 @@ pub enum Command {
     Find(Box<FindArgs>),
     /// Start the lab: a target server whose behaviour is known
     Serve(Box<ServeArgs>),
+    /// Run the shadow proxy: the master answers, other backends get a copy
+    Shadow(Box<ShadowArgs>),
     /// Show what run files hold
     Report(ReportArgs),
     /// Sample a target: processes, sockets, Prometheus, Spring Boot

@@ -83,7 +83,8 @@ pub struct ModelArgs {
     pub stall: Option<Stall>,
 }
 
-fn listen(text: &str) -> Result<SocketAddr, String> {
+/// An address to listen on.
+pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
     let wrong = || {
         format!(
             "{text:?} is not an address to listen on: write PORT, ADDRESS:PORT or [ADDRESS]:PORT, \

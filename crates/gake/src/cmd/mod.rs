@@ -6,6 +6,7 @@ mod generate;
 mod report;
 mod run;
 mod serve;
+mod shadow;
 mod show;
 mod watch;
 
@@ -24,6 +25,7 @@ pub fn run(cli: Cli, console: &Console) -> Result<Exit, Failure> {
         Command::Run(args) => run::run(&args, console),
         Command::Find(args) => find::run(&args, console),
         Command::Serve(args) => serve::run(&args, console),
+        Command::Shadow(args) => shadow::run(&args, console),
         Command::Watch(args) => watch::run(&args, console),
         Command::Doctor(args) => doctor::run(&args, console),
         Command::Report(args) => report::run(&args, console),

@@ -1,0 +1,247 @@
+//! The flags of `gake shadow`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::{serve, values};
+
+/// Run the shadow proxy: clients are answered by the master, other backends get a copy.
+///
+/// No client ever waits for a shadow: copies have their own queues, connections and time-outs, and
+/// are dropped and counted when a shadow cannot keep up. Requests that may change something (POST,
+/// PUT ...) are not copied unless --shadow-methods says so. The first line on standard output is
+/// the proxy's URL; what became of every copy follows at its end, on SIGINT or SIGTERM.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gake shadow --listen :8080 --master production=http://127.0.0.1:8081 \\
+              --shadow sandbox=http://127.0.0.1:8082
+                                        all GETs go to the sandbox too
+  gake shadow ... --percentage 10 --sample cookie:session
+                                        the requests of one user in ten
+  gake shadow ... --shadow-methods all --shadow-rate 100/1s
+                                        writes too, 100 copies a second at most
+  gake shadow ... --admin 127.0.0.1:9901
+  curl 127.0.0.1:9901/ledger            what became of every request
+  curl -X POST -H 'Authorization: Bearer TOKEN' 127.0.0.1:9901/kill
+                                        no more copies, at once
+  gake shadow --config shadow.toml      rules by path, tokens, ramps: see docs/shadow.md")]
+pub struct ShadowArgs {
+    /// Where clients come: ADDRESS:PORT, or PORT on loopback; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", value_parser = serve::listen)]
+    pub listen: Option<SocketAddr>,
+
+    /// The backend that answers clients, as NAME=URL
+    #[arg(long, value_name = "NAME=URL", required_unless_present = "config")]
+    pub master: Option<String>,
+
+    /// A backend that gets copies, as NAME=URL; may be given several times
+    #[arg(long, value_name = "NAME=URL")]
+    pub shadow: Vec<String>,
+
+    /// A second instance of the master that gets copies: where it differs from the master is noise
+    #[arg(long, value_name = "NAME=URL")]
+    pub noise: Vec<String>,
+
+    /// Read settings from a TOML file; flags count more
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub copies: CopyArgs,
+
+    #[command(flatten)]
+    pub http: ProxyArgs,
+
+    #[command(flatten)]
+    pub service: ServiceArgs,
+}
+
+/// What is copied. Each counts for every shadow.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Copies")]
+pub struct CopyArgs {
+    /// How many of the requests that may be copied are, in percent (default: 100)
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    pub percentage: Option<f64>,
+
+    /// Reach the percentage from 0 in this time
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    pub ramp: Option<Duration>,
+
+    /// Which requests make up the percentage: random, path, header:NAME or cookie:NAME
+    #[arg(long, value_name = "HOW")]
+    pub sample: Option<String>,
+
+    /// Methods that may be copied, separated by commas; safe and all are short for several
+    /// (default: safe)
+    #[arg(long, value_name = "METHODS", value_delimiter = ',')]
+    pub shadow_methods: Vec<String>,
+
+    /// The header that marks copies, or none (default: 'X-Gake-Shadow: 1')
+    #[arg(long, value_name = "HEADER")]
+    pub marker: Option<String>,
+
+    /// Bodies of requests over this are not copied (default: 1MiB)
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    pub shadow_body_limit: Option<u64>,
+
+    /// Bodies of shadows' answers are read up to this (default: 1MiB)
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    pub answer_body_limit: Option<u64>,
+
+    /// Time for a copy, answer included (default: 10s)
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    pub shadow_timeout: Option<Duration>,
+
+    /// Copies a second at most
+    #[arg(long, value_name = "RATE", value_parser = values::finite_rate)]
+    pub shadow_rate: Option<f64>,
+
+    /// Copies that may wait, for each shadow (default: 1024)
+    #[arg(long, value_name = "N", value_parser = values::connections)]
+    pub shadow_queue: Option<usize>,
+
+    /// Connections to each shadow, which is also how many copies are under way (default: 64)
+    #[arg(long, value_name = "N", value_parser = values::connections)]
+    pub shadow_connections: Option<usize>,
+
+    /// Failures in a row after which a shadow is left alone for 5 s; 0 is never (default: 20)
+    #[arg(long, value_name = "N")]
+    pub breaker: Option<u32>,
+
+    /// Let the threads for copies stand back behind all others by this much, 0 to 19 (default: 0)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=19))]
+    pub shadow_nice: Option<u8>,
+
+    /// Makes sampling repeatable (default: 1)
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+/// How HTTP is spoken.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "HTTP")]
+pub struct ProxyArgs {
+    /// What Host says to backends: preserve, backend or a literal host (default: preserve)
+    #[arg(long, value_name = "HOST")]
+    pub host: Option<String>,
+
+    /// What becomes of X-Forwarded-* and Forwarded (default: append)
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub forwarded: Option<ForwardedArg>,
+
+    /// Speak TLS to clients with this certificate chain (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// Its key (PEM; default: in the certificate's file)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+
+    /// Take any certificate of a backend
+    #[arg(long)]
+    pub insecure: bool,
+
+    /// Trust the certificates in this file (PEM) instead of the system's
+    #[arg(long, value_name = "FILE")]
+    pub cacert: Option<PathBuf>,
+
+    /// A client that brings no whole request head for so long is closed (default: 60s)
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    pub head_timeout: Option<Duration>,
+
+    /// A client that sends nothing of its body for so long gets a 408 (default: 30s)
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    pub client_timeout: Option<Duration>,
+
+    /// Time for a connection to a backend (default: 5s)
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    pub connect_timeout: Option<Duration>,
+
+    /// Time for the master's first byte; then the client gets a 504 (default: 60s)
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    pub first_byte_timeout: Option<Duration>,
+
+    /// Time between two bytes of an answer or of a tunnel (default: 60s)
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    pub idle_timeout: Option<Duration>,
+}
+
+/// How it runs.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Service")]
+pub struct ServiceArgs {
+    /// Threads that serve clients, each with one for copies beside it (default: the cores)
+    #[arg(long, value_name = "N", value_parser = values::connections)]
+    pub threads: Option<usize>,
+
+    /// Clients' connections at once; more wait in the backlog (default: 10000)
+    #[arg(long, value_name = "N", value_parser = values::connections)]
+    pub max_connections: Option<usize>,
+
+    /// Serve status, ledger and metrics here, on loopback alone
+    #[arg(long, value_name = "ADDR", value_parser = serve::listen)]
+    pub admin: Option<SocketAddr>,
+
+    /// The token for changes through the admin service (default: a new one, told at the start)
+    #[arg(long, value_name = "FILE", conflicts_with = "admin_token")]
+    pub admin_token_file: Option<PathBuf>,
+
+    /// The same from the environment; other users see the flags of a process
+    #[arg(
+        long,
+        env = "GAKE_ADMIN_TOKEN",
+        value_name = "TOKEN",
+        hide_env_values = true,
+        hide = true
+    )]
+    pub admin_token: Option<String>,
+
+    /// Time for requests and copies under way when the proxy is told to stop
+    #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "10s")]
+    pub drain: Duration,
+
+    /// Print nothing but the URL and, at the end, the ledger
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// What becomes of the headers that say where a request came from.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum ForwardedArg {
+    /// The client is appended
+    Append,
+    /// What the client says of itself is thrown away
+    Replace,
+    /// Nothing is touched
+    Off,
+}
+
+fn percentage(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).parse::<f64>().ok();
+    number
+        .filter(|number| (0.0..=100.0).contains(number))
+        .ok_or_else(|| format!("{text:?} is no percentage; write 0 to 100"))
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    gake_shadow::config::parse_size(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_are_between_nothing_and_all() {
+        assert_eq!(percentage("12.5"), Ok(12.5));
+        assert_eq!(percentage("100%"), Ok(100.0));
+        for text in ["", "-1", "101", "NaN", "ten"] {
+            assert!(percentage(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! `gake shadow`: the shadow proxy, until a signal comes.
+
+mod config;
+
+use std::io::{self, IsTerminal};
+
+use gake_judge::units::{count, plural};
+use gake_shadow::config::Config;
+use gake_shadow::{Category, Proxy, Running, Summary};
+
+use crate::cli::ShadowArgs;
+use crate::console::Console;
+use crate::descriptors;
+use crate::exit::{Exit, Failure};
+use crate::signals;
+
+/// Descriptors that are not clients or the master's connections.
+const DESCRIPTORS_OWN: u64 = 64;
+
+/// Serves until SIGINT or SIGTERM, drains, and prints what became of every copy.
+///
+/// # Errors
+/// Why it could not be started.
+pub fn run(args: &ShadowArgs, console: &Console) -> Result<Exit, Failure> {
+    let descriptors = descriptors::raise();
+    let mut config = config::from(args)?;
+    let new_token = config::token(args, &mut config)?;
+    // Watched before anybody knows the URL, so that no signal can end it without its ledger.
+    let signals = signals::receive()
+        .map_err(|error| Failure::could_not(format!("signals cannot be watched: {error}")))?;
+    let proxy = Proxy::new(config.clone()).map_err(Failure::usage)?;
+    let running = proxy.start().map_err(Failure::could_not)?;
+    announce(args, console, &config, &running, new_token.as_deref())?;
+    warn(console, &config, descriptors);
+
+    let control = running.control().clone();
+    let drain = args.service.drain;
+    // The watching threads live as long as the process.
+    std::thread::spawn(move || {
+        if signals.recv().is_ok() {
+            control.drain(drain);
+        }
+        if signals.recv().is_ok() {
+            control.stop_now();
+        }
+    });
+    let summary = running.join();
+    console.result(&told(&summary))?;
+    Ok(Exit::Done)
+}
+
+/// The URL for whoever started it, and lines for people.
+fn announce(
+    args: &ShadowArgs,
+    console: &Console,
+    config: &Config,
+    running: &Running,
+    new_token: Option<&str>,
+) -> Result<(), Failure> {
+    let scheme = if config.tls.is_some() { "https" } else { "http" };
+    let url = format!("{scheme}://{}", running.addr());
+    match console.result(&format!("{url}\n")) {
+        // Who started it need not read on; the proxy serves all the same.
+        Ok(()) | Err(Failure::OutputClosed) => {}
+        Err(failure) => return Err(failure),
+    }
+    if let (Some(addr), Some(token)) = (running.admin_addr(), new_token) {
+        console.note(&format!("admin: http://{addr}, token {token}"));
+    } else if let Some(addr) = running.admin_addr() {
+        console.note(&format!("admin: http://{addr}"));
+    }
+    if !args.service.quiet {
+        // On a terminal the URL stands in the line above.
+        let place = if io::stdout().is_terminal() { String::new() } else { format!("{url}: ") };
+        console.note(&format!("{place}{}; Ctrl-C ends it and prints the ledger", plan(config)));
+    }
+    Ok(())
+}
+
+/// The proxy in one line.
+fn plan(config: &Config) -> String {
+    let mut parts = vec![format!("{} answers", config.master.name)];
+    for shadow in &config.shadows {
+        let methods: Vec<&str> = shadow.methods.iter().map(|method| method.as_str()).collect();
+        let mut part =
+            format!("{} gets {}% of {}", shadow.backend.name, shadow.percentage, methods.join(" "));
+        if !shadow.rules.is_empty() {
+            part += &format!(" by {}", plural(shadow.rules.len() as u64, "rule"));
+        }
+        if let Some(rate) = shadow.rate {
+            part += &format!(", {rate}/s at most");
+        }
+        parts.push(part);
+    }
+    parts.join("; ")
+}
+
+fn warn(console: &Console, config: &Config, descriptors: u64) {
+    if config.shadows.is_empty() {
+        console.warn("there is no shadow: it is a plain proxy (--shadow NAME=URL adds one)");
+    }
+    // Each client may need a connection to the master.
+    let shadows: usize = config.shadows.iter().map(|shadow| shadow.connections).sum();
+    let needed = 2 * config.limits.connections as u64 + shadows as u64 + DESCRIPTORS_OWN;
+    if needed > descriptors {
+        console.warn(&format!(
+            "{} clients need more than the {} file descriptors of this process; raise \
+             `ulimit -Hn` or lower --max-connections",
+            count(config.limits.connections as u64),
+            count(descriptors)
+        ));
+    }
+}
+
+/// The end: the client's path, then a line for each shadow.
+fn told(summary: &Summary) -> String {
+    let stats = &summary.stats;
+    let mut text = format!(
+        "{} on {}: {} answered",
+        plural(stats.requests, "request"),
+        plural(stats.connections, "connection"),
+        count(stats.answers.iter().sum())
+    );
+    for (number, what) in [
+        (stats.refused, "refused"),
+        (stats.master_faults, "not answered by the master"),
+        (stats.broken_answers, "broken off"),
+        (stats.client_timeouts, "clients too slow"),
+        (stats.malformed, "connections with bytes that are no HTTP"),
+        (stats.upgrades, "upgraded"),
+        (summary.exchanges_dropped, "not compared or recorded for lack of time"),
+    ] {
+        if number > 0 {
+            text += &format!(", {} {what}", count(number));
+        }
+    }
+    text.push('\n');
+    for ledger in &summary.ledgers {
+        text += &format!("{ledger}\n");
+        let sent = ledger.sent();
+        let failed = sent - ledger.count(Category::Ok);
+        if failed > 0 {
+            text += &format!("  {} of {} copies had no whole answer\n", count(failed), count(sent));
+        }
+    }
+    let hooks = &summary.hooks;
+    for (number, what) in [
+        (hooks.panics, "panicked"),
+        (hooks.errors, "failed"),
+        (hooks.timeouts, "took too long"),
+        (hooks.overflows, "were not asked, too many waited"),
+        (hooks.unknown_names, "chose a name that no backend has"),
+    ] {
+        if number > 0 {
+            text += &format!("hooks: {} {what}\n", plural(number, "time"));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use gake_shadow::config::{Backend, Shadow};
+
+    use super::*;
+
+    #[test]
+    fn the_plan_is_one_line() {
+        let mut config = Config::new(Backend::new("production", "http://h").unwrap());
+        let mut shadow = Shadow::new(Backend::new("new", "http://n").unwrap());
+        (shadow.percentage, shadow.rate) = (12.5, Some(100.0));
+        config.shadows.push(shadow);
+        assert_eq!(
+            plan(&config),
+            "production answers; new gets 12.5% of GET HEAD OPTIONS TRACE, 100/s at most"
+        );
+    }
+}
