@@ -206,7 +206,7 @@ export class Chart implements Member {
     return {
       width: this.width,
       height: this.height(),
-      padding: [8, 12, 0, 0],
+      padding: [8, 24, 0, 0],
       legend: { show: false },
       cursor: {
         y: false,
@@ -226,6 +226,7 @@ export class Chart implements Member {
           size: 26,
           gap: 6,
           space: 70,
+          filter: (_plot, splits) => splits,
           values: (_plot, splits) => splits.map((at) => x.tick(at)),
           ...(x.increments && { incrs: x.increments }),
           ...(x.splits && {
@@ -241,7 +242,11 @@ export class Chart implements Member {
           size: AXIS_WIDTH,
           gap: 8,
           space: 36,
-          values: (_plot, splits) => splits.map((at) => (at === null ? "" : y.tick(at))),
+          values: (_plot, splits) => splits.map((at) => y.tick(at)),
+          ...(log && {
+            filter: (_plot: uPlot, splits: number[]) => splits,
+            splits: (_plot: uPlot, _axis: number, min: number, max: number) => rounds(min, max, 6),
+          }),
         },
       ],
       series: [
@@ -374,6 +379,21 @@ function valueAt(line: Line, index: number): number | null {
 /** A colour of the theme with an opacity. */
 export function faded(name: string, opacity: number): string {
   return `color-mix(in srgb, ${colour(name)} ${Math.round(opacity * 100)}%, transparent)`;
+}
+
+/** Values that read well on a logarithmic scale, about as many as asked for at most. */
+export function rounds(from: number, to: number, most: number): number[] {
+  for (const steps of [[1, 2, 5], [1, 3], [1]]) {
+    const values: number[] = [];
+    for (let decade = 10 ** Math.floor(Math.log10(from)); decade <= to * 1.001; decade *= 10) {
+      for (const step of steps) {
+        const value = step * decade;
+        if (value >= from * 0.999 && value <= to * 1.001) values.push(value);
+      }
+    }
+    if (values.length <= most || steps.length === 1) return values;
+  }
+  return [];
 }
 
 function range(y: ChartOptions["y"], log: boolean, min: number | null, max: number | null): [number, number] {

@@ -3,7 +3,7 @@
 import type uPlot from "uplot";
 import { count, duration, durationTick, tick } from "../format";
 import { colour } from "../theme/theme";
-import { Chart } from "./chart";
+import { Chart, rounds } from "./chart";
 
 /** Points of a curve for each nine; the same as in gake-report. */
 const CURVE_STEPS = 16;
@@ -22,7 +22,7 @@ export function histogram(data: { edges: number[]; response: number[]; service: 
       values: edges.slice(0, -1),
       range: [first, last],
       log: true,
-      splits: rounds(first, last),
+      splits: rounds(first, last, 9),
       tick: durationTick,
       read: (i) => `${i === 0 && data.edges[0] === 0 ? "0" : duration(edges[i] ?? 0)} – ${duration(edges[i + 1] ?? 0)}`,
     },
@@ -34,16 +34,6 @@ export function histogram(data: { edges: number[]; response: number[]; service: 
     stepped: true,
     height: 260,
   });
-}
-
-/** Round values within a span: 1, 2, 5 of each decade, or of long spans the decades. */
-function rounds(from: number, to: number): number[] {
-  const steps = to / from > 2e4 ? [1] : [1, 2, 5];
-  const values: number[] = [];
-  for (let decade = 10 ** Math.floor(Math.log10(from)); decade <= to; decade *= 10) {
-    for (const step of steps) if (step * decade >= from && step * decade <= to) values.push(step * decade);
-  }
-  return values;
 }
 
 const COLOURS: Record<string, string> = { response: "blue", service: "orange", lateness: "purple" };
@@ -63,7 +53,7 @@ export function percentiles(curves: { metric: string; count: number; values: num
       values: x,
       range: [1, last],
       log: true,
-      splits: [1, 2, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7].filter((split) => split <= last),
+      splits: [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7].filter((split) => split <= last),
       tick: (at) => (at <= 1 ? "min" : percentile(at)),
       read: (_i, at) => (at <= 1 ? "min" : percentile(at)),
     },

@@ -1,7 +1,7 @@
 /** The top of every page: what it is, and the switch of the theme. */
 
 import { el } from "../dom";
-import { theme, toggleTheme } from "../theme/theme";
+import { onTheme, theme, toggleTheme } from "../theme/theme";
 
 /** The page's header; `extra` stands beside the theme's switch. */
 export function header(
@@ -10,15 +10,13 @@ export function header(
 ): HTMLElement {
   const button = el(
     "button",
-    { class: "tool", type: "button", title: "Light or dark", onclick: () => {
-      toggleTheme();
-      label();
-    } },
+    { class: "tool", type: "button", title: "Light or dark", onclick: toggleTheme },
   );
   const label = (): void => {
     button.textContent = theme() === "dark" ? "Light" : "Dark";
   };
   label();
+  onTheme(label);
   return el(
     "header",
     {},

@@ -33,9 +33,20 @@ export class Timeline {
     return this.starts.length > 1 && there < length / 2 ? length : Math.max(there, 1e-3);
   }
 
-  /** Counts by piece as numbers a second. */
-  rates(counts: number[]): number[] {
-    return counts.map((count, i) => count / this.covered(i));
+  /** Counts by piece as numbers a second; none in the warm-up, which is in no figure. */
+  rates(counts: number[]): (number | null)[] {
+    return this.measured(counts.map((count, i) => count / this.covered(i)));
+  }
+
+  /** Values without those of the warm-up. */
+  measured(values: number[]): (number | null)[] {
+    const over = (i: number): number => (this.starts[i] ?? 0) + (this.lengths[i] ?? 1);
+    return values.map((value, i) => (over(i) <= this.warmup ? null : value));
+  }
+
+  /** What was asked for, in the warm-up too. */
+  asked(counts: (number | null)[]): number[] {
+    return counts.map((count, i) => (count ?? 0) / this.covered(i));
   }
 
   /** How a piece reads. */

@@ -57,7 +57,7 @@ function traffic(data: RunData, time: Timeline): HTMLElement {
     y: { tick, read: rate },
     lines: [
       ...(asked
-        ? [{ name: "asked", values: time.rates(series.asked.map((value) => value ?? 0)), colour: "grey", dash: [5, 3], width: 1.5 }]
+        ? [{ name: "asked", values: time.asked(series.asked), colour: "grey", dash: [5, 3], width: 1.5 }]
         : []),
       { name: "sent", values: time.rates(series.fired), colour: "orange" },
       { name: "completed", values: time.rates(completed), colour: "purple" },
@@ -126,7 +126,7 @@ function connections(data: RunData, time: Timeline): HTMLElement {
     note: "Requests in flight, the mean of each second; connections open at its end.",
     y: { tick, read: (value) => tick(Math.round(value * 100) / 100) },
     lines: [
-      { name: "in flight", values: series.in_flight, colour: "blue", fill: 0.14 },
+      { name: "in flight", values: time.measured(series.in_flight), colour: "blue", fill: 0.14 },
       { name: "open connections", values: series.open, colour: "green" },
     ],
   });

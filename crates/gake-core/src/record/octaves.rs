@@ -6,18 +6,18 @@ use crate::clock::Nanos;
 /// Values below this many bits (1,024 ns) are one cell: no chart tells them apart.
 const FLOOR_BITS: u32 = 10;
 
-/// A scale whose octaves are cut into `2^bits` equal cells. Its edges are edges of the buckets of a
-/// [`Histogram`], so that counts by cell are exact.
+/// A scale whose octaves are cut into `2^bits` cells of the same ratio. Its edges are edges of the
+/// buckets of a [`Histogram`], of which an octave has 1,024, so that counts by cell are exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Octaves {
     bits: u32,
 }
 
 impl Octaves {
-    /// Octaves cut into `2^bits` cells, `bits` at most 8.
+    /// Octaves cut into `2^bits` cells, `bits` at most 6.
     #[must_use]
     pub const fn new(bits: u32) -> Self {
-        Self { bits: if bits < 8 { bits } else { 8 } }
+        Self { bits: if bits < 6 { bits } else { 6 } }
     }
 
     /// The cell of a value.
@@ -27,9 +27,16 @@ impl Octaves {
         if octave < FLOOR_BITS {
             return 0;
         }
-        let part = (value >> (octave - self.bits)) & ((1 << self.bits) - 1);
-        // At most 1 + 54 · 256 cells.
-        (1 + (u64::from(octave - FLOOR_BITS) << self.bits) + part) as u16
+        let place = value >> (octave - FLOOR_BITS);
+        let below = (1..1_u64 << self.bits).take_while(|part| self.edge(*part) <= place).count();
+        // At most 1 + 54 · 64 cells.
+        (1 + ((octave - FLOOR_BITS) << self.bits) as usize + below) as u16
+    }
+
+    /// The lower edge of a part of an octave that goes from 1,024 to 2,048.
+    fn edge(self, part: u64) -> u64 {
+        let ratio = (part as f64 / f64::from(1_u32 << self.bits)).exp2();
+        (ratio * f64::from(1_u32 << FLOOR_BITS)).round() as u64
     }
 
     /// The smallest value of a cell.
@@ -38,7 +45,10 @@ impl Octaves {
         let Some(above) = cell.checked_sub(1) else { return 0 };
         let octave = FLOOR_BITS + u32::from(above >> self.bits);
         let part = u64::from(above) & ((1 << self.bits) - 1);
-        ((1 << self.bits) + part).checked_shl(octave - self.bits).unwrap_or(Nanos::MAX)
+        match octave {
+            ..64 => self.edge(part) << (octave - FLOOR_BITS),
+            _ => Nanos::MAX,
+        }
     }
 
     /// The cells in which there are values, in order, with how many.
@@ -60,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_value_is_in_its_cell() {
-        for bits in [0, 2, 3, 8] {
+        for bits in [0, 2, 3, 6] {
             let octaves = Octaves::new(bits);
             for value in
                 (0..46).flat_map(|bit| [1 << bit, (1 << bit) + 1, (2 << bit) - 1, 3 << bit])
@@ -76,7 +86,7 @@ mod tests {
             let octaves = Octaves::new(2);
             octaves.low(cell + 1) as f64 / octaves.low(cell) as f64
         };
-        assert!((1..150).all(|cell| width(cell) <= 1.25));
+        assert!((1..150).all(|cell| (1.188..1.191).contains(&width(cell))));
     }
 
     #[test]

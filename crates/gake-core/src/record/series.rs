@@ -10,7 +10,7 @@ const POINTS_MAX: usize = 1_800;
 /// Status codes told apart in a point; the rest is counted as 0.
 const STATUSES_MAX: usize = 16;
 
-/// The scale of a point's heat: cells of 14 to 25 %.
+/// The scale of a point's heat: cells of 19 %.
 pub const HEAT: Octaves = Octaves::new(2);
 
 /// What one piece of the run saw.

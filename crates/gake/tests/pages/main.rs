@@ -1,0 +1,91 @@
+//! The HTML pages, opened in a real browser from disk: a script (`ui/test/pages.mjs`) hovers,
+//! zooms, toggles, sorts and compares what is shown with the data.
+//!
+//! With `GAKE_SHOTS=DIR` it leaves pictures of every page in both themes there.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "../common/mod.rs"]
+mod support;
+
+mod hour;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use support::*;
+
+/// Writes the page of `gake run` with flags, and checks that its run file gives the same page.
+fn page(directory: &Path, name: &str, target: &str, flags: &str) -> PathBuf {
+    let html = directory.join(format!("{name}.html"));
+    let again = directory.join("again.html");
+    let hlog = directory.join("run.hlog");
+    let paths = [&html, &again, &hlog].map(|path| path.to_str().unwrap());
+    let run = [&["run", target, "--html", paths[0], "--out", paths[2]], &*words(flags)].concat();
+    start(&mut gake(&run)).wait();
+    start(&mut gake(&["report", paths[2], "--html", paths[1]])).wait();
+    let same = fs::read(&html).unwrap() == fs::read(&again).unwrap();
+    assert!(same, "the page of the run is not the page of its run file: {name}");
+    html
+}
+
+/// The folder in which the driver of the browser is installed, as its lock file says.
+fn driver() -> PathBuf {
+    let room = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ui/test");
+    fs::create_dir_all(&room).unwrap();
+    for name in ["package.json", "package-lock.json", "pages.mjs"] {
+        fs::copy(source.join(name), room.join(name)).unwrap();
+    }
+    let lock = fs::read(room.join("package-lock.json")).unwrap();
+    let stamp = room.join("installed.json");
+    if fs::read(&stamp).ok().as_ref() != Some(&lock) {
+        let flags = ["ci", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"];
+        let npm = Command::new("npm").args(flags).current_dir(&room).output();
+        let npm = npm.expect("npm is needed: apt-get install nodejs npm");
+        assert!(npm.status.success(), "npm ci: {npm:?}");
+        fs::write(stamp, lock).unwrap();
+    }
+    room
+}
+
+#[test]
+fn pages_work_in_a_browser() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let lab = lab();
+    let ten = page(directory, "ten", "demo", "-r 300 -d 10s --warmup 1s -t 1 --drain 1s");
+    let second = page(directory, "second", "demo", "-r 200 -d 1s");
+    // Nobody listens on port 1.
+    let failures = page(directory, "failures", "http://127.0.0.1:1/", "-r 50 -d 2s");
+    let mixed = url(&lab, "/status/503");
+    let mixed = page(directory, "status", &mixed, "-n 500 -c 5");
+    let hlog = directory.join("hour.hlog");
+    hour::write(&hlog);
+    let hour = directory.join("hour.html");
+    let paths = [&hlog, &hour].map(|path| path.to_str().unwrap());
+    start(&mut gake(&["report", paths[0], "--html", paths[1]])).wait();
+    // A file that ends after its head is a run of which nothing came.
+    let text = fs::read_to_string(&hlog).unwrap();
+    let head: String = text.split_inclusive('\n').take(4).collect();
+    let empty_log = directory.join("empty.hlog");
+    fs::write(&empty_log, head).unwrap();
+    let empty = directory.join("empty.html");
+    let paths = [&empty_log, &empty].map(|path| path.to_str().unwrap());
+    start(&mut gake(&["report", paths[0], "--html", paths[1]])).wait();
+
+    for path in [&ten, &second, &failures, &mixed, &hour, &empty] {
+        let size = fs::metadata(path).unwrap().len();
+        assert!(size < 500_000, "{}: {size} bytes", path.display());
+    }
+    let room = driver();
+    let output = Command::new("node")
+        .arg(room.join("pages.mjs"))
+        .args([&ten, &second, &failures, &mixed, &hour, &empty])
+        .current_dir(&room)
+        .output()
+        .expect("node is needed: apt-get install nodejs npm chromium");
+    let texts = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(output.status.success(), "{}", texts.join("\n"));
+}

@@ -1,0 +1,343 @@
+// Opens pages of gake from disk in a real Chromium, without a network, and checks that they show
+// what their data says. Called with the paths of the pages by crates/gake/tests/pages/.
+
+import assert from "node:assert/strict";
+import { copyFileSync, existsSync, mkdirSync } from "node:fs";
+import { basename, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+/** Where pictures of every page go, when they are wanted. */
+const shots = process.env.GAKE_SHOTS;
+
+const places = ["chromium", "chromium-browser", "google-chrome"].map((name) => `/usr/bin/${name}`);
+const executablePath = places.find((path) => existsSync(path));
+assert(executablePath, "chromium is needed: apt-get install chromium");
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+try {
+  for (const path of process.argv.slice(2)) await check(path);
+} finally {
+  await browser.close();
+}
+
+/** Checks one page. */
+async function check(path) {
+  const name = basename(path, ".html");
+  const viewport = { width: 1280, height: 900 };
+  const context = await browser.newContext({ viewport, colorScheme: "light", offline: true });
+  const page = await context.newPage();
+  const troubles = [];
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) troubles.push(message.text());
+  });
+  page.on("pageerror", (error) => troubles.push(String(error)));
+  page.on("request", (request) => {
+    if (!/^(file|data|blob):/.test(request.url())) troubles.push(`asked for ${request.url()}`);
+  });
+  await page.goto(pathToFileURL(path).href);
+  const data = JSON.parse(await page.locator("#page").textContent());
+  const drawn = data.kind === "plot" || data.series.second.length > 0;
+  if (drawn) await page.locator(".u-over").first().waitFor();
+  if (shots) await picture(page, path, name);
+  try {
+    if (data.kind === "plot") await plotPage(page, data);
+    else await runPage(page, data, name);
+    assert.equal(await page.evaluate(() => window.broken), undefined, "a text became markup");
+    assert.deepEqual(troubles, []);
+  } catch (error) {
+    error.message = `${name}: ${error.message}`;
+    throw error;
+  }
+  await context.close();
+}
+
+async function picture(page, path, name) {
+  mkdirSync(shots, { recursive: true });
+  copyFileSync(path, join(shots, `${name}.html`));
+  for (const colorScheme of ["dark", "light"]) {
+    await page.emulateMedia({ colorScheme });
+    await page.waitForTimeout(100);
+    await page.screenshot({ path: join(shots, `${name}-${colorScheme}.png`), fullPage: true });
+  }
+}
+
+async function plotPage(page, data) {
+  assert.equal(await page.locator("h1").textContent(), data.title);
+  const figure = chart(page, "Latency");
+  const series = data.series[0];
+  await hover(figure, 0.5);
+  const seconds = Number.parseFloat(await figure.locator(".place").textContent());
+  const at = series.s.findLastIndex((s) => s <= seconds + 5e-4);
+  assert.equal(await value(figure, series.name), duration(series.ms[at] * 1e6));
+}
+
+async function runPage(page, data, name) {
+  assert.equal(await page.locator("h1").textContent(), data.target);
+  assert.match(await page.locator(".verdict strong").textContent(), new RegExp(data.validity, "i"));
+  assert.equal(await page.locator(".findings li").count(), data.findings.length);
+  assert.equal(await page.locator(".objectives tbody tr").count(), data.objectives.length);
+  await headline(page, data);
+  const points = data.series.second.length;
+  assert.equal(await page.locator("figure.chart").count() > 0, points > 0);
+  if (points === 0) return;
+  await hovers(page, data);
+  await keyboard(page);
+  if (points >= 8) await zooms(page, data);
+  await toggles(page);
+  if (data.curves.length > 0) await distributions(page, data);
+  await errors(page, data);
+  if (data.labels.length > 0) await sorts(page, data);
+  await themes(page);
+  await paper(page);
+  if (name === "hour") assert(points > 400, `${points} points of an hour`);
+}
+
+async function headline(page, data) {
+  const { due, sent, ok, failed, unfinished, dropped } = data.figures;
+  assert.equal(due, sent + dropped);
+  assert.equal(sent, ok + failed + unfinished);
+  const shown = await page.locator(".identity dd").allTextContents();
+  assert.deepEqual(shown, [sent, ok, failed, unfinished].map(count));
+  const response = data.latencies[0];
+  const p99 = page.locator(".tile", { has: page.locator("dt", { hasText: /^p99$/ }) }).locator("dd");
+  const mark = response.trusted > 3 ? "" : "~";
+  assert.equal(await p99.textContent(), response.count > 0 ? mark + duration(response.quantiles[3]) : "–");
+}
+
+/** A chart by its title. */
+function chart(page, title) {
+  const heading = page.getByRole("heading", { name: title, exact: true, level: 3 });
+  return page.locator("figure.chart", { has: heading });
+}
+
+/** Points at a place of a chart, as shares of its width and height. */
+async function hover(figure, x, y = 0.5) {
+  await figure.scrollIntoViewIfNeeded();
+  await figure.locator(".u-over").hover({ position: await inside(figure, x, y) });
+}
+
+async function inside(figure, x, y) {
+  const { width, height } = await figure.locator(".u-over").boundingBox();
+  return { x: Math.min(Math.max(width * x, 1), width - 1), y: Math.min(Math.max(height * y, 1), height - 1) };
+}
+
+/** What the legend reads of a series. */
+async function value(figure, name) {
+  const key = figure.locator(".key", { has: figure.page().locator(".name", { hasText: exactly(name) }) });
+  return key.locator(".value").textContent();
+}
+
+function exactly(text) {
+  return new RegExp(`^${text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`);
+}
+
+/** From where to where the time charts go. */
+function span({ series, elapsed_ns }) {
+  const last = series.second.at(-1);
+  const end = last + series.seconds.at(-1);
+  const elapsed = elapsed_ns / 1e9;
+  return elapsed > last ? Math.min(elapsed, end) : end;
+}
+
+/** The middle of a point as a share of the whole time. */
+function middle(data, i) {
+  const { second, seconds } = data.series;
+  return (second[i] + Math.min(seconds[i], span(data) - second[i]) / 2) / span(data);
+}
+
+async function hovers(page, data) {
+  const { series } = data;
+  // A point well inside, so that it is whole.
+  const i = Math.floor((series.second.length - 1) / 2);
+  const traffic = chart(page, "Requests a second");
+  await hover(traffic, middle(data, i));
+  if (series.second.length > 2) {
+    for (const [name, counts] of [["goodput", series.ok], ["sent", series.fired]]) {
+      assert.equal(await value(traffic, name), rate(counts[i] / series.seconds[i]), `${name} of point ${i}`);
+    }
+  }
+  const start = clock(series.second[i]);
+  assert(await traffic.locator(".place").textContent().then((text) => text.startsWith(start)), start);
+  if (data.curves.length === 0) return;
+  // The cursor is on every chart over time, and not on the others.
+  const response = chart(page, "Response time");
+  for (const [at, name] of ["p50", "p90", "p99", "max"].entries()) {
+    const micros = series.response[at][i];
+    assert.equal(await value(response, name), micros === null ? "–" : duration(micros * 1e3), name);
+  }
+  assert.equal(await value(chart(page, "Distribution of latency"), "response"), "");
+  await page.mouse.move(2, 2);
+  assert.equal(await value(response, "p50"), "", "the cursor is gone");
+}
+
+async function keyboard(page) {
+  const plot = chart(page, "Requests a second").locator(".plot");
+  const place = chart(page, "Bytes a second").locator(".place");
+  await plot.focus();
+  await page.keyboard.press("ArrowRight");
+  assert.match(await place.textContent(), /^0:00/);
+  await page.evaluate(() => document.activeElement.blur());
+  assert.equal(await place.textContent(), "");
+}
+
+async function zooms(page, data) {
+  const traffic = chart(page, "Requests a second");
+  const other = chart(page, "Bytes a second");
+  const reset = page.getByRole("button", { name: "Reset zoom" });
+  const at = async (figure, share) => {
+    await hover(figure, share);
+    return seconds(await figure.locator(".place").textContent());
+  };
+  const near = (seen, wanted) => {
+    const slack = 1.5 * data.series.seconds[0] + span(data) / 200;
+    assert(seen <= wanted + slack && seen >= wanted - slack, `${seen} is not ${wanted}`);
+  };
+  assert(!(await reset.isVisible()));
+  for (const undo of [() => reset.click(), () => traffic.locator(".u-over").dblclick()]) {
+    near(await at(other, 0.5), span(data) / 2);
+    await traffic.scrollIntoViewIfNeeded();
+    const box = await traffic.locator(".u-over").boundingBox();
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 60);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.6, box.y + 70, { steps: 3 });
+    await page.mouse.move(box.x + box.width * 0.75, box.y + 70, { steps: 3 });
+    await page.mouse.up();
+    assert(await reset.isVisible());
+    near(await at(other, 0.5), span(data) * 0.625);
+    near(await at(traffic, 0.02), span(data) * 0.5);
+    await undo();
+    assert(!(await reset.isVisible()));
+    near(await at(other, 0.5), span(data) / 2);
+  }
+  await page.mouse.move(2, 2);
+}
+
+/** The pixels of a chart. */
+function pixels(figure) {
+  return figure.locator("canvas").evaluate((canvas) => canvas.toDataURL());
+}
+
+async function toggles(page) {
+  const figure = chart(page, "Bytes a second");
+  const key = figure.locator(".key").first();
+  const before = await pixels(figure);
+  await key.click();
+  assert.equal(await key.getAttribute("aria-pressed"), "false");
+  assert.notEqual(await pixels(figure), before, "a line was taken away");
+  await key.click();
+  assert.equal(await key.getAttribute("aria-pressed"), "true");
+  assert.equal(await pixels(figure), before, "and is there again");
+}
+
+async function distributions(page, data) {
+  const curves = chart(page, "Percentiles of latency");
+  const length = Math.max(2, ...data.curves.map((curve) => curve.values.length));
+  // Two nines are two times 16 steps.
+  const n = length > 33 ? 32 : 0;
+  await hover(curves, n / (length - 1));
+  assert.equal(await curves.locator(".place").textContent(), n ? "p99" : "min");
+  const response = data.curves.find((curve) => curve.metric === "response");
+  assert.equal(await value(curves, "response"), duration(response.values[n] * 1e3));
+
+  const { edges } = data.histogram;
+  const low = Math.max(edges[0], 512);
+  const most = data.histogram.response.indexOf(Math.max(...data.histogram.response));
+  const centre = Math.sqrt(Math.max(edges[most], 512) * edges[most + 1]);
+  const histogram = chart(page, "Distribution of latency");
+  await hover(histogram, Math.log(centre / low) / Math.log(edges.at(-1) / low));
+  assert.equal(await value(histogram, "response"), count(data.histogram.response[most]));
+
+  const i = data.series.heat.findIndex((cells) => cells.length > 0);
+  const heat = chart(page, "Response times over time");
+  const all = data.series.heat[i].reduce((sum, n, k) => (k % 2 ? sum + n : sum), 0);
+  const tip = heat.locator(".tip");
+  let found = false;
+  for (let y = 0.995; y > 0 && !found; y -= 0.01) {
+    await hover(heat, middle(data, i), y);
+    found = await tip.isVisible();
+  }
+  assert(found, "the heat map tells what is under the pointer");
+  assert.match(await tip.textContent(), new RegExp(` of ${count(all)} requests$`));
+  await page.mouse.move(2, 2);
+}
+
+async function errors(page, data) {
+  const kinds = data.series.errors;
+  const figure = chart(page, "Errors a second");
+  assert.equal(await figure.count(), kinds.length > 0 ? 1 : 0);
+  if (kinds.length === 0) return;
+  const names = await figure.locator(".key .name").allTextContents();
+  assert.deepEqual(names, kinds.map((kind) => kind.kind));
+  const total = kinds.reduce((sum, kind) => kind.counts.reduce((all, n) => all + n, sum), 0);
+  assert.equal(total, data.figures.failed + data.figures.unfinished + data.figures.dropped);
+}
+
+async function sorts(page, data) {
+  const section = page.locator("section", { has: page.getByRole("heading", { name: "Endpoints" }) });
+  const names = () => section.locator("tbody tr td:first-child").allTextContents();
+  assert.deepEqual(await names(), data.labels.map((label) => label.name));
+  const head = section.locator("th", { hasText: "p99" }).first();
+  const by = (label) => label.response.quantiles[3];
+  const sorted = [...data.labels].sort((a, b) => by(b) - by(a)).map((label) => label.name);
+  await head.getByRole("button").click();
+  assert.equal(await head.getAttribute("aria-sort"), "descending");
+  assert.deepEqual(await names(), sorted);
+  await head.getByRole("button").click();
+  assert.equal(await head.getAttribute("aria-sort"), "ascending");
+}
+
+async function themes(page) {
+  const figure = chart(page, "Requests a second");
+  const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const [light, drawn] = [await background(), await pixels(figure)];
+  await page.getByRole("button", { name: "Dark", exact: true }).click();
+  assert.notEqual(await background(), light);
+  assert.notEqual(await pixels(figure), drawn, "charts follow the theme");
+  await page.getByRole("button", { name: "Light", exact: true }).click();
+  assert.equal(await background(), light);
+  assert.equal(await pixels(figure), drawn);
+  await page.emulateMedia({ colorScheme: "dark" });
+}
+
+async function paper(page) {
+  await page.emulateMedia({ media: "print" });
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "light");
+  assert(!(await page.locator(".tools").isVisible()));
+  const widths = await page.evaluate(() =>
+    [...document.querySelectorAll(".uplot")].map((plot) => plot.getBoundingClientRect().right),
+  );
+  assert(widths.every((right) => right <= 1280), `${widths}`);
+  const pdf = await page.pdf({ format: "A4", printBackground: true });
+  assert(pdf.length > 10_000);
+  await page.emulateMedia({ media: "screen" });
+}
+
+// Numbers as gake writes them, written anew so that the page is not checked with its own code.
+
+function count(n) {
+  return Math.round(n).toLocaleString("en-US");
+}
+
+function rate(n) {
+  if (n >= 99.95) return `${count(n)}/s`;
+  return `${Number(n >= 9.995 ? n.toFixed(1) : n.toFixed(2))}/s`;
+}
+
+function duration(ns) {
+  if (ns <= 0) return "0";
+  const three = (n) => (n < 9.995 ? n.toFixed(2) : n < 99.95 ? n.toFixed(1) : n.toFixed(0));
+  if (ns < 999.5) return `${ns.toFixed(0)} ns`;
+  if (ns < 999.5e3) return `${three(ns / 1e3)} µs`;
+  return ns < 999.5e6 ? `${three(ns / 1e6)} ms` : `${three(ns / 1e9)} s`;
+}
+
+function clock(seconds) {
+  const two = (n) => String(n).padStart(2, "0");
+  const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
+}
+
+/** The first clock of a text in seconds. */
+function seconds(text) {
+  return text.match(/^[\d:]+/)[0].split(":").reduce((sum, part) => sum * 60 + Number(part), 0);
+}
