@@ -134,9 +134,11 @@ function exactly(text) {
 /** From where to where the time charts go. */
 function span({ series, elapsed_ns }) {
   const last = series.second.at(-1);
-  const end = last + series.seconds.at(-1);
-  const elapsed = elapsed_ns / 1e9;
-  return elapsed > last ? Math.min(elapsed, end) : end;
+  const length = series.seconds.at(-1);
+  const there = Math.min(elapsed_ns / 1e9 - last, length);
+  const bad = [series.failed, series.unfinished, series.dropped].some((counts) => counts.at(-1) > 0);
+  if (series.second.length === 1 || there >= length / 4) return last + there;
+  return last + (bad ? length : 0);
 }
 
 /** The middle of a point as a share of the whole time. */

@@ -63,8 +63,10 @@ export interface ChartOptions {
   stepped?: boolean;
   group?: Group;
   height?: number;
-  /** Draws under the lines. */
+  /** Draws under the grid. */
   under?: (plot: uPlot) => void;
+  /** Draws between grid and lines. */
+  cells?: (plot: uPlot) => void;
   /** A text beside the cursor, from the x index and the y under the pointer. */
   tip?: (index: number, y: number) => string[] | null;
 }
@@ -178,13 +180,13 @@ export class Chart implements Member {
     // A logarithm has no place for nothing.
     const clean = (value: number | null): number | null =>
       this.log && value !== null && value <= 0 ? null : value;
-    const values = lines.map((line) => line.values.map(clean));
-    const xs = [...x.values];
-    // The last step goes on to the end.
-    if (this.options.stepped && xs.length > 0) {
-      xs.push(Math.max(x.range[1], (xs.at(-1) ?? 0) + 1e-9));
-      for (const line of values) line.push(line.at(-1) ?? null);
-    }
+    const stepped = this.options.stepped;
+    // A step is a line from where it starts to where the next one does: what is before a gap is
+    // drawn to its end.
+    const twice = <T>(list: T[]): T[] => (stepped ? list.flatMap((value) => [value, value]) : list);
+    const values = lines.map((line) => twice(line.values.map(clean)));
+    let xs = x.values;
+    if (stepped && xs.length > 0) xs = [...twice(xs).slice(1), Math.max(x.range[1], xs.at(-1) ?? 0)];
     // A scale without a series is none.
     if (values.length === 0) values.push(xs.map(() => null));
     const data = [xs, ...values] as uPlot.AlignedData;
@@ -197,12 +199,11 @@ export class Chart implements Member {
   }
 
   private settings(): uPlot.Options {
-    const { x, y, lines, bands, stepped, under } = this.options;
+    const { x, y, lines, bands, stepped, under, cells } = this.options;
     const log = this.log;
     const ink = (): string => colour("quiet");
     const grid = { stroke: () => colour("grid"), width: 1 };
     const font = `11px ${getComputedStyle(document.body).fontFamily}`;
-    const paths = stepped ? uPlot.paths.stepped?.({ align: 1 }) : undefined;
     return {
       width: this.width,
       height: this.height(),
@@ -259,7 +260,6 @@ export class Chart implements Member {
           width: line.width ?? 1.5,
           ...(line.fill && { fill: () => faded(line.colour, line.fill ?? 0) }),
           ...(line.dash && { dash: line.dash }),
-          ...(paths && { paths }),
           spanGaps: line.span ?? false,
           points: stepped ? { show: false } : { size: 4 },
         })),
@@ -274,6 +274,7 @@ export class Chart implements Member {
         setCursor: [(plot) => this.moved(plot)],
         setSelect: [(plot) => this.selected(plot)],
         ...(under && { drawClear: [under] }),
+        ...(cells && { drawAxes: [cells] }),
       },
     };
   }

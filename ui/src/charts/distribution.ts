@@ -48,7 +48,7 @@ export function percentiles(curves: { metric: string; count: number; values: num
   const spread = Math.max(...values) / Math.min(...values);
   return new Chart({
     title: "Percentiles of latency",
-    note: "How slow the slowest are: each step to the right is another nine. The shaded part has fewer than 10 samples beyond it.",
+    note: "Each step to the right is another nine. Shaded: fewer than 10 samples beyond.",
     x: {
       values: x,
       range: [1, last],

@@ -59,7 +59,7 @@ export function heat(
     y: { tick: durationTick, read: duration, range: span, always: "log" },
     lines: [],
     height: 260,
-    under: draw,
+    cells: draw,
     tip: (i, y) => {
       const cells = columns[i] ?? [];
       for (let k = 0; k + 1 < cells.length; k += 2) {

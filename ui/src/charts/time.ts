@@ -18,11 +18,16 @@ export class Timeline {
     elapsed: number,
     readonly warmup: number,
     readonly group: Group,
+    /** Whether something went wrong in the last piece. */
+    trouble: boolean,
   ) {
-    const end = (starts.at(-1) ?? 0) + (lengths.at(-1) ?? 1);
-    // What a drain leaves for the last second is not a whole one.
     const last = starts.at(-1) ?? 0;
-    this.range = [0, elapsed > last ? Math.min(elapsed, end) : end];
+    const length = lengths.at(-1) ?? 1;
+    const there = Math.min(elapsed - last, length);
+    // Of a last second that was hardly there, as a drain leaves it, only trouble is worth a look.
+    const sliver = starts.length > 1 && there < length / 4;
+    const seen = sliver ? (trouble ? length : 0) : there;
+    this.range = [0, last + seen];
   }
 
   /** How much of a piece there was: the last one may be cut short by the end of the run. */
@@ -69,10 +74,7 @@ export class Timeline {
         tick: clock,
         read: (i) => this.read(i),
       },
-      under: (plot) => {
-        this.shade(plot);
-        options.under?.(plot);
-      },
+      under: (plot) => this.shade(plot),
     });
   }
 

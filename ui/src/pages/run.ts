@@ -19,7 +19,9 @@ export function run(root: HTMLElement, data: RunData): void {
   document.title = `gake: ${data.target}`;
   const group = new Group();
   const series = data.series;
-  const time = new Timeline(series.second, series.seconds, data.elapsed_ns / 1e9, data.warmup_s, group);
+  const last = series.second.length - 1;
+  const trouble = [series.failed, series.unfinished, series.dropped].some((counts) => (counts[last] ?? 0) > 0);
+  const time = new Timeline(series.second, series.seconds, data.elapsed_ns / 1e9, data.warmup_s, group, trouble);
   const reset = el("button", { class: "tool", type: "button", hidden: true, onclick: () => group.zoom(null) }, "Reset zoom");
   group.watch((span) => (reset.hidden = span === null));
   root.append(
