@@ -181,11 +181,14 @@ export class Chart implements Member {
     const clean = (value: number | null): number | null =>
       this.log && value !== null && value <= 0 ? null : value;
     const stepped = this.options.stepped;
+    // What begins where the axis ends cannot be seen.
+    const past = stepped ? x.values.findIndex((at, i) => i > 0 && at >= x.range[1]) : -1;
+    const seen = <T>(list: T[]): T[] => (past < 0 ? list : list.slice(0, past));
     // A step is a line from where it starts to where the next one does: what is before a gap is
     // drawn to its end.
     const twice = <T>(list: T[]): T[] => (stepped ? list.flatMap((value) => [value, value]) : list);
-    const values = lines.map((line) => twice(line.values.map(clean)));
-    let xs = x.values;
+    const values = lines.map((line) => twice(seen(line.values).map(clean)));
+    let xs = seen(x.values);
     if (stepped && xs.length > 0) xs = [...twice(xs).slice(1), Math.max(x.range[1], xs.at(-1) ?? 0)];
     // A scale without a series is none.
     if (values.length === 0) values.push(xs.map(() => null));

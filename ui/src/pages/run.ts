@@ -87,7 +87,7 @@ function latency(data: RunData, time: Timeline): HTMLElement {
   if (data.curves.length === 0) return section("Latency", el("p", { class: "empty" }, "Nothing was answered, so there is no latency."));
   const spread = heat(
     time,
-    { title: "Response times over time", note: "Requests by response time, second by second: the darker, the more." },
+    { title: "Response times over time", note: "Requests by response time, second by second." },
     series.heat,
     series.heat_edges,
   );
