@@ -45,8 +45,7 @@ async function check(path) {
     assert.equal(await page.evaluate(() => window.broken), undefined, "a text became markup");
     assert.deepEqual(troubles, []);
   } catch (error) {
-    error.message = `${name}: ${error.message}`;
-    throw error;
+    throw new Error(`the page ${name}`, { cause: error });
   }
   await context.close();
 }
@@ -84,7 +83,7 @@ async function runPage(page, data, name) {
   await keyboard(page);
   if (points >= 8) await zooms(page, data);
   await toggles(page);
-  if (data.curves.length > 0) await distributions(page, data);
+  if (answered(data)) await distributions(page, data);
   await errors(page, data);
   if (data.labels.length > 0) await sorts(page, data);
   await themes(page);
@@ -102,6 +101,10 @@ async function headline(page, data) {
   const p99 = page.locator(".tile", { has: page.locator("dt", { hasText: /^p99$/ }) }).locator("dd");
   const mark = response.trusted > 3 ? "" : "~";
   assert.equal(await p99.textContent(), response.count > 0 ? mark + duration(response.quantiles[3]) : "–");
+}
+
+function answered(data) {
+  return data.curves.some((curve) => curve.metric === "response");
 }
 
 /** A chart by its title. */
@@ -160,7 +163,7 @@ async function hovers(page, data) {
   }
   const start = clock(series.second[i]);
   assert(await traffic.locator(".place").textContent().then((text) => text.startsWith(start)), start);
-  if (data.curves.length === 0) return;
+  if (!answered(data)) return;
   // The cursor is on every chart over time, and not on the others.
   const response = chart(page, "Response time");
   for (const [at, name] of ["p50", "p90", "p99", "max"].entries()) {
@@ -173,6 +176,7 @@ async function hovers(page, data) {
 }
 
 async function keyboard(page) {
+  await page.mouse.move(2, 2);
   const plot = chart(page, "Requests a second").locator(".plot");
   const place = chart(page, "Bytes a second").locator(".place");
   await plot.focus();

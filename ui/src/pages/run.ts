@@ -72,6 +72,9 @@ function traffic(data: RunData, time: Timeline): HTMLElement {
 
 function latency(data: RunData, time: Timeline): HTMLElement {
   const { series } = data;
+  if (!data.curves.some((curve) => curve.metric === "response")) {
+    return section("Latency", el("p", { class: "empty" }, "Nothing was answered, so there is no response time."), latencies(data));
+  }
   const response = bands(
     time,
     { title: "Response time", note: "From the instant a request was due to its last byte: what a user feels." },
@@ -84,7 +87,6 @@ function latency(data: RunData, time: Timeline): HTMLElement {
     series.service,
     "orange",
   );
-  if (data.curves.length === 0) return section("Latency", el("p", { class: "empty" }, "Nothing was answered, so there is no latency."));
   const spread = heat(
     time,
     { title: "Response times over time", note: "Requests by response time, second by second." },

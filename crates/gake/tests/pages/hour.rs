@@ -7,6 +7,7 @@ use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Expect, Load, Overflow, Plan, Stage, Timeouts};
 use gake_core::record::{
     Answer, Counts, End, Ending, Exchange, Fault, Generator, Outcome, Phase, Run, Series, Tally,
+    Watched,
 };
 use gake_core::schedule::Process;
 use gake_core::work::{Arrival, Gauges};
@@ -154,6 +155,7 @@ pub fn write(path: &Path) {
             cores: 2,
         },
         events: Vec::new(),
+        watched: Watched::default(),
     };
     file.finish(&run).unwrap();
 }
