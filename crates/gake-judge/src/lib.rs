@@ -5,6 +5,7 @@
 //! every threshold is a named constant beside its rule.
 
 pub mod advice;
+pub mod compare;
 pub mod finding;
 pub mod objective;
 pub mod search;

@@ -1,0 +1,183 @@
+//! Verdicts: of a figure, and of the whole.
+
+use gake_core::plan::{Load, Plan};
+
+use super::figure::{Direction, Kind};
+use super::{Change, Comparison, Figure, Question};
+use crate::units;
+use crate::validity::Reason;
+
+/// What is to be thought of B.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It differs for the better.
+    Better,
+    /// It differs for the worse.
+    Worse,
+    /// No difference was detected, and one that matters would have been.
+    NoDifference,
+    /// No difference was detected, and one that matters could have been missed.
+    Inconclusive,
+}
+
+impl Outcome {
+    /// The stable name used in every format.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::NoDifference => "no_difference",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+/// The verdict of a figure, and whether it is worse by more than `tolerance`.
+pub(super) fn verdict(
+    direction: Direction,
+    change: Option<&Change>,
+    tolerance: f64,
+) -> (Outcome, bool) {
+    let Some(change) = change else { return (Outcome::Inconclusive, false) };
+    let beyond = change.estimate.abs() > tolerance;
+    if change.low > 0.0 || change.high < 0.0 {
+        let up = change.low > 0.0;
+        let better = up == (direction == Direction::Up);
+        let outcome = if better { Outcome::Better } else { Outcome::Worse };
+        (outcome, beyond && !better)
+    } else if change.low >= -tolerance && change.high <= tolerance {
+        (Outcome::NoDifference, false)
+    } else {
+        (Outcome::Inconclusive, false)
+    }
+}
+
+/// The whole from its figures.
+pub(super) fn conclude(
+    figures: Vec<Figure>,
+    invalid: Vec<(char, Reason)>,
+    warnings: Vec<String>,
+    question: &Question,
+    pairs: Option<usize>,
+) -> Comparison {
+    let tolerance = question.tolerance;
+    let waits = figures.iter().find(|f| f.headline && f.verdict == Outcome::Inconclusive);
+    let worst = largest(&figures, |figure| figure.beyond);
+    let best = largest(&figures, |figure| {
+        let change = figure.change.as_ref().map_or(0.0, |change| change.estimate.abs());
+        figure.verdict == Outcome::Better && change > tolerance
+    });
+    let (outcome, conclusion) = if let Some((name, reason)) = invalid.first() {
+        (Outcome::Inconclusive, format!("run {name} is invalid: {}", reason.text))
+    } else if let Some(worst) = worst {
+        (Outcome::Worse, format!("B is worse: {}", told(worst)))
+    } else if let Some(figure) = waits {
+        (Outcome::Inconclusive, format!("it cannot be said: {}", doubt(figure, tolerance)))
+    } else if let Some(best) = best {
+        (Outcome::Better, format!("B is better: {}", told(best)))
+    } else {
+        let text = format!("no difference of more than {} was detected", units::percent(tolerance));
+        (Outcome::NoDifference, text)
+    };
+    Comparison { outcome, conclusion, figures, invalid, warnings, tolerance, pairs }
+}
+
+/// The figure with the largest change of those for which `which` holds, a headline before others.
+fn largest(figures: &[Figure], which: impl Fn(&&Figure) -> bool) -> Option<&Figure> {
+    let size = |figure: &Figure| figure.change.map_or(0.0, |change| change.estimate.abs());
+    figures
+        .iter()
+        .filter(which)
+        .max_by(|a, b| a.headline.cmp(&b.headline).then(size(a).total_cmp(&size(b))))
+}
+
+/// A figure's change in words.
+fn told(figure: &Figure) -> String {
+    let Some(change) = &figure.change else { return figure.name.to_owned() };
+    let of = |x: f64| signed(figure.kind, x);
+    format!("{} {} ({} to {})", figure.name, of(change.estimate), of(change.low), of(change.high))
+}
+
+/// Why a figure is not decided.
+fn doubt(figure: &Figure, tolerance: f64) -> String {
+    if let Some(problem) = &figure.problem {
+        return format!("{} has no interval ({problem})", figure.name);
+    }
+    match figure.change.and_then(|change| change.detectable) {
+        Some(detectable) => format!(
+            "of {} a change of {} could have been missed, and {} matters; measure longer, or in \
+             turns with --interleave",
+            figure.name,
+            units::percent(detectable),
+            units::percent(tolerance)
+        ),
+        None => format!("of {} any change could have been missed; measure longer", figure.name),
+    }
+}
+
+/// A change as people read it: `+5.1 %`, error ratios in points.
+#[must_use]
+pub fn signed(kind: Kind, x: f64) -> String {
+    let sign = if x < 0.0 { "−" } else { "+" };
+    let unit = if kind == Kind::Share { " points" } else { " %" };
+    if x.is_infinite() {
+        return format!("{sign}∞");
+    }
+    let value = x.abs() * 100.0;
+    let digits = match value {
+        v if v >= 99.95 => 0,
+        v if v >= 0.995 || v == 0.0 => 1,
+        _ => 2,
+    };
+    format!("{sign}{value:.digits$}{unit}")
+}
+
+/// What differs between two plans, a sentence each.
+pub(super) fn differences(a: &Plan, b: &Plan) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut differ = |what: &str, a: String, b: String| {
+        if a != b {
+            all.push(format!("{what} differs: {a} in A, {b} in B"));
+        }
+    };
+    differ("the target", a.target.clone(), b.target.clone());
+    differ("the load", load(a), load(b));
+    differ("the number of connections", a.connections.to_string(), b.connections.to_string());
+    differ("keep-alive", a.keepalive.to_string(), b.keepalive.to_string());
+    let total = |plan: &Plan| gake_core::plan::format_duration(plan.timeouts.total);
+    differ("the time-out", total(a), total(b));
+    for (name, plan) in [("A", a), ("B", b)] {
+        let Load::Open { stages, .. } = &plan.load else { continue };
+        let steady = |first: f64| stages.iter().all(|s| s.from == first && s.to == first);
+        if stages.first().is_some_and(|stage| !steady(stage.from)) {
+            all.push(format!(
+                "the rate of {name} changes over the run: its seconds differ by design, so \
+                 intervals of times are wide"
+            ));
+        }
+    }
+    all
+}
+
+/// The load in words.
+fn load(plan: &Plan) -> String {
+    match &plan.load {
+        Load::Open { stages, process } => {
+            let rate = |rate: f64| units::rate(rate);
+            let stages: Vec<_> = stages
+                .iter()
+                .map(|stage| match stage.from == stage.to {
+                    true => rate(stage.from),
+                    false => format!("{} to {}", rate(stage.from), rate(stage.to)),
+                })
+                .collect();
+            format!("{process} arrivals at {}", stages.join(", "))
+        }
+        Load::Replay(_) => "a replay".to_owned(),
+        Load::Closed { think } if think.is_zero() => "a closed loop".to_owned(),
+        Load::Closed { think } => {
+            format!("a closed loop with {} to think", gake_core::plan::format_duration(*think))
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Are two runs different, and with what confidence?
+//!
+//! A figure (a rate, the ratio of errors, a mean, a percentile) of each run has an interval of its
+//! own, which its seconds tell: seconds of one run are not independent, so variances are those of
+//! blocks of seconds. Two such intervals make one of the difference (MOVER: Zou and Donner,
+//! "Construction of confidence intervals about effect measures", Statistics in Medicine 27, 2008).
+//! Slices in which two sides took turns are compared pair by pair instead. Since many figures are
+//! looked at, Holm's procedure keeps the chance of any false alarm at the level asked for.
+//!
+//! What a run cannot tell is how it would come out tomorrow: a machine that is slower today is a
+//! difference too. That is what taking turns is for.
+
+mod bootstrap;
+mod conclude;
+mod figure;
+mod guard;
+mod normal;
+mod pieces;
+mod spread;
+
+use gake_core::record::Run;
+
+use crate::validity::{self, Reason, Validity};
+
+pub use conclude::{Outcome, signed};
+pub use figure::{Direction, Kind, NAMES};
+pub use pieces::Pieces;
+
+use figure::Measured;
+use spread::Contrast;
+
+/// Chance of any false alarm, over all figures of a comparison.
+pub const ALPHA: f64 = 0.05;
+
+/// A change smaller than this share does not matter unless told otherwise.
+pub const TOLERANCE: f64 = 0.05;
+
+/// A difference of error ratios smaller than this does not matter whatever the tolerance: 5 % of
+/// one error in a million is nothing.
+pub const ERRORS_TOLERANCE: f64 = 0.001;
+
+/// Chance with which a change of the detectable size is found.
+pub const POWER: f64 = 0.8;
+
+/// The figures that must be decided before anything can be concluded, when none are named. Any
+/// other can still make B worse. (Errors are in the goodput, whose interval is narrow even when
+/// they are too few to say much of themselves.)
+pub const HEADLINE: [&str; 3] = ["goodput", "response.p50", "response.p99"];
+
+/// What is asked of a comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// Changes up to this share do not matter.
+    pub tolerance: f64,
+    /// The figures to look at, by name; all when empty.
+    pub figures: Vec<String>,
+}
+
+impl Default for Question {
+    fn default() -> Self {
+        Self { tolerance: TOLERANCE, figures: Vec::new() }
+    }
+}
+
+/// One side of a comparison: a run with its seconds.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    /// The whole.
+    pub run: Run,
+    /// Its seconds, or blocks of them.
+    pub pieces: Pieces,
+}
+
+/// One figure of two runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// Its stable name, such as `response.p99`.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: Kind,
+    /// Its value in A; nanoseconds, a number a second, or a share.
+    pub a: f64,
+    /// Its value in B.
+    pub b: f64,
+    /// How B differs; `None` when that cannot be said at all.
+    pub change: Option<Change>,
+    /// What is to be thought of it.
+    pub verdict: Outcome,
+    /// Whether it is worse by more than the tolerance.
+    pub beyond: bool,
+    /// Why nothing can be said.
+    pub problem: Option<String>,
+    /// Whether the conclusion waits for it.
+    pub headline: bool,
+}
+
+/// How B differs from A: as a share of A (0.05 is 5 % more), error ratios as the plain difference.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Change {
+    /// The best guess.
+    pub estimate: f64,
+    /// Lower end of the interval; may be infinite.
+    pub low: f64,
+    /// Upper end of the interval; may be infinite.
+    pub high: f64,
+    /// The interval's chance to miss the truth, which Holm's procedure gives it.
+    pub alpha: f64,
+    /// The smallest level at which there is a difference.
+    pub p: f64,
+    /// The smallest change that would have been found with 80 % chance; `None` when none would.
+    pub detectable: Option<f64>,
+}
+
+/// What came of comparing two runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// What is to be thought of B.
+    pub outcome: Outcome,
+    /// The same in a sentence.
+    pub conclusion: String,
+    /// Every figure looked at.
+    pub figures: Vec<Figure>,
+    /// What makes a run invalid, and which: such runs cannot be compared.
+    pub invalid: Vec<(char, Reason)>,
+    /// What differs between the plans, and other reasons to be careful.
+    pub warnings: Vec<String>,
+    /// The tolerance asked for.
+    pub tolerance: f64,
+    /// Pairs of slices, when the sides took turns.
+    pub pairs: Option<usize>,
+}
+
+/// Compares two runs.
+#[must_use]
+pub fn compare(a: &Sample, b: &Sample, question: &Question) -> Comparison {
+    let contrasts = figure::chosen(question).map(|measured| {
+        let sides = (measured.side(a), measured.side(b));
+        let values = (measured.value(&a.run), measured.value(&b.run));
+        let contrast = match sides {
+            (Ok(a), Ok(b)) => Ok(Contrast::Apart(a, b)),
+            (Err(problem), _) => Err(format!("A: {problem}")),
+            (_, Err(problem)) => Err(format!("B: {problem}")),
+        };
+        (measured, values, contrast)
+    });
+    let judged = judged(contrasts.collect(), question);
+    let warnings = conclude::differences(&a.run.plan, &b.run.plan);
+    conclude::conclude(judged, invalid([&a.run, &b.run]), warnings, question, None)
+}
+
+/// Compares two sides that took turns: `wholes` are the joined runs of each, `pairs` the slices of
+/// A and B that stood next to each other.
+#[must_use]
+pub fn compare_pairs(wholes: [&Run; 2], pairs: &[(Run, Run)], question: &Question) -> Comparison {
+    let contrasts = figure::chosen(question).map(|measured| {
+        let values = (measured.value(wholes[0]), measured.value(wholes[1]));
+        let contrast = measured.paired(wholes, pairs);
+        (measured, values, contrast)
+    });
+    let judged = judged(contrasts.collect(), question);
+    let warnings = conclude::differences(&wholes[0].plan, &wholes[1].plan);
+    let invalid = invalid(wholes);
+    conclude::conclude(judged, invalid, warnings, question, Some(pairs.len()))
+}
+
+/// The reasons for which runs are invalid.
+fn invalid(runs: [&Run; 2]) -> Vec<(char, Reason)> {
+    let of = |(name, run)| {
+        let (_, reasons) = validity::check(run);
+        let invalid = reasons.into_iter().filter(|reason| reason.level == Validity::Invalid);
+        invalid.map(move |reason| (name, reason))
+    };
+    ['A', 'B'].into_iter().zip(runs).flat_map(of).collect()
+}
+
+type Contrasted = (&'static Measured, (f64, f64), Result<Contrast, String>);
+
+/// Gives every figure its level, its interval and its verdict.
+fn judged(contrasts: Vec<Contrasted>, question: &Question) -> Vec<Figure> {
+    let p = |contrast: &Contrast| contrast.p();
+    let ps: Vec<Option<f64>> =
+        contrasts.iter().map(|(_, _, contrast)| contrast.as_ref().ok().map(p)).collect();
+    let levels = guard::holm(&ps, ALPHA);
+    let figures = contrasts.into_iter().zip(ps).zip(levels);
+    let of = |(((measured, (a, b), contrast), p), alpha): ((Contrasted, Option<f64>), f64)| {
+        let (change, problem) = match contrast {
+            Ok(contrast) => (Some(measured.change(&contrast, alpha, p.unwrap_or(1.0))), None),
+            Err(problem) => (None, Some(problem)),
+        };
+        let tolerance = measured.tolerance(question.tolerance, a);
+        let (verdict, beyond) = conclude::verdict(measured.direction, change.as_ref(), tolerance);
+        let headline = !question.figures.is_empty() || HEADLINE.contains(&measured.name);
+        Figure {
+            name: measured.name,
+            kind: measured.kind,
+            a,
+            b,
+            change,
+            verdict,
+            beyond,
+            problem,
+            headline,
+        }
+    };
+    figures.map(of).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+//! The seconds of a run as a comparison needs them: a few numbers each.
+
+use gake_core::clock::{Nanos, SECOND};
+use gake_core::record::{Counts, Histogram, Metric, Run, Tally};
+
+use super::figure::QUANTILES;
+
+/// Pieces kept at most; then neighbours are joined.
+const PIECES_MAX: usize = 512;
+
+/// Times of a piece: number, sum, and how many lie beyond each quantile of the whole run.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Times {
+    pub(super) count: f64,
+    pub(super) sum: f64,
+    pub(super) beyond: [f64; QUANTILES.len()],
+}
+
+impl Times {
+    fn of(histogram: &Histogram, bounds: &[Nanos; QUANTILES.len()]) -> Self {
+        let mut times = Self {
+            count: histogram.count() as f64,
+            sum: histogram.sum() as f64,
+            ..Self::default()
+        };
+        // One walk for all bounds: a histogram has tens of thousands of buckets. A bound is the
+        // highest value of its bucket, or the largest of all.
+        for value in histogram.buckets().iter_recorded() {
+            for (beyond, bound) in times.beyond.iter_mut().zip(bounds) {
+                if value.value_iterated_to() > histogram.buckets().highest_equivalent(*bound) {
+                    *beyond += value.count_at_value() as f64;
+                }
+            }
+        }
+        times
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+        for (mine, theirs) in self.beyond.iter_mut().zip(other.beyond) {
+            *mine += theirs;
+        }
+    }
+}
+
+/// One piece: whole seconds.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Piece {
+    pub(super) seconds: u64,
+    /// What rates are over: arrivals asked for, so that a ramp is no noise, or seconds.
+    pub(super) weight: f64,
+    pub(super) counts: Counts,
+    pub(super) response: Times,
+    pub(super) service: Times,
+}
+
+impl Piece {
+    fn add(&mut self, other: &Self) {
+        self.seconds += other.seconds;
+        self.weight += other.weight;
+        self.counts.merge(&other.counts);
+        self.response.add(&other.response);
+        self.service.add(&other.service);
+    }
+}
+
+/// The whole measured seconds of a run, in order, in bounded memory: of a long run a piece stands
+/// for several.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pieces {
+    pub(super) pieces: Vec<Piece>,
+    width: u64,
+    /// The quantiles of the whole run.
+    pub(super) response: [Nanos; QUANTILES.len()],
+    pub(super) service: [Nanos; QUANTILES.len()],
+    from: Nanos,
+    to: Nanos,
+}
+
+impl Pieces {
+    /// No pieces yet of `run`, whose quantiles tell which times lie beyond them.
+    #[must_use]
+    pub fn new(run: &Run) -> Self {
+        let from = u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX);
+        let latency = &run.tally.latency;
+        let (response, service) = (latency.response(), latency.of(Metric::Service));
+        Self {
+            pieces: Vec::new(),
+            width: 1,
+            response: QUANTILES.map(|quantile| response.quantile(quantile)),
+            service: QUANTILES.map(|quantile| service.quantile(quantile)),
+            from,
+            to: from.saturating_add(run.measured),
+        }
+    }
+
+    /// Adds the second that starts `at` seconds after the run; a second that is not wholly within
+    /// the measured part is left out.
+    pub fn add(&mut self, at: u64, asked: Option<f64>, tally: &Tally) {
+        let start = at.saturating_mul(SECOND);
+        if start < self.from || start.saturating_add(SECOND) > self.to {
+            return;
+        }
+        let piece = Piece {
+            seconds: 1,
+            weight: asked.unwrap_or(1.0),
+            counts: tally.counts,
+            response: Times::of(&tally.latency.response(), &self.response),
+            service: Times::of(tally.latency.of(Metric::Service), &self.service),
+        };
+        match self.pieces.last_mut() {
+            Some(last) if last.seconds < self.width => last.add(&piece),
+            _ => self.pieces.push(piece),
+        }
+        if self.pieces.len() > PIECES_MAX {
+            self.width *= 2;
+            let pairs = self.pieces.chunks(2).map(|pair| {
+                let mut sum = pair[0].clone();
+                pair[1..].iter().for_each(|piece| sum.add(piece));
+                sum
+            });
+            self.pieces = pairs.collect();
+        }
+    }
+
+    /// Pieces of runs in place of seconds, with the quantiles of `whole`.
+    pub(super) fn of_slices<'a>(whole: &Run, slices: impl Iterator<Item = &'a Run>) -> Self {
+        let mut all = Self::new(whole);
+        for slice in slices {
+            let tally = &slice.tally;
+            all.pieces.push(Piece {
+                seconds: 1,
+                weight: slice.measured as f64,
+                counts: tally.counts,
+                response: Times::of(&tally.latency.response(), &all.response),
+                service: Times::of(tally.latency.of(Metric::Service), &all.service),
+            });
+        }
+        all
+    }
+
+    /// Numerator and denominator of each piece.
+    pub(super) fn ratios(&self, of: impl Fn(&Piece) -> (f64, f64)) -> Vec<(f64, f64)> {
+        self.pieces.iter().map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::healthy;
+
+    #[test]
+    fn memory_is_bounded_and_the_edges_are_left_out() {
+        let mut run = healthy();
+        run.measured = 2_000 * SECOND;
+        run.plan.warmup = std::time::Duration::from_millis(1_500);
+        let mut pieces = Pieces::new(&run);
+        for at in 0..3_000 {
+            pieces.add(at, None, &run.tally);
+        }
+        assert!(pieces.pieces.len() <= PIECES_MAX);
+        let seconds: u64 = pieces.pieces.iter().map(|piece| piece.seconds).sum();
+        // 1.5 s to 2,001.5 s: the halves at both ends are no whole seconds.
+        assert_eq!(seconds, 1_999);
+    }
+}

@@ -1,0 +1,277 @@
+//! What a comparison says of simulated runs, over many repetitions.
+//!
+//! Seconds are correlated: a second's latencies share a level that follows an autoregression.
+
+use gake_core::clock::{Nanos, SECOND};
+use gake_core::plan::Expect;
+use gake_core::record::{Counts, Metric, Tally};
+
+use super::bootstrap::Random;
+use super::normal::normal_quantile;
+use super::pieces::{Piece, Times};
+use super::*;
+use crate::testing::{MS, Sample as Outcomes, answered, healthy};
+
+const SECONDS: u64 = 60;
+const RATE: usize = 80;
+
+/// A server: its level's correlation and deviation, its samples' own deviation, its share of errors.
+#[derive(Clone, Copy)]
+struct Server {
+    median: f64,
+    correlation: f64,
+    level: f64,
+    own: f64,
+    errors: f64,
+}
+
+const STEADY: Server =
+    Server { median: 10e6, correlation: 0.5, level: 0.02, own: 0.2, errors: 0.01 };
+
+fn normal(random: &mut Random) -> f64 {
+    normal_quantile(uniform(random))
+}
+
+fn uniform(random: &mut Random) -> f64 {
+    ((random.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+}
+
+/// The times and failures of each second of a run.
+fn simulate(server: Server, seconds: u64, random: &mut Random) -> Vec<Vec<(Nanos, bool)>> {
+    let mut level = normal(random);
+    let one = |_| {
+        let shock = (1.0 - server.correlation.powi(2)).sqrt() * normal(random);
+        level = server.correlation * level + shock;
+        let request = |_| {
+            let took = server.median * (server.level * level + server.own * normal(random)).exp();
+            (took as Nanos, uniform(random) < server.errors)
+        };
+        (0..RATE).map(request).collect()
+    };
+    (0..seconds).map(one).collect()
+}
+
+fn tally(requests: &[(Nanos, bool)]) -> Tally {
+    let mut tally = Tally::new(0);
+    for &(took, failed) in requests {
+        let status = if failed { 503 } else { 200 };
+        tally.record(&answered(10_000, took, took, status), &Expect::default());
+    }
+    tally
+}
+
+fn whole(seconds: &[Vec<(Nanos, bool)>]) -> Run {
+    let mut run = healthy();
+    run.tally = tally(&seconds.concat());
+    let time = seconds.len() as u64 * SECOND;
+    (run.measured, run.sending, run.elapsed) = (time, time, time);
+    run.asked_rate = Some(RATE as f64);
+    run.tally.in_flight_ns = crate::stats::fired_time(&run.tally);
+    run
+}
+
+/// A run with its seconds, which hold what [`Pieces::add`] would make of them; thousands of
+/// histograms of a second would take a minute.
+fn sampled(seconds: &[Vec<(Nanos, bool)>]) -> Sample {
+    let run = whole(seconds);
+    let mut pieces = Pieces::new(&run);
+    let bucket = |bound| run.tally.latency.of(Metric::Service).buckets().highest_equivalent(bound);
+    let bounds = [pieces.response.map(bucket), pieces.service.map(bucket)];
+    for requests in seconds {
+        let times = |late: Nanos, bounds: [Nanos; 5]| Times {
+            count: requests.len() as f64,
+            sum: requests.iter().map(|request| (request.0 - late) as f64).sum(),
+            beyond: bounds.map(|bound| {
+                requests.iter().filter(|request| request.0 - late > bound).count() as f64
+            }),
+        };
+        let failed = requests.iter().filter(|request| request.1).count() as u64;
+        let sent = requests.len() as u64;
+        pieces.pieces.push(Piece {
+            seconds: 1,
+            weight: RATE as f64,
+            counts: Counts { sent, failed, ok: sent - failed, ..Counts::default() },
+            response: times(0, bounds[0]),
+            service: times(10_000, bounds[1]),
+        });
+    }
+    Sample { run, pieces }
+}
+
+fn sample(server: Server, random: &mut Random) -> Sample {
+    sampled(&simulate(server, SECONDS, random))
+}
+
+#[test]
+fn simulated_seconds_are_those_that_are_recorded() {
+    let seconds = simulate(STEADY, 9, &mut Random(5));
+    let sample = sampled(&seconds);
+    let mut pieces = Pieces::new(&sample.run);
+    for (at, requests) in (0..).zip(&seconds) {
+        pieces.add(at, Some(RATE as f64), &tally(requests));
+    }
+    assert_eq!(pieces.pieces.len(), 9);
+    for (made, recorded) in sample.pieces.pieces.iter().zip(&pieces.pieces) {
+        assert_eq!(made.response, recorded.response);
+        assert_eq!(made.service, recorded.service);
+        assert_eq!((made.counts.sent, made.counts.ok), (recorded.counts.sent, recorded.counts.ok));
+    }
+}
+
+/// The largest number of `n` that a chance of `p` each gives, but for one time in ten thousand.
+fn at_most(n: usize, p: f64) -> usize {
+    let (mean, deviation) = (n as f64 * p, (n as f64 * p * (1.0 - p)).sqrt());
+    (mean + 3.8 * deviation).ceil() as usize
+}
+
+/// Comparisons of a server with itself that found a difference, and that were inconclusive.
+fn false_alarms(server: Server, repetitions: usize, questions: &[Question]) -> Vec<(usize, usize)> {
+    let mut counts = vec![(0, 0); questions.len()];
+    for seed in 0..repetitions as u64 {
+        let mut random = Random(seed);
+        let (a, b) = (sample(server, &mut random), sample(server, &mut random));
+        for ((alarms, open), question) in counts.iter_mut().zip(questions) {
+            let found = compare(&a, &b, question);
+            let differs = |f: &Figure| matches!(f.verdict, Outcome::Better | Outcome::Worse);
+            *alarms += usize::from(found.figures.iter().any(differs));
+            *open += usize::from(found.outcome == Outcome::Inconclusive);
+        }
+    }
+    counts
+}
+
+#[test]
+fn a_server_does_not_differ_from_itself_more_often_than_said() {
+    let repetitions = 150;
+    let question = [Question { tolerance: 0.1, ..Question::default() }];
+    for correlation in [0.0, 0.5, 0.7] {
+        let server = Server { correlation, ..STEADY };
+        let (alarms, open) = false_alarms(server, repetitions, &question)[0];
+        assert!(alarms <= at_most(repetitions, ALPHA), "{alarms} alarms at ρ {correlation}");
+        // Silence is no merit when nothing can be said.
+        assert!(open < repetitions / 4, "{open} left open at ρ {correlation}");
+    }
+}
+
+#[test]
+fn one_figure_alone_keeps_its_level_too() {
+    // Without other figures there is nothing to hide behind: 5 % are alarms, and not many more.
+    let repetitions = 300;
+    let names = ["response.p50", "response.p99", "response.mean", "errors"];
+    let questions =
+        names.map(|name| Question { figures: vec![name.to_owned()], ..Question::default() });
+    let counts = false_alarms(STEADY, repetitions, &questions);
+    for (name, (alarms, _)) in names.iter().zip(counts) {
+        assert!(alarms <= at_most(repetitions, ALPHA), "{alarms} alarms of {name}");
+    }
+}
+
+#[test]
+fn a_change_that_can_be_detected_is_found() {
+    let repetitions = 120;
+    let slower = Server { median: STEADY.median * 1.05, ..STEADY };
+    let names = ["response.p50", "response.mean", "service.p90"];
+    let mut counts = names.map(|_| (0, 0));
+    for seed in 0..repetitions as u64 {
+        let mut random = Random(0xdead + seed);
+        let (a, b) = (sample(STEADY, &mut random), sample(slower, &mut random));
+        let comparison = compare(&a, &b, &Question::default());
+        for (name, (able, found)) in names.iter().zip(&mut counts) {
+            let figure = comparison.figures.iter().find(|f| f.name == *name).unwrap();
+            if figure.change.unwrap().detectable.is_some_and(|least| least <= 0.05) {
+                *able += 1;
+                *found += usize::from(figure.verdict == Outcome::Worse);
+            }
+        }
+    }
+    for (name, (able, found)) in names.iter().zip(counts) {
+        // It says that it can in most of the repetitions, and is right in 80 % of those.
+        assert!(able > repetitions / 2, "{name}: only {able}");
+        assert!(able - found <= at_most(able, 1.0 - POWER), "{name}: {found} of {able}");
+    }
+}
+
+#[test]
+fn a_clear_change_fails_and_a_small_one_does_not() {
+    let question = Question::default();
+    let of = |factor: f64, errors: f64| {
+        let mut random = Random(7);
+        let a = sample(STEADY, &mut random);
+        let server = Server { median: STEADY.median * factor, errors, ..STEADY };
+        compare(&a, &sample(server, &mut random), &question)
+    };
+    let worse = of(1.2, 0.01);
+    assert_eq!(worse.outcome, Outcome::Worse);
+    assert!(worse.conclusion.contains("response.p"), "{}", worse.conclusion);
+    assert_eq!(of(0.8, 0.01).outcome, Outcome::Better);
+    let failing = of(1.0, 0.08);
+    assert_eq!(failing.outcome, Outcome::Worse);
+    let errors = failing.figures.iter().find(|figure| figure.name == "errors").unwrap();
+    assert!(errors.beyond && errors.verdict == Outcome::Worse, "{errors:?}");
+    assert!((errors.change.unwrap().estimate - 0.07).abs() < 0.015, "{errors:?}");
+}
+
+#[test]
+fn taking_turns_cancels_what_hits_both() {
+    // The level wanders by 30 %, far more than the 5 % between the sides.
+    let (mut apart, mut pairs) = (0, 0);
+    for seed in 0..30 {
+        let mut random = Random(seed);
+        let mut slices = Vec::new();
+        let mut level = 0.0;
+        for _ in 0..20 {
+            level = 0.9 * level + 0.13 * normal(&mut random);
+            let mut side = |factor: f64| {
+                let median = STEADY.median * factor * f64::exp(level);
+                let server = Server { median, level: 0.0, errors: 0.0, ..STEADY };
+                simulate(server, 2, &mut random)
+            };
+            slices.push([side(1.0), side(1.05)]);
+        }
+        let question = Question { figures: vec!["response.p50".into()], ..Question::default() };
+        let runs: Vec<_> = slices.iter().map(|[a, b]| (whole(a), whole(b))).collect();
+        let side = |i: usize| {
+            let seconds = slices.iter().flat_map(|pair: &[Vec<_>; 2]| pair[i].clone());
+            sampled(&seconds.collect::<Vec<_>>())
+        };
+        let (a, b) = (side(0), side(1));
+        let turns = compare_pairs([&a.run, &b.run], &runs, &question);
+        pairs += usize::from(turns.figures[0].verdict == Outcome::Worse);
+        apart += usize::from(compare(&a, &b, &question).figures[0].verdict == Outcome::Worse);
+    }
+    assert!(pairs >= 28 && apart <= 3, "{pairs} in pairs, {apart} apart");
+}
+
+#[test]
+fn what_cannot_be_compared_is_said() {
+    let mut random = Random(1);
+    let a = sample(STEADY, &mut random);
+    let mut short = a.clone();
+    short.pieces = Pieces::new(&a.run);
+    let found = compare(&a, &short, &Question::default());
+    assert_eq!(found.outcome, Outcome::Inconclusive);
+    assert!(found.conclusion.contains("whole seconds"), "{}", found.conclusion);
+    let mut invalid = a.clone();
+    invalid.run.asked_rate = Some(10_000.0);
+    let found = compare(&invalid, &a, &Question::default());
+    assert_eq!(found.outcome, Outcome::Inconclusive);
+    assert!(found.conclusion.starts_with("run A is invalid"), "{}", found.conclusion);
+    let mut other = a.clone();
+    other.run.plan.target = "elsewhere".to_owned();
+    assert_eq!(compare(&a, &other, &Question::default()).warnings.len(), 1);
+    let nothing = Outcomes::default().run();
+    let empty = Sample { pieces: Pieces::new(&nothing), run: nothing };
+    assert_eq!(compare(&empty, &empty, &Question::default()).outcome, Outcome::Inconclusive);
+}
+
+#[test]
+fn a_run_does_not_differ_from_itself() {
+    let sample = sample(STEADY, &mut Random(3));
+    let found = compare(&sample, &sample, &Question { tolerance: 0.1, ..Question::default() });
+    assert_eq!(found.outcome, Outcome::NoDifference, "{found:#?}");
+    assert!(found.figures.iter().all(|f| f.change.is_none_or(|c| c.estimate == 0.0)));
+    // p99.9 of 4,800 samples is nobody's guess.
+    let tail = found.figures.iter().find(|f| f.name == "response.p99.9").unwrap();
+    assert_eq!((tail.verdict, tail.change), (Outcome::Inconclusive, None));
+    assert_eq!(Pieces::new(&Outcomes::of(5, MS).run()), Pieces::new(&Outcomes::of(5, MS).run()));
+}
