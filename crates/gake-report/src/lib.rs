@@ -4,6 +4,7 @@
 //!
 //! Nothing here prints: writers take an [`std::io::Write`] or return a `String`.
 
+pub mod compare;
 pub mod find;
 mod format;
 pub mod formats;

@@ -68,8 +68,10 @@ pub(super) fn conclude(
         let change = figure.change.as_ref().map_or(0.0, |change| change.estimate.abs());
         figure.verdict == Outcome::Better && change > tolerance
     });
-    let (outcome, conclusion) = if let Some((name, reason)) = invalid.first() {
-        (Outcome::Inconclusive, format!("run {name} is invalid: {}", reason.text))
+    let (outcome, conclusion) = if let Some((first, _)) = invalid.first() {
+        let both = invalid.iter().any(|(name, _)| name != first);
+        let who = if both { "A and B are".to_owned() } else { format!("{first} is") };
+        (Outcome::Inconclusive, format!("it cannot be said: {who} invalid"))
     } else if let Some(worst) = worst {
         (Outcome::Worse, format!("B is worse: {}", told(worst)))
     } else if let Some(figure) = waits {
@@ -133,7 +135,7 @@ pub fn signed(kind: Kind, x: f64) -> String {
     format!("{sign}{value:.digits$}{unit}")
 }
 
-/// What differs between two plans, a sentence each.
+/// What differs between two plans, a sentence each, besides the target.
 pub(super) fn differences(a: &Plan, b: &Plan) -> Vec<String> {
     let mut all = Vec::new();
     let mut differ = |what: &str, a: String, b: String| {
@@ -141,7 +143,6 @@ pub(super) fn differences(a: &Plan, b: &Plan) -> Vec<String> {
             all.push(format!("{what} differs: {a} in A, {b} in B"));
         }
     };
-    differ("the target", a.target.clone(), b.target.clone());
     differ("the load", load(a), load(b));
     differ("the number of connections", a.connections.to_string(), b.connections.to_string());
     differ("keep-alive", a.keepalive.to_string(), b.keepalive.to_string());
@@ -174,10 +175,10 @@ fn load(plan: &Plan) -> String {
                 .collect();
             format!("{process} arrivals at {}", stages.join(", "))
         }
-        Load::Replay(_) => "a replay".to_owned(),
         Load::Closed { think } if think.is_zero() => "a closed loop".to_owned(),
         Load::Closed { think } => {
             format!("a closed loop with {} to think", gake_core::plan::format_duration(*think))
         }
+        Load::Paced { .. } | Load::Replay(_) => plan.to_string(),
     }
 }

@@ -7,7 +7,8 @@ use super::normal::{critical, normal_quantile};
 use super::pieces::{Piece, Pieces, Times};
 use super::spread::{Contrast, Ranks, Side};
 use super::{Change, ERRORS_TOLERANCE, POWER, Question, Sample};
-use crate::stats::{Rates, share, trusted};
+use crate::stats::{BEYOND_MIN, Rates, share, trusted};
+use crate::units;
 
 /// The quantiles that are compared.
 pub(super) const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
@@ -196,13 +197,7 @@ impl Measured {
             Source::Quantile(clock, i) => {
                 let histogram = clock.histogram(run);
                 let quantile = QUANTILES[i];
-                if !trusted(quantile, histogram.count()) {
-                    let needed = (crate::stats::BEYOND_MIN / (1.0 - quantile)).round();
-                    return Err(format!(
-                        "{} samples are too few for it, which needs {needed}",
-                        histogram.count()
-                    ));
-                }
+                enough(quantile, histogram.count())?;
                 // The share beyond has the variance that its pieces show, and no less than that
                 // of independent samples: values that are all alike show none.
                 let n = histogram.count() as f64;
@@ -240,9 +235,8 @@ impl Measured {
         wholes: [&Run; 2],
         pairs: &[(Run, Run)],
     ) -> Result<Contrast, String> {
-        let few = || format!("{} pairs of slices, and {PIECES_MIN} are needed", pairs.len());
         if pairs.len() < PIECES_MIN {
-            return Err(few());
+            return Err(format!("{} pairs of slices, and {PIECES_MIN} are needed", pairs.len()));
         }
         if let Source::Errors = self.source {
             let side = |whole, slices: Vec<&Run>| {
@@ -262,9 +256,7 @@ impl Measured {
         let n = logs.len() as f64;
         if let Source::Quantile(clock, i) = self.source {
             for whole in wholes {
-                if !trusted(QUANTILES[i], clock.histogram(whole).count()) {
-                    return Err("too few samples".to_owned());
-                }
+                enough(QUANTILES[i], clock.histogram(whole).count())?;
             }
         }
         let mean = logs.iter().sum::<f64>() / n;
@@ -308,6 +300,15 @@ impl Measured {
             Kind::Rate | Kind::Time => tolerance,
         }
     }
+}
+
+/// Whether enough samples lie beyond a quantile.
+fn enough(quantile: f64, count: u64) -> Result<(), String> {
+    if trusted(quantile, count) {
+        return Ok(());
+    }
+    let needed = units::count((BEYOND_MIN / (1.0 - quantile)).round() as u64);
+    Err(format!("{} samples are too few for it, which needs {needed}", units::count(count)))
 }
 
 /// Σa/Σb; 0 of nothing.

@@ -144,12 +144,17 @@ pub fn compare(a: &Sample, b: &Sample, question: &Question) -> Comparison {
         (measured, values, contrast)
     });
     let judged = judged(contrasts.collect(), question);
-    let warnings = conclude::differences(&a.run.plan, &b.run.plan);
+    let (plan, other) = (&a.run.plan, &b.run.plan);
+    let mut warnings = conclude::differences(plan, other);
+    if plan.target != other.target {
+        warnings.push(format!("the target differs: {} in A, {} in B", plan.target, other.target));
+    }
     conclude::conclude(judged, invalid([&a.run, &b.run]), warnings, question, None)
 }
 
 /// Compares two sides that took turns: `wholes` are the joined runs of each, `pairs` the slices of
-/// A and B that stood next to each other.
+/// A and B that stood next to each other. That they differ in their target is no warning here: it is
+/// the question.
 #[must_use]
 pub fn compare_pairs(wholes: [&Run; 2], pairs: &[(Run, Run)], question: &Question) -> Comparison {
     let contrasts = figure::chosen(question).map(|measured| {

@@ -255,7 +255,7 @@ fn what_cannot_be_compared_is_said() {
     invalid.run.asked_rate = Some(10_000.0);
     let found = compare(&invalid, &a, &Question::default());
     assert_eq!(found.outcome, Outcome::Inconclusive);
-    assert!(found.conclusion.starts_with("run A is invalid"), "{}", found.conclusion);
+    assert!(found.conclusion.ends_with("A is invalid"), "{}", found.conclusion);
     let mut other = a.clone();
     other.run.plan.target = "elsewhere".to_owned();
     assert_eq!(compare(&a, &other, &Question::default()).warnings.len(), 1);

@@ -218,7 +218,7 @@ fn duration(histogram: &Histogram, ns: f64) -> String {
 /// Text from outside as a code span, in which nothing is markup. The fence is longer than any run
 /// of backticks inside; a bar would end a table's cell even there, so it is escaped as tables
 /// have it.
-pub(super) fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     let text = one_line(text);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
@@ -229,7 +229,7 @@ pub(super) fn code(text: &str) -> String {
 }
 
 /// A sentence with what it quotes from outside, in which nothing is markup.
-pub(super) fn prose(text: &str) -> String {
+pub(crate) fn prose(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for c in one_line(text).chars() {
         match c {

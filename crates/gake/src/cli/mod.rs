@@ -1,5 +1,6 @@
 //! The command line: plain data, parsed before the world is touched.
 
+mod compare;
 mod doctor;
 mod find;
 mod output;
@@ -9,11 +10,13 @@ mod serve;
 mod shadow;
 mod values;
 mod watch;
+mod words;
 
 use std::ffi::OsString;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+pub use compare::CompareArgs;
 pub use doctor::DoctorArgs;
 pub use find::{FindArgs, FindFormatArg, SearchArgs};
 pub use output::{Form, Output};
@@ -60,6 +63,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Sample a target: processes, sockets, Prometheus, Spring Boot
     Watch(WatchArgs),
+    /// Say whether two runs differ, and with what confidence
+    Compare(CompareArgs),
     /// Say what this machine can generate, and what limits it
     Doctor(DoctorArgs),
     /// Behave as another tool: gake as hey -n 200 -c 20 URL
@@ -100,6 +105,25 @@ pub fn plain_run(target: &str) -> Result<RunArgs, Failure> {
     match parse(["gake", "run", "--", target].map(OsString::from))?.command {
         Command::Run(args) => Ok(*args),
         _ => Err(Failure::usage(format!("{target:?} is no target"))),
+    }
+}
+
+/// What the arguments of a `gake run` in one text mean, with or without the `run`.
+///
+/// # Errors
+/// When it is no such command line.
+pub fn run_of(line: &str) -> Result<RunArgs, Failure> {
+    let mut words = words::words(line).map_err(Failure::usage)?;
+    if words.first().is_some_and(|first| first == "gake") {
+        words.remove(0);
+    }
+    if words.first().is_some_and(|first| first == "run") {
+        words.remove(0);
+    }
+    let args = ["gake", "run"].into_iter().map(OsString::from);
+    match parse(args.chain(words.into_iter().map(OsString::from)))?.command {
+        Command::Run(args) => Ok(*args),
+        _ => Err(Failure::usage(format!("{line:?} is no gake run"))),
     }
 }
 

@@ -46,6 +46,15 @@ pub fn of_report(text: &str) -> Result<Output, String> {
     Ok(Output { form, file })
 }
 
+/// An output of `gake compare`.
+pub fn of_compare(text: &str) -> Result<Output, String> {
+    let output = of_report(text)?;
+    match output.form {
+        Form::Summary(Format::Text | Format::Markdown | Format::Json) => Ok(output),
+        _ => Err("a comparison is text, markdown or json".to_owned()),
+    }
+}
+
 /// The file of `--html`, short for `-o html=FILE`.
 pub fn html(text: &str) -> Result<Output, String> {
     match text {

@@ -1,10 +1,11 @@
 //! What the commands do.
 
+mod compare;
 mod doctor;
 mod find;
 mod generate;
 mod report;
-mod run;
+pub mod run;
 mod serve;
 mod shadow;
 mod show;
@@ -27,6 +28,7 @@ pub fn run(cli: Cli, console: &Console) -> Result<Exit, Failure> {
         Command::Serve(args) => serve::run(&args, console),
         Command::Shadow(args) => shadow::run(&args, console),
         Command::Watch(args) => watch::run(&args, console),
+        Command::Compare(args) => compare::run(&args, console),
         Command::Doctor(args) => doctor::run(&args, console),
         Command::Report(args) => report::run(&args, console),
         Command::As { .. } => Err(Failure::usage("name the tool: gake as TOOL ARGS...")),

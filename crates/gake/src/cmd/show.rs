@@ -78,6 +78,18 @@ impl Results {
             }
             Ok(text)
         };
+        self.put(console, write)
+    }
+
+    /// Puts what `write` makes of each form where it belongs, as [`Results::show`] does.
+    ///
+    /// # Errors
+    /// As [`Results::show`].
+    pub fn put(
+        self,
+        console: &Console,
+        write: impl Fn(Form, Style) -> io::Result<Vec<u8>>,
+    ) -> Result<(), Failure> {
         let mut result = Ok(());
         for (form, path, mut file) in self.files {
             let written = write(form, Style::default()).and_then(|text| file.write_all(&text));

@@ -26,11 +26,7 @@ const DEMO: &str = "demo";
 /// Why there is no result.
 pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     let descriptors = descriptors::raise();
-    let lab = if args.target == DEMO { Some(start_lab()?) } else { None };
-    let target = match &lab {
-        Some(lab) => format!("http://{}/fast", lab.addr()),
-        None => args.target.clone(),
-    };
+    let (lab, target) = target(args)?;
     let prepared = Prepared::new(args, &target)?;
     let results = Results::create(args.output.results(), args.output.no_color, console)?;
     let mut watching = Watching::start(&args.watch)?;
@@ -69,9 +65,18 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     Ok(exit(&summary, signals.came(), console))
 }
 
-fn start_lab() -> Result<Lab, Failure> {
-    Lab::start(LabConfig::default())
-        .map_err(|error| Failure::could_not(format!("the demo server: {error}")))
+/// What is loaded, and the lab that is when it is the demo; it lives as long as it is kept.
+///
+/// # Errors
+/// When the lab cannot be started.
+pub fn target(args: &RunArgs) -> Result<(Option<Lab>, String), Failure> {
+    if args.target != DEMO {
+        return Ok((None, args.target.clone()));
+    }
+    let lab = Lab::start(LabConfig::default())
+        .map_err(|error| Failure::could_not(format!("the demo server: {error}")))?;
+    let url = format!("http://{}/fast", lab.addr());
+    Ok((Some(lab), url))
 }
 
 /// The exit code of a run with a summary. An interrupt wins, since the figures are of a part; a

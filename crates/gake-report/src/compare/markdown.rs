@@ -1,0 +1,62 @@
+//! A comparison for a pull request.
+
+use std::fmt::Write as _;
+
+use gake_judge::compare::Outcome;
+
+use super::{CompareReport, detectable, estimate, interval, legend, value, words};
+use crate::formats::markdown::{code, prose};
+
+/// The comparison as Markdown; ends with a line break. Figures that do not decide unfold.
+#[must_use]
+pub fn markdown(report: &CompareReport<'_>) -> String {
+    let comparison = report.comparison;
+    let mark = match comparison.outcome {
+        Outcome::Worse => "❌",
+        Outcome::Inconclusive => "❔",
+        Outcome::Better | Outcome::NoDifference => "✅",
+    };
+    // Writing to a String cannot fail.
+    let mut text = String::new();
+    let _ = writeln!(text, "### {mark} {}\n", prose(&comparison.conclusion));
+    for ((letter, name), run) in ["A", "B"].iter().zip(report.names).zip(report.sides) {
+        let _ = writeln!(text, "- {letter}: {}, {}", code(name), prose(&run.plan.to_string()));
+    }
+    let invalid = comparison.invalid.iter();
+    let invalid = invalid.map(|(run, reason)| format!("{run} is invalid: {}", reason.text));
+    for warning in invalid.chain(comparison.warnings.iter().cloned()) {
+        let _ = writeln!(text, "- ⚠️ {}", prose(&warning));
+    }
+    let telling = |figure: &&gake_judge::compare::Figure| figure.headline || figure.beyond;
+    let (first, rest): (Vec<_>, Vec<_>) = comparison.figures.iter().partition(telling);
+    table(&mut text, &first);
+    let _ = writeln!(text, "\n{}", prose(&legend(comparison)));
+    if !rest.is_empty() {
+        let _ = writeln!(text, "\n<details><summary>Other figures</summary>");
+        table(&mut text, &rest);
+        let _ = writeln!(text, "\n</details>");
+    }
+    text
+}
+
+fn table(text: &mut String, figures: &[&gake_judge::compare::Figure]) {
+    let _ = writeln!(text, "\n| | A | B | change | interval | detects | |");
+    let _ = writeln!(text, "| --- | ---: | ---: | ---: | :---: | ---: | --- |");
+    for figure in figures {
+        let verdict = match (figure.beyond, &figure.problem) {
+            (true, _) => "**worse**".to_owned(),
+            (false, Some(problem)) => format!("{}: {problem}", words(figure.verdict)),
+            (false, None) => words(figure.verdict).to_owned(),
+        };
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {} | {verdict} |",
+            figure.name,
+            value(figure.kind, figure.a),
+            value(figure.kind, figure.b),
+            estimate(figure),
+            interval(figure),
+            detectable(figure),
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! A comparison of two runs: text and Markdown for people, JSON `gake.compare/1` for programs.
+
+mod json;
+mod markdown;
+mod text;
+
+use gake_core::record::Run;
+use gake_judge::compare::{Comparison, Figure, Kind, Outcome};
+use gake_judge::units;
+
+pub use json::json;
+pub use markdown::markdown;
+pub use text::text;
+
+/// A comparison with what was compared.
+#[derive(Debug, Clone, Copy)]
+pub struct CompareReport<'a> {
+    /// What came of it.
+    pub comparison: &'a Comparison,
+    /// A and B.
+    pub sides: [&'a Run; 2],
+    /// What the user named them: files or commands.
+    pub names: [&'a str; 2],
+}
+
+/// A figure's value as people read it.
+fn value(kind: Kind, value: f64) -> String {
+    match kind {
+        _ if !value.is_finite() => "–".to_owned(),
+        Kind::Rate => units::rate(value),
+        Kind::Share => units::percent(value),
+        Kind::Time => units::duration(value),
+    }
+}
+
+/// A change without its unit, which stands at the end of an interval once.
+fn bare(x: f64) -> String {
+    let sign = if x < 0.0 { "−" } else { "+" };
+    let percent = x.abs() * 100.0;
+    match percent {
+        _ if percent.is_infinite() => format!("{sign}∞"),
+        p if p >= 99.95 => format!("{sign}{p:.0}"),
+        p if p >= 0.995 || p == 0.0 => format!("{sign}{p:.1}"),
+        p => format!("{sign}{p:.2}"),
+    }
+}
+
+/// The unit of a change: per cent of A, or of error ratios the points between them.
+fn unit(kind: Kind) -> &'static str {
+    if kind == Kind::Share { "pt" } else { "%" }
+}
+
+fn interval(figure: &Figure) -> String {
+    figure.change.map_or_else(String::new, |change| {
+        format!("{} … {} {}", bare(change.low), bare(change.high), unit(figure.kind))
+    })
+}
+
+fn estimate(figure: &Figure) -> String {
+    figure.change.map_or_else(
+        || "–".to_owned(),
+        |change| format!("{} {}", bare(change.estimate), unit(figure.kind)),
+    )
+}
+
+/// The smallest change that would have been found.
+fn detectable(figure: &Figure) -> String {
+    let detectable = figure.change.and_then(|change| change.detectable);
+    detectable.map_or_else(
+        || "–".to_owned(),
+        |least| format!("{} {}", bare(least).trim_start_matches('+'), unit(figure.kind)),
+    )
+}
+
+/// An outcome in words.
+fn words(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Better => "better",
+        Outcome::Worse => "worse",
+        Outcome::NoDifference => "no difference",
+        Outcome::Inconclusive => "inconclusive",
+    }
+}
+
+/// How the intervals are to be read, in a sentence.
+fn legend(comparison: &Comparison) -> String {
+    let how = match comparison.pairs {
+        Some(pairs) => format!("{pairs} pairs of slices taken in turns"),
+        None => "seconds of each run".to_owned(),
+    };
+    format!(
+        "intervals from {how}; with {} figures looked at, the chance of any false alarm is {} \
+         (Holm); detects is the smallest change found 4 times of 5",
+        comparison.figures.iter().filter(|figure| figure.change.is_some()).count(),
+        units::percent(gake_judge::compare::ALPHA)
+    )
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,66 @@
+//! The comparison against kept files.
+
+use std::path::Path;
+
+use gake_core::record::{Run, Tally};
+use gake_judge::compare::{Comparison, Pieces, Question, Sample, compare};
+
+use super::json::ComparisonForm;
+use super::{CompareReport, json, markdown, text};
+use crate::Style;
+use crate::formats::text::page::WIDTH;
+use crate::testing::{bless, plan, run, tallies};
+
+fn sample(trouble: bool) -> Sample {
+    let tallies: Vec<Tally> = tallies(12, 0, trouble);
+    let mut run = run(plan(), &tallies);
+    run.generator.busiest = 0.1;
+    let mut pieces = Pieces::new(&run);
+    for (at, tally) in (0..).zip(&tallies) {
+        pieces.add(at, Some(1_000.0), tally);
+    }
+    Sample { run, pieces }
+}
+
+fn report<'a>(comparison: &'a Comparison, a: &'a Run, b: &'a Run) -> CompareReport<'a> {
+    CompareReport { comparison, sides: [a, b], names: ["before.hlog", "after | <b>.hlog"] }
+}
+
+fn kept(name: &str, text: &str) {
+    bless(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/expected").join(name), text);
+}
+
+#[test]
+fn a_comparison_in_every_format() {
+    let (a, mut b) = (sample(false), sample(true));
+    b.run.plan.connections = 32;
+    let comparison = compare(&a, &b, &Question::default());
+    let report = report(&comparison, &a.run, &b.run);
+    let page = text(&report, Style::default());
+    kept("compare.txt", &page);
+    assert!(page.lines().all(|line| line.chars().count() <= WIDTH), "{page}");
+    kept("compare.md", &markdown(&report));
+    let value: serde_json::Value = serde_json::from_str(&json(&report).unwrap()).unwrap();
+    assert_eq!(value["schema"], "gake.compare/1");
+    assert_eq!(value["outcome"], "worse");
+    let errors = &value["figures"][3];
+    assert_eq!((&errors["name"], &errors["verdict"]), (&"errors".into(), &"worse".into()));
+    assert!(errors["change"]["low"].as_f64().unwrap() > 0.0, "{errors}");
+}
+
+#[test]
+fn a_run_against_itself() {
+    let a = sample(false);
+    let question = Question { tolerance: 0.3, figures: vec!["service.p50".to_owned()] };
+    let comparison = compare(&a, &a, &question);
+    let page = text(&report(&comparison, &a.run, &a.run), Style::default());
+    assert!(page.starts_with("✔ no difference"), "{page}");
+}
+
+#[test]
+fn the_schema_in_docs_is_that_of_the_types() {
+    let schema = schemars::schema_for!(ComparisonForm);
+    let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/gake.compare.1.schema.json");
+    bless(&path, &text);
+}

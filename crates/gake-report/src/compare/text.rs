@@ -1,0 +1,75 @@
+//! The page: what is to be thought of B, then figure by figure.
+
+use gake_judge::compare::{Figure, Outcome};
+
+use super::{CompareReport, detectable, estimate, interval, legend, value, words};
+use crate::Style;
+use crate::formats::text::page::{Page, Paint, fit};
+
+/// The page; ends with a line break.
+#[must_use]
+pub fn text(report: &CompareReport<'_>, style: Style) -> String {
+    let comparison = report.comparison;
+    let mut page = Page::new(style);
+    let (mark, paint) = mark(comparison.outcome);
+    page.wrapped(2, mark, paint, &comparison.conclusion);
+    for (run, reason) in &comparison.invalid {
+        page.wrapped(4, "  •", Paint::Bad, &format!("{run} is invalid: {}", reason.text));
+    }
+    for warning in &comparison.warnings {
+        page.wrapped(4, "  •", Paint::Warn, warning);
+    }
+    page.gap();
+    for ((letter, name), run) in ["A", "B"].iter().zip(report.names).zip(report.sides) {
+        page.wrapped(3, letter, Paint::Heading, name);
+        page.wrapped(3, "", Paint::Quiet, &run.plan.to_string());
+    }
+    page.gap();
+    let head =
+        format!("{:<12}{:>9}{:>9}{:>9}{:>18}{:>8}", "", "A", "B", "change", "interval", "detects");
+    let head = page.paint(Paint::Heading, &head);
+    page.line(&head);
+    let mut group = "";
+    for figure in &comparison.figures {
+        let (of, name) = figure.name.split_once('.').unwrap_or(("", figure.name));
+        if of != group && !of.is_empty() {
+            let heading = page.paint(Paint::Heading, of);
+            page.line(&heading);
+        }
+        group = of;
+        row(&mut page, figure, name);
+    }
+    page.gap();
+    page.wrapped(2, "", Paint::Quiet, &legend(comparison));
+    page.text()
+}
+
+fn row(page: &mut Page, figure: &Figure, name: &str) {
+    let (_, paint) = mark(figure.verdict);
+    // What is worse within the tolerance is no alarm.
+    let within = figure.verdict == Outcome::Worse && !figure.beyond;
+    let paint = if within { Paint::Plain } else { paint };
+    let verdict = page.paint(paint, words(figure.verdict));
+    let row = format!(
+        "{:<12}{:>9}{:>9}{:>9}{:>18}{:>8}  {verdict}",
+        format!("  {name}"),
+        value(figure.kind, figure.a),
+        value(figure.kind, figure.b),
+        estimate(figure),
+        fit(&interval(figure), 17),
+        detectable(figure),
+    );
+    page.line(&row);
+    if let Some(problem) = &figure.problem {
+        page.wrapped(14, "", Paint::Quiet, problem);
+    }
+}
+
+fn mark(outcome: Outcome) -> (&'static str, Paint) {
+    match outcome {
+        Outcome::Better => ("✔", Paint::Good),
+        Outcome::Worse => ("✘", Paint::Bad),
+        Outcome::NoDifference => ("✔", Paint::Plain),
+        Outcome::Inconclusive => ("?", Paint::Warn),
+    }
+}

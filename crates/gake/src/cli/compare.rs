@@ -1,0 +1,99 @@
+//! The flags of `gake compare`.
+
+use std::time::Duration;
+
+use clap::Args;
+use gake_judge::compare::NAMES;
+
+use super::output::{self, Output};
+use super::values;
+
+/// Say whether two runs differ, and with what confidence.
+///
+/// Rates, errors, means and percentiles of B are held against those of A. Each figure gets an
+/// interval, a verdict and the smallest change that would have been found. A machine that is slower
+/// for one run than for the other makes a difference too: --interleave runs both in turns.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gake compare before.hlog after.hlog                    run files of gake run --out
+  gake compare before.hlog after.hlog --tolerance 10% -o markdown=compare.md
+  gake compare before.hlog after.hlog --figures goodput,response.p99
+  gake compare --interleave 'localhost:8080/ -r 500' 'localhost:8081/ -r 500'
+
+Exit codes: 0 not worse; 1 it could not be done; 2 bad usage; 3 it cannot be said, or a run is
+invalid; 99 worse by more than the tolerance; 130 interrupted (after the comparison).")]
+pub struct CompareArgs {
+    /// The run file to compare with; with --interleave the arguments of a `gake run`
+    #[arg(value_name = "A")]
+    pub a: String,
+
+    /// The run file to judge; with --interleave the arguments of a `gake run`
+    #[arg(value_name = "B")]
+    pub b: String,
+
+    /// The change of a figure that does not matter yet
+    #[arg(long, value_name = "PERCENT", value_parser = tolerance, default_value = "5%")]
+    pub tolerance: f64,
+
+    /// Look at these only: sent, completed, goodput, errors, response.p99, service.mean ...
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = figure, hide_possible_values = true)]
+    pub figures: Vec<String>,
+
+    /// Run A and B in turns, in slices
+    #[arg(long)]
+    pub interleave: bool,
+
+    /// Slices of each side
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "interleave", value_parser = clap::value_parser!(u32).range(5..=100))]
+    pub slices: u32,
+
+    /// Length of a slice
+    #[arg(long, value_name = "TIME", default_value = "2s", requires = "interleave", value_parser = values::positive_duration)]
+    pub slice: Duration,
+
+    /// text, markdown or json; with =FILE into a file. May be repeated
+    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::of_compare)]
+    pub formats: Vec<Output>,
+
+    /// Only the result
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// No colours (also: NO_COLOR)
+    #[arg(long)]
+    pub no_color: bool,
+}
+
+/// A share: `5%`, or 0.05.
+fn tolerance(text: &str) -> Result<f64, String> {
+    let (number, scale) = match text.strip_suffix('%') {
+        Some(number) => (number, 100.0),
+        None => (text, 1.0),
+    };
+    match number.trim().parse::<f64>() {
+        Ok(value) if value > 0.0 && value.is_finite() => Ok(value / scale),
+        _ => Err("write a share above 0, such as 5% or 0.05".to_owned()),
+    }
+}
+
+fn figure(text: &str) -> Result<String, String> {
+    match NAMES.contains(&text) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("there is no figure {text:?}; there are {}", NAMES.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tolerance_is_a_share() {
+        assert_eq!(tolerance("5%"), Ok(0.05));
+        assert_eq!(tolerance("0.05"), Ok(0.05));
+        for text in ["", "x", "0", "-1%", "nan", "inf%"] {
+            assert!(tolerance(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! `gake compare`: are two runs different, and with what confidence?
+
+mod turns;
+
+use std::path::Path;
+
+use gake_judge::compare::{Comparison, Outcome, Pieces, Question, Sample, compare};
+use gake_report::compare::{CompareReport, json, markdown, text};
+use gake_report::{Format, Seconds, read_run};
+
+use super::show::Results;
+use crate::cli::{CompareArgs, Form};
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+
+/// Compares two run files, or two sides that take turns.
+///
+/// # Errors
+/// When a file cannot be read, or a side cannot be run.
+pub fn run(args: &CompareArgs, console: &Console) -> Result<Exit, Failure> {
+    let question = Question { tolerance: args.tolerance, figures: args.figures.clone() };
+    let results = Results::create(&args.formats, args.no_color, console)?;
+    let (comparison, sides, interrupted) = if args.interleave {
+        let turns = turns::take(args, console)?;
+        (turns.compare(&question), turns.wholes, turns.interrupted)
+    } else {
+        let (a, b) = (read(&args.a, console)?, read(&args.b, console)?);
+        (compare(&a, &b, &question), [a.run, b.run], false)
+    };
+    let report = CompareReport {
+        comparison: &comparison,
+        sides: sides.each_ref(),
+        names: [&args.a, &args.b],
+    };
+    results.put(console, |form, style| {
+        let text = match form {
+            Form::Summary(Format::Json) => json(&report)?,
+            Form::Summary(Format::Markdown) => markdown(&report),
+            _ => text(&report, style),
+        };
+        Ok(text.into_bytes())
+    })?;
+    Ok(if interrupted { Exit::Interrupted } else { exit(&comparison) })
+}
+
+fn exit(comparison: &Comparison) -> Exit {
+    match comparison.outcome {
+        Outcome::Worse => Exit::ObjectiveFailed,
+        Outcome::Inconclusive => Exit::Invalid,
+        Outcome::Better | Outcome::NoDifference => Exit::Done,
+    }
+}
+
+/// Reads a run file twice: which times are beyond a quantile is known when it is.
+fn read(name: &str, console: &Console) -> Result<Sample, Failure> {
+    let path = Path::new(name);
+    let wrong = |error: gake_report::ReadError| {
+        let hint = if name.contains("://") { "; to run it, add --interleave" } else { "" };
+        Failure::could_not(format!("{name}: {error}{hint}"))
+    };
+    let (run, warnings) = read_run(path).map_err(wrong)?;
+    for warning in warnings {
+        console.warn(&format!("{name}: {warning}"));
+    }
+    let mut pieces = Pieces::new(&run);
+    let mut seconds = Seconds::open(path).map_err(wrong)?;
+    while let Some(second) = seconds.next_second().map_err(wrong)? {
+        pieces.add(second.at, second.asked, &second.tally);
+    }
+    Ok(Sample { run, pieces })
+}

@@ -1,0 +1,149 @@
+//! Two sides that take turns: A B, B A, A B ... in one process, so that whatever else happens on
+//! the machines hits both. Neighbours make a pair.
+
+use std::time::Duration;
+
+use gake_core::plan::Plan;
+use gake_core::record::{Histogram, Metric, Run, Tally};
+use gake_judge::compare::{Comparison, Question, compare_pairs};
+use gake_judge::stats::span;
+use gake_lab::Lab;
+use gake_report::merge_runs;
+
+use crate::cli::{CompareArgs, RunArgs, run_of};
+use crate::cmd::run::target;
+use crate::console::Console;
+use crate::descriptors;
+use crate::exit::Failure;
+use crate::load::{Job, Prepared, drive, unix_now};
+use crate::signals::Signals;
+
+/// The start of a slice that is left out when nothing else is asked for: connections open then.
+const WARMUP: Duration = Duration::from_millis(200);
+
+/// What came of the turns.
+pub struct Turns {
+    /// The slices of A and B, pair by pair.
+    pairs: Vec<(Run, Run)>,
+    /// All slices of A, and all of B.
+    pub wholes: [Run; 2],
+    /// Whether a signal ended them early.
+    pub interrupted: bool,
+}
+
+impl Turns {
+    /// Compares both.
+    pub fn compare(&self, question: &Question) -> Comparison {
+        compare_pairs(self.wholes.each_ref(), &self.pairs, question)
+    }
+}
+
+/// A side that is ready for its turns.
+struct Side {
+    args: RunArgs,
+    prepared: Prepared,
+    /// Ended with the side.
+    _lab: Option<Lab>,
+}
+
+/// Lets both sides take their turns.
+///
+/// # Errors
+/// When a command line is none, or a slice cannot be run.
+pub fn take(args: &CompareArgs, console: &Console) -> Result<Turns, Failure> {
+    let descriptors = descriptors::raise();
+    let sides = [side(&args.a, args.slice)?, side(&args.b, args.slice)?];
+    if !args.quiet {
+        for side in &sides {
+            side.prepared.announce(&side.args, descriptors, console);
+        }
+    }
+    let signals = Signals::watch().map_err(Failure::signals)?;
+    let mut pairs = Vec::new();
+    for number in 0..args.slices {
+        if !args.quiet {
+            console.note(&format!("slice {} of {}", number + 1, args.slices));
+        }
+        let seed = u64::from(number);
+        let (a, b) = if number % 2 == 0 {
+            let a = slice(&sides[0], seed, &signals)?;
+            (a, slice(&sides[1], seed, &signals)?)
+        } else {
+            let b = slice(&sides[1], seed, &signals)?;
+            (slice(&sides[0], seed, &signals)?, b)
+        };
+        if signals.came() {
+            break;
+        }
+        pairs.push((a, b));
+    }
+    let wholes = [
+        whole(&sides[0].prepared.plan, pairs.iter().map(|pair| &pair.0)),
+        whole(&sides[1].prepared.plan, pairs.iter().map(|pair| &pair.1)),
+    ];
+    let [Some(a), Some(b)] = wholes else {
+        return Err(Failure::could_not("interrupted before both sides had their first turn"));
+    };
+    Ok(Turns { pairs, wholes: [a, b], interrupted: signals.came() })
+}
+
+/// Reads a side's command line.
+fn side(line: &str, slice: Duration) -> Result<Side, Failure> {
+    let mut args = run_of(line)?;
+    let (load, output) = (&args.load, &args.output);
+    for (given, flag) in [
+        (load.duration.is_some(), "-d"),
+        (load.requests.is_some(), "-n"),
+        (load.stages.is_some(), "--stages"),
+        (output.out.is_some(), "--out"),
+        (output.log.is_some(), "--log"),
+        (output.results().next().is_some(), "-o"),
+        (!args.judge.slo.is_empty(), "--slo"),
+    ] {
+        if given {
+            return Err(Failure::usage(format!(
+                "{flag} has no meaning for a side that takes turns ({line:?}); --slice is how \
+                 long a turn lasts"
+            )));
+        }
+    }
+    args.load.duration = Some(slice);
+    if args.load.warmup.is_zero() {
+        args.load.warmup = WARMUP;
+    }
+    let (lab, target) = target(&args)?;
+    let prepared = Prepared::new(&args, &target)?;
+    Ok(Side { args, prepared, _lab: lab })
+}
+
+/// One turn.
+fn slice(side: &Side, number: u64, signals: &Signals) -> Result<Run, Failure> {
+    let job = Job {
+        plan: &side.prepared.plan,
+        wire: &side.prepared.wire,
+        seed: side.args.load.seed.wrapping_add(number),
+        started_unix_ns: unix_now(),
+        log: None,
+    };
+    let mut run = drive(job, Some(signals), |_| None)?.run;
+    run.tally = slimmed(&run.tally);
+    Ok(run)
+}
+
+/// What is compared or judged of a tally: hundreds of slices are kept.
+fn slimmed(tally: &Tally) -> Tally {
+    let mut slim = Tally::new(0);
+    slim.merge(tally);
+    for metric in [Metric::Connect, Metric::Tls, Metric::FirstByte, Metric::Download, Metric::Rtt] {
+        *slim.latency.of_mut(metric) = Histogram::new();
+    }
+    slim
+}
+
+/// All slices of a side as one run, whose time is that of its own slices.
+fn whole<'a>(plan: &Plan, slices: impl Iterator<Item = &'a Run> + Clone) -> Option<Run> {
+    let mut run = merge_runs(slices.clone().cloned().collect())?;
+    let warmup = u64::try_from(plan.warmup.as_nanos()).unwrap_or(u64::MAX);
+    run.elapsed = slices.map(span).sum::<u64>().saturating_add(warmup);
+    Some(run)
+}
