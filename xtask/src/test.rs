@@ -22,6 +22,7 @@ const NEEDS: &[Need] = &[
     Need { program: "cc", package: "gcc" },
     Need { program: "python3", package: "python3-minimal" },
     Need { program: "wrk", package: "wrk" },
+    Need { program: "ab", package: "apache2-utils" },
 ];
 
 /// How a step is done.

@@ -2,5 +2,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod layout;
 
+mod ab;
+mod hey;
 mod wrk;
