@@ -82,6 +82,9 @@ impl Objective {
             Quantity::ErrorPercent(_) | Quantity::ErrorCount(_) => {
                 return refuse("it wants a share over none and under all, like errors<0.1%");
             }
+            Quantity::Gauge { gauge, bound, .. } => {
+                (Bound::Level(bound), Source::Target(gauge.name.to_owned()))
+            }
             _ => return refuse("the load is what is searched"),
         };
         Ok(Clause { text: self.to_string(), bound, label: self.label.clone(), source })

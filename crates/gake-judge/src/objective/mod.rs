@@ -8,20 +8,24 @@
 //! | `errors` | arrivals that were due and did not end ok: failed, unfinished and dropped | `0.1%` of those due, or a whole number of them |
 //! | `rate`, `goodput` | arrivals that ended, arrivals that ended ok, a second | `990/s` |
 //! | `sent` | arrivals sent | `990/s`, or a whole number |
+//! | `cpu`, `rss`, `descriptors`, `pool` ... | what the watched target says of itself | `80%`, `1GB`, `100/s`, a number |
 //!
 //! A dropped arrival is an error: a user would have come and got nothing. An objective on no
 //! sample is not met, and says so.
 
 mod clause;
+mod gauge;
 mod parse;
 
 use std::fmt;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Counts, Histogram, Metric, Run, Tally};
+use gake_core::record::{Counts, Histogram, Metric, Run, Tally, Watched};
 
 pub use clause::{Bad, Bound, Clause};
 pub use parse::ObjectiveError;
+
+use gauge::{Gauge, Of};
 
 use crate::stats::{self, per_second, share};
 use crate::units;
@@ -42,6 +46,7 @@ enum Quantity {
     ErrorCount(u64),
     Rate { of: Flow, bound: f64 },
     SentCount(u64),
+    Gauge { gauge: Gauge, of: Of, bound: f64 },
 }
 
 /// Which latency.
@@ -88,6 +93,10 @@ pub struct View<'a> {
     pub span: Nanos,
     /// The names of the labels, by number.
     pub labels: &'a [String],
+    /// What the target said.
+    pub watched: &'a Watched,
+    /// From when on it counts.
+    pub warmup: Nanos,
 }
 
 impl<'a> View<'a> {
@@ -95,7 +104,14 @@ impl<'a> View<'a> {
     #[must_use]
     pub fn of(run: &'a Run) -> Self {
         let (sending, span) = (run.sending, stats::span(run));
-        Self { tally: &run.tally, sending, span, labels: &run.plan.labels }
+        Self {
+            tally: &run.tally,
+            sending,
+            span,
+            labels: &run.plan.labels,
+            watched: &run.watched,
+            warmup: u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX),
+        }
     }
 }
 
@@ -110,6 +126,10 @@ pub enum Unit {
     Count,
     /// A number a second.
     PerSecond,
+    /// Of a whole, 0 to 1.
+    Share,
+    /// Bytes.
+    Bytes,
 }
 
 impl Unit {
@@ -121,6 +141,8 @@ impl Unit {
             Self::Percent => "percent",
             Self::Count => "count",
             Self::PerSecond => "per_second",
+            Self::Share => "share",
+            Self::Bytes => "bytes",
         }
     }
 }
@@ -150,8 +172,11 @@ impl Evaluation {
         match self.unit {
             Unit::Nanoseconds => units::duration(value),
             Unit::Percent => units::percent(value / 100.0),
-            Unit::Count => units::count(value as u64),
+            Unit::Count if value.fract() == 0.0 => units::count(value as u64),
+            Unit::Count => units::number(value),
             Unit::PerSecond => units::rate(value),
+            Unit::Share => units::percent(value),
+            Unit::Bytes => units::bytes(value),
         }
     }
 }
@@ -169,6 +194,12 @@ impl Objective {
     #[must_use]
     pub fn label(&self) -> Option<&str> {
         self.label.as_deref()
+    }
+
+    /// Whether it bounds what the target says of itself, which must be watched for that.
+    #[must_use]
+    pub fn is_about_target(&self) -> bool {
+        matches!(self.quantity, Quantity::Gauge { .. })
     }
 
     /// Compares with what was measured.
@@ -206,13 +237,16 @@ impl Quantity {
             Self::ErrorPercent(_) => Unit::Percent,
             Self::ErrorCount(_) | Self::SentCount(_) => Unit::Count,
             Self::Rate { .. } => Unit::PerSecond,
+            Self::Gauge { gauge, .. } => gauge.unit(),
         }
     }
 
     fn bound(self) -> f64 {
         match self {
             Self::Latency { bound, .. } => bound as f64,
-            Self::ErrorPercent(bound) | Self::Rate { bound, .. } => bound,
+            Self::ErrorPercent(bound) | Self::Rate { bound, .. } | Self::Gauge { bound, .. } => {
+                bound
+            }
             Self::ErrorCount(bound) | Self::SentCount(bound) => bound as f64,
         }
     }
@@ -228,6 +262,7 @@ impl Quantity {
             Self::ErrorPercent(_) => Ok(share(errors, counts.due()) * 100.0),
             Self::ErrorCount(_) => Ok(errors as f64),
             Self::SentCount(_) => Ok(counts.sent as f64),
+            Self::Gauge { gauge, of, .. } => gauge.value(of, view.watched, view.warmup),
             Self::Rate { of, .. } => {
                 let (count, time) = match of {
                     Flow::Completed => (counts.completed(), view.span),
@@ -321,6 +356,9 @@ impl fmt::Display for Objective {
             Quantity::ErrorPercent(bound) => write!(f, "errors{sign}{bound}%"),
             Quantity::ErrorCount(bound) => write!(f, "errors{sign}{bound}"),
             Quantity::SentCount(bound) => write!(f, "sent{sign}{bound}"),
+            Quantity::Gauge { gauge, of, bound } => {
+                write!(f, "{}{}{sign}{}", gauge.name, gauge.suffix(of), gauge.shown(bound))
+            }
             Quantity::Rate { of, bound } => {
                 let name = match of {
                     Flow::Completed => "rate",

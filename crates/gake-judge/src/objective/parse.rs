@@ -4,6 +4,7 @@ use gake_core::clock::Nanos;
 use gake_core::plan::{Rate, parse_duration, parse_rate};
 use gake_core::record::Metric;
 
+use super::gauge::Gauge;
 use super::{Flow, Measure, Objective, Operator, Quantity, Statistic};
 
 /// Why a text is not an objective.
@@ -64,6 +65,9 @@ fn parse(text: &str) -> Result<Objective, String> {
         None => (None, subject),
     };
     let quantity = quantity(subject, bound)?;
+    if let (Some(_), Quantity::Gauge { gauge, .. }) = (&label, quantity) {
+        return Err(format!("{} is the target's, not a label's", gauge.name));
+    }
     if let (Some(_), Quantity::Latency { measure, .. }) = (&label, quantity)
         && !matches!(measure, Measure::Response | Measure::Of(Metric::Service))
     {
@@ -87,7 +91,12 @@ fn quantity(subject: &str, bound: &str) -> Result<Quantity, String> {
         "rate" => rate(Flow::Completed, bound),
         "goodput" => rate(Flow::Goodput, bound),
         "sent" => rate(Flow::Sent, bound),
-        _ => latency(subject, bound),
+        _ => match Gauge::named(subject) {
+            Some((gauge, of)) => {
+                gauge.bound(bound).map(|bound| Quantity::Gauge { gauge, of, bound })
+            }
+            None => latency(subject, bound),
+        },
     }
 }
 
@@ -138,7 +147,8 @@ fn parse_statistic(text: &str) -> Result<Statistic, String> {
     let Some(percent) = text.strip_prefix('p') else {
         return Err(format!(
             "{text:?} is nothing that is measured; there are p50 p99 p99.9 ..., mean, min, max, \
-             errors, rate, goodput and sent"
+             errors, rate, goodput and sent; of a watched target {}",
+            Gauge::names()
         ));
     };
     // Digits only: `parse` would also take "1e1", "+5" and "inf".

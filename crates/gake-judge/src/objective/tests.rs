@@ -1,6 +1,6 @@
 //! Objectives: read, written, compared.
 
-use gake_core::record::Fault;
+use gake_core::record::{Fault, Reading};
 use proptest::prelude::*;
 
 use super::*;
@@ -49,6 +49,47 @@ fn compares_with_what_was_measured() {
     }
     assert_eq!(check(&run, "errors<1%").shown(), "0.20 %");
     assert_eq!(check(&run, "rate>=1/s").shown(), "1,000/s");
+}
+
+#[test]
+fn the_target_can_be_bounded() {
+    let mut run = Sample::of(90, MS).run();
+    let reading = |name: &str, unit, value| Reading {
+        source: "port:1".to_owned(),
+        name: name.to_owned(),
+        unit,
+        value,
+    };
+    for (second, cpu) in [(0, 0.5), (1, 1.0)] {
+        let levels = [
+            reading("cpu", gake_core::record::Unit::Share, cpu),
+            reading("rss", gake_core::record::Unit::Bytes, 9e8 * cpu),
+            reading("accept_queue", gake_core::record::Unit::Count, 128.0),
+        ];
+        run.watched.add(second * 1_000 * MS, &levels);
+    }
+    for (text, met) in [
+        ("cpu<80%", true),
+        ("cpu.max<80%", false),
+        ("cpu<=75%", true),
+        ("rss<1GB", true),
+        ("rss<0.8G", false),
+        ("rss.mean<700MB", true),
+        ("accept_queue<=128", true),
+    ] {
+        let evaluation = check(&run, text);
+        assert_eq!(evaluation.met, met, "{text}: {}", evaluation.shown());
+        let again: Objective = evaluation.text.parse().unwrap();
+        assert_eq!(again, text.parse().unwrap(), "{text} is shown as {}", evaluation.text);
+    }
+    let unseen = check(&run, "pool<90%");
+    assert!(!unseen.met && unseen.value.is_none(), "{unseen:?}");
+    for text in ["cpu<80", "rss<1h", "pool<-1%", "label:cpu<80%", "accept_queue<5/s", "cpu.p99<1%"]
+    {
+        assert!(text.parse::<Objective>().is_err(), "{text}");
+    }
+    let clause = "cpu<80%".parse::<Objective>().unwrap().clause().unwrap();
+    assert_eq!((clause.target_level(), clause.bound), (Some("cpu"), Bound::Level(0.8)));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use gake_core::record::{Event, Run, Watched};
+use gake_judge::Objective;
 use gake_watch::{Batch, Sampler, Source};
 
 use super::Outputs;
@@ -23,8 +24,15 @@ impl Watching {
     /// Starts to read the sources; to be called right before the run, whose clock this is.
     ///
     /// # Errors
-    /// When one cannot be read.
-    pub fn start(sources: &[Source]) -> Result<Self, Failure> {
+    /// When one cannot be read, or an objective is about the target and there is none.
+    pub fn start(sources: &[Source], objectives: &[Objective]) -> Result<Self, Failure> {
+        let about_target = objectives.iter().find(|objective| objective.is_about_target());
+        if let (Some(objective), []) = (about_target, sources) {
+            return Err(Failure::usage(format!(
+                "{objective} is about the target itself: add --watch port:8080, pid:1234, \
+                 prometheus:URL or actuator:URL"
+            )));
+        }
         let sampler = match sources {
             [] => None,
             some => Some(Sampler::start(some.to_vec(), EVERY).map_err(Failure::could_not)?),

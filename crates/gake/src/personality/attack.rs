@@ -48,7 +48,7 @@ pub fn attack(
 ) -> Result<Attacked, Failure> {
     prepared.warn(args, descriptors::raise(), console);
     args.output.out = native.run_file();
-    let mut watching = Watching::start(&args.watch)?;
+    let mut watching = Watching::start(&args.watch, &args.judge.slo)?;
     let (mut outputs, _) = Outputs::create(&args.output, &prepared.plan)?;
     let (log, drain) = match sink {
         None => (None, None),

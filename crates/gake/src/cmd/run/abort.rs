@@ -2,6 +2,7 @@
 
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::Plan;
+use gake_core::record::Watched;
 use gake_engine::{Collector, Second};
 use gake_judge::{Objective, View};
 
@@ -29,14 +30,22 @@ impl<'a> Abort<'a> {
     }
 
     /// The objective that is missed after `second`, if one is.
-    pub fn check(&self, so_far: &Collector, second: &Second) -> Option<String> {
+    pub fn check(&self, so_far: &Collector, second: &Second, watched: &Watched) -> Option<String> {
         let measured = (second.second * SECOND).saturating_sub(self.warmup);
         if self.objectives.is_empty() || measured < ABORT_AFTER {
             return None;
         }
-        let view =
-            View { tally: so_far.tally(), sending: measured, span: measured, labels: self.labels };
-        let missed = self.objectives.iter().map(|o| o.evaluate(&view)).find(|seen| !seen.met);
+        let view = View {
+            tally: so_far.tally(),
+            sending: measured,
+            span: measured,
+            labels: self.labels,
+            watched,
+            warmup: self.warmup,
+        };
+        // What has not been seen yet may still come.
+        let mut seen = self.objectives.iter().map(|objective| objective.evaluate(&view));
+        let missed = seen.find(|seen| !seen.met && seen.value.is_some());
         missed.map(|missed| missed.text)
     }
 }

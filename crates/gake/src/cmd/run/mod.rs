@@ -29,7 +29,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     let (lab, target) = target(args)?;
     let prepared = Prepared::new(args, &target)?;
     let results = Results::create(args.output.results(), args.output.no_color, console)?;
-    let mut watching = Watching::start(&args.watch)?;
+    let mut watching = Watching::start(&args.watch, &args.judge.slo)?;
     let (mut outputs, log) = Outputs::create(&args.output, &prepared.plan)?;
     if !args.output.quiet {
         prepared.announce(args, descriptors, console);
@@ -48,7 +48,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         outputs.second(moment.second, moment.asked);
         watching.take(&mut outputs);
         live.show(console, moment.second, moment.asked);
-        abort.check(moment.so_far, moment.second)
+        abort.check(moment.so_far, moment.second, watching.so_far())
     })?;
     live.clear();
     if let Some(lab) = lab {

@@ -1,0 +1,154 @@
+//! Objectives on what the watched target says of itself: `cpu<80%`, `rss<1GB`, `pool.max<90%`.
+
+use gake_core::clock::Nanos;
+use gake_core::record::{Unit, Watched};
+
+/// A level of the target that can be bounded, what it is counted in, and what is compared when
+/// nothing says which: a level that is used up is bounded at its largest, one that only costs time
+/// in its mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Gauge {
+    pub(super) name: &'static str,
+    unit: Unit,
+    usual: Of,
+}
+
+/// What of a level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Of {
+    /// The mean after the warm-up.
+    Mean,
+    /// The largest.
+    Max,
+}
+
+const GAUGES: &[Gauge] = &[
+    gauge("cpu", Unit::Share, Of::Mean),
+    gauge("cores", Unit::Count, Of::Mean),
+    gauge("rss", Unit::Bytes, Of::Max),
+    gauge("jvm_memory", Unit::Bytes, Of::Max),
+    gauge("threads", Unit::Count, Of::Max),
+    gauge("goroutines", Unit::Count, Of::Max),
+    gauge("descriptors", Unit::Share, Of::Max),
+    gauge("descriptors_open", Unit::Count, Of::Max),
+    gauge("context_switches", Unit::PerSecond, Of::Mean),
+    gauge("established", Unit::Count, Of::Max),
+    gauge("time_wait", Unit::Count, Of::Max),
+    gauge("accept_queue", Unit::Count, Of::Max),
+    gauge("listen_overflows", Unit::PerSecond, Of::Max),
+    gauge("connections", Unit::Share, Of::Max),
+    gauge("pool", Unit::Share, Of::Mean),
+    gauge("pool_busy", Unit::Count, Of::Mean),
+    gauge("pool_queue", Unit::Count, Of::Mean),
+    gauge("db_pool", Unit::Share, Of::Mean),
+    gauge("db_pool_pending", Unit::Count, Of::Mean),
+];
+
+const fn gauge(name: &'static str, unit: Unit, usual: Of) -> Gauge {
+    Gauge { name, unit, usual }
+}
+
+impl Gauge {
+    /// The gauge that `subject` names, and what of it, by a `.mean` or `.max` after it.
+    pub(super) fn named(subject: &str) -> Option<(Self, Of)> {
+        let (name, of) = match subject.rsplit_once('.') {
+            Some((name, "mean")) => (name, Some(Of::Mean)),
+            Some((name, "max")) => (name, Some(Of::Max)),
+            _ => (subject, None),
+        };
+        let gauge = GAUGES.iter().find(|gauge| gauge.name == name)?;
+        Some((*gauge, of.unwrap_or(gauge.usual)))
+    }
+
+    /// Every name, for those who got one wrong.
+    pub(super) fn names() -> String {
+        GAUGES.iter().map(|gauge| gauge.name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Reads a bound in the gauge's unit.
+    pub(super) fn bound(self, text: &str) -> Result<f64, String> {
+        let number = |text: &str| {
+            let value = text.trim().parse::<f64>().ok();
+            value.filter(|value| value.is_finite() && *value >= 0.0)
+        };
+        let (bound, example) = match self.unit {
+            Unit::Share => (text.strip_suffix('%').and_then(number).map(|v| v / 100.0), "80%"),
+            Unit::Bytes => (bytes(text), "1GB"),
+            Unit::PerSecond => (text.strip_suffix("/s").and_then(number), "100/s"),
+            Unit::Count | Unit::Seconds => (number(text), "100"),
+        };
+        bound.ok_or_else(|| format!("{text:?} is no bound for {}: write {example}", self.name))
+    }
+
+    /// A bound as it is read.
+    pub(super) fn shown(self, bound: f64) -> String {
+        match self.unit {
+            Unit::Share => format!("{}%", (bound * 1e8).round() / 1e6),
+            Unit::Bytes => {
+                let sizes = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+                let fits = |size: &&(f64, &str)| bound >= size.0 && (bound % size.0) == 0.0;
+                match sizes.iter().find(fits) {
+                    Some((size, unit)) => format!("{}{unit}", bound / size),
+                    None => format!("{bound}B"),
+                }
+            }
+            Unit::PerSecond => format!("{bound}/s"),
+            Unit::Count | Unit::Seconds => bound.to_string(),
+        }
+    }
+
+    /// The `.mean` or `.max` that must be written for `of`.
+    pub(super) fn suffix(self, of: Of) -> &'static str {
+        match of {
+            _ if of == self.usual => "",
+            Of::Mean => ".mean",
+            Of::Max => ".max",
+        }
+    }
+
+    /// The value of a run: of several sources, the largest.
+    pub(super) fn value(self, of: Of, watched: &Watched, warmup: Nanos) -> Result<f64, String> {
+        let values = watched.named(self.name).filter_map(|gauge| match of {
+            Of::Mean => gauge.mean_from(warmup),
+            Of::Max => gauge.max(),
+        });
+        values.reduce(f64::max).ok_or_else(|| {
+            let name = self.name;
+            format!(
+                "nothing that was watched tells {name}; --watch pid:..., port:... and others do"
+            )
+        })
+    }
+
+    /// The unit of an evaluation.
+    pub(super) fn unit(self) -> super::Unit {
+        match self.unit {
+            Unit::Share => super::Unit::Share,
+            Unit::Bytes => super::Unit::Bytes,
+            Unit::PerSecond => super::Unit::PerSecond,
+            Unit::Count | Unit::Seconds => super::Unit::Count,
+        }
+    }
+}
+
+/// `1GB`, `512MiB`, `1.5G`, or bytes.
+fn bytes(text: &str) -> Option<f64> {
+    const UNITS: [(&str, f64); 12] = [
+        ("KiB", 1024.0),
+        ("MiB", 1_048_576.0),
+        ("GiB", 1_073_741_824.0),
+        ("kB", 1e3),
+        ("KB", 1e3),
+        ("MB", 1e6),
+        ("GB", 1e9),
+        ("TB", 1e12),
+        ("k", 1e3),
+        ("M", 1e6),
+        ("G", 1e9),
+        ("B", 1.0),
+    ];
+    let unit = UNITS.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)));
+    let (number, size) = unit.unwrap_or((text, 1.0));
+    let value = number.trim().parse::<f64>().ok()? * size;
+    (value.is_finite() && value >= 0.0).then_some(value)
+}
