@@ -6,6 +6,7 @@
 mod connections;
 mod generator;
 mod server;
+mod target;
 mod unknown;
 
 use gake_core::record::{Counts, Fault, Histogram, Metric, Run};
@@ -37,11 +38,17 @@ struct Facts<'a> {
 
 /// The rules in the order in which findings are told: the generator's own limits first, for they
 /// explain the rest.
-const RULES: [fn(&Facts<'_>) -> Option<Finding>; 15] = [
+const RULES: [fn(&Facts<'_>) -> Option<Finding>; 21] = [
     generator::cpu,
     generator::run_delay,
     generator::ports,
     generator::descriptors,
+    target::overflows,
+    target::descriptors,
+    target::connections,
+    target::pool,
+    target::db_pool,
+    target::cpu,
     connections::unreachable,
     connections::syn_drops,
     connections::accept_queue,

@@ -1,7 +1,7 @@
 //! Every finding at both sides of its threshold.
 
 use gake_core::clock::SECOND;
-use gake_core::record::{Phase, Point, Series};
+use gake_core::record::{Phase, Point, Reading, Series};
 
 use super::*;
 use crate::objective::Unit;
@@ -181,6 +181,27 @@ fn timeouts() {
     let fault = Fault::Timeout(Phase::FirstByte);
     assert!(ids(&base().fault(fault, 9).run()).is_empty());
     assert_eq!(ids(&base().fault(fault, 12).run()), ["timeouts"]);
+}
+
+#[test]
+fn a_target_at_its_limit_says_so() {
+    for (name, unit, below, at, id) in [
+        ("cpu", gake_core::record::Unit::Share, 0.85, 0.93, "target_cpu"),
+        ("pool", gake_core::record::Unit::Share, 0.9, 0.97, "target_pool"),
+        ("db_pool", gake_core::record::Unit::Share, 0.9, 1.0, "target_db_pool"),
+        ("connections", gake_core::record::Unit::Share, 0.9, 1.0, "target_connections"),
+        ("descriptors", gake_core::record::Unit::Share, 0.9, 0.99, "target_descriptors"),
+        ("listen_overflows", gake_core::record::Unit::PerSecond, 0.0, 40.0, "target_overflows"),
+    ] {
+        let with = |value| {
+            let mut run = base().run();
+            let (source, name) = ("port:80".to_owned(), name.to_owned());
+            run.watched.add(0, &[Reading { source, name, unit, value }]);
+            run
+        };
+        assert_eq!(ids(&with(below)), Vec::<&str>::new(), "{name}");
+        assert_eq!(ids(&with(at)), [id]);
+    }
 }
 
 #[test]

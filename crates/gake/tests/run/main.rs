@@ -21,4 +21,5 @@ mod pool;
 mod report;
 mod sent;
 mod signals;
+mod watch;
 mod ways;
