@@ -5,6 +5,7 @@
 
 pub mod ab;
 pub mod hey;
+pub mod nighthawk;
 mod spectrum;
 pub mod wrk;
 

@@ -11,6 +11,7 @@ mod gathered;
 mod goish;
 mod hey;
 mod native;
+mod nighthawk;
 mod vegeta;
 mod wrk;
 
@@ -28,6 +29,7 @@ type Main = fn(&[String], &Native, &Console) -> Result<Exit, Failure>;
 const TOOLS: &[(&str, Main)] = &[
     ("ab", ab::main),
     ("hey", hey::main),
+    ("nighthawk_client", nighthawk::main),
     ("vegeta", vegeta::main),
     ("wrk", wrk::wrk),
     ("wrk2", wrk::wrk2),

@@ -6,4 +6,5 @@ mod layout;
 
 mod ab;
 mod hey;
+mod nighthawk;
 mod wrk;

@@ -1,0 +1,226 @@
+//! gake as `nighthawk_client`.
+//!
+//! Both of Nighthawk's loops are our open one: its closed loop waits when every connection is
+//! busy, its open loop drops. Its workers are our threads, and arrival n is worker n's, modulo
+//! their number.
+
+mod options;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use gake_core::plan::{Load, Overflow, Plan, Rate};
+use gake_core::record::Outcome;
+use gake_core::schedule::Process;
+use gake_report::tools::nighthawk::{Output, Worker, csv, fortio, human, json};
+
+use super::attack::{Sink, attack};
+use super::native::Native;
+use crate::cli::{RunArgs, plain_run};
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+use crate::load::{Moment, Prepared};
+use options::{Format, Line, Options, USAGE};
+
+/// Nighthawk bounds connecting, and the run; this is longer than any.
+const NEVER: Duration = Duration::from_secs(30 * 86_400);
+
+/// What Nighthawk says when it failed.
+const FAILED: Exit = Exit::Tool(1);
+
+/// `gake as nighthawk_client`.
+///
+/// # Errors
+/// Why it cannot be run as asked.
+pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
+    match Line::read(args).map_err(Failure::could_not)? {
+        Line::Help => console.result(USAGE).map(|()| Exit::Done),
+        Line::Version => {
+            console.result(concat!("nighthawk_client gake/", env!("CARGO_PKG_VERSION"), "\n"))?;
+            Ok(Exit::Done)
+        }
+        Line::Run(options) => run(*options, native, console),
+    }
+}
+
+fn run(options: Options, native: &Native, console: &Console) -> Result<Exit, Failure> {
+    let mut args = run_args(&options)?;
+    let mut prepared = Prepared::new(&args, &options.asked.uri)?;
+    shape(Arc::make_mut(&mut prepared.plan), &options);
+    let talks = matches!(options.asked.verbosity.as_str(), "trace" | "debug" | "info");
+    if talks {
+        announce(&options, console);
+    }
+    let crew = Crew::new(options.workers, options.asked.max_pending > 0);
+    let attacked =
+        attack(&mut args, &prepared, native, Some(crew.sink()), console, |moment: &Moment<'_>| {
+            let dropped = dropped(&options, moment.so_far.tally().counts.dropped);
+            let all = [&options.asked.termination[..], &options.asked.failure[..]].concat();
+            crew.triggered(&all, dropped)
+        })?;
+    let dropped = dropped(&options, attacked.run.tally.counts.dropped);
+    let failed = crew.triggered(&options.asked.failure, dropped);
+    let output = Output {
+        workers: crew.finish(dropped),
+        execution: Duration::from_nanos(attacked.run.measured),
+        started_unix_ns: attacked.run.started_unix_ns,
+        asked: options.asked,
+    };
+    let text = match options.format {
+        Format::Human => human(&output),
+        Format::Json => json(&output),
+        Format::Csv => csv(&output),
+        Format::Fortio => fortio(&output),
+    };
+    console.result(&text)?;
+    if let Some(lost) = attacked.lost {
+        console.warn(&lost);
+    }
+    if let Some(predicate) = failed {
+        console.error(&format!("the failure predicate {predicate} was exceeded"));
+        return Ok(FAILED);
+    }
+    if talks {
+        console.note("Done.");
+    }
+    Ok(Exit::Done)
+}
+
+/// The flags of `gake run` that mean the same.
+fn run_args(options: &Options) -> Result<RunArgs, Failure> {
+    let asked = &options.asked;
+    let mut args = plain_run(&asked.uri)?;
+    args.load.rate = Some(Rate::PerSecond(options.rate()));
+    args.load.duration = Some(asked.duration.unwrap_or(Duration::MAX));
+    args.load.connections = Some(options.total(asked.connections));
+    args.load.max_in_flight = Some(options.total(asked.max_active.min(asked.connections)));
+    args.load.threads = Some(options.workers);
+    args.load.spin = options.spin;
+    args.request.method = Some(asked.method.clone());
+    args.request.header.clone_from(&asked.headers);
+    args.request.data = (asked.body_size > 0).then(|| "a".repeat(asked.body_size as usize));
+    args.connection.timeout = NEVER;
+    args.connection.connect_timeout = asked.timeout;
+    args.connection.no_keepalive = asked.max_per_connection == 1;
+    args.connection.ipv4 = asked.address_family == "v4";
+    args.connection.ipv6 = asked.address_family == "v6";
+    // Nighthawk does not look at certificates.
+    args.connection.insecure = true;
+    Ok(args)
+}
+
+/// What `gake run` has no flags for.
+fn shape(plan: &mut Plan, options: &Options) {
+    let asked = &options.asked;
+    if asked.open_loop {
+        plan.overflow = Overflow::Queue { waiting: options.total(asked.max_pending) };
+    }
+    if asked.burst_size <= 1 && asked.jitter.is_zero() {
+        return;
+    }
+    if let Load::Open { process, .. } = &mut plan.load {
+        // Every worker has its own burst.
+        let size = options.total(asked.burst_size.max(1)) as u64;
+        let size = if asked.burst_size <= 1 { 1 } else { size };
+        let jitter = u64::try_from(asked.jitter.as_nanos()).unwrap_or(u64::MAX);
+        *process = Process::Bursts { size, jitter };
+    }
+}
+
+fn announce(options: &Options, console: &Console) {
+    let (asked, workers) = (&options.asked, options.workers);
+    let limit = asked.duration.map_or_else(
+        || "No time limit.".to_owned(),
+        |duration| format!("Time limit: {} seconds.", duration.as_secs()),
+    );
+    console.note(&format!("Starting {workers} threads / event loops. {limit}"));
+    console.note(&format!(
+        "Global targets: {} connections and {} calls per second.",
+        options.total(asked.connections),
+        options.rate()
+    ));
+    if workers > 1 {
+        console.note(&format!(
+            "   (Per-worker targets: {} connections and {} calls per second)",
+            asked.connections, asked.rps
+        ));
+    }
+}
+
+/// What overflowed: in the closed loop nothing does, and what is left waited to the end.
+fn dropped(options: &Options, dropped: u64) -> u64 {
+    if options.asked.open_loop { dropped } else { 0 }
+}
+
+/// The workers' figures, while and after the run.
+struct Crew {
+    members: Arc<Mutex<Vec<Member>>>,
+    /// Whether waiting for a connection is queueing.
+    queues: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Member {
+    figures: Worker,
+    sent: u64,
+}
+
+impl Crew {
+    fn new(workers: usize, queues: bool) -> Self {
+        Self { members: Arc::new(Mutex::new(vec![Member::default(); workers])), queues }
+    }
+
+    /// Takes outcomes in.
+    fn sink(&self) -> Sink {
+        let (members, queues) = (Arc::clone(&self.members), self.queues);
+        Box::new(move |outcomes: &[Outcome]| {
+            let mut members = members.lock().unwrap_or_else(PoisonError::into_inner);
+            let workers = members.len() as u64;
+            for outcome in outcomes {
+                let member = &mut members[(outcome.arrival.number % workers) as usize];
+                member.figures.record(outcome, queues);
+                member.sent += 1;
+            }
+            Ok(())
+        })
+    }
+
+    /// The first predicate that a worker's counter exceeds. Drops are counted over all workers,
+    /// which have equal parts of them.
+    fn triggered(&self, predicates: &[(String, u64)], dropped: u64) -> Option<String> {
+        let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        let dropped = dropped.div_ceil(members.len() as u64);
+        let overflow = {
+            let mut worker = Worker::default();
+            worker.overflow(dropped);
+            worker
+        };
+        let value = |name: &str| {
+            let figures = members.iter().map(|member| &member.figures).chain([&overflow]);
+            figures.filter_map(|figures| figures.counter(name)).max().unwrap_or(0)
+        };
+        let exceeded = predicates.iter().find(|(name, threshold)| value(name) > *threshold)?;
+        Some(format!("{}:{}", exceeded.0, exceeded.1))
+    }
+
+    /// The workers, each with what it could not send.
+    fn finish(self, dropped: u64) -> Vec<Worker> {
+        let members =
+            std::mem::take(&mut *self.members.lock().unwrap_or_else(PoisonError::into_inner));
+        let (workers, sent) = (members.len() as u64, members.iter().map(|member| member.sent));
+        let due = sent.sum::<u64>() + dropped;
+        let mut left = dropped;
+        let mut figures = Vec::with_capacity(members.len());
+        for (number, member) in (0..workers).zip(members) {
+            // Arrivals go round.
+            let own = due.saturating_sub(number).div_ceil(workers);
+            let last = number + 1 == workers;
+            let overflow = if last { left } else { own.saturating_sub(member.sent).min(left) };
+            left -= overflow;
+            let mut worker = member.figures;
+            worker.overflow(overflow);
+            figures.push(worker);
+        }
+        figures
+    }
+}
