@@ -61,6 +61,7 @@ async function picture(page, path, name) {
 }
 
 async function plotPage(page, data) {
+  assert(data.series.some((series) => series.s.length > 100), "there are results to plot");
   assert.equal(await page.locator("h1").textContent(), data.title);
   const figure = chart(page, "Latency");
   const series = data.series[0];
@@ -76,6 +77,9 @@ async function runPage(page, data, name) {
   assert.equal(await page.locator(".findings li").count(), data.findings.length);
   assert.equal(await page.locator(".objectives tbody tr").count(), data.objectives.length);
   await headline(page, data);
+  // What is fired in the warm-up's last instants may be due before its end, and the other way.
+  const fired = data.series.fired.reduce((sum, n) => sum + n, 0);
+  if (data.warmup_s === 0) assert.equal(fired, data.figures.sent);
   const points = data.series.second.length;
   assert.equal(await page.locator("figure.chart").count() > 0, points > 0);
   if (points === 0) return;

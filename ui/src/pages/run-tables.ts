@@ -39,8 +39,8 @@ export function latencies(data: RunData): HTMLElement {
     },
     { name: "count", show: (row) => count(row.count), number: true },
     ...QUANTILES.map((name, i): Column<Latency> => ({ name, show: (row) => quantile(row, i), number: true })),
-    { name: "max", show: (row) => duration(row.max), number: true },
-    { name: "mean", show: (row) => duration(row.mean), number: true },
+    { name: "max", show: (row) => (row.count > 0 ? duration(row.max) : "–"), number: true },
+    { name: "mean", show: (row) => (row.count > 0 ? duration(row.mean) : "–"), number: true },
   ];
   const guessed = data.latencies.some((row) => row.trusted < QUANTILES.length && row.count > 0);
   return el("div", {}, table(data.latencies, columns), guessed && el("p", { class: "note" }, "~ fewer than 10 samples lie beyond it"));

@@ -137,7 +137,7 @@ function connections(data: RunData, time: Timeline): HTMLElement {
   const transfer = time.chart({
     title: "Bytes a second",
     note: "Heads included, before TLS, in the second in which the request ended.",
-    y: { tick: bytesTick, read: (value) => `${bytes(value)}/s` },
+    y: { tick: bytesTick, read: (value) => `${bytes(value)}/s`, top: 10 },
     lines: [
       { name: "in", values: time.rates(series.bytes_in), colour: "blue" },
       { name: "out", values: time.rates(series.bytes_out), colour: "orange" },

@@ -3,7 +3,7 @@
 //!
 //! With `GAKE_SHOTS=DIR` it leaves pictures of every page in both themes there.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)] // the helpers are tests too
 
 #[path = "../common/mod.rs"]
 mod support;
@@ -27,6 +27,21 @@ fn page(directory: &Path, name: &str, target: &str, flags: &str) -> PathBuf {
     start(&mut gake(&["report", paths[2], "--html", paths[1]])).wait();
     let same = fs::read(&html).unwrap() == fs::read(&again).unwrap();
     assert!(same, "the page of the run is not the page of its run file: {name}");
+    html
+}
+
+/// Writes the page of `vegeta plot`.
+fn plot(directory: &Path, url: &str) -> PathBuf {
+    let [targets, results, html] =
+        ["targets.txt", "results.gob", "plot.html"].map(|name| directory.join(name));
+    fs::write(&targets, format!("GET {url}\n")).unwrap();
+    let [targets, results] = [&targets, &results].map(|path| path.to_str().unwrap());
+    let attack = "as vegeta attack -rate=100 -duration=2s -name=slow";
+    let files = [format!("-targets={targets}"), format!("-output={results}")];
+    let attack = [words(attack), files.iter().map(String::as_str).collect()].concat();
+    start(&mut gake(&attack)).wait();
+    let plotted = ran(&["as", "vegeta", "plot", "-title=</script>", results]);
+    fs::write(&html, plotted.stdout).unwrap();
     html
 }
 
@@ -75,14 +90,17 @@ fn pages_work_in_a_browser() {
     let paths = [&empty_log, &empty].map(|path| path.to_str().unwrap());
     start(&mut gake(&["report", paths[0], "--html", paths[1]])).wait();
 
-    for path in [&ten, &second, &failures, &mixed, &hour, &empty] {
+    let plot = plot(directory, &url(&lab, "/slow?min=1ms&max=30ms"));
+    let pages = [&ten, &second, &failures, &mixed, &hour, &empty, &plot];
+
+    for path in pages {
         let size = fs::metadata(path).unwrap().len();
         assert!(size < 500_000, "{}: {size} bytes", path.display());
     }
     let room = driver();
     let output = Command::new("node")
         .arg(room.join("pages.mjs"))
-        .args([&ten, &second, &failures, &mixed, &hour, &empty])
+        .args(pages)
         .current_dir(&room)
         .output()
         .expect("node is needed: apt-get install nodejs npm chromium");
