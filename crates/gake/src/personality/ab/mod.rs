@@ -184,9 +184,10 @@ fn report<'a>(options: &'a Options, attacked: &Attacked, tallied: &'a Tallied) -
         failed.length += tallied.other_lengths;
     }
     // A connection that was opened beyond one a user took the place of one that had ended.
-    let closed = counts.opened.saturating_sub(options.concurrency as u64);
-    let kept = if counts.opened >= answers { 0 } else { answers - closed };
-    let kept = if options.concurrency as u64 >= answers { answers } else { kept };
+    let users = options.concurrency as u64;
+    let closed = counts.opened.saturating_sub(users);
+    let none_kept = counts.opened >= answers.max(users + 1);
+    let kept = if none_kept { 0 } else { answers.saturating_sub(closed) };
     Ab {
         server: tallied.server.as_deref().unwrap_or_default(),
         host: &options.location.host,

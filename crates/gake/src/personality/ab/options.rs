@@ -97,6 +97,9 @@ Refused: -b -f -I -X -Z.
 gake's own result beside it: --gake-out FILE, --gake-format FORMAT.
 ";
 
+/// What is sent with a request, if anything is.
+type Body = Option<Arc<[u8]>>;
+
 /// A command line of ab.
 #[derive(Debug)]
 pub struct Options {
@@ -128,7 +131,7 @@ pub struct Options {
     timeout: Duration,
     method: String,
     headers: Vec<(String, String)>,
-    body: Option<Arc<[u8]>>,
+    body: Body,
     source: Option<String>,
     certificate: Option<String>,
 }
@@ -249,7 +252,7 @@ fn target(operand: &str) -> Result<(String, Location), Wrong> {
 }
 
 /// Method and body.
-fn ask(parsed: &Parsed) -> Result<(String, Option<Arc<[u8]>>), Wrong> {
+fn ask(parsed: &Parsed) -> Result<(String, Body), Wrong> {
     let given = [("p", "POST"), ("u", "PUT"), ("i", "HEAD")];
     let mut given = given.into_iter().filter(|(name, _)| parsed.last(name).is_some());
     let (first, second) = (given.next(), given.next());
