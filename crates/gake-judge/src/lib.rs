@@ -8,9 +8,13 @@ pub mod advice;
 pub mod compare;
 pub mod finding;
 pub mod objective;
+pub mod overload;
+pub mod queueing;
+mod random;
 pub mod search;
 pub mod stats;
 pub mod units;
+pub mod usl;
 pub mod validity;
 mod verdict;
 
