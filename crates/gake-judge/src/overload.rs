@@ -215,6 +215,7 @@ pub fn judge(stairs: &[Stair], seconds: &[Second]) -> Overload {
     let sheds = refused > SHEDDING && in_time >= IN_TIME;
     let classes = |r: Ranged| [r.value, r.low, r.high].map(|retained| class(retained, sheds));
     let [named, low, high] = retained.map_or([Class::Unknown; 3], classes);
+    let recovery = recovery(&parts, best.map_or(0.0, |best| levels[best].ok));
     let (knee, cliff) = knee(&up.iter().map(|i| levels[*i]).collect::<Vec<_>>());
     Overload {
         class: if gone { Class::Collapsing } else { named },
@@ -225,8 +226,9 @@ pub fn judge(stairs: &[Stair], seconds: &[Second]) -> Overload {
         refused,
         in_time,
         refusal: part(sum(|l| l.failure * l.failed), failed),
-        recovery: recovery(&parts, best.map_or(0.0, |best| levels[best].ok)),
-        hysteresis: hysteresis(&levels),
+        recovery,
+        // While a backlog drains, the way down is worse for a known reason.
+        hysteresis: (recovery == Recovery::Metastable).then(|| hysteresis(&levels)).flatten(),
         gone,
         levels,
     }

@@ -2,6 +2,7 @@
 
 use super::{Rung, Search, Stage};
 use crate::objective::Clause;
+use crate::usl;
 
 /// Below this steepness the objective is hardly set by the load.
 const FLAT: f64 = 3.5;
@@ -112,6 +113,8 @@ pub struct Answer {
     pub ended: Ended,
     /// The clause that bounds the capacity.
     pub binding: Option<Clause>,
+    /// What kept the search from higher levels: the generator, or the highest level allowed.
+    pub ceiling: Option<String>,
     /// How steeply that clause turns bad with the load: bad ∝ load^b.
     pub steepness: Option<f64>,
     /// The objective is hardly set by the load, but by stalls or a floor of bad requests.
@@ -143,6 +146,7 @@ impl Search {
             found: self.found(ended, pool.as_ref()),
             ended,
             binding: pool.as_ref().map(|pool| self.clauses[pool.binding()].clone()),
+            ceiling: self.ceiling.as_ref().map(|ceiling| ceiling.why.clone()),
             steepness: pool.as_ref().map(super::Pool::steepness),
             flat: pool.as_ref().is_some_and(|pool| pool.steepness() < FLAT),
             noise: pool.as_ref().map_or(0.0, super::Pool::noise),
@@ -176,6 +180,21 @@ impl Search {
             (Some(pool), None, _) if failed => Found::Capacity(estimate(pool)),
             _ => Found::Unknown,
         }
+    }
+}
+
+impl Answer {
+    /// The scalability law that fits the ladder; `None` when it has too few rungs.
+    #[must_use]
+    pub fn scaling(&self) -> Option<usl::Usl> {
+        usl::fit(&self.rungs.iter().map(Rung::point).collect::<Vec<_>>())
+    }
+
+    /// The pool that explains the ladder's plateau, when it has one.
+    #[must_use]
+    pub fn pool(&self) -> Option<usl::Pool> {
+        let rungs: Vec<_> = self.rungs.iter().map(|rung| (rung.point(), rung.response)).collect();
+        usl::pool(&rungs)
     }
 }
 

@@ -15,7 +15,7 @@ const PROBE: f64 = 1.5;
 const CLEAN_RESPONSE: f64 = 1.6;
 /// ... and fewer errors than this.
 const CLEAN_ERRORS: f64 = 0.05;
-/// Unclean probes that make a state: one may be a noisy neighbour's moment.
+/// Unclean probes after which it must rest; after one and then a clean one it is well by itself.
 const PROBES: u32 = 2;
 /// Seconds of the first rest; each following is twice as long, to the last.
 const REST_FIRST: f64 = 10.0;
@@ -68,6 +68,7 @@ impl Search {
             && step.seen.error_share() < CLEAN_ERRORS;
         match guard.rest {
             // The target is as ever: the step counts.
+            None if clean && guard.unclean > 0 => self.forget(&guard, true),
             None if clean => {
                 if let Some(last) = self.counted().last().cloned() {
                     self.advance(&last);

@@ -7,6 +7,7 @@
 use super::trial::{Dimension, Load, Purpose, Trial};
 use super::{Options, Search, Stage, Step, Timing, seconds};
 use crate::objective::Clause;
+use crate::usl;
 use gake_core::clock::SECOND;
 
 /// Throughput that grows by less than this has stopped growing.
@@ -33,6 +34,14 @@ pub struct Rung {
     pub response: f64,
     /// Their number.
     pub ok: u64,
+}
+
+impl Rung {
+    /// The rung as a point of the scalability law.
+    #[must_use]
+    pub fn point(&self) -> usl::Point {
+        usl::Point { users: self.users, throughput: self.throughput, count: self.ok }
+    }
 }
 
 /// A ladder being climbed.

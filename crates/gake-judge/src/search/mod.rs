@@ -283,7 +283,8 @@ impl Search {
             let level = if short && !step.missed() { step.level() } else { 0.9 * asked };
             self.ceiling = Some(Ceiling { level: level.max(passed), why });
             self.limited = 0;
-            if level < 0.1 * self.scale {
+            // Less than the floor is no load; and a small part of what the ladder saw is none.
+            if matches!(self.stage, Stage::Floor(_)) || level < 0.1 * self.scale {
                 self.stage = Stage::Over(Ended::Generator);
             } else if let Stage::Bracket(bracket) = &mut self.stage {
                 bracket.level = bracket.level.min(level.max(passed));

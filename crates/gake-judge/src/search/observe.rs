@@ -70,6 +70,12 @@ impl<'a> Observer<'a> {
         self.seen.iter().map(|seen| seen.total.bad).collect()
     }
 
+    /// The seconds so far.
+    #[must_use]
+    pub fn seconds(&self) -> &[Second] {
+        &self.seconds
+    }
+
     /// The observation, when the run is over.
     #[must_use]
     pub fn finish(mut self, run: &Run) -> Observation {

@@ -8,7 +8,8 @@ use super::server::{Metastable, Model, Service};
 #[derive(Debug, Clone)]
 pub struct Case {
     pub name: &'static str,
-    /// The server, in words.
+    /// The server, in words, for the study's table.
+    #[allow(dead_code, reason = "the tests know it by its name")]
     pub what: &'static str,
     pub model: Model,
     pub objectives: &'static [&'static str],

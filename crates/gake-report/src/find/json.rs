@@ -4,6 +4,7 @@ use gake_judge::search::{Answer, Ended, Found, Rung, Step};
 use serde::Serialize;
 
 use super::FindReport;
+use super::models::{MapForm, PoolForm, ScalingForm};
 
 /// The report as one JSON object over several lines.
 ///
@@ -36,6 +37,13 @@ pub(crate) struct FindForm {
     answer: AnswerForm,
     /// Every step, in order.
     steps: Vec<StepForm>,
+    /// How throughput grows with concurrency: the universal scalability law; null when the ladder
+    /// has too few rungs.
+    scaling: Option<ScalingForm>,
+    /// The pool that explains the ladder's plateau; null without a plateau.
+    pool: Option<PoolForm>,
+    /// What comes after the capacity; null when it was not mapped.
+    map: Option<MapForm>,
 }
 
 /// The answer.
@@ -160,6 +168,9 @@ impl From<&FindReport> for FindForm {
             precision: report.precision,
             answer: AnswerForm::from(&report.answer),
             steps: report.steps.iter().map(StepForm::from).collect(),
+            scaling: report.answer.scaling().map(ScalingForm::from),
+            pool: report.answer.pool().map(PoolForm::from),
+            map: report.map.as_ref().map(MapForm::from),
         }
     }
 }
@@ -175,6 +186,7 @@ impl From<&Answer> for AnswerForm {
         let estimate = if let Found::Capacity(e) = &answer.found { Some(*e) } else { None };
         let why = match &answer.found {
             Found::AtLeast { why, .. } => Some(why.clone()),
+            Found::Unknown => answer.ceiling.clone(),
             _ => None,
         };
         Self {

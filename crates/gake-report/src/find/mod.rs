@@ -1,11 +1,14 @@
 //! The answer of a search, for people and as JSON.
 
 mod json;
+mod map;
+mod models;
 mod text;
 
 use std::time::Duration;
 
 use gake_core::schedule::Process;
+use gake_judge::overload::Overload;
 use gake_judge::search::{Answer, Dimension, Step};
 
 pub use json::json;
@@ -32,4 +35,6 @@ pub struct FindReport {
     pub answer: Answer,
     /// The evidence.
     pub steps: Vec<Step>,
+    /// What comes after the capacity, when it was mapped.
+    pub map: Option<Overload>,
 }

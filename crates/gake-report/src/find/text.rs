@@ -3,7 +3,7 @@
 use gake_judge::search::{Answer, Dimension, Ended, Found, Load, Outcome, Step};
 use gake_judge::units;
 
-use super::FindReport;
+use super::{FindReport, map};
 use crate::Style;
 use crate::formats::text::page::{INDENT, Page, Paint};
 
@@ -13,6 +13,9 @@ pub fn text(report: &FindReport, style: Style) -> String {
     let mut page = Page::new(style);
     headline(&mut page, report);
     notes(&mut page, report);
+    if let Some(overload) = &report.map {
+        map::show(&mut page, overload);
+    }
     steps(&mut page, report);
     page.text()
 }
@@ -51,6 +54,9 @@ fn headline(page: &mut Page, report: &FindReport) {
         Found::Unknown => {
             let unknown = page.paint(Paint::Bad, "unknown");
             page.headed("capacity", &unknown);
+            if let Some(why) = &answer.ceiling {
+                page.wrapped(INDENT, "", Paint::Warn, why);
+            }
         }
     }
     page.headed("objectives", &report.objectives.join(", "));
@@ -75,7 +81,10 @@ fn ended(report: &FindReport) -> String {
         Ended::Interrupted => "interrupted: this is the answer so far".to_owned(),
         Ended::Infeasible => "the lightest load misses the objectives".to_owned(),
         Ended::Gone => "the target has stopped answering".to_owned(),
-        Ended::Generator => "the generator cannot make enough load".to_owned(),
+        Ended::Generator => {
+            "the generator, not the target, decides: give it a machine or cores of its own"
+                .to_owned()
+        }
     };
     format!("after {spent}: {why}")
 }
@@ -97,8 +106,47 @@ fn notes(page: &mut Page, report: &FindReport) {
         );
         page.headed("target", &text);
     }
+    scaling(page, answer);
     for note in cautions(answer) {
         page.wrapped(INDENT, "note", Paint::Warn, &note);
+    }
+}
+
+/// How throughput grows with concurrency, and what would explain where it stops.
+fn scaling(page: &mut Page, answer: &Answer) {
+    if let Some(law) = answer.scaling() {
+        let peak = match (law.peak_users, law.peak_throughput) {
+            (Some(users), Some(most)) if law.peak_determined => format!(
+                "a peak of {} with {} in flight ({} to {})",
+                units::rate(most.value),
+                units::number(users.value),
+                units::number(users.low),
+                units::number(users.high)
+            ),
+            _ => "the steps do not determine a peak".to_owned(),
+        };
+        let text = format!(
+            "USL with λ {}, σ {:.3} ({:.3} to {:.3}), κ {:.5}: {peak}",
+            units::rate(law.gamma.value),
+            law.sigma.value,
+            law.sigma.low,
+            law.sigma.high,
+            law.kappa.value,
+        );
+        page.wrapped(INDENT, "scaling", Paint::Plain, &text);
+    }
+    if let Some(pool) = answer.pool() {
+        let text = format!(
+            "throughput stops at {} while one request takes {}: about {} are served at once ({} to \
+             {}). If the target has a pool of that size (threads, connections to a database), it is \
+             the limit.",
+            units::rate(pool.throughput),
+            units::duration(pool.service * 1e9),
+            units::number(pool.slots.value),
+            units::number(pool.slots.low),
+            units::number(pool.slots.high)
+        );
+        page.wrapped(INDENT, "pool", Paint::Plain, &text);
     }
 }
 

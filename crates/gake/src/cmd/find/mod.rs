@@ -7,6 +7,7 @@ mod trials;
 use std::thread::sleep;
 use std::time::Duration;
 
+use gake_judge::overload::{self, Overload};
 use gake_judge::search::{Answer, Ask, Dimension, Ended, Found, Options, Search};
 use gake_judge::{Clause, units};
 use gake_lab::{Lab, LabConfig};
@@ -53,11 +54,12 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     trials.limit(&clauses);
     let mut search = Search::new(clauses, options(args, descriptors));
     follow(&mut search, &mut trials, &signals, &mut live)?;
+    let answer = search.answer();
+    let map = if args.search.map { map(args, &answer, &mut trials, &live)? } else { None };
     live.clear();
     if let Some(lab) = lab {
         lab.shutdown();
     }
-    let answer = search.answer();
     let report = FindReport {
         target: target.name().to_owned(),
         started_unix_ns,
@@ -68,6 +70,7 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
         objectives: search.clauses().iter().map(|clause| clause.text.clone()).collect(),
         steps: search.steps().to_vec(),
         answer,
+        map,
     };
     let text = match args.output.format {
         FindFormatArg::Text => {
@@ -107,6 +110,27 @@ fn follow(
     }
     search.interrupt();
     Ok(())
+}
+
+/// Goes beyond the capacity and back, when there is one to go beyond.
+fn map(
+    args: &FindArgs,
+    answer: &Answer,
+    trials: &mut Trials<'_>,
+    live: &Live<'_>,
+) -> Result<Option<Overload>, Failure> {
+    let Found::Capacity(estimate) = &answer.found else { return Ok(None) };
+    if trials.interrupted() || !Dimension::from(args.search.dimension).is_rate() {
+        return Ok(None);
+    }
+    let stairs = overload::stairs(estimate.capacity, args.search.max_rate);
+    let length: u64 = stairs.iter().map(|stair| stair.seconds).sum();
+    live.plan(&format!(
+        "mapping what comes after it: up to {} and back, {length} s",
+        units::rate(stairs.iter().map(|stair| stair.level).fold(0.0, f64::max))
+    ));
+    let seconds = trials.climb(&stairs, answer.binding.as_slice())?;
+    Ok((!trials.interrupted()).then(|| overload::judge(&stairs, &seconds)))
 }
 
 fn wait(rest: Duration, signals: &Signals) {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use gake_core::plan::{Load as PlanLoad, Overflow, Plan, Stage};
 use gake_core::record::Run;
 use gake_core::schedule::Process;
-use gake_engine::Second;
 use gake_judge::Clause;
-use gake_judge::search::{Dimension, Load, Observation, Observer, Trial};
+use gake_judge::overload::{self, Stair};
+use gake_judge::search::{Dimension, Load, Observation, Observer, Purpose, Second, Trial};
 use gake_wire::Wire;
 
 use crate::cli::{Arrivals, FindArgs};
@@ -100,7 +100,7 @@ impl<'a> Trials<'a> {
         &mut self,
         trial: &Trial,
         clauses: &[Clause],
-        mut each: impl FnMut(&Second),
+        mut each: impl FnMut(&gake_engine::Second),
     ) -> Result<Observation, Failure> {
         let (plan, wire) = self.prepare(trial)?;
         let mut observer = Observer::new(clauses, &plan.labels);
@@ -123,6 +123,36 @@ impl<'a> Trials<'a> {
     ) -> Result<Run, Failure> {
         let (plan, wire) = self.prepare(trial)?;
         self.fire_prepared(trial, &plan, &wire, each)
+    }
+
+    /// Runs up and down the stairs without a pause, and gives what each second saw. Ends early when
+    /// the target no longer answers.
+    ///
+    /// # Errors
+    /// When it cannot be run.
+    pub fn climb(&mut self, stairs: &[Stair], clauses: &[Clause]) -> Result<Vec<Second>, Failure> {
+        let top = stairs.iter().map(|stair| stair.level).fold(0.0, f64::max);
+        let length: u64 = stairs.iter().map(|stair| stair.seconds).sum();
+        let trial = Trial {
+            number: 0,
+            purpose: Purpose::Map,
+            load: Load::Rate(top),
+            warmup: Duration::ZERO,
+            duration: Duration::from_secs(length),
+            seed: self.args.search.seed,
+            enough: Vec::new(),
+        };
+        let (plan, wire) = self.prepare(&trial)?;
+        let stage = |s: &Stair| Stage::step(s.level, Duration::from_secs(s.seconds));
+        let stages = stairs.iter().map(stage).collect();
+        let load = PlanLoad::Open { stages, process: self.process };
+        let plan = Arc::new(Plan { load, ..(*plan).clone() });
+        let mut observer = Observer::new(clauses, &plan.labels);
+        self.fire_prepared(&trial, &plan, &wire, |moment| {
+            observer.second(&moment.second.tally);
+            overload::is_gone(observer.seconds()).then(|| "the target does not answer".to_owned())
+        })?;
+        Ok(observer.seconds().to_vec())
     }
 
     fn fire_prepared(
