@@ -1,4 +1,4 @@
-//! The project's own tasks: `cargo xtask test | tidy | bench`.
+//! The project's own tasks: `cargo xtask test | tidy | bench | sim`.
 //!
 //! A task runs the tools a person would run and prints each command, so nothing
 //! here has to be trusted: any line can be repeated by hand.
@@ -28,6 +28,8 @@ usage: cargo xtask TASK
       --with-oha     build oha too (cargo install, some minutes)
       --gake PATH    measure this binary and do not build one
       --out FILE     write the report here (a whole run writes bench/YYYY-MM-DD.txt)
+  sim [RUNS] [SERVER ...]
+                     searches of virtual servers (200 of each): the table of docs/capacity.md
 ";
 
 fn main() -> ExitCode {
@@ -49,6 +51,11 @@ fn dispatch(args: &[String]) -> Result<()> {
         "test" => test::main(rest),
         "tidy" => tidy::main(rest),
         "bench" => bench::main(rest),
+        "sim" => {
+            let study = ["run", "--release", "-p", "gake-judge", "--example", "study", "--"];
+            let rest = rest.iter().map(String::as_str);
+            command::run("cargo", &study.into_iter().chain(rest).collect::<Vec<_>>()).map(drop)
+        }
         // Started by the bench alone: processes of their own, so that they can be pinned.
         "recorder" => bench::recorder::main(rest),
         "metronome" => bench::metronome::main(rest),

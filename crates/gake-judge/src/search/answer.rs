@@ -8,7 +8,9 @@ use crate::usl;
 const FLAT: f64 = 3.5;
 /// The quantiles of the answer.
 const LOW: f64 = 0.025;
-const SAFE: f64 = 0.05;
+/// The same as the lower end: of the 5 % quantile the simulations of M/M/8 showed that the capacity
+/// lies above it in 85 to 90 % of the searches and not in 95 %; of this one they hold that.
+const SAFE: f64 = LOW;
 const MEDIAN: f64 = 0.5;
 const HIGH: f64 = 0.975;
 
@@ -56,7 +58,7 @@ pub struct Estimate {
     pub low: f64,
     /// Its upper end.
     pub high: f64,
-    /// The level to plan with: the capacity is above it with a probability of 95 %.
+    /// The level to plan with: the capacity is above it in 95 % of the searches at least.
     pub safe: f64,
 }
 

@@ -4,6 +4,8 @@
 //! The bounds are one-sided binomial ones: a method that keeps its promise fails with a probability
 //! under 10⁻³ with other seeds, and with these never. The full study is `cargo xtask sim`.
 
+#![allow(clippy::unwrap_used)] // the helpers are tests too
+
 mod baseline;
 mod server;
 mod servers;
@@ -49,7 +51,7 @@ fn capacities_of_queues_are_found_with_honest_intervals() {
         let [within, covered, safe] = study(&case(name), 30);
         assert!(within >= 73.0, "{name}: {within} % within 5 %");
         assert!(covered >= 83.0, "{name}: {covered} % covered");
-        assert!(safe >= 70.0, "{name}: {safe} % safe");
+        assert!(safe >= 83.0, "{name}: {safe} % safe");
     }
 }
 

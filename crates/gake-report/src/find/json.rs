@@ -60,7 +60,7 @@ struct AnswerForm {
     low: Option<f64>,
     /// Its upper end.
     high: Option<f64>,
-    /// The level to plan with: the capacity is above it with a probability of 95 %.
+    /// The level to plan with: the capacity is above it in 95 % of the searches at least.
     safe: Option<f64>,
     /// Why no more can be said.
     why: Option<String>,
@@ -243,6 +243,92 @@ impl From<&Step> for StepForm {
             of_allowed: step.ratios.clone(),
             outcome: step.outcome.name(),
             limited: seen.limited.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use gake_core::schedule::Process;
+    use gake_judge::search::{Ask, Dimension, Load, Observation, Options, Search, Seen};
+    use gake_judge::{Bad, Objective, overload};
+
+    use super::*;
+    use crate::testing::bless;
+
+    /// A target that holds 100/s and not more, searched.
+    fn report() -> FindReport {
+        let objective: Objective = "p99<50ms".parse().unwrap();
+        let clauses = vec![objective.clause().unwrap()];
+        let mut search = Search::new(clauses, Options::default());
+        loop {
+            match search.next() {
+                Ask::Done => break,
+                Ask::Rest(_) => {}
+                Ask::Trial(trial) => search.tell(seen(&trial)),
+            }
+        }
+        let stairs = overload::stairs(100.0, None);
+        FindReport {
+            target: "http://localhost:8080/".to_owned(),
+            started_unix_ns: 1_700_000_000_000_000_000,
+            dimension: Dimension::Rate,
+            arrivals: Process::Poisson,
+            budget: Duration::from_secs(120),
+            precision: 0.05,
+            objectives: vec!["p99<50ms".to_owned()],
+            answer: search.answer(),
+            steps: search.steps().to_vec(),
+            map: Some(overload::judge(&stairs, &[])),
+        }
+    }
+
+    fn seen(trial: &gake_judge::search::Trial) -> Observation {
+        let measured = trial.duration.as_secs_f64();
+        let rate = match trial.load {
+            Load::Rate(rate) => rate,
+            load => (50.0 * load.level()).min(120.0),
+        };
+        let due = (rate * measured).round();
+        let bad = (due * 0.01 * (rate / 100.0).powi(30)).round().min(due);
+        Observation {
+            measured,
+            took: measured + trial.warmup.as_secs_f64(),
+            due: due as u64,
+            ok: due as u64,
+            throughput: rate,
+            response: 0.02,
+            in_flight: rate * 0.02,
+            clauses: vec![Seen { total: Bad { bad, of: due }, ..Seen::default() }],
+            ..Observation::default()
+        }
+    }
+
+    #[test]
+    fn the_schema_in_docs_is_that_of_the_types() {
+        let schema = schemars::schema_for!(FindForm);
+        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/gake.find.1.schema.json");
+        bless(&path, &text);
+    }
+
+    #[test]
+    fn the_answer_and_its_evidence_are_told() {
+        let report = report();
+        let form: serde_json::Value = serde_json::from_str(&json(&report).unwrap()).unwrap();
+        assert_eq!(form["schema"], "gake.find/1");
+        assert_eq!(form["answer"]["found"], "capacity");
+        assert_eq!(form["answer"]["bound_by"], "p99<50ms");
+        let of = |name: &str| form["answer"][name].as_f64().unwrap();
+        assert!(of("low") <= of("safe") && of("safe") < of("capacity"));
+        assert!((95.0..105.0).contains(&of("capacity")), "{}", of("capacity"));
+        assert_eq!(form["steps"].as_array().unwrap().len(), report.steps.len());
+        let page = crate::find::text(&report, crate::Style::default());
+        for part in ["capacity ", "plan with", "95 %:", "refine", "beyond", "pass", "fail"] {
+            assert!(page.contains(part), "{part}: {page}");
         }
     }
 }

@@ -1,0 +1,80 @@
+//! `gake find` as its users start it. What it finds is tested on virtual servers; here are the
+//! command line, the ends and the bounds, none of which depends on a timing.
+
+#![allow(clippy::unwrap_used)] // the helpers are tests too
+
+#[path = "../common/mod.rs"]
+mod common;
+
+use common::{gake, start};
+use gake_lab::{Lab, LabConfig};
+use serde_json::Value;
+
+fn find(args: &[&str]) -> common::Ran {
+    start(&mut gake(&[&["find"], args].concat())).wait()
+}
+
+#[test]
+fn a_target_that_only_fails_has_no_capacity() {
+    let lab = Lab::start(LabConfig::default()).unwrap();
+    let url = format!("http://{}/status/503", lab.addr());
+    let ran = find(&[&url, "--slo", "p99<1s", "--slo", "errors<1%", "-o", "json"]);
+    assert_eq!(ran.code, Some(99), "{ran:?}");
+    let form: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(form["answer"]["found"], "infeasible");
+    assert_eq!(form["answer"]["ended"], "infeasible");
+    // Without objectives it is asked first how fast it is.
+    let ran = find(&[&url]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("does not answer"), "{ran:?}");
+    lab.shutdown();
+}
+
+#[test]
+fn the_highest_rate_and_the_budget_are_kept() {
+    let lab = Lab::start(LabConfig::default()).unwrap();
+    let url = format!("http://{}/fast", lab.addr());
+    // An objective that no noise of the machine can miss.
+    let flags = ["--slo", "p50<20s", "--max-rate", "64", "--budget", "16s", "-o", "json"];
+    let ran = find(&[&[url.as_str()], &flags[..]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let form: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(form["schema"], "gake.find/1");
+    assert_eq!(form["answer"]["found"], "at_least", "{form}");
+    assert!(form["answer"]["spent_s"].as_f64().unwrap() < 40.0);
+    let steps = form["steps"].as_array().unwrap();
+    assert!(steps.len() >= 5);
+    for step in steps {
+        assert_eq!(step["load"], "rate");
+        assert!(step["asked"].as_f64().unwrap() <= 64.0, "{step}");
+    }
+    lab.shutdown();
+}
+
+#[test]
+fn what_cannot_be_searched_is_refused_before_anything_is_sent() {
+    for (flags, told) in [
+        (&["--slo", "rate>=5/s"][..], "upper bounds"),
+        (&["--slo", "max<1s"], "p99.9"),
+        (&["--slo", "errors<0%"], "errors<0.1%"),
+        (&["--precision", "0"], "percentage"),
+        (&["--dimension", "speed"], "connect-rate"),
+    ] {
+        let ran = find(&[&["http://127.0.0.1:9/"], flags].concat());
+        assert_eq!(ran.code, Some(2), "{flags:?} {ran:?}");
+        assert!(ran.stderr.contains(told), "{flags:?} {ran:?}");
+    }
+}
+
+#[test]
+fn an_interrupt_gives_the_answer_so_far() {
+    let lab = Lab::start(LabConfig::default()).unwrap();
+    let url = format!("http://{}/fast", lab.addr());
+    let started = start(&mut gake(&["find", &url, "--slo", "p50<20s", "--max-rate", "64"]));
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    started.signal(rustix::process::Signal::INT);
+    let ran = started.wait();
+    assert_eq!(ran.code, Some(130), "{ran:?}");
+    assert!(ran.stdout.contains("interrupted"), "{ran:?}");
+    lab.shutdown();
+}
