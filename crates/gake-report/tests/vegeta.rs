@@ -294,3 +294,54 @@ fn an_error_that_ends_reading_ends_it() {
     assert!(matches!(reader.next_record(), Err(ReadError::Foreign)));
     assert!(reader.next_record().unwrap().is_none());
 }
+
+#[test]
+fn results_are_a_run_as_far_as_they_go() {
+    for name in ["results.gob", "results.json", "results.csv"] {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/vegeta");
+        let (run, warnings) = gake_report::read_run(&path.join(name)).unwrap();
+        assert_eq!(warnings, []);
+        let counts = run.tally.counts;
+        assert_eq!((counts.sent, counts.ok, counts.failed, counts.body_bytes), (120, 60, 60, 340));
+        assert_eq!(run.tally.statuses(), [(200, 40), (204, 20), (404, 20)]);
+        let faults: Vec<_> =
+            run.tally.faults().iter().map(|(fault, count)| (fault.name(), *count)).collect();
+        assert_eq!(faults, [("connect_refused", 20), ("closed_early", 20)]);
+        // Refused and cut short: apart from the latencies.
+        assert_eq!(run.tally.latency.response().count(), 80);
+        assert_eq!(run.tally.latency.response().max(), 5_660_325);
+        assert_eq!(run.plan.labels.len(), 6);
+        let points = run.series.points();
+        assert_eq!(points.iter().map(|point| point.counts.sent).sum::<u64>(), 120);
+        assert_eq!(points.iter().map(|point| point.fired).sum::<u64>(), 120);
+        // 60 a second, as it was asked.
+        let rate = 120.0 / (run.sending as f64 / 1e9);
+        assert!((59.9..60.1).contains(&rate), "{rate}");
+        assert_eq!(run.started_unix_ns, 1_795_291_684_781_924_887);
+    }
+}
+
+#[test]
+fn a_run_from_hostile_instants_is_bounded() {
+    let at = |unix_ns: i64, latency: i64| Record {
+        timestamp: Timestamp::local(unix_ns),
+        latency,
+        code: 200,
+        ..Record::default()
+    };
+    let hour = 3_600_000_000_000;
+    let records = [
+        at(0, 1),
+        at(i64::MAX, i64::MAX),
+        at(i64::MIN, 1),
+        at(0, -1),
+        at(700 * hour, 1),
+        at(-hour, hour),
+    ];
+    let bytes = written(&records, Encoding::Json);
+    let reader = Reader::detect(bytes.as_slice()).unwrap();
+    let (run, warnings) = gake_report::vegeta::read_run(reader).unwrap();
+    assert_eq!((run.tally.counts.sent, warnings.len()), (3, 3), "{warnings:?}");
+    let seconds = run.series.points().iter().map(|point| point.seconds).sum::<u64>();
+    assert!(seconds >= 700 * 3_600 && run.series.points().len() <= 1_800);
+}

@@ -14,12 +14,14 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 pub struct TlsOptions {
     /// Take any certificate.
     pub insecure: bool,
-    /// Trust the certificates in this PEM file instead of the system's.
-    pub cacert: Option<PathBuf>,
+    /// Trust the certificates in these PEM files instead of the system's.
+    pub cacert: Vec<PathBuf>,
     /// A client certificate chain in PEM.
     pub cert: Option<PathBuf>,
     /// Its key in PEM; in the certificate's file when not given.
     pub key: Option<PathBuf>,
+    /// Take sessions up again. Otherwise every connection makes a whole handshake.
+    pub session_tickets: bool,
 }
 
 /// Why TLS cannot be set up.
@@ -70,18 +72,22 @@ impl TlsOptions {
         };
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         // Every connection stands for a client of its own, which has no session to resume; and
-        // a store of sessions would be a lock between workers.
-        config.resumption = rustls::client::Resumption::disabled();
+        // a store of sessions is a lock between workers.
+        if !self.session_tickets {
+            config.resumption = rustls::client::Resumption::disabled();
+        }
         Ok(Arc::new(config))
     }
 
     fn roots(&self) -> Result<RootCertStore, TlsError> {
         let mut roots = RootCertStore::empty();
-        if let Some(path) = &self.cacert {
+        for path in &self.cacert {
             let role = "trusted certificates";
             for certificate in certificates(path, role)? {
                 roots.add(certificate).map_err(|error| file_error(path, role, &error))?;
             }
+        }
+        if !self.cacert.is_empty() {
             return Ok(roots);
         }
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

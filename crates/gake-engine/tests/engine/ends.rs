@@ -154,3 +154,33 @@ fn users_who_have_not_come_yet_do_not_hold_up_the_end() {
     assert!(begun.elapsed() < SOON);
     assert!(done.run.tally.counts.ok <= 10);
 }
+
+/// Each arrival takes `after`, and there are no more than `count`.
+fn at_most(count: u64, after: u64) -> Arc<Behaviour> {
+    Arc::new(move |arrival, now| match arrival.number {
+        number if number < count => Fate::At(now + after),
+        _ => Fate::Nothing,
+    })
+}
+
+#[test]
+fn a_run_ends_when_there_is_nothing_left_to_send() {
+    let long = LONG.as_millis() as u64;
+    for threads in [1, 2] {
+        let begun = Instant::now();
+        let done = run(Plan { threads, ..open(1000.0, long) }, at_most(50, MS));
+        assert!(begun.elapsed() < SOON);
+        let counts = done.run.tally.counts;
+        assert_eq!((counts.ok, counts.due()), (50, 50), "threads {threads}");
+        // With one connection a backlog is due when nothing is left: it is not dropped.
+        let one = Plan { connections: 1, max_in_flight: 1, ..open(1000.0, long) };
+        let counts = run(one, at_most(5, 20 * MS)).run.tally.counts;
+        assert_eq!((counts.ok, counts.due()), (5, 5));
+
+        let begun = Instant::now();
+        let plan = Plan { threads, duration: Some(LONG), ..closed(4) };
+        let counts = run(plan, at_most(30, MS)).run.tally.counts;
+        assert!(begun.elapsed() < SOON);
+        assert_eq!((counts.ok, counts.due()), (30, 30), "threads {threads}");
+    }
+}

@@ -24,6 +24,8 @@ pub enum Fate {
     Never,
     /// It ends at once with a fault.
     Fault(Fault),
+    /// There is nothing left to send.
+    Nothing,
 }
 
 /// The fate of an arrival that is fired at an instant.
@@ -86,16 +88,20 @@ struct Actor {
 
 impl Work for Actor {
     async fn fire(&mut self, arrival: Arrival, now: Nanos) -> Exchange {
-        self.seen.fired.lock().unwrap().push((arrival.number, self.worker));
+        let fate = (self.behaviour)(arrival, now);
+        if !matches!(fate, Fate::Nothing) {
+            self.seen.fired.lock().unwrap().push((arrival.number, self.worker));
+        }
         let level = self.seen.level.fetch_add(1, Relaxed) + 1;
         self.seen.peak.fetch_max(level, Relaxed);
-        let end = match (self.behaviour)(arrival, now) {
+        let end = match fate {
             Fate::At(at) => {
                 self.timer.sleep_until(at).await;
                 End::Answered(Answer { status: 200, body_bytes: 0 })
             }
             Fate::Never => std::future::pending().await,
             Fate::Fault(fault) => End::Fault(fault),
+            Fate::Nothing => End::NothingToSend,
         };
         self.seen.level.fetch_sub(1, Relaxed);
         let done = self.clock.now();

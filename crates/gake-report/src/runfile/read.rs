@@ -18,14 +18,18 @@ use super::detect;
 use super::end;
 use super::lines::{EndLine, Exact, FORMAT, Line, PREFIX, RunLine, SecondLine};
 use super::tag::{self, Tag};
+use crate::vegeta;
 
 /// Longest line that is read: a label's histogram is a few kilobytes.
 const LINE_MAX: u64 = 16 << 20;
 
+/// Bytes that tell results of Vegeta from a run file.
+const SNIFFED: u64 = 16;
+
 /// Something in the file was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    /// The number of the line, from 1.
+    /// The number of the line, from 1; 0 when the text says where.
     pub line: u64,
     /// What is wrong there.
     pub text: String,
@@ -33,7 +37,10 @@ pub struct Warning {
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.text)
+        match self.line {
+            0 => f.write_str(&self.text),
+            line => write!(f, "line {line}: {}", self.text),
+        }
     }
 }
 
@@ -47,7 +54,10 @@ pub enum ReadError {
     #[error("is no run file of gake but {0}")]
     Foreign(&'static str),
     /// It has no head of ours.
-    #[error("is not a run file of gake: it has no \"#gake\" line with the plan")]
+    #[error(
+        "is not a run file of gake: it has no \"#gake\" line with the plan; nor does it hold \
+         results of Vegeta"
+    )]
     NotARunFile,
     /// It was written by a version whose format is another.
     #[error("has the format {0:?}, which this version does not know")]
@@ -55,17 +65,35 @@ pub enum ReadError {
     /// Its plan makes no sense.
     #[error("line {0}: the plan makes no sense: {1}")]
     Plan(u64, String),
+    /// It holds results of Vegeta, or should, and these cannot be read.
+    #[error(transparent)]
+    Vegeta(vegeta::ReadError),
     /// A line has no end.
     #[error("line {0} is longer than 16 MiB")]
     LongLine(u64),
 }
 
-/// Reads a run file, and what was left out of it.
+/// Reads a run file, or results of Vegeta, and what was left out of it.
 ///
 /// # Errors
-/// When it cannot be read or is not a run file.
+/// When it cannot be read or is neither.
 pub fn read_run(path: &Path) -> Result<(Run, Vec<Warning>), ReadError> {
-    read(BufReader::new(File::open(path)?))
+    let mut first = Vec::new();
+    let mut file = File::open(path)?;
+    file.by_ref().take(SNIFFED).read_to_end(&mut first)?;
+    let is_vegetas = vegeta::Encoding::of(&first).is_some();
+    let input = BufReader::new(io::Cursor::new(first).chain(file));
+    if is_vegetas { read_vegeta(input) } else { read(input) }
+}
+
+fn read_vegeta(input: impl BufRead) -> Result<(Run, Vec<Warning>), ReadError> {
+    let results = vegeta::Reader::detect(input).and_then(vegeta::read_run);
+    let (run, warnings) = results.map_err(|error| match error {
+        // What looks like one encoding by its first bytes may be anything.
+        vegeta::ReadError::Foreign => ReadError::NotARunFile,
+        error => ReadError::Vegeta(error),
+    })?;
+    Ok((run, warnings.into_iter().map(|text| Warning { line: 0, text }).collect()))
 }
 
 /// Reads a run file from `input`, and what was left out of it.

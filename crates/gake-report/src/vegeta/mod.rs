@@ -15,6 +15,7 @@ mod metrics;
 mod read;
 mod record;
 pub mod report;
+mod run;
 mod tdigest;
 mod write;
 
@@ -23,4 +24,5 @@ pub use metrics::Metrics;
 pub use read::{ReadError, Reader, RoundRobin};
 pub use record::{Encoding, EncodingError, Headers, Record, Timestamp};
 pub use report::Kind;
+pub use run::read_run;
 pub use write::Writer;

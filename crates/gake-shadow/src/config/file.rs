@@ -226,7 +226,7 @@ impl File {
         config.seed = self.seed.unwrap_or(config.seed);
         config.shadow_nice = self.shadow_nice.unwrap_or(0);
         config.backend_tls.insecure = self.insecure.unwrap_or(false);
-        config.backend_tls.cacert = self.cacert;
+        config.backend_tls.cacert = self.cacert.into_iter().collect();
         config.tls = match (self.tls_cert, self.tls_key) {
             (Some(cert), key) => Some(ServerTls { key: key.unwrap_or_else(|| cert.clone()), cert }),
             (None, None) => None,

@@ -83,7 +83,7 @@ fn several_targets_cost_no_more_than_one() {
 fn tls_allocates_little() {
     let server = Server::tls(pki().server(Kind::default()), [vec![Request, ok(100), Again]]);
     let mut setup = Setup::get(format!("https://127.0.0.1:{}/", server.addr.port()));
-    setup.tls.cacert = Some(pki().path("ca.pem"));
+    setup.tls.cacert = vec![pki().path("ca.pem")];
     let (allocations, reads) = cost(setup);
     // What the library needs for a record each way.
     assert!(allocations <= 10 * TIMES, "{allocations}");

@@ -52,7 +52,7 @@ fn those_that_cannot_be_opened_are_not_lost() {
 fn session_tickets_are_no_loss() {
     let server = Server::tls(pki().server(Kind::default()), [vec![Hold]]);
     let mut setup = Setup::get(format!("https://127.0.0.1:{}/", server.addr.port()));
-    setup.tls.cacert = Some(pki().path("ca.pem"));
+    setup.tls.cacert = vec![pki().path("ca.pem")];
     setup.settings.idle_connections = 3;
     setup.run(async |client| {
         client.until("all are open", |client| client.gauges().open == 3).await;

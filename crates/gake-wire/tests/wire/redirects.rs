@@ -134,7 +134,7 @@ fn a_redirect_may_lead_to_tls() {
     let there = Server::tls(config, [vec![Request, ok(1), Again]]);
     let here = Server::start([vec![Request, to(301, "https://shop.test/"), Again]]);
     let setup = following(Setup::get(here.url("/")), 1).with(|s| {
-        s.tls.cacert = Some(pki().path("ca.pem"));
+        s.tls.cacert = vec![pki().path("ca.pem")];
         let rule = format!("shop.test:443:127.0.0.1:{}", there.addr.port());
         s.resolver.connect_to.push(rule.parse().unwrap());
     });

@@ -21,7 +21,7 @@ fn plain(kind: Kind) -> Server {
 fn to(server: &Server, name: &str) -> Setup {
     let port = server.addr.port();
     Setup::of(vec![ask("GET", &format!("https://{name}:{port}/"))]).with(|s| {
-        s.tls.cacert = Some(pki().path("ca.pem"));
+        s.tls.cacert = vec![pki().path("ca.pem")];
         s.resolver.fix(&format!("{name}:{port}:127.0.0.1")).unwrap();
     })
 }
@@ -64,11 +64,11 @@ fn each_reason_is_told() {
     assert_eq!(fault(expired, none), Fault::Tls("the certificate has expired"));
     let stranger = Pki::new("theirs");
     assert_eq!(
-        fault(Kind::default(), |s| s.tls.cacert = Some(stranger.path("ca.pem"))),
+        fault(Kind::default(), |s| s.tls.cacert = vec![stranger.path("ca.pem")]),
         Fault::Tls("the certificate's issuer is not trusted")
     );
     assert_eq!(
-        fault(Kind::default(), |s| s.tls.cacert = None),
+        fault(Kind::default(), |s| s.tls.cacert = Vec::new()),
         Fault::Tls("the certificate's issuer is not trusted")
     );
     let other = plain(Kind::default());
@@ -132,7 +132,7 @@ fn a_handshake_that_never_ends_is_a_connect_timeout() {
 fn anything_is_taken_when_asked() {
     for kind in [Kind::default(), Kind { expired: true, tls12: true, ..Kind::default() }] {
         let setup = to(&plain(kind), "other.test").with(|s| {
-            s.tls.cacert = None;
+            s.tls.cacert = Vec::new();
             s.tls.insecure = true;
         });
         assert_eq!(status_of(&setup.fire()), 200);
@@ -197,7 +197,7 @@ fn each_unusable_file_has_its_sentence() {
     for (path, reason) in
         [(&missing, "No such file"), (&empty, "it holds no PEM certificate"), (&garbage, "base64")]
     {
-        let sentence = said(&|s| s.tls.cacert = Some(path.clone()));
+        let sentence = said(&|s| s.tls.cacert = vec![path.clone()]);
         assert!(sentence.contains("cannot be used as trusted certificates"), "{sentence}");
         assert!(sentence.contains(reason) && sentence.contains(".pem"), "{sentence}");
         let sentence = said(&|s| s.tls.cert = Some(path.clone()));

@@ -233,9 +233,13 @@ pub struct ConnectionArgs {
     #[arg(short = 'k', long)]
     pub insecure: bool,
 
-    /// Trust the certificates in this PEM file instead of the system's
+    /// Trust the certificates in this PEM file instead of the system's; may be repeated
     #[arg(long, value_name = "FILE")]
-    pub cacert: Option<PathBuf>,
+    pub cacert: Vec<PathBuf>,
+
+    /// Take TLS sessions up again: for the tools that gake behaves as.
+    #[arg(skip)]
+    pub session_tickets: bool,
 
     /// Client certificate (PEM)
     #[arg(long, value_name = "FILE")]

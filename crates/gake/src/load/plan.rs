@@ -132,6 +132,7 @@ pub fn ways(args: &ConnectionArgs) -> Result<(Resolver, TlsOptions), Failure> {
     let tls = TlsOptions {
         insecure: args.insecure,
         cacert: args.cacert.clone(),
+        session_tickets: args.session_tickets,
         cert: args.cert.clone(),
         key: args.key.clone(),
     };

@@ -7,4 +7,5 @@ mod layout;
 mod ab;
 mod hey;
 mod nighthawk;
+mod vegeta;
 mod wrk;

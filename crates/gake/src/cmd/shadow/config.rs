@@ -98,7 +98,7 @@ fn http(args: &ProxyArgs, config: &mut Config) -> Result<(), ConfigError> {
     }
     config.backend_tls.insecure |= args.insecure;
     if let Some(path) = &args.cacert {
-        config.backend_tls.cacert = Some(path.clone());
+        config.backend_tls.cacert = vec![path.clone()];
     }
     let timeouts = &mut config.timeouts;
     for (setting, told) in [

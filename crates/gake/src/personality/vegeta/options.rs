@@ -168,7 +168,9 @@ impl Options {
         if connection.cert.is_none() && connection.key.is_some() {
             return Err("-key needs -cert: a key is of no use without its certificate".to_owned());
         }
-        connection.cacert = parsed.last("root-certs").map(PathBuf::from);
+        let roots = parsed.last("root-certs").unwrap_or_default().split(',');
+        connection.cacert = roots.filter(|path| !path.is_empty()).map(PathBuf::from).collect();
+        connection.session_tickets = parsed.on("session-tickets")?;
         connection.interface = parsed
             .last("laddr")
             .filter(|addr| *addr != "0.0.0.0")
@@ -188,9 +190,6 @@ fn refuse(parsed: &Parsed) -> Result<(), String> {
     if parsed.on("h2c")? {
         return no("h2c", "gake speaks HTTP/1.1 to targets");
     }
-    if parsed.on("session-tickets")? {
-        return no("session-tickets", "every connection makes a whole TLS handshake");
-    }
     // What it says is when the server can do it, and there it is a wish that HTTP/1.1 meets.
     parsed.on("http2")?;
     if parsed.last("dns-ttl").is_some_and(|ttl| !matches!(ttl, "0" | "0s")) {
@@ -198,9 +197,6 @@ fn refuse(parsed: &Parsed) -> Result<(), String> {
     }
     if parsed.last("prometheus-addr").is_some_and(|address| !address.is_empty()) {
         return no("prometheus-addr", "nothing listens while an attack goes on");
-    }
-    if parsed.last("root-certs").is_some_and(|list| list.contains(',')) {
-        return no("root-certs", "of several files, put the certificates into one");
     }
     Ok(())
 }
@@ -337,7 +333,6 @@ mod tests {
         for (line, said) in [
             ("-rate=0", "-max-workers"),
             ("-h2c", "-h2c"),
-            ("-session-tickets", "-session-tickets"),
             ("-resolvers 1.1.1.1", "-resolvers"),
             ("-dns-ttl 5s", "-dns-ttl"),
             ("-proxy-header A:b", "-proxy-header"),
@@ -352,5 +347,7 @@ mod tests {
             assert!(error.contains(said), "{line}: {error}");
         }
         assert!(read("-rate 0 -max-workers 5 -http2 -dns-ttl 0 -h2c=false").is_ok());
+        let roots = read("-root-certs a.pem,b.pem").unwrap().args.connection.cacert;
+        assert_eq!(roots, [PathBuf::from("a.pem"), PathBuf::from("b.pem")]);
     }
 }

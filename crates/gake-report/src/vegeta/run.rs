@@ -1,0 +1,349 @@
+//! Results as a run of ours, as far as they go: what Vegeta does not tell is left out, and said.
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::time::Duration;
+
+use gake_core::clock::{Nanos, SECOND};
+use gake_core::plan::{Expect, Load, Overflow, Plan, Stage, Timeouts};
+use gake_core::record::{
+    Counts, Ending, Event, Fault, Generator, Metric, Phase, Point, Run, Series, Tally, Watched,
+};
+use gake_core::schedule::Process;
+
+use super::read::{ReadError, Reader};
+use super::record::Record;
+
+/// Labels told apart; the rest is one, `other`.
+const LABELS_MAX: usize = 100;
+
+/// Seconds whose figures still grow. A result that comes later than this counts in the whole, and
+/// not in the series.
+const OPEN_SECONDS: usize = 60;
+
+/// A run lasts no longer than this: a result further from the first one has a broken clock.
+const LENGTH_MAX: i64 = 31 * 86_400 * SECOND as i64;
+
+/// Warnings kept; more are counted.
+const WARNINGS_MAX: usize = 10;
+
+/// What a reader of the run should know.
+const UNKNOWN: &str = "made from Vegeta's results: bytes are those of bodies; lateness, service \
+                       time, connections and what the generator itself used are not known, so \
+                       whether it kept up was not judged";
+
+/// Reads results as a run, and what was left out of it.
+///
+/// # Errors
+/// When there is none, or they cannot be read.
+pub fn read_run<R: BufRead>(mut reader: Reader<R>) -> Result<(Run, Vec<String>), ReadError> {
+    let mut making = None;
+    let mut warnings = Vec::new();
+    let mut more = 0_u64;
+    loop {
+        let warning = match reader.next_record() {
+            Ok(None) => break,
+            Ok(Some(record)) => {
+                let making = making.get_or_insert_with(|| Making::new(&record));
+                if making.add(&record) {
+                    continue;
+                }
+                format!("a result of {} was left out: a month from the first", record.attack)
+            }
+            Err(error @ (ReadError::Foreign | ReadError::Io(_))) => return Err(error),
+            Err(error) => error.to_string(),
+        };
+        if warnings.len() < WARNINGS_MAX {
+            warnings.push(warning);
+        } else {
+            more += 1;
+        }
+    }
+    if more > 0 {
+        warnings.push(format!("{more} more were left out"));
+    }
+    Ok((making.ok_or(ReadError::Foreign)?.run(), warnings))
+}
+
+/// A run that is being made.
+struct Making {
+    name: String,
+    tally: Tally,
+    labels: Vec<String>,
+    /// The first result's timestamp: others are told against it.
+    reference: i64,
+    earliest: i64,
+    latest: i64,
+    end: i64,
+    /// Where the series begins: the second of the earliest timestamp when its first point closed.
+    first_second: Option<i64>,
+    series: Series,
+    open: BTreeMap<i64, Tally>,
+    /// Seconds before this one are closed.
+    closed: i64,
+}
+
+impl Making {
+    fn new(first: &Record) -> Self {
+        let at = first.timestamp.unix_ns;
+        Self {
+            name: first.attack.clone(),
+            tally: Tally::default(),
+            labels: Vec::new(),
+            reference: at,
+            earliest: at,
+            latest: at,
+            end: first.end(),
+            first_second: None,
+            series: Series::default(),
+            open: BTreeMap::new(),
+            closed: i64::MIN,
+        }
+    }
+
+    /// Counts a result; false when its time cannot be.
+    fn add(&mut self, record: &Record) -> bool {
+        let (at, end) = (record.timestamp.unix_ns, record.end());
+        let far =
+            |instant: i64| instant.saturating_sub(self.reference).saturating_abs() > LENGTH_MAX;
+        if far(at) || far(end) || record.latency < 0 {
+            return false;
+        }
+        self.earliest = self.earliest.min(at);
+        self.latest = self.latest.max(at);
+        self.end = self.end.max(end);
+        let what = What::of(record);
+        what.count(&mut self.tally);
+        let label = self.label(record);
+        if let Some(label) = self.tally.label_mut(label) {
+            label.counts.merge(&what.counts());
+            if what.metric() != Metric::FaultResponse {
+                label.response.record(what.response);
+            }
+        }
+        self.count_seconds(at, end, &what);
+        true
+    }
+
+    fn label(&mut self, record: &Record) -> u16 {
+        let name = format!("{} {}", record.method, path(&record.url));
+        let at = self.labels.iter().position(|known| *known == name).unwrap_or_else(|| {
+            if self.labels.len() <= LABELS_MAX {
+                let full = self.labels.len() == LABELS_MAX;
+                self.labels.push(if full { "other".to_owned() } else { name });
+                self.tally.tell_labels(self.labels.len());
+            }
+            self.labels.len() - 1
+        });
+        at as u16
+    }
+
+    fn count_seconds(&mut self, at: i64, end: i64, what: &What) {
+        let second = |instant: i64| instant.div_euclid(SECOND as i64);
+        let (first, last) = (second(at), second(end));
+        if last < self.closed {
+            return;
+        }
+        what.count(self.open.entry(last).or_default());
+        if first >= self.closed {
+            self.open.entry(first).or_default().fired += 1;
+        }
+        // In flight in each second that is still open.
+        for (&second, tally) in self.open.range_mut(first..=last) {
+            let start = second * SECOND as i64;
+            let within = end.min(start + SECOND as i64) - at.max(start);
+            tally.in_flight_ns += within.max(0) as u128;
+        }
+        while self.open.len() > OPEN_SECONDS {
+            self.close();
+        }
+    }
+
+    /// Closes the oldest open second.
+    fn close(&mut self) {
+        let Some((second, tally)) = self.open.pop_first() else { return };
+        let first = *self.first_second.get_or_insert(self.earliest.div_euclid(SECOND as i64));
+        let at = second.saturating_sub(first).max(0) as u64;
+        let next = self.series.points().last().map_or(0, |last| last.second + last.seconds);
+        for empty in next..at {
+            self.series.push(Point { second: empty, seconds: 1, ..Point::default() });
+        }
+        self.series.push(Point::new(at.max(next), &tally));
+        self.closed = second + 1;
+    }
+
+    fn run(mut self) -> Run {
+        while !self.open.is_empty() {
+            self.close();
+        }
+        let requests = self.tally.counts.sent;
+        let span = self.latest.saturating_sub(self.earliest) as Nanos;
+        // From the first request to where the one after the last would be.
+        let sending = match requests {
+            0 | 1 => SECOND,
+            _ => (span as f64 * requests as f64 / (requests - 1) as f64) as Nanos,
+        };
+        let sending = sending.max(1);
+        if self.labels.len() < 2 {
+            self.labels.clear();
+        }
+        let elapsed = (self.end.saturating_sub(self.earliest) as Nanos).max(sending);
+        Run {
+            plan: plan(self.name, self.labels, requests, sending),
+            started_unix_ns: self.earliest.max(0) as u64,
+            measured: sending,
+            sending,
+            elapsed,
+            ending: Ending::Done,
+            asked_rate: None,
+            tally: self.tally,
+            warmup: Counts::default(),
+            series: self.series,
+            peak_connections: 0,
+            generator: Generator::default(),
+            watched: Watched::default(),
+            events: vec![Event { at: elapsed, text: UNKNOWN.to_owned() }],
+        }
+    }
+}
+
+/// The plan as the results show it.
+fn plan(name: String, labels: Vec<String>, requests: u64, sending: Nanos) -> Plan {
+    let length = Duration::from_nanos(sending);
+    let rate = requests as f64 / length.as_secs_f64();
+    let name = if name.is_empty() { String::new() } else { format!(" {name:?}") };
+    Plan {
+        target: format!("Vegeta's attack{name}"),
+        load: Load::Open { stages: vec![Stage::step(rate, length)], process: Process::Uniform },
+        duration: None,
+        requests: None,
+        warmup: Duration::ZERO,
+        connections: 0,
+        max_in_flight: 0,
+        overflow: Overflow::Wait,
+        connect_rate: None,
+        idle_connections: 0,
+        keepalive: true,
+        timeouts: Timeouts { connect: Duration::MAX, first_byte: None, total: Duration::MAX },
+        drain: Duration::ZERO,
+        threads: 0,
+        spin: false,
+        expect: Expect::default(),
+        labels,
+    }
+}
+
+/// What came of a request.
+struct What {
+    end: WhatEnd,
+    response: Nanos,
+    body_in: u64,
+    body_out: u64,
+}
+
+enum WhatEnd {
+    Answered { status: u16, ok: bool },
+    Fault(Fault),
+    Unfinished,
+}
+
+impl What {
+    fn of(record: &Record) -> Self {
+        let end = match record.code {
+            0 => fault(&record.error).map_or(WhatEnd::Unfinished, WhatEnd::Fault),
+            status => WhatEnd::Answered { status, ok: record.is_success() },
+        };
+        Self {
+            end,
+            response: record.latency.max(0) as Nanos,
+            body_in: record.bytes_in,
+            body_out: record.bytes_out,
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        let (ok, unfinished) = match self.end {
+            WhatEnd::Answered { ok, .. } => (ok, false),
+            WhatEnd::Fault(_) => (false, false),
+            WhatEnd::Unfinished => (false, true),
+        };
+        Counts {
+            sent: 1,
+            written: u64::from(matches!(self.end, WhatEnd::Answered { .. })),
+            ok: u64::from(ok),
+            failed: u64::from(!ok && !unfinished),
+            unfinished: u64::from(unfinished),
+            bytes_in: self.body_in,
+            body_bytes: self.body_in,
+            bytes_out: self.body_out,
+            ..Counts::default()
+        }
+    }
+
+    /// The histogram that its response time belongs to, as in [`Tally::record`].
+    fn metric(&self) -> Metric {
+        match self.end {
+            WhatEnd::Answered { ok: true, .. } => Metric::OkResponse,
+            WhatEnd::Answered { .. } | WhatEnd::Unfinished => Metric::OtherResponse,
+            WhatEnd::Fault(Fault::Timeout(_) | Fault::ConnectTimeout) => Metric::OtherResponse,
+            WhatEnd::Fault(_) => Metric::FaultResponse,
+        }
+    }
+
+    fn count(&self, tally: &mut Tally) {
+        tally.counts.merge(&self.counts());
+        tally.latency.of_mut(self.metric()).record(self.response);
+        match self.end {
+            WhatEnd::Answered { status, .. } => tally.add_status(status, 1),
+            WhatEnd::Fault(fault) => tally.add_fault(fault, 1),
+            WhatEnd::Unfinished => {}
+        }
+    }
+}
+
+/// The fault that Go's words mean; `None` for a request that was cut short by its own side.
+fn fault(error: &str) -> Option<Fault> {
+    let has = |words: &str| error.contains(words);
+    Some(if has("context canceled") {
+        return None;
+    } else if has("connection refused") {
+        Fault::ConnectRefused
+    } else if has("no such host") {
+        Fault::Dns
+    } else if has("too many open files") {
+        Fault::NoDescriptors
+    } else if has("cannot assign requested address") {
+        Fault::NoLocalPort
+    } else if has("while reading body") {
+        Fault::Timeout(Phase::Body)
+    } else if has("awaiting headers") || has("awaiting response headers") {
+        Fault::Timeout(Phase::FirstByte)
+    } else if has("dial") && has("i/o timeout") {
+        Fault::ConnectTimeout
+    } else if has("i/o timeout") || has("deadline exceeded") {
+        Fault::Timeout(Phase::FirstByte)
+    } else if has("dial") && has("connection reset") {
+        Fault::ConnectReset
+    } else if has("connection reset") {
+        Fault::Reset
+    } else if has("broken pipe") {
+        Fault::Write
+    } else if has("tls: ") || has("x509: ") {
+        Fault::Tls("as Vegeta told it")
+    } else if has("malformed") {
+        Fault::Malformed("as Vegeta told it")
+    } else if has("stopped after") {
+        Fault::RedirectLimit
+    } else if has("EOF") {
+        Fault::ClosedEarly
+    } else {
+        Fault::Other(0)
+    })
+}
+
+/// The path of a URL, without the query.
+fn path(url: &str) -> &str {
+    let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = after_scheme.find('/').map_or("/", |at| &after_scheme[at..]);
+    path.split(['?', '#']).next().unwrap_or("/")
+}

@@ -1,0 +1,3 @@
+module gob-peer
+
+go 1.18
