@@ -8,7 +8,7 @@ use gake_report::vegeta::{Encoding, Writer};
 
 use super::super::attack::{Sink, attack};
 use super::files;
-use super::options::Options;
+use super::options::{self, Options};
 use super::records::Records;
 use super::targets::Requests;
 use crate::cli;
@@ -33,6 +33,10 @@ pub fn run(
 ) -> Result<Exit, Failure> {
     let run = cli::plain_run("vegeta")?;
     let mut options = Options::read(args, cpus, run).map_err(Failure::usage)?;
+    if options.help {
+        console.plain(options::USAGE);
+        return Ok(Exit::Done);
+    }
     let (requests, asks) = Requests::open(&options)?;
     let requests = Arc::new(requests);
     bound_connections(&mut options);

@@ -42,9 +42,44 @@ const FLAGS: &[Flag] = &[
     switch(&["http2"]),
     switch(&["h2c"]),
     switch(&["session-tickets"]),
+    switch(&["h", "help"]),
     refused(&["resolvers"], "names are resolved by the system"),
     refused(&["proxy-header"], "requests go to their targets and through no proxy"),
 ];
+
+/// What is told when help is asked for.
+pub const USAGE: &str = "\
+Usage: vegeta attack [options]
+
+Sends requests to targets at a rate, and writes a result for each.
+
+  -name             the attack's name
+  -targets          file of the targets (default stdin)
+  -format           of the targets: http or json (default http)
+  -lazy             read targets as they are needed; the attack ends with them
+  -body             file with a body for targets that have none
+  -header           'Name: value' for all targets; may be repeated
+  -chunked          send bodies in chunks
+  -rate             requests over a time: 50, 100/s, 10/500ms; 0 is as fast as can be (default 50/1s)
+  -duration         how long: 10s, 1m30s; 0 is until it is interrupted (default 0)
+  -max-workers      requests under way at most; -rate 0 needs it
+  -max-connections  connections at most
+  -connections      idle connections to a host at most (default 10000)
+  -keepalive        use a connection for more than one request (default true)
+  -timeout          of a request (default 30s; 0 is none)
+  -redirects        followed at most; -1 takes one as an answer (default 10)
+  -max-body         bytes of a response that a result keeps: 1024, 10KB; -1 is all (default -1)
+  -output           file of the results (default stdout)
+  -insecure         take any certificate
+  -root-certs       trusted certificates, PEM files with commas between
+  -cert, -key       client certificate and its key, PEM files
+  -session-tickets  take TLS sessions up again
+  -laddr            local address
+  -unix-socket      connect to this socket
+  -connect-to       src:port:dst:port, connect elsewhere; may be repeated
+
+Accepted without an effect: -workers, -http2, -dns-ttl 0. Others are refused: docs/as-vegeta.md
+";
 
 /// As fast as it can be: rate 0.
 const UNBOUNDED: f64 = 0.0;
@@ -64,6 +99,8 @@ pub struct Options {
     pub targets: String,
     /// Their format.
     pub format: TargetFormat,
+    /// Whether only help is asked for.
+    pub help: bool,
     /// Whether targets are read as they are needed.
     pub lazy: bool,
     /// Where results go; `stdout` is standard output.
@@ -107,6 +144,7 @@ impl Options {
                 "json" => TargetFormat::Json,
                 other => return Err(format!("-format {other:?}: it is http or json")),
             },
+            help: parsed.on("h")?,
             lazy: parsed.on("lazy")?,
             output: text("output", "stdout"),
             body: parsed.last("body").filter(|path| !path.is_empty()).map(PathBuf::from),
