@@ -23,9 +23,6 @@ use crate::vegeta;
 /// Longest line that is read: a label's histogram is a few kilobytes.
 const LINE_MAX: u64 = 16 << 20;
 
-/// Bytes that tell results of Vegeta from a run file.
-const SNIFFED: u64 = 16;
-
 /// Something in the file was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
@@ -78,19 +75,16 @@ pub enum ReadError {
 /// # Errors
 /// When it cannot be read or is neither.
 pub fn read_run(path: &Path) -> Result<(Run, Vec<Warning>), ReadError> {
-    let mut first = Vec::new();
-    let mut file = File::open(path)?;
-    file.by_ref().take(SNIFFED).read_to_end(&mut first)?;
-    let is_vegetas = vegeta::Encoding::of(&first).is_some();
-    let input = BufReader::new(io::Cursor::new(first).chain(file));
-    if is_vegetas { read_vegeta(input) } else { read(input) }
-}
-
-fn read_vegeta(input: impl BufRead) -> Result<(Run, Vec<Warning>), ReadError> {
+    let mut input = BufReader::new(File::open(path)?);
+    let first = input.fill_buf()?;
+    if vegeta::Encoding::of(first).is_none() {
+        return read(input);
+    }
+    // What looks like results by its first bytes may be something else all the same.
+    let foreign = detect::foreign(first).map_or(ReadError::NotARunFile, ReadError::Foreign);
     let results = vegeta::Reader::detect(input).and_then(vegeta::read_run);
     let (run, warnings) = results.map_err(|error| match error {
-        // What looks like one encoding by its first bytes may be anything.
-        vegeta::ReadError::Foreign => ReadError::NotARunFile,
+        vegeta::ReadError::Foreign => foreign,
         error => ReadError::Vegeta(error),
     })?;
     Ok((run, warnings.into_iter().map(|text| Warning { line: 0, text }).collect()))
