@@ -5,8 +5,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::ServiceTime;
 use crate::duration::LONGEST;
+use crate::{Metastable, ServiceTime};
 
 /// Everything that can be set about a lab.
 ///
@@ -32,6 +32,9 @@ pub struct LabConfig {
     /// client has gone: a request that was abandoned still waits its turn and
     /// still takes its service time.
     pub threads: Option<usize>,
+    /// Requests that may wait for a worker; further ones are answered 503 at once, as a server does
+    /// that sheds load. `None` (the default) lets all wait; needs [`threads`](Self::threads).
+    pub queue: Option<usize>,
     /// The listen backlog: connections that the kernel completes before the lab
     /// accepts them. Default 4096.
     ///
@@ -51,6 +54,9 @@ pub struct LabConfig {
     /// The service time of every request, during which it holds its worker.
     /// `/metrics`, `/config` and `/stall` have none.
     pub service: Option<ServiceTime>,
+    /// An overload leaves the server slower, until it has rested; needs
+    /// [`threads`](Self::threads).
+    pub metastable: Option<Metastable>,
     /// Where every random draw starts. The n-th service time of a run depends
     /// on this and on n alone, whatever the cores.
     pub seed: u64,
@@ -78,10 +84,12 @@ impl Default for LabConfig {
             unix_socket: None,
             cores: 0,
             threads: None,
+            queue: None,
             accept_count: 4096,
             max_connections: None,
             connection_timeout: None,
             service: None,
+            metastable: None,
             seed: 1,
             stall: None,
             record_arrivals: 0,
@@ -96,6 +104,9 @@ impl LabConfig {
         if self.threads == Some(0) {
             return reject("threads must be at least 1: with none no request is ever served");
         }
+        if self.queue.is_some() && self.threads.is_none() {
+            return reject("queue needs threads: without a limit nobody waits");
+        }
         if self.max_connections == Some(0) {
             return reject("max_connections must be at least 1: with none no client gets in");
         }
@@ -107,6 +118,15 @@ impl LabConfig {
         let service = self.service.map(|service| service.mean());
         if [self.connection_timeout, stall, service].into_iter().flatten().any(|d| d > LONGEST) {
             return reject("time-outs, stalls and service times must be at most 24h");
+        }
+        if let Some(Metastable { wait, factor, rest }) = self.metastable {
+            if self.threads.is_none() {
+                return reject("metastable needs threads: without a limit nobody waits");
+            }
+            let sane = factor > 1.0 && factor <= 1_000.0;
+            if !sane || wait.is_zero() || wait.max(rest) > LONGEST {
+                return reject("metastable has a wait over 0, a factor over 1 and at most 1000");
+            }
         }
         if self.cores > 1024 {
             return reject("cores must be at most 1024");

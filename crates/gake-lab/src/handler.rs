@@ -23,6 +23,8 @@ use crate::stats::{Stats, render_prometheus};
 
 /// What `/fast` answers.
 const FAST: &[u8] = b"Hello from the lab.\n";
+/// What is answered when nobody may wait any more.
+const FULL: &[u8] = b"The queue is full.\n";
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream");
@@ -94,7 +96,12 @@ async fn answer(
     let worker = &connection.worker;
     let planned = routes::plan(route, &head.uri, &worker.shared.route_draws);
     let (delay, plan) = planned.unwrap_or_else(|bad| (Default::default(), Plan::bad(&bad)));
-    flight.hold(pool::hold(worker, delay).await?);
+    let Some(place) = pool::place(worker) else {
+        read_body(&mut body, 0).await?;
+        let source = Source::Whole(Bytes::from_static(FULL));
+        return Ok(finish(&head, flight, StatusCode::SERVICE_UNAVAILABLE, TEXT, source));
+    };
+    flight.hold(pool::hold(worker, delay, place).await?);
     if let Plan::Echo = plan {
         let kept = read_body(&mut body, routes::echo::BODY_CAP).await?;
         let text = routes::echo::render(&head, &kept, &connection);

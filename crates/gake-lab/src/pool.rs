@@ -14,7 +14,20 @@ use crate::worker::Worker;
 pub(crate) struct Slot {
     worker: Arc<Worker>,
     _permit: Option<OwnedSemaphorePermit>,
+    _place: Option<OwnedSemaphorePermit>,
 }
+
+/// A place among those served and those that wait; `None` when all are taken.
+pub(crate) fn place(worker: &Worker) -> Option<Place> {
+    match &worker.shared.queue {
+        None => Some(Place(None)),
+        Some(queue) => Arc::clone(queue).try_acquire_owned().ok().map(|permit| Place(Some(permit))),
+    }
+}
+
+/// A place in the queue; free again when dropped.
+#[derive(Debug)]
+pub(crate) struct Place(Option<OwnedSemaphorePermit>);
 
 /// Waits for a worker, then lets it serve for the service time and `delay`
 /// together. The slot that comes back is held until the answer is handed over.
@@ -24,20 +37,20 @@ pub(crate) struct Slot {
 /// has gone, and a request that waits in the queue is only found abandoned when
 /// somebody writes its answer. That wasted work is what makes an overloaded
 /// server stay overloaded, so the model has it.
-pub(crate) async fn hold(worker: &Arc<Worker>, delay: Duration) -> Result<Slot, Cut> {
+pub(crate) async fn hold(worker: &Arc<Worker>, delay: Duration, place: Place) -> Result<Slot, Cut> {
     let service = worker.shared.draw_service();
     // Zero counts as a service time when it was drawn.
     let work = (service.is_some() || !delay.is_zero()).then(|| service.unwrap_or_default() + delay);
     let Some(pool) = &worker.shared.pool else {
-        return Ok(serve(Slot::take(worker, None), work).await);
+        return Ok(serve(Slot::take(worker, None, place), work).await);
     };
     if work.is_none()
         && let Ok(permit) = Arc::clone(pool).try_acquire_owned()
     {
         // It does not overtake: a permit is to be had only when nobody waits.
-        return Ok(Slot::take(worker, Some(permit)));
+        return Ok(Slot::take(worker, Some(permit), place));
     }
-    let task = queue_and_serve(Arc::clone(worker), Arc::clone(pool), work);
+    let task = queue_and_serve(Arc::clone(worker), Arc::clone(pool), work, place);
     // The task ends early only when the lab stops.
     tokio::spawn(task).await.ok().flatten().ok_or(Cut::Gone)
 }
@@ -46,11 +59,19 @@ async fn queue_and_serve(
     worker: Arc<Worker>,
     pool: Arc<Semaphore>,
     work: Option<Duration>,
+    place: Place,
 ) -> Option<Slot> {
     let waiting = Waiting::begin(&worker);
+    let begun = Instant::now();
     let permit = pool.acquire_owned().await.ok()?;
     drop(waiting);
-    Some(serve(Slot::take(&worker, Some(permit)), work).await)
+    let factor = worker.shared.metastable.as_ref().map(|state| {
+        let now = Instant::now();
+        state.waited(now - begun, now);
+        state.factor(now)
+    });
+    let work = work.map(|work| factor.map_or(work, |factor| work.mul_f64(factor)));
+    Some(serve(Slot::take(&worker, Some(permit), place), work).await)
 }
 
 async fn serve(slot: Slot, work: Option<Duration>) -> Slot {
@@ -63,9 +84,9 @@ async fn serve(slot: Slot, work: Option<Duration>) -> Slot {
 }
 
 impl Slot {
-    fn take(worker: &Arc<Worker>, permit: Option<OwnedSemaphorePermit>) -> Slot {
+    fn take(worker: &Arc<Worker>, permit: Option<OwnedSemaphorePermit>, place: Place) -> Slot {
         worker.counters().slot_taken.add(1);
-        Slot { worker: Arc::clone(worker), _permit: permit }
+        Slot { worker: Arc::clone(worker), _permit: permit, _place: place.0 }
     }
 }
 

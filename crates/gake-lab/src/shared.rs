@@ -11,6 +11,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::LabConfig;
 use crate::arrivals::Arrivals;
 use crate::draws::Draws;
+use crate::metastable;
 use crate::stats::{ConnectionCounters, WorkerCounters};
 use crate::worker::Command;
 
@@ -24,6 +25,8 @@ pub(crate) struct Shared {
     /// The workers of the thread-pool model; tokio's semaphore is first come,
     /// first served.
     pub(crate) pool: Option<Arc<Semaphore>>,
+    /// Requests served and waiting at once, when the queue has an end.
+    pub(crate) queue: Option<Arc<Semaphore>>,
     /// `max_connections`.
     pub(crate) places: Option<Arc<Semaphore>>,
     pub(crate) counters: Vec<WorkerCounters>,
@@ -31,6 +34,7 @@ pub(crate) struct Shared {
     /// Connections of each worker thread, for the choice of the next one's.
     pub(crate) loads: Vec<AtomicU64>,
     pub(crate) arrivals: Arrivals,
+    pub(crate) metastable: Option<metastable::State>,
     pub(crate) service_draws: Draws,
     pub(crate) route_draws: Draws,
     /// The planned stall has not begun to count yet.
@@ -54,11 +58,13 @@ impl Shared {
             addr,
             started: Instant::now(),
             pool: semaphore(config.threads),
+            queue: semaphore(config.queue.zip(config.threads).map(|(q, t)| q.saturating_add(t))),
             places: semaphore(config.max_connections),
             counters: (0..threads).map(|_| WorkerCounters::new()).collect(),
             connections: ConnectionCounters::default(),
             loads: (0..threads).map(|_| AtomicU64::new(0)).collect(),
             arrivals: Arrivals::new(config.record_arrivals, threads),
+            metastable: config.metastable.map(metastable::State::new),
             service_draws: Draws::new(config.seed, 1),
             route_draws: Draws::new(config.seed, 2),
             stall_armed: AtomicBool::new(config.stall.is_some()),

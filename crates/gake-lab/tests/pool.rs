@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{Client, eventually, start};
-use gake_lab::{Lab, LabConfig};
+use gake_lab::{Lab, LabConfig, Metastable};
 
 /// A busy machine may be late; it must not be early.
 const SLACK: Duration = Duration::from_millis(90);
@@ -167,4 +167,54 @@ fn the_service_times_of_a_seed_are_the_same_whatever_the_cores() {
     // Both sums hold the same 120 values; what differs is the timer's lateness.
     assert!((one.sum_s - two.sum_s).abs() < 0.1, "{one:?} {two:?}");
     assert!(one.sum_s > 0.08, "{one:?}");
+}
+
+#[test]
+fn who_finds_the_queue_full_is_refused_at_once() {
+    let service = Some("const:300ms".parse().unwrap());
+    let lab =
+        start(LabConfig { threads: Some(2), queue: Some(1), service, ..LabConfig::default() });
+    let mut held: Vec<Client> = (0..3).map(|_| Client::connect(lab.addr())).collect();
+    for client in &mut held {
+        client.send_get("/fast");
+    }
+    eventually("one request waits", || lab.stats().waiting == 1);
+    let mut refused = Client::connect(lab.addr());
+    assert_eq!(refused.get("/fast").status, 503);
+    for client in &mut held {
+        assert_eq!(client.read_answer(false).status, 200);
+    }
+    // The connection that was refused may come again.
+    assert_eq!(refused.get("/fast").status, 200);
+    let stats = lab.shutdown();
+    assert_eq!((stats.responses[&200], stats.responses[&503], stats.service.count), (4, 1, 4));
+}
+
+#[test]
+fn an_overload_leaves_it_slower_until_it_has_rested() {
+    let (wait, rest) = (Duration::from_millis(60), Duration::from_millis(400));
+    let lab = start(LabConfig {
+        threads: Some(1),
+        service: Some("const:50ms".parse().unwrap()),
+        metastable: Some(Metastable { wait, factor: 3.0, rest }),
+        ..LabConfig::default()
+    });
+    let longer = Duration::from_millis(150);
+    let mut client = Client::connect(lab.addr());
+    // Whoever is alone never waits.
+    client.get("/fast");
+    assert!(lab.stats().service.mean() < longer);
+    // The third of three waits for 100 ms, and takes three times as long.
+    let times = at_once(&lab, 3, "/fast");
+    assert!(times[2] >= Duration::from_millis(50 + 50) + longer, "{times:?}");
+    let begun = Instant::now();
+    client.get("/fast");
+    let slow = begun.elapsed();
+    assert!(slow >= longer || begun.elapsed() > rest, "{slow:?}");
+    thread::sleep(rest + SLACK);
+    let before = lab.stats().service;
+    client.get("/fast");
+    let after = lab.stats().service;
+    assert!(after.sum_s - before.sum_s < longer.as_secs_f64(), "{before:?} {after:?}");
+    lab.shutdown();
 }

@@ -22,15 +22,20 @@ pub(crate) fn render(shared: &Shared) -> String {
     let stall = config
         .stall
         .map(|stall| json!({ "after": text(stall.after), "length": text(stall.length) }));
+    let metastable = config.metastable.map(
+        |rule| json!({ "wait": text(rule.wait), "factor": rule.factor, "rest": text(rule.rest) }),
+    );
     let settings = json!({
         "listen": shared.addr.to_string(),
         "unix_socket": config.unix_socket,
         "cores": shared.counters.len(),
         "threads": config.threads,
+        "queue": config.queue,
         "accept_count": config.accept_count,
         "max_connections": config.max_connections,
         "connection_timeout": config.connection_timeout.map(text),
         "service": service,
+        "metastable": metastable,
         "seed": config.seed,
         "stall": stall,
         "record_arrivals": config.record_arrivals,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use gake_lab::{ServiceTime, Stall};
+use gake_lab::{Metastable, ServiceTime, Stall};
 
 use super::values;
 
@@ -58,6 +58,10 @@ pub struct ModelArgs {
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub threads: Option<usize>,
 
+    /// Requests that may wait for a thread; further ones are answered 503 at once (default: all)
+    #[arg(long, value_name = "N", requires = "threads")]
+    pub queue: Option<usize>,
+
     /// Connections that the kernel completes beyond those accepted: the listen backlog
     #[arg(long, value_name = "N", default_value_t = 4096)]
     pub accept_count: u32,
@@ -73,6 +77,11 @@ pub struct ModelArgs {
     /// Service time of each request: const:5s, exp:20ms, lognormal:20ms,1.0 or uniform:10ms,50ms
     #[arg(long, value_name = "LAW", value_parser = service)]
     pub service: Option<ServiceTime>,
+
+    /// An overload leaves it slower: once a request has waited WAIT for a thread, service takes
+    /// FACTOR times as long until nobody has waited for REST, as in 200ms,1.6,5s
+    #[arg(long, value_name = "WAIT,FACTOR,REST", value_parser = metastable, requires = "threads")]
+    pub metastable: Option<Metastable>,
 
     /// Makes the random draws repeatable
     #[arg(long, default_value_t = 1)]
@@ -111,6 +120,21 @@ pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
 
 fn service(text: &str) -> Result<ServiceTime, String> {
     text.parse().map_err(|error: gake_lab::ServiceTimeError| error.to_string())
+}
+
+fn metastable(text: &str) -> Result<Metastable, String> {
+    let parts: Vec<_> = text.split(',').collect();
+    let [wait, factor, rest] = parts[..] else {
+        return Err(format!(
+            "{text:?} is no such rule: write WAIT,FACTOR,REST, as in 200ms,1.6,5s"
+        ));
+    };
+    let factor = factor.trim().parse().ok().filter(|factor| (1.0..=1_000.0).contains(factor));
+    Ok(Metastable {
+        wait: values::positive_duration(wait.trim())?,
+        factor: factor.ok_or_else(|| format!("{text:?}: the factor is a number over 1"))?,
+        rest: values::duration(rest.trim())?,
+    })
 }
 
 fn stall(text: &str) -> Result<Stall, String> {

@@ -43,10 +43,12 @@ fn config(args: &ServeArgs) -> LabConfig {
         unix_socket: args.unix_socket.clone(),
         cores: args.cores.unwrap_or(0),
         threads: model.threads,
+        queue: model.queue,
         accept_count: model.accept_count,
         max_connections: model.max_connections,
         connection_timeout: model.connection_timeout,
         service: model.service,
+        metastable: model.metastable,
         seed: model.seed,
         stall: model.stall,
         ..LabConfig::default()
@@ -100,8 +102,19 @@ fn model(config: &LabConfig) -> String {
         None => "no limit on connections".to_owned(),
     });
     parts.push(format!("{} more in the backlog", count(config.accept_count.into())));
+    if let Some(queue) = config.queue {
+        parts.push(format!(
+            "at most {} wait and the rest is refused",
+            plural(queue as u64, "request")
+        ));
+    }
     if let Some(service) = config.service {
         parts.push(format!("service time {service} (seed {})", config.seed));
+    }
+    if let Some(rule) = config.metastable {
+        let (wait, rest) = (format_duration(rule.wait), format_duration(rule.rest));
+        let factor = rule.factor;
+        parts.push(format!("{factor} times slower after a wait of {wait} until a rest of {rest}"));
     }
     if let Some(timeout) = config.connection_timeout {
         parts.push(format!("connections time out after {}", format_duration(timeout)));

@@ -1,0 +1,95 @@
+//! A server that an overload leaves slower than it found it, until it has rested.
+//!
+//! Caches that went cold, connections that were given up, retries of retries: what keeps a server
+//! down after the load is back to what it took before. Here it is a rule: once a request has
+//! waited long for a worker, every service time is longer by a factor, until no request has waited
+//! for a while. A load that fits the server in its first state and not in its second keeps it
+//! there.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// What makes the server slow, how slow, and what heals it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Metastable {
+    /// A request that waits this long for a worker makes the server slow.
+    pub wait: Duration,
+    /// Service times are longer by this, over 1, while it is slow.
+    pub factor: f64,
+    /// It is fast again when no request has waited for so long.
+    pub rest: Duration,
+}
+
+/// A request that waits less has not waited: it was handed over.
+const NO_WAIT: Duration = Duration::from_millis(1);
+
+/// Whether the server is slow.
+#[derive(Debug)]
+pub(crate) struct State {
+    rule: Metastable,
+    began: Instant,
+    /// Nanoseconds since `began` at which a request last waited while the server was slow; 0 while
+    /// it is fast.
+    waited: AtomicU64,
+}
+
+impl State {
+    pub(crate) fn new(rule: Metastable) -> State {
+        State { rule, began: Instant::now(), waited: AtomicU64::new(0) }
+    }
+
+    /// A request has waited for its worker until `now`.
+    pub(crate) fn waited(&self, waited: Duration, now: Instant) {
+        let slow = self.waited.load(Relaxed) > 0;
+        if waited >= self.rule.wait || (slow && waited >= NO_WAIT) {
+            self.waited.store(self.since(now).max(1), Relaxed);
+        }
+    }
+
+    /// By how much a service time that starts at `now` is longer.
+    pub(crate) fn factor(&self, now: Instant) -> f64 {
+        match self.waited.load(Relaxed) {
+            0 => 1.0,
+            last if self.since(now).saturating_sub(last) >= nanos(self.rule.rest) => {
+                self.waited.store(0, Relaxed);
+                1.0
+            }
+            _ => self.rule.factor,
+        }
+    }
+
+    fn since(&self, now: Instant) -> u64 {
+        nanos(now.saturating_duration_since(self.began))
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_long_wait_makes_it_slow_until_nobody_waits() {
+        let rule = Metastable { wait: ms(200), factor: 1.6, rest: ms(5_000) };
+        let state = State::new(rule);
+        let at = |ms_since: u64| state.began + ms(ms_since);
+        state.waited(ms(199), at(300));
+        assert_eq!(state.factor(at(300)), 1.0);
+        state.waited(ms(200), at(1_000));
+        assert_eq!(state.factor(at(1_000)), 1.6);
+        // Short waits keep it slow; none at all heal it.
+        state.waited(ms(2), at(4_000));
+        assert_eq!(state.factor(at(8_999)), 1.6);
+        state.waited(ms(0), at(8_000));
+        assert_eq!(state.factor(at(9_000)), 1.0);
+        state.waited(ms(2), at(9_100));
+        assert_eq!(state.factor(at(9_100)), 1.0);
+    }
+}
