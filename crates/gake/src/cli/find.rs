@@ -1,6 +1,5 @@
 //! The flags of `gake find`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -97,10 +96,6 @@ pub struct FindOutputArgs {
     /// Format of the result
     #[arg(short = 'o', long, value_enum, default_value_t = FindFormatArg::Text)]
     pub format: FindFormatArg,
-
-    /// Write a run file of all steps, one after the other, that `gake report` reads
-    #[arg(long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
 
     /// Only the result
     #[arg(short, long)]
