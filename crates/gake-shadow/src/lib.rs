@@ -14,6 +14,7 @@ pub mod exchange;
 pub mod hooks;
 mod mirror;
 mod proxy;
+pub mod traffic;
 
 pub use collect::Exchanges;
 pub use control::{Control, NoSuchShadow, ShadowState};

@@ -213,6 +213,20 @@ impl Wire {
         Ok(wire)
     }
 
+    /// Sends the requests in this order, by their numbers, instead of in turn: the n-th arrival
+    /// sends `order[n]`, and past its end it starts again. Numbers that no request has, and an
+    /// empty order, are refused.
+    ///
+    /// # Errors
+    /// [`WireError::Nothing`] when the order names what is not there.
+    pub fn in_order(mut self, order: Vec<u32>) -> Result<Self, WireError> {
+        if order.is_empty() || order.iter().any(|number| *number as usize >= self.prepared.len()) {
+            return Err(WireError::Nothing);
+        }
+        self.order = order;
+        Ok(self)
+    }
+
     /// The request that arrival `number` sends.
     #[inline]
     pub(crate) fn request(&self, number: u64) -> &Prepared {

@@ -194,10 +194,18 @@ impl Tolerances<'_> {
 
 /// A pattern in which `*` stands for any text.
 #[derive(Debug, Clone)]
-struct Glob(String);
+pub struct Glob(String);
 
 impl Glob {
-    fn matches(&self, text: &str) -> bool {
+    /// A pattern.
+    #[must_use]
+    pub fn new(pattern: &str) -> Self {
+        Self(pattern.to_owned())
+    }
+
+    /// Whether a text is of this pattern.
+    #[must_use]
+    pub fn matches(&self, text: &str) -> bool {
         let mut parts = self.0.split('*');
         let first = parts.next().unwrap_or_default();
         let Some(mut rest) = text.strip_prefix(first) else { return false };

@@ -25,7 +25,10 @@ pub use run::{
     Arrivals, ConnectionArgs, LoadArgs, Mode, OutputArgs, OverflowArg, RequestArgs, RunArgs,
 };
 pub use serve::ServeArgs;
-pub use shadow::{CopyArgs, ForwardedArg, ProxyArgs, ShadowArgs};
+pub use shadow::{
+    ConvertArgs, CopyArgs, DiffFormat, ForwardedArg, ProxyArgs, ShadowArgs, ShadowCommand,
+    ShadowReportArgs, TapArgs,
+};
 pub use values::header as read_header;
 pub use watch::{WatchArgs, WatchFormat};
 

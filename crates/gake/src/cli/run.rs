@@ -29,17 +29,22 @@ Examples:
   gake run http://localhost:8080/ -r 1000 -d 1m --html report.html                 with charts
   gake run targets.http -r 500 -d 30s              a targets file, as vegeta has them
   gake run http://localhost:8080/ -o text -o junit=gake.xml -o markdown=gake.md    for CI
+  gake run traffic.gakerec --speed 2x --target http://localhost:8080
+                                                   a recording, twice as fast as it was recorded
   gake run http://h/api -X POST --data @body.json -H 'Content-Type: application/json' -r 50
 
 Exit codes: 0 done, objectives met; 1 it could not be done; 2 bad usage; 3 the run is invalid;
 99 an objective failed; 130 interrupted (after the summary).")]
 pub struct RunArgs {
-    /// A URL (http:// when it has no scheme), a targets file, or `demo`
+    /// A URL (http:// when it has no scheme), a targets file, a recording, or `demo`
     #[arg(value_name = "TARGET")]
     pub target: String,
 
     #[command(flatten)]
     pub load: LoadArgs,
+
+    #[command(flatten)]
+    pub replay: ReplayArgs,
 
     #[command(flatten)]
     pub request: RequestArgs,
@@ -122,6 +127,28 @@ pub struct LoadArgs {
     /// Poll the last part of each wait: the most precise arrivals, at a core's whole time
     #[arg(long)]
     pub spin: bool,
+}
+
+/// A recording as the target: a .gakerec of `gake shadow --record`, a .gor of GoReplay, or an
+/// access log in the combined format.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Replay")]
+pub struct ReplayArgs {
+    /// Where a recording is sent: http://HOST:PORT
+    #[arg(id = "origin", long = "target", value_name = "URL")]
+    pub target: Option<String>,
+
+    /// How fast, against the recording: 2x, 0.5x
+    #[arg(long, value_name = "FACTOR", value_parser = values::speed)]
+    pub speed: Option<f64>,
+
+    /// Only requests like this, as in 'GET /api/*'; may be repeated
+    #[arg(long, value_name = "PATTERN")]
+    pub select: Vec<String>,
+
+    /// The target is a recording (known by itself when its first line says so)
+    #[arg(long)]
+    pub replay: bool,
 }
 
 /// What is sent.

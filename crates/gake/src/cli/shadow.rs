@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
+use gake_shadow::compare::judge::Terms;
 
 use super::{serve, values};
 
@@ -28,8 +29,21 @@ Examples:
   curl 127.0.0.1:9901/ledger            what became of every request
   curl -X POST -H 'Authorization: Bearer TOKEN' 127.0.0.1:9901/kill
                                         no more copies, at once
-  gake shadow --config shadow.toml      rules by path, tokens, ramps: see docs/shadow.md")]
+  gake shadow --config shadow.toml      rules by path, tokens, ramps: see docs/shadow.md
+  gake shadow ... --noise second=http://127.0.0.1:8083 --diff-out diff.json
+                                        compare the answers; `second` is another production
+  gake shadow report diff.json          what differs, and what is noise
+  gake shadow ... --record traffic.gakerec
+  gake run traffic.gakerec --speed 2x --target http://127.0.0.1:8082
+                                        record the traffic, and replay it
+
+Exit codes: 0 done; 99 the answers differ by more than is tolerated.")]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct ShadowArgs {
+    /// What else than to serve
+    #[command(subcommand)]
+    pub command: Option<ShadowCommand>,
+
     /// Where clients come: ADDRESS:PORT, or PORT on loopback; port 0 takes a free one
     #[arg(long, value_name = "ADDR", value_parser = serve::listen)]
     pub listen: Option<SocketAddr>,
@@ -57,7 +71,126 @@ pub struct ShadowArgs {
     pub http: ProxyArgs,
 
     #[command(flatten)]
+    pub taps: TapArgs,
+
+    #[command(flatten)]
     pub service: ServiceArgs,
+}
+
+/// What is done with what the proxy made.
+#[derive(Debug, Subcommand)]
+pub enum ShadowCommand {
+    /// Judge comparisons that --diff-out wrote: what differs, and what is noise
+    Report(ShadowReportArgs),
+    /// Write a recording in another format: .gakerec or .gor; access logs are read too
+    Convert(ConvertArgs),
+}
+
+/// What is kept of the traffic.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Comparison and recording")]
+pub struct TapArgs {
+    /// Compare the answers of master and shadows, and tell the differences at the end
+    #[arg(long)]
+    pub diff: bool,
+
+    /// Compare, and write the comparison here, for `gake shadow report`
+    #[arg(long, value_name = "FILE")]
+    pub diff_out: Option<PathBuf>,
+
+    /// Rules of what is ignored (TOML); may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub rules: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub terms: TermArgs,
+
+    /// Record the requests here, for `gake run FILE --target URL`
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+
+    /// Record Authorization, Cookie and other secrets too
+    #[arg(long, requires = "record")]
+    pub record_secrets: bool,
+}
+
+/// What counts as a difference.
+#[derive(Debug, Args)]
+pub struct TermArgs {
+    /// Part of an endpoint's answers that may differ in a field, in percent
+    #[arg(long, value_name = "PERCENT", value_parser = percentage, default_value = "0")]
+    pub tolerance: f64,
+
+    /// How much slower an endpoint may be, in percent
+    #[arg(long, value_name = "PERCENT", value_parser = percentage, default_value = "5")]
+    pub latency_tolerance: f64,
+}
+
+impl TermArgs {
+    /// The terms of a judgement.
+    pub fn terms(&self) -> Terms {
+        Terms {
+            tolerance: self.tolerance / 100.0,
+            latency: self.latency_tolerance / 100.0,
+            ..Terms::default()
+        }
+    }
+}
+
+/// Judge comparisons: what differs, and what is noise.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gake shadow report diff.json
+  gake shadow report monday.json tuesday.json --rules ignore.toml --tolerance 0.1
+  gake shadow report diff.json --format json
+
+Exit codes: 0 alike; 99 the answers differ by more than is tolerated.")]
+pub struct ShadowReportArgs {
+    /// Files that `gake shadow --diff-out` wrote; of the same shadow they are added up
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+
+    /// Format
+    #[arg(short = 'o', long, value_enum, default_value_t = DiffFormat::Text)]
+    pub format: DiffFormat,
+
+    /// Rules of what is ignored (TOML); may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub rules: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub terms: TermArgs,
+}
+
+/// Formats of a judged comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DiffFormat {
+    /// To read
+    Text,
+    /// A list with one gake.shadow-report/1 for each shadow
+    Json,
+}
+
+/// Write a recording in another format.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gake shadow convert requests.gor traffic.gakerec
+  gake shadow convert traffic.gakerec requests.gor       for GoReplay
+  gake shadow convert access.log traffic.gakerec")]
+pub struct ConvertArgs {
+    /// A .gakerec, a .gor, or an access log
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+
+    /// A .gakerec or a .gor
+    #[arg(value_name = "OUT")]
+    pub output: PathBuf,
+
+    /// Keep Authorization, Cookie and other secrets
+    #[arg(long)]
+    pub secrets: bool,
 }
 
 /// What is copied. Each counts for every shadow.

@@ -39,6 +39,15 @@ pub fn precision(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A factor of speed: `2x`, `0.5x`, `3`.
+pub fn speed(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix(['x', 'X']).unwrap_or(text);
+    match number.trim().parse::<f64>() {
+        Ok(speed) if speed.is_finite() && speed > 0.0 => Ok(speed),
+        _ => Err(format!("{text:?} is not a speed; write for example 2x or 0.5x")),
+    }
+}
+
 /// Stages, wrapped because clap takes a `Vec` for a repeated flag.
 #[derive(Debug, Clone)]
 pub struct Stages(pub Vec<Stage>);

@@ -8,11 +8,12 @@ mod asks;
 mod drive;
 mod outputs;
 mod plan;
+mod replay;
 mod watching;
 
 use std::sync::Arc;
 
-use gake_core::plan::Plan;
+use gake_core::plan::{Load, Plan};
 use gake_wire::{Address, Resolver, Settings, TlsOptions, Wire};
 
 pub use asks::{Bodies, Sent};
@@ -92,7 +93,10 @@ impl Prepared {
     /// # Errors
     /// When flags contradict each other, or something cannot be read or resolved.
     pub fn new(args: &RunArgs, target: &str) -> Result<Self, Failure> {
-        Self::of(args, asks::asks(&args.request, target)?)
+        match replay::read(args, target)? {
+            Some(replay) => Self::replay(args, replay),
+            None => Self::of(args, asks::asks(&args.request, target)?),
+        }
     }
 
     /// Plans the run of what is to be sent. Blocks for name resolution.
@@ -106,6 +110,20 @@ impl Prepared {
         let scheme_assumed = target.scheme_assumed();
         let plan = Arc::new(plan::plan(args, target.sent.name, &wire)?);
         Ok(Self { plan, wire: Arc::new(wire), scheme_assumed })
+    }
+
+    /// Plans the replay of a recording.
+    fn replay(args: &RunArgs, replay: replay::Replay) -> Result<Self, Failure> {
+        let connections = args.load.connections.unwrap_or(OPEN_CONNECTIONS);
+        let settings = connection_settings(&args.connection, true, connections)?;
+        let (resolver, tls) = plan::ways(&args.connection)?;
+        let wire = Wire::prepare(&replay.asks, &resolver, &tls, settings)
+            .and_then(|wire| wire.in_order(replay.order));
+        let mut wire =
+            wire.map_err(|error| Failure::could_not(format!("{}: {error}", replay.name)))?;
+        wire.notes.extend(replay.notes);
+        let plan = plan::of_load(args, replay.name, &wire, Load::Replay(replay.trace));
+        Ok(Self { plan: Arc::new(plan), wire: Arc::new(wire), scheme_assumed: false })
     }
 
     /// Says what will be done, and what will probably get in its way.

@@ -31,18 +31,25 @@ const RATE_PER_THREAD: f64 = 10_000.0;
 /// # Errors
 /// When flags contradict each other.
 pub fn plan(args: &RunArgs, name: String, wire: &Wire) -> Result<Plan, Failure> {
+    check(&args.load)?;
+    Ok(of_load(args, name, wire, arrivals(&args.load)))
+}
+
+/// Builds the plan of a load.
+pub fn of_load(args: &RunArgs, name: String, wire: &Wire, how: Load) -> Plan {
     let load = &args.load;
-    check(load)?;
-    let connections = connections(load);
+    let connections = wire.settings.connections;
     let max_in_flight = load.max_in_flight.unwrap_or(connections);
     let timed = load.duration.is_some() || load.stages.is_some();
     let counted_only = !timed && load.requests.is_some();
-    Ok(Plan {
+    let threads = threads(load, &how, connections.min(max_in_flight));
+    Plan {
         target: name,
-        load: arrivals(load),
-        duration: match load.mode() {
-            Mode::Open => None,
-            Mode::Closed => load.duration.or((!counted_only).then_some(DURATION)),
+        duration: match how {
+            Load::Open { .. } | Load::Replay(_) => None,
+            Load::Closed { .. } | Load::Paced { .. } => {
+                load.duration.or((!counted_only).then_some(DURATION))
+            }
         },
         requests: load.requests,
         warmup: load.warmup,
@@ -62,11 +69,12 @@ pub fn plan(args: &RunArgs, name: String, wire: &Wire) -> Result<Plan, Failure> 
         } else {
             DRAIN
         }),
-        threads: threads(load, connections.min(max_in_flight)),
+        threads,
+        load: how,
         spin: load.spin,
         expect: args.request.expect.clone(),
         labels: wire.labels.clone(),
-    })
+    }
 }
 
 /// How connections are made and used.
@@ -193,8 +201,8 @@ fn arrivals(load: &LoadArgs) -> Load {
     }
 }
 
-fn threads(load: &LoadArgs, in_flight: usize) -> usize {
-    let peak = match arrivals(load) {
+fn threads(load: &LoadArgs, how: &Load, in_flight: usize) -> usize {
+    let peak = match how {
         Load::Open { stages, .. } => {
             stages.iter().map(|stage| stage.from.max(stage.to)).fold(0.0, f64::max)
         }

@@ -1,6 +1,8 @@
 //! `gake shadow`: the shadow proxy, until a signal comes.
 
 mod config;
+mod report;
+mod taps;
 
 use std::io::{self, IsTerminal};
 
@@ -8,27 +10,38 @@ use gake_judge::units::{count, plural};
 use gake_shadow::config::Config;
 use gake_shadow::{Category, Proxy, Running, Summary};
 
-use crate::cli::ShadowArgs;
+use crate::cli::{DiffFormat, ShadowArgs, ShadowCommand};
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
 use crate::signals;
+use taps::Taps;
 
 /// Descriptors that are not clients or the master's connections.
 const DESCRIPTORS_OWN: u64 = 64;
 
-/// Serves until SIGINT or SIGTERM, drains, and prints what became of every copy.
+/// Serves until SIGINT or SIGTERM, drains, and prints what became of every copy; or does what the
+/// command within it says.
 ///
 /// # Errors
 /// Why it could not be started.
 pub fn run(args: &ShadowArgs, console: &Console) -> Result<Exit, Failure> {
+    match &args.command {
+        Some(ShadowCommand::Report(args)) => report::report(args, console),
+        Some(ShadowCommand::Convert(args)) => report::convert(args, console),
+        None => serve(args, console),
+    }
+}
+
+fn serve(args: &ShadowArgs, console: &Console) -> Result<Exit, Failure> {
     let descriptors = descriptors::raise();
     let mut config = config::from(args)?;
     let new_token = config::token(args, &mut config)?;
     // Watched before anybody knows the URL, so that no signal can end it without its ledger.
     let signals = signals::receive()
         .map_err(|error| Failure::could_not(format!("signals cannot be watched: {error}")))?;
-    let proxy = Proxy::new(config.clone()).map_err(Failure::usage)?;
+    let mut proxy = Proxy::new(config.clone()).map_err(Failure::usage)?;
+    let taps = Taps::start(&args.taps, &config, &mut proxy)?;
     let running = proxy.start().map_err(Failure::could_not)?;
     announce(args, console, &config, &running, new_token.as_deref())?;
     warn(console, &config, descriptors);
@@ -45,8 +58,15 @@ pub fn run(args: &ShadowArgs, console: &Console) -> Result<Exit, Failure> {
         }
     });
     let summary = running.join();
-    console.result(&told(&summary))?;
-    Ok(Exit::Done)
+    let (reports, notes) = taps.finish(args.taps.terms.terms());
+    notes.iter().for_each(|note| console.note(note));
+    let text = told(&summary);
+    if reports.is_empty() {
+        console.result(&text)?;
+    } else {
+        console.result(&format!("{text}\n{}", report::shown(&reports, DiffFormat::Text)?))?;
+    }
+    Ok(report::exit(&reports))
 }
 
 /// The URL for whoever started it, and lines for people.

@@ -1,0 +1,201 @@
+//! Access logs in the common and the combined format of nginx and Apache.
+//!
+//! They know the second of a request: those of one second are spread evenly over it, in their
+//! order. They have no bodies and few headers, so only safe methods are taken.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead, Read};
+
+use gake_core::clock::SECOND;
+
+use super::{Record, Source};
+
+/// Bytes of a line that are looked at.
+const LINE_BYTES_MAX: u64 = 1 << 16;
+
+/// Requests of one second at most; more are counted as the next.
+const SECOND_MAX: usize = 1_000_000;
+
+/// Reads requests from a log.
+pub(super) struct Reader<R> {
+    input: R,
+    line: Vec<u8>,
+    /// Requests of the second that is complete, with their offsets.
+    ready: VecDeque<Record>,
+    /// Requests of the second that is read.
+    open: Vec<Record>,
+    /// The second that is read, and the first, since the Unix epoch.
+    second: Option<(i64, i64)>,
+    unsafe_methods: u64,
+    malformed: u64,
+    ended: bool,
+}
+
+impl<R: BufRead> Reader<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self {
+            input,
+            line: Vec::new(),
+            ready: VecDeque::new(),
+            open: Vec::new(),
+            second: None,
+            unsafe_methods: 0,
+            malformed: 0,
+            ended: false,
+        }
+    }
+
+    /// Takes in one line.
+    fn take(&mut self) -> io::Result<()> {
+        self.line.clear();
+        let read = (&mut self.input).take(LINE_BYTES_MAX).read_until(b'\n', &mut self.line)?;
+        if read == 0 {
+            self.ended = true;
+            self.close();
+            return Ok(());
+        }
+        if self.line.last() != Some(&b'\n') && read as u64 == LINE_BYTES_MAX {
+            self.input.skip_until(b'\n')?;
+        }
+        let line = String::from_utf8_lossy(&self.line);
+        let Some((unix, record)) = parse(line.trim_end()) else {
+            self.malformed += u64::from(!line.trim().is_empty());
+            return Ok(());
+        };
+        if !record.is_safe() {
+            self.unsafe_methods += 1;
+            return Ok(());
+        }
+        // Lines stand in the order of the answers: one of an earlier second came late.
+        let (second, _) = *self.second.get_or_insert((unix, unix));
+        if unix > second || self.open.len() == SECOND_MAX {
+            self.close();
+            self.second = self.second.map(|(last, first)| (unix.max(last), first));
+        }
+        self.open.push(record);
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        let Some((second, first)) = self.second else { return };
+        let start = second.saturating_sub(first).max(0) as u64 * SECOND;
+        let count = self.open.len().max(1) as u64;
+        for (n, mut record) in self.open.drain(..).enumerate() {
+            record.offset = start.saturating_add(n as u64 * SECOND / count);
+            self.ready.push_back(record);
+        }
+    }
+}
+
+impl<R: BufRead> Source for Reader<R> {
+    fn next(&mut self) -> io::Result<Option<Record>> {
+        while self.ready.is_empty() && !self.ended {
+            self.take()?;
+        }
+        Ok(self.ready.pop_front())
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = vec![
+            "a log knows the second of a request: those of one second are spread evenly over it"
+                .to_owned(),
+        ];
+        if self.unsafe_methods > 0 {
+            notes.push(format!(
+                "{} requests with other methods than GET, HEAD, OPTIONS and TRACE are left out: \
+                 the log has not their bodies",
+                self.unsafe_methods
+            ));
+        }
+        if self.malformed > 0 {
+            notes.push(format!("{} lines are no requests and are left out", self.malformed));
+        }
+        notes
+    }
+}
+
+/// The second since the Unix epoch and the request of a line.
+pub(super) fn parse(line: &str) -> Option<(i64, Record)> {
+    let (_, rest) = line.split_once(" [")?;
+    let (time, rest) = rest.split_once(']')?;
+    let unix = seconds(time)?;
+    let (request, rest) = quoted(rest.trim_start())?;
+    let mut parts = request.split(' ');
+    let (method, target) = (parts.next()?, parts.next()?);
+    let protocol = parts.next();
+    let is_method = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
+    let is_target = target.starts_with('/') || target == "*" || target.contains("://");
+    if !is_method || !is_target || protocol.is_some_and(|p| !p.starts_with("HTTP/")) {
+        return None;
+    }
+    let mut headers = Vec::new();
+    // After the status and the bytes.
+    let mut rest = rest;
+    for name in ["Referer", "User-Agent"] {
+        let Some(at) = rest.find('"') else { break };
+        let Some((value, after)) = quoted(&rest[at..]) else { break };
+        if value != "-" && !value.is_empty() {
+            headers.push((name.to_owned(), value));
+        }
+        rest = after;
+    }
+    let (method, target) = (method.to_owned(), target.to_owned());
+    Some((unix, Record { method, target, headers, ..Record::default() }))
+}
+
+/// The text in quotes at the start, its escapes undone, and what follows it.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let inner = text.strip_prefix('"')?;
+    let bytes = inner.as_bytes();
+    let mut out = Vec::new();
+    let mut at = 0;
+    loop {
+        match *bytes.get(at)? {
+            b'"' => break,
+            b'\\' => {
+                let hex = bytes.get(at + 1) == Some(&b'x');
+                let code = hex.then(|| inner.get(at + 2..at + 4)).flatten();
+                match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
+                    Some(byte) => (out.push(byte), at += 4).1,
+                    None => (out.push(*bytes.get(at + 1)?), at += 2).1,
+                }
+            }
+            byte => (out.push(byte), at += 1).1,
+        }
+    }
+    Some((String::from_utf8_lossy(&out).into_owned(), &inner[at + 1..]))
+}
+
+/// The seconds since the Unix epoch of `22/Nov/2026:01:02:03 +0100`.
+fn seconds(text: &str) -> Option<i64> {
+    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    let (stamp, zone) = text.split_once(' ')?;
+    let mut parts = stamp.split(['/', ':']);
+    let day: i64 = parts.next()?.parse().ok()?;
+    let name = parts.next().filter(|name| name.len() == 3)?;
+    let month = MONTHS.find(name).filter(|at| at % 3 == 0)? as i64 / 3 + 1;
+    let mut number = || parts.next()?.parse::<i64>().ok();
+    let (year, hour, minute, second) = (number()?, number()?, number()?, number()?);
+    let fits = (1..=31).contains(&day)
+        && (1970..10_000).contains(&year)
+        && (0..24).contains(&hour)
+        && (0..60).contains(&minute)
+        && (0..=60).contains(&second);
+    let (sign, digits) = match zone.split_at_checked(1)? {
+        ("+", digits) => (1, digits),
+        ("-", digits) => (-1, digits),
+        _ => return None,
+    };
+    let zone: i64 = digits.parse().ok().filter(|_| digits.len() == 4)?;
+    let zone = sign * (zone / 100 * 3_600 + zone % 100 * 60);
+    fits.then(|| days(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second - zone)
+}
+
+/// Days since 1970-01-01 in the Gregorian calendar, years counted from March so that the leap day
+/// is the last of its year.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let from_march = (month + 9) % 12;
+    let of_year = (153 * from_march + 2) / 5 + day - 1;
+    year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468
+}

@@ -1,0 +1,284 @@
+//! `.gakerec`: requests as frames with their length and checksum, so that a recording that was
+//! cut short, or is still written, can be read to its last whole request.
+//!
+//! ```text
+//! "GAKEREC1"  length u32  JSON {"started_unix_ns": n}  CRC-32 u32
+//! then for each request:
+//! length u32  payload  CRC-32 of the payload u32
+//! payload: offset u64, flags u8 (1: the body is truncated),
+//!          method: length u16 and bytes, target: length u32 and bytes,
+//!          headers: count u16, each name: length u16 and bytes, value: length u32 and bytes,
+//!          body: the rest
+//! ```
+//!
+//! Numbers are little-endian. Offsets are nanoseconds since the start; a request that came later
+//! may stand earlier by what requests overlap.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufWriter, Read, Write};
+use std::path::Path;
+
+use flate2::Crc;
+use serde::{Deserialize, Serialize};
+
+use super::{HEADERS_MAX, RECORD_BYTES_MAX, Record, Redaction, Source, TrafficError};
+
+/// The first bytes of a file: the name and the version.
+pub const MAGIC: &[u8] = b"GAKEREC1";
+
+/// Bytes of the head at most.
+const HEAD_BYTES_MAX: u32 = 1 << 16;
+
+const TRUNCATED: u8 = 1;
+
+/// What is said once, at the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// When offset 0 was, in nanoseconds since the Unix epoch.
+    pub started_unix_ns: u64,
+}
+
+/// Writes a recording.
+#[derive(Debug)]
+pub struct Writer<W: Write> {
+    out: W,
+    redaction: Redaction,
+    body_limit: usize,
+    frame: Vec<u8>,
+    records: u64,
+}
+
+impl Writer<BufWriter<File>> {
+    /// Creates a file. Bodies are kept up to `body_limit` bytes.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn create(
+        path: &Path,
+        head: Head,
+        redaction: Redaction,
+        body_limit: usize,
+    ) -> io::Result<Self> {
+        let out = BufWriter::with_capacity(1 << 18, File::create(path)?);
+        Self::new(out, head, redaction, body_limit)
+    }
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes the head of a recording.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn new(
+        mut out: W,
+        head: Head,
+        redaction: Redaction,
+        body_limit: usize,
+    ) -> io::Result<Self> {
+        let json = serde_json::to_vec(&head)?;
+        out.write_all(MAGIC)?;
+        framed(&mut out, &json)?;
+        let body_limit = body_limit.min(RECORD_BYTES_MAX / 2);
+        Ok(Self { out, redaction, body_limit, frame: Vec::new(), records: 0 })
+    }
+
+    /// Writes a request, without the secrets in its headers.
+    ///
+    /// # Errors
+    /// When it cannot be written; or when it is larger than a record can be, and is left out.
+    pub fn write(&mut self, mut record: Record) -> io::Result<()> {
+        self.redaction.apply(&mut record);
+        let body = &record.body[..record.body.len().min(self.body_limit)];
+        let truncated = record.truncated || body.len() < record.body.len();
+        let frame = &mut self.frame;
+        frame.clear();
+        frame.extend_from_slice(&record.offset.to_le_bytes());
+        frame.push(if truncated { TRUNCATED } else { 0 });
+        short(frame, &record.method)?;
+        long(frame, &record.target)?;
+        let headers = &record.headers[..record.headers.len().min(HEADERS_MAX)];
+        frame.extend_from_slice(&(headers.len() as u16).to_le_bytes());
+        for (name, value) in headers {
+            short(frame, name)?;
+            long(frame, value)?;
+        }
+        frame.extend_from_slice(body);
+        if frame.len() > RECORD_BYTES_MAX {
+            return Err(io::Error::other("a request is larger than a record can be"));
+        }
+        framed(&mut self.out, frame)?;
+        self.records += 1;
+        Ok(())
+    }
+
+    /// How many requests were written.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Hands everything to the system.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+fn framed(out: &mut impl Write, payload: &[u8]) -> io::Result<()> {
+    out.write_all(&(payload.len() as u32).to_le_bytes())?;
+    out.write_all(payload)?;
+    out.write_all(&checksum(payload).to_le_bytes())
+}
+
+fn checksum(bytes: &[u8]) -> u32 {
+    let mut crc = Crc::new();
+    crc.update(bytes);
+    crc.sum()
+}
+
+fn short(out: &mut Vec<u8>, text: &str) -> io::Result<()> {
+    let length = u16::try_from(text.len()).map_err(io::Error::other)?;
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(text.as_bytes());
+    Ok(())
+}
+
+fn long(out: &mut Vec<u8>, text: &str) -> io::Result<()> {
+    let length = u32::try_from(text.len()).map_err(io::Error::other)?;
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(text.as_bytes());
+    Ok(())
+}
+
+/// Reads a recording to its last whole request.
+pub(super) struct Reader<R> {
+    input: R,
+    /// Bytes read so far.
+    at: u64,
+    records: u64,
+    ended: Option<Ended>,
+}
+
+/// Why there is no further record.
+enum Ended {
+    Whole,
+    Cut,
+    Damaged,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads the head.
+    pub(super) fn new(mut input: R) -> Result<Self, TrafficError> {
+        let mut magic = [0; MAGIC.len()];
+        input.read_exact(&mut magic)?;
+        let mut reader = Self { input, at: magic.len() as u64, records: 0, ended: None };
+        let head = reader.frame(HEAD_BYTES_MAX)?;
+        let head = head.ok_or_else(|| TrafficError::Head("it is cut or damaged".to_owned()))?;
+        let read: Result<Head, _> = serde_json::from_slice(&head);
+        read.map_err(|error| TrafficError::Head(error.to_string()))?;
+        Ok(reader)
+    }
+
+    /// The next frame's payload; `None` where no whole one is left.
+    fn frame(&mut self, limit: u32) -> io::Result<Option<Vec<u8>>> {
+        if self.input.fill_buf()?.is_empty() {
+            self.ended = Some(Ended::Whole);
+            return Ok(None);
+        }
+        let Some(length) = self.number()? else { return Ok(None) };
+        if length > limit {
+            self.ended = Some(Ended::Damaged);
+            return Ok(None);
+        }
+        let mut payload = Vec::new();
+        // As much as is there: a length alone must not make us hold memory.
+        let read = (&mut self.input).take(u64::from(length)).read_to_end(&mut payload)?;
+        if read < length as usize {
+            self.ended = Some(Ended::Cut);
+            return Ok(None);
+        }
+        let Some(sum) = self.number()? else { return Ok(None) };
+        if sum != checksum(&payload) {
+            self.ended = Some(Ended::Damaged);
+            return Ok(None);
+        }
+        self.at += u64::from(length) + 8;
+        Ok(Some(payload))
+    }
+
+    fn number(&mut self) -> io::Result<Option<u32>> {
+        let mut bytes = [0; 4];
+        match self.input.read_exact(&mut bytes) {
+            Ok(()) => Ok(Some(u32::from_le_bytes(bytes))),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                self.ended = Some(Ended::Cut);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl<R: BufRead> Source for Reader<R> {
+    fn next(&mut self) -> io::Result<Option<Record>> {
+        if self.ended.is_some() {
+            return Ok(None);
+        }
+        let Some(payload) = self.frame(RECORD_BYTES_MAX as u32)? else { return Ok(None) };
+        let record = Fields(&payload).record();
+        if record.is_none() {
+            self.ended = Some(Ended::Damaged);
+        }
+        self.records += u64::from(record.is_some());
+        Ok(record)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let what = match self.ended {
+            Some(Ended::Cut) => "cut short",
+            Some(Ended::Damaged) => "damaged",
+            None | Some(Ended::Whole) => return Vec::new(),
+        };
+        vec![format!(
+            "the recording is {what} after {} whole requests, at byte {}",
+            self.records, self.at
+        )]
+    }
+}
+
+/// What is left of a payload.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn record(mut self) -> Option<Record> {
+        let offset = u64::from_le_bytes(self.bytes(8)?.try_into().ok()?);
+        let flags = self.bytes(1)?[0];
+        let method = self.short()?;
+        let target = self.long()?;
+        let count = u16::from_le_bytes(self.bytes(2)?.try_into().ok()?);
+        let mut headers = Vec::new();
+        for _ in 0..count {
+            headers.push((self.short()?, self.long()?));
+        }
+        let truncated = flags & TRUNCATED != 0;
+        Some(Record { offset, method, target, headers, body: self.0.to_vec(), truncated })
+    }
+
+    fn bytes(&mut self, count: usize) -> Option<&[u8]> {
+        let (bytes, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    fn short(&mut self) -> Option<String> {
+        let length = u16::from_le_bytes(self.bytes(2)?.try_into().ok()?);
+        String::from_utf8(self.bytes(length.into())?.to_vec()).ok()
+    }
+
+    fn long(&mut self) -> Option<String> {
+        let length = u32::from_le_bytes(self.bytes(4)?.try_into().ok()?);
+        String::from_utf8(self.bytes(length as usize)?.to_vec()).ok()
+    }
+}

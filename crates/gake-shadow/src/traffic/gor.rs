@@ -1,0 +1,192 @@
+//! GoReplay's format: `TYPE ID TIMESTAMP [LATENCY]`, the raw message, and a separator. Requests
+//! have type 1; answers are passed over.
+//!
+//! The format has no lengths, and a body may hold the separator: one is taken for the end of a
+//! message when the message is as long as it says it is, and the next starts like one.
+
+use std::io::{self, BufRead, Read, Write};
+
+use memchr::memmem::Finder;
+
+use super::{RECORD_BYTES_MAX, Record, Source, message};
+
+/// Between two messages.
+const SEPARATOR: &[u8] = "\n🐵🙈🙉\n".as_bytes();
+
+/// Bytes read at once.
+const STEP: u64 = 1 << 18;
+
+/// Whether a line starts a message.
+pub(super) fn is_meta(line: &[u8]) -> bool {
+    meta(line).is_some()
+}
+
+/// The type and the timestamp of a line that starts a message: three fields or more.
+fn meta(line: &[u8]) -> Option<(u8, u64)> {
+    let line = std::str::from_utf8(line).ok()?;
+    let mut fields = line.trim_end_matches('\r').split(' ');
+    let kind = match fields.next()? {
+        "1" => 1,
+        "2" => 2,
+        "3" => 3,
+        _ => return None,
+    };
+    let id = fields.next()?;
+    let is_id = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let timestamp = fields.next()?.parse().ok()?;
+    is_id.then_some((kind, timestamp))
+}
+
+/// Reads the requests of a recording.
+pub(super) struct Reader<R> {
+    input: R,
+    finder: Finder<'static>,
+    /// What was read and not yet used.
+    held: Vec<u8>,
+    ended: bool,
+    started: Option<u64>,
+    malformed: u64,
+    cut: bool,
+}
+
+impl<R: BufRead> Reader<R> {
+    pub(super) fn new(input: R) -> Self {
+        let finder = Finder::new(SEPARATOR);
+        Self {
+            input,
+            finder,
+            held: Vec::new(),
+            ended: false,
+            started: None,
+            malformed: 0,
+            cut: false,
+        }
+    }
+
+    /// Reads on. Nothing more is said by `ended`.
+    fn fill(&mut self) -> io::Result<()> {
+        let read = (&mut self.input).take(STEP).read_to_end(&mut self.held)?;
+        self.ended = read == 0;
+        Ok(())
+    }
+
+    /// The next message, its line included, and how far it goes with its separator; `None` at the
+    /// end.
+    fn message(&mut self) -> io::Result<Option<(usize, usize)>> {
+        let mut from = 0;
+        loop {
+            let found = self.finder.find(&self.held[from..]).map(|at| at + from);
+            if let Some(at) = found {
+                let after = at + SEPARATOR.len();
+                // What follows is needed to tell whether this is the end.
+                if self.held.len() < after + 256
+                    && !self.ended
+                    && self.held.len() < RECORD_BYTES_MAX
+                {
+                    self.fill()?;
+                    continue;
+                }
+                if self.ends_at(at, after) || self.held.len() >= RECORD_BYTES_MAX {
+                    return Ok(Some((at, after)));
+                }
+                from = at + 1;
+                continue;
+            }
+            if self.ended || self.held.len() >= RECORD_BYTES_MAX {
+                let rest = self.held.len();
+                self.cut |= rest > 0;
+                return Ok((rest > 0).then_some((rest, rest)));
+            }
+            from = self.held.len().saturating_sub(SEPARATOR.len());
+            self.fill()?;
+        }
+    }
+
+    /// Whether the message that would end at `at` does.
+    fn ends_at(&self, at: usize, after: usize) -> bool {
+        let next = &self.held[after..];
+        let line = next.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        if !next.is_empty() && meta(line).is_none() {
+            return false;
+        }
+        let raw = payload(&self.held[..at]).map_or(&[][..], |(_, _, raw)| raw);
+        message::announced(raw).is_none_or(|length| length <= raw.len())
+    }
+}
+
+/// The type, the timestamp and the raw HTTP of a message.
+fn payload(message: &[u8]) -> Option<(u8, u64, &[u8])> {
+    let end = memchr::memchr(b'\n', message)?;
+    let (kind, timestamp) = meta(&message[..end])?;
+    Some((kind, timestamp, &message[end + 1..]))
+}
+
+impl<R: BufRead> Source for Reader<R> {
+    fn next(&mut self) -> io::Result<Option<Record>> {
+        while let Some((end, after)) = self.message()? {
+            let message: Vec<u8> = self.held.drain(..after).take(end).collect();
+            let Some((kind, timestamp, raw)) = payload(&message) else {
+                self.malformed += 1;
+                continue;
+            };
+            if kind != 1 {
+                continue;
+            }
+            let Some(record) = message::read(raw) else {
+                self.malformed += 1;
+                continue;
+            };
+            let started = *self.started.get_or_insert(timestamp);
+            return Ok(Some(Record { offset: timestamp.saturating_sub(started), ..record }));
+        }
+        Ok(None)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.malformed > 0 {
+            notes
+                .push(format!("{} messages are no HTTP requests and are left out", self.malformed));
+        }
+        if self.cut {
+            notes.push("the last message has no end: the recording is cut short".to_owned());
+        }
+        notes
+    }
+}
+
+/// Writes requests in GoReplay's format.
+#[derive(Debug)]
+pub struct Writer<W> {
+    out: W,
+    buffer: Vec<u8>,
+    number: u64,
+}
+
+impl<W: Write> Writer<W> {
+    /// A recording without a request yet.
+    pub fn new(out: W) -> Self {
+        Self { out, buffer: Vec::new(), number: 0 }
+    }
+
+    /// Writes a request. Its timestamp is its offset.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&mut self, record: &Record) -> io::Result<()> {
+        self.buffer.clear();
+        self.number += 1;
+        writeln!(self.buffer, "1 {:024x} {} 0", self.number, record.offset)?;
+        message::write(record, &mut self.buffer);
+        self.buffer.extend_from_slice(SEPARATOR);
+        self.out.write_all(&self.buffer)
+    }
+
+    /// Hands everything to the system.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

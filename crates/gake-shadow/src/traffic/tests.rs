@@ -1,0 +1,231 @@
+//! Recordings written, read, cut and damaged.
+
+use std::io::Write;
+
+use super::*;
+
+fn record(n: u64) -> Record {
+    Record {
+        offset: n * 1_000_000,
+        method: if n.is_multiple_of(3) { "POST" } else { "GET" }.to_owned(),
+        target: format!("/things/{n}?x=1"),
+        headers: vec![
+            ("host".to_owned(), "shop.example".to_owned()),
+            ("Authorization".to_owned(), "Bearer s3cret".to_owned()),
+            ("x-note".to_owned(), "é".to_owned()),
+        ],
+        body: if n.is_multiple_of(3) { vec![n as u8; n as usize] } else { Vec::new() },
+        truncated: false,
+    }
+}
+
+fn gakerec(count: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let head = gakerec::Head { started_unix_ns: 7 };
+    let mut writer = gakerec::Writer::new(&mut bytes, head, Redaction::default(), 1_000).unwrap();
+    (0..count).for_each(|n| writer.write(record(n)).unwrap());
+    assert_eq!(writer.records(), count);
+    bytes
+}
+
+/// What is read of a file of these bytes, and the notes.
+fn read(bytes: &[u8]) -> (Format, Vec<Record>, Vec<String>) {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(bytes).unwrap();
+    let mut traffic = Traffic::open(file.path()).unwrap();
+    let records = traffic.by_ref().map(Result::unwrap).collect();
+    (traffic.format(), records, traffic.notes())
+}
+
+#[test]
+fn a_recording_comes_back_without_its_secrets() {
+    let (format, records, notes) = read(&gakerec(50));
+    assert_eq!((format, notes), (Format::Gakerec, vec![]));
+    assert_eq!(records.len(), 50);
+    for (n, found) in records.into_iter().enumerate() {
+        let mut expected = record(n as u64);
+        expected.headers[1].1 = REDACTED.to_owned();
+        assert!(found.is_redacted());
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn requests_come_in_the_order_in_which_they_came() {
+    let mut bytes = Vec::new();
+    let head = gakerec::Head { started_unix_ns: 0 };
+    let mut writer = gakerec::Writer::new(&mut bytes, head, Redaction::none(), 10).unwrap();
+    // Each was over up to 1,000 requests later.
+    let ended = |n: u64| n * 1_000 + n.wrapping_mul(0x9e37_79b9) % 1_000_000;
+    let mut order: Vec<u64> = (0..20_000).collect();
+    order.sort_by_key(|n| ended(*n));
+    order.iter().for_each(|n| writer.write(Record { offset: *n, ..record(1) }).unwrap());
+    let (_, records, _) = read(&bytes);
+    assert!(records.iter().map(|record| record.offset).eq(0..20_000));
+}
+
+#[test]
+fn a_body_is_kept_up_to_the_limit() {
+    let mut bytes = Vec::new();
+    let head = gakerec::Head { started_unix_ns: 0 };
+    let mut writer = gakerec::Writer::new(&mut bytes, head, Redaction::none(), 10).unwrap();
+    writer.write(record(30)).unwrap();
+    let (_, records, _) = read(&bytes);
+    assert_eq!((records[0].body.len(), records[0].truncated), (10, true));
+    assert_eq!(records[0].header("authorization"), Some("Bearer s3cret"));
+}
+
+#[test]
+fn a_recording_that_is_cut_anywhere_is_read_to_its_last_whole_record() {
+    let whole = gakerec(12);
+    let head = gakerec(0).len();
+    let ends: Vec<usize> = (0..=12).map(|n| gakerec(n).len()).collect();
+    for length in head..whole.len() {
+        let (_, records, notes) = read(&whole[..length]);
+        let expected = ends.iter().filter(|end| **end <= length).count() - 1;
+        assert_eq!(records.len(), expected, "cut at {length}");
+        let at_an_end = ends.contains(&length);
+        assert_eq!(notes.is_empty(), at_an_end, "cut at {length}: {notes:?}");
+        assert!(at_an_end || notes[0].contains(&format!("byte {}", ends[expected])), "{notes:?}");
+    }
+}
+
+#[test]
+fn a_damaged_recording_is_read_up_to_the_damage() {
+    let whole = gakerec(12);
+    let third = gakerec(3).len();
+    for at in [third, third + 2, third + 20] {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x55;
+        let (_, records, notes) = read(&damaged);
+        assert_eq!(records.len(), 3);
+        assert!(notes[0].contains("after 3 whole requests"), "{notes:?}");
+    }
+    let mut other = whole;
+    other[MAGIC_LENGTH + 6] ^= 0xff;
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(&other).unwrap();
+    assert!(matches!(Traffic::open(file.path()), Err(TrafficError::Head(_))));
+}
+
+const MAGIC_LENGTH: usize = gakerec::MAGIC.len();
+
+#[test]
+fn goreplays_format_goes_out_and_comes_back() {
+    let mut bytes = Vec::new();
+    let mut writer = gor::Writer::new(&mut bytes);
+    (0..20).for_each(|n| writer.write(&record(n)).unwrap());
+    let (format, records, notes) = read(&bytes);
+    assert_eq!((format, notes), (Format::Gor, vec![]));
+    for (n, found) in records.iter().enumerate() {
+        let expected = record(n as u64);
+        let same = |a: &Record| (a.offset, a.method.clone(), a.target.clone(), a.body.clone());
+        assert_eq!(same(found), same(&expected));
+        assert_eq!(found.headers[..3], expected.headers[..]);
+    }
+    assert_eq!(records.len(), 20);
+}
+
+#[test]
+fn goreplays_format_is_read_tolerantly() {
+    let separator = "\n🐵🙈🙉\n";
+    // Three fields; a body that holds the separator; answers; chunks; no last separator.
+    let text = [
+        "1 a1 1000\nGET /a HTTP/1.1\r\nHost: h\r\n\r\n",
+        &format!(
+            "1 a2 2000 0\nPOST /b HTTP/1.1\r\nContent-Length: {}\r\n\r\nx{separator}1 y 5 0\ny",
+            separator.len() + 10
+        ),
+        "2 a2 2500 17\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        &format!("1 a3 3000 0 more\nPOST /c HTTP/1.1\r\n\r\nz{separator}no line of a message"),
+        "1 a4 4000 0\nPOST /d HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+        "1 a5 4500 0\nnot HTTP",
+        "1 a6 5000 0\nGET /e HTTP/1.1\r\n\r\n",
+    ]
+    .join(separator);
+    let (format, records, notes) = read(text.as_bytes());
+    assert_eq!(format, Format::Gor);
+    let found: Vec<_> = records.iter().map(|r| (r.offset, &*r.target, &*r.body)).collect();
+    let with_separator = format!("x{separator}1 y 5 0\ny");
+    let other = format!("z{separator}no line of a message");
+    assert_eq!(
+        found,
+        [
+            (0, "/a", &b""[..]),
+            (1_000, "/b", with_separator.as_bytes()),
+            (2_000, "/c", other.as_bytes()),
+            (3_000, "/d", b"abc"),
+            (4_000, "/e", b""),
+        ]
+    );
+    assert_eq!(notes.len(), 2, "{notes:?}");
+}
+
+#[test]
+fn access_logs_are_spread_within_their_seconds() {
+    let line = |second: u32, request: &str, agent: &str| {
+        format!(
+            "127.0.0.1 - bob [22/Nov/2026:01:02:{second:02} +0100] \"{request}\" 200 12 \
+             \"-\" \"{agent}\"\n"
+        )
+    };
+    let log = [
+        line(3, "GET /a?x=\\x22 HTTP/1.1", "curl \\\"8\\\""),
+        line(3, "HEAD /b HTTP/1.1", "-"),
+        line(3, "POST /c HTTP/1.1", "-"),
+        line(3, "-", "-"),
+        line(5, "GET /d HTTP/2.0", "x"),
+        line(4, "GET /late HTTP/1.1", "x"),
+        "::1 - - [22/Nov/2026:00:02:06 +0000] \"GET /common HTTP/1.0\" 304 -\n".to_owned(),
+    ]
+    .concat();
+    let (format, records, notes) = read(log.as_bytes());
+    assert_eq!(format, Format::AccessLog);
+    let found: Vec<_> = records.iter().map(|r| (r.offset / 1_000_000, &*r.target)).collect();
+    assert_eq!(
+        found,
+        [(0, "/a?x=\""), (500, "/b"), (2_000, "/d"), (2_500, "/late"), (3_000, "/common")]
+    );
+    assert_eq!(records[0].header("user-agent"), Some("curl \"8\""));
+    assert_eq!(records[1].headers, []);
+    assert!(notes[0].contains("spread evenly"), "{notes:?}");
+    assert!(notes[1].starts_with("1 requests") && notes[2].starts_with("1 lines"), "{notes:?}");
+}
+
+#[test]
+fn what_is_no_recording_is_refused() {
+    for bytes in [&b""[..], b"GET http://h/\n", b"{\"method\":\"GET\"}\n", b"\xff\xfe", b"1 2 x\n"]
+    {
+        assert_eq!(Format::of(bytes), None, "{bytes:?}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn arbitrary_bytes_never_break_a_reader(
+        mut bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..600),
+        which in 0..3usize,
+        flips in proptest::collection::vec((0..600usize, proptest::num::u8::ANY), 0..8),
+    ) {
+        match which {
+            0 => bytes = gakerec(6),
+            1 => {
+                bytes.clear();
+                let mut out = gor::Writer::new(&mut bytes);
+                (0..6).for_each(|n| out.write(&record(n)).unwrap());
+                out.flush().unwrap();
+            }
+            _ => {}
+        }
+        for (at, byte) in flips {
+            if let Some(place) = bytes.get_mut(at) {
+                *place = byte;
+            }
+        }
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&bytes).unwrap();
+        if let Ok(traffic) = Traffic::open(file.path()) {
+            proptest::prop_assert!(traffic.map(Result::unwrap).count() <= 600);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! `gake shadow report` and `gake shadow convert`.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+
+use gake_judge::units::plural;
+use gake_shadow::compare::judge::{Report, judge};
+use gake_shadow::compare::{file, show};
+use gake_shadow::traffic::gakerec::{Head, Writer};
+use gake_shadow::traffic::{Redaction, Traffic, gor};
+
+use super::taps::rules;
+use crate::cli::{ConvertArgs, DiffFormat, ShadowReportArgs};
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+
+/// Judges what comparisons' files hold, and shows it.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn report(args: &ShadowReportArgs, console: &Console) -> Result<Exit, Failure> {
+    let rules = rules(&args.rules)?;
+    let mut comparisons = Vec::new();
+    for path in &args.files {
+        let read = file::read(path)
+            .map_err(|error| Failure::could_not(format!("{}: {error}", path.display())))?;
+        comparisons.extend(read);
+    }
+    let terms = args.terms.terms();
+    let joined = file::join(comparisons);
+    let reports: Vec<_> = joined.iter().map(|one| judge(one, &rules, terms)).collect();
+    console.result(&shown(&reports, args.format)?)?;
+    Ok(exit(&reports))
+}
+
+/// The code that says whether there are differences.
+pub fn exit(reports: &[Report]) -> Exit {
+    if reports.iter().any(|report| report.differs) { Exit::ObjectiveFailed } else { Exit::Done }
+}
+
+/// Reports in a format.
+///
+/// # Errors
+/// When they cannot be written.
+pub fn shown(reports: &[Report], format: DiffFormat) -> Result<String, Failure> {
+    match format {
+        DiffFormat::Text => Ok(reports.iter().map(show::text).collect::<Vec<_>>().join("\n")),
+        DiffFormat::Json => {
+            let text = serde_json::to_string_pretty(reports).map_err(Failure::could_not)?;
+            Ok(text + "\n")
+        }
+    }
+}
+
+/// Writes a recording in another format.
+///
+/// # Errors
+/// When one cannot be read, or the other not be written.
+pub fn convert(args: &ConvertArgs, console: &Console) -> Result<Exit, Failure> {
+    let about = |path: &Path, error: &dyn std::fmt::Display| {
+        Failure::could_not(format!("{}: {error}", path.display()))
+    };
+    let mut traffic = Traffic::open(&args.input).map_err(|error| about(&args.input, &error))?;
+    let kind = args.output.extension().and_then(|extension| extension.to_str());
+    let redaction = if args.secrets { Redaction::none() } else { Redaction::default() };
+    let create = || File::create(&args.output).map_err(|error| about(&args.output, &error));
+    let mut records = 0;
+    match kind {
+        Some("gor") => {
+            let mut out = gor::Writer::new(BufWriter::new(create()?));
+            for record in traffic.by_ref() {
+                let mut record = record.map_err(|error| about(&args.input, &error))?;
+                redaction.apply(&mut record);
+                out.write(&record).map_err(|error| about(&args.output, &error))?;
+                records += 1;
+            }
+            out.flush().map_err(|error| about(&args.output, &error))?;
+        }
+        Some("gakerec") => {
+            // When a foreign recording was made is not known.
+            let head = Head { started_unix_ns: 0 };
+            let mut out = Writer::create(&args.output, head, redaction, usize::MAX)
+                .map_err(|error| about(&args.output, &error))?;
+            for record in traffic.by_ref() {
+                let record = record.map_err(|error| about(&args.input, &error))?;
+                out.write(record).map_err(|error| about(&args.output, &error))?;
+                records += 1;
+            }
+            out.flush().map_err(|error| about(&args.output, &error))?;
+        }
+        _ => {
+            return Err(Failure::usage(format!(
+                "{}: a recording is written as .gakerec or .gor",
+                args.output.display()
+            )));
+        }
+    }
+    for note in traffic.notes() {
+        console.note(&note);
+    }
+    let (output, name) = (args.output.display(), traffic.format().name());
+    console.note(&format!("{output}: {} of {name}", plural(records, "request")));
+    Ok(Exit::Done)
+}

@@ -1,0 +1,206 @@
+//! What listens to the exchanges of a proxy: the comparison and the recording, each on a thread
+//! of its own behind a bounded queue.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::RecvTimeoutError;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use gake_judge::units::{count, plural};
+use gake_shadow::compare::judge::{Report, Terms, judge};
+use gake_shadow::compare::{Comparison, Rules, file};
+use gake_shadow::config::Config;
+use gake_shadow::exchange::Role;
+use gake_shadow::traffic::gakerec::{Head, Writer};
+use gake_shadow::traffic::{Record, Redaction};
+use gake_shadow::{Exchanges, Proxy};
+
+use crate::cli::TapArgs;
+use crate::exit::Failure;
+use crate::load::unix_now;
+
+/// Exchanges that may wait for the comparison or the recording.
+const QUEUE: usize = 4_096;
+
+/// How often the comparison's file is replaced.
+const SAVE_EVERY: Duration = Duration::from_secs(10);
+
+/// How long the recording may hold back what it has.
+const FLUSH_AFTER: Duration = Duration::from_secs(1);
+
+/// The threads that listen.
+#[derive(Debug, Default)]
+pub struct Taps {
+    comparing: Option<JoinHandle<Compared>>,
+    recording: Option<(PathBuf, JoinHandle<Recorded>)>,
+}
+
+/// What a comparison came to.
+#[derive(Debug)]
+struct Compared {
+    comparisons: Vec<Comparison>,
+    rules: Rules,
+    lost: Option<String>,
+}
+
+/// What a recording came to.
+#[derive(Debug)]
+struct Recorded {
+    records: u64,
+    missed: u64,
+    lost: Option<String>,
+}
+
+impl Taps {
+    /// Starts what was asked for.
+    ///
+    /// # Errors
+    /// When a file cannot be read or written.
+    pub fn start(args: &TapArgs, config: &Config, proxy: &mut Proxy) -> Result<Self, Failure> {
+        let mut taps = Self::default();
+        if let Some(path) = &args.record {
+            let head = Head { started_unix_ns: unix_now() };
+            let redaction =
+                if args.record_secrets { Redaction::none() } else { Redaction::default() };
+            let limit = config.limits.shadow_body as usize;
+            let writer =
+                Writer::create(path, head, redaction, limit).map_err(|e| cannot(path, &e))?;
+            let exchanges = proxy.exchanges(QUEUE);
+            let thread = spawn("gake-record", move || record(writer, head, &exchanges))?;
+            taps.recording = Some((path.clone(), thread));
+        }
+        if args.diff_out.is_none() && !args.diff {
+            return Ok(taps);
+        }
+        let rules = rules(&args.rules)?;
+        let shadows = config.shadows.iter().filter(|shadow| shadow.role == Role::Shadow);
+        let mut comparisons: Vec<_> =
+            shadows.map(|shadow| Comparison::new(&shadow.backend.name)).collect();
+        if comparisons.is_empty() {
+            return Err(Failure::usage("there is no shadow to compare with the master: --shadow"));
+        }
+        let path = args.diff_out.clone();
+        if let Some(path) = &path {
+            file::write(path, &comparisons).map_err(|error| cannot(path, &error))?;
+        }
+        let exchanges = proxy.exchanges(QUEUE);
+        let compare = move || {
+            let lost = compare(&mut comparisons, &rules, path.as_deref(), &exchanges);
+            Compared { comparisons, rules, lost }
+        };
+        taps.comparing = Some(spawn("gake-compare", compare)?);
+        Ok(taps)
+    }
+
+    /// Waits for the ends. The reports of the comparison, and notes for people.
+    pub fn finish(self, terms: Terms) -> (Vec<Report>, Vec<String>) {
+        let mut notes = Vec::new();
+        if let Some((path, thread)) = self.recording {
+            let path = path.display();
+            match thread.join() {
+                Ok(Recorded { records, missed, lost }) => {
+                    notes.push(format!("{path}: {} recorded", plural(records, "request")));
+                    if missed > 0 {
+                        let missed = count(missed);
+                        notes.push(format!("{path}: {missed} are missing: the disk was too slow"));
+                    }
+                    notes
+                        .extend(lost.map(|error| format!("{path}: the recording is cut: {error}")));
+                }
+                Err(_) => notes.push(format!("{path}: the recording failed; this is a bug")),
+            }
+        }
+        let mut reports = Vec::new();
+        match self.comparing.map(JoinHandle::join) {
+            Some(Ok(Compared { comparisons, rules, lost })) => {
+                reports.extend(comparisons.iter().map(|one| judge(one, &rules, terms)));
+                notes.extend(lost);
+            }
+            Some(Err(_)) => notes.push("the comparison failed; this is a bug".to_owned()),
+            None => {}
+        }
+        (reports, notes)
+    }
+}
+
+/// The rules of files, together.
+///
+/// # Errors
+/// What is wrong with which.
+pub fn rules(paths: &[PathBuf]) -> Result<Rules, Failure> {
+    let mut rules = Rules::default();
+    for path in paths {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Failure::could_not(format!("{}: {error}", path.display())))?;
+        let parsed = Rules::parse(&text)
+            .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+        rules.merge(parsed);
+    }
+    Ok(rules)
+}
+
+fn cannot(path: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::could_not(format!("{} cannot be written: {error}", path.display()))
+}
+
+fn spawn<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, Failure> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(body).map_err(Failure::could_not)
+}
+
+/// Compares until the proxy has ended. Returns what kept the file from being written.
+fn compare(
+    comparisons: &mut [Comparison],
+    rules: &Rules,
+    path: Option<&Path>,
+    exchanges: &Exchanges,
+) -> Option<String> {
+    let save = |comparisons: &[Comparison]| {
+        let path = path?;
+        let error = file::write(path, comparisons).err()?;
+        Some(format!("{} cannot be written: {error}", path.display()))
+    };
+    let mut saved = Instant::now();
+    loop {
+        match exchanges.next_within(SAVE_EVERY) {
+            Ok(exchange) => comparisons.iter_mut().for_each(|one| one.observe(&exchange, rules)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return save(comparisons),
+        }
+        if saved.elapsed() >= SAVE_EVERY {
+            // The last attempt is the one that is told of.
+            let _ = save(comparisons);
+            saved = Instant::now();
+        }
+    }
+}
+
+/// Records until the proxy has ended; after an error it goes on taking, so that nothing piles up.
+fn record(
+    mut writer: Writer<std::io::BufWriter<std::fs::File>>,
+    head: Head,
+    exchanges: &Exchanges,
+) -> Recorded {
+    let mut lost = None;
+    let mut flushed = Instant::now();
+    loop {
+        let result = match exchanges.next_within(FLUSH_AFTER) {
+            Ok(exchange) if lost.is_none() => {
+                let offset = exchange.received_unix_ns.saturating_sub(head.started_unix_ns);
+                writer.write(Record::of(&exchange.request, offset))
+            }
+            Ok(_) | Err(RecvTimeoutError::Timeout) => Ok(()),
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
+        let due = flushed.elapsed() >= FLUSH_AFTER && lost.is_none();
+        let result = result.and_then(|()| if due { writer.flush() } else { Ok(()) });
+        if due {
+            flushed = Instant::now();
+        }
+        lost = lost.or(result.err().map(|error| error.to_string()));
+    }
+    let last = writer.flush().err().map(|error| error.to_string());
+    Recorded { records: writer.records(), missed: exchanges.dropped(), lost: lost.or(last) }
+}
