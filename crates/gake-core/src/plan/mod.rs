@@ -17,6 +17,7 @@ pub use expect::Expect;
 pub use rate::{Rate, parse_rate};
 pub use stage::{Stage, parse_stages};
 
+use crate::clock::SECOND;
 use crate::schedule::{Process, Schedule, Trace};
 
 /// A run before it runs.
@@ -161,9 +162,9 @@ impl fmt::Display for Plan {
             Load::Replay(trace) => {
                 let s = if trace.arrivals() == 1 { "" } else { "s" };
                 write!(f, "open loop, replay of {} arrival{s}", trace.arrivals())?;
-                // To the millisecond: the length of a recording is no round number.
-                let length = Duration::from_millis(trace.length() / 1_000_000);
-                write!(f, " over {}, {}x as recorded", format_duration(length), trace.speed())?;
+                // The length of a recording is no round number.
+                let seconds = trace.length() as f64 / SECOND as f64;
+                write!(f, " over {seconds:.1}s, {}x as recorded", trace.speed())?;
             }
             Load::Closed { .. } | Load::Paced { .. } => {
                 let s = if self.connections == 1 { "" } else { "s" };

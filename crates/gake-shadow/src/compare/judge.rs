@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::looks::INSTANT;
 use super::significance::{Tested, q_values};
 use super::spread::Median;
 use super::{Comparison, Endpoint, Example, Rules, Seen, suggest};
@@ -273,7 +274,12 @@ fn settle(difference: &mut Difference, q: f64, terms: Terms) {
         return;
     }
     difference.q = Some(q);
-    if q <= terms.false_discoveries {
+    // Two clocks that are read at the same instant agree or not by their resolution and by how
+    // long the answers took: the slower shadow's agrees less often, and is no other value.
+    let is_clock = difference.secondary > 0 && difference.looks_like == Some(INSTANT);
+    if is_clock {
+        difference.verdict = Verdict::Noise;
+    } else if q <= terms.false_discoveries {
         difference.verdict = Verdict::Real;
     } else if difference.secondary > 0 {
         difference.verdict = Verdict::Noise;

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::field::Values;
 use super::template::placeholder;
 
+/// What a field is like whose values are instants.
+pub const INSTANT: &str = "an instant";
+
 /// How many pairs of values looked like instants, like identifiers, and in all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -39,7 +42,7 @@ impl Looks {
     pub fn like(&self) -> Option<&'static str> {
         match self.pairs {
             0 => None,
-            all if self.instants * 20 >= all * 19 => Some("an instant"),
+            all if self.instants * 20 >= all * 19 => Some(INSTANT),
             all if self.identifiers * 20 >= all * 19 => Some("an identifier"),
             _ => None,
         }

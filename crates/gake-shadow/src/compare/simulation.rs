@@ -203,6 +203,28 @@ fn without_a_second_instance_all_is_told_and_what_looks_like_noise_is_suggested(
 }
 
 #[test]
+fn a_clock_that_is_read_later_is_no_difference() {
+    let mut comparison = Comparison::new("shadow");
+    let mut apps = [App::new(1), App::new(2), App::new(3)];
+    for n in 0..300u64 {
+        let [master, shadow, secondary] = &mut apps;
+        let mut exchange = exchange("/users/1", master, shadow, Some(secondary));
+        // The second instance reads the same second as the master two times in three; the shadow
+        // never does.
+        for (outcome, second) in exchange.backends.iter_mut().zip([0, 1, u64::from(n % 3 == 0)]) {
+            let Ok(answer) = &mut outcome.result else { unreachable!() };
+            let body = json!({"at": format!("2026-11-22T01:02:{second:02}Z")}).to_string();
+            answer.body.len = body.len() as u64;
+            answer.body.bytes = Bytes::from(body);
+        }
+        comparison.observe(&exchange, &Rules::default());
+    }
+    let report = judged(&comparison);
+    assert!(names(&report, Verdict::Noise).contains(&"GET /users/{id} $.at value".to_owned()));
+    assert!(!report.differs, "{}", show::text(&report));
+}
+
+#[test]
 fn a_tolerance_bounds_what_makes_a_difference() {
     let comparison = compared(5, 6_000, true, |shadow| shadow.errors = Some(100));
     let at = |tolerance| {

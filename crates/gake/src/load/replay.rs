@@ -194,12 +194,13 @@ impl<'a> Reading<'a> {
             self.cut = true;
             return Ok(false);
         }
-        self.left_out.redacted += u64::from(record.is_redacted());
         let own = |name: &str| {
             OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str())
                 || self.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))
         };
-        record.headers.retain(|(name, value)| !own(name) && !Record::is_redaction(value));
+        record.headers.retain(|(name, _)| !own(name));
+        self.left_out.redacted += u64::from(record.is_redacted());
+        record.headers.retain(|(_, value)| !Record::is_redaction(value));
         record.target = target;
         let number = self.intern(record)?;
         self.trace.push(offset)?;

@@ -18,6 +18,7 @@ mod logs;
 mod nginx;
 mod output;
 mod pool;
+mod replay;
 mod report;
 mod sent;
 mod signals;
