@@ -86,6 +86,15 @@ impl<'a> Observer<'a> {
         for seen in &mut self.seen {
             fold_tail(&mut seen.slices, len);
         }
+        // Connections that are held beside the load, and those of them that were not to be had.
+        let idle = run.plan.idle_connections as f64;
+        let lost = [counts, &run.warmup].map(|c| c.idle_failed + c.idle_lost).iter().sum::<u64>();
+        for (clause, seen) in self.clauses.iter().zip(&mut self.seen) {
+            if idle > 0.0 && matches!(clause.bound, Bound::Share(_)) {
+                seen.total.bad += (lost as f64).min(idle);
+                seen.total.of += idle;
+            }
+        }
         let closed = matches!(run.plan.load, PlanLoad::Closed { .. });
         let response = run.tally.latency.of(Metric::OkResponse);
         Observation {
@@ -222,6 +231,16 @@ mod tests {
         let seen = observer.finish(&run);
         assert_eq!(seen.clauses[0].slices.len(), 10);
         assert_eq!(seen.clauses[0].slices[9], Bad { bad: 400.0, of: 400.0 });
+    }
+
+    #[test]
+    fn a_connection_that_cannot_be_held_is_a_bad_one() {
+        let clauses = clauses(&["errors<1%"]);
+        let mut run = Sample::of(200, 5 * MS).run();
+        run.plan.idle_connections = 800;
+        (run.tally.counts.idle_lost, run.warmup.idle_failed) = (10, 20);
+        let seen = Observer::new(&clauses, &[]).finish(&run);
+        assert_eq!(seen.clauses[0].total, Bad { bad: 30.0, of: 800.0 });
     }
 
     #[test]
