@@ -162,7 +162,10 @@ async fn pace<F: Factory>(plan: &Plan, lanes: &Lanes<F>, dispatch: &Rc<Dispatch>
                 }
             }
         } else {
-            dispatch.full_since.set(dispatch.full_since.get().or(Some(now)));
+            // Where nothing may wait, nothing is blocked.
+            if room != Some(0) {
+                dispatch.full_since.set(dispatch.full_since.get().or(Some(now)));
+            }
             match room {
                 None => dispatch.freed.notified().await,
                 Some(room) => {
