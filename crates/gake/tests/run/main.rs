@@ -10,6 +10,7 @@ mod support;
 
 mod bad_input;
 mod bad_servers;
+mod compare;
 mod counts;
 mod exits;
 mod golang;
