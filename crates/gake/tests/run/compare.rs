@@ -60,7 +60,7 @@ fn two_sides_take_turns() {
     let change = json["figures"][0]["change"]["estimate"].as_f64().unwrap();
     assert!((0.1..0.3).contains(&change), "{json}");
     assert_eq!(json["warnings"], serde_json::json!([]));
-    let connections = lab.shutdown().connections;
+    let connections = lab.shutdown().connections.opened;
     assert!(connections >= 100, "each of ten turns has its own connections: {connections}");
 }
 
