@@ -161,12 +161,14 @@ pub(crate) struct Pending {
     mirror: Rc<Mirror>,
     /// A bit for each shadow.
     shadows: u32,
+    #[allow(clippy::vec_box, reason = "each is handed on, boxed, to whoever sends the copy")]
     slots: Vec<Box<Slot>>,
     head: Option<Copy>,
 }
 
 impl Pending {
     /// Opens an entry for each chosen shadow; `slots` are in their order, or none.
+    #[allow(clippy::vec_box, reason = "each is handed on, boxed, to whoever sends the copy")]
     pub(crate) fn new(mirror: &Rc<Mirror>, shadows: u32, slots: Vec<Box<Slot>>) -> Self {
         for shadow in bits(shadows) {
             mirror.page(shadow).start();

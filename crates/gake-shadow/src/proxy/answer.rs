@@ -6,11 +6,11 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use gake_core::record::Phase;
+use gake_core::record::{Fault, Phase};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
-use super::client::Client;
+use super::client::{Client, Turn};
 use super::pool::Pool;
 use super::shared::count;
 use super::upstream::{Upstream, poll_body};
@@ -33,6 +33,7 @@ pub(crate) struct Relay {
     pool: Rc<Pool>,
     client: Rc<Client>,
     slot: Option<Box<Slot>>,
+    broken: bool,
 }
 
 /// The answer broke off; the client's connection must, too.
@@ -56,7 +57,8 @@ impl Relay {
         client: Rc<Client>,
         slot: Option<Box<Slot>>,
     ) -> AnswerBody {
-        let mut relay = Box::new(Self { incoming, upstream: Some(upstream), pool, client, slot });
+        let upstream = Some(upstream);
+        let mut relay = Box::new(Self { incoming, upstream, pool, client, slot, broken: false });
         relay.client.body_begins();
         if relay.incoming.is_end_stream() {
             relay.end();
@@ -76,15 +78,22 @@ impl Relay {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        if self.broken {
+            return Poll::Ready(Some(Err(BrokenOff)));
+        }
         let Some(upstream) = &mut self.upstream else { return Poll::Ready(None) };
         match poll_body(&mut self.incoming, upstream, cx) {
-            Poll::Pending => Poll::Pending,
+            Poll::Pending => {
+                self.client.body_waits();
+                Poll::Pending
+            }
             Poll::Ready(Some(Ok(frame))) => {
                 self.client.body_moves();
                 if let (Some(slot), Some(piece)) = (&mut self.slot, frame.data_ref()) {
                     slot.piece(piece);
                 }
-                if self.incoming.is_end_stream() {
+                // hyper asks for nothing behind trailers, and for nothing behind the last byte.
+                if frame.is_trailers() || self.incoming.is_end_stream() {
                     self.end();
                 }
                 Poll::Ready(Some(Ok(frame)))
@@ -95,12 +104,25 @@ impl Relay {
                 if let Some(slot) = self.slot.take() {
                     slot.failed(Failure::Fault(fault::of(&error, Phase::Body)));
                 }
-                Poll::Ready(Some(Err(BrokenOff)))
+                // An error would take away what has not been written yet: hyper writes it when
+                // there is nothing to wait for but us.
+                self.broken = true;
+                cx.waker().wake_by_ref();
+                Poll::Pending
             }
             Poll::Ready(None) => {
                 self.end();
                 Poll::Ready(None)
             }
+        }
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        let late = self.client.turn() == Turn::Backend && self.client.watch.fired();
+        if late && let Some(slot) = self.slot.take() {
+            slot.failed(Failure::Fault(Fault::Timeout(Phase::Body)));
         }
     }
 }
@@ -124,7 +146,9 @@ impl Body for AnswerBody {
         match self {
             Self::Empty => true,
             Self::Text(text) => text.is_none(),
-            Self::Relay(relay) => relay.upstream.is_none() && relay.incoming.is_end_stream(),
+            Self::Relay(relay) => {
+                !relay.broken && relay.upstream.is_none() && relay.incoming.is_end_stream()
+            }
         }
     }
 

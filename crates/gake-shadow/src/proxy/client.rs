@@ -41,34 +41,48 @@ pub(crate) struct Client {
     pub(crate) origin: RefCell<Origin>,
     /// The master's side, when the protocol has been switched.
     pub(crate) tunnel: RefCell<Option<Upstream>>,
-    /// A request is being served.
-    busy: Cell<bool>,
-    /// The backend waits for more of the request's body.
-    starving: Cell<bool>,
+    turn: Cell<Turn>,
+}
+
+/// Who has to do something next, and is to blame when it takes too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// The client may ask, or not.
+    Idle,
+    /// The client must send more of its body, or take more of the answer.
+    Client,
+    /// The client broke off in the middle of its body, or sent what is none.
+    BrokenOff,
+    /// The backend must take more of the request, or send more of the answer.
+    Backend,
 }
 
 impl Client {
     /// A request has come, its head or all of it; it is the backend's turn.
     pub(crate) fn asked(&self) {
-        self.busy.set(true);
-        self.starving.set(false);
+        self.turn.set(Turn::Backend);
         self.watch.set(self.worker.patience.first_byte);
     }
 
     /// A piece of the request's body has come.
     pub(crate) fn sends(&self) {
-        self.starving.set(false);
+        self.turn.set(Turn::Backend);
         self.watch.set(self.worker.patience.client);
     }
 
     /// The next piece of the request's body has not come yet.
     pub(crate) fn starves(&self) {
-        self.starving.set(true);
+        self.turn.set(Turn::Client);
     }
 
-    /// Whether a time-out is the client's own doing.
-    pub(crate) fn is_starving(&self) -> bool {
-        self.starving.get()
+    /// No more of the request's body will come.
+    pub(crate) fn broke_off(&self) {
+        self.turn.set(Turn::BrokenOff);
+    }
+
+    /// Whose turn it is.
+    pub(crate) fn turn(&self) -> Turn {
+        self.turn.get()
     }
 
     /// The answer's body begins to flow.
@@ -78,12 +92,18 @@ impl Client {
 
     /// A piece of the answer has come.
     pub(crate) fn body_moves(&self) {
+        self.turn.set(Turn::Client);
         self.watch.extend();
+    }
+
+    /// The next piece of the answer has not come yet.
+    pub(crate) fn body_waits(&self) {
+        self.turn.set(Turn::Backend);
     }
 
     /// The answer is whole; the next request may come.
     pub(crate) fn answered(&self) {
-        self.busy.set(false);
+        self.turn.set(Turn::Idle);
         self.watch.set(self.worker.patience.head);
     }
 }
@@ -126,8 +146,7 @@ async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
         watch,
         origin: RefCell::new(Origin::new(peer.ip(), tls)),
         tunnel: RefCell::new(None),
-        busy: Cell::new(false),
-        starving: Cell::new(false),
+        turn: Cell::new(Turn::Idle),
         worker,
     });
     let shared_by_requests = Rc::clone(&client);
@@ -171,12 +190,12 @@ where
             linger(connection.into_parts().io.io.into_inner()).await;
         }
         // Too slow: the connection is dropped with all it had.
-        (None, _) => {
+        (None, _) => match client.turn() {
             // An idle connection that is closed is nobody's fault.
-            if client.busy.get() {
-                count(&worker.counters().client_timeouts);
-            }
-        }
+            Turn::Idle => {}
+            Turn::Client | Turn::BrokenOff => count(&worker.counters().client_timeouts),
+            Turn::Backend => count(&worker.counters().broken_answers),
+        },
     }
 }
 

@@ -130,12 +130,16 @@ impl Body for SendBody {
             }
             Poll::Ready(Some(Ok(frame))) => {
                 tee.note(&frame);
-                if tee.incoming.is_end_stream() {
+                // hyper asks for nothing behind trailers, and for nothing behind the last byte.
+                if frame.is_trailers() || tee.incoming.is_end_stream() {
                     tee.end();
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
-            Poll::Ready(Some(Err(_))) => Poll::Ready(Some(Err(Unfinished))),
+            Poll::Ready(Some(Err(_))) => {
+                tee.client.broke_off();
+                Poll::Ready(Some(Err(Unfinished)))
+            }
             Poll::Ready(None) => {
                 if !tee.ended {
                     tee.end();

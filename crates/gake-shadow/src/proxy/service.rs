@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 
 use super::answer::{AnswerBody, Relay};
 use super::ask::{self, Ask};
-use super::client::Client;
+use super::client::{Client, Turn};
 use super::headers;
 use super::pool::Pool;
 use super::refusal::Refusal;
@@ -121,12 +121,15 @@ pub(super) fn failed(
     if let Some(slot) = slot {
         slot.failed(Failure::Fault(fault));
     }
-    if client.is_starving() {
-        count(&client.worker.counters().client_timeouts);
-        let reason = "the request's body did not come in time";
-        return Refusal::new(StatusCode::REQUEST_TIMEOUT, reason);
+    match client.turn() {
+        Turn::Client => {
+            count(&client.worker.counters().client_timeouts);
+            let reason = "the request's body did not come in time";
+            Refusal::new(StatusCode::REQUEST_TIMEOUT, reason)
+        }
+        Turn::BrokenOff => Refusal::bad("the request's body did not come to its end"),
+        Turn::Idle | Turn::Backend => Refusal::of_fault(&pool.target.backend.name, fault),
     }
-    Refusal::of_fault(&pool.target.backend.name, fault)
 }
 
 /// Streams the body; the copies go out when it is whole.

@@ -63,7 +63,7 @@ pub struct Stats {
     pub refused: u64,
     /// Connections that ended for bytes that are no HTTP.
     pub malformed: u64,
-    /// Clients that were too slow to ask, to send or to take an answer.
+    /// Clients that were too slow to send a body or to take an answer.
     pub client_timeouts: u64,
     /// Requests that the master did not answer: 502 and 504.
     pub master_faults: u64,

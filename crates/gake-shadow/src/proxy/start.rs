@@ -186,7 +186,7 @@ impl Proxy {
         let admin = admin.and_then(|(mut listeners, _)| listeners.pop());
         let control = running.control.clone();
         running.side = Some(thread("gake-control", 0, move |ready| async move {
-            ready.is_up();
+            ready.tell();
             control::run(control, admin).await;
         })?);
         Ok(running)
@@ -211,12 +211,12 @@ impl Running {
         let nice = shared.config.shadow_nice;
         let for_mirror = Arc::clone(&shared);
         self.mirrors.push(thread("gake-shadow", nice, move |ready| async move {
-            ready.is_up();
+            ready.tell();
             mirror::thread::run(for_mirror, receiver).await;
         })?);
         self.workers.push(thread("gake-proxy", 0, move |ready| async move {
             let worker = Worker::new(shared, index, acceptor, mirror, &racers);
-            ready.is_up();
+            ready.tell();
             // It fails only when the listener cannot be watched, and then nobody is served here:
             // the other workers take the connections.
             let _ = worker::run(Rc::clone(&worker), listener, told).await;
@@ -281,7 +281,7 @@ impl Drop for Running {
 struct Ready(SyncSender<io::Result<()>>);
 
 impl Ready {
-    fn is_up(self) {
+    fn tell(self) {
         let _ = self.0.send(Ok(()));
     }
 }

@@ -26,6 +26,9 @@ use crate::mirror::{Mirror, gate};
 /// How long to wait when the system has no descriptor or memory for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
+/// hyper's own lower bound.
+const BUFFER_LEAST: usize = 8192;
+
 /// How far the proxy's end has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
@@ -87,7 +90,9 @@ impl Worker {
         };
         let mut http = Builder::new();
         // hyper's own time-out would be a timer a request; the watch does it.
-        http.header_read_timeout(None).max_buf_size(limits.head_bytes);
+        http.header_read_timeout(None)
+            .max_header_size(limits.head_bytes)
+            .max_buf_size(limits.head_bytes.max(BUFFER_LEAST));
         Rc::new(Self {
             index,
             http,

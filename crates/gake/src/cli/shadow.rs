@@ -312,7 +312,7 @@ pub struct ServiceArgs {
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub threads: Option<usize>,
 
-    /// Clients' connections at once; more wait in the backlog (default: 10000)
+    /// Clients' connections at once; more wait in the backlog (default: 10000, or what the file descriptors allow)
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub max_connections: Option<usize>,
 

@@ -36,6 +36,10 @@ pub fn run(args: &ShadowArgs, console: &Console) -> Result<Exit, Failure> {
 fn serve(args: &ShadowArgs, console: &Console) -> Result<Exit, Failure> {
     let descriptors = descriptors::raise();
     let mut config = config::from(args)?;
+    if args.service.max_connections.is_none() {
+        let fits = usize::try_from(clients_that_fit(&config, descriptors)).unwrap_or(usize::MAX);
+        config.limits.connections = config.limits.connections.min(fits);
+    }
     let new_token = config::token(args, &mut config)?;
     // Watched before anybody knows the URL, so that no signal can end it without its ledger.
     let signals = signals::receive()
@@ -119,10 +123,7 @@ fn warn(console: &Console, config: &Config, descriptors: u64) {
     if config.shadows.is_empty() {
         console.warn("there is no shadow: it is a plain proxy (--shadow NAME=URL adds one)");
     }
-    // Each client may need a connection to the master.
-    let shadows: usize = config.shadows.iter().map(|shadow| shadow.connections).sum();
-    let needed = 2 * config.limits.connections as u64 + shadows as u64 + DESCRIPTORS_OWN;
-    if needed > descriptors {
+    if config.limits.connections as u64 > clients_that_fit(config, descriptors) {
         console.warn(&format!(
             "{} clients need more than the {} file descriptors of this process; raise \
              `ulimit -Hn` or lower --max-connections",
@@ -130,6 +131,12 @@ fn warn(console: &Console, config: &Config, descriptors: u64) {
             count(descriptors)
         ));
     }
+}
+
+/// Each client may need a connection to the master.
+fn clients_that_fit(config: &Config, descriptors: u64) -> u64 {
+    let shadows: usize = config.shadows.iter().map(|shadow| shadow.connections).sum();
+    (descriptors.saturating_sub(shadows as u64 + DESCRIPTORS_OWN) / 2).max(1)
 }
 
 /// The end: the client's path, then a line for each shadow.

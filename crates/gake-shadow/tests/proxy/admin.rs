@@ -1,0 +1,102 @@
+//! The admin service: for everybody to see, for those with the token to change.
+
+use std::net::SocketAddr;
+
+use gake_shadow::Category;
+
+use crate::backend::Backend;
+use crate::client::{Answer, Client, get};
+use crate::{config, start, stop, until, until_count};
+
+fn ask(addr: SocketAddr, method: &str, path: &str, line: &str) -> Answer {
+    let mut client = Client::new(addr);
+    client.write(format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n{line}\r\n"));
+    client.answer(false)
+}
+
+#[test]
+fn changes_need_the_token() {
+    let (master, shadow) = (Backend::hello(), Backend::hello());
+    let mut config = config(&master, &[&shadow]);
+    config.admin = Some("127.0.0.1:0".parse().unwrap());
+    config.admin_token = Some("secret".to_owned());
+    let proxy = start(config);
+    let admin = proxy.admin_addr().unwrap();
+    let token = "Authorization: Bearer secret\r\n";
+    for line in [
+        "",
+        "Authorization: Bearer secre\r\n",
+        "Authorization: Bearer secret2\r\n",
+        "Authorization: secret\r\n",
+    ] {
+        for path in ["/kill", "/resume", "/percentage?shadow=s0&value=1"] {
+            assert_eq!(ask(admin, "POST", path, line).status, 401, "{path} {line}");
+        }
+    }
+    assert!(!proxy.control().shadows()[0].killed);
+    assert_eq!(ask(admin, "POST", "/kill", token).status, 200);
+    assert_eq!(get(proxy.addr(), "/").status, 200);
+    assert_eq!(ask(admin, "POST", "/resume?shadow=s0", token).status, 200);
+    assert_eq!(
+        get(proxy.addr(), "/").status,
+        200,
+        "the shadow alone is back, the switch for all is not"
+    );
+    assert_eq!(ask(admin, "POST", "/resume", token).status, 200);
+    assert_eq!(get(proxy.addr(), "/").status, 200);
+    until_count(&proxy, 0, Category::Ok, 1);
+    assert_eq!(ask(admin, "POST", "/percentage?shadow=s0&value=25", token).status, 200);
+    assert!((proxy.control().shadows()[0].percentage - 25.0).abs() < 1e-9);
+    assert_eq!(ask(admin, "POST", "/percentage?shadow=s0&value=75&over=300ms", token).status, 200);
+    until("the ramp's end", || (proxy.control().shadows()[0].percentage - 75.0).abs() < 1e-9);
+    for (path, status) in [
+        ("/percentage?shadow=s0&value=101", 400),
+        ("/percentage?shadow=s0&value=NaN", 400),
+        ("/percentage?shadow=nobody&value=1", 404),
+        ("/percentage?value=1", 400),
+        ("/percentage?shadow=s0&value=1&over=x", 400),
+        ("/kill?shadow=nobody", 404),
+        ("/kill?x=y", 400),
+        ("/status", 405),
+        ("/nothing", 404),
+    ] {
+        assert_eq!(ask(admin, "POST", path, token).status, status, "{path}");
+    }
+    stop(proxy);
+}
+
+#[test]
+fn anybody_here_may_look_but_no_page_of_the_web() {
+    let (master, shadow) = (Backend::hello(), Backend::hello());
+    let mut config = config(&master, &[&shadow]);
+    config.admin = Some("127.0.0.1:0".parse().unwrap());
+    let proxy = start(config);
+    let admin = proxy.admin_addr().unwrap();
+    assert_eq!(get(proxy.addr(), "/").status, 200);
+    until_count(&proxy, 0, Category::Ok, 1);
+    let ledger = ask(admin, "GET", "/ledger", "").body;
+    assert!(ledger.contains("\"ok\": 1") && ledger.contains("\"balance\": 0"), "{ledger}");
+    let status = ask(admin, "GET", "/status", "").body;
+    assert!(
+        status.contains("\"requests\": 1") && status.contains("\"breaker_open\": false"),
+        "{status}"
+    );
+    let metrics = ask(admin, "GET", "/metrics", "").body;
+    for line in [
+        "gake_shadow_proxy_requests_total 1\n",
+        "gake_shadow_proxy_master_answers_total{class=\"2xx\"} 1\n",
+        "gake_shadow_proxy_shadow_requests_total{shadow=\"s0\",outcome=\"ok\"} 1\n",
+        "gake_shadow_proxy_shadow_percentage{shadow=\"s0\"} 100\n",
+    ] {
+        assert!(metrics.contains(line), "{line}{metrics}");
+    }
+    assert_eq!(
+        ask(admin, "POST", "/kill", "Authorization: Bearer \r\n").status,
+        401,
+        "without a token nobody changes anything"
+    );
+    let mut rebound = Client::new(admin);
+    rebound.write("GET /status HTTP/1.1\r\nHost: evil.test\r\n\r\n");
+    assert_eq!(rebound.answer(false).status, 403);
+    stop(proxy);
+}

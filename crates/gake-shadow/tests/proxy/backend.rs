@@ -1,0 +1,175 @@
+//! Scripted backends: a thread a connection, and every request kept as its bytes came.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// A request as its bytes came.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// The request line.
+    pub line: String,
+    /// Header lines in their order, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body as it was framed.
+    pub body: Vec<u8>,
+}
+
+impl Seen {
+    /// All values of a header.
+    pub fn all(&self, name: &str) -> Vec<&str> {
+        self.headers.iter().filter(|(n, _)| n == name).map(|(_, v)| v.as_str()).collect()
+    }
+
+    /// The one value of a header, or nothing.
+    pub fn get(&self, name: &str) -> &str {
+        let all = self.all(name);
+        assert!(all.len() < 2, "{name}: {all:?}");
+        all.first().copied().unwrap_or_default()
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+/// A backend.
+#[derive(Debug)]
+pub struct Backend {
+    pub addr: SocketAddr,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    connections: Arc<AtomicUsize>,
+}
+
+/// An answer with a body.
+pub fn ok(body: &str) -> Vec<u8> {
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
+}
+
+impl Backend {
+    /// Answers each request with what `answer` says; an empty answer closes the connection.
+    pub fn answering(answer: impl Fn(&Seen) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&seen);
+        let mut backend = Self::raw(move |mut stream, _| {
+            let mut buffer = Vec::new();
+            while let Some(request) = read_request(&mut stream, &mut buffer) {
+                kept.lock().unwrap().push(request.clone());
+                let answer = answer(&request);
+                if answer.is_empty() || stream.write_all(&answer).is_err() {
+                    return;
+                }
+            }
+        });
+        backend.seen = seen;
+        backend
+    }
+
+    /// Says `200 hello` to everything.
+    pub fn hello() -> Self {
+        Self::answering(|_| ok("hello"))
+    }
+
+    /// Does with each connection, which has a number, what `serve` does.
+    pub fn raw(serve: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = listener.local_addr().unwrap();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let (serve, count) = (Arc::new(serve), Arc::clone(&connections));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let number = count.fetch_add(1, Ordering::SeqCst);
+                let serve = Arc::clone(&serve);
+                std::thread::spawn(move || serve(stream, number));
+            }
+        });
+        Self { addr, seen: Arc::default(), connections }
+    }
+
+    /// An address where nobody listens.
+    pub fn nobody() -> Self {
+        // Bound and not listening: nobody else gets the port while the test runs.
+        let socket =
+            socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+        socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+        let addr = socket.local_addr().unwrap().as_socket().unwrap();
+        std::mem::forget(socket);
+        Self { addr, seen: Arc::default(), connections: Arc::default() }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.addr)
+    }
+
+    pub fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+}
+
+/// Reads a request, or `None` at the end or at anything that is no plain request.
+pub fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Seen> {
+    let end = loop {
+        if let Some(end) = buffer.windows(4).position(|four| four == b"\r\n\r\n") {
+            break end;
+        }
+        fill(stream, buffer)?;
+    };
+    let head = String::from_utf8_lossy(&buffer[..end]).into_owned();
+    buffer.drain(..end + 4);
+    let mut lines = head.split("\r\n");
+    let mut seen = Seen { line: lines.next()?.to_owned(), ..Seen::default() };
+    for line in lines {
+        let (name, value) = line.split_once(':')?;
+        seen.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+    }
+    if seen.get("transfer-encoding") == "chunked" {
+        let end = loop {
+            if let Some(end) = end_of_chunks(buffer) {
+                break end;
+            }
+            fill(stream, buffer)?;
+        };
+        seen.body = buffer.drain(..end).collect();
+    } else {
+        let length: usize = seen.get("content-length").parse().unwrap_or(0);
+        while buffer.len() < length {
+            fill(stream, buffer)?;
+        }
+        seen.body = buffer.drain(..length).collect();
+    }
+    Some(seen)
+}
+
+/// Where a chunked body with its trailers ends.
+fn end_of_chunks(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let line = bytes[at..].windows(2).position(|two| two == b"\r\n")?;
+        let text = std::str::from_utf8(&bytes[at..at + line]).unwrap();
+        let size = usize::from_str_radix(text, 16).unwrap();
+        at += line + 2;
+        if size == 0 {
+            let rest = &bytes[at..];
+            if rest.starts_with(b"\r\n") {
+                return Some(at + 2);
+            }
+            return Some(at + rest.windows(4).position(|four| four == b"\r\n\r\n")? + 4);
+        }
+        at += size + 2;
+        if at > bytes.len() {
+            return None;
+        }
+    }
+}
+
+fn fill(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<()> {
+    let mut piece = [0; 65536];
+    let read = stream.read(&mut piece).ok().filter(|read| *read > 0)?;
+    buffer.extend_from_slice(&piece[..read]);
+    Some(())
+}

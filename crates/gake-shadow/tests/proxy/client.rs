@@ -1,0 +1,95 @@
+//! A client that writes bytes and reads bytes.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+
+use crate::LONG;
+
+/// A connection.
+pub struct Client(pub TcpStream);
+
+/// An answer.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    /// The head, in lower case.
+    pub head: String,
+    pub body: String,
+}
+
+impl Client {
+    pub fn new(addr: SocketAddr) -> Self {
+        let stream = TcpStream::connect(addr).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self(stream)
+    }
+
+    /// Writes what the proxy still takes; one that has refused already takes no more.
+    pub fn write(&mut self, bytes: impl AsRef<[u8]>) {
+        let _ = self.0.write_all(bytes.as_ref());
+    }
+
+    /// Reads one answer with a `Content-Length`, or one that has no body.
+    pub fn answer(&mut self, is_head: bool) -> Answer {
+        let mut bytes = Vec::new();
+        while !bytes.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            let read = self.0.read(&mut byte).unwrap();
+            assert_eq!(read, 1, "closed after {:?}", String::from_utf8_lossy(&bytes));
+            bytes.push(byte[0]);
+        }
+        let head = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
+        let status = head[9..12].parse().unwrap();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+        let has_body = !is_head && !matches!(status, 100..200 | 204 | 304);
+        let length = length.filter(|_| has_body).map_or(0, |length| length.parse().unwrap());
+        let mut body = vec![0; length];
+        self.0.read_exact(&mut body).unwrap();
+        Answer { status, head, body: String::from_utf8_lossy(&body).into_owned() }
+    }
+
+    /// A request without a body, on this connection.
+    pub fn get(&mut self, path: &str) -> Answer {
+        self.write(format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        self.answer(false)
+    }
+
+    /// All that comes until the connection is closed.
+    pub fn rest(&mut self) -> String {
+        let mut bytes = Vec::new();
+        // A reset ends it as well.
+        let _ = self.0.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+/// Says something on a new connection, and reads until the other side closes.
+pub fn talk(addr: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
+    let mut client = Client::new(addr);
+    client.write(bytes);
+    client.rest()
+}
+
+/// The same, and says that no more will come.
+pub fn say(addr: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
+    let mut client = Client::new(addr);
+    client.write(bytes);
+    let _ = client.0.shutdown(Shutdown::Write);
+    client.rest()
+}
+
+/// A GET on a connection of its own.
+pub fn get(addr: SocketAddr, path: &str) -> Answer {
+    Client::new(addr).get(path)
+}
+
+/// A POST on a connection of its own.
+pub fn post(addr: SocketAddr, path: &str, body: &str) -> Answer {
+    let mut client = Client::new(addr);
+    let length = body.len();
+    client.write(format!(
+        "POST {path} HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n{body}"
+    ));
+    client.answer(false)
+}

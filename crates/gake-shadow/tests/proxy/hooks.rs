@@ -1,0 +1,194 @@
+//! Hooks: what they may choose and change, and what happens when they fail.
+
+use std::io::{Read, Write};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use gake_shadow::exchange::{Failure, Role};
+use gake_shadow::hooks::{HookSet, Selection};
+use gake_shadow::{Category, Proxy, Running};
+
+use crate::backend::{Backend, ok, read_request};
+use crate::client::{get, post};
+use crate::{LONG, config, stop, until, until_count};
+
+fn named(name: &'static str) -> Backend {
+    Backend::answering(move |seen| ok(&format!("{name}:{}", seen.text())))
+}
+
+fn with(hooks: HookSet, master: &Backend, shadows: &[&Backend]) -> Running {
+    // The limit is far off but for the test about it.
+    let proxy = Proxy::new(config(master, shadows)).unwrap().hooks(hooks).hook_limit(LONG);
+    proxy.start().unwrap()
+}
+
+fn names(names: &[&str]) -> Selection {
+    Selection::Names(names.iter().map(|name| (*name).to_owned()).collect())
+}
+
+#[test]
+fn whoever_is_selected_gets_it() {
+    let (master, one, two) = (named("master"), named("one"), named("two"));
+    let hooks = HookSet::new().on_select_backends(|head| match head.uri.path() {
+        "/one" => names(&["master", "s0"]),
+        "/alone" => names(&["master"]),
+        "/unknown" => names(&["master", "nobody"]),
+        "/none" => names(&[]),
+        "/nobody" => names(&["nobody"]),
+        "/shadow" => names(&["s1"]),
+        _ => Selection::All,
+    });
+    let proxy = with(hooks, &master, &[&one, &two]);
+    let of = |path: &str| {
+        let answer = get(proxy.addr(), path);
+        (answer.status, answer.body)
+    };
+    for path in ["/all", "/one", "/alone", "/unknown"] {
+        assert_eq!(of(path), (200, "master:".to_owned()), "{path}");
+    }
+    for path in ["/none", "/nobody"] {
+        let (status, body) = of(path);
+        assert!(status == 421 && body.contains("no backend was selected"), "{path}: {body}");
+    }
+    assert_eq!(of("/shadow"), (200, "two:".to_owned()), "a shadow alone answers");
+    assert_eq!(proxy.control().hooks().unknown_names, 2);
+    let summary = stop(proxy);
+    let counts = |number: usize| {
+        let ledger = &summary.ledgers[number];
+        [Category::Ok, Category::Unselected, Category::Raced].map(|c| ledger.count(c))
+    };
+    assert_eq!((counts(0), counts(1)), ([2, 5, 0], [1, 5, 1]));
+}
+
+#[test]
+fn the_first_to_answer_wins_a_race() {
+    let deaf = Backend::raw(|mut stream, _| drop(stream.read_to_end(&mut Vec::new())));
+    let quick = named("quick");
+    let hooks = || HookSet::new().on_select_backends(|_| Selection::Race);
+    let proxy = with(hooks(), &deaf, &[&Backend::nobody(), &quick]);
+    assert_eq!(post(proxy.addr(), "/", "body").body, "quick:body");
+    stop(proxy);
+    let proxy = with(hooks(), &Backend::nobody(), &[&Backend::nobody()]);
+    assert_eq!(get(proxy.addr(), "/").status, 502, "all have failed");
+    stop(proxy);
+}
+
+#[test]
+fn each_backend_gets_its_own_changes() {
+    let (master, shadow) = (named("master"), named("shadow"));
+    let hooks = HookSet::new()
+        .on_munge_request(|backend, request| {
+            request.headers.insert("x-for", backend.parse().unwrap());
+        })
+        .on_munge_body(|backend, request| {
+            if backend == "s0" {
+                request.uri = "/changed?x=1".parse().unwrap();
+                request.method = "PUT".parse().unwrap();
+                request.body = Some("another body".into());
+            }
+        });
+    let proxy = with(hooks, &master, &[&shadow]);
+    assert_eq!(post(proxy.addr(), "/", "body").body, "master:body");
+    until_count(&proxy, 0, Category::Ok, 1);
+    let (master, shadow) = (master.seen().remove(0), shadow.seen().remove(0));
+    assert_eq!((master.line.as_str(), master.get("x-for")), ("POST / HTTP/1.1", "master"));
+    assert_eq!((shadow.line.as_str(), shadow.get("x-for")), ("PUT /changed?x=1 HTTP/1.1", "s0"));
+    assert_eq!(shadow.text(), "another body");
+    let large = "x".repeat((1 << 20) + 1);
+    assert_eq!(post(proxy.addr(), "/", &large).status, 413, "it cannot be read whole");
+    stop(proxy);
+}
+
+#[test]
+fn a_hook_that_panics_is_contained() {
+    let (master, shadow) = (named("master"), named("shadow"));
+    let hooks = HookSet::new()
+        .on_select_backends(|_| panic!("a hook panics, as the test wants it"))
+        .on_munge_request(|_, _| panic!("another hook panics, as the test wants it"))
+        .on_backends_finished(|_| panic!("the last hook panics, as the test wants it"));
+    let proxy = with(hooks, &master, &[&shadow]);
+    for _ in 0..3 {
+        assert_eq!(get(proxy.addr(), "/").body, "master:");
+    }
+    until_count(&proxy, 0, Category::HookFailed, 3);
+    // Select, the master's change, the shadow's change, finished.
+    until("twelve panics", || proxy.control().hooks().panics == 12);
+    assert!(shadow.seen().is_empty(), "a copy that was to be changed is not sent as it was");
+    stop(proxy);
+}
+
+#[test]
+fn a_hook_that_hangs_is_left_behind() {
+    let master = named("master");
+    let hooks = HookSet::new().on_select_backends(|_| {
+        loop {
+            std::thread::park();
+        }
+    });
+    let proxy = Proxy::new(config(&master, &[])).unwrap().hooks(hooks);
+    let proxy = proxy.hook_limit(Duration::from_millis(20)).start().unwrap();
+    for _ in 0..5 {
+        assert_eq!(get(proxy.addr(), "/").body, "master:");
+    }
+    assert_eq!(proxy.control().hooks().timeouts, 5);
+    stop(proxy);
+}
+
+#[test]
+fn what_came_of_it_is_told_with_every_backend() {
+    let master = named("master");
+    let bad = Backend::raw(|mut stream, _| {
+        read_request(&mut stream, &mut Vec::new());
+        let _ = stream.write_all(b"HTTP/1.1 500 No\r\nContent-Length: 9\r\n\r\nhalf");
+    });
+    let (sender, told) = mpsc::channel();
+    let hooks = HookSet::new().on_backends_finished(move |exchange| {
+        sender.send(exchange.clone()).unwrap();
+    });
+    let mut proxy =
+        Proxy::new(config(&master, &[&bad, &Backend::nobody(), &named("three")])).unwrap();
+    let exchanges = proxy.exchanges(10);
+    let proxy = proxy.hooks(hooks).start().unwrap();
+    assert_eq!(post(proxy.addr(), "/x?y", "body").body, "master:body");
+    let exchange = told.recv_timeout(LONG).unwrap();
+    assert_eq!(
+        (exchange.request.method.as_str(), exchange.request.uri.to_string()),
+        ("POST", "/x?y".to_owned())
+    );
+    assert_eq!((&exchange.request.body.bytes[..], exchange.request.body.len), (&b"body"[..], 4));
+    let names: Vec<&str> = exchange.backends.iter().map(|outcome| &*outcome.name).collect();
+    assert_eq!(names, ["master", "s0", "s1", "s2"]);
+    let answer = exchange.master().unwrap().result.as_ref().unwrap();
+    assert_eq!((answer.status.as_u16(), &answer.body.bytes[..]), (200, &b"master:body"[..]));
+    let failure = |name: &str| match &exchange.backend(name).unwrap().result {
+        Err(failure) => failure.name(),
+        Ok(answer) => panic!("{answer:?}"),
+    };
+    assert_eq!((failure("s0"), failure("s1")), ("closed_early", "connect_refused"));
+    let third = exchange.backend("s2").unwrap();
+    assert_eq!(third.role, Role::Shadow);
+    assert!(third.connect_ns > 0 && third.first_byte_ns.unwrap() >= third.connect_ns);
+    assert!(third.total_ns >= third.first_byte_ns.unwrap());
+    let same = exchanges.next_within(LONG).unwrap();
+    assert_eq!(same.id, exchange.id);
+
+    proxy.control().kill(Some("s2")).unwrap();
+    assert_eq!(get(proxy.addr(), "/").status, 200);
+    stop(proxy);
+    let last = exchanges.next_within(LONG).unwrap();
+    assert!(last.backend("s2").is_none(), "what was never meant to be sent is not told");
+    assert!(matches!(last.backend("s1").unwrap().result, Err(Failure::Fault(_))));
+}
+
+#[test]
+fn a_full_queue_of_exchanges_delays_nobody() {
+    let master = named("master");
+    let mut proxy = Proxy::new(config(&master, &[])).unwrap();
+    let exchanges = proxy.exchanges(3);
+    let proxy = proxy.start().unwrap();
+    for _ in 0..10 {
+        assert_eq!(get(proxy.addr(), "/").status, 200);
+    }
+    assert_eq!(stop(proxy).exchanges_dropped, 7);
+    assert_eq!((exchanges.dropped(), std::iter::from_fn(|| exchanges.next()).count()), (7, 3));
+}

@@ -1,0 +1,204 @@
+//! Clients that mean no good: refused, or made plain so that both backends see the same.
+
+use std::time::Duration;
+
+use gake_shadow::Category;
+
+use crate::backend::{Backend, ok};
+use crate::client::{Client, get, say, talk};
+use crate::{config, start, stop, until_count};
+
+/// Requests that nobody but us may see, and what we say.
+fn refused() -> Vec<(String, &'static [&'static str])> {
+    let with = |line: &str| format!("GET /evil HTTP/1.1\r\nHost: h\r\n{line}\r\n\r\n");
+    let post = |rest: &str| format!("POST /evil HTTP/1.1\r\nHost: h\r\n{rest}");
+    let bad: &[&str] = &["400"];
+    vec![
+        (with("Content-Length: 5\r\nContent-Length: 6"), bad),
+        (with("Content-Length: +5"), bad),
+        (with("Content-Length: 5, 6"), bad),
+        (with("Content-Length: -1"), bad),
+        (with("Content-Length: 0x5"), bad),
+        (with("Content-Length: 99999999999999999999"), bad),
+        (with("X: a\r\n b"), bad),
+        (with("X: a\r\n\tb"), bad),
+        (with(" X: leading blank"), bad),
+        (with("X : blank before colon"), bad),
+        (with("X: nul\0"), bad),
+        (with("X: lone cr\rY: z"), bad),
+        (with("X\0: nul"), bad),
+        (with("no colon"), bad),
+        (with("Host: other"), bad),
+        ("GET /evil HTTP/1.1\r\n\r\n".to_owned(), bad),
+        ("GET /evil HTTP/1.1\r\nHost: a b\r\n\r\n".to_owned(), bad),
+        ("GET /evil HTTP/1.1\r\nHost: a/b\r\n\r\n".to_owned(), bad),
+        ("GET /evil path HTTP/1.1\r\nHost: h\r\n\r\n".to_owned(), bad),
+        ("GET /evil HTTP/2.0\r\nHost: h\r\n\r\n".to_owned(), bad),
+        ("G\0T /evil HTTP/1.1\r\nHost: h\r\n\r\n".to_owned(), bad),
+        ("CONNECT evil:443 HTTP/1.1\r\nHost: h\r\n\r\n".to_owned(), &["501"]),
+        (with("Transfer-Encoding: gzip, chunked"), &["501"]),
+        (with("Transfer-Encoding: chunked, chunked"), &["501"]),
+        (with("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked"), &["501", "400"]),
+        (with("Transfer-Encoding: identity"), bad),
+        (with("Transfer-Encoding: chunked, identity"), bad),
+        (with("Transfer-Encoding: \x0bchunked"), bad),
+        ("POST /evil HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".to_owned(), bad),
+        (with(&format!("X: {}", "a".repeat(100_000))), &["431"]),
+        (with(&"X: a\r\n".repeat(200)), &["431"]),
+        (format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", "a".repeat(100_000)), &["414", "431"]),
+        (post("Expect: 100-continue\r\nContent-Length: 1, 2\r\n\r\n"), bad),
+        ("\x16\x03\x01\x02\x00\x01\x00\x01".to_owned(), &["400", ""]),
+        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(), &["400", ""]),
+    ]
+}
+
+#[test]
+fn what_two_servers_could_read_in_two_ways_reaches_none() {
+    let (master, shadow) = (Backend::hello(), Backend::hello());
+    let proxy = start(config(&master, &[&shadow]));
+    for (request, statuses) in refused() {
+        let answer = say(proxy.addr(), &request);
+        let status = answer.get(9..12).unwrap_or_default();
+        let short: String = request.chars().take(80).collect();
+        assert!(statuses.contains(&status), "{short:?}: {answer:?}");
+        // Nothing behind it is served on the same connection.
+        let behind = say(proxy.addr(), format!("{request}GET /second HTTP/1.1\r\nHost: h\r\n\r\n"));
+        assert!(behind.matches("HTTP/1.1 ").count() <= 1, "{short:?}: {behind:?}");
+    }
+    assert_eq!((master.seen(), shadow.seen()), (vec![], vec![]));
+    assert_eq!(get(proxy.addr(), "/").body, "hello", "it lives");
+    stop(proxy);
+}
+
+#[test]
+fn a_bad_chunk_never_becomes_a_whole_request() {
+    let (master, shadow) = (Backend::hello(), Backend::hello());
+    let proxy = start(config(&master, &[&shadow]));
+    let bodies = [
+        "x\r\nhello\r\n0\r\n\r\n",
+        "5\r\nhelloX\r\n0\r\n\r\n",
+        "5 5\r\nhello\r\n0\r\n\r\n",
+        "-5\r\nhello\r\n0\r\n\r\n",
+        "0x5\r\nhello\r\n0\r\n\r\n",
+        "5\nhello\r\n0\r\n\r\n",
+        "5;a\nb\r\nhello\r\n0\r\n\r\n",
+        "\r\nhello\r\n0\r\n\r\n",
+        "fffffffffffffffff\r\nhello\r\n0\r\n\r\n",
+        "5\r\nhello\r\n0\r\nX y\r\n\r\n",
+        "5\r\nhello\r\n0\r\n\rX",
+        "5\r\nhel",
+    ];
+    for body in bodies {
+        let head = "POST /evil HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let answer = say(proxy.addr(), format!("{head}{body}"));
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400"), "{body:?}: {answer:?}");
+    }
+    until_count(&proxy, 0, Category::Aborted, bodies.len() as u64);
+    assert_eq!((master.seen(), shadow.seen()), (vec![], vec![]));
+    stop(proxy);
+}
+
+#[test]
+fn what_is_only_odd_is_written_anew_for_both() {
+    let master = Backend::answering(|seen| ok(&seen.text()));
+    let shadow = Backend::hello();
+    let proxy = start(config(&master, &[&shadow]));
+    let odd = [
+        // Two lengths: the chunks count, and the other is gone.
+        "POST /te HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n\
+         1\r\nx\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n",
+        "POST /te2 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 30\r\n\r\n\
+         1\r\nx\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n",
+        // Bare line feeds, a line before the request, the same length twice, a nominated length.
+        "\r\nGET /lf HTTP/1.1\nHost: h\nConnection: close\n\n",
+        "POST /twice HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 1\r\n\
+         Connection: close\r\n\r\nx",
+        "POST /hop HTTP/1.1\r\nHost: h\r\nConnection: close, content-length, host\r\n\
+         Content-Length: 1\r\n\r\nx",
+        "GET http://abs.test/url HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
+    ];
+    for request in odd {
+        let answer = talk(proxy.addr(), request);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{request:?}: {answer:?}");
+        assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{request:?}: {answer:?}");
+    }
+    until_count(&proxy, 0, Category::Ok, odd.len() as u64);
+    let seen = master.seen();
+    let paths: Vec<&str> = seen.iter().map(|seen| &seen.line[..seen.line.len() - 9]).collect();
+    assert_eq!(paths, ["POST /te", "POST /te2", "GET /lf", "POST /twice", "POST /hop", "GET /url"]);
+    for one in &seen[..2] {
+        assert_eq!((one.get("transfer-encoding"), one.get("content-length")), ("chunked", ""));
+        assert_eq!(one.text(), "1\r\nx\r\n0\r\n\r\n");
+    }
+    assert_eq!((seen[3].all("content-length"), seen[3].text()), (vec!["1"], "x".to_owned()));
+    assert_eq!((seen[4].get("host"), seen[4].text()), ("h", "x".to_owned()));
+    assert_eq!(seen[5].get("host"), "abs.test");
+    // Two threads send copies, each in its own time.
+    let copies = shadow.seen();
+    assert_eq!(copies.len(), seen.len());
+    for seen in seen {
+        let mut copy = copies.iter().find(|copy| copy.line == seen.line).unwrap().clone();
+        copy.headers.retain(|(name, _)| name != "x-gake-shadow");
+        assert_eq!(copy, seen);
+    }
+    stop(proxy);
+}
+
+#[test]
+fn slow_clients_are_closed() {
+    let master = Backend::hello();
+    let mut config = config(&master, &[]);
+    config.timeouts.head = Duration::from_millis(300);
+    config.timeouts.client = Duration::from_millis(300);
+    let proxy = start(config);
+    // A byte now and then does not help: the whole head has one time-out.
+    let mut slow = Client::new(proxy.addr());
+    let mut dripped = 0;
+    while dripped < 10_000 && std::io::Write::write_all(&mut slow.0, b"G").is_ok() {
+        dripped += 1;
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(dripped < 10_000, "never closed");
+    let mut stuck = Client::new(proxy.addr());
+    stuck.write("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhello");
+    assert_eq!(stuck.answer(false).status, 408);
+    assert_eq!(get(proxy.addr(), "/").status, 200);
+    assert_eq!(stop(proxy).stats.client_timeouts, 1);
+}
+
+#[test]
+fn a_client_that_takes_no_answer_does_not_keep_its_place() {
+    let master = Backend::answering(|_| {
+        let mut answer = b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n".to_vec();
+        answer.resize(answer.len() + 100_000_000, b'x');
+        answer
+    });
+    let mut config = config(&master, &[]);
+    config.timeouts.idle = Duration::from_millis(300);
+    let proxy = start(config);
+    let mut deaf = Client::new(proxy.addr());
+    deaf.write("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    crate::until("closed", || {
+        let stats = proxy.control().stats();
+        stats.requests == 1 && stats.open == 0
+    });
+    assert_eq!(stop(proxy).stats.client_timeouts, 1);
+}
+
+#[test]
+fn clients_beyond_the_limit_wait_outside() {
+    let master = Backend::hello();
+    let mut config = config(&master, &[]);
+    (config.threads, config.limits.connections) = (1, 2);
+    let proxy = start(config);
+    let mut inside = [Client::new(proxy.addr()), Client::new(proxy.addr())];
+    for client in &mut inside {
+        assert_eq!(client.get("/").status, 200);
+    }
+    let mut outside = Client::new(proxy.addr());
+    outside.write("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_eq!(proxy.control().stats().open, 2);
+    drop(inside);
+    assert_eq!(outside.answer(false).status, 200);
+    stop(proxy);
+}

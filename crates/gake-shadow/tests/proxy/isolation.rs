@@ -1,0 +1,180 @@
+//! A shadow that misbehaves is nobody's trouble but its own.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use gake_shadow::{Category, Running, Summary};
+
+use crate::backend::{Backend, ok, read_request};
+use crate::client::{Client, post};
+use crate::{config, shadow_at, start, stop, until_count};
+
+const REQUESTS: u64 = 200;
+
+/// Sends requests one after the other, with and without keep-alive, and has an answer to each.
+fn all_are_answered(proxy: &Running) {
+    let mut kept = Client::new(proxy.addr());
+    for _ in 0..REQUESTS / 2 {
+        assert_eq!(kept.get("/").body, "hello");
+        assert_eq!(Client::new(proxy.addr()).get("/").body, "hello");
+    }
+}
+
+/// Runs a proxy with a bad shadow beside a good one: the master answers everything, and the good
+/// one gets everything.
+fn beside(bad: &Backend, change: impl FnOnce(&mut gake_shadow::config::Config)) -> (Summary, u64) {
+    let (master, good) = (Backend::hello(), Backend::hello());
+    let mut config = config(&master, &[bad, &good]);
+    config.shadows[0].timeout = Duration::from_millis(300);
+    change(&mut config);
+    let queue_bytes = config.shadows[0].queue_bytes;
+    let proxy = start(config);
+    all_are_answered(&proxy);
+    assert_eq!(master.seen().len() as u64, REQUESTS);
+    let state = &proxy.control().shadows()[0];
+    assert!(state.waiting <= 8 && state.bytes <= queue_bytes, "{state:?}");
+    until_count(&proxy, 1, Category::Ok, REQUESTS);
+    let summary = stop(proxy);
+    assert_eq!(summary.ledgers[0].received, REQUESTS);
+    (summary, good.seen().len() as u64)
+}
+
+/// Few lanes and a short queue, so that a shadow that hangs must be shed.
+fn narrow(config: &mut gake_shadow::config::Config) {
+    (config.shadows[0].queue, config.shadows[0].connections) = (8, 2);
+    config.shadows[0].breaker.failures = 0;
+}
+
+#[test]
+fn a_shadow_that_hangs_is_shed() {
+    let bad = Backend::raw(|mut stream, _| drop(stream.read_to_end(&mut Vec::new())));
+    let (summary, good) = beside(&bad, |config| {
+        narrow(config);
+        config.shadows[0].timeout = Duration::from_secs(1);
+    });
+    let ledger = &summary.ledgers[0];
+    assert_eq!(ledger.count(Category::Ok), 0);
+    // Two are under way and eight wait; their time-outs make room for two more a second.
+    assert!(ledger.count(Category::ShedQueue) >= REQUESTS / 2, "{ledger}");
+    assert!(ledger.count(Category::Timeout) >= 2, "{ledger}");
+    assert_eq!(good, REQUESTS);
+}
+
+#[test]
+fn a_shadow_that_refuses_or_resets_opens_its_breaker() {
+    for bad in [Backend::nobody(), Backend::raw(reset)] {
+        let (summary, _) = beside(&bad, |config| {
+            config.shadows[0].queue = 8;
+            config.shadows[0].breaker.failures = 5;
+            config.shadows[0].breaker.pause = Duration::from_secs(3600);
+        });
+        let ledger = &summary.ledgers[0];
+        assert!(ledger.count(Category::ConnErr) >= 5, "{ledger}");
+        assert!(ledger.count(Category::ShedBreaker) > 0, "{ledger}");
+        // Those that were under way when it opened come on top of the five.
+        assert!(ledger.count(Category::ConnErr) <= 5 + 8 + 64, "{ledger}");
+    }
+}
+
+/// Closes with a RST.
+fn reset(stream: std::net::TcpStream, _: usize) {
+    let _ = socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+}
+
+#[test]
+fn a_shadow_that_drips_is_cut_off_in_time() {
+    let bad = Backend::raw(|mut stream, _| {
+        read_request(&mut stream, &mut Vec::new());
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
+        // A byte a second.
+        while stream.write_all(b"x").is_ok() {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    });
+    let (summary, _) = beside(&bad, narrow);
+    let ledger = &summary.ledgers[0];
+    assert!(ledger.count(Category::Timeout) >= 2, "{ledger}");
+    assert_eq!(ledger.count(Category::Ok), 0);
+}
+
+#[test]
+fn a_shadow_that_sends_a_gigabyte_is_not_read_to_its_end() {
+    let sent = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&sent);
+    let bad = Backend::raw(move |mut stream, _| {
+        read_request(&mut stream, &mut Vec::new());
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n");
+        let piece = vec![b'x'; 65536];
+        while stream.write_all(&piece).is_ok() {
+            counted.fetch_add(piece.len() as u64, Ordering::SeqCst);
+        }
+    });
+    let limit = 100_000;
+    let (summary, _) = beside(&bad, |config| {
+        narrow(config);
+        config.limits.answer_body = limit;
+        config.shadows[0].timeout = Duration::from_secs(30);
+    });
+    let ledger = &summary.ledgers[0];
+    let cut = ledger.count(Category::Cut);
+    assert!(cut > 0, "{ledger}");
+    // At most the limit and one more read, of the connection's buffer.
+    assert!(ledger.bytes_in <= cut * (limit + (128 << 10)), "{ledger:?}");
+    assert!(sent.load(Ordering::SeqCst) < 1 << 30, "what nobody reads is not even sent");
+}
+
+#[test]
+fn a_shadow_that_never_reads_holds_a_bounded_number_of_bytes() {
+    let bad = Backend::raw(|stream, _| {
+        // Open and deaf.
+        std::thread::sleep(Duration::from_secs(120));
+        drop(stream);
+    });
+    let (master, size) = (Backend::answering(|seen| ok(&seen.body.len().to_string())), 500_000);
+    let mut config = config(&master, &[]);
+    config.shadows.push(shadow_at(0, &bad.url()));
+    config.shadows[0].queue_bytes = 4 * size as u64;
+    config.shadows[0].timeout = Duration::from_secs(5);
+    let proxy = start(config);
+    let body = "x".repeat(size);
+    for _ in 0..20 {
+        assert_eq!(post(proxy.addr(), "/", &body).body, size.to_string());
+        assert!(proxy.control().shadows()[0].bytes <= 4 * size as u64);
+    }
+    let ledger = &stop(proxy).ledgers[0];
+    assert_eq!(ledger.count(Category::Ok), 0);
+    // Four fit; more only if the test takes longer than their time-out.
+    assert!(ledger.count(Category::ShedQueue) >= 4, "{ledger}");
+}
+
+#[test]
+fn clients_that_come_at_once_are_all_answered_and_accounted_for() {
+    let (master, slow) = (
+        Backend::hello(),
+        Backend::answering(|_| {
+            std::thread::sleep(Duration::from_millis(5));
+            ok("late")
+        }),
+    );
+    let mut config = config(&master, &[&slow]);
+    config.shadows[0].queue = 10;
+    let proxy = start(config);
+    let addr = proxy.addr();
+    let clients: Vec<_> = (0..16)
+        .map(|_| {
+            std::thread::spawn(move || {
+                let mut client = Client::new(addr);
+                (0..50).for_each(|_| assert_eq!(client.get("/").body, "hello"));
+            })
+        })
+        .collect();
+    clients.into_iter().for_each(|client| client.join().unwrap());
+    let summary = stop(proxy);
+    assert_eq!(summary.stats.requests, 800);
+    let ledger = &summary.ledgers[0];
+    assert_eq!(ledger.received, 800);
+    assert_eq!(ledger.count(Category::Ok) + ledger.shed(), 800, "{ledger}");
+    assert_eq!(ledger.count(Category::Ok), slow.seen().len() as u64);
+}

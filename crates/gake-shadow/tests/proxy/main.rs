@@ -1,0 +1,76 @@
+//! The proxy between real sockets: scripted backends behind it, raw bytes before it.
+
+mod admin;
+mod backend;
+mod client;
+mod config;
+mod hooks;
+mod hostile;
+mod isolation;
+mod nginx;
+mod passing;
+mod tls;
+
+use std::time::{Duration, Instant};
+
+use gake_shadow::config::{Backend as Place, Config, Shadow};
+use gake_shadow::{Category, Ledger, Proxy, Running};
+
+use backend::Backend;
+
+/// Time enough for anything that must happen on a busy machine.
+pub const LONG: Duration = Duration::from_secs(60);
+
+/// Settings for a master and shadows, which are called `s0`, `s1` ... and may see every method.
+pub fn config(master: &Backend, shadows: &[&Backend]) -> Config {
+    let mut config = Config::new(Place::new("master", &master.url()).unwrap());
+    config.threads = 2;
+    for (number, shadow) in shadows.iter().enumerate() {
+        config.shadows.push(shadow_at(number, &shadow.url()));
+    }
+    config
+}
+
+/// A shadow with a number, which may see every method.
+pub fn shadow_at(number: usize, url: &str) -> Shadow {
+    let mut shadow = Shadow::new(Place::new(&format!("s{number}"), url).unwrap());
+    shadow.methods = gake_shadow::config::methods(&["all".to_owned()]).unwrap();
+    shadow
+}
+
+/// Starts a proxy.
+pub fn start(config: Config) -> Running {
+    Proxy::new(config).unwrap().start().unwrap()
+}
+
+/// Waits until something holds.
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < LONG, "{what}: not within a minute");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A shadow's ledger now.
+pub fn ledger(proxy: &Running, shadow: usize) -> Ledger {
+    proxy.control().shadows()[shadow].ledger.clone()
+}
+
+/// Waits until a category has so many.
+pub fn until_count(proxy: &Running, shadow: usize, category: Category, count: u64) {
+    let begun = Instant::now();
+    while ledger(proxy, shadow).count(category) < count {
+        assert!(begun.elapsed() < LONG, "{count} {}: {}", category.name(), ledger(proxy, shadow));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Ends a proxy, and holds every ledger to its identity.
+pub fn stop(proxy: Running) -> gake_shadow::Summary {
+    let summary = proxy.stop(Duration::from_secs(20));
+    for ledger in &summary.ledgers {
+        assert_eq!((ledger.balance(), ledger.in_flight), (0, 0), "{ledger}");
+    }
+    summary
+}

@@ -1,0 +1,358 @@
+//! What passes through, and as what it arrives.
+
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use gake_shadow::Category;
+use gake_shadow::config::{Forwarded, Host};
+
+use crate::backend::{Backend, Seen, ok, read_request};
+use crate::client::{Client, get, post, talk};
+use crate::{config, ledger, start, stop, until_count};
+
+/// A request as a shadow sees it, without its mark.
+fn unmarked(mut seen: Seen) -> Seen {
+    assert_eq!(seen.get("x-gake-shadow"), "1");
+    seen.headers.retain(|(name, _)| name != "x-gake-shadow");
+    seen
+}
+
+fn same_headers(mut seen: Seen) -> Seen {
+    seen.headers.sort();
+    seen
+}
+
+#[test]
+fn a_request_arrives_as_it_was_sent_at_both() {
+    let (master, shadow) = (Backend::hello(), Backend::hello());
+    let proxy = start(config(&master, &[&shadow]));
+    let answer = talk(
+        proxy.addr(),
+        "GET //a/../b?x=%2f&&y HTTP/1.1\r\nHost: shop.test:81\r\nX-Twice: 1\r\nX-Twice: 2\r\n\
+         Cookie: a=1\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nTE: deflate\r\n\
+         Proxy-Connection: x\r\nX-Forwarded-For: 10.0.0.1\r\n\r\n",
+    );
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    assert!(answer.contains("via: 1.1 gake\r\n") && answer.ends_with("\r\n\r\nhello"), "{answer}");
+    until_count(&proxy, 0, Category::Ok, 1);
+    let seen = master.seen().remove(0);
+    assert_eq!(seen.line, "GET //a/../b?x=%2f&&y HTTP/1.1");
+    for (name, values) in [
+        ("host", &["shop.test:81"][..]),
+        ("x-twice", &["1", "2"]),
+        ("cookie", &["a=1"]),
+        ("x-forwarded-for", &["10.0.0.1, 127.0.0.1"]),
+        ("x-forwarded-proto", &["http"]),
+        ("x-forwarded-host", &["shop.test:81"]),
+        ("forwarded", &["for=127.0.0.1;host=\"shop.test:81\";proto=http"]),
+        ("via", &["1.1 gake"]),
+    ] {
+        assert_eq!(seen.all(name), values, "{name}");
+    }
+    assert_eq!(seen.headers.len(), 9, "{seen:?}");
+    assert_eq!(same_headers(unmarked(shadow.seen().remove(0))), same_headers(seen));
+    stop(proxy);
+}
+
+#[test]
+fn host_and_forwarding_are_as_told() {
+    let (master, shadow) = (Backend::hello(), Backend::hello());
+    let mut config = config(&master, &[&shadow]);
+    config.master.host = Host::Backend;
+    config.shadows[0].backend.host = Host::Literal("other.test".parse().unwrap());
+    config.forwarded = Forwarded::Off;
+    let proxy = start(config);
+    assert_eq!(get(proxy.addr(), "/").status, 200);
+    until_count(&proxy, 0, Category::Ok, 1);
+    assert_eq!(master.seen()[0].get("host"), master.addr.to_string());
+    assert_eq!(shadow.seen()[0].get("host"), "other.test");
+    assert_eq!(master.seen()[0].get("x-forwarded-for"), "");
+    stop(proxy);
+}
+
+#[test]
+fn answers_without_a_body_keep_the_connection() {
+    let master = Backend::answering(|seen| match seen.line.split(' ').nth(1).unwrap() {
+        "/204" => b"HTTP/1.1 204 No Content\r\nX-A: 1\r\n\r\n".to_vec(),
+        "/304" => {
+            b"HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\nContent-Length: 99\r\n\r\n".to_vec()
+        }
+        "/302" => b"HTTP/1.1 302 Found\r\nLocation: /hello\r\nContent-Length: 0\r\n\r\n".to_vec(),
+        "/odd" => b"HTTP/1.1 299 Odd Thing\r\nContent-Length: 0\r\n\r\n".to_vec(),
+        _ if seen.line.starts_with("HEAD") => {
+            b"HTTP/1.1 200 OK\r\nContent-Length: 12345\r\n\r\n".to_vec()
+        }
+        _ => ok("hello"),
+    });
+    let proxy = start(config(&master, &[]));
+    let mut client = Client::new(proxy.addr());
+    assert_eq!(client.get("/204").status, 204);
+    let unmodified = client.get("/304");
+    assert!(unmodified.status == 304 && unmodified.head.contains("etag: \"x\""));
+    client.write("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
+    let head = client.answer(true);
+    assert!(head.head.contains("content-length: 12345"), "{head:?}");
+    let found = client.get("/302");
+    assert!(found.status == 302 && found.head.contains("location: /hello"), "never followed");
+    assert!(client.get("/odd").head.starts_with("http/1.1 299 odd thing"), "the reason stays");
+    assert_eq!(client.get("/").body, "hello");
+    assert_eq!(master.seen().len(), 6);
+    assert_eq!(master.connections(), 1, "one connection to the master does for one client");
+    stop(proxy);
+}
+
+#[test]
+fn bodies_stream_both_ways_and_large_ones_are_not_copied() {
+    let master = Backend::answering(|seen| ok(&format!("got {}", seen.body.len())));
+    let shadow = Backend::answering(|seen| ok(&format!("got {}", seen.body.len())));
+    let mut config = config(&master, &[&shadow]);
+    config.limits.shadow_body = 100_000;
+    let proxy = start(config);
+    assert_eq!(post(proxy.addr(), "/small", &"x".repeat(100_000)).body, "got 100000");
+    assert_eq!(post(proxy.addr(), "/large", &"x".repeat(5_000_000)).body, "got 5000000");
+    until_count(&proxy, 0, Category::Ok, 1);
+    until_count(&proxy, 0, Category::Oversize, 1);
+    let copies = shadow.seen();
+    assert_eq!((copies.len(), copies[0].body.len()), (1, 100_000));
+    stop(proxy);
+}
+
+#[test]
+fn chunks_and_trailers_arrive_even_on_a_get() {
+    let answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n\
+                  3\r\nabc\r\n0\r\nX-Sum: 7\r\n\r\n";
+    let master = Backend::answering(move |_| answer.into());
+    let shadow = Backend::hello();
+    let proxy = start(config(&master, &[&shadow]));
+    let answer = talk(
+        proxy.addr(),
+        "GET / HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: close, TE\r\nTrailer: X-T\r\n\
+         Transfer-Encoding: chunked\r\n\r\n2;ext=1\r\nhi\r\n0\r\nX-T: 1\r\n\r\n",
+    );
+    assert!(answer.contains("\r\n\r\n3\r\nabc\r\n0\r\nx-sum: 7\r\n"), "{answer}");
+    until_count(&proxy, 0, Category::Ok, 1);
+    let seen = master.seen().remove(0);
+    assert_eq!(seen.text(), "2\r\nhi\r\n0\r\nx-t: 1\r\n\r\n");
+    assert_eq!(seen.get("te"), "trailers");
+    assert_eq!(shadow.seen()[0].text(), seen.text());
+    stop(proxy);
+}
+
+#[test]
+fn a_client_that_expects_100_gets_it_and_backends_do_not_hear_of_it() {
+    let master = Backend::answering(|seen| ok(&seen.text()));
+    let proxy = start(config(&master, &[]));
+    let mut client = Client::new(proxy.addr());
+    client.write("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+    assert_eq!(client.answer(false).status, 100);
+    client.write("ok");
+    assert_eq!(client.answer(false).body, "ok");
+    assert_eq!(master.seen()[0].get("expect"), "");
+    stop(proxy);
+}
+
+#[test]
+fn an_old_client_gets_an_answer_it_understands() {
+    let master = Backend::answering(|_| {
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n".to_vec()
+    });
+    let proxy = start(config(&master, &[]));
+    let answer = talk(proxy.addr(), "GET / HTTP/1.0\r\n\r\n");
+    assert!(
+        answer.starts_with("HTTP/1.0 200 OK\r\n") && answer.ends_with("\r\n\r\nhello"),
+        "{answer}"
+    );
+    assert!(!answer.contains("chunked"), "{answer}");
+    stop(proxy);
+}
+
+#[test]
+fn a_master_that_fails_is_a_502_and_a_slow_one_a_504() {
+    let reason = |answer: crate::client::Answer| (answer.status, answer.body);
+    let proxy = start(config(&Backend::nobody(), &[]));
+    let (status, body) = reason(get(proxy.addr(), "/"));
+    assert_eq!(status, 502);
+    assert!(body.contains("\"master\": it refused the connection"), "{body}");
+    assert_eq!(stop(proxy).stats.master_faults, 1);
+
+    for bytes in [&b""[..], b"HTTP/1.1 2"] {
+        let master = Backend::raw(move |mut stream, _| {
+            read_request(&mut stream, &mut Vec::new());
+            let _ = stream.write_all(bytes);
+        });
+        let proxy = start(config(&master, &[]));
+        let (status, body) = reason(get(proxy.addr(), "/"));
+        assert_eq!(status, 502, "{body}");
+        assert!(body.contains("closed the connection before it answered"), "{body}");
+        stop(proxy);
+    }
+    for bytes in ["SSH-2.0-x\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"] {
+        let master = Backend::answering(|_| bytes.as_bytes().to_vec());
+        let proxy = start(config(&master, &[]));
+        assert_eq!(get(proxy.addr(), "/").status, 502);
+        stop(proxy);
+    }
+    let master = Backend::raw(|mut stream, _| drop(stream.read_to_end(&mut Vec::new())));
+    let mut config = config(&master, &[]);
+    config.timeouts.first_byte = Duration::from_millis(100);
+    let proxy = start(config);
+    let (status, body) = reason(get(proxy.addr(), "/"));
+    assert_eq!(status, 504);
+    assert!(body.contains("it did not answer in time"), "{body}");
+    stop(proxy);
+}
+
+#[test]
+fn an_answer_that_breaks_off_breaks_off_for_the_client() {
+    let master = Backend::raw(|mut stream, _| {
+        read_request(&mut stream, &mut Vec::new());
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello");
+    });
+    let proxy = start(config(&master, &[]));
+    let answer = talk(proxy.addr(), "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert!(answer.ends_with("hello") && answer.contains("content-length: 10"), "{answer}");
+    assert_eq!(stop(proxy).stats.broken_answers, 1);
+}
+
+#[test]
+fn a_connection_that_the_master_closed_is_not_the_clients_trouble() {
+    // Each connection answers once, and closes as soon as it is asked again.
+    let answered = AtomicUsize::new(0);
+    let master = Backend::raw(move |mut stream, _| {
+        let mut buffer = Vec::new();
+        if read_request(&mut stream, &mut buffer).is_some() {
+            answered.fetch_add(1, Ordering::SeqCst);
+            stream.write_all(&ok("hello")).unwrap();
+        }
+        read_request(&mut stream, &mut buffer);
+    });
+    let shadow = Backend::hello();
+    for shadows in [&[][..], &[&shadow]] {
+        let proxy = start(config(&master, shadows));
+        let mut client = Client::new(proxy.addr());
+        for _ in 0..5 {
+            assert_eq!(client.get("/").body, "hello");
+        }
+        assert_eq!(stop(proxy).stats.stale_reconnects, 4);
+    }
+}
+
+#[test]
+fn an_upload_that_is_cut_short_is_not_copied_as_whole() {
+    let (master, shadow) = (Backend::hello(), Backend::hello());
+    let proxy = start(config(&master, &[&shadow]));
+    for head in
+        ["Content-Length: 10\r\n\r\nhello", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"]
+    {
+        let mut client = Client::new(proxy.addr());
+        client.write(format!("POST / HTTP/1.1\r\nHost: h\r\n{head}"));
+        drop(client);
+    }
+    until_count(&proxy, 0, Category::Aborted, 2);
+    assert!(master.seen().is_empty() && shadow.seen().is_empty());
+    stop(proxy);
+}
+
+#[test]
+fn an_early_answer_reaches_a_client_that_still_sends() {
+    let master = Backend::raw(|mut stream, _| {
+        let mut some = [0; 1000];
+        let _ = stream.read(&mut some);
+        let _ = stream.write_all(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno");
+        // Until the proxy gives up sending.
+        let _ = std::io::copy(&mut stream, &mut std::io::sink());
+    });
+    let shadow = Backend::hello();
+    let proxy = start(config(&master, &[&shadow]));
+    let mut client = Client::new(proxy.addr());
+    client.write("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\nhello");
+    let answer = client.answer(false);
+    assert_eq!((answer.status, answer.body.as_str()), (413, "no"));
+    drop(client);
+    until_count(&proxy, 0, Category::Aborted, 1);
+    stop(proxy);
+}
+
+#[test]
+fn a_websocket_goes_to_the_master_alone() {
+    let master = Backend::raw(|mut stream, _| {
+        let mut buffer = Vec::new();
+        let asked = read_request(&mut stream, &mut buffer).unwrap();
+        assert_eq!((asked.get("upgrade"), asked.get("connection")), ("websocket", "upgrade"));
+        stream
+            .write_all(
+                b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\
+                  Connection: Upgrade\r\n\r\nearly",
+            )
+            .unwrap();
+        let mut piece = [0; 5];
+        stream.read_exact(&mut piece).unwrap();
+        stream.write_all(&piece).unwrap();
+    });
+    let shadow = Backend::hello();
+    let proxy = start(config(&master, &[&shadow]));
+    let mut client = Client::new(proxy.addr());
+    client.write(
+        "GET /ws HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\n",
+    );
+    let switched = client.answer(false);
+    assert_eq!(switched.status, 101);
+    assert!(switched.head.contains("upgrade: websocket"), "{switched:?}");
+    client.write("bytes");
+    assert_eq!(client.rest(), "earlybytes");
+    assert_eq!(ledger(&proxy, 0).count(Category::Upgrade), 1);
+    assert!(shadow.seen().is_empty());
+    assert_eq!(stop(proxy).stats.upgrades, 1);
+}
+
+#[test]
+fn http2_in_cleartext_is_not_tunnelled() {
+    let master = Backend::hello();
+    let proxy = start(config(&master, &[]));
+    let answer = talk(
+        proxy.addr(),
+        "GET / HTTP/1.1\r\nHost: h\r\nConnection: close, Upgrade, HTTP2-Settings\r\n\
+         Upgrade: h2c\r\nHTTP2-Settings: AAA\r\n\r\n",
+    );
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let seen = master.seen().remove(0);
+    assert_eq!((seen.get("upgrade"), seen.get("http2-settings")), ("", ""));
+    stop(proxy);
+}
+
+#[test]
+fn only_what_policy_allows_is_copied() {
+    let (master, shadow) = (Backend::hello(), Backend::hello());
+    let mut config = config(&master, &[&shadow]);
+    config.shadows[0].methods = vec!["GET".parse().unwrap()];
+    let proxy = start(config);
+    assert_eq!(post(proxy.addr(), "/", "x").status, 200);
+    assert_eq!(get(proxy.addr(), "/a").status, 200);
+    proxy.control().set_percentage("s0", 0.0, Duration::ZERO).unwrap();
+    assert_eq!(get(proxy.addr(), "/b").status, 200);
+    proxy.control().kill(None).unwrap();
+    assert_eq!(get(proxy.addr(), "/c").status, 200);
+    let summary = stop(proxy);
+    let counts = [Category::Unsafe, Category::Ok, Category::SampledOut, Category::Killed]
+        .map(|category| summary.ledgers[0].count(category));
+    assert_eq!(counts, [1; 4], "{}", summary.ledgers[0]);
+    assert_eq!(shadow.seen().len(), 1);
+}
+
+#[test]
+fn a_proxy_that_is_told_to_stop_finishes_what_it_has() {
+    let master = Backend::answering(|_| {
+        std::thread::sleep(Duration::from_millis(300));
+        ok("hello")
+    });
+    let proxy = start(config(&master, &[]));
+    let addr = proxy.addr();
+    let asking = std::thread::spawn(move || get(addr, "/").body);
+    crate::until("asked", || proxy.control().stats().requests == 1);
+    let idle = Client::new(addr);
+    stop(proxy);
+    assert_eq!(asking.join().unwrap(), "hello");
+    assert!(std::net::TcpStream::connect(addr).is_err(), "nobody new");
+    drop(idle);
+}
