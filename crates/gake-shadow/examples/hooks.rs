@@ -1,5 +1,8 @@
 //! A shadow proxy with hooks: cargo run -p gake-shadow --example hooks
 
+use std::fs::File;
+use std::io::Write;
+
 use gake_shadow::Proxy;
 use gake_shadow::config::{Backend, Config, Shadow};
 use gake_shadow::hooks::{HookSet, Selection};
@@ -8,6 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut config = Config::new(Backend::new("production", "http://127.0.0.1:8081")?);
     config.listen = "127.0.0.1:8080".parse()?;
     config.shadows.push(Shadow::new(Backend::new("sandbox", "http://127.0.0.1:8082")?));
+    let log = File::create("outcomes.log")?;
     let hooks = HookSet::new()
         .on_select_backends(|request| match request.uri.path() {
             "/health" => Selection::Names(vec!["production".to_owned()]),
@@ -18,12 +22,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 request.headers.remove("authorization");
             }
         })
-        .on_backends_finished(|exchange| {
+        .on_backends_finished(move |exchange| {
             let outcomes = exchange.backends.iter().map(|outcome| match &outcome.result {
                 Ok(answer) => format!("{} {}", outcome.name, answer.status.as_u16()),
                 Err(failure) => format!("{} {failure}", outcome.name),
             });
-            eprintln!("{}: {}", exchange.request.uri, outcomes.collect::<Vec<_>>().join(", "));
+            let outcomes = outcomes.collect::<Vec<_>>().join(", ");
+            let _ = writeln!(&log, "{}: {outcomes}", exchange.request.uri);
         });
     let proxy = Proxy::new(config)?.hooks(hooks).start()?;
     // Until somebody ends it: proxy.control() does.
