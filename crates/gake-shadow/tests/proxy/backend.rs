@@ -39,6 +39,7 @@ impl Seen {
 pub struct Backend {
     pub addr: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
+    leftovers: Arc<AtomicUsize>,
     connections: Arc<AtomicUsize>,
 }
 
@@ -51,7 +52,8 @@ impl Backend {
     /// Answers each request with what `answer` says; an empty answer closes the connection.
     pub fn answering(answer: impl Fn(&Seen) -> Vec<u8> + Send + Sync + 'static) -> Self {
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&seen);
+        let (kept, leftovers) = (Arc::clone(&seen), Arc::new(AtomicUsize::new(0)));
+        let left = Arc::clone(&leftovers);
         let mut backend = Self::raw(move |mut stream, _| {
             let mut buffer = Vec::new();
             while let Some(request) = read_request(&mut stream, &mut buffer) {
@@ -61,8 +63,10 @@ impl Backend {
                     return;
                 }
             }
+            left.fetch_add(usize::from(!buffer.is_empty()), Ordering::SeqCst);
         });
         backend.seen = seen;
+        backend.leftovers = leftovers;
         backend
     }
 
@@ -84,7 +88,7 @@ impl Backend {
                 std::thread::spawn(move || serve(stream, number));
             }
         });
-        Self { addr, seen: Arc::default(), connections }
+        Self { addr, seen: Arc::default(), leftovers: Arc::default(), connections }
     }
 
     /// An address where nobody listens.
@@ -95,7 +99,7 @@ impl Backend {
         socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
         let addr = socket.local_addr().unwrap().as_socket().unwrap();
         std::mem::forget(socket);
-        Self { addr, seen: Arc::default(), connections: Arc::default() }
+        Self { addr, seen: Arc::default(), leftovers: Arc::default(), connections: Arc::default() }
     }
 
     pub fn url(&self) -> String {
@@ -104,6 +108,11 @@ impl Backend {
 
     pub fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
+    }
+
+    /// Connections that ended in the middle of a request, or with bytes that are none.
+    pub fn leftovers(&self) -> usize {
+        self.leftovers.load(Ordering::SeqCst)
     }
 
     pub fn connections(&self) -> usize {

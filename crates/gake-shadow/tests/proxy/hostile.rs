@@ -57,12 +57,13 @@ fn what_two_servers_could_read_in_two_ways_reaches_none() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
     for (request, statuses) in refused() {
-        let answer = say(proxy.addr(), &request);
+        let answer = talk(proxy.addr(), &request);
         let status = answer.get(9..12).unwrap_or_default();
         let short: String = request.chars().take(80).collect();
         assert!(statuses.contains(&status), "{short:?}: {answer:?}");
         // Nothing behind it is served on the same connection.
-        let behind = say(proxy.addr(), format!("{request}GET /second HTTP/1.1\r\nHost: h\r\n\r\n"));
+        let behind =
+            talk(proxy.addr(), format!("{request}GET /second HTTP/1.1\r\nHost: h\r\n\r\n"));
         assert!(behind.matches("HTTP/1.1 ").count() <= 1, "{short:?}: {behind:?}");
     }
     assert_eq!((master.seen(), shadow.seen()), (vec![], vec![]));
@@ -201,4 +202,72 @@ fn clients_beyond_the_limit_wait_outside() {
     drop(inside);
     assert_eq!(outside.answer(false).status, 200);
     stop(proxy);
+}
+
+/// A small generator: the same bytes on every run.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % bound
+    }
+}
+
+#[test]
+fn whatever_comes_a_shadow_sees_whole_requests_that_the_master_saw_too() {
+    const SEEDS: [&str; 6] = [
+        "GET /a?b=c HTTP/1.1\r\nHost: h\r\nX: y\r\n\r\n",
+        "POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello",
+        "POST /t HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        "PUT /q HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "GET http://x/y HTTP/1.1\r\nHost: h\r\nConnection: close, x\r\nX: 1\r\n\r\n",
+        "HEAD / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+    ];
+    const PIECES: [&str; 16] = [
+        "\r\n",
+        "\n",
+        "\r",
+        "\0",
+        ":",
+        " ",
+        "\t",
+        "0",
+        "-",
+        ",",
+        "chunked",
+        "Content-Length: 1\r\n",
+        "Transfer-Encoding: chunked\r\n",
+        "Host: x\r\n",
+        "GET / HTTP/1.1\r\n",
+        "\u{e9}",
+    ];
+    let (master, shadow) = (Backend::hello(), Backend::hello());
+    let mut config = config(&master, &[&shadow]);
+    config.shadows[0].queue = 100_000;
+    let proxy = start(config);
+    let mut draw = Draw(1);
+    for _ in 0..1500 {
+        let mut bytes = SEEDS[draw.below(SEEDS.len())].as_bytes().to_vec();
+        bytes.extend_from_slice(SEEDS[draw.below(SEEDS.len())].as_bytes());
+        for _ in 0..draw.below(4) {
+            let at = draw.below(bytes.len());
+            match draw.below(3) {
+                0 => drop(bytes.remove(at)),
+                1 => bytes[at] ^= 1 << draw.below(8),
+                _ => drop(bytes.splice(at..at, PIECES[draw.below(PIECES.len())].bytes())),
+            }
+        }
+        say(proxy.addr(), bytes);
+    }
+    stop(proxy);
+    let (seen, copies) = (master.seen(), shadow.seen());
+    // Half a copy would be one that the master did not see either.
+    assert_eq!(shadow.leftovers(), 0, "a copy that is no request");
+    assert!(copies.len() > 500, "{} copies show nothing", copies.len());
+    for mut copy in copies {
+        copy.headers.retain(|(name, _)| name != "x-gake-shadow");
+        assert!(seen.contains(&copy), "{copy:?}");
+    }
 }

@@ -1,5 +1,7 @@
 //! The proxy between real sockets: scripted backends behind it, raw bytes before it.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)] // the helpers are tests too
+
 mod admin;
 mod backend;
 mod client;
