@@ -34,7 +34,7 @@ fn tls_is_spoken_to_both_sides() {
 
     let trusting = outer(&|config| {
         config.tls = Some(tls.clone());
-        config.backend_tls.cacert = Some(path("cert.pem"));
+        config.backend_tls.cacert = vec![path("cert.pem")];
     });
     let curl = Command::new("curl")
         .args(["-sS", "--cacert", path("cert.pem").to_str().unwrap()])
