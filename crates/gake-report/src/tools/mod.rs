@@ -6,6 +6,7 @@
 pub mod ab;
 pub mod hey;
 pub mod nighthawk;
+pub mod oha;
 mod spectrum;
 pub mod wrk;
 

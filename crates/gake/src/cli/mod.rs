@@ -29,7 +29,7 @@ pub use shadow::{
     ConvertArgs, CopyArgs, DiffFormat, ForwardedArg, ProxyArgs, ShadowArgs, ShadowCommand,
     ShadowReportArgs, TapArgs,
 };
-pub use values::header as read_header;
+pub use values::{at_least_one as read_count, header as read_header};
 pub use watch::{WatchArgs, WatchFormat};
 
 use crate::exit::Failure;

@@ -15,18 +15,12 @@ pub struct Gathered {
     pub latency: Histogram,
     /// Opening a connection, of every request: 0 on one that was open.
     pub dial: Spread,
-    /// The same, of those that opened one.
-    pub opened: Spread,
     /// From the connection to the first byte written.
     pub write: Spread,
     /// From the first byte written to the first byte of the answer.
     pub wait: Spread,
     /// From there to the last.
     pub read: Spread,
-    /// From the start of a request to the first byte of its answer.
-    pub first_byte: Histogram,
-    /// The longest wait for a free connection, which these tools do not count.
-    pub blocked_max: u64,
 }
 
 /// The instants of one answered request as durations.
@@ -61,35 +55,34 @@ impl Parts {
 }
 
 impl Gathered {
-    fn take(&mut self, outcome: &Outcome) {
-        self.blocked_max = self.blocked_max.max(outcome.blocked);
+    /// Adds an outcome.
+    pub fn take(&mut self, outcome: &Outcome) {
         let End::Answered(_) = outcome.exchange.end else { return };
         let parts = Parts::of(outcome);
         self.latency.record(parts.total);
         self.dial.record(parts.dial.unwrap_or(0));
-        if let Some(dial) = parts.dial {
-            self.opened.record(dial);
-        }
         self.write.record(parts.write);
         self.wait.record(parts.wait);
         self.read.record(parts.read);
-        self.first_byte.record(parts.total.saturating_sub(parts.read));
     }
 }
 
-/// A gathering, and the sink that feeds it.
-pub fn gather() -> (Arc<Mutex<Gathered>>, Sink) {
-    let gathered = Arc::new(Mutex::new(Gathered::default()));
+/// What will be gathered, and the sink that feeds it with every outcome.
+pub fn gather<T: Send + 'static>(
+    gathered: T,
+    take: impl Fn(&mut T, &Outcome) + Send + 'static,
+) -> (Arc<Mutex<T>>, Sink) {
+    let gathered = Arc::new(Mutex::new(gathered));
     let feed = Arc::clone(&gathered);
     let sink = move |outcomes: &[Outcome]| {
         let mut gathered = feed.lock().unwrap_or_else(PoisonError::into_inner);
-        outcomes.iter().for_each(|outcome| gathered.take(outcome));
+        outcomes.iter().for_each(|outcome| take(&mut gathered, outcome));
         Ok(())
     };
     (gathered, Box::new(sink))
 }
 
 /// What was gathered, when the run is over.
-pub fn taken(gathered: &Mutex<Gathered>) -> Gathered {
+pub fn taken<T: Default>(gathered: &Mutex<T>) -> T {
     std::mem::take(&mut gathered.lock().unwrap_or_else(PoisonError::into_inner))
 }

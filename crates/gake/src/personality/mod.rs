@@ -12,6 +12,7 @@ mod goish;
 mod hey;
 mod native;
 mod nighthawk;
+mod oha;
 mod vegeta;
 mod wrk;
 
@@ -30,6 +31,7 @@ const TOOLS: &[(&str, Main)] = &[
     ("ab", ab::main),
     ("hey", hey::main),
     ("nighthawk_client", nighthawk::main),
+    ("oha", oha::main),
     ("vegeta", vegeta::main),
     ("wrk", wrk::wrk),
     ("wrk2", wrk::wrk2),

@@ -7,5 +7,6 @@ mod layout;
 mod ab;
 mod hey;
 mod nighthawk;
+mod oha;
 mod vegeta;
 mod wrk;

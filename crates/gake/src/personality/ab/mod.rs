@@ -11,12 +11,13 @@ use gake_core::record::{Fault, Tally};
 use gake_report::tools::ab::{Ab, Attributes, Failed, csv, gnuplot, html, text};
 
 use super::attack::{Attacked, attack};
+use super::gathered::{gather, taken};
 use super::native::Native;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::load::Prepared;
 use options::Options;
-use tallied::{Tallied, tally};
+use tallied::Tallied;
 
 /// ab's code for a command line that it cannot read.
 const BAD_USAGE: u8 = 22;
@@ -57,7 +58,8 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
     let percentages = create(options.percentages.as_deref())?;
     console.result(&opening(&options))?;
 
-    let (tallied, sink) = tally(samples.is_some());
+    let tallied = Tallied { wants_samples: samples.is_some(), ..Tallied::default() };
+    let (tallied, sink) = gather(tallied, Tallied::take);
     let mut progress = Progress { step: options.progress, done: 0 };
     let attacked = attack(&mut args, &prepared, native, Some(sink), console, |moment| {
         progress.show(moment.second.tally.counts.completed(), console);
@@ -73,7 +75,7 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
     {
         return broken(&sentence, code, &attacked, console);
     }
-    let mut tallied = tallied::taken(&tallied);
+    let mut tallied = taken(&tallied);
     console.result(&closing(&options, &attacked, &tallied, &mut progress, console))?;
     if let Some(mut file) = percentages {
         write_all(&mut file, csv(&tallied.times.total).as_bytes())?;

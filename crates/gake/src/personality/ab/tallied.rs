@@ -1,11 +1,8 @@
 //! What ab shows of every request, gathered while the run goes on.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use gake_core::record::{End, Outcome};
 use gake_report::tools::ab::{Sample, Times};
 
-use crate::personality::attack::Sink;
 use crate::personality::gathered::Parts;
 
 /// What is shown. Only samples, which `-g` asks for, grow with the requests.
@@ -21,11 +18,13 @@ pub struct Tallied {
     pub server: Option<String>,
     /// Every answer, when asked for; started since the run did, until they are dated.
     pub samples: Vec<Sample>,
-    wants_samples: bool,
+    /// Whether they are asked for.
+    pub wants_samples: bool,
 }
 
 impl Tallied {
-    fn take(&mut self, outcome: &Outcome) {
+    /// Adds an outcome.
+    pub fn take(&mut self, outcome: &Outcome) {
         let exchange = &outcome.exchange;
         let End::Answered(answer) = exchange.end else { return };
         if self.server.is_none()
@@ -59,21 +58,4 @@ impl Tallied {
             sample.started_unix_ns += run_started_unix_ns;
         }
     }
-}
-
-/// A tally, and the sink that feeds it.
-pub fn tally(wants_samples: bool) -> (Arc<Mutex<Tallied>>, Sink) {
-    let tallied = Arc::new(Mutex::new(Tallied { wants_samples, ..Tallied::default() }));
-    let feed = Arc::clone(&tallied);
-    let sink = move |outcomes: &[Outcome]| {
-        let mut tallied = feed.lock().unwrap_or_else(PoisonError::into_inner);
-        outcomes.iter().for_each(|outcome| tallied.take(outcome));
-        Ok(())
-    };
-    (tallied, Box::new(sink))
-}
-
-/// What was gathered, when the run is over.
-pub fn taken(tallied: &Mutex<Tallied>) -> Tallied {
-    std::mem::take(&mut tallied.lock().unwrap_or_else(PoisonError::into_inner))
 }

@@ -65,7 +65,7 @@ fn summary(
     native: &Native,
     console: &Console,
 ) -> Result<Exit, Failure> {
-    let (gathered, sink) = gather();
+    let (gathered, sink) = gather(Gathered::default(), Gathered::take);
     let attacked = attack(args, prepared, native, Some(sink), console, |_| None)?;
     warn(&attacked, console);
     console.result(&text(&figures(options, &attacked, &taken(&gathered), prepared)))?;

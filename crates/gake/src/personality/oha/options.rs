@@ -1,0 +1,333 @@
+//! oha's flags, their defaults, and what they are to gake.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use gake_core::plan::{Rate, parse_duration};
+use gake_report::tools::oha::Unit;
+use gake_wire::http1::request::Version;
+
+use crate::cli::{RunArgs, plain_run, read_count as count};
+use crate::exit::Failure;
+use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
+
+/// What stands for no time-out: a year.
+const FOREVER: Duration = Duration::from_secs(366 * 86_400);
+
+const PROXY: &str = "gake does not speak to proxies; load the server itself, or the proxy as one";
+const HTTP1: &str = "gake speaks HTTP/1.1";
+const AWS: &str = "gake does not sign requests";
+const REGEX: &str =
+    "gake makes no URLs from a pattern; write them into a file for --urls-from-file";
+
+const FLAGS: &[Flag] = &[
+    value(&["n"]),
+    value(&["c"]),
+    value(&["p"]),
+    value(&["z"]),
+    switch(&["wait-ongoing-requests-after-deadline", "w"]),
+    value(&["q"]),
+    switch(&["latency-correction"]),
+    value(&["burst-delay"]),
+    value(&["burst-rate"]),
+    switch(&["urls-from-file"]),
+    value(&["d"]),
+    value(&["D"]),
+    value(&["Z"]),
+    value(&["form", "F"]),
+    value(&["T"]),
+    value(&["method", "m"]),
+    value(&["H"]),
+    value(&["A"]),
+    value(&["a"]),
+    value(&["host"]),
+    value(&["redirect", "r"]),
+    value(&["http-version"]),
+    switch(&["disable-keepalive"]),
+    switch(&["disable-compression"]),
+    value(&["t"]),
+    value(&["connect-timeout"]),
+    value(&["connect-to"]),
+    value(&["unix-socket"]),
+    switch(&["ipv4"]),
+    switch(&["ipv6"]),
+    value(&["cacert"]),
+    value(&["cert"]),
+    value(&["key"]),
+    switch(&["insecure"]),
+    value(&["output", "o"]),
+    value(&["output-format"]),
+    value(&["time-unit", "u"]),
+    switch(&["stats-success-breakdown"]),
+    value(&["worker-threads"]),
+    // gake as oha draws nothing and colours nothing, so these hold as they are.
+    switch(&["no-tui"]),
+    value(&["fps"]),
+    switch(&["no-color", "disable-color"]),
+    switch(&["help", "h"]),
+    switch(&["version", "V"]),
+    refused(&["x"], PROXY),
+    refused(&["proxy-header"], PROXY),
+    refused(&["proxy-http-version"], PROXY),
+    refused(&["proxy-http2"], PROXY),
+    refused(&["http2"], HTTP1),
+    refused(&["aws-session"], AWS),
+    refused(&["aws-sigv4"], AWS),
+    refused(&["rand-regex-url"], REGEX),
+    refused(&["max-repeat"], REGEX),
+    refused(&["dump-urls"], REGEX),
+    refused(&["no-pre-lookup"], "gake resolves every name once, before the run"),
+    refused(&["db-url"], "gake writes no SQLite; --output-format csv has the same rows"),
+    refused(&["debug"], "gake shows no single exchange; `curl -v` does"),
+];
+
+/// What is printed with `--help`.
+pub const USAGE: &str = "\
+Usage: oha [OPTIONS] <URL>
+
+Load:
+  -n N            Requests, in all: 1000, 10k, 1m. Default 200.
+  -c N            Connections. Default 50.
+  -z TIME         Run for so long (10s, 3m) instead of -n requests.
+  -w              At the end of -z wait for the answers in flight; else they are aborted.
+  -q RATE         Requests a second, in all.
+  --latency-correction            With -q: latency counts from when a request was due.
+  --burst-delay TIME --burst-rate N   N requests at once, every TIME.
+  --worker-threads N              Threads.
+
+Request:
+  -m METHOD  -H 'Name: value'  -A ACCEPT  -T CONTENT-TYPE  --host HOST  -a USER:PASSWORD
+  -d BODY  -D FILE  -Z FILE (a line a request)  -F name=value  -F name=@file
+  --urls-from-file                The URL is a file of URLs, sent in turn.
+  -r N            Redirects to follow. Default 0.
+  --disable-compression  --disable-keepalive  --http-version 1.0|1.1
+
+Connections:
+  -t TIME         Time-out of a request. Default: none.
+  --connect-timeout TIME          Default 5s.
+  --connect-to HOST:PORT:HOST:PORT  --unix-socket PATH  --ipv4  --ipv6
+  --cacert FILE  --cert FILE --key FILE  --insecure
+
+Output:
+  -o FILE         Into a file instead of standard output.
+  --output-format text|json|csv|quiet
+  -u ns|us|ms|s|m|h               Unit of the text's times.
+  --stats-success-breakdown       Answers 2xx and all others apart, too.
+
+What differs from oha, and which flags are refused: docs/as-oha.md
+gake's own result beside it: --gake-out FILE, --gake-format FORMAT.
+";
+
+/// The formats of the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    Text,
+    Json,
+    Csv,
+    Quiet,
+}
+
+/// What a command line says.
+#[derive(Debug)]
+pub enum Line {
+    /// Show how it is called.
+    Help,
+    /// Show the version.
+    Version,
+    /// Run.
+    Run(Box<Options>),
+}
+
+/// What was asked for.
+#[derive(Debug)]
+pub struct Options {
+    /// Time between bursts, and requests in each.
+    pub burst: Option<(Duration, u64)>,
+    /// The file of the result.
+    pub output: Option<String>,
+    /// Its format.
+    pub format: Format,
+    /// In what the text shows times.
+    pub unit: Option<Unit>,
+    /// Whether answers 2xx and others are shown apart, too.
+    pub breakdown: bool,
+    /// A URL, or a file of them.
+    pub target: String,
+    /// All flags.
+    pub parsed: Parsed,
+}
+
+impl Line {
+    /// Reads a command line.
+    ///
+    /// # Errors
+    /// What is wrong, by the name of the flag.
+    pub fn read(args: &[String]) -> Result<Self, String> {
+        let parsed = Parsed::read(Grammar::GetoptLong, FLAGS, args)?;
+        if parsed.on("help")? {
+            return Ok(Self::Help);
+        }
+        if parsed.on("version")? {
+            return Ok(Self::Version);
+        }
+        check(&parsed)?;
+        let target = match parsed.operands.as_slice() {
+            [target] => target.clone(),
+            [] => return Err("the URL is missing; see --help".to_owned()),
+            [_, second, ..] => return Err(format!("{second:?} is one URL too many")),
+        };
+        let format = match parsed.last("output-format") {
+            None | Some("text") => Format::Text,
+            Some("json") => Format::Json,
+            Some("csv") => Format::Csv,
+            Some("quiet") => Format::Quiet,
+            Some(other) => {
+                return Err(format!("--output-format {other:?}: it is text, json, csv or quiet"));
+            }
+        };
+        let unit = parsed.read_with("time-unit", |asked| {
+            Unit::read(asked).ok_or_else(|| "it is ns, us, ms, s, m or h".to_owned())
+        })?;
+        let burst = match parsed.read_with("burst-delay", positive_duration)? {
+            None => None,
+            Some(delay) => parsed.read_with("burst-rate", count)?.map(|size| (delay, size)),
+        };
+        Ok(Self::Run(Box::new(Options {
+            burst,
+            output: parsed.last("output").map(str::to_owned),
+            format,
+            unit,
+            breakdown: parsed.on("stats-success-breakdown")?,
+            target,
+            parsed,
+        })))
+    }
+}
+
+/// What excludes or needs each other.
+fn check(parsed: &Parsed) -> Result<(), String> {
+    let given = |name: &str| parsed.last(name).is_some();
+    let dashed =
+        |name: &str| if name.len() == 1 { format!("-{name}") } else { format!("--{name}") };
+    let bodies = ["d", "D", "Z", "form"];
+    let exclusive = [("n", "z"), ("q", "burst-delay"), ("q", "burst-rate")].into_iter();
+    let pairs = bodies.iter().enumerate();
+    let exclusive =
+        exclusive.chain(pairs.flat_map(|(at, a)| bodies[at + 1..].iter().map(|b| (*a, *b))));
+    for (one, other) in exclusive {
+        if given(one) && given(other) {
+            return Err(format!("{} and {} exclude each other", dashed(one), dashed(other)));
+        }
+    }
+    for (one, needed) in [
+        ("wait-ongoing-requests-after-deadline", "z"),
+        ("burst-delay", "burst-rate"),
+        ("burst-rate", "burst-delay"),
+        ("cert", "key"),
+        ("key", "cert"),
+    ] {
+        if given(one) && !given(needed) {
+            return Err(format!("{} needs {}", dashed(one), dashed(needed)));
+        }
+    }
+    // It holds whatever it is, since it is about HTTP/2.
+    parsed.get::<usize>("p")?;
+    parsed.get::<usize>("fps")?;
+    let mut rules: Vec<_> = parsed.all("connect-to").map(|rule| origin_of(rule)).collect();
+    rules.sort_unstable();
+    if rules.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err("--connect-to is given twice for one host and port: gake picks none at random"
+            .to_owned());
+    }
+    Ok(())
+}
+
+/// `HOST:PORT` of a `--connect-to`, of which the host may be an address in brackets.
+fn origin_of(rule: &str) -> &str {
+    let host = rule.find(']').unwrap_or(0);
+    let mut colons = rule[host..].match_indices(':').map(|(at, _)| host + at);
+    colons.nth(1).map_or(rule, |end| &rule[..end])
+}
+
+impl Options {
+    /// Whether latency counts from when a request was due.
+    pub fn corrected(&self) -> bool {
+        self.parsed.last("latency-correction").is_some() && self.parsed.last("q").is_some()
+    }
+
+    /// What it is to gake.
+    ///
+    /// # Errors
+    /// When a value cannot be meant.
+    pub fn run_args(&self) -> Result<RunArgs, Failure> {
+        let mut args = plain_run("http://localhost/")?;
+        self.load(&mut args).and_then(|()| self.connection(&mut args)).map_err(Failure::usage)?;
+        Ok(args)
+    }
+
+    fn load(&self, args: &mut RunArgs) -> Result<(), String> {
+        let (parsed, load) = (&self.parsed, &mut args.load);
+        let connections = parsed.read_with("c", count)?.unwrap_or(50);
+        load.connections = Some(usize::try_from(connections).unwrap_or(usize::MAX));
+        load.duration = parsed.read_with("z", positive_duration)?;
+        let requests = parsed.read_with("n", count)?;
+        load.requests = load.duration.is_none().then(|| requests.unwrap_or(200));
+        let rate = match (self.burst, parsed.read_with("q", rate)?) {
+            (Some((delay, size)), _) => Some(size as f64 / delay.as_secs_f64()),
+            // To oha no rate is none.
+            (None, rate) => rate.filter(|rate| *rate > 0.0),
+        };
+        load.rate = rate.map(Rate::PerSecond);
+        let waits = parsed.on("wait-ongoing-requests-after-deadline")?;
+        let drain = if waits || load.duration.is_none() { FOREVER } else { Duration::ZERO };
+        load.drain = Some(drain);
+        load.threads = parsed.read_with("worker-threads", count)?.map(|threads| threads as usize);
+        Ok(())
+    }
+
+    fn connection(&self, args: &mut RunArgs) -> Result<(), String> {
+        let (parsed, connection) = (&self.parsed, &mut args.connection);
+        connection.timeout = parsed.read_with("t", positive_duration)?.unwrap_or(FOREVER);
+        let connect = parsed.read_with("connect-timeout", positive_duration)?;
+        connection.connect_timeout = connect.unwrap_or(Duration::from_secs(5));
+        connection.max_redirs = parsed.get("redirect")?.unwrap_or(0);
+        connection.version = match parsed.last("http-version").map(str::trim) {
+            None | Some("1.1") => Version::Http11,
+            Some("1.0") => Version::Http10,
+            Some("0.9" | "2" | "2.0" | "3" | "3.0") => {
+                return Err(format!("--http-version cannot be honoured: {HTTP1}, and 1.0"));
+            }
+            Some(_) => return Err("--http-version: it is 1.0 or 1.1".to_owned()),
+        };
+        // oha's requests of HTTP/1.0 do not ask for the connection to be kept.
+        connection.no_keepalive =
+            parsed.on("disable-keepalive")? || connection.version == Version::Http10;
+        connection.connect_to = parsed.all("connect-to").map(str::to_owned).collect();
+        connection.unix_socket = parsed.last("unix-socket").map(PathBuf::from);
+        let (only_4, only_6) = (parsed.on("ipv4")?, parsed.on("ipv6")?);
+        (connection.ipv4, connection.ipv6) = (only_4 && !only_6, only_6 && !only_4);
+        connection.insecure = parsed.on("insecure")?;
+        connection.cacert = parsed.last("cacert").map(PathBuf::from).into_iter().collect();
+        connection.cert = parsed.last("cert").map(PathBuf::from);
+        connection.key = parsed.last("key").map(PathBuf::from);
+        Ok(())
+    }
+}
+
+/// A duration, which must have a unit.
+fn positive_duration(text: &str) -> Result<Duration, String> {
+    if text.trim().parse::<f64>().is_ok() {
+        return Err(format!("a unit is missing: {text}s or {text}ms"));
+    }
+    match parse_duration(text).map_err(|error| error.to_string())? {
+        Duration::ZERO => Err("it must be longer than 0".to_owned()),
+        duration => Ok(duration),
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if rate.is_finite() && rate >= 0.0 => Ok(rate),
+        _ => Err("it is a number a second".to_owned()),
+    }
+}

@@ -1,0 +1,116 @@
+//! What oha sends: URLs by bodies, and the headers of all.
+
+use std::sync::Arc;
+
+use gake_wire::{Ask, basic_authorization};
+
+use super::form::form;
+use crate::cli::read_header;
+use crate::exit::Failure;
+use crate::load::Sent;
+use crate::personality::flags::Parsed;
+
+/// Different requests held at most: URLs by bodies.
+const REQUESTS_MAX: usize = 1_000_000;
+
+/// What oha calls itself to servers, which they may look for.
+const USER_AGENT: &str = "oha/1.16.0";
+
+/// The requests, sent in turn.
+///
+/// # Errors
+/// When one cannot be made, or a file cannot be read.
+pub fn sent(parsed: &Parsed, target: &str) -> Result<Sent, Failure> {
+    let from_file = parsed.on("urls-from-file").map_err(Failure::usage)?;
+    let urls = if from_file { lines(target)? } else { vec![target.to_owned()] };
+    let urls: Vec<_> = urls.iter().filter(|url| !url.trim().is_empty()).collect();
+    if let Some(url) = urls.iter().find(|url| !url.contains("://")) {
+        return Err(Failure::could_not(format!("{url:?} is no URL: it begins with http://")));
+    }
+    let (bodies, content_type) = bodies(parsed)?;
+    let different = urls.len().saturating_mul(bodies.len());
+    if different == 0 {
+        return Err(Failure::could_not("there is nothing to send: a file of lines is empty"));
+    }
+    if different > REQUESTS_MAX {
+        return Err(Failure::could_not(format!(
+            "{different} different requests are more than the {REQUESTS_MAX} that are held"
+        )));
+    }
+    let method = match (parsed.last("method"), content_type.is_some()) {
+        (None | Some("GET"), true) => "POST",
+        (method, _) => method.unwrap_or("GET"),
+    };
+    let headers = headers(parsed, content_type)?;
+    let requests = bodies.iter().flat_map(|body| urls.iter().map(move |url| (body, url)));
+    let asks = requests.map(|(body, url)| Ask {
+        method: method.to_owned(),
+        url: url.trim().to_owned(),
+        headers: headers.clone(),
+        body: body.clone(),
+        label: None,
+        weight: 1,
+    });
+    let name = target.to_owned();
+    Ok(Sent { asks: asks.collect(), name, scheme_assumed: false, from_file })
+}
+
+/// The bodies, of which there is at least one unless a file is empty, and what a form says
+/// that it is.
+fn bodies(parsed: &Parsed) -> Result<(Vec<Option<Arc<[u8]>>>, Option<String>), Failure> {
+    if parsed.last("form").is_some() {
+        let (content_type, body) = form(parsed.all("form")).map_err(Failure::could_not)?;
+        return Ok((vec![Some(body.into())], Some(content_type)));
+    }
+    if let Some(path) = parsed.last("Z") {
+        let lines = lines(path)?.into_iter();
+        return Ok((lines.map(|line| Some(Arc::from(line.into_bytes()))).collect(), None));
+    }
+    let body = match (parsed.last("d"), parsed.last("D")) {
+        (Some(text), _) => Some(Arc::from(text.as_bytes())),
+        (None, Some(path)) => Some(std::fs::read(path).map_err(|e| unread(path, &e))?.into()),
+        (None, None) => None,
+    };
+    Ok((vec![body], None))
+}
+
+/// The header lines; of those with the same name the last one holds.
+fn headers(parsed: &Parsed, form: Option<String>) -> Result<Vec<(String, String)>, Failure> {
+    let mut headers: Vec<(String, String)> = Vec::new();
+    let mut set = |name: &str, value: &str| {
+        headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        headers.push((name.to_owned(), value.to_owned()));
+    };
+    set("accept", parsed.last("A").unwrap_or("*/*"));
+    if !parsed.on("disable-compression").map_err(Failure::usage)? {
+        set("accept-encoding", "gzip, compress, deflate, br");
+    }
+    set("user-agent", USER_AGENT);
+    if let Some(content_type) = parsed.last("T").or(form.as_deref()) {
+        set("content-type", content_type);
+    }
+    if let Some(host) = parsed.last("host") {
+        set("host", host);
+    }
+    if let Some(user) = parsed.last("a") {
+        if !user.contains(':') {
+            return Err(Failure::could_not(format!("-a {user:?}: write user:password")));
+        }
+        set("authorization", &basic_authorization(user).1);
+    }
+    for line in parsed.all("H") {
+        let (name, value) =
+            read_header(line).map_err(|error| Failure::usage(format!("-H {line:?}: {error}")))?;
+        set(&name, &value);
+    }
+    Ok(headers)
+}
+
+fn lines(path: &str) -> Result<Vec<String>, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| unread(path, &error))?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+fn unread(path: &str, error: &std::io::Error) -> Failure {
+    Failure::could_not(format!("{path} cannot be read: {error}"))
+}

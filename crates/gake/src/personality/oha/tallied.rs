@@ -1,0 +1,143 @@
+//! What oha shows of every request, gathered while the run goes on.
+
+use std::io;
+
+use gake_core::record::{End, Fault, Histogram, Outcome, Tally};
+use gake_report::tools::Spread;
+use gake_report::tools::oha::{DEADLINE, OhaRow, Rates};
+
+use crate::personality::gathered::Parts;
+
+/// What is shown. Its size does not depend on how many requests there are.
+#[derive(Debug, Default)]
+pub struct Tallied {
+    /// From start to end of the answered requests, or from when they were due.
+    pub latency: Histogram,
+    /// From start to the first byte.
+    pub first_byte: Histogram,
+    /// The latency of answers 2xx and of all others.
+    pub breakdown: [Histogram; 2],
+    /// Opening a connection, of the requests that opened one.
+    pub dial: Spread,
+    /// When answers ended.
+    pub rates: Rates,
+    /// Answers that ended in their body: by a reset, and by a close.
+    cut: [u64; 2],
+    /// Whether latency counts from when a request was due.
+    corrected: bool,
+}
+
+impl Tallied {
+    /// Nothing yet.
+    pub fn new(corrected: bool) -> Self {
+        Self { corrected, ..Self::default() }
+    }
+
+    /// Adds an outcome.
+    pub fn take(&mut self, outcome: &Outcome) {
+        let exchange = &outcome.exchange;
+        let answer = match exchange.end {
+            End::Answered(answer) => answer,
+            End::Fault(fault) => {
+                let begun = u64::from(exchange.first_byte.is_some());
+                match fault {
+                    Fault::Reset => self.cut[0] += begun,
+                    Fault::ClosedEarly => self.cut[1] += begun,
+                    _ => {}
+                }
+                return;
+            }
+            _ => return,
+        };
+        let row = row(outcome, self.corrected, answer.status, answer.body_bytes);
+        self.latency.record(row.duration);
+        self.first_byte.record(row.first_byte);
+        let is_ok = (200..300).contains(&answer.status);
+        self.breakdown[usize::from(!is_ok)].record(row.duration);
+        if exchange.connect.is_some() {
+            self.dial.record(row.dial);
+        }
+        self.rates.record(exchange.done);
+    }
+
+    /// What was not answered by its cause in oha's words, in order of the words.
+    pub fn errors(&self, tally: &Tally, interrupted: bool) -> Vec<(String, u64)> {
+        const IN_BODY: &str = "error reading a body from connection";
+        let mut errors: Vec<(String, u64)> = Vec::new();
+        let mut add = |cause: String, count: u64| match errors
+            .iter_mut()
+            .find(|(known, _)| *known == cause)
+        {
+            _ if count == 0 => {}
+            Some((_, known)) => *known += count,
+            None => errors.push((cause, count)),
+        };
+        for &(fault, count) in tally.faults() {
+            let cut = match fault {
+                Fault::Reset => self.cut[0].min(count),
+                Fault::ClosedEarly => self.cut[1].min(count),
+                _ => 0,
+            };
+            add(IN_BODY.to_owned(), cut);
+            add(cause(fault), count - cut);
+        }
+        // What a signal cuts off oha does not count.
+        if !interrupted {
+            add(DEADLINE.to_owned(), tally.counts.unfinished);
+        }
+        errors.sort();
+        errors
+    }
+}
+
+/// The figures of an answered request.
+pub fn row(outcome: &Outcome, corrected: bool, status: u16, bytes: u64) -> OhaRow {
+    let parts = Parts::of(outcome);
+    OhaRow {
+        start: outcome.fired,
+        dial: parts.dial.unwrap_or(0),
+        first_byte: parts.total.saturating_sub(parts.read),
+        duration: if corrected { outcome.response() } else { parts.total },
+        bytes,
+        status,
+    }
+}
+
+/// A fault in the words of oha and of the libraries beneath it.
+fn cause(fault: Fault) -> String {
+    let os = |errno| io::Error::from_raw_os_error(errno).to_string();
+    match fault {
+        Fault::ConnectRefused => os(111),
+        Fault::NoLocalPort => os(99),
+        Fault::NoDescriptors => os(24),
+        Fault::ConnectTimeout | Fault::Timeout(_) => "timeout".to_owned(),
+        Fault::Reset | Fault::Write => "connection error".to_owned(),
+        Fault::ClosedEarly => "connection closed before message completed".to_owned(),
+        Fault::TooLarge(_) => "message head is too large".to_owned(),
+        Fault::RedirectLimit => "Redirection limit has reached".to_owned(),
+        Fault::Other(errno) if errno != 0 => os(errno),
+        Fault::Dns
+        | Fault::ConnectReset
+        | Fault::Tls(_)
+        | Fault::Malformed(_)
+        | Fault::Script
+        | Fault::Other(_) => fault.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_have_ohas_words() {
+        for (fault, words) in [
+            (Fault::ConnectRefused, "Connection refused (os error 111)"),
+            (Fault::NoDescriptors, "Too many open files (os error 24)"),
+            (Fault::ConnectTimeout, "timeout"),
+            (Fault::RedirectLimit, "Redirection limit has reached"),
+        ] {
+            assert_eq!(cause(fault), words);
+        }
+    }
+}

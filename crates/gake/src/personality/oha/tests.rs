@@ -1,0 +1,154 @@
+//! What a command line of oha is to gake.
+
+use std::time::Duration;
+
+use gake_core::plan::Rate;
+
+use super::*;
+use crate::load::Sent;
+
+fn read(line: &str) -> Result<Line, String> {
+    let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+    Line::read(&args)
+}
+
+fn options(line: &str) -> Options {
+    match read(line) {
+        Ok(Line::Run(options)) => *options,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn sent(line: &str) -> Result<Sent, Failure> {
+    let options = options(line);
+    requests::sent(&options.parsed, &options.target)
+}
+
+#[test]
+fn the_defaults_are_ohas() {
+    let args = options("http://h/").run_args().unwrap();
+    assert_eq!((args.load.connections, args.load.requests), (Some(50), Some(200)));
+    assert_eq!((args.load.duration, args.load.rate), (None, None));
+    assert_eq!(args.connection.connect_timeout, Duration::from_secs(5));
+    assert!(args.connection.timeout > Duration::from_secs(365 * 86_400));
+    assert!(!args.connection.insecure && !args.connection.no_keepalive);
+    assert_eq!(args.connection.max_redirs, 0);
+    let sent = sent("http://h/").unwrap();
+    let [ask] = sent.asks.as_slice() else { panic!("{sent:?}") };
+    assert_eq!((ask.method.as_str(), &ask.body), ("GET", &None));
+    let expected = [
+        ("accept", "*/*"),
+        ("accept-encoding", "gzip, compress, deflate, br"),
+        ("user-agent", "oha/1.16.0"),
+    ];
+    assert!(ask.headers.iter().map(|(n, v)| (n.as_str(), v.as_str())).eq(expected));
+}
+
+#[test]
+fn load_flags_mean_what_they_mean_to_oha() {
+    let load = |line: &str| options(line).run_args().unwrap().load;
+    assert_eq!(load("-n 10k -c3 http://h/").requests, Some(10_000));
+    let timed = load("-z 1m http://h/");
+    assert_eq!((timed.requests, timed.duration), (None, Some(Duration::from_secs(60))));
+    // What is in flight at the end is aborted, unless it is waited for.
+    assert_eq!(timed.drain, Some(Duration::ZERO));
+    assert!(load("-z 1s -w http://h/").drain.unwrap() > Duration::from_secs(86_400));
+    assert_eq!(load("-q 2.5 http://h/").rate, Some(Rate::PerSecond(2.5)));
+    assert_eq!(load("-q 0 http://h/").rate, None);
+    let bursts = "--burst-delay 500ms --burst-rate 10 http://h/";
+    assert_eq!(load(bursts).rate, Some(Rate::PerSecond(20.0)));
+    assert_eq!(options(bursts).burst, Some((Duration::from_millis(500), 10)));
+    assert!(options("-q 5 --latency-correction http://h/").corrected());
+    assert!(!options("--latency-correction http://h/").corrected());
+}
+
+#[test]
+fn requests_say_what_they_are_told_to() {
+    let sent = sent(
+        "-m PUT -d x -T a/b -A c/d -a u:p --host v -H User-Agent:me -H X:1 -H x:2 \
+         --disable-compression http://h/",
+    );
+    let ask = &sent.unwrap().asks[0];
+    assert_eq!((ask.method.as_str(), ask.body.as_deref()), ("PUT", Some(&b"x"[..])));
+    let lines: Vec<_> =
+        ask.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    assert_eq!(
+        lines,
+        [
+            "accept: c/d",
+            "content-type: a/b",
+            "host: v",
+            "authorization: Basic dTpw",
+            "User-Agent: me",
+            "x: 2"
+        ]
+    );
+}
+
+#[test]
+fn files_of_lines_are_requests_in_turn() {
+    let dir = std::env::temp_dir();
+    let path = |name: &str| dir.join(format!("gake-oha-{name}-{}", std::process::id()));
+    let (urls, bodies) = (path("urls"), path("bodies"));
+    std::fs::write(&urls, "http://h/a\n\nhttp://h/b\n").unwrap();
+    std::fs::write(&bodies, "one\ntwo\n").unwrap();
+    let line = format!("--urls-from-file -Z {} {}", bodies.display(), urls.display());
+    let sent = sent(&line);
+    std::fs::remove_file(urls).unwrap();
+    std::fs::remove_file(bodies).unwrap();
+    let asks = sent.unwrap().asks;
+    let said = asks.iter().map(|ask| (ask.url.as_str(), ask.body.as_deref().unwrap_or_default()));
+    let expected = [
+        ("http://h/a", &b"one"[..]),
+        ("http://h/b", b"one"),
+        ("http://h/a", b"two"),
+        ("http://h/b", b"two"),
+    ];
+    assert!(said.eq(expected));
+}
+
+#[test]
+fn what_cannot_be_is_refused_by_name() {
+    for (line, said) in [
+        ("--http2 http://h/", "--http2 cannot be honoured"),
+        ("-x http://p/ http://h/", "-x cannot be honoured"),
+        ("--rand-regex-url http://h/", "--rand-regex-url cannot be honoured"),
+        ("--db-url a.db http://h/", "--db-url cannot be honoured"),
+        ("--aws-sigv4 a http://h/", "--aws-sigv4 cannot be honoured"),
+        ("--zz http://h/", "--zz"),
+        ("-n 5 -z 1s http://h/", "-n and -z exclude each other"),
+        ("-d a -F b=c http://h/", "-d and --form exclude each other"),
+        ("-q 1 --burst-delay 1s --burst-rate 2 http://h/", "-q and --burst-delay"),
+        ("-w http://h/", "needs -z"),
+        ("--burst-rate 2 http://h/", "--burst-rate needs --burst-delay"),
+        ("--cert a http://h/", "--cert needs --key"),
+        ("--output-format xml http://h/", "text, json, csv or quiet"),
+        ("-u parsec http://h/", "ns, us, ms, s, m or h"),
+        ("--connect-to a:80:b:1 --connect-to a:80:c:1 http://h/", "--connect-to is given twice"),
+        ("--connect-to [::1]:80:b:1 --connect-to [::1]:80:c:1 http://h/", "given twice"),
+        ("", "the URL is missing"),
+        ("http://a/ http://b/", "\"http://b/\" is one URL too many"),
+    ] {
+        let error = read(line).unwrap_err();
+        assert!(error.contains(said), "{line}: {error}");
+    }
+    assert!(read("--connect-to a:80:b:1 --connect-to a:81:b:1 http://h/").is_ok());
+    for (line, said) in [
+        ("-n 0 http://h/", "at least 1"),
+        ("-t 5 http://h/", "a unit is missing"),
+        ("-q -1 http://h/", "a number a second"),
+        ("--http-version 2 http://h/", "--http-version cannot be honoured"),
+    ] {
+        let error = options(line).run_args().unwrap_err().to_string();
+        assert!(error.contains(said), "{line}: {error}");
+    }
+    for (line, said) in [
+        ("-a foo http://h/", "user:password"),
+        ("-H foo http://h/", "Name: value"),
+        ("h:80", "it begins with http://"),
+        ("--urls-from-file /does/not/exist", "/does/not/exist cannot be read"),
+    ] {
+        let error = sent(line).unwrap_err().to_string();
+        assert!(error.contains(said), "{line}: {error}");
+    }
+}
