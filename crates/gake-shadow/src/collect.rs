@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -26,7 +26,8 @@ pub(crate) struct Feed {
 
 #[derive(Debug)]
 struct Tap {
-    sender: SyncSender<Arc<Exchange>>,
+    /// None once the proxy has ended.
+    sender: RwLock<Option<SyncSender<Arc<Exchange>>>>,
     state: Arc<TapState>,
 }
 
@@ -75,6 +76,7 @@ impl Feed {
     pub(crate) fn listen(&mut self, capacity: usize) -> Exchanges {
         let (sender, receiver) = sync_channel(capacity.max(1));
         let state = Arc::new(TapState::default());
+        let sender = RwLock::new(Some(sender));
         self.taps.push(Tap { sender, state: Arc::clone(&state) });
         Exchanges { receiver, state }
     }
@@ -82,6 +84,13 @@ impl Feed {
     /// Whether nobody listens.
     pub(crate) fn is_empty(&self) -> bool {
         self.taps.is_empty()
+    }
+
+    /// No more will come: the listeners end, whoever still holds the proxy's control.
+    pub(crate) fn close(&self) {
+        for tap in &self.taps {
+            *tap.sender.write().unwrap_or_else(PoisonError::into_inner) = None;
+        }
     }
 
     /// How many exchanges found a listener's queue full.
@@ -94,7 +103,9 @@ impl Feed {
         let exchange = Arc::new(exchange);
         for tap in &self.taps {
             let full = tap.state.bytes.fetch_add(weight, Relaxed) > WAITING_BYTES;
-            if full || tap.sender.try_send(Arc::clone(&exchange)).is_err() {
+            let sender = tap.sender.read().unwrap_or_else(PoisonError::into_inner);
+            let send = |sender: &SyncSender<_>| sender.try_send(Arc::clone(&exchange)).is_ok();
+            if full || !sender.as_ref().is_some_and(send) {
                 tap.state.bytes.fetch_sub(weight, Relaxed);
                 tap.state.dropped.fetch_add(1, Relaxed);
             }

@@ -261,6 +261,7 @@ impl Running {
         for thread in self.workers.drain(..).chain(self.mirrors.drain(..)) {
             let _ = thread.join();
         }
+        self.control.shared().feed.close();
         self.control.end();
         if let Some(side) = self.side.take() {
             let _ = side.join();
