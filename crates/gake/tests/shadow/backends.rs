@@ -1,0 +1,56 @@
+//! Backends: a small shop in Go in an old and a new version, and some that do not answer.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::support::*;
+
+/// The shop, built once.
+fn program() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let binary = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("go-shop");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers/app");
+        let built = Command::new("go")
+            .args(["build", "-o"])
+            .arg(&binary)
+            .arg(".")
+            .current_dir(source)
+            .envs([("GOFLAGS", "-buildvcs=false"), ("GOTOOLCHAIN", "local"), ("CGO_ENABLED", "0")])
+            .output()
+            .expect("go is needed for this test: install the Debian package golang-go");
+        assert!(built.status.success(), "{built:?}");
+        binary
+    })
+}
+
+/// An instance of the shop.
+pub fn shop(name: &str, flags: &[&str]) -> Peer {
+    Peer::start(Command::new(program()).args(["-name", name]).args(flags))
+}
+
+/// What a shop was asked, in its order.
+pub fn asked(shop: Peer) -> Vec<String> {
+    shop.end().lines().skip(1).map(str::to_owned).collect()
+}
+
+/// A backend that takes connections and says nothing, until the test ends.
+pub fn silent() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let mut held = Vec::new();
+        held.extend(listener.incoming());
+    });
+    url
+}
+
+/// A backend that hangs up on everybody.
+pub fn hanging_up() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || listener.incoming().for_each(drop));
+    url
+}

@@ -1,0 +1,15 @@
+//! `gake shadow` as its users start it, between real clients and real backends.
+//!
+//! What is asserted are counts; times are only such that a busy machine cannot turn them round.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)] // the helpers are tests too
+
+#[path = "../common/mod.rs"]
+mod support;
+
+mod backends;
+mod compare;
+mod isolation;
+mod proxy;
+mod record;
+mod replay;
