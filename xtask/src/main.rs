@@ -21,13 +21,15 @@ usage: cargo xtask TASK
 
   test [--quick]     format, lints, tidy, build, all tests (--quick: says what it leaves out)
   tidy               the walls between the crates and the rules of the house
-  bench [OPTIONS]    gake and its peers, measured side by side
+  bench [PART ...]   gake and its peers, measured side by side: cpu, arrival, stall, memory and
+                     start; the shadow proxy beside nginx: shadow (about 3 minutes)
       --rounds N     rounds of each comparison (5)
-      --only PART    cpu, arrival, stall, memory or start; may be repeated
+      --only PART    the same as PART; may be repeated
       --quick        short runs, to see that the bench works; its figures are not kept
       --with-oha     build oha too (cargo install, some minutes)
       --gake PATH    measure this binary and do not build one
-      --out FILE     write the report here (a whole run writes bench/YYYY-MM-DD.txt)
+      --out FILE     write the report here (a whole run writes bench/YYYY-MM-DD.txt,
+                     shadow alone YYYY-MM-DD-shadow.txt)
   sim [RUNS] [SERVER ...]
                      searches of virtual servers (200 of each): the table of docs/capacity.md
 ";

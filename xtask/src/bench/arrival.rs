@@ -98,7 +98,7 @@ fn metronome(bench: &Bench, url: &str, rate: u64, seconds: u64) -> Result<Ended>
     let program = Path::new(OURSELVES);
     let args = ["metronome".to_owned(), url.to_owned(), rate.to_string(), seconds.to_string()];
     let (core, limit) = (bench.client_core, Duration::from_secs(seconds + 30));
-    let launch = Launch { program, args: &args, stdin: None, core, limit };
+    let launch = Launch { program, args: &args, stdin: None, core: Some(core), limit };
     launch.run()?.accept("the metronome", &[0])
 }
 

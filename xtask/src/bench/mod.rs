@@ -18,6 +18,7 @@ mod process;
 pub mod recorder;
 mod recording;
 mod report;
+mod shadow;
 mod stall;
 mod start;
 mod stats;
@@ -35,7 +36,10 @@ use process::{Ended, Launch, Running};
 use report::Report;
 
 /// The parts, in their order.
-const PARTS: [&str; 5] = ["cpu", "arrival", "stall", "memory", "start"];
+const PARTS: [&str; 6] = ["cpu", "arrival", "stall", "memory", "start", SHADOW];
+
+/// The part with peers of its own, which is done alone.
+const SHADOW: &str = "shadow";
 
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -81,7 +85,11 @@ fn run(options: Options, tools_dir: &Path, dir: &Path) -> Result<()> {
     let bench = Bench { options, peers, dir: dir.to_owned(), server_core: 0, client_core };
     let mut report = Report::default();
     println!();
-    report.header(cores, client_core, bench.options.rounds);
+    let pinned = match bench.options.parts.as_slice() {
+        [part] if part == SHADOW => "nothing".to_owned(),
+        _ => format!("server to core 0, client to core {client_core} (shadow: nothing)"),
+    };
+    report.header(cores, &pinned, bench.options.rounds);
     report.tools(&bench.peers);
     // From here on the bench itself stays off the server's core.
     process::pin_this_thread(client_core)?;
@@ -98,6 +106,7 @@ fn run(options: Options, tools_dir: &Path, dir: &Path) -> Result<()> {
             "arrival" => arrival::run(&bench, &mut report),
             "stall" => stall::run(&bench, &mut report),
             "memory" => memory::run(&bench, &mut report),
+            SHADOW => shadow::run(&bench, &mut report),
             _ => start::run(&bench, &mut report),
         };
         if let Err(error) = result {
@@ -109,10 +118,11 @@ fn run(options: Options, tools_dir: &Path, dir: &Path) -> Result<()> {
 
 /// A whole run is kept in the tree; a short or partial one only where it is told to.
 fn keep(options: &Options, report: &Report) -> Result<()> {
-    let whole = !options.quick && options.parts.len() == PARTS.len();
+    let kept = |name: String| workspace::root().join("bench").join(name);
     let path = match &options.out {
         Some(path) => path.clone(),
-        None if whole => workspace::root().join("bench").join(format!("{}.txt", report::today())),
+        None if options.is_whole() => kept(format!("{}.txt", report::today())),
+        None if options.is_shadow() => kept(format!("{}-shadow.txt", report::today())),
         None => {
             println!("\nnot kept: a short or partial run (--out FILE keeps it)");
             return Ok(());
@@ -129,7 +139,7 @@ impl Bench {
         let program = self.peers.path(call.tool).context("the tool is not available")?;
         let stdin = process::memory_file(call.input.as_bytes())?.into();
         let (args, core) = (call.args.as_slice(), self.client_core);
-        Launch { program, args, stdin: Some(stdin), core, limit }.start()
+        Launch { program, args, stdin: Some(stdin), core: Some(core), limit }.start()
     }
 
     /// Runs a call on the client's core; an end with a bad code is an error.
@@ -149,6 +159,17 @@ impl Bench {
 }
 
 impl Options {
+    /// Whether it is a long run of all that load generators are compared by.
+    fn is_whole(&self) -> bool {
+        let is_asked = |part: &&str| self.parts.iter().any(|asked| asked == part);
+        !self.quick && PARTS.iter().filter(|part| **part != SHADOW).all(|part| is_asked(&part))
+    }
+
+    /// Whether it is a long run of the shadow proxy alone.
+    fn is_shadow(&self) -> bool {
+        !self.quick && self.parts == [SHADOW]
+    }
+
     fn parse(args: &[String]) -> Result<Self> {
         let mut rounds = None;
         let mut options = Self {
@@ -169,6 +190,7 @@ impl Options {
                 "--with-oha" => options.with_oha = true,
                 "--gake" => options.gake = Some(value()?.into()),
                 "--out" => options.out = Some(value()?.into()),
+                part if !part.starts_with('-') => options.parts.push(part.to_owned()),
                 other => bail!("bench has no option `{other}`"),
             }
         }
@@ -177,6 +199,7 @@ impl Options {
         }
         if options.parts.is_empty() {
             options.parts = PARTS.map(str::to_owned).to_vec();
+            options.parts.retain(|part| part != SHADOW);
         }
         options.rounds = rounds.unwrap_or(if options.quick { 1 } else { 5 });
         if options.rounds == 0 {
@@ -205,11 +228,13 @@ mod tests {
         let options = parse("--only cpu --only stall,start --quick --rounds 2").unwrap();
         assert_eq!((options.rounds, options.parts.len()), (2, 3));
         assert_eq!(parse("--quick").unwrap().rounds, 1);
+        let shadow = parse("shadow").unwrap();
+        assert!(shadow.is_shadow() && !shadow.is_whole() && parse("").unwrap().is_whole());
     }
 
     #[test]
     fn nonsense_is_refused() {
-        for line in ["--only lunch", "--rounds 0", "--rounds x", "--rounds", "--fast"] {
+        for line in ["lunch", "--only lunch", "--rounds 0", "--rounds x", "--rounds", "--fast"] {
             assert!(parse(line).is_err(), "{line}");
         }
     }

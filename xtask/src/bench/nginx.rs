@@ -6,7 +6,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -23,23 +23,17 @@ pub struct Nginx {
 impl Nginx {
     /// Starts one in a directory of its own, pinned to a core.
     pub fn start(dir: &Path, core: usize) -> Result<Self> {
-        let program = command::find("nginx").context("nginx is not installed")?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let file = dir.join("nginx.conf");
-        fs::write(&file, configuration(dir, port))?;
-        let path = |path: &Path| path.display().to_string();
-        let log = path(&dir.join("nginx-error.log"));
-        let args = ["-p".into(), path(dir), "-c".into(), path(&file), "-e".into(), log.clone()];
-        let limit = Duration::from_secs(24 * 3600);
-        let launch = Launch { program: &program, args: &args, stdin: None, core, limit };
-        let nginx = Self { process: Some(launch.start()?), port };
+        let process = launch(dir, Some(core), &configuration(dir, None, &server(port)))?;
+        let nginx = Self { process: Some(process), port };
         for _ in 0..100 {
             if nginx.served().is_ok() {
                 return Ok(nginx);
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        bail!("nginx did not start: {}", fs::read_to_string(log).unwrap_or_default().trim())
+        let log = fs::read_to_string(error_log(dir)).unwrap_or_default();
+        bail!("nginx did not start: {}", log.trim())
     }
 
     /// What a client is pointed at.
@@ -74,12 +68,42 @@ fn parse_status(answer: &str) -> Option<u64> {
     rest.split_whitespace().nth(2)?.parse().ok()
 }
 
-fn configuration(dir: &Path, port: u16) -> String {
-    let dir = dir.display();
+/// Starts an nginx in a directory of its own.
+pub fn launch(dir: &Path, core: Option<usize>, configuration: &str) -> Result<Running> {
+    let program = command::find("nginx").context("nginx is not installed")?;
+    let file = dir.join("nginx.conf");
+    fs::write(&file, configuration)?;
+    let path = |path: &Path| path.display().to_string();
+    let log = path(&error_log(dir));
+    let args = ["-p".into(), path(dir), "-c".into(), path(&file), "-e".into(), log];
+    let limit = Duration::from_secs(24 * 3600);
+    Launch { program: &program, args: &args, stdin: None, core, limit }.start()
+}
+
+fn error_log(dir: &Path) -> PathBuf {
+    dir.join("nginx-error.log")
+}
+
+/// The server of the throughput parts.
+fn server(port: u16) -> String {
     format!(
-        r#"daemon off;
-master_process off;
-worker_processes 1;
+        r#"server {{
+        listen 127.0.0.1:{port} backlog=4096;
+        location / {{ return 200 "ok\n"; }}
+        location = /status {{ stub_status; }}
+    }}"#
+    )
+}
+
+/// nginx's settings around servers; without workers it is one process.
+pub fn configuration(dir: &Path, workers: Option<usize>, servers: &str) -> String {
+    let dir = dir.display();
+    let master = if workers.is_some() { "on" } else { "off" };
+    let workers = workers.unwrap_or(1);
+    format!(
+        r"daemon off;
+master_process {master};
+worker_processes {workers};
 worker_rlimit_nofile 20000;
 pid {dir}/nginx.pid;
 error_log {dir}/nginx-error.log warn;
@@ -94,13 +118,9 @@ http {{
     uwsgi_temp_path {dir}/uwsgi;
     scgi_temp_path {dir}/scgi;
     default_type text/plain;
-    server {{
-        listen 127.0.0.1:{port} backlog=4096;
-        location / {{ return 200 "ok\n"; }}
-        location = /status {{ stub_status; }}
-    }}
+    {servers}
 }}
-"#
+"
     )
 }
 

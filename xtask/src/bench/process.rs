@@ -4,6 +4,7 @@
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{Read, Seek, Write};
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -17,6 +18,9 @@ use super::clock::now_ns;
 /// This program, also after it was built anew.
 pub const OURSELVES: &str = "/proc/self/exe";
 
+/// Cores that a set can name.
+const CORES_MAX: usize = libc::CPU_SETSIZE as usize;
+
 /// What to start, where, and for how long at most.
 pub struct Launch<'a> {
     /// The program's file.
@@ -25,8 +29,8 @@ pub struct Launch<'a> {
     pub args: &'a [String],
     /// Its standard input; nothing when absent.
     pub stdin: Option<OwnedFd>,
-    /// The core it is pinned to.
-    pub core: usize,
+    /// The core it is pinned to; all of them when absent.
+    pub core: Option<usize>,
     /// When it is killed.
     pub limit: Duration,
 }
@@ -74,9 +78,13 @@ impl Launch<'_> {
         // SAFETY: between fork and exec only two system calls are made; neither allocates.
         unsafe {
             command.pre_exec(move || {
-                pin_this_thread(core)?;
-                // The child goes when the bench goes, however that ends.
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                match core {
+                    Some(core) => pin_this_thread(core)?,
+                    None => unpin_this_thread()?,
+                }
+                // The child goes when the bench goes, however that ends, and takes its own
+                // children along.
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
                 Ok(())
             });
         }
@@ -195,10 +203,22 @@ impl Ended {
 
 /// Pins the calling thread.
 pub fn pin_this_thread(core: usize) -> std::io::Result<()> {
+    allow_this_thread(core..core + 1)
+}
+
+/// Lets the calling thread run everywhere again.
+fn unpin_this_thread() -> std::io::Result<()> {
+    // Those that the machine does not have are left out by the kernel.
+    allow_this_thread(0..CORES_MAX)
+}
+
+fn allow_this_thread(cores: Range<usize>) -> std::io::Result<()> {
     // SAFETY: cpu_set_t is plain bits; all zeros is the empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: `core` is one of the cores counted at the start, far below CPU_SETSIZE.
-    unsafe { libc::CPU_SET(core, &mut set) };
+    for core in cores {
+        // SAFETY: `core` was counted at the start or is below CORES_MAX: inside the set.
+        unsafe { libc::CPU_SET(core, &mut set) };
+    }
     // SAFETY: the set is valid and its size is given.
     match unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) } {
         0 => Ok(()),
@@ -259,7 +279,7 @@ mod tests {
         let args = ["-c".to_owned(), script.to_owned()];
         let program = Path::new("/bin/sh");
         let stdin = Some(memory_file(b"hello").unwrap().into());
-        Launch { program, args: &args, stdin, core: 0, limit }.run()
+        Launch { program, args: &args, stdin, core: Some(0), limit }.run()
     }
 
     #[test]

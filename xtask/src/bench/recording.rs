@@ -27,7 +27,7 @@ impl Recording {
         }
         let program = Path::new(OURSELVES);
         let stdin = Some(listener.into());
-        let process = Launch { program, args: &args, stdin, core, limit }.start()?;
+        let process = Launch { program, args: &args, stdin, core: Some(core), limit }.start()?;
         Ok(Self { process, address })
     }
 

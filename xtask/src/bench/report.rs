@@ -46,13 +46,13 @@ impl Report {
     }
 
     /// When, on what, how.
-    pub fn header(&mut self, cores: usize, client_core: usize, rounds: usize) {
+    pub fn header(&mut self, cores: usize, pinned: &str, rounds: usize) {
         self.line("gake bench");
         self.line(format!("date     {}", said("date", &["-u", "+%Y-%m-%d %H:%M UTC"])));
         self.line(format!("commit   {}", said("git", &["describe", "--always", "--dirty"])));
         self.line(format!("kernel   {}", said("uname", &["-sr"])));
         self.line(format!("cpu      {cores} × {}", cpu_model()));
-        self.line(format!("pinned   server to core 0, client to core {client_core}"));
+        self.line(format!("pinned   {pinned}"));
         self.line(format!("rounds   {rounds}, the order rotated in each"));
         let load = load();
         self.line(format!("load     {load:.2} in the minute before"));

@@ -95,6 +95,6 @@ fn vegeta_report(bench: &Bench, results: &[u8]) -> Result<Vec<u8>> {
     let stdin = Some(process::memory_file(results)?.into());
     let limit = Duration::from_secs(30);
     let core = bench.client_core;
-    let launch = process::Launch { program, args: &call.args, stdin, core, limit };
+    let launch = process::Launch { program, args: &call.args, stdin, core: Some(core), limit };
     Ok(launch.run()?.accept(&call.label, call.good_codes())?.stdout)
 }
