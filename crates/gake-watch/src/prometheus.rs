@@ -24,6 +24,7 @@ const KNOWN: &[(&str, &str, Unit)] = &[
     ("tomcat_connections_current_connections", "established", Unit::Count),
     ("hikaricp_connections_active", "db_pool_busy", Unit::Count),
     ("hikaricp_connections_pending", "db_pool_pending", Unit::Count),
+    ("go_sql_in_use_connections", "db_pool_busy", Unit::Count),
     ("node_memory_MemAvailable_bytes", "memory_available", Unit::Bytes),
     ("node_load1", "load1", Unit::Count),
     ("node_sockstat_TCP_alloc", "tcp_sockets", Unit::Count),
@@ -49,6 +50,7 @@ const SHARES: &[(&str, &str, &str)] = &[
         "tomcat_connections_config_max_connections",
     ),
     ("db_pool", "hikaricp_connections_active", "hikaricp_connections_max"),
+    ("db_pool", "go_sql_in_use_connections", "go_sql_max_open_connections"),
 ];
 
 /// Reads one endpoint.

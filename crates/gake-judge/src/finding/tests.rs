@@ -92,6 +92,34 @@ fn connection_limit_needs_others_to_be_served() {
 }
 
 #[test]
+fn connection_limit_is_seen_in_who_is_never_answered() {
+    // 10 connections at most; a run of 10 s.
+    let sample = |starved, between| {
+        base().more(between, 4 * SECOND).more(starved, 9 * SECOND).closed().in_flight(10.0)
+    };
+    assert!(ids(&sample(2, 0).run()).is_empty());
+    assert_eq!(ids(&sample(4, 0).run()), ["connection_limit"]);
+    assert!(find(&sample(4, 0).run(), &[])[0].evidence.contains("while the other 6 were"));
+    // A distribution with a long tail, and a server that stood still.
+    assert!(ids(&sample(4, 2).run()).is_empty());
+    assert!(ids(&sample(10, 0).run()).is_empty());
+    // In an open loop nobody waits for his turn.
+    assert!(ids(&base().more(4, 9 * SECOND).run()).is_empty());
+}
+
+#[test]
+fn a_queue_that_loses_syns_is_no_lossy_route() {
+    let sample = base().connects(20, MS).connects(80, SECOND + 10 * MS);
+    let mut run = sample.run();
+    // The SYNs themselves, and segments to a server that has not accepted.
+    run.tally.counts.retransmits = 80 + 3_000;
+    assert_eq!(ids(&run), ["syn_drops", "accept_queue"]);
+    // As many of the segments as of the SYNs.
+    run.tally.counts.retransmits = 80 + 8_000;
+    assert_eq!(ids(&run), ["syn_drops", "retransmits"]);
+}
+
+#[test]
 fn blocked_arrivals() {
     let mut outcome = answered(5 * MS, 10 * MS, 10 * MS, 200);
     outcome.blocked = 5 * MS;
