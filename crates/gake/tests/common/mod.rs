@@ -244,6 +244,13 @@ impl Peer {
         Self::start(&mut gake(&[&["serve", "--quiet", "--listen", "127.0.0.1:0"], flags].concat()))
     }
 
+    /// Its next line.
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
     /// Ends it; what it printed at its end.
     pub fn end(mut self) -> String {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();

@@ -5,12 +5,14 @@
 package main
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -23,6 +25,12 @@ func main() {
 		io.Copy(io.Discard, r.Body)
 		if wait, err := time.ParseDuration(r.URL.Query().Get("wait")); err == nil {
 			time.Sleep(wait)
+		}
+		if work, err := strconv.Atoi(r.URL.Query().Get("work")); err == nil {
+			var sum [sha256.Size]byte
+			for i := 0; i < work; i++ {
+				sum = sha256.Sum256(sum[:])
+			}
 		}
 		io.WriteString(w, "hello\n")
 	})

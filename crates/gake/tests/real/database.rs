@@ -1,0 +1,91 @@
+//! A service that asks a MariaDB: first its pool is too small, then the database has enough.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::sync::OnceLock;
+
+use tempfile::TempDir;
+
+use crate::support::*;
+use crate::{alone, go};
+
+/// A MariaDB of its own: no network, no tables, no accounts.
+struct MariaDb {
+    child: Child,
+    directory: TempDir,
+}
+
+impl MariaDb {
+    fn start(max_connections: u32) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let at = directory.path();
+        fs::create_dir(at.join("data")).unwrap();
+        let mut command = Command::new("mariadbd");
+        command.args(["--no-defaults", "--skip-grant-tables", "--skip-networking"]);
+        command.args(["--skip-innodb", "--default-storage-engine=MyISAM", "--skip-log-bin"]);
+        // It refuses to run as root unless told so.
+        if rustix::process::geteuid().is_root() {
+            command.arg("--user=root");
+        }
+        command.arg(format!("--max-connections={max_connections}"));
+        command.arg(format!("--datadir={}", at.join("data").display()));
+        command.arg(format!("--socket={}", at.join("socket").display()));
+        command.arg(format!("--pid-file={}", at.join("pid").display()));
+        let log = File::create(at.join("log")).unwrap();
+        let child = command
+            .stderr(log)
+            .spawn()
+            .expect("MariaDB is needed for this test: install mariadb-server-core");
+        let mut database = Self { child, directory };
+        eventually("MariaDB listens", || {
+            let ended = database.child.try_wait().unwrap();
+            let log = || fs::read_to_string(database.directory.path().join("log"));
+            assert!(ended.is_none(), "{:?}", log());
+            database.directory.path().join("socket").exists()
+        });
+        database
+    }
+
+    /// A service with so many connections to it at most; 0 is without bound.
+    fn service(&self, pool: u32) -> Peer {
+        static BUILT: OnceLock<PathBuf> = OnceLock::new();
+        let mut command = Command::new(BUILT.get_or_init(|| go("db")));
+        Peer::start(command.arg(self.directory.path().join("socket")).arg(pool.to_string()))
+    }
+}
+
+impl Drop for MariaDb {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn load(service: &Peer) -> Json {
+    let metrics = format!("prometheus:{}/metrics", service.url);
+    run(&[&[service.url.as_str(), "--watch", &metrics], &*words("-c 100 -d 5s --warmup 1s")]
+        .concat())
+}
+
+#[test]
+fn a_small_pool_is_named_and_after_it_the_databases_own_limit() {
+    let _alone = alone();
+    let database = MariaDb::start(30);
+    let rates = [5, 20].map(|pool| {
+        let json = load(&database.service(pool));
+        assert_eq!(json.count("requests.failed"), 0, "{}", json.0);
+        assert!(json.findings().contains(&"target_db_pool"), "{pool}: {}", json.at("verdict"));
+        let rate = json.number("rate.completed");
+        // A query holds its connection for 20 ms.
+        assert!(rate <= f64::from(pool) * 50.0 * 1.02, "{pool}: {rate}");
+        rate
+    });
+    // Four times as much on a quiet machine.
+    assert!(rates[1] > 2.0 * rates[0], "{rates:?}");
+    let json = load(&database.service(0));
+    assert!(json.count("status.500") > 0, "{}", json.0);
+    let findings = json.findings();
+    assert!(findings.contains(&"server_errors"), "{findings:?}");
+    assert!(!findings.contains(&"target_db_pool"), "{findings:?}");
+}

@@ -1,0 +1,26 @@
+//! A Go server that computes: its limit is the CPU, and nothing about pools is said.
+
+use std::process::Command;
+
+use crate::support::*;
+use crate::{alone, go};
+
+#[test]
+fn a_handler_that_computes_is_limited_by_the_cpu() {
+    let _alone = alone();
+    let peer = Peer::start(&mut Command::new(go("go")));
+    let port = format!("port:{}", peer.url.rsplit_once(':').unwrap().1);
+    // Tens of milliseconds for each, so that the generator needs next to nothing.
+    let url = format!("{}/?work=100000", peer.url);
+    let json = run(&[&[url.as_str(), "--watch", &port], &*words("-c 16 -d 5s")].concat());
+    let gauges = json.at("target.gauges").as_array().unwrap();
+    let cpu = gauges.iter().find(|gauge| gauge["name"] == "cpu").unwrap();
+    let mean = cpu["mean"].as_f64().unwrap();
+    // What other programs take of the machine is not the server's, and the finding must not say
+    // that it is.
+    assert!(mean > 0.02, "{cpu}");
+    assert_eq!(json.findings().contains(&"target_cpu"), mean >= 0.9, "{}", json.at("verdict"));
+    // Without the work there is no such limit.
+    let json = run(&[&[peer.url.as_str(), "--watch", &port], &*words("-r 50 -d 3s")].concat());
+    assert!(!json.findings().contains(&"target_cpu"), "{}", json.at("verdict"));
+}

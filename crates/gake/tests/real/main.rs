@@ -1,0 +1,45 @@
+//! `gake run` against servers that others wrote: a finding names what really limits each, and
+//! once that is cured the rate rises and the next limit is named.
+//!
+//! Handlers sleep, so what T threads can answer in a time is mathematics on any machine: never
+//! more than T in each service time, and hardly less. One server is loaded at a time.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)] // the helpers are tests too
+
+#[path = "../common/mod.rs"]
+mod support;
+
+mod database;
+mod golang;
+mod nginx;
+mod tomcat;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The machine for one test alone.
+fn alone() -> MutexGuard<'static, ()> {
+    static MACHINE: Mutex<()> = Mutex::new(());
+    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A folder of `tests/peers`.
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(name)
+}
+
+/// Builds a server in Go.
+fn go(name: &str) -> PathBuf {
+    let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("real-{name}"));
+    let built = Command::new("go")
+        .args(["build", "-o"])
+        .arg(&binary)
+        .arg(".")
+        .current_dir(source(name))
+        .envs([("GOFLAGS", "-buildvcs=false"), ("GOTOOLCHAIN", "local"), ("CGO_ENABLED", "0")])
+        .output()
+        .expect("go is needed for this test: install the Debian package golang-go");
+    assert!(built.status.success(), "{built:?}");
+    binary
+}

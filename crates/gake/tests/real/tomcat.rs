@@ -1,0 +1,163 @@
+//! Tomcat, and the lab with the same settings: the same answers from both.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use tempfile::TempDir;
+
+use crate::support::*;
+use crate::{alone, source};
+
+/// A server whose handler sleeps, one request a thread.
+struct Server {
+    peer: Peer,
+    /// What tells of its threads and connections.
+    watch: String,
+    /// What it keeps beside the load.
+    _directory: Option<TempDir>,
+}
+
+/// Its settings, as Tomcat names them.
+#[derive(Clone, Copy)]
+struct Settings {
+    threads: u64,
+    max_connections: u64,
+    accept_count: u64,
+    sleep_ms: u64,
+}
+
+/// Tomcat's jars, fetched once.
+fn jars() -> &'static Path {
+    static FETCHED: OnceLock<PathBuf> = OnceLock::new();
+    FETCHED.get_or_init(|| {
+        let jars = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tomcat-10.1.34");
+        if !jars.join("tomcat-embed-core-10.1.34.jar").exists() {
+            let copy = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies";
+            let fetched = Command::new("mvn")
+                .args(["--quiet", "--batch-mode", copy])
+                .arg(format!("-DoutputDirectory={}", jars.display()))
+                .current_dir(source("tomcat"))
+                .output()
+                .expect("mvn is needed for this test: install the Debian package maven");
+            assert!(fetched.status.success(), "{fetched:?}");
+        }
+        jars
+    })
+}
+
+fn tomcat(settings: Settings) -> Server {
+    let Settings { threads, max_connections, accept_count, sleep_ms } = settings;
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new("java");
+    command
+        .arg(format!("-Djava.io.tmpdir={}", directory.path().display()))
+        .arg("-cp")
+        .arg(format!("{}/*", jars().display()))
+        .arg(source("tomcat").join("Peer.java"))
+        .args([threads, max_connections, accept_count, sleep_ms].map(|n| n.to_string()));
+    let mut peer = Peer::start(&mut command);
+    let watch = format!("actuator:{}", peer.line());
+    Server { peer, watch, _directory: Some(directory) }
+}
+
+fn lab(settings: Settings) -> Server {
+    let Settings { threads, max_connections, accept_count, sleep_ms } = settings;
+    let flags = format!(
+        "--threads {threads} --max-connections {max_connections} --accept-count {accept_count} \
+         --service const:{sleep_ms}ms"
+    );
+    let peer = Peer::lab(&words(&flags));
+    let watch = format!("prometheus:{}/metrics", peer.url);
+    Server { peer, watch, _directory: None }
+}
+
+const BOTH: [(&str, fn(Settings) -> Server); 2] = [("tomcat", tomcat), ("lab", lab)];
+
+/// With room for every connection.
+fn threads(threads: u64) -> Settings {
+    Settings { threads, max_connections: 8_192, accept_count: 1_000, sleep_ms: 500 }
+}
+
+fn load(server: &Server, flags: &str) -> Json {
+    let watch = ["--watch", &server.watch];
+    run(&[&[server.peer.url.as_str()], &watch[..], &*words(flags)].concat())
+}
+
+/// Answers a second, for users who never let it rest; checks what limits it.
+fn rate(server: &Server, settings: Settings) -> f64 {
+    let seconds = 5;
+    let users = settings.threads * 3;
+    let json = load(server, &format!("-c {users} -d {seconds}s --warmup 1500ms"));
+    let ok = json.count("requests.ok");
+    // Each thread answers once in each service time; those in flight at the end are waited for.
+    let in_time = settings.threads * seconds * 1_000 / settings.sleep_ms;
+    assert!(ok <= in_time + settings.threads + users, "{ok} of {in_time}");
+    let rate = json.number("rate.completed");
+    let limit = (settings.threads * 1_000 / settings.sleep_ms) as f64;
+    assert!((limit * 0.7..=limit * 1.05).contains(&rate), "{rate} of {limit}: {}", json.0);
+    let findings = json.findings();
+    assert!(findings.contains(&"target_pool"), "{findings:?}");
+    // Of the connection nothing is said: it was never the limit.
+    assert!(!findings.iter().any(|id| id.contains("connection")), "{findings:?}");
+    rate
+}
+
+#[test]
+fn threads_over_service_time_is_the_rate() {
+    let _alone = alone();
+    for (name, start) in BOTH {
+        let few = rate(&start(threads(20)), threads(20));
+        let many = rate(&start(threads(50)), threads(50));
+        assert!(many > 1.7 * few, "{name}: {few} to {many}");
+    }
+}
+
+#[test]
+fn half_as_many_again_as_there_are_threads_wait_once() {
+    let _alone = alone();
+    for (name, start) in BOTH {
+        let server = start(threads(20));
+        let json = load(&server, "-n 30 -c 30");
+        assert_eq!(json.count("requests.ok"), 30, "{name}: {}", json.0);
+        let response = |quantile| json.number(&format!("latency_ns.response.{quantile}")) / 1e6;
+        // The first 20 after one service time, the others after two.
+        assert!(response("p50") >= 499.0 && response("max") >= 999.0, "{name}: {}", json.0);
+        assert!(response("p50") < 1_000.0, "{name}: {}", json.0);
+        assert!(response("p75") >= 999.0, "{name}: {}", json.0);
+    }
+}
+
+#[test]
+fn connections_beyond_the_limit_are_never_answered() {
+    let _alone = alone();
+    let settings =
+        Settings { threads: 200, max_connections: 50, accept_count: 10, sleep_ms: 1_000 };
+    for (name, start) in BOTH {
+        let server = start(settings);
+        let json = load(&server, "-c 100 -d 12s");
+        // 50 are served, and Linux holds one more than the 10 in the backlog: these are answered
+        // when the run ends and the others go, the rest is not.
+        let unfinished = json.count("requests.unfinished");
+        assert!((1..=50).contains(&unfinished), "{name}: {unfinished}");
+        // 50 in each of the 12 s, at the very most.
+        let ok = json.count("requests.ok");
+        assert!(ok <= 50 * 13 + 50, "{name}: {ok}");
+        let findings = json.findings();
+        for id in ["connection_limit", "syn_drops", "accept_queue"] {
+            assert!(findings.contains(&id), "{name}: no {id} in {findings:?}");
+        }
+        // The packets were lost in the queue and not on the way.
+        assert!(!findings.contains(&"retransmits"), "{name}: {findings:?}");
+        if name == "tomcat" {
+            assert!(findings.contains(&"target_connections"), "{findings:?}");
+        }
+        // With room for all there is none of it, and the rate doubles.
+        let roomy = Settings { max_connections: 200, accept_count: 200, ..settings };
+        let cured = load(&start(roomy), "-c 100 -d 5s --warmup 1s");
+        let doubled = cured.number("rate.completed");
+        assert!(doubled > 1.4 * json.number("rate.completed"), "{name}: {doubled}");
+        let findings = cured.findings();
+        assert!(!findings.iter().any(|id| id.contains("connection")), "{name}: {findings:?}");
+    }
+}
