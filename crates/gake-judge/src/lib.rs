@@ -5,6 +5,7 @@
 //! every threshold is a named constant beside its rule.
 
 pub mod advice;
+mod causes;
 pub mod compare;
 pub mod finding;
 pub mod objective;
@@ -19,6 +20,7 @@ pub mod validity;
 mod verdict;
 
 pub use advice::advice;
+pub use causes::{Cause, Causes};
 pub use finding::Finding;
 pub use objective::{Bad, Bound, Clause, Evaluation, Objective, ObjectiveError, Unit, View};
 pub use stats::trusted;

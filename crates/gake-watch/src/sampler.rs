@@ -71,6 +71,7 @@ pub enum WatchError {
 pub struct Sampler {
     /// What the sources say, as it comes.
     pub batches: Receiver<Batch>,
+    began: Instant,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -81,6 +82,7 @@ impl Sampler {
     /// # Errors
     /// When a source cannot be read: better told before a run than after it.
     pub fn start(sources: Vec<Source>, every: Duration) -> Result<Self, WatchError> {
+        let began = Instant::now();
         let (sender, batches) = channel();
         let (ready_sender, ready) = channel();
         let (stop, stopped) = oneshot::channel::<()>();
@@ -97,7 +99,7 @@ impl Sampler {
                     }
                 };
                 runtime.block_on(async {
-                    let watching = watch(&sources, every, &sender).await;
+                    let watching = watch(began, &sources, every, &sender).await;
                     let started = watching.is_ok();
                     // The starter waits for this.
                     let _ = ready_sender.send(watching);
@@ -110,7 +112,13 @@ impl Sampler {
             .map_err(WatchError::Thread)?;
         let gone = || WatchError::Thread(std::io::Error::other("its thread ended"));
         ready.recv().unwrap_or_else(|_| Err(gone()))?;
-        Ok(Self { batches, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { batches, began, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// The sampler's clock, on which batches have their instants.
+    #[must_use]
+    pub fn now(&self) -> Nanos {
+        since(self.began)
     }
 }
 
@@ -126,11 +134,11 @@ impl Drop for Sampler {
 
 /// Opens the sources and lets a task read each.
 async fn watch(
+    began: Instant,
     sources: &[Source],
     every: Duration,
     sender: &Sender<Batch>,
 ) -> Result<(), WatchError> {
-    let began = Instant::now();
     for source in sources {
         let name = source.to_string();
         let cannot = |reason| WatchError::Source { source_name: name.clone(), reason };

@@ -31,6 +31,9 @@ impl Finding {
     }
 }
 
+/// The finding that nothing explains a run.
+pub(crate) const UNKNOWN: &str = "unknown";
+
 /// What rules look at.
 struct Facts<'a> {
     run: &'a Run,

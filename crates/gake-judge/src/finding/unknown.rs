@@ -17,7 +17,7 @@ pub(super) fn find(facts: &Facts<'_>, objectives: &[Evaluation]) -> Option<Findi
         let evidence = format!("{}, and nothing seen from here explains it", missed.join(", "));
         let advice = "look at the server's own CPU, locks, garbage collection and disk during the \
                       run";
-        return Some(Finding::new("unknown", evidence, advice));
+        return Some(Finding::new(super::UNKNOWN, evidence, advice));
     }
     let failed = facts.counts().failed;
     if facts.of_sent(failed) < FAILURES_MIN {
@@ -32,7 +32,7 @@ pub(super) fn find(facts: &Facts<'_>, objectives: &[Evaluation]) -> Option<Findi
         evidence.push_str(&format!("; most often status {status} × {}", units::count(count)));
     }
     let advice = "send one such request by hand and compare; --expect says which statuses are ok";
-    Some(Finding::new("unknown", evidence, advice))
+    Some(Finding::new(super::UNKNOWN, evidence, advice))
 }
 
 fn most_frequent_unexpected(facts: &Facts<'_>) -> Option<(u16, u64)> {

@@ -1,6 +1,7 @@
 //! JSON, schema `gake.find/1`. Rates are a second, times in seconds unless the name says more.
 
 use gake_judge::search::{Answer, Ended, Found, Rung, Step};
+use gake_judge::{Cause, Finding};
 use serde::Serialize;
 
 use super::FindReport;
@@ -44,6 +45,31 @@ pub(crate) struct FindForm {
     pool: Option<PoolForm>,
     /// What comes after the capacity; null when it was not mapped.
     map: Option<MapForm>,
+    /// What limited the target, the most frequent first.
+    causes: Vec<CauseForm>,
+    /// Steps in which the target was at its limit, and causes were looked for.
+    overloaded_steps: u64,
+}
+
+/// What limited the target.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct CauseForm {
+    /// Its stable name, that of a finding of a run.
+    id: &'static str,
+    /// What was seen, under the highest load.
+    evidence: String,
+    /// What to try.
+    advice: String,
+    /// In how many of the overloaded steps.
+    steps: u64,
+}
+
+impl From<&Cause> for CauseForm {
+    fn from(cause: &Cause) -> Self {
+        let Finding { id, evidence, advice } = cause.finding.clone();
+        Self { id, evidence, advice, steps: cause.runs }
+    }
 }
 
 /// The answer.
@@ -171,6 +197,8 @@ impl From<&FindReport> for FindForm {
             scaling: report.answer.scaling().map(ScalingForm::from),
             pool: report.answer.pool().map(PoolForm::from),
             map: report.map.as_ref().map(MapForm::from),
+            causes: report.causes.iter().map(CauseForm::from).collect(),
+            overloaded_steps: report.overloaded,
         }
     }
 }
@@ -282,6 +310,8 @@ mod tests {
             objectives: vec!["p99<50ms".to_owned()],
             answer: search.answer(),
             steps: search.steps().to_vec(),
+            causes: Vec::new(),
+            overloaded: 0,
             map: Some(overload::judge(&stairs, &[])),
         }
     }

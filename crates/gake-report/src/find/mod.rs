@@ -8,6 +8,7 @@ mod text;
 use std::time::Duration;
 
 use gake_core::schedule::Process;
+use gake_judge::Cause;
 use gake_judge::overload::Overload;
 use gake_judge::search::{Answer, Dimension, Step};
 
@@ -37,4 +38,8 @@ pub struct FindReport {
     pub steps: Vec<Step>,
     /// What comes after the capacity, when it was mapped.
     pub map: Option<Overload>,
+    /// What limited the steps in which the target was at its limit.
+    pub causes: Vec<Cause>,
+    /// How many steps those were.
+    pub overloaded: u64,
 }

@@ -1,5 +1,6 @@
 //! The answer on a page: the number first, then how sure it is, then why.
 
+use gake_judge::Cause;
 use gake_judge::search::{Answer, Dimension, Ended, Found, Load, Outcome, Step};
 use gake_judge::units;
 
@@ -16,8 +17,33 @@ pub fn text(report: &FindReport, style: Style) -> String {
     if let Some(overload) = &report.map {
         map::show(&mut page, overload);
     }
+    causes(&mut page, report);
     steps(&mut page, report);
     page.text()
+}
+
+/// What limited the target.
+fn causes(page: &mut Page, report: &FindReport) {
+    if report.overloaded == 0 {
+        return;
+    }
+    page.gap();
+    page.headed("what limits it", "");
+    if report.causes.is_empty() {
+        page.wrapped(
+            2,
+            "",
+            Paint::Quiet,
+            "unknown: no rule speaks; --watch the target to see more",
+        );
+    }
+    for Cause { finding, runs } in &report.causes {
+        let id = page.paint(Paint::Warn, finding.id);
+        let steps = units::plural(report.overloaded, "step");
+        page.line(&format!("  {id}   (in {runs} of {steps} at the limit)"));
+        page.wrapped(4, "", Paint::Plain, &finding.evidence);
+        page.wrapped(6, "    →", Paint::Plain, &finding.advice);
+    }
 }
 
 /// A level of the dimension, in words.

@@ -1,10 +1,12 @@
 //! The flags of `gake find`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use gake_judge::Objective;
 use gake_judge::search::Dimension;
+use gake_watch::Source;
 
 use super::run::{Arrivals, ConnectionArgs, RequestArgs};
 use super::values;
@@ -38,6 +40,11 @@ pub struct FindArgs {
 
     #[command(flatten)]
     pub connection: ConnectionArgs,
+
+    /// Sample the target meanwhile, for objectives like cpu<80% and for what limits it: pid:1234,
+    /// port:8080, prometheus:URL, actuator:URL; may be repeated
+    #[arg(long, value_name = "SOURCE", help_heading = "Target")]
+    pub watch: Vec<Source>,
 
     #[command(flatten)]
     pub output: FindOutputArgs,
@@ -96,6 +103,10 @@ pub struct FindOutputArgs {
     /// Format of the result
     #[arg(short = 'o', long, value_enum, default_value_t = FindFormatArg::Text)]
     pub format: FindFormatArg,
+
+    /// Write a run file for each step into this folder, for `gake report`
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
 
     /// Only the result
     #[arg(short, long)]

@@ -8,11 +8,11 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
-use gake_core::record::{Outcome, Run};
+use gake_core::record::{Outcome, Reading, Run, Setting};
 use gake_engine::{LogSender, Second};
 use gake_report::{Log, LogFormat, RunFile};
-use gake_watch::Batch;
 
 use crate::cli::OutputArgs;
 use crate::exit::Failure;
@@ -43,19 +43,11 @@ impl Outputs {
     /// # Errors
     /// When one cannot be written.
     pub fn create(args: &OutputArgs, plan: &Plan) -> Result<(Self, Option<LogSender>), Failure> {
-        let cannot = |path: &Path, error: &dyn std::fmt::Display| {
-            Failure::could_not(format!("{} cannot be written: {error}", path.display()))
-        };
         if args.out.is_some() && args.out == args.log {
             return Err(Failure::usage("--out and --log cannot be the same file"));
         }
-        let started_unix_ns = unix_now();
-        let mut outputs = Self { started_unix_ns, run_file: None, log: None, losses: Vec::new() };
-        if let Some(path) = &args.out {
-            let file =
-                RunFile::create(path, plan, started_unix_ns).map_err(|e| cannot(path, &e))?;
-            outputs.run_file = Some((path.to_owned(), file));
-        }
+        let mut outputs = Self::run_file(args.out.as_deref(), plan)?;
+        let started_unix_ns = outputs.started_unix_ns;
         let Some(path) = &args.log else { return Ok((outputs, None)) };
         let format = LogFormat::of_path(path).ok_or_else(|| {
             Failure::usage(format!("{}: a log ends in .csv or .json", path.display()))
@@ -77,6 +69,20 @@ impl Outputs {
         Ok((outputs, Some(sender)))
     }
 
+    /// The run file alone, when a path is given.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn run_file(path: Option<&Path>, plan: &Plan) -> Result<Self, Failure> {
+        let started_unix_ns = unix_now();
+        let file = path.map(|path| {
+            let file =
+                RunFile::create(path, plan, started_unix_ns).map_err(|e| cannot(path, &e))?;
+            Ok::<_, Failure>((path.to_owned(), file))
+        });
+        Ok(Self { started_unix_ns, run_file: file.transpose()?, log: None, losses: Vec::new() })
+    }
+
     /// Writes one second.
     pub fn second(&mut self, second: &Second, asked: Option<f64>) {
         let Some((path, file)) = &mut self.run_file else { return };
@@ -96,16 +102,19 @@ impl Outputs {
         }
     }
 
-    /// Writes what the watched target said.
-    pub fn watched(&mut self, batch: &Batch) {
+    /// Writes what the watched target said at an instant.
+    pub fn watched(&mut self, at: Nanos, readings: &[Reading]) {
+        self.write_watched(|file| file.watched(at, readings));
+    }
+
+    /// Writes the settings in force at the watched target.
+    pub fn settings(&mut self, settings: &[Setting]) {
+        self.write_watched(|file| file.settings(settings));
+    }
+
+    fn write_watched(&mut self, write: impl FnOnce(&mut RunFile) -> io::Result<()>) {
         let Some((path, file)) = &mut self.run_file else { return };
-        let written = match batch {
-            Batch::Readings { at, readings } => file.watched(*at, readings),
-            Batch::Settings(settings) => file.settings(settings),
-            // The run's end has all events.
-            Batch::Failed { .. } => Ok(()),
-        };
-        if let Err(error) = written
+        if let Err(error) = write(file)
             && self.losses.is_empty()
         {
             let path = path.display();
@@ -137,6 +146,10 @@ impl Outputs {
         }
         self.losses
     }
+}
+
+fn cannot(path: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::could_not(format!("{} cannot be written: {error}", path.display()))
 }
 
 /// Writes until every sender is gone; after an error it goes on taking, so that nobody waits.

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use gake_core::record::{Event, Run, Watched};
+use gake_core::clock::Nanos;
+use gake_core::record::{Event, Reading, Run, Setting, Watched};
 use gake_judge::Objective;
 use gake_watch::{Batch, Sampler, Source};
 
@@ -16,12 +17,15 @@ const EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Watching {
     sampler: Option<Sampler>,
+    /// When the run that goes on began, on the sampler's clock.
+    began: Nanos,
     watched: Watched,
+    settings: Vec<Setting>,
     failures: Vec<Event>,
 }
 
 impl Watching {
-    /// Starts to read the sources; to be called right before the run, whose clock this is.
+    /// Starts to read the sources.
     ///
     /// # Errors
     /// When one cannot be read, or an objective is about the target and there is none.
@@ -37,31 +41,62 @@ impl Watching {
             [] => None,
             some => Some(Sampler::start(some.to_vec(), EVERY).map_err(Failure::could_not)?),
         };
-        Ok(Self { sampler, watched: Watched::default(), failures: Vec::new() })
+        Ok(Self {
+            sampler,
+            began: 0,
+            watched: Watched::default(),
+            settings: Vec::new(),
+            failures: Vec::new(),
+        })
     }
 
-    /// Takes in what was read since the last time, and writes it to the run file.
-    pub fn take(&mut self, outputs: &mut Outputs) {
+    /// To be called right before a run, whose clock counts from now on. What was read before it is
+    /// of no run.
+    pub fn begin(&mut self, outputs: &mut Outputs) {
         let Some(sampler) = &self.sampler else { return };
+        self.began = sampler.now();
         for batch in sampler.batches.try_iter() {
-            outputs.watched(&batch);
-            match batch {
-                Batch::Readings { at, readings } => self.watched.add(at, &readings),
-                Batch::Settings(settings) => self.watched.settings.extend(settings),
-                Batch::Failed { at, reason } => self.failures.push(Event { at, text: reason }),
+            if let Batch::Settings(settings) = batch {
+                self.settings.extend(settings);
             }
         }
+        outputs.settings(&self.settings);
+        self.watched = Watched::default();
+        self.watched.settings.clone_from(&self.settings);
+        self.failures.clear();
     }
 
-    /// What was read so far.
+    /// Takes in what was read since the last time, writes it to the run file, and gives it.
+    pub fn take(&mut self, outputs: &mut Outputs) -> Vec<Reading> {
+        let mut all = Vec::new();
+        let Some(sampler) = &self.sampler else { return all };
+        for batch in sampler.batches.try_iter() {
+            match batch {
+                Batch::Readings { at, readings } => {
+                    let at = at.saturating_sub(self.began);
+                    outputs.watched(at, &readings);
+                    self.watched.add(at, &readings);
+                    all.extend(readings);
+                }
+                Batch::Settings(settings) => self.settings.extend(settings),
+                Batch::Failed { at, reason } => {
+                    let at = at.saturating_sub(self.began);
+                    self.failures.push(Event { at, text: reason });
+                }
+            }
+        }
+        all
+    }
+
+    /// What was read in this run so far.
     pub fn so_far(&self) -> &Watched {
         &self.watched
     }
 
-    /// Gives the run what was read.
-    pub fn finish(mut self, outputs: &mut Outputs, run: &mut Run) {
+    /// Gives a run that is over what was read in it.
+    pub fn end(&mut self, outputs: &mut Outputs, run: &mut Run) {
         self.take(outputs);
-        run.watched = self.watched;
+        run.watched = std::mem::take(&mut self.watched);
         run.events.append(&mut self.failures);
     }
 }

@@ -65,13 +65,14 @@ pub fn attack(
         started_unix_ns: outputs.started_unix_ns,
         log,
     };
+    watching.begin(&mut outputs);
     let driven = drive(job, Some(&signals), |moment| {
         outputs.second(moment.second, moment.asked);
         watching.take(&mut outputs);
         each(&moment)
     })?;
     let mut run = driven.run;
-    watching.finish(&mut outputs, &mut run);
+    watching.end(&mut outputs, &mut run);
     let lost = drain.and_then(|drain| lost(drain, driven.log_lost));
     for loss in outputs.finish(&run, 0) {
         console.warn(&loss);

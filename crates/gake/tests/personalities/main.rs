@@ -1,5 +1,7 @@
 //! gake as other tools, end to end.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)] // the helpers are tests too
+
 #[path = "../common/mod.rs"]
 mod common;
 mod layout;

@@ -23,7 +23,7 @@ fn run_files_are_compared() {
             format!("run {} -c 20 --think 1ms -d 7s -q --out {}", url(&lab, route), path(name));
         start(&mut gake(&words(&line)))
     });
-    started.map(|run| run.wait().done());
+    started.into_iter().for_each(|run| drop(run.wait().done()));
     let compare = |a: &str, b: &str, more: &[&str]| {
         ran(&[&["compare", &path(a), &path(b)], &MEAN[..], more].concat())
     };

@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use gake_judge::overload::{self, Overload};
-use gake_judge::search::{Answer, Ask, Dimension, Ended, Found, Options, Search};
+use gake_judge::search::{Answer, Ask, Dimension, Ended, Found, Options, Outcome, Purpose, Search};
 use gake_judge::{Clause, units};
 use gake_lab::{Lab, LabConfig};
 use gake_report::Style;
@@ -60,6 +60,7 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     if let Some(lab) = lab {
         lab.shutdown();
     }
+    let (causes, overloaded) = trials.causes();
     let report = FindReport {
         target: target.name().to_owned(),
         started_unix_ns,
@@ -71,6 +72,8 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
         steps: search.steps().to_vec(),
         answer,
         map,
+        causes,
+        overloaded,
     };
     let text = match args.output.format {
         FindFormatArg::Text => {
@@ -103,6 +106,10 @@ fn follow(
                 }
                 search.tell(seen);
                 if let Some(step) = search.steps().last() {
+                    let climbing = step.trial.purpose == Purpose::Ladder;
+                    if step.outcome != Outcome::Limited && (climbing || step.missed()) {
+                        trials.blame();
+                    }
                     live.step(step, search);
                 }
             }

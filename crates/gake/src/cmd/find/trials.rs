@@ -1,20 +1,22 @@
 //! Runs trials: a plan and a wire for each, and what was seen.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::plan::{Load as PlanLoad, Overflow, Plan, Stage};
-use gake_core::record::Run;
+use gake_core::record::{Reading, Run};
 use gake_core::schedule::Process;
-use gake_judge::Clause;
 use gake_judge::overload::{self, Stair};
 use gake_judge::search::{Dimension, Load, Observation, Observer, Purpose, Second, Trial};
+use gake_judge::{Cause, Causes, Clause};
 use gake_wire::Wire;
 
 use crate::cli::{Arrivals, FindArgs};
 use crate::exit::Failure;
 use crate::load::{
-    Job, Moment, OPEN_CONNECTIONS, Target, connection_settings, drive, threads_for, unix_now,
+    Job, Moment, OPEN_CONNECTIONS, Outputs, Target, Watching, connection_settings, drive,
+    threads_for,
 };
 use crate::signals::Signals;
 
@@ -49,6 +51,13 @@ pub struct Trials<'a> {
     /// The latency that must be kept, in seconds.
     limit: f64,
     ready: Option<Ready>,
+    watching: Watching,
+    /// The last trial's run, and its load.
+    last: Option<(Run, f64)>,
+    /// Runs fired so far.
+    fired: u64,
+    /// What limited the target where it was at its limit.
+    causes: Causes,
 }
 
 impl<'a> Trials<'a> {
@@ -69,8 +78,20 @@ impl<'a> Trials<'a> {
         let most = descriptors.saturating_sub(OTHER_DESCRIPTORS).max(1);
         let dimension = args.search.dimension.into();
         let most = usize::try_from(most).unwrap_or(usize::MAX);
-        let mut trials =
-            Self { args, target, signals, dimension, process, most, limit: 0.0, ready: None };
+        let mut trials = Self {
+            args,
+            target,
+            signals,
+            dimension,
+            process,
+            most,
+            limit: 0.0,
+            ready: None,
+            watching: Watching::start(&args.watch, &args.search.slo)?,
+            last: None,
+            fired: 0,
+            causes: Causes::default(),
+        };
         // Bad names and certificates show before anything is sent.
         trials.wire(true, OPEN_CONNECTIONS, 0)?;
         Ok(trials)
@@ -104,12 +125,19 @@ impl<'a> Trials<'a> {
     ) -> Result<Observation, Failure> {
         let (plan, wire) = self.prepare(trial)?;
         let mut observer = Observer::new(clauses, &plan.labels);
-        let run = self.fire_prepared(trial, &plan, &wire, |moment| {
+        let warmup = trial.warmup.as_secs_f64();
+        let run = self.fire_prepared(trial, &plan, &wire, |moment, readings| {
             observer.second(&moment.second.tally);
+            // A level belongs to the second before it was read.
+            for reading in readings.iter().filter(|_| moment.second.second as f64 > warmup) {
+                observer.level(&reading.name, reading.value);
+            }
             each(moment.second);
             trial.is_settled(&observer.bad()).then(|| "settled".to_owned())
         })?;
-        Ok(observer.finish(&run))
+        let seen = observer.finish(&run);
+        self.last = Some((run, trial.load.level()));
+        Ok(seen)
     }
 
     /// Runs a trial; `each` may end it with a reason.
@@ -119,10 +147,10 @@ impl<'a> Trials<'a> {
     pub fn fire(
         &mut self,
         trial: &Trial,
-        each: impl FnMut(Moment<'_>) -> Option<String>,
+        mut each: impl FnMut(Moment<'_>) -> Option<String>,
     ) -> Result<Run, Failure> {
         let (plan, wire) = self.prepare(trial)?;
-        self.fire_prepared(trial, &plan, &wire, each)
+        self.fire_prepared(trial, &plan, &wire, |moment, _| each(moment))
     }
 
     /// Runs up and down the stairs without a pause, and gives what each second saw. Ends early when
@@ -148,22 +176,67 @@ impl<'a> Trials<'a> {
         let load = PlanLoad::Open { stages, process: self.process };
         let plan = Arc::new(Plan { load, ..(*plan).clone() });
         let mut observer = Observer::new(clauses, &plan.labels);
-        self.fire_prepared(&trial, &plan, &wire, |moment| {
+        let run = self.fire_prepared(&trial, &plan, &wire, |moment, _| {
             observer.second(&moment.second.tally);
             overload::is_gone(observer.seconds()).then(|| "the target does not answer".to_owned())
         })?;
+        self.causes.add(&run, top);
         Ok(observer.seconds().to_vec())
     }
 
+    /// The last trial had the target at its limit: by what?
+    pub fn blame(&mut self) {
+        if let Some((run, load)) = self.last.take() {
+            self.causes.add(&run, load);
+        }
+    }
+
+    /// What limited the target, and in how many runs it was looked for.
+    pub fn causes(&mut self) -> (Vec<Cause>, u64) {
+        let causes = std::mem::take(&mut self.causes);
+        let runs = causes.runs;
+        (causes.told(), runs)
+    }
+
     fn fire_prepared(
-        &self,
+        &mut self,
         trial: &Trial,
         plan: &Arc<Plan>,
         wire: &Arc<Wire>,
-        each: impl FnMut(Moment<'_>) -> Option<String>,
+        mut each: impl FnMut(Moment<'_>, &[Reading]) -> Option<String>,
     ) -> Result<Run, Failure> {
-        let job = Job { plan, wire, seed: trial.seed, started_unix_ns: unix_now(), log: None };
-        Ok(drive(job, Some(self.signals), each)?.run)
+        let mut outputs = Outputs::run_file(self.step_file(trial)?.as_deref(), plan)?;
+        self.fired += 1;
+        self.watching.begin(&mut outputs);
+        let started_unix_ns = outputs.started_unix_ns;
+        let job = Job { plan, wire, seed: trial.seed, started_unix_ns, log: None };
+        let watching = &mut self.watching;
+        let driven = drive(job, Some(self.signals), |moment| {
+            outputs.second(moment.second, moment.asked);
+            let readings = watching.take(&mut outputs);
+            each(moment, &readings)
+        })?;
+        let mut run = driven.run;
+        self.watching.end(&mut outputs, &mut run);
+        match outputs.finish(&run, 0).into_iter().next() {
+            Some(loss) => Err(Failure::could_not(loss)),
+            None => Ok(run),
+        }
+    }
+
+    /// The run file of the next step, when steps are kept: its number, purpose and load.
+    fn step_file(&self, trial: &Trial) -> Result<Option<PathBuf>, Failure> {
+        let Some(folder) = &self.args.output.out else { return Ok(None) };
+        std::fs::create_dir_all(folder).map_err(|error| {
+            Failure::could_not(format!("{} cannot be made: {error}", folder.display()))
+        })?;
+        let load = match trial.load {
+            Load::Rate(rate) => format!("{rate:.0}-per-s"),
+            Load::Users(n) => format!("{n}-users"),
+            Load::Connections(n) => format!("{n}-connections"),
+        };
+        let name = format!("{:03}-{}-{load}.hlog", self.fired, trial.purpose.name());
+        Ok(Some(folder.join(name)))
     }
 
     fn prepare(&mut self, trial: &Trial) -> Result<(Arc<Plan>, Arc<Wire>), Failure> {

@@ -44,6 +44,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         started_unix_ns: outputs.started_unix_ns,
         log,
     };
+    watching.begin(&mut outputs);
     let driven = drive(job, Some(&signals), |moment| {
         outputs.second(moment.second, moment.asked);
         watching.take(&mut outputs);
@@ -55,7 +56,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         lab.shutdown();
     }
     let mut run = driven.run;
-    watching.finish(&mut outputs, &mut run);
+    watching.end(&mut outputs, &mut run);
     for loss in outputs.finish(&run, driven.log_lost) {
         console.warn(&loss);
         run.events.push(Event { at: run.elapsed, text: loss });

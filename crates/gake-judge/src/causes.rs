@@ -1,0 +1,74 @@
+//! What limited several runs: the findings of each, told once.
+
+use gake_core::record::Run;
+
+use crate::finding::{self, Finding};
+
+/// A finding that some of several runs have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// The finding, with the evidence of the run under the highest load.
+    pub finding: Finding,
+    /// How many of the runs have it.
+    pub runs: u64,
+}
+
+/// The findings of the runs in which a target was at its limit.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Causes {
+    causes: Vec<(Cause, f64)>,
+    /// How many runs were looked at.
+    pub runs: u64,
+}
+
+impl Causes {
+    /// Adds the findings of a run under `load`. That nothing explains a run is no cause.
+    pub fn add(&mut self, run: &Run, load: f64) {
+        self.runs += 1;
+        let found = finding::find(run, &[]);
+        for finding in found.into_iter().filter(|finding| finding.id != finding::UNKNOWN) {
+            let known = self.causes.iter_mut().find(|(known, _)| known.finding.id == finding.id);
+            match known {
+                None => self.causes.push((Cause { finding, runs: 1 }, load)),
+                Some((cause, most)) => {
+                    cause.runs += 1;
+                    if load >= *most {
+                        (cause.finding, *most) = (finding, load);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The causes, the most frequent first.
+    #[must_use]
+    pub fn told(mut self) -> Vec<Cause> {
+        self.causes.sort_by_key(|(cause, _)| std::cmp::Reverse(cause.runs));
+        self.causes.into_iter().map(|(cause, _)| cause).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gake_core::record::Fault;
+
+    use super::*;
+    use crate::testing::{MS, Sample};
+
+    #[test]
+    fn the_most_frequent_comes_first_with_the_evidence_of_the_highest_load() {
+        let closes = |n| Sample::of(1_000, 5 * MS).fault(Fault::Reset, n).run();
+        let errors = Sample::of(1_000, 5 * MS).status(503, 100).run();
+        let healthy = Sample::of(1_000, 5 * MS).run();
+        let mut causes = Causes::default();
+        for (run, load) in [(&errors, 1.0), (&closes(50), 9.0), (&closes(20), 5.0), (&healthy, 2.0)]
+        {
+            causes.add(run, load);
+        }
+        assert_eq!(causes.runs, 4);
+        let told = causes.told();
+        let ids: Vec<_> = told.iter().map(|cause| (cause.finding.id, cause.runs)).collect();
+        assert_eq!(ids, [("server_closes", 2), ("server_errors", 1)]);
+        assert!(told[0].finding.evidence.contains("50"), "{}", told[0].finding.evidence);
+    }
+}
