@@ -1,0 +1,87 @@
+//! `console.log` and its like.
+
+use std::sync::Arc;
+
+use rquickjs::function::{Func, Rest};
+use rquickjs::{Coerced, Ctx, FromJs, Object, Value};
+
+/// The longest line that is kept, in bytes.
+const LINE_MAX: usize = 8192;
+
+/// How much a line of a script matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// `console.log`, `info` and `debug`.
+    Log,
+    /// `console.warn`.
+    Warn,
+    /// `console.error`.
+    Error,
+}
+
+/// Where the lines of scripts go, from all of their threads.
+pub type Sink = Arc<dyn Fn(Level, &str) + Send + Sync>;
+
+/// Gives a script its `console`.
+pub(crate) fn install(ctx: &Ctx<'_>, sink: &Sink) -> rquickjs::Result<()> {
+    let console = Object::new(ctx.clone())?;
+    for (name, level) in [
+        ("log", Level::Log),
+        ("info", Level::Log),
+        ("debug", Level::Log),
+        ("warn", Level::Warn),
+        ("error", Level::Error),
+    ] {
+        let sink = Arc::clone(sink);
+        let write = move |values: Rest<Value<'_>>| {
+            if let Some(first) = values.0.first() {
+                sink(level, &line(first.ctx(), &values.0));
+            } else {
+                sink(level, "");
+            }
+        };
+        console.set(name, Func::from(write))?;
+    }
+    ctx.globals().set("console", console)
+}
+
+/// Strings as they are, errors with their stack, objects as JSON.
+fn line<'js>(ctx: &Ctx<'js>, values: &[Value<'js>]) -> String {
+    let mut line = String::new();
+    for value in values {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line += &shown(ctx, value);
+        if line.len() > LINE_MAX {
+            line.truncate(line.floor_char_boundary(LINE_MAX));
+            return line + " ...";
+        }
+    }
+    line
+}
+
+fn shown<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> String {
+    let text = || Coerced::<String>::from_js(ctx, value.clone()).map(|text| text.0);
+    let shown = if let Some(error) = value.as_exception() {
+        let stack = error.stack().unwrap_or_default();
+        text().map(|text| format!("{text}\n{stack}").trim_end().to_owned())
+    } else if value.is_object() && !value.is_function() {
+        let json = ctx
+            .json_stringify(value.clone())
+            .and_then(|json| json.map(|json| json.to_string()).transpose());
+        json.and_then(|json| json.map_or_else(text, Ok))
+    } else if let Some(symbol) = value.as_symbol() {
+        symbol
+            .description()
+            .and_then(|text| Coerced::<String>::from_js(ctx, text))
+            .map(|text| text.0)
+    } else {
+        text()
+    };
+    shown.unwrap_or_else(|_| {
+        // A cycle, or a toJSON that throws: no reason to fail whoever logs it.
+        let _ = ctx.catch();
+        format!("[{}]", value.type_name())
+    })
+}

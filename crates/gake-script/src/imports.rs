@@ -1,0 +1,73 @@
+//! What a script may import: files below its own folder, named by a relative path.
+
+use std::path::{Path, PathBuf};
+
+use rquickjs::loader::{ImportAttributes, Loader, Resolver};
+use rquickjs::module::Declared;
+use rquickjs::{Ctx, Error, Module, Result};
+
+use crate::source;
+
+/// Modules that one script may have.
+const MODULES_MAX: usize = 256;
+
+/// Modules are named by their path from the folder, as `lib/users.js`.
+#[derive(Debug, Clone)]
+pub(crate) struct Imports {
+    folder: Option<PathBuf>,
+    loaded: usize,
+}
+
+impl Imports {
+    /// From this folder, whose path has no links, and from those below; without one, nothing.
+    pub(crate) fn below(folder: Option<PathBuf>) -> Self {
+        Self { folder, loaded: 0 }
+    }
+
+    fn find(&self, base: &str, name: &str) -> std::result::Result<String, String> {
+        let Some(folder) = &self.folder else {
+            return Err("this script may not import anything".to_owned());
+        };
+        if !(name.starts_with("./") || name.starts_with("../")) {
+            return Err("only files can be imported, by a path that starts with ./".to_owned());
+        }
+        let beside = Path::new(base).parent().unwrap_or(Path::new(""));
+        let path = folder.join(beside).join(name);
+        // Links are followed before it is checked, so none leads outside.
+        let path = path.canonicalize().map_err(|error| error.to_string())?;
+        let inside = path
+            .strip_prefix(folder)
+            .map_err(|_| "it is outside of the script's folder".to_owned())?;
+        inside.to_str().map(str::to_owned).ok_or_else(|| "its name is no UTF-8".to_owned())
+    }
+}
+
+impl Resolver for Imports {
+    fn resolve<'js>(
+        &mut self,
+        _ctx: &Ctx<'js>,
+        base: &str,
+        name: &str,
+        _attributes: Option<ImportAttributes<'js>>,
+    ) -> Result<String> {
+        self.find(base, name).map_err(|why| Error::new_resolving_message(base, name, why))
+    }
+}
+
+impl Loader for Imports {
+    fn load<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        _attributes: Option<ImportAttributes<'js>>,
+    ) -> Result<Module<'js, Declared>> {
+        self.loaded += 1;
+        if self.loaded > MODULES_MAX {
+            return Err(Error::new_loading_message(name, "there are too many modules"));
+        }
+        let path = self.folder.as_deref().unwrap_or(Path::new("")).join(name);
+        let text = source::read(&path)
+            .map_err(|error| Error::new_loading_message(name, error.to_string()))?;
+        Module::declare(ctx.clone(), name, text)
+    }
+}

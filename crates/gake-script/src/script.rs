@@ -1,0 +1,212 @@
+//! One runtime with one script, on the thread that made it.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use rquickjs::promise::PromiseState;
+use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Promise, Runtime};
+
+use crate::console::{self, Sink};
+use crate::error::{Exception, ScriptError};
+use crate::imports::Imports;
+use crate::source::Source;
+use crate::value::{self, Arguments, Stays, Value};
+
+/// What a runtime may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Bytes of its heap.
+    pub memory: usize,
+    /// Bytes of its stack.
+    pub stack: usize,
+    /// Time to load the script, its imports included.
+    pub load: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { memory: 64 << 20, stack: 256 << 10, load: Duration::from_secs(5) }
+    }
+}
+
+/// What a script exports under a name.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Export {
+    /// A function.
+    Function,
+    /// A value, as it was when the script had been loaded.
+    Value(Value),
+    /// Something that cannot leave the script.
+    Other,
+}
+
+/// A script that has been loaded.
+pub(crate) struct Script {
+    /// Let go before the runtime.
+    exports: Persistent<Object<'static>>,
+    context: Context,
+    _runtime: Runtime,
+    deadline: Rc<Deadline>,
+}
+
+/// When the script is to end, and whether it was ended.
+#[derive(Default)]
+struct Deadline {
+    at: Cell<Option<Instant>>,
+    passed: Cell<bool>,
+}
+
+impl Deadline {
+    fn set(&self, at: Instant) {
+        self.at.set(Some(at));
+        self.passed.set(false);
+    }
+
+    fn is_passed(&self) -> bool {
+        if !self.passed.get() {
+            self.passed.set(self.at.get().is_some_and(|at| Instant::now() >= at));
+        }
+        self.passed.get()
+    }
+}
+
+impl Script {
+    /// Evaluates a script, and says what it exports.
+    pub(crate) fn load(
+        source: &Source,
+        limits: Limits,
+        sink: &Sink,
+    ) -> Result<(Self, Vec<(String, Export)>), ScriptError> {
+        let memory = |_| ScriptError::Thread(std::io::ErrorKind::OutOfMemory.into());
+        let runtime = Runtime::new().map_err(memory)?;
+        runtime.set_memory_limit(limits.memory);
+        runtime.set_max_stack_size(limits.stack);
+        let imports = Imports::below(source.folder.clone());
+        runtime.set_loader(imports.clone(), imports);
+        let deadline = Rc::new(Deadline::default());
+        let watched = Rc::clone(&deadline);
+        runtime.set_interrupt_handler(Some(Box::new(move || watched.is_passed())));
+        let context = Context::full(&runtime).map_err(memory)?;
+        deadline.set(Instant::now() + limits.load);
+        let call = Call { what: &source.name, limit: limits.load, deadline: &deadline };
+        let (exports, found) = context.with(|ctx| {
+            console::install(&ctx, sink).map_err(|error| call.failed(&ctx, error))?;
+            let exports = call.load(&ctx, source)?;
+            let found = exported(&ctx, &exports).map_err(|error| call.failed(&ctx, error))?;
+            Ok::<_, ScriptError>((Persistent::save(&ctx, exports), found))
+        })?;
+        Ok((Self { exports, context, _runtime: runtime, deadline }, found))
+    }
+
+    /// Calls an exported function, until the deadline; a promise is waited for.
+    pub(crate) fn call(
+        &self,
+        function: &str,
+        arguments: Vec<Value>,
+        limit: Duration,
+        until: Instant,
+    ) -> Result<Value, ScriptError> {
+        self.deadline.set(until);
+        let call = Call { what: function, limit, deadline: &self.deadline };
+        self.context.with(|ctx| call.run(&ctx, self.exports.clone(), arguments))
+    }
+
+    /// Does what promises still have to do, until the deadline of the last call.
+    pub(crate) fn finish_jobs(&self) {
+        self.context.with(|ctx| while !self.deadline.is_passed() && ctx.execute_pending_job() {});
+    }
+}
+
+/// One turn of the script, and what it is called in messages.
+struct Call<'a> {
+    what: &'a str,
+    limit: Duration,
+    deadline: &'a Deadline,
+}
+
+impl Call<'_> {
+    fn load<'js>(&self, ctx: &Ctx<'js>, source: &Source) -> Result<Object<'js>, ScriptError> {
+        let evaluated = Module::declare(ctx.clone(), source.name.as_str(), source.text.as_str())
+            .and_then(Module::eval);
+        let (module, promise) = evaluated.map_err(|error| self.failed(ctx, error))?;
+        self.settled(ctx, &promise)?;
+        module.namespace().map_err(|error| self.failed(ctx, error))
+    }
+
+    fn run(
+        &self,
+        ctx: &Ctx<'_>,
+        exports: Persistent<Object<'static>>,
+        arguments: Vec<Value>,
+    ) -> Result<Value, ScriptError> {
+        let returned = exports
+            .restore(ctx)
+            .and_then(|exports| exports.get::<_, Function<'_>>(self.what))
+            .and_then(|function| function.call::<_, rquickjs::Value<'_>>(Arguments(arguments)));
+        let mut returned = returned.map_err(|error| self.failed(ctx, error))?;
+        if let Some(promise) = returned.as_promise() {
+            returned = self.settled(ctx, promise)?;
+        }
+        value::take(&returned).map_err(|stays| match stays {
+            Stays::Thrown(error) => self.failed(ctx, error),
+            Stays::Foreign(reason) => ScriptError::Value { what: self.what.to_owned(), reason },
+        })
+    }
+
+    /// What a promise comes to. Nothing but the script's own jobs can bring it there.
+    fn settled<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        promise: &Promise<'js>,
+    ) -> Result<rquickjs::Value<'js>, ScriptError> {
+        while promise.state() == PromiseState::Pending {
+            if self.deadline.is_passed() {
+                return Err(self.late());
+            }
+            if !ctx.execute_pending_job() {
+                let reason = "a promise that nothing can settle";
+                return Err(ScriptError::Value { what: self.what.to_owned(), reason });
+            }
+        }
+        match promise.result::<rquickjs::Value<'js>>() {
+            Some(result) => result.map_err(|error| self.failed(ctx, error)),
+            None => Err(self.late()),
+        }
+    }
+
+    fn failed(&self, ctx: &Ctx<'_>, error: rquickjs::Error) -> ScriptError {
+        // Taken off even when it is not told: the next call must not find it.
+        let exception = if error.is_exception() {
+            Exception::caught(ctx)
+        } else {
+            let _ = ctx.catch();
+            Exception { message: error.to_string(), place: String::new(), stack: String::new() }
+        };
+        if self.deadline.passed.get() { self.late() } else { ScriptError::Thrown(exception) }
+    }
+
+    fn late(&self) -> ScriptError {
+        ScriptError::Late { what: self.what.to_owned(), limit: self.limit }
+    }
+}
+
+fn exported(ctx: &Ctx<'_>, exports: &Object<'_>) -> rquickjs::Result<Vec<(String, Export)>> {
+    let mut found = Vec::new();
+    for property in exports.props::<String, rquickjs::Value<'_>>() {
+        let (name, value) = property?;
+        let export = if value.is_function() {
+            Export::Function
+        } else {
+            value::take(&value).map_or_else(
+                |_| {
+                    let _ = ctx.catch();
+                    Export::Other
+                },
+                Export::Value,
+            )
+        };
+        found.push((name, export));
+    }
+    Ok(found)
+}

@@ -1,0 +1,122 @@
+//! The same script on threads of its own, called from other threads.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::console::Sink;
+use crate::error::ScriptError;
+use crate::script::{Export, Limits, Script};
+use crate::source::Source;
+use crate::value::Value;
+
+/// What a thread needs beside the script's own stack.
+const STACK_BESIDE: usize = 1 << 20;
+
+/// Threads that each have loaded the script for themselves: they share no variables.
+pub struct Threads {
+    calls: SyncSender<Call>,
+    exports: Vec<(String, Export)>,
+}
+
+struct Call {
+    function: &'static str,
+    arguments: Vec<Value>,
+    limit: Duration,
+    until: Instant,
+    answer: SyncSender<Result<Value, ScriptError>>,
+}
+
+impl std::fmt::Debug for Threads {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Threads").field("exports", &self.exports).finish_non_exhaustive()
+    }
+}
+
+impl Threads {
+    /// Loads the script on so many threads. They end when this is dropped; nobody waits for a
+    /// script that hangs.
+    ///
+    /// # Errors
+    /// When it cannot be loaded.
+    pub fn start(
+        source: &Source,
+        limits: Limits,
+        threads: usize,
+        sink: &Sink,
+    ) -> Result<Self, ScriptError> {
+        let threads = threads.max(1);
+        let (calls, receiver) = sync_channel(threads);
+        let receiver = Arc::new(Mutex::new(receiver));
+        let mut exports = Vec::new();
+        for _ in 0..threads {
+            let (source, sink) = (source.clone(), Arc::clone(sink));
+            let receiver = Arc::clone(&receiver);
+            let (loaded, load) = sync_channel(1);
+            std::thread::Builder::new()
+                .name("gake-script".to_owned())
+                .stack_size(limits.stack + STACK_BESIDE)
+                .spawn(move || match Script::load(&source, limits, &sink) {
+                    Ok((script, exports)) => {
+                        let _ = loaded.send(Ok(exports));
+                        serve(&script, &receiver);
+                    }
+                    Err(error) => {
+                        let _ = loaded.send(Err(error));
+                    }
+                })?;
+            exports = load.recv().unwrap_or(Err(ScriptError::Gone))?;
+        }
+        Ok(Self { calls, exports })
+    }
+
+    /// What the script exports under a name.
+    #[must_use]
+    pub fn export(&self, name: &str) -> Option<&Export> {
+        self.exports.iter().find(|(export, _)| export == name).map(|(_, export)| export)
+    }
+
+    /// Calls an exported function and waits for what it returns, for the limit at most, whatever
+    /// the script does. A promise is waited for.
+    ///
+    /// # Errors
+    /// When it throws, takes too long, or returns what cannot be taken; when as many calls wait as
+    /// there are threads.
+    pub fn call(
+        &self,
+        function: &'static str,
+        arguments: Vec<Value>,
+        limit: Duration,
+    ) -> Result<Value, ScriptError> {
+        let until = Instant::now() + limit;
+        let (answer, answered) = sync_channel(1);
+        let call = Call { function, arguments, limit, until, answer };
+        self.calls.try_send(call).map_err(|error| match error {
+            TrySendError::Full(_) => ScriptError::Busy(function.to_owned()),
+            TrySendError::Disconnected(_) => ScriptError::Gone,
+        })?;
+        // A loop in QuickJS's own code is not interrupted: then the thread is left to itself.
+        match answered.recv_timeout(limit) {
+            Ok(answer) => answer,
+            Err(RecvTimeoutError::Timeout) => {
+                Err(ScriptError::Late { what: function.to_owned(), limit })
+            }
+            Err(RecvTimeoutError::Disconnected) => Err(ScriptError::Gone),
+        }
+    }
+}
+
+fn serve(script: &Script, calls: &Mutex<Receiver<Call>>) {
+    loop {
+        let call = calls.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(Call { function, arguments, limit, until, answer }) = call else { return };
+        let said = if Instant::now() >= until {
+            Err(ScriptError::Late { what: function.to_owned(), limit })
+        } else {
+            script.call(function, arguments, limit, until)
+        };
+        // Whoever asked may have left.
+        let _ = answer.send(said);
+        script.finish_jobs();
+    }
+}

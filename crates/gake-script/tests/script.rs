@@ -1,0 +1,295 @@
+//! Scripts from outside: what they return, what stops them, and how their faults are told.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use gake_script::{Export, Limits, ScriptError, Sink, Source, Threads, Value};
+
+/// For what is not about time; far beyond any pause of a busy machine.
+const LONG: Duration = Duration::from_secs(60);
+/// For what never ends.
+const SHORT: Duration = Duration::from_millis(200);
+
+fn silent() -> Sink {
+    Arc::new(|_, _| {})
+}
+
+fn start(text: &str) -> Result<Threads, ScriptError> {
+    Threads::start(&Source::text("hooks.js", text), Limits::default(), 1, &silent())
+}
+
+fn call(threads: &Threads, arguments: Vec<Value>) -> Result<Value, String> {
+    threads.call("f", arguments, LONG).map_err(|error| error.to_string())
+}
+
+fn returned(text: &str) -> Result<Value, String> {
+    call(&start(text).unwrap(), vec![])
+}
+
+#[test]
+fn values_go_in_and_come_out_as_they_are() {
+    let identity = start("export function f(x) { return x }").unwrap();
+    for value in [
+        Value::Null,
+        Value::Bool(true),
+        Value::Number(1.5),
+        Value::Number(-9e15),
+        Value::text("zwölf\0€\u{1f600}"),
+        Value::Bytes(Bytes::from_static(&[0, 255, 1])),
+        Value::List(vec![Value::Null, Value::List(vec![]), Value::text("")]),
+        Value::map([("b", Value::Number(1.0)), ("a", Value::map([]))]),
+        // Names that objects have by themselves.
+        Value::map([("__proto__", Value::text("x")), ("constructor", Value::Bool(false))]),
+    ] {
+        assert_eq!(call(&identity, vec![value.clone()]), Ok(value));
+    }
+}
+
+#[test]
+fn what_a_script_exports_is_known() {
+    let script = start(
+        "export const options = {body: 'text', names: ['a']}; export let f = () => 1;
+         export const odd = Symbol(); const own = 1; await null; export class C {}",
+    )
+    .unwrap();
+    let options =
+        Value::map([("body", Value::text("text")), ("names", Value::List(vec![Value::text("a")]))]);
+    assert_eq!(script.export("options"), Some(&Export::Value(options)));
+    assert_eq!(script.export("f"), Some(&Export::Function));
+    assert_eq!(script.export("odd"), Some(&Export::Other));
+    assert_eq!(script.export("own"), None);
+}
+
+#[test]
+fn promises_are_waited_for_as_far_as_anything_can_settle_them() {
+    let soon = "export async function f() { await null; await 0; return 7 }";
+    assert_eq!(returned(soon), Ok(Value::Number(7.0)));
+    let never = "export const f = () => new Promise(() => {})";
+    assert_eq!(returned(never), Err("f returned a promise that nothing can settle".to_owned()));
+    let rejected = "export async function f() {\n throw new TypeError('no') }";
+    assert_eq!(returned(rejected), Err("hooks.js:2:12: TypeError: no".to_owned()));
+}
+
+#[test]
+fn a_state_lasts_from_call_to_call() {
+    let counter = start("let n = 0; export const f = () => ++n").unwrap();
+    assert_eq!(call(&counter, vec![]), Ok(Value::Number(1.0)));
+    assert_eq!(call(&counter, vec![]), Ok(Value::Number(2.0)));
+}
+
+#[test]
+fn what_is_thrown_is_told_with_its_place() {
+    let source = "const g = () => {\n  null.x;\n};\nexport function f() { g() }";
+    let script = start(source).unwrap();
+    let Err(ScriptError::Thrown(exception)) = script.call("f", vec![], LONG) else {
+        panic!("it returned")
+    };
+    assert_eq!(exception.place, "hooks.js:2:3");
+    assert!(exception.message.starts_with("TypeError: "), "{exception}");
+    assert_eq!(exception.stack.lines().count(), 2, "{}", exception.stack);
+    for (thrown, told) in [
+        ("'a string'", "a string"),
+        ("{toString() { throw 1 }}", "something that has no text"),
+        ("Object.create(null)", "something that has no text"),
+        ("undefined", "undefined"),
+    ] {
+        let source = format!("export function f() {{ throw {thrown} }}");
+        assert_eq!(returned(&source), Err(told.to_owned()), "{thrown}");
+    }
+}
+
+#[test]
+fn an_exception_does_not_leak_into_the_next_call() {
+    let script = start("export function f(x) { if (x) throw x; return 'fine' }").unwrap();
+    for _ in 0..3 {
+        assert!(call(&script, vec![Value::text("bad")]).is_err());
+        assert_eq!(call(&script, vec![]), Ok(Value::text("fine")));
+    }
+}
+
+#[test]
+fn what_is_no_script_says_where() {
+    for (text, told) in [
+        ("let a = 1;\nlet b = ;\n", "hooks.js:2:9: SyntaxError: "),
+        ("\nthrow new RangeError('early')", "hooks.js:2:11: RangeError: early"),
+        ("await new Promise(() => {})", "hooks.js returned a promise that nothing can settle"),
+    ] {
+        let error = start(text).unwrap_err().to_string();
+        assert!(error.starts_with(told), "{text:?}: {error}");
+    }
+}
+
+#[test]
+fn what_never_ends_is_ended_and_the_next_call_works() {
+    for endless in [
+        "for (;;);",
+        "for (;;) { try { for (;;); } catch {} finally { continue } }",
+        "const again = () => Promise.resolve().then(again); return again()",
+        "/(x+x+)+y/.test('x'.repeat(100))",
+        "return { get x() { for (;;); } }",
+        "return new Proxy({}, { ownKeys() { for (;;); } })",
+    ] {
+        let source = format!("export function f(x) {{ if (x) return x; {endless} }}");
+        let script = start(&source).unwrap();
+        let error = script.call("f", vec![], SHORT).unwrap_err();
+        assert!(matches!(error, ScriptError::Late { .. }), "{endless}: {error}");
+        // Interrupted, not only left alone: the same thread answers.
+        assert_eq!(call(&script, vec![Value::Number(1.0)]), Ok(Value::Number(1.0)), "{endless}");
+    }
+}
+
+#[test]
+fn a_script_that_never_comes_to_its_end_is_not_loaded() {
+    let limits = Limits { load: SHORT, ..Limits::default() };
+    for text in ["for (;;);", "const a = () => Promise.resolve().then(a); await a()"] {
+        let error = Threads::start(&Source::text("s.js", text), limits, 1, &silent()).unwrap_err();
+        assert_eq!(error.to_string(), "s.js took longer than 200ms");
+    }
+}
+
+#[test]
+fn memory_is_bounded_and_given_back() {
+    for bomb in [
+        "const a = []; for (;;) a.push(new Array(1000).fill(1))",
+        "let s = 'x'; for (;;) s += s + Math.random()",
+        "return new Uint8Array(1 << 30)",
+        "return 'x'.repeat(1 << 29)",
+    ] {
+        let source = format!("export function f(x) {{ if (x) return x; {bomb} }}");
+        let script = start(&source).unwrap();
+        let error = script.call("f", vec![], LONG).unwrap_err();
+        assert!(matches!(error, ScriptError::Thrown(_)), "{bomb}: {error}");
+        assert_eq!(call(&script, vec![Value::text("x")]), Ok(Value::text("x")), "{bomb}");
+    }
+}
+
+#[test]
+fn recursion_is_bounded() {
+    let deep = "let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return";
+    for bomb in [
+        "const g = (x) => g(x + 1) + 1; g(0)".to_owned(),
+        "const o = { toString() { return `${o}` } }; `${o}`".to_owned(),
+        format!("{deep} JSON.stringify(a)"),
+        format!("{deep} a"),
+        "return JSON.parse('['.repeat(1e6))".to_owned(),
+        "new RegExp('('.repeat(1e5) + ')'.repeat(1e5)).test('')".to_owned(),
+    ] {
+        let source = format!("export function f(x) {{ if (x) return x; {bomb} }}");
+        let script = start(&source).unwrap();
+        script.call("f", vec![], LONG).unwrap_err();
+        assert_eq!(call(&script, vec![Value::Bool(true)]), Ok(Value::Bool(true)), "{bomb}");
+    }
+}
+
+#[test]
+fn what_cannot_leave_a_script_is_refused() {
+    for (value, told) in [
+        ("() => 1", "a function, a symbol or a BigInt"),
+        ("10n", "a function, a symbol or a BigInt"),
+        ("new Array(4e9)", "more values than can be taken"),
+        ("(() => { const a = []; a[0] = a; return a })()", "a value that is nested too deep"),
+        ("'\\ud800'", "a string that is no Unicode (half of a surrogate pair)"),
+    ] {
+        let source = format!("export function f() {{ return {value} }}");
+        assert_eq!(returned(&source), Err(format!("f returned {told}")), "{value}");
+    }
+    let odd = "export const f = () => ({a: 1, g() {}, b: undefined, [Symbol()]: 1})";
+    assert_eq!(returned(odd), Ok(Value::map([("a", Value::Number(1.0))])));
+}
+
+#[test]
+fn a_script_has_nothing_of_the_machine() {
+    let seen = "export const f = () => [typeof require, typeof process, typeof std, typeof os, \
+                typeof fetch, typeof setTimeout].join()";
+    assert_eq!(returned(seen), Ok(Value::text(["undefined"; 6].join(","))));
+    for module in ["std", "os", "qjs:std", "./other.js", "/etc/passwd"] {
+        let error = start(&format!("import * as x from '{module}'")).unwrap_err().to_string();
+        assert!(error.contains("may not import anything"), "{error}");
+    }
+}
+
+#[test]
+fn imports_stay_below_the_folder() {
+    let outside = tempfile::tempdir().unwrap();
+    let folder = outside.path().join("hooks");
+    std::fs::create_dir_all(folder.join("lib")).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    write("lib/a.js", "import { b } from '../b.js'; export const a = b + 1");
+    write("b.js", "export const b = 1");
+    write("bad.js", "export const = 1");
+    std::fs::write(outside.path().join("secret.js"), "export const b = 2").unwrap();
+    std::os::unix::fs::symlink(outside.path().join("secret.js"), folder.join("link.js")).unwrap();
+    let main = folder.join("main.js");
+    let load = |text: &str| {
+        std::fs::write(&main, text).unwrap();
+        let script = Threads::start(&Source::file(&main)?, Limits::default(), 1, &silent())?;
+        script.call("f", vec![], LONG)
+    };
+
+    let good = load("import { a } from './lib/a.js'; export const f = () => a");
+    assert_eq!(good.unwrap(), Value::Number(2.0));
+    let later = load("export const f = async () => (await import('./lib/a.js')).a");
+    assert_eq!(later.unwrap(), Value::Number(2.0));
+    for (from, told) in [
+        ("../secret.js", "outside of the script's folder"),
+        ("./link.js", "outside of the script's folder"),
+        ("./lib/../../secret.js", "outside of the script's folder"),
+        ("/etc/passwd", "starts with ./"),
+        ("lodash", "starts with ./"),
+        ("./none.js", "No such file"),
+        ("./bad.js", "bad.js:1:14: SyntaxError"),
+    ] {
+        let error = load(&format!("import '{from}'; export const f = 1")).unwrap_err().to_string();
+        assert!(error.contains(told), "{from}: {error}");
+    }
+    let missing = Source::file(&folder.join("none.js")).unwrap_err().to_string();
+    assert!(missing.starts_with("cannot read ") && missing.contains("none.js"), "{missing}");
+}
+
+#[test]
+fn what_is_logged_goes_to_the_sink() {
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&lines);
+    let sink: Sink = Arc::new(move |level, line: &str| {
+        kept.lock().unwrap().push(format!("{level:?}: {line}"));
+    });
+    let text = "console.log('a', 1, null, undefined, true, 2n, Symbol('s'));
+        console.warn({a: [1]}, [], 'x'.repeat(10000)); console.error(new TypeError('t'));
+        const o = {}; o.o = o; console.log(o, Object.create(null)); console.info();";
+    Threads::start(&Source::text("s.js", text), Limits::default(), 1, &sink).unwrap();
+    let lines = lines.lock().unwrap();
+    assert_eq!(lines[0], "Log: a 1 null undefined true 2 s");
+    assert!(lines[1].starts_with("Warn: {\"a\":[1]} [] xxx") && lines[1].ends_with("x ..."));
+    assert!(lines[1].len() < 9000);
+    assert!(
+        lines[2].starts_with("Error: TypeError: t\n    at <anonymous> (s.js:2:"),
+        "{}",
+        lines[2]
+    );
+    assert_eq!(lines[3..], ["Log: [object] {}", "Log: "]);
+}
+
+#[test]
+fn nobody_waits_longer_than_the_limit_when_all_threads_are_taken() {
+    let script = Threads::start(
+        &Source::text("s.js", "export const f = (x) => { while (x); return 1 }"),
+        Limits::default(),
+        2,
+        &silent(),
+    )
+    .unwrap();
+    let asked = Instant::now();
+    let late = std::thread::scope(|scope| {
+        let ask = || script.call("f", vec![Value::Bool(true)], SHORT).unwrap_err();
+        let asking: Vec<_> = (0..8).map(|_| scope.spawn(ask)).collect();
+        asking.into_iter().map(|asking| asking.join().unwrap()).collect::<Vec<_>>()
+    });
+    // One after the other they would have taken 8 times as long, or for ever.
+    assert!(asked.elapsed() < LONG, "{:?}", asked.elapsed());
+    assert!(
+        late.iter().all(|error| matches!(error, ScriptError::Late { .. } | ScriptError::Busy(_))),
+        "{late:?}"
+    );
+    assert_eq!(call(&script, vec![]), Ok(Value::Number(1.0)));
+}
