@@ -260,6 +260,21 @@ fn metrics(control: &Control) -> Page {
         "Answers of the master.",
         answers.map(|(class, count)| (format!("{{class=\"{class}xx\"}}"), *count as f64)),
     );
+    let hooks = control.hooks();
+    let failures = [
+        ("panic", hooks.panics),
+        ("error", hooks.errors),
+        ("timeout", hooks.timeouts),
+        ("overflow", hooks.overflows),
+        ("unknown_name", hooks.unknown_names),
+    ];
+    metric(
+        &mut out,
+        "hook_failures_total",
+        "counter",
+        "Times that a hook did not do its part.",
+        failures.map(|(kind, count)| (format!("{{kind=\"{kind}\"}}"), count as f64)),
+    );
     let shadows = control.shadows();
     let label = |shadow: &ShadowState| format!("{{shadow=\"{}\"}}", shadow.ledger.name);
     metric(

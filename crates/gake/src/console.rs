@@ -7,7 +7,7 @@ use owo_colors::OwoColorize;
 use crate::exit::Failure;
 
 /// Standard output and error, and what they can do.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Console {
     colour_out: bool,
     colour_err: bool,

@@ -25,6 +25,11 @@ use crate::mirror::copy::Copy;
 /// Why a hook could not do its part.
 pub type HookError = Box<dyn Error + Send + Sync>;
 
+/// The error of hooks that keep their own time; it is counted as their limit is.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("it took too long")]
+pub struct TookTooLong;
+
 /// What is known of a request before its body.
 #[derive(Debug, Clone)]
 pub struct RequestHead {

@@ -10,11 +10,9 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::{HookError, Hooks, Munge, Request, RequestHead, Selection};
+use super::{HookError, Hooks, Munge, Request, RequestHead, Selection, TookTooLong};
 use crate::collect::Exchanges;
 
-/// Threads for questions; one more tells what is finished.
-const THREADS: usize = 2;
 /// Questions that wait at most.
 const WAITING: usize = 1024;
 
@@ -42,7 +40,26 @@ struct Counts {
     unknown_names: AtomicU64,
 }
 
-type Question = Box<dyn FnOnce(&dyn Hooks, &Counts) + Send>;
+impl Counts {
+    fn add(&self, failed: Failed) {
+        let count = match failed {
+            Failed::Panic => &self.panics,
+            Failed::Error => &self.errors,
+            Failed::Time => &self.timeouts,
+        };
+        count.fetch_add(1, Relaxed);
+    }
+}
+
+/// Why a hook did not do its part.
+#[derive(Debug, Clone, Copy)]
+enum Failed {
+    Panic,
+    Error,
+    Time,
+}
+
+type Question = Box<dyn FnOnce(&dyn Hooks) + Send>;
 
 /// Asks hooks, never for longer than their limit.
 pub(crate) struct Runner {
@@ -60,27 +77,29 @@ impl std::fmt::Debug for Runner {
 }
 
 impl Runner {
-    /// Starts the threads. They end with the runner, but nobody waits for a hook that hangs.
+    /// Starts so many threads for questions, and one that tells what is finished. They end with the
+    /// runner, but nobody waits for a hook that hangs.
     pub(crate) fn start(
         hooks: Arc<dyn Hooks>,
         backends: impl Iterator<Item = Arc<str>>,
-        limit: Duration,
+        (threads, limit): (usize, Duration),
         exchanges: Option<Exchanges>,
     ) -> io::Result<Self> {
         let (questions, receiver) = sync_channel::<Question>(WAITING);
         let receiver = Arc::new(Mutex::new(receiver));
         let counts = Arc::new(Counts::default());
-        for _ in 0..THREADS {
-            let (hooks, counts) = (Arc::clone(&hooks), Arc::clone(&counts));
-            let receiver = Arc::clone(&receiver);
-            let answer = move || answer(&receiver, &*hooks, &counts);
+        for _ in 0..threads {
+            let (hooks, receiver) = (Arc::clone(&hooks), Arc::clone(&receiver));
+            let answer = move || answer(&receiver, &*hooks);
             std::thread::Builder::new().name("gake-hooks".to_owned()).spawn(answer)?;
         }
         if let Some(exchanges) = exchanges {
             let (hooks, counts) = (Arc::clone(&hooks), Arc::clone(&counts));
             std::thread::Builder::new().name("gake-finished".to_owned()).spawn(move || {
                 while let Some(exchange) = exchanges.next() {
-                    contained(&counts, || hooks.finished(&exchange));
+                    if let Err(failed) = contained(|| hooks.finished(&exchange)) {
+                        counts.add(failed);
+                    }
                 }
             })?;
         }
@@ -126,47 +145,42 @@ impl Runner {
         question: impl FnOnce(&dyn Hooks) -> Result<T, HookError> + Send + 'static,
     ) -> Option<T> {
         let (sender, receiver) = oneshot::channel();
-        let question: Question = Box::new(move |hooks, counts| {
+        let question: Question = Box::new(move |hooks| {
             // Nobody waits for an answer that is late already.
-            if !sender.is_closed()
-                && let Some(answer) = contained(counts, || question(hooks))
-            {
-                let _ = sender.send(answer);
+            if !sender.is_closed() {
+                let _ = sender.send(contained(|| question(hooks)));
             }
         });
         if self.questions.try_send(question).is_err() {
             self.counts.overflows.fetch_add(1, Relaxed);
             return None;
         }
-        match tokio::time::timeout(self.limit, receiver).await {
-            Ok(answer) => answer.ok(),
-            Err(_) => {
-                self.counts.timeouts.fetch_add(1, Relaxed);
-                None
-            }
-        }
+        // Counted here and nowhere else: a hook that fails too late has failed once.
+        let failed = match tokio::time::timeout(self.limit, receiver).await {
+            Ok(Ok(Ok(answer))) => return Some(answer),
+            Ok(Ok(Err(failed))) => failed,
+            Ok(Err(_)) | Err(_) => Failed::Time,
+        };
+        self.counts.add(failed);
+        None
     }
 }
 
-fn answer(questions: &Mutex<Receiver<Question>>, hooks: &dyn Hooks, counts: &Counts) {
+fn answer(questions: &Mutex<Receiver<Question>>, hooks: &dyn Hooks) {
     loop {
         let question = questions.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(question) = question else { return };
-        question(hooks, counts);
+        question(hooks);
     }
 }
 
 /// What a hook says, unless it fails or panics.
-fn contained<T>(counts: &Counts, hook: impl FnOnce() -> Result<T, HookError>) -> Option<T> {
+fn contained<T>(hook: impl FnOnce() -> Result<T, HookError>) -> Result<T, Failed> {
     match catch_unwind(AssertUnwindSafe(hook)) {
-        Ok(Ok(said)) => Some(said),
-        Ok(Err(_)) => {
-            counts.errors.fetch_add(1, Relaxed);
-            None
-        }
-        Err(_) => {
-            counts.panics.fetch_add(1, Relaxed);
-            None
-        }
+        Ok(said) => said.map_err(|error| match error.is::<TookTooLong>() {
+            true => Failed::Time,
+            false => Failed::Error,
+        }),
+        Err(_) => Err(Failed::Panic),
     }
 }

@@ -30,6 +30,8 @@ use crate::mirror::{self, Mirror, Shade};
 const BACKLOG: i32 = 4096;
 /// Exchanges that wait for a hook.
 const FINISHED: usize = 1024;
+/// Threads that hooks are asked on.
+const HOOK_THREADS: usize = 2;
 /// How long a hook may keep a request.
 const HOOK_LIMIT: Duration = Duration::from_millis(50);
 
@@ -72,6 +74,7 @@ pub enum StartError {
 pub struct Proxy {
     config: Config,
     hooks: Option<Arc<dyn Hooks>>,
+    hook_threads: usize,
     hook_limit: Duration,
     feed: Feed,
 }
@@ -106,13 +109,27 @@ impl Proxy {
     /// When they contradict each other.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         config.check()?;
-        Ok(Self { config, hooks: None, hook_limit: HOOK_LIMIT, feed: Feed::default() })
+        Ok(Self {
+            config,
+            hooks: None,
+            hook_threads: HOOK_THREADS,
+            hook_limit: HOOK_LIMIT,
+            feed: Feed::default(),
+        })
     }
 
     /// With these hooks.
     #[must_use]
     pub fn hooks(mut self, hooks: impl Hooks) -> Self {
         self.hooks = Some(Arc::new(hooks));
+        self
+    }
+
+    /// On how many threads hooks are asked, at least one; 2 unless told. One more tells them what
+    /// is finished.
+    #[must_use]
+    pub fn hook_threads(mut self, threads: usize) -> Self {
+        self.hook_threads = threads.max(1);
         self
     }
 
@@ -158,7 +175,8 @@ impl Proxy {
                     .chain(config.shadows.iter().map(|shadow| &shadow.backend))
                     .map(|backend| Arc::clone(&backend.name));
                 let finished = hooks.finishes().then(|| self.feed.listen(FINISHED));
-                Some(Arc::new(Runner::start(hooks, names, self.hook_limit, finished)?))
+                let limits = (self.hook_threads, self.hook_limit);
+                Some(Arc::new(Runner::start(hooks, names, limits, finished)?))
             }
         };
         let feed = Arc::new(self.feed);

@@ -5,7 +5,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use gake_shadow::exchange::{Failure, Role};
-use gake_shadow::hooks::{HookSet, Selection};
+use gake_shadow::hooks::{
+    HookCounts, HookError, HookSet, Hooks, RequestHead, Selection, TookTooLong,
+};
 use gake_shadow::{Category, Proxy, Running};
 
 use crate::backend::{Backend, ok, read_request};
@@ -132,6 +134,30 @@ fn a_hook_that_hangs_is_left_behind() {
     }
     assert_eq!(proxy.control().hooks().timeouts, 5);
     stop(proxy);
+}
+
+#[test]
+fn a_hook_that_keeps_its_own_time_is_counted_once() {
+    struct Late;
+    impl Hooks for Late {
+        fn selects(&self) -> bool {
+            true
+        }
+        fn select(&self, request: &RequestHead) -> Result<Selection, HookError> {
+            match request.uri.path() {
+                "/late" => Err(TookTooLong.into()),
+                _ => Err("it does not want to".into()),
+            }
+        }
+    }
+    let master = named("master");
+    let proxy = Proxy::new(config(&master, &[])).unwrap().hooks(Late).hook_limit(LONG);
+    let proxy = proxy.hook_threads(1).start().unwrap();
+    for path in ["/late", "/late", "/"] {
+        assert_eq!(get(proxy.addr(), path).body, "master:");
+    }
+    let counts = stop(proxy).hooks;
+    assert_eq!(counts, HookCounts { timeouts: 2, errors: 1, ..HookCounts::default() });
 }
 
 #[test]

@@ -26,8 +26,8 @@ pub use run::{
 };
 pub use serve::ServeArgs;
 pub use shadow::{
-    ConvertArgs, CopyArgs, DiffFormat, ForwardedArg, ProxyArgs, ShadowArgs, ShadowCommand,
-    ShadowReportArgs, TapArgs,
+    ConvertArgs, CopyArgs, DiffFormat, ForwardedArg, ProxyArgs, ScriptArgs, ShadowArgs,
+    ShadowCommand, ShadowReportArgs, TapArgs,
 };
 pub use values::{at_least_one as read_count, header as read_header};
 pub use watch::{WatchArgs, WatchFormat};

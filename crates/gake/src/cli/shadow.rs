@@ -30,6 +30,7 @@ Examples:
   curl -X POST -H 'Authorization: Bearer TOKEN' 127.0.0.1:9901/kill
                                         no more copies, at once
   gake shadow --config shadow.toml      rules by path, tokens, ramps: see docs/shadow.md
+  gake shadow ... --script hooks.js     select, change and look at requests in JavaScript
   gake shadow ... --noise second=http://127.0.0.1:8083 --diff-out diff.json
                                         compare the answers; `second` is another production
   gake shadow report diff.json          what differs, and what is noise
@@ -71,10 +72,43 @@ pub struct ShadowArgs {
     pub http: ProxyArgs,
 
     #[command(flatten)]
+    pub script: ScriptArgs,
+
+    #[command(flatten)]
     pub taps: TapArgs,
 
     #[command(flatten)]
     pub service: ServiceArgs,
+}
+
+/// Hooks in JavaScript.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Script")]
+pub struct ScriptArgs {
+    /// A module whose selectBackends, mungeRequest and backendsFinished are asked: see
+    /// docs/shadow-hooks.md
+    #[arg(long, value_name = "FILE.js")]
+    pub script: Option<PathBuf>,
+
+    /// How long selectBackends and mungeRequest may keep a request before the default applies
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = values::positive_duration,
+        default_value = "10ms",
+        requires = "script"
+    )]
+    pub script_timeout: Duration,
+
+    /// Threads for selectBackends and mungeRequest, each with variables of its own
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u8).range(1..=64),
+        default_value = "1",
+        requires = "script"
+    )]
+    pub script_threads: u8,
 }
 
 /// What is done with what the proxy made.

@@ -2,6 +2,7 @@
 
 mod config;
 mod report;
+mod script;
 mod taps;
 
 use std::io::{self, IsTerminal};
@@ -46,6 +47,7 @@ fn serve(args: &ShadowArgs, console: &Console) -> Result<Exit, Failure> {
         .map_err(|error| Failure::could_not(format!("signals cannot be watched: {error}")))?;
     let mut proxy = Proxy::new(config.clone()).map_err(Failure::usage)?;
     let taps = Taps::start(&args.taps, &config, &mut proxy)?;
+    let proxy = script::add(&args.script, &config, console, proxy)?;
     let running = proxy.start().map_err(Failure::could_not)?;
     announce(args, console, &config, &running, new_token.as_deref())?;
     warn(console, &config, descriptors);

@@ -1,0 +1,102 @@
+//! What goes to a script comes back as it was, and nonsense is refused as a whole.
+
+use super::*;
+
+fn sample() -> Request {
+    let mut headers = HeaderMap::new();
+    for (name, value) in [("a", "1"), ("set", "x"), ("b", "2"), ("set", "y"), ("set", "z")] {
+        headers.append(name, value.parse().unwrap());
+    }
+    headers.insert("raw", HeaderValue::from_bytes(&[b'c', 0xff, 0x80]).unwrap());
+    let body = Some(Bytes::from_static(b"\xffbody"));
+    Request { method: Method::POST, uri: "/a%20b//?x=1&&y".parse().unwrap(), headers, body }
+}
+
+fn changed(said: Value, how: BodyAs) -> Result<Request, String> {
+    let mut request = sample();
+    change(&mut request, said, how)?;
+    Ok(request)
+}
+
+#[test]
+fn a_request_that_comes_back_untouched_is_the_same_to_the_byte() {
+    for how in [BodyAs::Text, BodyAs::Bytes] {
+        let same = changed(request(&sample(), how), how).unwrap();
+        assert_eq!(format!("{same:?}"), format!("{:?}", sample()));
+    }
+    let nothing = changed(Value::Null, BodyAs::None).unwrap();
+    assert_eq!(format!("{nothing:?}"), format!("{:?}", sample()));
+}
+
+#[test]
+fn headers_are_an_object_and_repeated_ones_an_array() {
+    let seen = request(&sample(), BodyAs::None);
+    assert_eq!(seen.get("body"), None);
+    let headers = seen.get("headers").unwrap();
+    assert_eq!(headers.get("a"), Some(&Value::text("1")));
+    let set = ["x", "y", "z"].map(Value::text).to_vec();
+    assert_eq!(headers.get("set"), Some(&Value::List(set)));
+    assert_eq!(headers.get("raw"), Some(&Value::text("c\u{ff}\u{80}")));
+}
+
+#[test]
+fn what_is_left_out_stays_and_what_is_named_is_replaced() {
+    let headers = Value::map([
+        ("N", Value::Number(7.0)),
+        ("gone", Value::Null),
+        ("two", Value::List(vec![Value::text("1"), Value::text("2")])),
+    ]);
+    let said = Value::map([
+        ("headers", headers),
+        ("uri", Value::text("/new?q")),
+        ("body", Value::text("ö")),
+    ]);
+    let request = changed(said, BodyAs::Text).unwrap();
+    assert_eq!((request.method, request.uri.to_string()), (Method::POST, "/new?q".to_owned()));
+    assert_eq!(request.body.unwrap(), "ö".as_bytes());
+    let told: Vec<_> = request.headers.iter().map(|(n, v)| (n.as_str(), v.as_bytes())).collect();
+    assert_eq!(told.len(), 3);
+    for one in [("n", b"7"), ("two", b"1"), ("two", b"2")] {
+        assert!(told.contains(&(one.0, &one.1[..])), "{told:?}");
+    }
+}
+
+#[test]
+fn nonsense_changes_nothing() {
+    let header = |name: &str, value: Value| Value::map([("headers", Value::map([(name, value)]))]);
+    for said in [
+        Value::text("request"),
+        Value::map([("method", Value::text("A B"))]),
+        Value::map([("method", Value::Null)]),
+        Value::map([("uri", Value::text("no path"))]),
+        Value::map([("uri", Value::text("http://other/"))]),
+        Value::map([("uri", Value::text("/a b"))]),
+        Value::map([("headers", Value::List(vec![]))]),
+        Value::map([("header", Value::map([]))]),
+        Value::map([("body", Value::Number(1.0))]),
+        header("a b", Value::text("x")),
+        header("a", Value::text("x\r\ny: z")),
+        header("a", Value::text("€")),
+        header("a", Value::map([])),
+    ] {
+        let mut request = sample();
+        change(&mut request, said.clone(), BodyAs::Text).unwrap_err();
+        assert_eq!(format!("{request:?}"), format!("{:?}", sample()), "{said:?}");
+    }
+    let mut head = Request { body: None, ..sample() };
+    let wrong = change(&mut head, Value::map([("body", Value::text("x"))]), BodyAs::None);
+    assert!(wrong.unwrap_err().contains("options.requestBody"));
+}
+
+#[test]
+fn a_selection_is_a_word_or_names() {
+    assert_eq!(selection(Value::Null), Ok(Selection::All));
+    assert_eq!(selection(Value::text("all")), Ok(Selection::All));
+    assert_eq!(selection(Value::text("race")), Ok(Selection::Race));
+    assert_eq!(selection(Value::List(vec![])), Ok(Selection::Names(vec![])));
+    let names = Value::List(vec![Value::text("a"), Value::text("b")]);
+    assert_eq!(selection(names), Ok(Selection::Names(vec!["a".to_owned(), "b".to_owned()])));
+    for wrong in [Value::text("sandbox"), Value::Bool(true), Value::List(vec![Value::Null])] {
+        assert!(selection(wrong).unwrap_err().contains("\"race\""));
+    }
+}

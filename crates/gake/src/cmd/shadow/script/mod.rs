@@ -1,0 +1,207 @@
+//! `--script FILE`: the proxy's hooks, written in JavaScript.
+//!
+//! `selectBackends` and `mungeRequest` run on threads of their own, `backendsFinished` on one more,
+//! so that what only looks never holds up what a client waits for.
+
+mod message;
+mod options;
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use gake_script::{Export, Level, Limits, ScriptError, Sink, Source, Threads, Value};
+use gake_shadow::Proxy;
+use gake_shadow::config::Config;
+use gake_shadow::exchange::Exchange;
+use gake_shadow::hooks::{HookError, Hooks, Munge, Request, RequestHead, Selection, TookTooLong};
+
+use crate::cli::ScriptArgs;
+use crate::console::Console;
+use crate::exit::Failure;
+use options::{BodyAs, Options};
+
+const SELECT: &str = "selectBackends";
+const MUNGE: &str = "mungeRequest";
+const FINISHED: &str = "backendsFinished";
+
+/// Time for `backendsFinished`, which nobody waits for.
+const FINISHED_LIMIT: Duration = Duration::from_secs(1);
+
+/// Different faults of a script that are told; the others are counted alone.
+const TOLD_MAX: usize = 20;
+
+/// Gives the proxy the hooks of the script, if there is one.
+///
+/// # Errors
+/// When the script cannot be loaded, or is not written as it should be.
+pub(super) fn add(
+    args: &ScriptArgs,
+    config: &Config,
+    console: &Console,
+    proxy: Proxy,
+) -> Result<Proxy, Failure> {
+    let Some(path) = &args.script else { return Ok(proxy) };
+    let hooks = ScriptHooks::load(path, args, config, *console)?;
+    Ok(proxy.hooks(hooks).hook_threads(args.script_threads.into()).hook_limit(args.script_timeout))
+}
+
+/// A script's functions as hooks.
+struct ScriptHooks {
+    /// For what clients wait for.
+    questions: Option<Threads>,
+    /// For what nobody waits for.
+    finished: Option<Threads>,
+    selects: bool,
+    munges: bool,
+    options: Options,
+    limit: Duration,
+    faults: Faults,
+}
+
+impl ScriptHooks {
+    fn load(
+        path: &Path,
+        args: &ScriptArgs,
+        config: &Config,
+        console: Console,
+    ) -> Result<Self, Failure> {
+        let source = Source::file(path).map_err(Failure::usage)?;
+        let sink: Sink = Arc::new(move |level, line| match level {
+            Level::Log => console.note(line),
+            Level::Warn => console.warn(line),
+            Level::Error => console.error(line),
+        });
+        let start = |threads| {
+            Threads::start(&source, Limits::default(), threads, &sink).map_err(|error| {
+                Failure::usage(match &error {
+                    ScriptError::Thrown(exception) if exception.place.is_empty() => {
+                        format!("{}: {error}", path.display())
+                    }
+                    _ => error.to_string(),
+                })
+            })
+        };
+        let first = start(1)?;
+        let function = |name: &str| match first.export(name) {
+            None => Ok(false),
+            Some(Export::Function) => Ok(true),
+            Some(_) => Err(Failure::usage(format!("{}: {name} is no function", path.display()))),
+        };
+        let (selects, munges, finishes) =
+            (function(SELECT)?, function(MUNGE)?, function(FINISHED)?);
+        if !(selects || munges || finishes) {
+            return Err(Failure::usage(format!(
+                "{} exports none of {SELECT}, {MUNGE} and {FINISHED}",
+                path.display()
+            )));
+        }
+        let backends: Vec<&str> = std::iter::once(&config.master)
+            .chain(config.shadows.iter().map(|shadow| &shadow.backend))
+            .map(|backend| &*backend.name)
+            .collect();
+        let options = Options::of(first.export("options"), &backends)
+            .map_err(|wrong| Failure::usage(format!("{}: {wrong}", path.display())))?;
+        let asked = selects || munges;
+        let (questions, finished) = match (asked, finishes) {
+            (true, true) => (Some(start(args.script_threads.into())?), Some(first)),
+            (true, false) if args.script_threads == 1 => (Some(first), None),
+            (true, false) => (Some(start(args.script_threads.into())?), None),
+            (false, _) => (None, Some(first)),
+        };
+        let faults = Faults { console, told: Mutex::default() };
+        let limit = args.script_timeout;
+        Ok(Self { questions, finished, selects, munges, options, limit, faults })
+    }
+
+    fn ask(&self, function: &'static str, arguments: Vec<Value>) -> Result<Value, HookError> {
+        let Some(threads) = &self.questions else { return Ok(Value::Null) };
+        self.faults.watch(function, threads.call(function, arguments, self.limit))
+    }
+
+    /// A fault of what a function returned.
+    fn wrong(&self, function: &str, wrong: String) -> HookError {
+        self.faults.tell(&format!("{function} {wrong}"));
+        wrong.into()
+    }
+}
+
+impl Hooks for ScriptHooks {
+    fn selects(&self) -> bool {
+        self.selects
+    }
+
+    fn select(&self, request: &RequestHead) -> Result<Selection, HookError> {
+        let said = self.ask(SELECT, vec![message::head(request)])?;
+        message::selection(said).map_err(|wrong| self.wrong(SELECT, wrong))
+    }
+
+    fn munges(&self, backend: &str) -> Munge {
+        match (self.munges && self.options.munges(backend), self.options.request_body) {
+            (false, _) => Munge::No,
+            (true, BodyAs::None) => Munge::Head,
+            (true, BodyAs::Text | BodyAs::Bytes) => Munge::Body,
+        }
+    }
+
+    fn munge(&self, backend: &str, request: &mut Request) -> Result<(), HookError> {
+        let arguments =
+            vec![Value::text(backend), message::request(request, self.options.request_body)];
+        let said = self.ask(MUNGE, arguments)?;
+        message::change(request, said, self.options.request_body)
+            .map_err(|wrong| self.wrong(MUNGE, wrong))
+    }
+
+    fn finishes(&self) -> bool {
+        self.finished.is_some()
+    }
+
+    fn finished(&self, exchange: &Exchange) -> Result<(), HookError> {
+        let Some(threads) = &self.finished else { return Ok(()) };
+        let told = vec![message::exchange(exchange, &self.options)];
+        self.faults.watch(FINISHED, threads.call(FINISHED, told, FINISHED_LIMIT)).map(drop)
+    }
+}
+
+/// Tells of a script's faults, each once: the counts are in the ledger.
+struct Faults {
+    console: Console,
+    told: Mutex<HashSet<String>>,
+}
+
+impl Faults {
+    fn watch<T>(&self, function: &str, result: Result<T, ScriptError>) -> Result<T, HookError> {
+        result.map_err(|error| match error {
+            ScriptError::Late { .. } => {
+                self.tell(&error.to_string());
+                TookTooLong.into()
+            }
+            // The threads are busy with what took too long.
+            ScriptError::Busy(_) => TookTooLong.into(),
+            ScriptError::Thrown(exception) => {
+                let mut told = format!("{function} threw: {exception}");
+                // The innermost call is the place that is told already.
+                for call in exception.stack.lines().skip(1) {
+                    told = told + "\n" + call;
+                }
+                self.tell(&told);
+                exception.into()
+            }
+            error => {
+                self.tell(&error.to_string());
+                error.into()
+            }
+        })
+    }
+
+    fn tell(&self, fault: &str) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() < TOLD_MAX && told.insert(fault.to_owned()) {
+            self.console.warn(fault);
+            if told.len() == TOLD_MAX {
+                self.console.warn("the script has more faults; they are only counted");
+            }
+        }
+    }
+}

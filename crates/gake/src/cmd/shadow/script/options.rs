@@ -1,0 +1,117 @@
+//! What a script says of itself: `export const options = {...}`.
+
+use gake_script::{Export, Value};
+
+/// How a script wants bodies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum BodyAs {
+    /// Not at all.
+    #[default]
+    None,
+    /// As a string, with U+FFFD for what is no UTF-8.
+    Text,
+    /// As a `Uint8Array`.
+    Bytes,
+}
+
+/// The options of a script.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Options {
+    /// The backends whose requests `mungeRequest` is called for; `None`: all.
+    munge: Option<Vec<String>>,
+    pub(super) request_body: BodyAs,
+    pub(super) answer_body: BodyAs,
+}
+
+impl Options {
+    /// Reads what the script exports.
+    ///
+    /// # Errors
+    /// What is wrong with it, for its author.
+    pub(super) fn of(export: Option<&Export>, backends: &[&str]) -> Result<Self, String> {
+        let mut options = Self::default();
+        let properties = match export {
+            None => return Ok(options),
+            Some(Export::Value(Value::Map(properties))) => properties,
+            Some(_) => return Err("options is no object".to_owned()),
+        };
+        for (name, value) in properties {
+            match name.as_str() {
+                "munge" => options.munge = Some(names(value, backends)?),
+                "requestBody" => options.request_body = body(name, value)?,
+                "answerBody" => options.answer_body = body(name, value)?,
+                _ => {
+                    return Err(format!(
+                        "options.{name} is not known; there are munge, requestBody and answerBody"
+                    ));
+                }
+            }
+        }
+        Ok(options)
+    }
+
+    /// Whether a backend's requests are to be changed.
+    pub(super) fn munges(&self, backend: &str) -> bool {
+        self.munge.as_ref().is_none_or(|names| names.iter().any(|name| name == backend))
+    }
+}
+
+fn names(value: &Value, backends: &[&str]) -> Result<Vec<String>, String> {
+    let wrong = || "options.munge is no array of backends' names".to_owned();
+    let Value::List(values) = value else { return Err(wrong()) };
+    let name = |value: &Value| match value {
+        Value::Text(name) if backends.contains(&name.as_str()) => Ok(name.clone()),
+        Value::Text(name) => {
+            Err(format!("options.munge names {name:?}; the backends are {}", backends.join(", ")))
+        }
+        _ => Err(wrong()),
+    };
+    values.iter().map(name).collect()
+}
+
+fn body(name: &str, value: &Value) -> Result<BodyAs, String> {
+    let Value::Text(text) = value else { return Err(format!("options.{name} is no string")) };
+    match text.as_str() {
+        "none" => Ok(BodyAs::None),
+        "text" => Ok(BodyAs::Text),
+        "bytes" => Ok(BodyAs::Bytes),
+        _ => Err(format!("options.{name} is {text:?}; write \"none\", \"text\" or \"bytes\"")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(properties: &[(&str, Value)]) -> Result<Options, String> {
+        let properties = properties.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+        let export = Export::Value(Value::Map(properties.collect()));
+        Options::of(Some(&export), &["production", "sandbox"])
+    }
+
+    #[test]
+    fn options_are_all_optional_and_misspelt_ones_are_refused() {
+        assert_eq!(Options::of(None, &[]), Ok(Options::default()));
+        assert_eq!(read(&[]), Ok(Options::default()));
+        assert!(Options::default().munges("production"));
+        let some = read(&[
+            ("munge", Value::List(vec![Value::text("sandbox")])),
+            ("requestBody", Value::text("text")),
+            ("answerBody", Value::text("bytes")),
+        ])
+        .unwrap();
+        assert!(some.munges("sandbox") && !some.munges("production"));
+        assert_eq!((some.request_body, some.answer_body), (BodyAs::Text, BodyAs::Bytes));
+        for (name, value, told) in [
+            ("body", Value::Null, "options.body is not known"),
+            ("munge", Value::text("sandbox"), "no array"),
+            ("munge", Value::List(vec![Value::text("sandbx")]), "production, sandbox"),
+            ("requestBody", Value::text("string"), "write \"none\""),
+            ("answerBody", Value::Bool(true), "no string"),
+        ] {
+            let wrong = read(&[(name, value)]).unwrap_err();
+            assert!(wrong.contains(told), "{wrong}");
+        }
+        assert!(Options::of(Some(&Export::Function), &[]).is_err());
+    }
+}
