@@ -13,3 +13,4 @@ mod isolation;
 mod proxy;
 mod record;
 mod replay;
+mod script;
