@@ -68,6 +68,8 @@ pub(crate) struct Runner {
     questions: SyncSender<Question>,
     limit: Duration,
     counts: Arc<Counts>,
+    /// Closed when the thread that tells what is finished has ended.
+    telling: Mutex<Receiver<()>>,
 }
 
 impl std::fmt::Debug for Runner {
@@ -93,9 +95,11 @@ impl Runner {
             let answer = move || answer(&receiver, &*hooks);
             std::thread::Builder::new().name("gake-hooks".to_owned()).spawn(answer)?;
         }
+        let (told, telling) = sync_channel(1);
         if let Some(exchanges) = exchanges {
             let (hooks, counts) = (Arc::clone(&hooks), Arc::clone(&counts));
             std::thread::Builder::new().name("gake-finished".to_owned()).spawn(move || {
+                let _told = told;
                 while let Some(exchange) = exchanges.next() {
                     if let Err(failed) = contained(|| hooks.finished(&exchange)) {
                         counts.add(failed);
@@ -104,7 +108,14 @@ impl Runner {
             })?;
         }
         let munges = backends.map(|name| (Arc::clone(&name), hooks.munges(&name))).collect();
-        Ok(Self { selects: hooks.selects(), munges, questions, limit, counts })
+        Ok(Self {
+            selects: hooks.selects(),
+            munges,
+            questions,
+            limit,
+            counts,
+            telling: Mutex::new(telling),
+        })
     }
 
     pub(crate) fn selects(&self) -> bool {
@@ -127,6 +138,12 @@ impl Runner {
     /// A hook chose a name that no backend has.
     pub(crate) fn unknown_name(&self) {
         self.counts.unknown_names.fetch_add(1, Relaxed);
+    }
+
+    /// Waits until what is finished has been told, for so long at most. No more may come.
+    pub(crate) fn finish(&self, within: Duration) {
+        let telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = telling.recv_timeout(within);
     }
 
     pub(crate) fn counts(&self) -> HookCounts {

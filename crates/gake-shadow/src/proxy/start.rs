@@ -30,6 +30,8 @@ use crate::mirror::{self, Mirror, Shade};
 const BACKLOG: i32 = 4096;
 /// Exchanges that wait for a hook.
 const FINISHED: usize = 1024;
+/// Time to tell a hook of the last exchanges when all else has ended.
+const LAST_TOLD: Duration = Duration::from_secs(5);
 /// Threads that hooks are asked on.
 const HOOK_THREADS: usize = 2;
 /// How long a hook may keep a request.
@@ -279,7 +281,11 @@ impl Running {
         for thread in self.workers.drain(..).chain(self.mirrors.drain(..)) {
             let _ = thread.join();
         }
-        self.control.shared().feed.close();
+        let shared = self.control.shared();
+        shared.feed.close();
+        if let Some(hooks) = &shared.hooks {
+            hooks.finish(LAST_TOLD);
+        }
         self.control.end();
         if let Some(side) = self.side.take() {
             let _ = side.join();
