@@ -215,6 +215,8 @@ fn a_full_queue_of_exchanges_delays_nobody() {
     for _ in 0..10 {
         assert_eq!(get(proxy.addr(), "/").status, 200);
     }
+    // Who still holds the control keeps nobody waiting for more.
+    let _held = proxy.control().clone();
     assert_eq!(stop(proxy).exchanges_dropped, 7);
     assert_eq!((exchanges.dropped(), std::iter::from_fn(|| exchanges.next()).count()), (7, 3));
 }
