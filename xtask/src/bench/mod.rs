@@ -162,7 +162,7 @@ impl Options {
     /// Whether it is a long run of all that load generators are compared by.
     fn is_whole(&self) -> bool {
         let is_asked = |part: &&str| self.parts.iter().any(|asked| asked == part);
-        !self.quick && PARTS.iter().filter(|part| **part != SHADOW).all(|part| is_asked(part))
+        !self.quick && PARTS.iter().filter(|part| **part != SHADOW).all(is_asked)
     }
 
     /// Whether it is a long run of the shadow proxy alone.
