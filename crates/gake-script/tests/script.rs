@@ -1,5 +1,7 @@
 //! Scripts from outside: what they return, what stops them, and how their faults are told.
 
+#![allow(clippy::unwrap_used)] // the helpers are tests too
+
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
