@@ -32,7 +32,8 @@ fn jars() -> &'static Path {
     static FETCHED: OnceLock<PathBuf> = OnceLock::new();
     FETCHED.get_or_init(|| {
         let jars = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tomcat-10.1.34");
-        if !jars.join("tomcat-embed-core-10.1.34.jar").exists() {
+        let names = ["tomcat-embed-core", "tomcat-annotations-api"];
+        if !names.iter().all(|name| jars.join(format!("{name}-10.1.34.jar")).exists()) {
             let copy = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies";
             let fetched = Command::new("mvn")
                 .args(["--quiet", "--batch-mode", copy])
