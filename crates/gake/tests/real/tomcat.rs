@@ -73,7 +73,10 @@ fn lab(settings: Settings) -> Server {
     Server { peer, watch, _directory: None }
 }
 
-const BOTH: [(&str, fn(Settings) -> Server); 2] = [("tomcat", tomcat), ("lab", lab)];
+/// Starts a server with settings.
+type Start = fn(Settings) -> Server;
+
+const BOTH: [(&str, Start); 2] = [("tomcat", tomcat), ("lab", lab)];
 
 /// With room for every connection.
 fn threads(threads: u64) -> Settings {
