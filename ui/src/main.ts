@@ -2,15 +2,21 @@
 
 import "./theme/theme.css";
 import { el } from "./dom";
+import { find } from "./pages/find";
+import type { FindData } from "./pages/find-data";
 import { plot, type PlotData } from "./pages/plot";
 import { run } from "./pages/run";
 import type { RunData } from "./pages/run-data";
+import { shadow } from "./pages/shadow";
+import type { ShadowData } from "./pages/shadow-data";
 import { watchTheme } from "./theme/theme";
 
 /** A page of each kind; `kind` of the inlined JSON chooses. */
 const pages: Record<string, (root: HTMLElement, data: never) => void> = {
+  find: (root, data: FindData) => find(root, data),
   plot: (root, data: PlotData) => plot(root, data),
   run: (root, data: RunData) => run(root, data),
+  shadow: (root, data: ShadowData) => shadow(root, data),
 };
 
 function main(): void {

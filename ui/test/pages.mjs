@@ -36,12 +36,11 @@ async function check(path) {
   });
   await page.goto(pathToFileURL(path).href);
   const data = JSON.parse(await page.locator("#page").textContent());
-  const drawn = data.kind === "plot" || data.series.second.length > 0;
+  const drawn = data.kind !== "shadow" && (data.kind !== "run" || data.series.second.length > 0);
   if (drawn) await page.locator(".u-over").first().waitFor();
   if (shots) await picture(page, path, name);
   try {
-    if (data.kind === "plot") await plotPage(page, data);
-    else await runPage(page, data, name);
+    await { plot: plotPage, run: runPage, shadow: shadowPage, find: findPage }[data.kind](page, data, name);
     assert.equal(await page.evaluate(() => window.broken), undefined, "a text became markup");
     assert.deepEqual(troubles, []);
   } catch (error) {
@@ -90,9 +89,77 @@ async function runPage(page, data, name) {
   if (answered(data)) await distributions(page, data);
   await errors(page, data);
   if (data.labels.length > 0) await sorts(page, data);
+  await target(page, data);
   await themes(page);
   await paper(page);
   if (name === "hour") assert(points > 400, `${points} points of an hour`);
+}
+
+/** A section by its heading. */
+function part(page, title) {
+  return page.locator("section", { has: page.getByRole("heading", { name: title, exact: true, level: 2 }) });
+}
+
+async function shadowPage(page, { reports: [report] }) {
+  assert.equal(await page.locator("h1").textContent(), `${report.shadow} against ${report.master}`);
+  assert.equal(await page.locator(".verdict strong").textContent(), "✘ 2 differences, 1 endpoint slower");
+  assert.match(await page.locator(".ledger").textContent(), /requests compared1,500/);
+  for (const [title, verdict] of [["Real differences", "real"], ["Unproven", "unproven"], ["Noise", "noise"]]) {
+    const rows = report.differences.filter((one) => one.verdict === verdict);
+    assert(rows.length > 0, verdict);
+    const fields = part(page, title).locator("tbody td:nth-child(2) > span > code");
+    assert.deepEqual(await fields.allTextContents(), rows.map((row) => row.path));
+    const first = await part(page, title).locator("tbody tr").first().locator("td").allTextContents();
+    const { shadow, exchanges, secondary, paired, rate: beyond, example } = rows[0];
+    assert.equal(first[2], `${percent(shadow / exchanges)}${count(shadow)} of ${count(exchanges)}`);
+    assert.equal(first[3], `${percent(secondary / paired)}${count(secondary)} of ${count(paired)}`);
+    assert.equal(first[4], percent(beyond));
+    assert(first[1].includes(`expected ${example.expected}`) && first[1].includes(example.request));
+  }
+  const endpoints = part(page, "Endpoints");
+  await endpoints.getByRole("button", { name: "shadow / other" }).click();
+  const slowest = await endpoints.locator("tbody tr").first().locator("td").allTextContents();
+  const { name, latency } = report.endpoints.find((endpoint) => endpoint.latency.pace === "slower");
+  const { low, middle: median, high } = latency.ratio;
+  assert.deepEqual([slowest[0], slowest[3]], [name, duration(latency.shadow_p50)]);
+  assert.equal(slowest[6], `${median.toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)})`);
+  assert.match(slowest[8], /slower/);
+  assert.deepEqual(await part(page, "Status").locator(".matrix td.bad").allTextContents(), ["30"]);
+  assert.equal(await page.locator("pre").textContent(), report.suggestions);
+  await page.getByRole("button", { name: "Copy" }).click();
+  await page.locator(".copy", { hasText: /Copied|Selected/ }).waitFor();
+  await paper(page);
+}
+
+async function findPage(page, { find, beyond, ended }) {
+  const { answer, steps } = find;
+  assert.equal(answer.found, "capacity");
+  assert.equal(await page.locator("h1").textContent(), find.target);
+  assert((await page.locator(".plan").textContent()).includes(ended));
+  const verdict = await page.locator(".verdict").textContent();
+  assert(verdict.includes(`Capacity ${rate(answer.capacity)} (95 %: ${rate(answer.low)} to ${rate(answer.high)})`), verdict);
+  const shown = await page.locator(".tile dd").allTextContents();
+  assert.deepEqual([shown[0], shown[4]], [rate(answer.capacity), rate(answer.safe)]);
+  const evidence = chart(page, "Missed, of what is allowed");
+  await evidence.locator(".plot").focus();
+  // The first place is the lowest step or the curve's end.
+  await page.keyboard.press("ArrowRight");
+  assert.match(await evidence.locator(".place").textContent(), /\/s/);
+  assert.equal(await value(evidence, "allowed"), "1");
+  const rows = part(page, "Steps").locator("tbody tr");
+  assert.equal(await rows.count(), steps.length);
+  const last = steps.at(-1);
+  assert((await rows.last().textContent()).includes(rate(last.asked)));
+  assert.deepEqual(await part(page, "Beyond the capacity").locator("li").allTextContents(), beyond.map((said) => said.text));
+  const goodput = chart(page, "Goodput");
+  await hover(goodput, 1);
+  const top = find.map.stairs.reduce((most, stair) => (stair.level > most.level ? stair : most));
+  assert.equal(await value(goodput, "up"), rate(top.good));
+  const throughput = chart(page, "Throughput");
+  await hover(throughput, 1);
+  assert.notEqual(await throughput.locator(".place").textContent(), "");
+  await page.mouse.move(2, 2);
+  await paper(page);
 }
 
 async function headline(page, data) {
@@ -296,6 +363,26 @@ async function sorts(page, data) {
   assert.equal(await head.getAttribute("aria-sort"), "ascending");
 }
 
+/** What the target said: the levels in figures, those that change as charts, and the settings. */
+async function target(page, data) {
+  const { target_levels: said, series } = data;
+  const section = page.locator("section", { has: page.getByRole("heading", { name: "The target", exact: true }) });
+  assert.equal(await section.count(), said ? 1 : 0);
+  if (!said) return;
+  const names = await section.locator("tbody tr td:first-child").allTextContents();
+  const wanted = [...said.gauges.map((gauge) => gauge.name.replaceAll("_", " ")), ...said.settings.map((one) => one.name)];
+  assert.deepEqual(names, wanted);
+  const drawn = said.gauges.filter((gauge) => gauge.values);
+  assert.equal(await section.locator(".key").count(), drawn.length);
+  const i = Math.floor(series.second.length / 2);
+  const cpu = section.locator("figure.chart", { has: page.getByRole("heading", { name: "cpu", exact: true }) });
+  await hover(cpu, middle(data, i));
+  assert.equal(await value(cpu, "cpu"), percent(drawn[0].values[i]));
+  assert.notEqual(await chart(page, "Requests a second").locator(".place").textContent(), "", "one cursor for all");
+  if (said.more_gauges > 0) assert((await section.textContent()).includes(`${said.more_gauges} more levels`));
+  await page.mouse.move(2, 2);
+}
+
 async function themes(page) {
   const figure = chart(page, "Requests a second");
   const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
@@ -331,6 +418,14 @@ function count(n) {
 function rate(n) {
   if (n >= 99.95) return `${count(n)}/s`;
   return `${Number(n >= 9.995 ? n.toFixed(1) : n.toFixed(2))}/s`;
+}
+
+function percent(share) {
+  const value = share * 100;
+  if (value === 0) return "0 %";
+  if (value < 0.01) return "< 0.01 %";
+  if (value < 10) return `${value.toFixed(value < 1 ? 2 : 1)} %`;
+  return value > 99.5 && value < 100 ? `${Math.min(value, 99.99).toFixed(2)} %` : `${value.toFixed(0)} %`;
 }
 
 function duration(ns) {

@@ -19,6 +19,10 @@ export interface Line {
   dash?: number[];
   /** Whether its points are joined over missing ones. */
   span?: boolean;
+  /** The size of its points, when they stand alone. */
+  points?: number;
+  /** The size of its points beside the line. */
+  marks?: number;
 }
 
 /** An area between two lines, by their index. */
@@ -264,7 +268,8 @@ export class Chart implements Member {
           ...(line.fill && { fill: () => faded(line.colour, line.fill ?? 0) }),
           ...(line.dash && { dash: line.dash }),
           spanGaps: line.span ?? false,
-          points: stepped ? { show: false } : { size: 4 },
+          ...(line.points && { paths: () => null }),
+          points: dots(line, stepped ?? false),
         })),
       ],
       ...(bands && {
@@ -369,6 +374,13 @@ export class Chart implements Member {
       if (key) key.value.textContent = text;
     });
   }
+}
+
+/** How the points of a line are drawn. */
+function dots(line: Line, stepped: boolean): uPlot.Series.Points {
+  const size = line.points ?? line.marks;
+  if (size) return { show: true, size, width: 0, fill: () => colour(line.colour) };
+  return stepped ? { show: false } : { size: 4 };
 }
 
 /** The value at a point; of lines that span gaps, the one before when there is none. */

@@ -10,13 +10,14 @@ import type { Timeline } from "./time";
 /** Colours of the scale. */
 const STOPS = 5;
 
-/** The heat of a column: cells and counts in turn. */
+/** The heat of a column: how many cells further and counts in turn. */
 export function heat(
   time: Timeline,
   texts: { title: string; note: string },
-  columns: number[][],
+  gaps: number[][],
   edges: number[],
 ): Chart {
+  const columns = gaps.map(cellsOf);
   const most = columns.reduce(
     (highest, cells, i) =>
       cells.reduce((high, n, k) => (k % 2 ? Math.max(high, n / (time.lengths[i] ?? 1)) : high), highest),
@@ -80,6 +81,12 @@ export function heat(
     .querySelector(".legend")
     ?.append(el("span", { class: "ramp-text" }, "1/s"), el("i", { class: "ramp" }), el("span", { class: "ramp-text" }, `${rate(most)} in a cell`));
   return chart;
+}
+
+/** Cells and counts in turn. */
+function cellsOf(gaps: number[]): number[] {
+  let cell = 0;
+  return gaps.map((value, k) => (k % 2 ? value : (cell += value)));
 }
 
 /** The colours of the scale, from few to many. */

@@ -23,6 +23,7 @@ export interface RunData {
   series: Series;
   histogram: { edges: number[]; response: number[]; service: number[] };
   curves: Curve[];
+  target_levels: Target | null;
 }
 
 export interface Figures {
@@ -97,7 +98,7 @@ export interface Series {
   open: number[];
   cpu: number[];
   errors: { kind: string; counts: number[] }[];
-  /** Cells and counts in turn. */
+  /** How many cells further and counts in turn. */
   heat: number[][];
   heat_edges: number[];
 }
@@ -107,4 +108,25 @@ export interface Curve {
   metric: string;
   count: number;
   values: number[];
+}
+
+/** What the watched target said. */
+export interface Target {
+  sources: string[];
+  gauges: Gauge[];
+  more_gauges: number;
+  lost: boolean;
+  settings: { source: number; name: string; value: string }[];
+  more_settings: number;
+}
+
+export interface Gauge {
+  /** Its place in `sources`. */
+  source: number;
+  name: string;
+  unit: "share" | "bytes" | "count" | "per_second" | "seconds";
+  mean: number;
+  max: number;
+  /** At each point of the series; null when it is not drawn. */
+  values: (number | null)[] | null;
 }

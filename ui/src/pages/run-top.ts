@@ -3,6 +3,7 @@
 import { el } from "../dom";
 import { count, duration, rate } from "../format";
 import { table } from "../table";
+import { card, tile } from "./parts";
 import type { RunData } from "./run-data";
 
 const WORDS = {
@@ -106,14 +107,6 @@ export function tiles(data: RunData): HTMLElement {
   );
 }
 
-function card(title: string, ...children: Node[]): HTMLElement {
-  return el("div", { class: "card" }, el("h3", {}, title), ...children);
-}
-
-function tile(name: string, value: string, kind = "", title?: string): HTMLElement {
-  return el("dl", { class: `tile ${kind}`.trim(), title }, el("dt", {}, name), el("dd", {}, value));
-}
-
 /** A bar of what became of the requests. */
 function proportions(data: RunData): HTMLElement {
   const { ok, failed, unfinished, dropped } = data.figures;
@@ -125,13 +118,4 @@ function proportions(data: RunData): HTMLElement {
     bar.append(part);
   }
   return bar;
-}
-
-/** Names and values in a line; those without a value are left out. */
-export function facts(pairs: [string, string | 0 | false][]): HTMLElement {
-  const list = el("div", { class: "facts" });
-  for (const [name, value] of pairs) {
-    if (value) list.append(el("dl", {}, el("dt", {}, name), el("dd", {}, value)));
-  }
-  return list;
 }

@@ -8,9 +8,11 @@ import { heat } from "../charts/heat";
 import { Timeline } from "../charts/time";
 import { el } from "../dom";
 import { bytes, bytesTick, count, duration, durationTick, percent, rate, tick } from "../format";
+import { facts, pair, section } from "./parts";
 import { endpoints, events, faults, latencies, statuses } from "./run-tables";
-import type { RunData } from "./run-data";
-import { facts, findings, tiles, verdict } from "./run-top";
+import type { RunData, Target } from "./run-data";
+import { gauges, levels, settings } from "./run-target";
+import { findings, tiles, verdict } from "./run-top";
 
 const ERROR_COLOURS = ["red", "orange", "purple", "yellow", "blue", "sky", "green", "grey"];
 
@@ -35,18 +37,11 @@ export function run(root: HTMLElement, data: RunData): void {
   if (data.labels.length > 0) {
     root.append(section("Endpoints", endpoints(data)));
   }
-  if (series.second.length > 0) root.append(connections(data, time), generator(data, time));
+  if (series.second.length > 0) root.append(connections(data, time));
+  if (data.target_levels) root.append(target(data.target_levels, time));
+  if (series.second.length > 0) root.append(generator(data, time));
   if (data.events.length > 0) root.append(section("Events", events(data)));
   root.append(el("footer", {}, `gake ${data.gake}. Drag over a chart to zoom, double-click to see all of it again.`));
-}
-
-function section(title: string, ...children: (Node | false)[]): HTMLElement {
-  return el("section", {}, el("h2", {}, title), ...children);
-}
-
-/** Charts beside each other where there is room. */
-function pair(...charts: { element: HTMLElement }[]): HTMLElement {
-  return el("div", { class: "pair" }, ...charts.map((chart) => chart.element));
 }
 
 function traffic(data: RunData, time: Timeline): HTMLElement {
@@ -160,6 +155,15 @@ function connections(data: RunData, time: Timeline): HTMLElement {
       ["idle ones lost", figures.idle_lost && count(figures.idle_lost)],
       ["redirects followed", figures.redirects && count(figures.redirects)],
     ]),
+  );
+}
+
+function target(said: Target, time: Timeline): HTMLElement {
+  return section(
+    "The target",
+    time.starts.length > 0 && pair(...levels(said, time)),
+    said.gauges.length > 0 && gauges(said),
+    said.settings.length > 0 && settings(said),
   );
 }
 

@@ -8,34 +8,46 @@ use crate::formats::text::page::{INDENT, Page, Paint};
 /// The class, the knee, the recovery, and the stairs.
 pub(super) fn show(page: &mut Page, overload: &Overload) {
     page.gap();
-    let (paint, meaning) = meaning(overload.class);
-    let doubt = if overload.sure { "" } else { " (the seconds do not exclude another class)" };
-    let text = format!("{}: {meaning}{doubt}", overload.class.name());
-    page.wrapped(INDENT, "beyond", paint, &text);
-    if let Some(retained) = &overload.retained {
-        let text = format!(
-            "{} of the best throughput is left on the highest stair (95 %: {} to {})",
-            units::percent(retained.value),
-            units::percent(retained.low),
-            units::percent(retained.high)
-        );
-        page.wrapped(INDENT, "", Paint::Plain, &text);
-    }
-    for line in [knee(overload), refusals(overload)].into_iter().flatten() {
+    page.wrapped(INDENT, "beyond", meaning(overload.class).0, &class(overload));
+    for line in details(overload) {
         page.wrapped(INDENT, "", Paint::Plain, &line);
     }
     let (paint, text) = recovery(overload);
     page.wrapped(INDENT, "recovery", paint, &text);
-    if let Some((level, up, down)) = overload.hysteresis {
-        let text = format!(
-            "at {} {} were good on the way up and {} on the way down: hysteresis",
-            units::rate(level),
-            units::percent(up),
-            units::percent(down)
-        );
+    if let Some(text) = hysteresis(overload) {
         page.wrapped(INDENT, "", Paint::Warn, &text);
     }
     stairs(page, overload);
+}
+
+/// The class, and what it means.
+pub(crate) fn class(overload: &Overload) -> String {
+    let doubt = if overload.sure { "" } else { " (the seconds do not exclude another class)" };
+    format!("{}: {}{doubt}", overload.class.name(), meaning(overload.class).1)
+}
+
+/// How much is left, where it begins, and what became of the rest.
+pub(crate) fn details(overload: &Overload) -> Vec<String> {
+    let retained = overload.retained.as_ref().map(|retained| {
+        format!(
+            "{} of the best throughput is left on the highest stair (95 %: {} to {})",
+            units::percent(retained.value),
+            units::percent(retained.low),
+            units::percent(retained.high)
+        )
+    });
+    [retained, knee(overload), refusals(overload)].into_iter().flatten().collect()
+}
+
+/// Where the way down was worse than the way up.
+pub(crate) fn hysteresis(overload: &Overload) -> Option<String> {
+    let (level, up, down) = overload.hysteresis?;
+    Some(format!(
+        "at {} {} were good on the way up and {} on the way down: hysteresis",
+        units::rate(level),
+        units::percent(up),
+        units::percent(down)
+    ))
 }
 
 fn meaning(class: Class) -> (Paint, &'static str) {
@@ -77,7 +89,8 @@ fn refusals(overload: &Overload) -> Option<String> {
     ))
 }
 
-fn recovery(overload: &Overload) -> (Paint, String) {
+/// Whether it was as before in the end.
+pub(crate) fn recovery(overload: &Overload) -> (Paint, String) {
     match overload.recovery {
         Recovery::After(seconds) => {
             (Paint::Good, format!("as before {seconds:.0} s after the overload"))

@@ -1,9 +1,9 @@
 //! The answer of a search, for people and as JSON.
 
-mod json;
-mod map;
+pub(crate) mod json;
+pub(crate) mod map;
 mod models;
-mod text;
+pub(crate) mod text;
 
 use std::time::Duration;
 

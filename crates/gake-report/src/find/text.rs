@@ -89,7 +89,8 @@ fn headline(page: &mut Page, report: &FindReport) {
     page.headed("ended", &ended(report));
 }
 
-fn ended(report: &FindReport) -> String {
+/// Why it ended, and after how long.
+pub(crate) fn ended(report: &FindReport) -> String {
     let answer = &report.answer;
     let spent = units::duration(answer.spent * 1e9);
     let asked = units::percent(report.precision);
@@ -176,7 +177,8 @@ fn scaling(page: &mut Page, answer: &Answer) {
     }
 }
 
-fn cautions(answer: &Answer) -> Vec<String> {
+/// What is unusual about the answer.
+pub(crate) fn cautions(answer: &Answer) -> Vec<String> {
     let mut notes = Vec::new();
     if answer.flat {
         notes.push(

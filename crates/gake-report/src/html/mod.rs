@@ -2,15 +2,19 @@
 //!
 //! A page asks for nothing from a network, opens from disk, and stays under 500 KB.
 
+mod find;
 mod lttb;
 mod plot;
 mod run;
+mod shadow;
 
 use serde::Serialize;
 
+pub use find::find;
 pub use lttb::lttb;
 pub use plot::{Plot, PlotSeries, plot};
 pub use run::run;
+pub use shadow::shadow;
 
 /// The page as `ui/` builds it; empty when it was built without. The build script makes it.
 const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/page.html"));
@@ -20,6 +24,12 @@ const PLACE: &str = "\"@gake-page@\"";
 
 /// The name of the pages' data and its version. It is between this crate and `ui/` alone.
 const SCHEMA: &str = "gake.page/1";
+
+/// Bytes of a page at most.
+const PAGE_MAX: usize = 500_000;
+
+/// Characters of a sentence that are shown, for what is in it may come from outside.
+const TEXT_MAX: usize = 400;
 
 /// This gake carries no page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +57,36 @@ fn assemble(page: &str, data: &impl Serialize) -> Result<String, NoUi> {
     // Forms have no map with keys that are not texts, so this cannot fail.
     let json = serde_json::to_string(data).unwrap_or_default();
     Ok([before, &escaped(&json), after].concat())
+}
+
+/// The page of the data that `of` makes when lists have so many entries at most: `most`, or as few
+/// as it takes to stay below the bound.
+fn bounded<D: Serialize>(mut most: usize, of: impl Fn(usize) -> D) -> Result<String, NoUi> {
+    loop {
+        let html = page(&of(most))?;
+        if html.len() <= PAGE_MAX || most <= 1 {
+            return Ok(html);
+        }
+        most /= 2;
+    }
+}
+
+/// A sentence of bounded length.
+fn cut(text: &str) -> String {
+    cut_to(text, TEXT_MAX)
+}
+
+fn cut_to(text: &str, length: usize) -> String {
+    match text.char_indices().nth(length) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// An instant of Unix time as RFC 3339 in UTC.
+fn instant(unix_ns: u64) -> String {
+    jiff::Timestamp::from_nanosecond(i128::from(unix_ns))
+        .map_or_else(|_| String::new(), |at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
 
 /// JSON in which no text can end the element that it stands in.

@@ -8,6 +8,7 @@ use gake_judge::Objective;
 use gake_judge::search::Dimension;
 use gake_watch::Source;
 
+use super::output::{self, Output};
 use super::run::{Arrivals, ConnectionArgs, RequestArgs};
 use super::values;
 
@@ -23,6 +24,7 @@ Examples:
   gake find targets.http --slo 'p95<200ms' --max-rate 2000    never more than 2,000/s
   gake find http://localhost:8080/ --dimension users --slo 'p99<1s'
   gake find http://localhost:8080/ --map                      what comes after the capacity
+  gake find http://localhost:8080/ --html capacity.html       with charts
 
 Exit codes: 0 a capacity was found (or a least one); 1 it could not be done; 2 bad usage;
 3 the generator was the limit, nothing can be said; 99 the objectives do not hold under any load;
@@ -100,9 +102,13 @@ pub struct SearchArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct FindOutputArgs {
-    /// Format of the result
-    #[arg(short = 'o', long, value_enum, default_value_t = FindFormatArg::Text)]
-    pub format: FindFormatArg,
+    /// text, json (the schema gake.find/1) or html; with =FILE into a file. May be repeated
+    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::of_answer)]
+    pub formats: Vec<Output>,
+
+    /// Write the report with charts, one HTML file: short for -o html=FILE
+    #[arg(long, value_name = "FILE", value_parser = output::html)]
+    pub html: Option<Output>,
 
     /// Write a run file for each step into this folder, for `gake report`
     #[arg(long, value_name = "FOLDER")]
@@ -139,13 +145,4 @@ impl From<DimensionArg> for Dimension {
             DimensionArg::ConnectRate => Self::ConnectRate,
         }
     }
-}
-
-/// Formats of the result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FindFormatArg {
-    /// A summary to read
-    Text,
-    /// The schema gake.find/1
-    Json,
 }

@@ -18,7 +18,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub use compare::CompareArgs;
 pub use doctor::DoctorArgs;
-pub use find::{FindArgs, FindFormatArg, SearchArgs};
+pub use find::{FindArgs, SearchArgs};
 pub use output::{Form, Output};
 pub use report::ReportArgs;
 pub use run::{
@@ -26,8 +26,8 @@ pub use run::{
 };
 pub use serve::ServeArgs;
 pub use shadow::{
-    ConvertArgs, CopyArgs, DiffFormat, ForwardedArg, ProxyArgs, ScriptArgs, ShadowArgs,
-    ShadowCommand, ShadowReportArgs, TapArgs,
+    ConvertArgs, CopyArgs, ForwardedArg, ProxyArgs, ScriptArgs, ShadowArgs, ShadowCommand,
+    ShadowReportArgs, TapArgs,
 };
 pub use values::{at_least_one as read_count, header as read_header};
 pub use watch::{WatchArgs, WatchFormat};

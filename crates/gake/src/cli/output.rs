@@ -55,6 +55,15 @@ pub fn of_compare(text: &str) -> Result<Output, String> {
     }
 }
 
+/// An output of a search, or of judged shadows.
+pub fn of_answer(text: &str) -> Result<Output, String> {
+    let output = of_report(text)?;
+    match output.form {
+        Form::Summary(Format::Text | Format::Json | Format::Html) => Ok(output),
+        _ => Err("it is text, json or html".to_owned()),
+    }
+}
+
 /// The file of `--html`, short for `-o html=FILE`.
 pub fn html(text: &str) -> Result<Output, String> {
     match text {

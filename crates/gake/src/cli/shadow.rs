@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use gake_shadow::compare::judge::Terms;
 
+use super::output::{self, Output};
 use super::{serve, values};
 
 /// Run the shadow proxy: clients are answered by the master, other backends get a copy.
@@ -178,6 +179,7 @@ Examples:
   gake shadow report diff.json
   gake shadow report monday.json tuesday.json --rules ignore.toml --tolerance 0.1
   gake shadow report diff.json --format json
+  gake shadow report diff.json --html diff.html              to read in a browser
 
 Exit codes: 0 alike; 99 the answers differ by more than is tolerated.")]
 pub struct ShadowReportArgs {
@@ -185,9 +187,14 @@ pub struct ShadowReportArgs {
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 
-    /// Format
-    #[arg(short = 'o', long, value_enum, default_value_t = DiffFormat::Text)]
-    pub format: DiffFormat,
+    /// text, json (a list with one gake.shadow-report/1 for each shadow) or html; with =FILE into a
+    /// file. May be repeated
+    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::of_answer)]
+    pub formats: Vec<Output>,
+
+    /// Write the report as one HTML file: short for -o html=FILE
+    #[arg(long, value_name = "FILE", value_parser = output::html)]
+    pub html: Option<Output>,
 
     /// Rules of what is ignored (TOML); may be repeated
     #[arg(long, value_name = "FILE")]
@@ -195,15 +202,6 @@ pub struct ShadowReportArgs {
 
     #[command(flatten)]
     pub terms: TermArgs,
-}
-
-/// Formats of a judged comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum DiffFormat {
-    /// To read
-    Text,
-    /// A list with one gake.shadow-report/1 for each shadow
-    Json,
 }
 
 /// Write a recording in another format.

@@ -18,11 +18,16 @@ fn find(args: &[&str]) -> common::Ran {
 fn a_target_that_only_fails_has_no_capacity() {
     let lab = Lab::start(LabConfig::default()).unwrap();
     let url = format!("http://{}/status/503", lab.addr());
-    let ran = find(&[&url, "--slo", "p99<1s", "--slo", "errors<1%", "-o", "json"]);
+    let html = tempfile::NamedTempFile::new().unwrap();
+    let page = html.path().to_str().unwrap();
+    let slo = ["--slo", "p99<1s", "--slo", "errors<1%"];
+    let ran = find(&[&[url.as_str()], &slo[..], &["-o", "json", "--html", page]].concat());
     assert_eq!(ran.code, Some(99), "{ran:?}");
     let form: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(form["answer"]["found"], "infeasible");
     assert_eq!(form["answer"]["ended"], "infeasible");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("\"kind\":\"find\"") && page.contains("\"infeasible\""));
     // Without objectives it is asked first how fast it is.
     let ran = find(&[&url]);
     assert_eq!(ran.code, Some(1), "{ran:?}");

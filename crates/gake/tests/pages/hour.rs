@@ -6,8 +6,8 @@ use std::time::Duration;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Expect, Load, Overflow, Plan, Stage, Timeouts};
 use gake_core::record::{
-    Answer, Counts, End, Ending, Exchange, Fault, Generator, Outcome, Phase, Run, Series, Tally,
-    Watched,
+    Answer, Counts, End, Ending, Exchange, Fault, GAUGES_MAX, Generator, Outcome, Phase, Reading,
+    Run, Series, Setting, Tally, Unit, Watched,
 };
 use gake_core::schedule::Process;
 use gake_core::work::{Arrival, Gauges};
@@ -111,12 +111,38 @@ fn tally(second: u64, labels: usize) -> Tally {
     tally
 }
 
+/// What the target says of itself: one more than is kept, most of which never change.
+fn levels(second: u64) -> Vec<Reading> {
+    let level = |name: &str, unit, value| Reading {
+        source: format!("pid:{HOSTILE}"),
+        name: name.to_owned(),
+        unit,
+        value,
+    };
+    let mut levels = vec![
+        level("cpu", Unit::Share, load(second)),
+        level("threads", Unit::Count, 20.0 + (100.0 * load(second)).round()),
+        level(HOSTILE, Unit::Bytes, 1e6 * (second % 600) as f64),
+    ];
+    if second == 0 {
+        let flat = levels.len()..=GAUGES_MAX;
+        levels.extend(flat.map(|n| level(&format!("level_{n}"), Unit::Count, 1.0)));
+    }
+    levels
+}
+
 /// Writes the run file.
 pub fn write(path: &Path) {
     let plan = plan();
     let labels = plan.labels.len();
     let warmup = plan.warmup.as_secs();
     let mut file = RunFile::create(path, &plan, 1_760_000_000_000_000_000).unwrap();
+    let setting = |name: &str| Setting {
+        source: "actuator:http://shop.example".to_owned(),
+        name: name.to_owned(),
+        value: "200".to_owned(),
+    };
+    file.settings(&[setting("server.tomcat.threads.max"), setting(HOSTILE)]).unwrap();
     let mut whole = Tally::new(labels);
     for at in 0..HOUR {
         // What is due in the warm-up is in no figure.
@@ -132,6 +158,7 @@ pub fn write(path: &Path) {
             cpu,
         };
         file.second(&second).unwrap();
+        file.watched(at * SECOND, &levels(at)).unwrap();
         whole.merge(&tally);
     }
     let run = Run {

@@ -9,6 +9,8 @@
 mod support;
 
 mod hour;
+mod search;
+mod shadow;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,6 +44,17 @@ fn plot(directory: &Path, url: &str) -> PathBuf {
     start(&mut gake(&attack)).wait();
     let plotted = ran(&["as", "vegeta", "plot", "-title=</script>", results]);
     fs::write(&html, plotted.stdout).unwrap();
+    html
+}
+
+/// Writes the page of `gake shadow report`, which says that there are differences.
+fn compared(directory: &Path) -> PathBuf {
+    let [diff, html] = ["diff.json", "shadow.html"].map(|name| directory.join(name));
+    shadow::write(&diff);
+    let paths = [&diff, &html].map(|path| path.to_str().unwrap());
+    let ran = start(&mut gake(&["shadow", "report", paths[0], "--html", paths[1]])).wait();
+    assert_eq!(ran.code, Some(99), "{ran:?}");
+    assert!(ran.stdout.contains("Real differences (2)"), "{}", ran.stdout);
     html
 }
 
@@ -91,7 +104,10 @@ fn pages_work_in_a_browser() {
     start(&mut gake(&["report", paths[0], "--html", paths[1]])).wait();
 
     let plot = plot(directory, &url(&lab, "/slow?min=1ms&max=30ms"));
-    let pages = [&ten, &second, &failures, &mixed, &hour, &empty, &plot];
+    let shadow = compared(directory);
+    let search = directory.join("find.html");
+    fs::write(&search, gake_report::html::find(&search::report()).unwrap()).unwrap();
+    let pages = [&ten, &second, &failures, &mixed, &hour, &empty, &plot, &shadow, &search];
 
     for path in pages {
         let size = fs::metadata(path).unwrap().len();

@@ -2,6 +2,7 @@
 
 mod figures;
 mod series;
+mod target;
 
 use gake_core::record::{Ending, Run};
 use gake_judge::{Summary, Validity, advice};
@@ -9,16 +10,11 @@ use serde::Serialize;
 
 use self::figures::{Figures, LabelForm, LatencyForm, labels, latencies};
 use self::series::{CurveForm, HistogramForm, SeriesForm, curves, histogram};
-use super::{NoUi, SCHEMA, page};
-
-/// Bytes of a page at most.
-const PAGE_MAX: usize = 500_000;
+use self::target::TargetForm;
+use super::{NoUi, SCHEMA, bounded, cut, cut_to, instant};
 
 /// Points of the series shown at most: wide screens have about as many columns for a chart.
 const POINTS_MAX: usize = 900;
-
-/// Characters of a sentence that are shown, for what is in it may come from outside.
-const TEXT_MAX: usize = 400;
 
 /// Characters of a name that are shown.
 const NAME_MAX: usize = 120;
@@ -58,6 +54,8 @@ struct RunForm {
     series: SeriesForm,
     histogram: HistogramForm,
     curves: Vec<CurveForm>,
+    /// What the target said; null when it was not watched.
+    target_levels: Option<TargetForm>,
 }
 
 #[derive(Serialize)]
@@ -99,14 +97,7 @@ struct EventForm {
 /// # Errors
 /// When this gake was built without the page.
 pub fn run(summary: &Summary) -> Result<String, NoUi> {
-    let mut points = POINTS_MAX;
-    loop {
-        let html = page(&RunForm::new(summary, points))?;
-        if html.len() <= PAGE_MAX || points <= 1 {
-            return Ok(html);
-        }
-        points /= 2;
-    }
+    bounded(POINTS_MAX, |points| RunForm::new(summary, points))
 }
 
 impl RunForm {
@@ -130,8 +121,7 @@ impl RunForm {
             gake: env!("CARGO_PKG_VERSION"),
             target: cut(&run.plan.target),
             plan: cut(rest.unwrap_or(&plan)),
-            started: jiff::Timestamp::from_nanosecond(i128::from(run.started_unix_ns))
-                .map_or_else(|_| String::new(), |at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()),
+            started: instant(run.started_unix_ns),
             elapsed_ns: run.elapsed,
             warmup_s: run.plan.warmup.as_secs_f64(),
             ended: ended(&run.ending),
@@ -153,19 +143,8 @@ impl RunForm {
             series: SeriesForm::new(run, points),
             histogram: histogram(run),
             curves: curves(run),
+            target_levels: TargetForm::new(run, points),
         }
-    }
-}
-
-/// A sentence of bounded length.
-fn cut(text: &str) -> String {
-    cut_to(text, TEXT_MAX)
-}
-
-fn cut_to(text: &str, length: usize) -> String {
-    match text.char_indices().nth(length) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 

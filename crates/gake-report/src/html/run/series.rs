@@ -42,7 +42,7 @@ pub(super) struct SeriesForm {
     cpu: Vec<f64>,
     /// What went wrong, the most frequent first.
     errors: Vec<KindForm>,
-    /// Cells and counts in turn, a list for each point.
+    /// How many cells further and how many requests in turn, a list for each point.
     heat: Vec<Vec<u64>>,
     /// The lower edges of the cells 0, 1, 2 ... in nanoseconds, one more than there are cells.
     heat_edges: Vec<Nanos>,
@@ -99,13 +99,21 @@ impl SeriesForm {
                 .map(|p| digits(p.cpu as f64 / (p.seconds.max(1) as f64 * 1e9 * threads), 3))
                 .collect(),
             errors: errors(run, points),
-            heat: points
-                .iter()
-                .map(|p| p.heat.iter().flat_map(|(cell, n)| [u64::from(*cell), *n]).collect())
-                .collect(),
+            heat: points.iter().map(|p| gaps(&p.heat)).collect(),
             heat_edges: (0..highest.map_or(0, |cell| cell + 2)).map(|c| HEAT.low(c)).collect(),
         }
     }
+}
+
+/// Cells by the distance from the one before, which are shorter numbers, and their counts.
+fn gaps(cells: &[(u16, u64)]) -> Vec<u64> {
+    let mut before = 0;
+    let gap = |(cell, count): &(u16, u64)| {
+        let gap = cell - before;
+        before = *cell;
+        [u64::from(gap), *count]
+    };
+    cells.iter().flat_map(gap).collect()
 }
 
 fn micros(ns: Nanos) -> f64 {
@@ -113,7 +121,7 @@ fn micros(ns: Nanos) -> f64 {
 }
 
 /// A number to so many significant digits, which makes it short.
-fn digits(value: f64, digits: i32) -> f64 {
+pub(super) fn digits(value: f64, digits: i32) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gake_core::clock::SECOND;
-use gake_core::record::{Event, Fault, Metric, Point, Series};
+use gake_core::record::{Event, Fault, Metric, Point, Reading, Series, Setting, Unit};
 use gake_judge::Summary;
 use serde_json::Value;
 
@@ -93,6 +93,19 @@ fn an_hour_is_under_500_kb_however_bad_it_is() {
     bad.plan.labels = (0..300).map(|n| format!("{n}{}", "<".repeat(10_000))).collect();
     bad.tally.tell_labels(300);
     bad.events = vec![Event { at: 1, text: "<".repeat(1_000) }; 1_000];
+    for (at, n) in
+        (0..1_800).flat_map(|at| (0..if at == 0 { 300 } else { 50 }).map(move |n| (at, n)))
+    {
+        let (source, name) = ("<".repeat(200), format!("{n}{}", "<".repeat(200)));
+        let reading = Reading { source, name, unit: Unit::Share, value: (at * n) as f64 / 7e3 };
+        bad.watched.add(2 * at * SECOND, &[reading]);
+    }
+    bad.watched.settings = (0..300)
+        .map(|n| {
+            let text = format!("{n}{}", "<".repeat(1_000));
+            Setting { source: text.clone(), name: text.clone(), value: text }
+        })
+        .collect();
     assert!(points(bad) >= 10);
 }
 

@@ -4,6 +4,7 @@ mod live;
 mod objectives;
 mod trials;
 
+use std::io;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -11,10 +12,11 @@ use gake_judge::overload::{self, Overload};
 use gake_judge::search::{Answer, Ask, Dimension, Ended, Found, Options, Outcome, Purpose, Search};
 use gake_judge::{Clause, units};
 use gake_lab::{Lab, LabConfig};
-use gake_report::Style;
 use gake_report::find::FindReport;
+use gake_report::{Format, html};
 
-use crate::cli::{FindArgs, FindFormatArg};
+use crate::cli::{FindArgs, Form};
+use crate::cmd::show::Results;
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
@@ -34,6 +36,9 @@ const LOOK: Duration = Duration::from_millis(50);
 /// # Errors
 /// Why there is no answer.
 pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
+    let output = &args.output;
+    let results =
+        Results::create(output.formats.iter().chain(&output.html), output.no_color, console)?;
     let descriptors = descriptors::raise();
     let lab = if args.target == DEMO { Some(start_lab()?) } else { None };
     let url = match &lab {
@@ -75,14 +80,14 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
         causes,
         overloaded,
     };
-    let text = match args.output.format {
-        FindFormatArg::Text => {
-            let colour = console.colour_out() && !args.output.no_color;
-            gake_report::find::text(&report, Style { colour })
+    results.put(console, |form, style| {
+        Ok(match form {
+            Form::Summary(Format::Json) => gake_report::find::json(&report)?,
+            Form::Summary(Format::Html) => html::find(&report).map_err(io::Error::other)?,
+            _ => gake_report::find::text(&report, style),
         }
-        FindFormatArg::Json => gake_report::find::json(&report).map_err(Failure::could_not)?,
-    };
-    console.result(&text)?;
+        .into_bytes())
+    })?;
     Ok(exit(&report.answer, signals.came()))
 }
 

@@ -1,6 +1,7 @@
 //! `gake shadow`: the shadow proxy, until a signal comes.
 
 mod config;
+mod page;
 mod report;
 mod script;
 mod taps;
@@ -11,7 +12,7 @@ use gake_judge::units::{count, plural};
 use gake_shadow::config::Config;
 use gake_shadow::{Category, Proxy, Running, Summary};
 
-use crate::cli::{DiffFormat, ShadowArgs, ShadowCommand};
+use crate::cli::{ShadowArgs, ShadowCommand};
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
@@ -70,7 +71,7 @@ fn serve(args: &ShadowArgs, console: &Console) -> Result<Exit, Failure> {
     if reports.is_empty() {
         console.result(&text)?;
     } else {
-        console.result(&format!("{text}\n{}", report::shown(&reports, DiffFormat::Text)?))?;
+        console.result(&format!("{text}\n{}", report::text(&reports)))?;
     }
     Ok(report::exit(&reports))
 }

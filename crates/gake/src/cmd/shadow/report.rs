@@ -1,17 +1,20 @@
 //! `gake shadow report` and `gake shadow convert`.
 
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{self, BufWriter};
 use std::path::Path;
 
 use gake_judge::units::plural;
+use gake_report::{Format, html};
 use gake_shadow::compare::judge::{Report, judge};
 use gake_shadow::compare::{file, show};
 use gake_shadow::traffic::gakerec::{Head, Writer};
 use gake_shadow::traffic::{Redaction, Traffic, gor};
 
+use super::page::shown;
 use super::taps::rules;
-use crate::cli::{ConvertArgs, DiffFormat, ShadowReportArgs};
+use crate::cli::{ConvertArgs, Form, ShadowReportArgs};
+use crate::cmd::show::Results;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 
@@ -20,6 +23,7 @@ use crate::exit::{Exit, Failure};
 /// # Errors
 /// When a file cannot be read.
 pub fn report(args: &ShadowReportArgs, console: &Console) -> Result<Exit, Failure> {
+    let results = Results::create(args.formats.iter().chain(&args.html), true, console)?;
     let rules = rules(&args.rules)?;
     let mut comparisons = Vec::new();
     for path in &args.files {
@@ -30,7 +34,17 @@ pub fn report(args: &ShadowReportArgs, console: &Console) -> Result<Exit, Failur
     let terms = args.terms.terms();
     let joined = file::join(comparisons);
     let reports: Vec<_> = joined.iter().map(|one| judge(one, &rules, terms)).collect();
-    console.result(&shown(&reports, args.format)?)?;
+    results.put(console, |form, _| {
+        Ok(match form {
+            Form::Summary(Format::Json) => serde_json::to_string_pretty(&reports)? + "\n",
+            Form::Summary(Format::Html) => {
+                let page = |rows| reports.iter().map(|report| shown(report, rows)).collect();
+                html::shadow::<serde_json::Value>(page).map_err(io::Error::other)?
+            }
+            _ => text(&reports),
+        }
+        .into_bytes())
+    })?;
     Ok(exit(&reports))
 }
 
@@ -39,18 +53,9 @@ pub fn exit(reports: &[Report]) -> Exit {
     if reports.iter().any(|report| report.differs) { Exit::ObjectiveFailed } else { Exit::Done }
 }
 
-/// Reports in a format.
-///
-/// # Errors
-/// When they cannot be written.
-pub fn shown(reports: &[Report], format: DiffFormat) -> Result<String, Failure> {
-    match format {
-        DiffFormat::Text => Ok(reports.iter().map(show::text).collect::<Vec<_>>().join("\n")),
-        DiffFormat::Json => {
-            let text = serde_json::to_string_pretty(reports).map_err(Failure::could_not)?;
-            Ok(text + "\n")
-        }
-    }
+/// Reports to read.
+pub fn text(reports: &[Report]) -> String {
+    reports.iter().map(show::text).collect::<Vec<_>>().join("\n")
 }
 
 /// Writes a recording in another format.

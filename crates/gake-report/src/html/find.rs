@@ -1,0 +1,86 @@
+//! The report of a search.
+
+use gake_judge::overload::{Class, Recovery};
+use serde::Serialize;
+
+use super::{NoUi, SCHEMA, bounded, cut, instant};
+use crate::find::FindReport;
+use crate::find::json::FindForm;
+use crate::find::{map, text};
+
+/// Steps that are shown.
+const STEPS_MAX: usize = 1_000;
+
+/// Objectives that are shown.
+const OBJECTIVES_MAX: usize = 30;
+
+#[derive(Serialize)]
+struct PageForm {
+    schema: &'static str,
+    kind: &'static str,
+    gake: &'static str,
+    /// RFC 3339 in UTC.
+    started: String,
+    /// Why it ended, in words.
+    ended: String,
+    /// What must be known to read the number.
+    notes: Vec<String>,
+    /// What the map says.
+    beyond: Vec<Said>,
+    /// Steps that are not in `find`: the first ones.
+    more_steps: usize,
+    find: FindForm,
+}
+
+/// A sentence, and whether it is good news or none.
+#[derive(Serialize)]
+struct Said {
+    good: bool,
+    text: String,
+}
+
+/// The report of a search as one file.
+///
+/// # Errors
+/// When this gake was built without the page.
+pub fn find(report: &FindReport) -> Result<String, NoUi> {
+    bounded(STEPS_MAX, |steps| PageForm::new(report, steps))
+}
+
+impl PageForm {
+    fn new(report: &FindReport, steps: usize) -> Self {
+        let more_steps = report.steps.len().saturating_sub(steps);
+        let mut shown = report.clone();
+        shown.steps.drain(..more_steps);
+        shown.target = cut(&shown.target);
+        shown.objectives.truncate(OBJECTIVES_MAX);
+        for text in &mut shown.objectives {
+            *text = cut(text);
+        }
+        if let Some(binding) = &mut shown.answer.binding {
+            binding.text = cut(&binding.text);
+        }
+        Self {
+            schema: SCHEMA,
+            kind: "find",
+            gake: env!("CARGO_PKG_VERSION"),
+            started: instant(report.started_unix_ns),
+            ended: text::ended(report),
+            notes: text::cautions(&report.answer),
+            beyond: beyond(report),
+            more_steps,
+            find: FindForm::from(&shown),
+        }
+    }
+}
+
+fn beyond(report: &FindReport) -> Vec<Said> {
+    let Some(overload) = &report.map else { return Vec::new() };
+    let good = !matches!(overload.class, Class::Collapsing | Class::Retrograde);
+    let mut said = vec![Said { good, text: map::class(overload) }];
+    said.extend(map::details(overload).into_iter().map(|text| Said { good: true, text }));
+    let good = !matches!(overload.recovery, Recovery::Metastable | Recovery::Draining);
+    said.push(Said { good, text: format!("recovery: {}", map::recovery(overload).1) });
+    said.extend(map::hysteresis(overload).map(|text| Said { good: false, text }));
+    said
+}

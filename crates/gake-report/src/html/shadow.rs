@@ -1,0 +1,42 @@
+//! The report of shadows.
+
+use serde::Serialize;
+
+use super::{NoUi, SCHEMA, bounded};
+
+/// Entries of a list that are shown.
+const ROWS_MAX: usize = 800;
+
+#[derive(Serialize)]
+struct ShadowForm<R> {
+    schema: &'static str,
+    kind: &'static str,
+    gake: &'static str,
+    reports: Vec<R>,
+}
+
+/// The page of judged comparisons. `reports` makes them with so many entries in each list at most,
+/// as `ui/src/pages/shadow-data.ts` has them: this crate does not know the shadow proxy.
+///
+/// # Errors
+/// When this gake was built without the page.
+pub fn shadow<R: Serialize>(reports: impl Fn(usize) -> Vec<R>) -> Result<String, NoUi> {
+    let gake = env!("CARGO_PKG_VERSION");
+    bounded(ROWS_MAX, |rows| ShadowForm {
+        schema: SCHEMA,
+        kind: "shadow",
+        gake,
+        reports: reports(rows),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_would_be_too_large_shows_less() {
+        let html = shadow(|rows| vec!["<".repeat(500); rows]).unwrap();
+        assert!(html.len() <= 500_000 && html.len() > 200_000, "{}", html.len());
+    }
+}
