@@ -276,7 +276,7 @@ impl From<&Step> for StepForm {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::path::Path;
     use std::time::Duration;
 
@@ -288,7 +288,7 @@ mod tests {
     use crate::testing::bless;
 
     /// A target that holds 100/s and not more, searched.
-    fn report() -> FindReport {
+    pub(crate) fn report() -> FindReport {
         let objective: Objective = "p99<50ms".parse().unwrap();
         let clauses = vec![objective.clause().unwrap()];
         let mut search = Search::new(clauses, Options::default());

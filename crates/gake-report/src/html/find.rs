@@ -84,3 +84,23 @@ fn beyond(report: &FindReport) -> Vec<Said> {
     said.extend(map::hysteresis(overload).map(|text| Said { good: false, text }));
     said
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::find::json::tests::report;
+
+    #[test]
+    fn a_search_of_days_is_under_500_kb() {
+        let mut long = report();
+        let last = long.steps.last().unwrap().clone();
+        long.steps = vec![last; 20_000];
+        long.target = "<".repeat(100_000);
+        long.objectives = vec!["<".repeat(10_000); 100];
+        let html = find(&long).unwrap();
+        assert!(html.len() <= 500_000, "{}", html.len());
+        let form = PageForm::new(&long, 100);
+        assert_eq!(form.more_steps, 19_900);
+        assert!(html.contains("\"kind\":\"find\"") && html.contains("recovery: "));
+    }
+}
