@@ -146,6 +146,7 @@ async function findPage(page, { find, beyond, ended }) {
   await page.keyboard.press("ArrowRight");
   assert.match(await evidence.locator(".place").textContent(), /\/s/);
   assert.equal(await value(evidence, "allowed"), "1");
+  assert.deepEqual(await part(page, "What limits it").locator("p").allTextContents(), find.causes.flatMap((cause) => [cause.evidence, cause.advice]));
   const rows = part(page, "Steps").locator("tbody tr");
   assert.equal(await rows.count(), steps.length);
   const last = steps.at(-1);

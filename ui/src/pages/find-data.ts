@@ -47,6 +47,9 @@ export interface Find {
   } | null;
   pool: { throughput: number; service_s: number; slots: Ranged } | null;
   map: { stairs: Stair[] } | null;
+  /** What limited the target in the steps in which it was at its limit. */
+  causes: { id: string; evidence: string; advice: string; steps: number }[];
+  overloaded_steps: number;
 }
 
 export interface Ranged {

@@ -22,6 +22,7 @@ export function find(root: HTMLElement, data: FindData): void {
   const { find: found } = data;
   document.title = `gake find: ${found.target}`;
   root.append(header({ brand: "gake find", title: found.target }), plan(data), verdict(data), tiles(found));
+  if (found.overloaded_steps > 0) root.append(causes(found));
   if (data.notes.length > 0) root.append(list("Findings", data.notes));
   const evidence = steps(found);
   if (evidence) root.append(section("Objective over load", evidence.element));
@@ -94,6 +95,22 @@ function tiles({ answer, dimension }: Find): HTMLElement {
   );
 }
 
+/** What limited the target, and what to try. */
+function causes({ causes: all, overloaded_steps: steps }: Find): HTMLElement {
+  const items = all.map((cause) =>
+    el(
+      "li",
+      {},
+      el("code", {}, cause.id),
+      ` in ${count(cause.steps)} of ${count(steps)} steps at the limit`,
+      el("p", {}, cause.evidence),
+      el("p", { class: "advice" }, cause.advice),
+    ),
+  );
+  const none = el("p", { class: "empty" }, "Unknown: no rule speaks; --watch the target to see more.");
+  return el("section", { class: "findings" }, el("h2", {}, "What limits it"), items.length > 0 ? el("ul", {}, ...items) : none);
+}
+
 function list(title: string, texts: string[]): HTMLElement {
   return el("section", { class: "findings" }, el("h2", {}, title), el("ul", {}, ...texts.map((text) => el("li", {}, text))));
 }
@@ -136,7 +153,7 @@ function all(found: Find): HTMLElement {
       { name: "errors", show: (row) => count(row.errors), key: (row) => row.errors, number: true },
       { name: "ok", show: (row) => rate(row.throughput), key: (row) => row.throughput, number: true },
       { name: "response", title: "Mean of the ok ones", show: (row) => (row.response_s > 0 ? duration(row.response_s * 1e9) : "–"), key: (row) => row.response_s, number: true },
-      { name: "of allowed", title: "What was missed as a part of what the objectives allow; over 1 they are missed", show: (row) => (explores(row) || row.of_allowed.length === 0 ? "–" : number(worst(row))), key: worst, number: true },
+      { name: "of allowed", title: "What was missed as a part of what the objectives allow; over 1 they are missed", show: (row) => (explores(row) || row.of_allowed.length === 0 ? "–" : Number.isFinite(worst(row)) ? number(worst(row)) : "∞"), key: worst, number: true },
       {
         name: "",
         show: (row) => el("span", { title: row.limited ?? undefined, class: row.outcome === "pass" ? "good" : "" }, explores(row) ? "" : OUTCOMES[row.outcome]),

@@ -57,6 +57,10 @@ impl PageForm {
         for text in &mut shown.objectives {
             *text = cut(text);
         }
+        for cause in &mut shown.causes {
+            cause.finding.evidence = cut(&cause.finding.evidence);
+            cause.finding.advice = cut(&cause.finding.advice);
+        }
         if let Some(binding) = &mut shown.answer.binding {
             binding.text = cut(&binding.text);
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use gake_core::schedule::Process;
 use gake_judge::overload::{self, Leg};
 use gake_judge::search::{Ask, Dimension, Load, Observation, Options, Search, Seen, Trial};
-use gake_judge::{Bad, Objective};
+use gake_judge::{Bad, Cause, Finding, Objective};
 use gake_report::find::FindReport;
 
 use super::hour::HOSTILE;
@@ -61,5 +61,14 @@ pub fn report() -> FindReport {
         answer: search.answer(),
         steps: search.steps().to_vec(),
         map: Some(map),
+        causes: vec![Cause {
+            finding: Finding {
+                id: "saturated_pool",
+                evidence: format!("all of the pool is busy: {HOSTILE}"),
+                advice: "make the pool larger".to_owned(),
+            },
+            runs: 2,
+        }],
+        overloaded: 3,
     }
 }
