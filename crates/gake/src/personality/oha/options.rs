@@ -233,7 +233,7 @@ fn check(parsed: &Parsed) -> Result<(), String> {
     // It holds whatever it is, since it is about HTTP/2.
     parsed.get::<usize>("p")?;
     parsed.get::<usize>("fps")?;
-    let mut rules: Vec<_> = parsed.all("connect-to").map(|rule| origin_of(rule)).collect();
+    let mut rules: Vec<_> = parsed.all("connect-to").map(origin_of).collect();
     rules.sort_unstable();
     if rules.windows(2).any(|pair| pair[0] == pair[1]) {
         return Err("--connect-to is given twice for one host and port: gake picks none at random"

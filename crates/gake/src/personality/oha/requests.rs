@@ -55,9 +55,12 @@ pub fn sent(parsed: &Parsed, target: &str) -> Result<Sent, Failure> {
     Ok(Sent { asks: asks.collect(), name, scheme_assumed: false, from_file })
 }
 
+/// A body, when there is one.
+type Body = Option<Arc<[u8]>>;
+
 /// The bodies, of which there is at least one unless a file is empty, and what a form says
 /// that it is.
-fn bodies(parsed: &Parsed) -> Result<(Vec<Option<Arc<[u8]>>>, Option<String>), Failure> {
+fn bodies(parsed: &Parsed) -> Result<(Vec<Body>, Option<String>), Failure> {
     if parsed.last("form").is_some() {
         let (content_type, body) = form(parsed.all("form")).map_err(Failure::could_not)?;
         return Ok((vec![Some(body.into())], Some(content_type)));
