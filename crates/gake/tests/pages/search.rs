@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use gake_core::schedule::Process;
-use gake_judge::overload::{self, Leg};
-use gake_judge::search::{Ask, Dimension, Load, Observation, Options, Search, Seen, Trial};
+use gake_judge::overload::{self, Leg, Stair};
+use gake_judge::search::{Ask, Dimension, Load, Observation, Options, Search, Second, Seen, Trial};
 use gake_judge::{Bad, Cause, Finding, Objective};
 use gake_report::find::FindReport;
 
@@ -43,13 +43,7 @@ pub fn report() -> FindReport {
         }
     }
     let stairs = overload::stairs(100.0, None);
-    let mut map = overload::judge(&stairs, &[]);
-    for level in &mut map.levels {
-        let best = if level.stair.leg == Leg::Up { 110.0 } else { 60.0 };
-        level.ok = level.stair.level.min(best);
-        level.good = level.ok * 0.9;
-        level.response = 0.01 * level.stair.level;
-    }
+    let map = overload::judge(&stairs, &stairs.iter().flat_map(climbed).collect::<Vec<_>>());
     FindReport {
         target: format!("http://localhost:8080/{HOSTILE}"),
         started_unix_ns: 1_760_000_000_000_000_000,
@@ -71,4 +65,20 @@ pub fn report() -> FindReport {
         }],
         overloaded: 3,
     }
+}
+
+/// What the seconds of a stair saw: a target that serves less on its way back.
+fn climbed(stair: &Stair) -> Vec<Second> {
+    let best = if stair.leg == Leg::Up { 110.0 } else { 60.0 };
+    let ok = stair.level.min(best);
+    let second = Second {
+        due: stair.level,
+        ok,
+        failed: stair.level - ok,
+        good: ok * 0.9,
+        response: 0.001 * stair.level,
+        in_flight: 0.001 * stair.level * ok,
+        failure: 0.002,
+    };
+    vec![second; usize::try_from(stair.seconds).unwrap()]
 }
