@@ -36,7 +36,7 @@ pub(super) async fn run(station: Rc<Station>) {
         }
         let copy = match &shared.hooks {
             Some(hooks) if hooks.munges(&shade.config.backend.name) != hooks::Munge::No => {
-                match hooks::munge_copy(hooks, &shade.config.backend.name, &copy).await {
+                match Box::pin(hooks::munge_copy(hooks, &shade.config.backend.name, &copy)).await {
                     Some(copy) => copy,
                     None => {
                         ticket.end(Category::HookFailed);
@@ -137,7 +137,7 @@ impl Sending<'_> {
         loop {
             let mut upstream = match kept.take().and_then(Upstream::ready) {
                 Some(upstream) => upstream,
-                None => self.connect().await?,
+                None => Box::pin(self.connect()).await?,
             };
             let stale = upstream.used;
             match upstream.ask(self.request(copy), self.watch).await {

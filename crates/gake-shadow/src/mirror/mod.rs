@@ -6,9 +6,11 @@ mod lane;
 pub(crate) mod ledger;
 pub(crate) mod thread;
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::collect::Slot;
@@ -50,11 +52,16 @@ impl Shade {
 }
 
 /// A worker's end of the way to the shadows. Nothing here ever waits.
+///
+/// Copies are handed over in batches, by a task of its own: waking another thread is a system call,
+/// and the masters' requests that are ready in the same turn of the loop go out before it.
 #[derive(Debug)]
 pub(crate) struct Mirror {
     pub(crate) shared: Arc<Shared>,
     pub(crate) worker: usize,
-    jobs: UnboundedSender<Job>,
+    batch: RefCell<Vec<Job>>,
+    begun: Notify,
+    jobs: UnboundedSender<Vec<Job>>,
 }
 
 /// A copy that waits for its turn. The channel has no bound of its own: the gate has.
@@ -121,8 +128,26 @@ impl Drop for Ticket {
 }
 
 impl Mirror {
-    pub(crate) fn new(shared: Arc<Shared>, worker: usize, jobs: UnboundedSender<Job>) -> Self {
-        Self { shared, worker, jobs }
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        worker: usize,
+        jobs: UnboundedSender<Vec<Job>>,
+    ) -> Self {
+        Self { shared, worker, batch: RefCell::default(), begun: Notify::new(), jobs }
+    }
+
+    /// Hands over what was sent, for ever.
+    pub(crate) async fn post(self: Rc<Self>) {
+        loop {
+            self.begun.notified().await;
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&self) {
+        let batch = std::mem::take(&mut *self.batch.borrow_mut());
+        // When the thread is gone, the tickets settle themselves.
+        let _ = self.jobs.send(batch);
     }
 
     fn page(&self, shadow: usize) -> &Page {
@@ -143,8 +168,11 @@ impl Mirror {
             waiting: true,
             ended: false,
         };
-        // When the thread is gone, the ticket settles itself.
-        let _ = self.jobs.send(Job { copy: Arc::clone(copy), ticket, slot });
+        let mut batch = self.batch.borrow_mut();
+        batch.push(Job { copy: Arc::clone(copy), ticket, slot });
+        if batch.len() == 1 {
+            self.begun.notify_one();
+        }
     }
 
     fn end(&self, shadow: usize, slot: Option<Box<Slot>>, category: Category) {
@@ -152,6 +180,12 @@ impl Mirror {
         if let Some(slot) = slot {
             slot.failed(Failure::NotSent(category.name()));
         }
+    }
+}
+
+impl Drop for Mirror {
+    fn drop(&mut self) {
+        self.hand_over();
     }
 }
 

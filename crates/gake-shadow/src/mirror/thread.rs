@@ -59,7 +59,7 @@ impl Station {
 }
 
 /// Sends what comes until no more can come, and then until it is sent or `shared` says to stop.
-pub(crate) async fn run(shared: Arc<Shared>, mut jobs: UnboundedReceiver<Job>) {
+pub(crate) async fn run(shared: Arc<Shared>, mut jobs: UnboundedReceiver<Vec<Job>>) {
     let shortest = shared.shadows.iter().map(|shade| shade.config.timeout).min();
     let ticker = Ticker::new(shortest.unwrap_or(Duration::from_secs(1)));
     tokio::task::spawn_local(Rc::clone(&ticker).run());
@@ -77,8 +77,10 @@ pub(crate) async fn run(shared: Arc<Shared>, mut jobs: UnboundedReceiver<Job>) {
         })
     };
     let stations: Vec<_> = (0..shared.shadows.len()).map(station).collect();
-    while let Some(job) = jobs.recv().await {
-        stations[job.ticket.shadow].push(job);
+    while let Some(batch) = jobs.recv().await {
+        for job in batch {
+            stations[job.ticket.shadow].push(job);
+        }
     }
     while !stations.iter().all(|station| station.is_done())
         && shared.drain_ends().is_some_and(|end| Instant::now() < end)

@@ -45,7 +45,7 @@ pub(crate) async fn run(
         let stale = pooled.is_some();
         let mut upstream = match pooled.take() {
             Some(upstream) => upstream,
-            None => connect(client, pool, slot.as_deref_mut()).await?,
+            None => Box::pin(connect(client, pool, slot.as_deref_mut())).await?,
         };
         // Asking twice must not do anything twice, and the body is gone after the first time.
         let repeats = stale && request.body().is_end_stream() && request.method().is_idempotent();

@@ -68,7 +68,8 @@ async fn serve(
     match choice::choose(client, &head, upgrade.is_some()).await? {
         Choice::Race { master, shadows } => {
             let racers = race::Racers { master, shadows, collector };
-            race::run(client, head, incoming, racers).await
+            // Boxed, like all that is rare: a request's future is moved, and shall be small.
+            Box::pin(race::run(client, head, incoming, racers)).await
         }
         Choice::Master { shadows } => {
             to_master(client, head, incoming, shadows, collector, upgrade).await
@@ -98,7 +99,7 @@ async fn to_master(
         body_as_it_comes(client, head, incoming, shadows, collector)
     } else {
         let whole = munge == Munge::Body;
-        munged(client, head, incoming, shadows, collector, whole).await?
+        Box::pin(munged(client, head, incoming, shadows, collector, whole)).await?
     };
     headers::for_backend(&mut ask.head.headers, &pool.target);
     if let Some(protocol) = &upgrade {

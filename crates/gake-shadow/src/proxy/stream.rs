@@ -45,6 +45,10 @@ impl AsyncWrite for Stream {
         cx: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if let [piece] = pieces {
+            // The kernel has a shorter way for it.
+            return self.poll_write(cx, piece);
+        }
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
             Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
