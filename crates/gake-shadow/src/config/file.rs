@@ -124,7 +124,8 @@ struct EditsTable {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct ShadowTable {
     name: String,
-    url: String,
+    /// What is noise may lack it: then it is the master, asked again.
+    url: Option<String>,
     host: Option<String>,
     #[serde(default)]
     headers: EditsTable,
@@ -256,15 +257,30 @@ impl File {
             }
         }
         for table in self.shadow {
-            config.shadows.push(shadow(table, &self.rule)?);
+            let shadow = shadow(table, &config.master, &self.rule)?;
+            config.shadows.push(shadow);
         }
         Ok(config)
     }
 }
 
-fn shadow(table: ShadowTable, common: &[RuleTable]) -> Result<Shadow, ConfigError> {
-    let mut shadow = Shadow::new(backend(table.name, &table.url, table.host, table.headers)?);
-    shadow.role = if table.noise { Role::Secondary } else { Role::Shadow };
+fn shadow(
+    table: ShadowTable,
+    master: &Backend,
+    common: &[RuleTable],
+) -> Result<Shadow, ConfigError> {
+    let mut shadow = match table.url {
+        Some(url) => Shadow::new(backend(table.name, &url, table.host, table.headers)?),
+        None if table.noise && (table.host.is_some() || !table.headers.is_empty()) => {
+            let reason = "without a url it is the master, and has its host and headers";
+            return Err(value("shadow", &table.name, reason));
+        }
+        None if table.noise => Shadow::again(master, &table.name),
+        None => return Err(value("shadow", &table.name, "it has no url")),
+    };
+    if table.noise {
+        shadow.role = Role::Secondary;
+    }
     shadow.percentage = table.percentage.unwrap_or(shadow.percentage);
     shadow.ramp = table.ramp.map(|time| time.0);
     if let Some(text) = table.sample {
@@ -317,6 +333,11 @@ fn backend(
 }
 
 impl EditsTable {
+    fn is_empty(&self) -> bool {
+        self.remove.is_empty()
+            && [&self.set, &self.suffix, &self.remap].iter().all(|table| table.is_empty())
+    }
+
     fn edits(self) -> Result<Edits, ConfigError> {
         let mut edits = Edits::default();
         for name in &self.remove {

@@ -104,6 +104,9 @@ pub struct Shadow {
     pub backend: Backend,
     /// [`Role::Shadow`], or [`Role::Secondary`] for a second instance of the master.
     pub role: Role,
+    /// Whether it is the master itself, asked a second time: then only safe methods are copied,
+    /// whatever `methods` and `rules` say.
+    pub again: bool,
     /// How many of the requests that may be copied are, in percent.
     pub percentage: f64,
     /// The percentage is reached from 0 in this time after the start.
@@ -225,6 +228,14 @@ impl Config {
         }
     }
 
+    /// Puts another master in place of this one, also where it is asked a second time.
+    pub fn set_master(&mut self, master: Backend) {
+        for shadow in self.shadows.iter_mut().filter(|shadow| shadow.again) {
+            shadow.backend = Backend { name: Arc::clone(&shadow.backend.name), ..master.clone() };
+        }
+        self.master = master;
+    }
+
     /// Whether the settings make sense together.
     ///
     /// # Errors
@@ -298,6 +309,7 @@ impl Shadow {
         Self {
             backend,
             role: Role::Shadow,
+            again: false,
             percentage: 100.0,
             ramp: None,
             sample: Sample::default(),
@@ -311,6 +323,14 @@ impl Shadow {
             breaker: Breaker::default(),
             timeout: Duration::from_secs(10),
         }
+    }
+
+    /// The master itself, asked a second time under another name: where it differs from its first
+    /// answer is noise.
+    #[must_use]
+    pub fn again(master: &Backend, name: &str) -> Self {
+        let backend = Backend { name: name.into(), ..master.clone() };
+        Self { role: Role::Secondary, again: true, ..Self::new(backend) }
     }
 }
 

@@ -221,6 +221,9 @@ pub(crate) fn may_see(shadow: &Shadow, method: &Method, path: &str) -> Result<()
     if rule.is_some_and(|rule| rule.verdict == Verdict::Deny) {
         return Err(Category::Denied);
     }
+    if shadow.again && !method.is_safe() {
+        return Err(Category::Unsafe);
+    }
     let methods = rule.and_then(|rule| rule.methods.as_ref()).unwrap_or(&shadow.methods);
     if methods.contains(method) { Ok(()) } else { Err(Category::Unsafe) }
 }
@@ -310,6 +313,9 @@ mod tests {
         ] {
             assert_eq!(may_see(&shadow, &method, path), expected, "{method} {path}");
         }
+        shadow.again = true;
+        assert_eq!(may_see(&shadow, &Method::POST, "/search"), Err(Category::Unsafe));
+        assert_eq!(may_see(&shadow, &Method::GET, "/"), Ok(()));
     }
 
     #[test]

@@ -128,11 +128,7 @@ impl Drop for Ticket {
 }
 
 impl Mirror {
-    pub(crate) fn new(
-        shared: Arc<Shared>,
-        worker: usize,
-        jobs: UnboundedSender<Vec<Job>>,
-    ) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, worker: usize, jobs: UnboundedSender<Vec<Job>>) -> Self {
         Self { shared, worker, batch: RefCell::default(), begun: Notify::new(), jobs }
     }
 

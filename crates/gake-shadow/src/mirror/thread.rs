@@ -60,6 +60,7 @@ impl Station {
 
 /// Sends what comes until no more can come, and then until it is sent or `shared` says to stop.
 pub(crate) async fn run(shared: Arc<Shared>, mut jobs: UnboundedReceiver<Vec<Job>>) {
+    stand_back(shared.config.shadow_nice);
     let shortest = shared.shadows.iter().map(|shade| shade.config.timeout).min();
     let ticker = Ticker::new(shortest.unwrap_or(Duration::from_secs(1)));
     tokio::task::spawn_local(Rc::clone(&ticker).run());
@@ -87,4 +88,17 @@ pub(crate) async fn run(shared: Arc<Shared>, mut jobs: UnboundedReceiver<Vec<Job
     {
         tokio::time::sleep(LOOK).await;
     }
+}
+
+/// Lets the clients' path go first on a busy machine. Standing lower is always allowed, and Linux
+/// counts both for this thread alone.
+#[allow(unsafe_code, reason = "no safe wrapper has this call")]
+fn stand_back(nice: u8) {
+    if nice > 0 {
+        let _ = rustix::process::nice(i32::from(nice));
+    }
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // A batch thread interrupts nobody when it is woken.
+    // SAFETY: the call reads `parameters` and keeps nothing; 0 is the calling thread.
+    let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters) };
 }

@@ -205,7 +205,7 @@ impl Proxy {
         }
         let admin = admin.and_then(|(mut listeners, _)| listeners.pop());
         let control = running.control.clone();
-        running.side = Some(thread("gake-control", 0, move |ready| async move {
+        running.side = Some(thread("gake-control", move |ready| async move {
             ready.tell();
             control::run(control, admin).await;
         })?);
@@ -228,13 +228,12 @@ impl Running {
         let Part { shared, index, listener, acceptor, racers, told } = part;
         let (jobs, receiver) = mpsc::unbounded_channel();
         let mirror = Mirror::new(Arc::clone(&shared), index, jobs);
-        let nice = shared.config.shadow_nice;
         let for_mirror = Arc::clone(&shared);
-        self.mirrors.push(thread("gake-shadow", nice, move |ready| async move {
+        self.mirrors.push(thread("gake-shadow", move |ready| async move {
             ready.tell();
             mirror::thread::run(for_mirror, receiver).await;
         })?);
-        self.workers.push(thread("gake-proxy", 0, move |ready| async move {
+        self.workers.push(thread("gake-proxy", move |ready| async move {
             let worker = Worker::new(shared, index, acceptor, mirror, &racers);
             ready.tell();
             // It fails only when the listener cannot be watched, and then nobody is served here:
@@ -314,20 +313,14 @@ impl Ready {
 /// A thread with a runtime of its own, which runs until its future ends.
 fn thread<F: Future<Output = ()>>(
     name: &str,
-    nice: u8,
     run: impl FnOnce(Ready) -> F + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
     let (sender, ready) = sync_channel(1);
-    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-        if nice > 0 {
-            // Linux counts it for this thread alone. Standing lower is always allowed.
-            let _ = rustix::process::nice(i32::from(nice));
-        }
-        match runtime() {
+    let thread =
+        std::thread::Builder::new().name(name.to_owned()).spawn(move || match runtime() {
             Ok(runtime) => runtime.block_on(run(Ready(sender))),
             Err(error) => drop(sender.send(Err(error))),
-        }
-    })?;
+        })?;
     match ready.recv() {
         Ok(started) => started.map(|()| thread),
         Err(_) => Err(io::Error::other("it ended at once")),

@@ -58,8 +58,9 @@ pub struct ShadowArgs {
     #[arg(long, value_name = "NAME=URL")]
     pub shadow: Vec<String>,
 
-    /// A second instance of the master that gets copies: where it differs from the master is noise
-    #[arg(long, value_name = "NAME=URL")]
+    /// A second instance of the master that gets copies, or `master` to ask it twice what is safe:
+    /// where the two answers differ is noise
+    #[arg(long, value_name = "NAME=URL|master")]
     pub noise: Vec<String>,
 
     /// Read settings from a TOML file; flags count more

@@ -1,13 +1,14 @@
 //! From flags to a recorded run: what every command that fires shares.
 //!
-//! [`Prepared`] is what is known before the first request, [`drive`] follows a run to its end, and
-//! [`Outputs`] are the files written meanwhile. What is shown, and what the exit code is, each
-//! command decides.
+//! [`Prepared`] is what is known before the first request, [`drive`] follows a run to its end,
+//! [`Outputs`] are the files written meanwhile, and [`record`] does both and watches the target.
+//! What is shown, and what the exit code is, each command decides.
 
 mod asks;
 mod drive;
 mod outputs;
 mod plan;
+mod record;
 mod replay;
 mod watching;
 
@@ -20,6 +21,7 @@ pub use asks::{Bodies, Sent};
 pub use drive::{Job, Moment, drive};
 pub use outputs::{Outputs, unix_now};
 pub use plan::{OPEN_CONNECTIONS, connection_settings, threads_for};
+pub use record::record;
 pub use watching::Watching;
 
 use crate::cli::{ConnectionArgs, RequestArgs, RunArgs};
@@ -137,6 +139,7 @@ impl Prepared {
         self.warn(args, descriptors, console);
         console.note(&self.plan.to_string());
     }
+
     /// Warns of what will probably get in the way of so many connections.
     pub fn warn(&self, args: &RunArgs, descriptors: u64, console: &Console) {
         let connections = (self.plan.connections + self.plan.idle_connections) as u64;

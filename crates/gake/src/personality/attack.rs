@@ -4,7 +4,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 
-use gake_core::record::{Event, Outcome, Run};
+use gake_core::record::{Outcome, Run};
 use gake_judge::Summary;
 
 use super::native::Native;
@@ -12,7 +12,7 @@ use crate::cli::RunArgs;
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::Failure;
-use crate::load::{Job, Moment, Outputs, Prepared, Watching, drive};
+use crate::load::{Job, Moment, Outputs, Prepared, Watching, record};
 use crate::signals::Signals;
 
 /// Batches of outcomes that may wait for the sink: a million outcomes or so. These tools keep or
@@ -49,7 +49,7 @@ pub fn attack(
     prepared.warn(args, descriptors::raise(), console);
     args.output.out = native.run_file();
     let mut watching = Watching::start(&args.watch, &args.judge.slo)?;
-    let (mut outputs, _) = Outputs::create(&args.output, &prepared.plan)?;
+    let (outputs, _) = Outputs::create(&args.output, &prepared.plan)?;
     let (log, drain) = match sink {
         None => (None, None),
         Some(sink) => {
@@ -65,20 +65,13 @@ pub fn attack(
         started_unix_ns: outputs.started_unix_ns,
         log,
     };
-    watching.begin(&mut outputs);
-    let driven = drive(job, Some(&signals), |moment| {
-        outputs.second(moment.second, moment.asked);
-        watching.take(&mut outputs);
-        each(&moment)
-    })?;
-    let mut run = driven.run;
-    watching.end(&mut outputs, &mut run);
-    let lost = drain.and_then(|drain| lost(drain, driven.log_lost));
-    for loss in outputs.finish(&run, 0) {
-        console.warn(&loss);
-        run.events.push(Event { at: run.elapsed, text: loss });
+    let recorded =
+        record(job, Some(&signals), &mut watching, outputs, |moment, _, _| each(&moment))?;
+    let lost = drain.and_then(|drain| lost(drain, recorded.log_lost));
+    for loss in &recorded.losses {
+        console.warn(loss);
     }
-    let summary = Summary::new(run, &[]);
+    let summary = Summary::new(recorded.run, &[]);
     native.show(&summary, console)?;
     Ok(Attacked { run: summary.run, interrupted: signals.came(), lost })
 }

@@ -35,14 +35,19 @@ fn traffic(proxy: &str) {
 /// Compares a shadow with the shop, beside a second instance of the shop. The exit codes of proxy
 /// and report must be the same; it is returned with the report.
 fn compared(shadow: &Peer) -> (Option<i32>, Value) {
-    let (master, twin) = (shop("production", &WORK), shop("twin", &WORK));
+    let twin = shop("twin", &WORK);
+    beside(shadow, &format!("second={}", twin.url))
+}
+
+/// The same with a source of noise.
+fn beside(shadow: &Peer, noise: &str) -> (Option<i32>, Value) {
+    let master = shop("production", &WORK);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("diff.json");
     let path = path.to_str().unwrap();
-    let [production, sandbox, second] =
-        [("production", &master), ("sandbox", shadow), ("second", &twin)]
-            .map(|(name, peer)| format!("{name}={}", peer.url));
-    let backends = ["--master", &production, "--shadow", &sandbox, "--noise", &second];
+    let [production, sandbox] = [("production", &master), ("sandbox", shadow)]
+        .map(|(name, peer)| format!("{name}={}", peer.url));
+    let backends = ["--master", &production, "--shadow", &sandbox, "--noise", noise];
     let proxy = Proxy::start(&[&backends[..], &SLOWER, &["--diff-out", path]].concat());
     traffic(&proxy.url);
     let ledger = proxy.settled();
@@ -84,6 +89,15 @@ fn known_differences_are_found_and_no_others() {
     assert_eq!((&report["exchanges"], &report["paired"]), (&1000.into(), &1000.into()));
     assert_eq!(found(&report, "unproven"), []);
     // Times, random ids, a header, an experiment: for each endpoint.
+    assert_eq!(found(&report, "noise").len(), 4 * KINDS.len(), "{report:#}");
+}
+
+#[test]
+fn a_master_that_is_asked_twice_tells_noise_too() {
+    let (code, report) = beside(&shop("sandbox", &[&WORK[..], &["-new"]].concat()), "master");
+    assert_eq!(code, Some(99), "{report:#}");
+    let real = [("GET /orders/{id} status", EACH / 25), ("GET /users/{id} $.plan", EACH)];
+    assert_eq!(found(&report, "real"), real.map(|(name, count)| (name.to_owned(), count)));
     assert_eq!(found(&report, "noise").len(), 4 * KINDS.len(), "{report:#}");
 }
 

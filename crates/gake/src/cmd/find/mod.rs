@@ -65,6 +65,12 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     if let Some(lab) = lab {
         lab.shutdown();
     }
+    if let [first, others @ ..] = trials.losses() {
+        console.warn(first);
+        if !others.is_empty() {
+            console.warn(&format!("the files of {} more steps were lost too", others.len()));
+        }
+    }
     let (causes, overloaded) = trials.causes();
     let report = FindReport {
         target: target.name().to_owned(),

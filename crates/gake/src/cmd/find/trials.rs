@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::plan::{Load as PlanLoad, Overflow, Plan, Stage};
-use gake_core::record::{Reading, Run};
+use gake_core::record::{Reading, Run, Watched};
 use gake_core::schedule::Process;
 use gake_judge::overload::{self, Stair};
 use gake_judge::search::{Dimension, Load, Observation, Observer, Purpose, Second, Trial};
@@ -15,7 +15,7 @@ use gake_wire::Wire;
 use crate::cli::{Arrivals, FindArgs};
 use crate::exit::Failure;
 use crate::load::{
-    Job, Moment, OPEN_CONNECTIONS, Outputs, Target, Watching, connection_settings, drive,
+    Job, Moment, OPEN_CONNECTIONS, Outputs, Target, Watching, connection_settings, record,
     threads_for,
 };
 use crate::signals::Signals;
@@ -58,6 +58,8 @@ pub struct Trials<'a> {
     fired: u64,
     /// What limited the target where it was at its limit.
     causes: Causes,
+    /// What was lost of the steps' files.
+    losses: Vec<String>,
 }
 
 impl<'a> Trials<'a> {
@@ -91,6 +93,7 @@ impl<'a> Trials<'a> {
             last: None,
             fired: 0,
             causes: Causes::default(),
+            losses: Vec::new(),
         };
         // Bad names and certificates show before anything is sent.
         trials.wire(true, OPEN_CONNECTIONS, 0)?;
@@ -191,6 +194,11 @@ impl<'a> Trials<'a> {
         }
     }
 
+    /// What was lost of the steps' files, a sentence each.
+    pub fn losses(&self) -> &[String] {
+        &self.losses
+    }
+
     /// What limited the target, and in how many runs it was looked for.
     pub fn causes(&mut self) -> (Vec<Cause>, u64) {
         let causes = std::mem::take(&mut self.causes);
@@ -205,22 +213,27 @@ impl<'a> Trials<'a> {
         wire: &Arc<Wire>,
         mut each: impl FnMut(Moment<'_>, &[Reading]) -> Option<String>,
     ) -> Result<Run, Failure> {
-        let mut outputs = Outputs::run_file(self.step_file(trial)?.as_deref(), plan)?;
+        let outputs = self.step_outputs(trial, plan)?;
         self.fired += 1;
-        self.watching.begin(&mut outputs);
         let started_unix_ns = outputs.started_unix_ns;
         let job = Job { plan, wire, seed: trial.seed, started_unix_ns, log: None };
-        let watching = &mut self.watching;
-        let driven = drive(job, Some(self.signals), |moment| {
-            outputs.second(moment.second, moment.asked);
-            let readings = watching.take(&mut outputs);
-            each(moment, &readings)
-        })?;
-        let mut run = driven.run;
-        self.watching.end(&mut outputs, &mut run);
-        match outputs.finish(&run, 0).into_iter().next() {
-            Some(loss) => Err(Failure::could_not(loss)),
-            None => Ok(run),
+        let each = |moment: Moment<'_>, readings: &[Reading], _: &Watched| each(moment, readings);
+        let recorded = record(job, Some(self.signals), &mut self.watching, outputs, each)?;
+        self.losses.extend(recorded.losses);
+        Ok(recorded.run)
+    }
+
+    /// The files of the next step. What cannot be written before anything is sent is an error;
+    /// later it costs the file, and not the search.
+    fn step_outputs(&mut self, trial: &Trial, plan: &Plan) -> Result<Outputs, Failure> {
+        let outputs =
+            self.step_file(trial).and_then(|path| Outputs::run_file(path.as_deref(), plan));
+        match outputs {
+            Err(failure) if self.fired > 0 => {
+                self.losses.push(failure.to_string());
+                Outputs::run_file(None, plan)
+            }
+            outputs => outputs,
         }
     }
 

@@ -3,7 +3,7 @@
 mod abort;
 mod live;
 
-use gake_core::record::{Ending, Event};
+use gake_core::record::Ending;
 use gake_judge::{Conclusion, Summary};
 use gake_lab::{Lab, LabConfig};
 
@@ -12,7 +12,7 @@ use crate::cli::RunArgs;
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
-use crate::load::{Job, Outputs, Prepared, Watching, drive};
+use crate::load::{Job, Outputs, Prepared, Watching, record};
 use crate::signals::Signals;
 use abort::Abort;
 use live::Live;
@@ -30,7 +30,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     let prepared = Prepared::new(args, &target)?;
     let results = Results::create(args.output.results(), args.output.no_color, console)?;
     let mut watching = Watching::start(&args.watch, &args.judge.slo)?;
-    let (mut outputs, log) = Outputs::create(&args.output, &prepared.plan)?;
+    let (outputs, log) = Outputs::create(&args.output, &prepared.plan)?;
     if !args.output.quiet {
         prepared.announce(args, descriptors, console);
     }
@@ -44,24 +44,18 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         started_unix_ns: outputs.started_unix_ns,
         log,
     };
-    watching.begin(&mut outputs);
-    let driven = drive(job, Some(&signals), |moment| {
-        outputs.second(moment.second, moment.asked);
-        watching.take(&mut outputs);
+    let recorded = record(job, Some(&signals), &mut watching, outputs, |moment, _, watched| {
         live.show(console, moment.second, moment.asked);
-        abort.check(moment.so_far, moment.second, watching.so_far())
+        abort.check(moment.so_far, moment.second, watched)
     })?;
     live.clear();
     if let Some(lab) = lab {
         lab.shutdown();
     }
-    let mut run = driven.run;
-    watching.end(&mut outputs, &mut run);
-    for loss in outputs.finish(&run, driven.log_lost) {
-        console.warn(&loss);
-        run.events.push(Event { at: run.elapsed, text: loss });
+    for loss in &recorded.losses {
+        console.warn(loss);
     }
-    let summary = Summary::new(run, &args.judge.slo);
+    let summary = Summary::new(recorded.run, &args.judge.slo);
     results.show(&summary, console, &|_| Ok(()))?;
     Ok(exit(&summary, signals.came(), console))
 }

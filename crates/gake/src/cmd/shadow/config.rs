@@ -10,6 +10,9 @@ use gake_shadow::exchange::Role;
 use crate::cli::{CopyArgs, ForwardedArg, ProxyArgs, ShadowArgs};
 use crate::exit::Failure;
 
+/// As a source of noise: the master itself, asked a second time.
+const AGAIN: &str = "master";
+
 /// The settings. Flags count more than the file.
 pub(super) fn from(args: &ShadowArgs) -> Result<Config, Failure> {
     let mut config = match (&args.config, &args.master) {
@@ -18,7 +21,7 @@ pub(super) fn from(args: &ShadowArgs) -> Result<Config, Failure> {
         (None, None) => return Err(Failure::usage("name the backend that answers: --master")),
     };
     if let (Some(_), Some(master)) = (&args.config, &args.master) {
-        config.master = backend(master, "master")?;
+        config.set_master(backend(master, "master")?);
     }
     match args.listen {
         Some(listen) => config.listen = listen,
@@ -31,8 +34,11 @@ pub(super) fn from(args: &ShadowArgs) -> Result<Config, Failure> {
         [(&args.shadow, Role::Shadow, "shadow"), (&args.noise, Role::Secondary, "secondary")]
     {
         for text in texts {
-            let mut shadow = Shadow::new(backend(text, default)?);
-            shadow.role = role;
+            let shadow = if role == Role::Secondary && text == AGAIN {
+                Shadow::again(&config.master, &format!("{}-again", config.master.name))
+            } else {
+                Shadow { role, ..Shadow::new(backend(text, default)?) }
+            };
             config.shadows.push(shadow);
         }
     }
