@@ -58,17 +58,21 @@ pub(super) fn pool_queueing(facts: &Facts<'_>) -> Option<Finding> {
     if !(pushed && shaped || grows_without_gain(facts.run.series.points())) {
         return None;
     }
+    // A request takes the fastest one's time at least, and so many were served at once at least.
+    let served = match slots.round() as u64 {
+        0 | 1 => String::new(),
+        slots => format!("at least {} were served at once and ", units::plural(slots, "request")),
+    };
     let evidence = format!(
-        "the first byte takes {} in the median and {} at best, with {} in flight: at {} about {} \
-         were served at once and the rest waited inside the server",
+        "the first byte takes {} in the median and {} at best, with {} in flight: at {} {served}the \
+         rest waited inside the server",
         units::duration(median),
         units::duration(fastest),
         units::number(in_flight),
         units::rate(rate),
-        units::plural((slots.round() as u64).max(1), "request")
     );
-    let advice = "look for a pool of threads, processes or database connections of about that \
-                  size; more clients only lengthen the queue";
+    let advice = "look for a pool of threads, processes or database connections: its size is that \
+                  rate times what one request takes alone; more clients only lengthen the queue";
     Some(Finding::new("pool_queueing", evidence, advice))
 }
 

@@ -81,6 +81,10 @@ fn knee(overload: &Overload) -> Option<String> {
 
 fn refusals(overload: &Overload) -> Option<String> {
     overload.retained?;
+    if overload.refused == 0.0 {
+        let in_time = units::percent(overload.in_time);
+        return Some(format!("nothing of the overload was refused; {in_time} of it was in time"));
+    }
     Some(format!(
         "of the overload {} was refused (after {} on average); of the accepted {} were in time",
         units::percent(overload.refused),
