@@ -42,6 +42,10 @@ pub trait Factory {
     /// Adds to `tally` what the works counted outside any single arrival (connections opened,
     /// retransmits) since the last call, and returns the gauges of this moment.
     fn observe(&self, tally: &mut Tally) -> Gauges;
+
+    /// Called once after the last arrival has ended, before the last [`Factory::observe`]: what is
+    /// still under way beside the lanes will not come to its end.
+    fn finish(&self) {}
 }
 
 /// Levels, as against counts: they add up over workers and take the maximum over time.

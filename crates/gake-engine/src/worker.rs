@@ -212,6 +212,7 @@ pub(crate) async fn run<F: Factory + 'static>(duty: Duty, factory: F) {
     shared.cut();
     shared.until_quiet().await;
     ticks.abort();
+    desk.factory.finish();
     let done = shared.clock.now();
     // The last part of a second is handed over like a whole one.
     desk.hand_over(done / SECOND + 1, true);

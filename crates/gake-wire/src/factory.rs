@@ -88,4 +88,8 @@ impl<C: Clock + Clone + 'static> Factory for HttpFactory<C> {
     fn observe(&self, tally: &mut Tally) -> Gauges {
         self.meter.take(&mut tally.counts)
     }
+
+    fn finish(&self) {
+        self.meter.idle_over();
+    }
 }

@@ -21,7 +21,7 @@ use crate::meter::bump;
 const OPENING_MAX: usize = 64;
 
 /// Opens this worker's part of the idle connections at the connect rate, and counts those that
-/// cannot be opened and those that the peer ends.
+/// cannot be opened in time and those that the peer ends.
 pub(crate) fn hold<C: Clock + 'static>(
     shop: &Rc<Shop<C>>,
     deadlines: &Rc<Deadlines>,
@@ -33,6 +33,7 @@ pub(crate) fn hold<C: Clock + 'static>(
     if numbers.len() == 0 {
         return;
     }
+    shop.dialer.meter.idle_pending.set(numbers.len() as u64);
     let rate = settings.connect_rate;
     let (shop, deadlines) = (Rc::clone(shop), Rc::clone(deadlines));
     tokio::task::spawn_local(async move {
@@ -45,10 +46,11 @@ pub(crate) fn hold<C: Clock + 'static>(
             let Ok(turn) = Arc::clone(&turns).acquire_owned().await else { return };
             let (shop, deadlines) = (Rc::clone(&shop), Rc::clone(&deadlines));
             tokio::task::spawn_local(async move {
-                match open(&shop, &deadlines, number).await {
+                let conn = open(&shop, &deadlines, number).await;
+                shop.dialer.meter.idle_settled(conn.is_some());
+                if let Some(conn) = conn {
                     // A task of its own is smaller than what opening took.
-                    Some(conn) => drop(tokio::task::spawn_local(keep(shop, conn))),
-                    None => bump(&shop.dialer.meter.idle_failed),
+                    tokio::task::spawn_local(keep(shop, conn));
                 }
                 drop(turn);
             });

@@ -14,6 +14,8 @@ pub(crate) struct Meter {
     pub(crate) excess: Cell<u64>,
     pub(crate) idle_lost: Cell<u64>,
     pub(crate) idle_failed: Cell<u64>,
+    /// Idle connections that are still to be opened.
+    pub(crate) idle_pending: Cell<u64>,
     pub(crate) redirects: Cell<u64>,
     open: Cell<u64>,
     peak: Cell<u64>,
@@ -31,6 +33,19 @@ impl Meter {
         bump(&self.open);
         self.peak.set(self.peak.get().max(self.open.get()));
         OpenGuard { meter: Rc::clone(self) }
+    }
+
+    /// An idle connection was opened, or cannot be.
+    pub(crate) fn idle_settled(&self, opened: bool) {
+        self.idle_pending.set(self.idle_pending.get().saturating_sub(1));
+        if !opened {
+            bump(&self.idle_failed);
+        }
+    }
+
+    /// Nothing more will be opened: what was not until now has failed.
+    pub(crate) fn idle_over(&self) {
+        self.idle_failed.set(self.idle_failed.get() + self.idle_pending.take());
     }
 
     /// Adds what was counted since the last call to `counts`, and returns the levels.

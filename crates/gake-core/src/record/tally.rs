@@ -39,7 +39,7 @@ pub struct Counts {
     pub retransmits: u64,
     /// Idle connections, held beside the load, that the server closed.
     pub idle_lost: u64,
-    /// Idle connections, to be held beside the load, that could not be opened.
+    /// Idle connections, to be held beside the load, that could not be opened before the end.
     pub idle_failed: u64,
     /// Redirects followed: requests beyond the one that each arrival sends.
     pub redirects: u64,

@@ -149,6 +149,11 @@ impl Client {
         self.factory.observe(&mut self.tally.borrow_mut())
     }
 
+    /// Ends the run, for what is still under way beside the lanes.
+    pub fn finish(&self) {
+        self.factory.finish();
+    }
+
     /// Waits until a count or level is as wanted.
     pub async fn until(&self, what: &str, mut is_so: impl FnMut(&Self) -> bool) {
         let begun = Instant::now();

@@ -49,6 +49,23 @@ fn those_that_cannot_be_opened_are_not_lost() {
 }
 
 #[test]
+fn those_that_nobody_lets_in_have_failed_at_the_end() {
+    let door = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    door.bind(&std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+    // The kernel completes one connection more than this, and lets the others ask again.
+    door.listen(2).unwrap();
+    let addr = door.local_addr().unwrap().as_socket().unwrap();
+    let setup = Setup::get(format!("http://{addr}/")).with(|s| s.settings.idle_connections = 10);
+    setup.run(async |client| {
+        client.until("three are in", |client| client.gauges().open == 3).await;
+        assert_eq!(client.counts().idle_failed, 0);
+        client.finish();
+        let counts = client.counts();
+        assert_eq!((counts.opened, counts.idle_failed), (3, 7));
+    });
+}
+
+#[test]
 fn session_tickets_are_no_loss() {
     let server = Server::tls(pki().server(Kind::default()), [vec![Hold]]);
     let mut setup = Setup::get(format!("https://127.0.0.1:{}/", server.addr.port()));
