@@ -1,15 +1,13 @@
 //! A shadow that misbehaves is nobody's trouble but its own.
 
-use std::io::{Read, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use gake_shadow::{Category, Running, Summary};
 
-use crate::backend::{Backend, ok, read_request};
+use crate::backend::{Backend, ok};
 use crate::client::{Client, post};
-use crate::{config, shadow_at, start, stop, until_count};
+use crate::{bad, config, shadow_at, start, stop, until_count};
 
 const REQUESTS: u64 = 200;
 
@@ -49,8 +47,7 @@ fn narrow(config: &mut gake_shadow::config::Config) {
 
 #[test]
 fn a_shadow_that_hangs_is_shed() {
-    let bad = Backend::raw(|mut stream, _| drop(stream.read_to_end(&mut Vec::new())));
-    let (summary, good) = beside(&bad, |config| {
+    let (summary, good) = beside(&bad::hangs(), |config| {
         narrow(config);
         config.shadows[0].timeout = Duration::from_secs(1);
     });
@@ -64,7 +61,7 @@ fn a_shadow_that_hangs_is_shed() {
 
 #[test]
 fn a_shadow_that_refuses_or_resets_opens_its_breaker() {
-    for bad in [Backend::nobody(), Backend::raw(reset)] {
+    for bad in [Backend::nobody(), bad::resets()] {
         let (summary, _) = beside(&bad, |config| {
             config.shadows[0].queue = 8;
             config.shadows[0].breaker.failures = 5;
@@ -78,22 +75,9 @@ fn a_shadow_that_refuses_or_resets_opens_its_breaker() {
     }
 }
 
-/// Closes with a RST.
-fn reset(stream: std::net::TcpStream, _: usize) {
-    let _ = socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO));
-}
-
 #[test]
 fn a_shadow_that_drips_is_cut_off_in_time() {
-    let bad = Backend::raw(|mut stream, _| {
-        read_request(&mut stream, &mut Vec::new());
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
-        // A byte a second.
-        while stream.write_all(b"x").is_ok() {
-            std::thread::sleep(Duration::from_secs(1));
-        }
-    });
-    let (summary, _) = beside(&bad, narrow);
+    let (summary, _) = beside(&bad::drips(), narrow);
     let ledger = &summary.ledgers[0];
     assert!(ledger.count(Category::Timeout) >= 2, "{ledger}");
     assert_eq!(ledger.count(Category::Ok), 0);
@@ -101,16 +85,7 @@ fn a_shadow_that_drips_is_cut_off_in_time() {
 
 #[test]
 fn a_shadow_that_sends_a_gigabyte_is_not_read_to_its_end() {
-    let sent = Arc::new(AtomicU64::new(0));
-    let counted = Arc::clone(&sent);
-    let bad = Backend::raw(move |mut stream, _| {
-        read_request(&mut stream, &mut Vec::new());
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n");
-        let piece = vec![b'x'; 65536];
-        while stream.write_all(&piece).is_ok() {
-            counted.fetch_add(piece.len() as u64, Ordering::SeqCst);
-        }
-    });
+    let (bad, sent) = bad::floods();
     let limit = 100_000;
     let (summary, _) = beside(&bad, |config| {
         narrow(config);
@@ -127,14 +102,9 @@ fn a_shadow_that_sends_a_gigabyte_is_not_read_to_its_end() {
 
 #[test]
 fn a_shadow_that_never_reads_holds_a_bounded_number_of_bytes() {
-    let bad = Backend::raw(|stream, _| {
-        // Open and deaf.
-        std::thread::sleep(Duration::from_secs(120));
-        drop(stream);
-    });
     let (master, size) = (Backend::answering(|seen| ok(&seen.body.len().to_string())), 500_000);
     let mut config = config(&master, &[]);
-    config.shadows.push(shadow_at(0, &bad.url()));
+    config.shadows.push(shadow_at(0, &bad::is_deaf().url()));
     config.shadows[0].queue_bytes = 4 * size as u64;
     config.shadows[0].timeout = Duration::from_secs(5);
     let proxy = start(config);

@@ -4,11 +4,13 @@
 
 mod admin;
 mod backend;
+mod bad;
 mod client;
 mod config;
 mod hooks;
 mod hostile;
 mod isolation;
+mod latency;
 mod nginx;
 mod passing;
 mod tls;

@@ -1,0 +1,55 @@
+//! Shadows that misbehave, each in one way.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::backend::{Backend, read_request};
+
+/// Takes requests and says nothing.
+pub fn hangs() -> Backend {
+    Backend::raw(|mut stream, _| drop(stream.read_to_end(&mut Vec::new())))
+}
+
+/// Closes every connection with a RST.
+pub fn resets() -> Backend {
+    Backend::raw(|stream: TcpStream, _| {
+        let _ = socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+    })
+}
+
+/// Sends its answer's body at a byte a second.
+pub fn drips() -> Backend {
+    Backend::raw(|mut stream, _| {
+        read_request(&mut stream, &mut Vec::new());
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
+        while stream.write_all(b"x").is_ok() {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    })
+}
+
+/// Sends a gigabyte, and counts what the kernel took of it.
+pub fn floods() -> (Backend, Arc<AtomicU64>) {
+    let sent = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&sent);
+    let backend = Backend::raw(move |mut stream, _| {
+        read_request(&mut stream, &mut Vec::new());
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n");
+        let piece = vec![b'x'; 65536];
+        while stream.write_all(&piece).is_ok() {
+            counted.fetch_add(piece.len() as u64, Ordering::SeqCst);
+        }
+    });
+    (backend, sent)
+}
+
+/// Accepts, and never reads.
+pub fn is_deaf() -> Backend {
+    Backend::raw(|stream, _| {
+        std::thread::sleep(Duration::from_secs(120));
+        drop(stream);
+    })
+}
