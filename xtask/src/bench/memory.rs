@@ -73,7 +73,8 @@ fn timed(bench: &Bench, nginx: &Nginx, tool: Tool, requests: u64) -> Result<Call
     Ok(calls::closed_loop(tool, &nginx.url(), seconds as u64))
 }
 
-fn peak(pid: libc::pid_t) -> Option<u64> {
+/// The peak of a process that lives, in KiB.
+pub fn peak(pid: libc::pid_t) -> Option<u64> {
     parse_peak(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
 }
 

@@ -102,6 +102,11 @@ impl Launch<'_> {
 }
 
 impl Running {
+    /// Its number.
+    pub fn pid(&self) -> libc::pid_t {
+        self.pid
+    }
+
     /// When it was started, by [`now_ns`].
     pub fn started_ns(&self) -> u64 {
         self.started_ns
@@ -207,7 +212,7 @@ pub fn pin_this_thread(core: usize) -> std::io::Result<()> {
 }
 
 /// Lets the calling thread run everywhere again.
-fn unpin_this_thread() -> std::io::Result<()> {
+pub fn unpin_this_thread() -> std::io::Result<()> {
     // Those that the machine does not have are left out by the kernel.
     allow_this_thread(0..CORES_MAX)
 }

@@ -77,7 +77,14 @@ impl Backend {
 
     /// Does with each connection, which has a number, what `serve` does.
     pub fn raw(serve: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::on(TcpListener::bind("127.0.0.1:0").unwrap(), serve)
+    }
+
+    /// The same on a listener with options of its own.
+    pub fn on(
+        listener: TcpListener,
+        serve: impl Fn(TcpStream, usize) + Send + Sync + 'static,
+    ) -> Self {
         let addr = listener.local_addr().unwrap();
         let connections = Arc::new(AtomicUsize::new(0));
         let (serve, count) = (Arc::new(serve), Arc::clone(&connections));

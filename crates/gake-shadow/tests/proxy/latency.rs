@@ -32,7 +32,7 @@ const ALPHA_Z: f64 = 4.753;
 /// anything at all, a delayed acknowledgement (40 ms) say, is over it.
 const COST: (f64, Duration) = (2.0, Duration::from_millis(5));
 
-/// More than a socket's buffers take of a body that the other end does not read.
+/// More than the kernel takes for a shadow that never reads.
 const BODY: usize = 256 << 10;
 
 /// One way to the master.
