@@ -191,6 +191,7 @@ fn status(control: &Control) -> Value {
             "errors": hooks.errors,
             "timeouts": hooks.timeouts,
             "overflows": hooks.overflows,
+            "skipped": hooks.skipped,
             "unknown_names": hooks.unknown_names,
         },
         "exchanges_dropped": control.exchanges_dropped(),
@@ -266,6 +267,7 @@ fn metrics(control: &Control) -> Page {
         ("error", hooks.errors),
         ("timeout", hooks.timeouts),
         ("overflow", hooks.overflows),
+        ("skipped", hooks.skipped),
         ("unknown_name", hooks.unknown_names),
     ];
     metric(

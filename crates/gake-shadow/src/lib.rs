@@ -6,6 +6,7 @@
 //! ([`Proxy::exchanges`]) over a bounded queue, off the client's path.
 
 mod admin;
+mod breaker;
 mod collect;
 pub mod compare;
 pub mod config;

@@ -147,10 +147,11 @@ pub enum Sample {
     Cookie(String),
 }
 
-/// A circuit breaker: after so many failures in a row nothing is sent for a while, and then one.
+/// A circuit breaker: after so many failures in a row nothing is tried for a while, and then one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Breaker {
-    /// Failures in a row (no answer, or none in time); 0 turns it off.
+    /// Failures in a row; 0 turns it off. A shadow fails with no whole answer in time, a hook when
+    /// it takes longer than its limit.
     pub failures: u32,
     /// How long it stays open.
     pub pause: Duration,

@@ -3,7 +3,8 @@
 //! No hook runs on a thread that serves clients. What must be known before a request goes on
 //! (selection, changes) is asked of threads kept for hooks, with a time limit; when it is passed,
 //! when the hook fails or panics, the default applies and is counted: every backend is selected,
-//! the master gets the request as it came, and a shadow whose copy was to be changed gets none.
+//! the master gets the request as it came, and a shadow whose copy was to be changed gets none. A
+//! hook that never answers in time is not even asked for a while.
 
 mod runner;
 mod set;
@@ -16,7 +17,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Uri};
 
 pub use runner::HookCounts;
-pub(crate) use runner::Runner;
+pub(crate) use runner::{HookLimits, Runner};
 pub use set::HookSet;
 
 use crate::exchange::Exchange;

@@ -6,12 +6,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
 use super::{HookError, Hooks, Munge, Request, RequestHead, Selection, TookTooLong};
+use crate::breaker::Circuit;
 use crate::collect::Exchanges;
+use crate::config::Breaker;
 
 /// Questions that wait at most.
 const WAITING: usize = 1024;
@@ -27,6 +29,8 @@ pub struct HookCounts {
     pub timeouts: u64,
     /// Too many questions waited already.
     pub overflows: u64,
+    /// They were not asked: too often in a row they had taken longer than their limit.
+    pub skipped: u64,
     /// They chose a name that no backend has.
     pub unknown_names: u64,
 }
@@ -37,6 +41,7 @@ struct Counts {
     errors: AtomicU64,
     timeouts: AtomicU64,
     overflows: AtomicU64,
+    skipped: AtomicU64,
     unknown_names: AtomicU64,
 }
 
@@ -61,12 +66,25 @@ enum Failed {
 
 type Question = Box<dyn FnOnce(&dyn Hooks) + Send>;
 
+/// What hooks may cost.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HookLimits {
+    /// Threads they are asked on.
+    pub(crate) threads: usize,
+    /// How long one may keep a request.
+    pub(crate) time: Duration,
+    /// When one that never answers in time is not asked for a while.
+    pub(crate) breaker: Breaker,
+}
+
 /// Asks hooks, never for longer than their limit.
 pub(crate) struct Runner {
-    selects: bool,
-    munges: HashMap<Arc<str>, Munge>,
+    /// When it is asked who gets a request.
+    select: Option<Circuit>,
+    /// Backends by themselves: one whose requests take too long spoils no other's.
+    munge: HashMap<Arc<str>, (Munge, Circuit)>,
     questions: SyncSender<Question>,
-    limit: Duration,
+    time: Duration,
     counts: Arc<Counts>,
     /// Closed when the thread that tells what is finished has ended.
     telling: Mutex<Receiver<()>>,
@@ -79,18 +97,18 @@ impl std::fmt::Debug for Runner {
 }
 
 impl Runner {
-    /// Starts so many threads for questions, and one that tells what is finished. They end with the
+    /// Starts the threads for questions, and one that tells what is finished. They end with the
     /// runner, but nobody waits for a hook that hangs.
     pub(crate) fn start(
         hooks: Arc<dyn Hooks>,
         backends: impl Iterator<Item = Arc<str>>,
-        (threads, limit): (usize, Duration),
+        limits: HookLimits,
         exchanges: Option<Exchanges>,
     ) -> io::Result<Self> {
         let (questions, receiver) = sync_channel::<Question>(WAITING);
         let receiver = Arc::new(Mutex::new(receiver));
         let counts = Arc::new(Counts::default());
-        for _ in 0..threads {
+        for _ in 0..limits.threads {
             let (hooks, receiver) = (Arc::clone(&hooks), Arc::clone(&receiver));
             let answer = move || answer(&receiver, &*hooks);
             std::thread::Builder::new().name("gake-hooks".to_owned()).spawn(answer)?;
@@ -107,32 +125,38 @@ impl Runner {
                 }
             })?;
         }
-        let munges = backends.map(|name| (Arc::clone(&name), hooks.munges(&name))).collect();
+        let circuit = || Circuit::new(limits.breaker, Instant::now());
+        let munge = backends.map(|name| {
+            let munge = hooks.munges(&name);
+            (name, (munge, circuit()))
+        });
         Ok(Self {
-            selects: hooks.selects(),
-            munges,
+            select: hooks.selects().then(circuit),
+            munge: munge.collect(),
             questions,
-            limit,
+            time: limits.time,
             counts,
             telling: Mutex::new(telling),
         })
     }
 
     pub(crate) fn selects(&self) -> bool {
-        self.selects
+        self.select.is_some()
     }
 
     pub(crate) fn munges(&self, backend: &str) -> Munge {
-        self.munges.get(backend).copied().unwrap_or_default()
+        self.munge.get(backend).map_or(Munge::No, |(munge, _)| *munge)
     }
 
     pub(crate) async fn select(&self, head: RequestHead) -> Selection {
-        self.ask(move |hooks| hooks.select(&head)).await.unwrap_or_default()
+        let Some(circuit) = &self.select else { return Selection::All };
+        self.ask(circuit, move |hooks| hooks.select(&head)).await.unwrap_or_default()
     }
 
     pub(crate) async fn munge(&self, backend: &Arc<str>, mut request: Request) -> Option<Request> {
+        let (_, circuit) = self.munge.get(backend)?;
         let backend = Arc::clone(backend);
-        self.ask(move |hooks| hooks.munge(&backend, &mut request).map(|()| request)).await
+        self.ask(circuit, move |hooks| hooks.munge(&backend, &mut request).map(|()| request)).await
     }
 
     /// A hook chose a name that no backend has.
@@ -147,20 +171,26 @@ impl Runner {
     }
 
     pub(crate) fn counts(&self) -> HookCounts {
-        let Counts { panics, errors, timeouts, overflows, unknown_names } = &*self.counts;
+        let Counts { panics, errors, timeouts, overflows, skipped, unknown_names } = &*self.counts;
         HookCounts {
             panics: panics.load(Relaxed),
             errors: errors.load(Relaxed),
             timeouts: timeouts.load(Relaxed),
             overflows: overflows.load(Relaxed),
+            skipped: skipped.load(Relaxed),
             unknown_names: unknown_names.load(Relaxed),
         }
     }
 
     async fn ask<T: Send + 'static>(
         &self,
+        circuit: &Circuit,
         question: impl FnOnce(&dyn Hooks) -> Result<T, HookError> + Send + 'static,
     ) -> Option<T> {
+        if !circuit.allows() {
+            self.counts.skipped.fetch_add(1, Relaxed);
+            return None;
+        }
         let (sender, receiver) = oneshot::channel();
         let question: Question = Box::new(move |hooks| {
             // Nobody waits for an answer that is late already.
@@ -172,14 +202,14 @@ impl Runner {
             self.counts.overflows.fetch_add(1, Relaxed);
             return None;
         }
-        // Counted here and nowhere else: a hook that fails too late has failed once.
-        let failed = match tokio::time::timeout(self.limit, receiver).await {
-            Ok(Ok(Ok(answer))) => return Some(answer),
-            Ok(Ok(Err(failed))) => failed,
-            Ok(Err(_)) | Err(_) => Failed::Time,
+        let said = match tokio::time::timeout(self.time, receiver).await {
+            Ok(Ok(said)) => said,
+            Ok(Err(_)) | Err(_) => Err(Failed::Time),
         };
-        self.counts.add(failed);
-        None
+        // A hook that fails in time holds up nobody.
+        circuit.heard(!matches!(said, Err(Failed::Time)));
+        // Counted here and nowhere else: a hook that fails too late has failed once.
+        said.map_err(|failed| self.counts.add(failed)).ok()
     }
 }
 

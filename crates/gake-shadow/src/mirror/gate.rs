@@ -1,14 +1,15 @@
 //! Whether a shadow gets a copy: switches, sampling, rate and breaker, all without a lock.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use http::{HeaderMap, Method, header};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::ledger::Category;
-use crate::config::{Breaker, Sample, Shadow, Verdict};
+use crate::breaker::Circuit;
+use crate::config::{Sample, Shadow, Verdict};
 
 /// A percentage is kept in parts of this.
 const WHOLE: f64 = 1_000_000.0;
@@ -21,10 +22,7 @@ pub(crate) struct Gate {
     killed: AtomicBool,
     epoch: Instant,
     rate: Option<RateCap>,
-    breaker: Breaker,
-    failures: AtomicU32,
-    /// Until when the breaker is open, in nanoseconds from the epoch; 0 when it is closed.
-    open_until: AtomicU64,
+    breaker: Circuit,
     /// Copies that wait.
     waiting: AtomicUsize,
     /// Bytes of bodies that wait or are under way.
@@ -51,9 +49,7 @@ impl Gate {
                 burst_ns: (1e9 / rate).max(1e8),
                 due_ns: AtomicU64::new(0),
             }),
-            breaker: shadow.breaker,
-            failures: AtomicU32::new(0),
-            open_until: AtomicU64::new(0),
+            breaker: Circuit::new(shadow.breaker, epoch),
             waiting: AtomicUsize::new(0),
             bytes: AtomicU64::new(0),
         };
@@ -78,7 +74,7 @@ impl Gate {
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        self.open_until.load(Relaxed) != 0
+        self.breaker.is_open()
     }
 
     pub(crate) fn waiting(&self) -> usize {
@@ -116,7 +112,7 @@ impl Gate {
         }
         let refused = if !self.rate_allows() {
             Category::ShedRate
-        } else if !self.breaker_allows() {
+        } else if !self.breaker.allows() {
             Category::ShedBreaker
         } else {
             return Ok(());
@@ -136,14 +132,9 @@ impl Gate {
         self.bytes.fetch_sub(bytes, Relaxed);
     }
 
-    fn now(&self) -> u64 {
-        // Never 0, which means closed.
-        u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1)
-    }
-
     fn rate_allows(&self) -> bool {
         let Some(cap) = &self.rate else { return true };
-        let now = self.now();
+        let now = u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let next = |due: u64| {
             let due = due.max(now) as f64 + cap.gap_ns;
             (due <= now as f64 + cap.burst_ns).then_some(due as u64)
@@ -151,41 +142,10 @@ impl Gate {
         cap.due_ns.try_update(Relaxed, Relaxed, next).is_ok()
     }
 
-    /// Open: nothing passes until the pause is over; then one copy, which also opens it for
-    /// another pause, until its success closes it.
-    fn breaker_allows(&self) -> bool {
-        let until = self.open_until.load(Relaxed);
-        if until == 0 {
-            return true;
-        }
-        let now = self.now();
-        now >= until
-            && self
-                .open_until
-                .compare_exchange(until, now + nanos(self.breaker.pause), Relaxed, Relaxed)
-                .is_ok()
-    }
-
     /// Tells the breaker how a copy ended.
     pub(crate) fn heard(&self, answered: bool) {
-        if answered {
-            // Most of the time there is nothing to forget, and nothing is written.
-            if self.failures.load(Relaxed) != 0 {
-                self.failures.store(0, Relaxed);
-            }
-            if self.open_until.load(Relaxed) != 0 {
-                self.open_until.store(0, Relaxed);
-            }
-        } else if self.breaker.failures > 0
-            && self.failures.fetch_add(1, Relaxed).saturating_add(1) >= self.breaker.failures
-        {
-            self.open_until.store(self.now() + nanos(self.breaker.pause), Relaxed);
-        }
+        self.breaker.heard(answered);
     }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX / 2)
 }
 
 /// One thread's draws.
@@ -252,6 +212,8 @@ fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a [u8]> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use http::HeaderValue;
 
     use super::*;
@@ -332,29 +294,6 @@ mod tests {
         gate.set_killed(true);
         assert_eq!(gate.admit(&shadow, 0), Err(Category::Killed));
         assert_eq!((gate.waiting(), gate.bytes()), (2, 100));
-    }
-
-    #[test]
-    fn the_breaker_opens_lets_one_try_and_closes() {
-        let mut shadow = shadow();
-        shadow.breaker = Breaker { failures: 3, pause: Duration::from_secs(3600) };
-        let mut gate = gate(&shadow);
-        for _ in 0..2 {
-            gate.heard(false);
-        }
-        gate.heard(true);
-        for _ in 0..3 {
-            assert!(gate.breaker_allows());
-            gate.heard(false);
-        }
-        assert!(!gate.breaker_allows() && gate.is_open());
-        // The pause is over.
-        gate.open_until.store(1, Relaxed);
-        gate.epoch -= Duration::from_secs(1);
-        assert!(gate.breaker_allows(), "one may try");
-        assert!(!gate.breaker_allows(), "and only one");
-        gate.heard(true);
-        assert!(gate.breaker_allows() && !gate.is_open());
     }
 
     #[test]

@@ -19,9 +19,9 @@ use super::shared::{Shared, Stats};
 use super::target::Target;
 use super::worker::{self, Phase, Worker};
 use crate::collect::{Exchanges, Feed};
-use crate::config::{Config, ConfigError, ServerTls};
+use crate::config::{Breaker, Config, ConfigError, ServerTls};
 use crate::control::{self, Control};
-use crate::hooks::{HookCounts, Hooks, Runner};
+use crate::hooks::{HookCounts, HookLimits, Hooks, Runner};
 use crate::mirror::gate::Gate;
 use crate::mirror::ledger::Ledger;
 use crate::mirror::{self, Mirror, Shade};
@@ -76,8 +76,7 @@ pub enum StartError {
 pub struct Proxy {
     config: Config,
     hooks: Option<Arc<dyn Hooks>>,
-    hook_threads: usize,
-    hook_limit: Duration,
+    hook_limits: HookLimits,
     feed: Feed,
 }
 
@@ -114,8 +113,11 @@ impl Proxy {
         Ok(Self {
             config,
             hooks: None,
-            hook_threads: HOOK_THREADS,
-            hook_limit: HOOK_LIMIT,
+            hook_limits: HookLimits {
+                threads: HOOK_THREADS,
+                time: HOOK_LIMIT,
+                breaker: Breaker::default(),
+            },
             feed: Feed::default(),
         })
     }
@@ -131,14 +133,23 @@ impl Proxy {
     /// is finished.
     #[must_use]
     pub fn hook_threads(mut self, threads: usize) -> Self {
-        self.hook_threads = threads.max(1);
+        self.hook_limits.threads = threads.max(1);
         self
     }
 
     /// How long a hook may keep a request before the default applies; 50 ms unless told.
     #[must_use]
     pub fn hook_limit(mut self, limit: Duration) -> Self {
-        self.hook_limit = limit;
+        self.hook_limits.time = limit;
+        self
+    }
+
+    /// When a hook that passes its limit again and again is not asked, so that the default applies
+    /// at once; after 20 times in a row for 5 s unless told. Selection and each backend's changes
+    /// count by themselves.
+    #[must_use]
+    pub fn hook_breaker(mut self, breaker: Breaker) -> Self {
+        self.hook_limits.breaker = breaker;
         self
     }
 
@@ -177,8 +188,7 @@ impl Proxy {
                     .chain(config.shadows.iter().map(|shadow| &shadow.backend))
                     .map(|backend| Arc::clone(&backend.name));
                 let finished = hooks.finishes().then(|| self.feed.listen(FINISHED));
-                let limits = (self.hook_threads, self.hook_limit);
-                Some(Arc::new(Runner::start(hooks, names, limits, finished)?))
+                Some(Arc::new(Runner::start(hooks, names, self.hook_limits, finished)?))
             }
         };
         let feed = Arc::new(self.feed);

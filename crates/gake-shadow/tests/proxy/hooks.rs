@@ -1,12 +1,13 @@
 //! Hooks: what they may choose and change, and what happens when they fail.
 
 use std::io::{Read, Write};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
+use gake_shadow::config::Breaker;
 use gake_shadow::exchange::{Failure, Role};
 use gake_shadow::hooks::{
-    HookCounts, HookError, HookSet, Hooks, RequestHead, Selection, TookTooLong,
+    HookCounts, HookError, HookSet, Hooks, Munge, Request, RequestHead, Selection, TookTooLong,
 };
 use gake_shadow::{Category, Proxy, Running};
 
@@ -158,6 +159,62 @@ fn a_hook_that_keeps_its_own_time_is_counted_once() {
     }
     let counts = stop(proxy).hooks;
     assert_eq!(counts, HookCounts { timeouts: 2, errors: 1, ..HookCounts::default() });
+}
+
+/// Keeps its own time, and always passes it: when it selects, and with what `s0` gets.
+#[derive(Clone, Default)]
+struct AlwaysLate(Arc<Mutex<Vec<String>>>);
+
+impl AlwaysLate {
+    fn asked(&self, what: &str) {
+        self.0.lock().unwrap().push(what.to_owned());
+    }
+
+    fn times(&self, what: &str) -> usize {
+        self.0.lock().unwrap().iter().filter(|asked| *asked == what).count()
+    }
+}
+
+impl Hooks for AlwaysLate {
+    fn selects(&self) -> bool {
+        true
+    }
+
+    fn select(&self, _: &RequestHead) -> Result<Selection, HookError> {
+        self.asked("select");
+        Err(TookTooLong.into())
+    }
+
+    fn munges(&self, _: &str) -> Munge {
+        Munge::Head
+    }
+
+    fn munge(&self, backend: &str, _: &mut Request) -> Result<(), HookError> {
+        self.asked(backend);
+        if backend == "s0" { Err(TookTooLong.into()) } else { Ok(()) }
+    }
+}
+
+#[test]
+fn a_hook_that_never_answers_in_time_is_left_alone_for_a_while() {
+    let (master, shadow) = (named("master"), named("shadow"));
+    let asked = |pause| {
+        let hooks = AlwaysLate::default();
+        let proxy = Proxy::new(config(&master, &[&shadow])).unwrap().hooks(hooks.clone());
+        let proxy = proxy.hook_limit(LONG).hook_breaker(Breaker { failures: 20, pause });
+        let proxy = proxy.start().unwrap();
+        for number in 1..=50 {
+            assert_eq!(get(proxy.addr(), "/").body, "master:");
+            until_count(&proxy, 0, Category::HookFailed, number);
+        }
+        let times = ["select", "s0", "master"].map(|what| hooks.times(what));
+        (times, stop(proxy).hooks)
+    };
+    let counts = |timeouts, skipped| HookCounts { timeouts, skipped, ..HookCounts::default() };
+    // What is in time is asked all along.
+    assert_eq!(asked(Duration::MAX), ([20, 20, 50], counts(40, 60)));
+    assert_eq!(asked(Duration::ZERO), ([50, 50, 50], counts(100, 0)), "it is tried again");
+    assert!(shadow.seen().is_empty());
 }
 
 #[test]

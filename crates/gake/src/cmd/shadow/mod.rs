@@ -179,6 +179,7 @@ fn told(summary: &Summary) -> String {
         (hooks.errors, "failed"),
         (hooks.timeouts, "took too long"),
         (hooks.overflows, "were not asked, too many waited"),
+        (hooks.skipped, "were not asked, after too many in a row took too long"),
         (hooks.unknown_names, "chose a name that no backend has"),
     ] {
         if number > 0 {

@@ -1,0 +1,104 @@
+//! A circuit breaker, without a lock: for shadows and for hooks.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use crate::config::Breaker;
+
+/// A breaker and its state, for all threads.
+#[derive(Debug)]
+pub(crate) struct Circuit {
+    breaker: Breaker,
+    epoch: Instant,
+    /// In a row.
+    failures: AtomicU32,
+    /// Until when it is open, in nanoseconds from the epoch; 0 when it is closed.
+    open_until: AtomicU64,
+}
+
+impl Circuit {
+    /// Closed.
+    pub(crate) fn new(breaker: Breaker, epoch: Instant) -> Self {
+        Self { breaker, epoch, failures: AtomicU32::new(0), open_until: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.open_until.load(Relaxed) != 0
+    }
+
+    /// Open: nothing passes until the pause is over; then one, which also opens it for another
+    /// pause, until its success closes it.
+    pub(crate) fn allows(&self) -> bool {
+        let until = self.open_until.load(Relaxed);
+        if until == 0 {
+            return true;
+        }
+        let now = self.now();
+        let again = now.saturating_add(nanos(self.breaker.pause));
+        now >= until && self.open_until.compare_exchange(until, again, Relaxed, Relaxed).is_ok()
+    }
+
+    /// How what was allowed has ended.
+    pub(crate) fn heard(&self, well: bool) {
+        if well {
+            // Most of the time there is nothing to forget, and nothing is written.
+            if self.failures.load(Relaxed) != 0 {
+                self.failures.store(0, Relaxed);
+            }
+            if self.is_open() {
+                self.open_until.store(0, Relaxed);
+            }
+        } else if self.breaker.failures > 0
+            && self.failures.fetch_add(1, Relaxed).saturating_add(1) >= self.breaker.failures
+        {
+            let until = self.now().saturating_add(nanos(self.breaker.pause));
+            self.open_until.store(until, Relaxed);
+        }
+    }
+
+    fn now(&self) -> u64 {
+        // Never 0, which means closed.
+        nanos(self.epoch.elapsed()).max(1)
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_opens_lets_one_try_and_closes() {
+        let breaker = Breaker { failures: 3, pause: Duration::from_secs(3600) };
+        let mut circuit = Circuit::new(breaker, Instant::now());
+        for _ in 0..2 {
+            circuit.heard(false);
+        }
+        circuit.heard(true);
+        for _ in 0..3 {
+            assert!(circuit.allows());
+            circuit.heard(false);
+        }
+        assert!(!circuit.allows() && circuit.is_open());
+        // The pause is over.
+        circuit.open_until.store(1, Relaxed);
+        circuit.epoch -= Duration::from_secs(1);
+        assert!(circuit.allows(), "one may try");
+        assert!(!circuit.allows(), "and only one");
+        circuit.heard(true);
+        assert!(circuit.allows() && !circuit.is_open());
+    }
+
+    #[test]
+    fn without_a_number_of_failures_it_stays_closed() {
+        let breaker = Breaker { failures: 0, pause: Duration::MAX };
+        let circuit = Circuit::new(breaker, Instant::now());
+        for _ in 0..100 {
+            circuit.heard(false);
+        }
+        assert!(circuit.allows());
+    }
+}
