@@ -20,7 +20,8 @@ pub enum Category {
     Upgrade,
     /// Its body is over the limit.
     Oversize,
-    /// The client did not send all of it, or the master answered before it had.
+    /// The client did not send all of it or left before the master was asked, or the master
+    /// answered before it had.
     Aborted,
     /// The kill switch was on.
     Killed,

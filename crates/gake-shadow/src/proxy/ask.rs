@@ -18,6 +18,7 @@ use super::upstream::{Unanswered, Upstream};
 use super::watch::before;
 use super::{fault, headers};
 use crate::collect::Slot;
+use crate::mirror::Pending;
 use crate::mirror::copy::Copy;
 
 /// What is asked.
@@ -26,6 +27,10 @@ pub(crate) struct Ask {
     pub(crate) body: SendBody,
     /// The same, should it have to be asked again.
     pub(crate) again: Option<Arc<Copy>>,
+    /// The shadows' copies of a request that is whole already. They go out with the request: were
+    /// they sent before, a client that leaves while a connection is made would have asked the
+    /// shadows alone.
+    pub(crate) copies: Option<(Pending, Arc<Copy>)>,
 }
 
 /// Asks, and waits for the answer's head.
@@ -40,13 +45,19 @@ pub(crate) async fn run(
     *request.method_mut() = ask.head.method;
     *request.uri_mut() = ask.head.uri;
     *request.headers_mut() = ask.head.headers;
+    let mut copies = ask.copies;
     let mut pooled = pool.take(worker.ticker.now());
     loop {
         let stale = pooled.is_some();
-        let mut upstream = match pooled.take() {
-            Some(upstream) => upstream,
-            None => Box::pin(connect(client, pool, slot.as_deref_mut())).await?,
+        let connected = match pooled.take() {
+            Some(upstream) => Ok(upstream),
+            None => Box::pin(connect(client, pool, slot.as_deref_mut())).await,
         };
+        // A backend that cannot be reached keeps nothing from the shadows.
+        if let Some((pending, copy)) = copies.take() {
+            pending.send_copy(&copy);
+        }
+        let mut upstream = connected?;
         // Asking twice must not do anything twice, and the body is gone after the first time.
         let repeats = stale && request.body().is_end_stream() && request.method().is_idempotent();
         let spare = (repeats && ask.again.is_none()).then(|| bare(&request));

@@ -120,7 +120,8 @@ fn runner(
             headers: copy.headers.clone(),
         };
         headers::for_backend(&mut head.headers, &pool.target);
-        let ask = Ask { head, body: SendBody::Copy(CopyBody::new(copy)), again: None };
+        let body = SendBody::Copy(CopyBody::new(copy));
+        let ask = Ask { head, body, again: None, copies: None };
         let answer = ask::run(&client, &pool, ask, slot.as_deref_mut()).await;
         Finish { pool, slot, answer }
     }

@@ -143,12 +143,9 @@ fn body_as_it_comes(
 ) -> Ask {
     let pending = pending(client, &head, shadows, collector.as_ref());
     if incoming.is_end_stream() {
-        let again = pending.map(|(pending, copy)| {
-            let copy = Arc::new(copy);
-            pending.send_copy(&copy);
-            copy
-        });
-        return Ask { head, body: SendBody::Empty, again };
+        let copies = pending.map(|(pending, copy)| (pending, Arc::new(copy)));
+        let again = copies.as_ref().map(|(_, copy)| Arc::clone(copy));
+        return Ask { head, body: SendBody::Empty, again, copies };
     }
     let keep = (pending.is_some() || collector.is_some()).then(|| {
         Box::new(Keep {
@@ -159,7 +156,8 @@ fn body_as_it_comes(
             collector,
         })
     });
-    Ask { head, body: SendBody::Client(Tee::new(incoming, Rc::clone(client), keep)), again: None }
+    let body = SendBody::Client(Tee::new(incoming, Rc::clone(client), keep));
+    Ask { head, body, again: None, copies: None }
 }
 
 /// The same when a hook changes what the master gets. The shadows' copies are changed on their own
@@ -196,9 +194,8 @@ async fn munged(
     }
     let kept = gather::whole(client, incoming, collector.as_deref()).await?;
     let copy = Arc::new(Copy { body: kept, ..copy_of(&head) });
-    if let Some((pending, _)) = pending(client, &head, shadows, collector.as_ref()) {
-        pending.send_copy(&copy);
-    }
+    let pending = pending(client, &head, shadows, collector.as_ref());
+    let copies = pending.map(|(pending, _)| (pending, Arc::clone(&copy)));
     let changed = hooks::munge_copy(hooks, backend, &copy).await.unwrap_or(copy);
     client.asked();
     let head = Head {
@@ -206,7 +203,7 @@ async fn munged(
         uri: changed.uri.clone(),
         headers: changed.headers.clone(),
     };
-    Ok(Ask { head, body: SendBody::Copy(CopyBody::new(changed)), again: None })
+    Ok(Ask { head, body: SendBody::Copy(CopyBody::new(changed)), again: None, copies })
 }
 
 /// The answer's head has come: what of it goes on, and the body behind it.

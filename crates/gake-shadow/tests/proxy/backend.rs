@@ -109,6 +109,27 @@ impl Backend {
         Self { addr, seen: Arc::default(), leftovers: Arc::default(), connections: Arc::default() }
     }
 
+    /// Takes no connection: its backlog is full, so that one more is still being made when its time
+    /// is over.
+    pub fn full() -> Self {
+        let socket =
+            || socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+        let listener = socket();
+        listener.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+        listener.listen(0).unwrap();
+        let addr = listener.local_addr().unwrap();
+        for _ in 0..4 {
+            let client = socket();
+            client.set_nonblocking(true).unwrap();
+            // The first is made, the others wait.
+            let _ = client.connect(&addr);
+            std::mem::forget(client);
+        }
+        std::mem::forget(listener);
+        let addr = addr.as_socket().unwrap();
+        Self { addr, seen: Arc::default(), leftovers: Arc::default(), connections: Arc::default() }
+    }
+
     pub fn url(&self) -> String {
         format!("http://{}", self.addr)
     }

@@ -187,6 +187,16 @@ fn a_client_that_takes_no_answer_does_not_keep_its_place() {
 }
 
 #[test]
+fn who_leaves_before_the_master_is_asked_has_asked_no_shadow() {
+    let (master, shadow) = (Backend::full(), Backend::hello());
+    let proxy = start(config(&master, &[&shadow]));
+    assert_eq!(say(proxy.addr(), "GET / HTTP/1.1\r\nHost: h\r\n\r\n"), "");
+    until_count(&proxy, 0, Category::Aborted, 1);
+    assert!(shadow.seen().is_empty());
+    stop(proxy);
+}
+
+#[test]
 fn clients_beyond_the_limit_wait_outside() {
     let master = Backend::hello();
     let mut config = config(&master, &[]);
