@@ -56,8 +56,8 @@ pub struct FindArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Search")]
 pub struct SearchArgs {
-    /// Objective: 'p99<50ms', 'errors<0.1%'; may be repeated (default: p99 < 5 times the unloaded
-    /// one and 100ms at least, errors < 0.1%)
+    /// Objective: 'p99<50ms', 'errors<0.1%'; may be repeated (default, also beside bounds on the
+    /// watched target alone: p99 < 5 times the unloaded one and 100ms at least, errors < 0.1%)
     #[arg(long, value_name = "OBJECTIVE")]
     pub slo: Vec<Objective>,
 

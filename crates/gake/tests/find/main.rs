@@ -57,6 +57,26 @@ fn the_highest_rate_and_the_budget_are_kept() {
 }
 
 #[test]
+fn a_target_with_a_bound_of_its_own_must_answer_in_time_too() {
+    // It sleeps, so that its CPU says nothing of the 200/s that it serves at most.
+    let config = LabConfig {
+        threads: Some(4),
+        service: Some("const:20ms".parse().unwrap()),
+        ..LabConfig::default()
+    };
+    let lab = Lab::start(config).unwrap();
+    let (url, port) = (format!("http://{}/fast", lab.addr()), lab.addr().port());
+    let watch = format!("port:{port}");
+    let flags = ["--watch", &watch, "--slo", "rss<1TB", "--budget", "25s", "-o", "json"];
+    let ran = find(&[&[url.as_str()], &flags[..]].concat());
+    let form: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let objectives = form["objectives"].as_array().unwrap();
+    assert_eq!((objectives.len(), &objectives[0]), (3, &"rss<1TB".into()), "{form}");
+    assert!(form["answer"]["capacity"].as_f64().is_none_or(|rate| rate < 220.0), "{form}");
+    lab.shutdown();
+}
+
+#[test]
 fn what_cannot_be_searched_is_refused_before_anything_is_sent() {
     for (flags, told) in [
         (&["--slo", "rate>=5/s"][..], "upper bounds"),

@@ -51,10 +51,7 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     let mut live = Live::new(args, console);
     let mut trials = Trials::new(args, &target, descriptors, &signals)?;
     announce(args, &target, console);
-    let clauses = match objectives::given(&args.search)? {
-        Some(clauses) => clauses,
-        None => objectives::defaults(&mut trials)?,
-    };
+    let clauses = objectives::clauses(&args.search, &mut trials)?;
     live.plan(&plan_line(args, &target, &clauses));
     trials.limit(&clauses);
     let mut search = Search::new(clauses, options(args, descriptors));

@@ -18,23 +18,25 @@ const ENOUGH: u64 = 20;
 /// How long they may take, in seconds, one attempt after the other.
 const ATTEMPTS: [u64; 3] = [1, 5, 30];
 
-/// The objectives given, as clauses; `None` when none was.
+/// The clauses of a search. What only bounds the target itself says nothing about whether it
+/// still answers: then, as without a word, the usual objectives hold too.
 ///
 /// # Errors
-/// When one bounds nothing that grows with the load.
-pub fn given(args: &SearchArgs) -> Result<Option<Vec<Clause>>, Failure> {
-    if args.slo.is_empty() {
-        return Ok(None);
+/// When an objective bounds nothing that grows with the load, or the target does not answer.
+pub fn clauses(args: &SearchArgs, trials: &mut Trials<'_>) -> Result<Vec<Clause>, Failure> {
+    let given: Result<Vec<_>, _> = args.slo.iter().map(Objective::clause).collect();
+    let mut clauses = given.map_err(Failure::usage)?;
+    if args.slo.iter().all(Objective::is_about_target) {
+        clauses.extend(usual(trials)?);
     }
-    let clauses: Result<Vec<_>, _> = args.slo.iter().map(Objective::clause).collect();
-    clauses.map(Some).map_err(Failure::usage)
+    Ok(clauses)
 }
 
 /// Objectives for a target of which nothing is known: one user asks how fast it is.
 ///
 /// # Errors
 /// When it does not answer.
-pub fn defaults(trials: &mut Trials<'_>) -> Result<Vec<Clause>, Failure> {
+fn usual(trials: &mut Trials<'_>) -> Result<Vec<Clause>, Failure> {
     let mut p99 = None;
     for seconds in ATTEMPTS {
         let trial = Trial {
