@@ -89,7 +89,8 @@ fn settle(bench: &Bench) {
         if at_rest && bench.proxy.control().stats().open == 0 {
             let sent = ledger.count(Category::Ok);
             assert_eq!((ledger.sent(), ledger.shed()), (sent, 0), "{ledger}");
-            assert_eq!(bench.shadow.seen().whole, sent, "copies that were seen, and sent");
+            let seen = bench.shadow.seen();
+            assert_eq!((seen.whole, seen.cut), (sent, 0), "copies seen whole and cut, and sent");
             return;
         }
         assert!(begun.elapsed() < LONG, "no rest: {ledger}");
