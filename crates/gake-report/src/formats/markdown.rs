@@ -6,18 +6,15 @@
 
 use std::fmt::Write as _;
 
-use gake_core::record::{Histogram, Metric, Run};
+use gake_core::record::{Histogram, Run};
 use gake_judge::stats::{Rates, share};
 use gake_judge::{Summary, Validity, advice, trusted, units};
 
 use super::headline;
+use super::latencies::{self, COLUMNS};
 
 /// Labels and faults shown at most.
 const ROWS_MAX: usize = 20;
-
-/// Quantiles of the tables with their names.
-const COLUMNS: [(&str, f64); 5] =
-    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
 
 /// The summary as Markdown; ends with a line break.
 #[must_use]
@@ -115,19 +112,7 @@ fn findings(text: &mut String, summary: &Summary) {
 }
 
 fn latencies(run: &Run) -> String {
-    let latency = &run.tally.latency;
-    let response = latency.response();
-    let rows = [
-        ("response", &*response),
-        ("service", latency.of(Metric::Service)),
-        ("lateness", latency.of(Metric::Lateness)),
-        ("blocked", latency.of(Metric::Blocked)),
-        ("connect", latency.of(Metric::Connect)),
-        ("tls", latency.of(Metric::Tls)),
-        ("first byte", latency.of(Metric::FirstByte)),
-        ("early faults", latency.of(Metric::FaultResponse)),
-    ];
-    let rows: Vec<_> = rows.into_iter().filter(|(_, histogram)| !histogram.is_empty()).collect();
+    let rows = latencies::rows(&run.tally.latency);
     let mut text = String::new();
     if rows.is_empty() {
         return text;
@@ -136,7 +121,7 @@ fn latencies(run: &Run) -> String {
     line!(text, "| | count | {names} | max | mean |");
     line!(text, "| --- | {}", "---: | ".repeat(COLUMNS.len() + 3).trim_end());
     for (name, histogram) in rows {
-        let cells = COLUMNS.map(|(_, q)| quantile(histogram, q)).join(" | ");
+        let cells = COLUMNS.map(|(_, q)| quantile(&histogram, q)).join(" | ");
         let [max, mean] = [histogram.max() as f64, histogram.mean()].map(units::duration);
         line!(text, "| {name} | {} | {cells} | {max} | {mean} |", units::count(histogram.count()));
     }

@@ -6,6 +6,7 @@ pub mod hdrplot;
 mod headline;
 pub mod json;
 pub mod junit;
+mod latencies;
 pub mod markdown;
 pub mod openmetrics;
 pub mod text;

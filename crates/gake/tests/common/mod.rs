@@ -1,9 +1,10 @@
 //! Starting gake with a time limit, and what came of it.
 
 // Not every test file uses every helper, and all of it is test code.
-#![allow(dead_code, clippy::unwrap_used)]
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -14,6 +15,23 @@ use serde_json::Value;
 
 /// No run of a test takes longer than this, whatever else the machine does.
 pub const PATIENCE: Duration = Duration::from_secs(100);
+
+/// Builds the Go program in `tests/peers/NAME`; once for a test binary, if the caller keeps it.
+pub fn go_program(name: &str) -> PathBuf {
+    // Test binaries run after one another, but each has programs of its own.
+    let binary = format!("{}-{name}", env!("CARGO_CRATE_NAME"));
+    let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join(binary);
+    let built = Command::new("go")
+        .args(["build", "-o"])
+        .arg(&binary)
+        .arg(".")
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(name))
+        .envs([("GOFLAGS", "-buildvcs=false"), ("GOTOOLCHAIN", "local"), ("CGO_ENABLED", "0")])
+        .output()
+        .expect("go is needed for this test: install the Debian package golang-go");
+    assert!(built.status.success(), "{built:?}");
+    binary
+}
 
 /// A gake that goes on.
 pub struct Started {

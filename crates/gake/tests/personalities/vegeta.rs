@@ -160,19 +160,7 @@ fn a_plot_has_a_line_for_each_attack_and_its_errors() {
 /// The program in `peers/gob`, built once.
 fn gob_peer() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let binary = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("gob-peer");
-        let built = Command::new("go")
-            .args(["build", "-o"])
-            .arg(&binary)
-            .arg(".")
-            .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers/gob"))
-            .envs([("GOFLAGS", "-buildvcs=false"), ("GOTOOLCHAIN", "local"), ("CGO_ENABLED", "0")])
-            .output()
-            .expect("go is needed for this test: install the Debian package golang-go");
-        assert!(built.status.success(), "{built:?}");
-        binary
-    })
+    BUILT.get_or_init(|| go_program("gob"))
 }
 
 /// Lines of JSON, whatever the order of their keys.

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
+use crate::alone;
 use crate::support::*;
-use crate::{alone, go};
 
 /// A MariaDB of its own: no network, no tables, no accounts.
 struct MariaDb {
@@ -50,7 +50,7 @@ impl MariaDb {
     /// A service with so many connections to it at most; 0 is without bound.
     fn service(&self, pool: u32) -> Peer {
         static BUILT: OnceLock<PathBuf> = OnceLock::new();
-        let mut command = Command::new(BUILT.get_or_init(|| go("db")));
+        let mut command = Command::new(BUILT.get_or_init(|| go_program("db")));
         Peer::start(command.arg(self.directory.path().join("socket")).arg(pool.to_string()))
     }
 }

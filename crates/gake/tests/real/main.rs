@@ -15,7 +15,6 @@ mod nginx;
 mod tomcat;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The machine for one test alone.
@@ -27,19 +26,4 @@ fn alone() -> MutexGuard<'static, ()> {
 /// A folder of `tests/peers`.
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(name)
-}
-
-/// Builds a server in Go.
-fn go(name: &str) -> PathBuf {
-    let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("real-{name}"));
-    let built = Command::new("go")
-        .args(["build", "-o"])
-        .arg(&binary)
-        .arg(".")
-        .current_dir(source(name))
-        .envs([("GOFLAGS", "-buildvcs=false"), ("GOTOOLCHAIN", "local"), ("CGO_ENABLED", "0")])
-        .output()
-        .expect("go is needed for this test: install the Debian package golang-go");
-    assert!(built.status.success(), "{built:?}");
-    binary
 }

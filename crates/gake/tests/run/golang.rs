@@ -11,20 +11,7 @@ use crate::support::*;
 /// The server, built once.
 fn server() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let binary = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("go-peer");
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers/go");
-        let built = Command::new("go")
-            .args(["build", "-o"])
-            .arg(&binary)
-            .arg(".")
-            .current_dir(source)
-            .envs([("GOFLAGS", "-buildvcs=false"), ("GOTOOLCHAIN", "local"), ("CGO_ENABLED", "0")])
-            .output()
-            .expect("go is needed for this test: install the Debian package golang-go");
-        assert!(built.status.success(), "{built:?}");
-        binary
-    })
+    BUILT.get_or_init(|| go_program("go"))
 }
 
 fn check(flags: &str, query: &str, connections: Option<u64>) {

@@ -10,20 +10,7 @@ use crate::support::*;
 /// The shop, built once.
 fn program() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let binary = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("go-shop");
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers/app");
-        let built = Command::new("go")
-            .args(["build", "-o"])
-            .arg(&binary)
-            .arg(".")
-            .current_dir(source)
-            .envs([("GOFLAGS", "-buildvcs=false"), ("GOTOOLCHAIN", "local"), ("CGO_ENABLED", "0")])
-            .output()
-            .expect("go is needed for this test: install the Debian package golang-go");
-        assert!(built.status.success(), "{built:?}");
-        binary
-    })
+    BUILT.get_or_init(|| go_program("app"))
 }
 
 /// An instance of the shop.

@@ -1,17 +1,14 @@
 //! Counts, rates, latencies, status codes, labels.
 
-use gake_core::record::{Histogram, Metric, Run};
+use gake_core::record::{Histogram, Run};
 use gake_judge::stats::{Rates, per_second, share, span};
 use gake_judge::{trusted, units};
 
+use super::super::latencies::{self, COLUMNS};
 use super::page::{INDENT, Page, Paint, fit};
 
 /// Labels shown at most.
 const LABELS_MAX: usize = 20;
-
-/// Quantiles of the table with their names.
-const COLUMNS: [(&str, f64); 5] =
-    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
 
 /// What marks a percentile that too few samples stand behind.
 const UNTRUSTED: &str = "~";
@@ -92,19 +89,8 @@ fn generator(run: &Run) -> String {
 
 /// The table of latencies.
 pub(super) fn latency(page: &mut Page, run: &Run) {
-    let latency = &run.tally.latency;
-    let response = latency.response();
-    let rows = [
-        ("response", &*response),
-        ("service", latency.of(Metric::Service)),
-        ("lateness", latency.of(Metric::Lateness)),
-        ("blocked", latency.of(Metric::Blocked)),
-        ("connect", latency.of(Metric::Connect)),
-        ("tls", latency.of(Metric::Tls)),
-        ("first byte", latency.of(Metric::FirstByte)),
-        ("early faults", latency.of(Metric::FaultResponse)),
-    ];
-    if rows.iter().all(|(_, histogram)| histogram.is_empty()) {
+    let rows = latencies::rows(&run.tally.latency);
+    if rows.is_empty() {
         return;
     }
     page.gap();
@@ -116,14 +102,10 @@ pub(super) fn latency(page: &mut Page, run: &Run) {
     let head = page.paint(Paint::Heading, &head);
     page.line(&head);
     let mut guessed = false;
-    for (i, (name, histogram)) in rows.iter().enumerate() {
-        if histogram.is_empty() {
-            continue;
-        }
+    for (name, histogram) in &rows {
         let (cells, untrusted) = cells(histogram);
         guessed |= untrusted;
-        // The first row is the headline.
-        let paint = if i == 0 { Paint::Heading } else { Paint::Plain };
+        let paint = if *name == latencies::HEADLINE { Paint::Heading } else { Paint::Plain };
         let row = page.paint(paint, &format!("{:<INDENT$}{cells}", format!("  {name}")));
         page.line(&row);
     }
