@@ -47,6 +47,7 @@ pub struct Collector {
     run_delay: Nanos,
     arrivals_end: Nanos,
     last_fired: Nanos,
+    last_ended: Nanos,
     done: Nanos,
     log_lost: u64,
 }
@@ -69,6 +70,7 @@ impl Collector {
             run_delay: 0,
             arrivals_end: 0,
             last_fired: 0,
+            last_ended: 0,
             done: 0,
             log_lost: 0,
         }
@@ -107,11 +109,12 @@ impl Collector {
                     spare(worker, tally);
                 }
             }
-            Event::Ended { worker, arrivals_end, last_fired, done, log_lost } => {
+            Event::Ended { worker, arrivals_end, last_fired, last_ended, done, log_lost } => {
                 self.log_lost += log_lost;
                 self.watermarks[worker] = u64::MAX;
                 self.arrivals_end = self.arrivals_end.max(arrivals_end);
                 self.last_fired = self.last_fired.max(last_fired);
+                self.last_ended = self.last_ended.max(last_ended);
                 self.done = self.done.max(done);
             }
             Event::Failed(_) => {}
@@ -196,6 +199,7 @@ impl Collector {
             started_unix_ns,
             measured,
             sending: measured.max(self.last_fired.saturating_sub(warmup_end)),
+            completing: measured.max(self.last_ended.saturating_sub(warmup_end)),
             elapsed,
             ending,
             tally: self.tally,

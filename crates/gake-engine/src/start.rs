@@ -34,6 +34,8 @@ pub enum Event {
         arrivals_end: Nanos,
         /// When the last one was fired.
         last_fired: Nanos,
+        /// When the last one was answered or failed; what was given up is not of those.
+        last_ended: Nanos,
         /// When its last outcome was recorded.
         done: Nanos,
         /// Outcomes that the log could not take in time.

@@ -66,6 +66,8 @@ pub(crate) struct Shared {
     pub(crate) pending: Cell<u64>,
     /// When the last arrival was fired.
     pub(crate) last_fired: Cell<Nanos>,
+    /// When the last one ended that was not given up.
+    pub(crate) last_ended: Cell<Nanos>,
     recorder: RefCell<Recorder>,
     log: Option<Log>,
     /// The lanes' tasks, to wake them at the end.
@@ -97,6 +99,9 @@ impl Shared {
             self.ran_out.notify_one();
             self.notice_quiet();
             return None;
+        }
+        if is_whole {
+            self.last_ended.set(self.last_ended.get().max(done));
         }
         let outcome = Outcome { arrival, blocked, fired, exchange };
         self.recorder.borrow_mut().record(&outcome);
@@ -181,6 +186,7 @@ pub(crate) async fn run<F: Factory + 'static>(duty: Duty, factory: F) {
         ran_out: Notify::new(),
         pending: Cell::new(0),
         last_fired: Cell::new(0),
+        last_ended: Cell::new(0),
         recorder: RefCell::new(Recorder::new(
             duty.plan.expect.clone(),
             warmup,
@@ -220,6 +226,7 @@ pub(crate) async fn run<F: Factory + 'static>(duty: Duty, factory: F) {
         worker,
         arrivals_end: arrivals.end,
         last_fired: shared.last_fired.get(),
+        last_ended: shared.last_ended.get(),
         done,
         log_lost: shared.log.as_ref().map_or(0, Log::finish),
     };

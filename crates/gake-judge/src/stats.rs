@@ -69,7 +69,7 @@ pub struct Rates {
     pub asked: Option<f64>,
     /// What left, over the time in which it was sent.
     pub sent: f64,
-    /// What came back, over the whole time after the warm-up.
+    /// What came back, over the time in which it did.
     pub completed: f64,
     /// What came back ok, over the same time.
     pub goodput: f64,
@@ -80,17 +80,16 @@ impl Rates {
     #[must_use]
     pub fn of(run: &Run) -> Self {
         let counts = &run.tally.counts;
-        let span = span(run);
         Self {
             asked: run.asked_rate,
             sent: per_second(counts.sent as f64, run.sending),
-            completed: per_second(counts.completed() as f64, span),
-            goodput: per_second(counts.ok as f64, span),
+            completed: per_second(counts.completed() as f64, run.completing),
+            goodput: per_second(counts.ok as f64, run.completing),
         }
     }
 }
 
-/// From the end of the warm-up to the last outcome.
+/// From the end of the warm-up to the end of the run, the drain with it.
 #[must_use]
 pub fn span(run: &Run) -> Nanos {
     let warmup = u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX);
@@ -140,6 +139,16 @@ mod tests {
         assert!((poisson_at_least(1_063.75, 1_000.0) - 0.022_75).abs() < 0.002);
         assert!((normal_above(1.959_964) - 0.025).abs() < 1e-7);
         assert!((normal_above(-1.0) - 0.841_345).abs() < 1e-6);
+    }
+
+    #[test]
+    fn what_came_is_over_the_time_in_which_it_came() {
+        let mut run = crate::testing::healthy();
+        let completed = run.tally.counts.completed() as f64;
+        // A drain that waited five seconds for what never came.
+        (run.completing, run.elapsed) = (11 * SECOND, 15 * SECOND);
+        assert_eq!(Rates::of(&run).completed, completed / 11.0);
+        assert_eq!(span(&run), 15 * SECOND);
     }
 
     #[test]

@@ -128,6 +128,7 @@ impl Sample {
             started_unix_ns: 1_700_000_000_000_000_000,
             measured,
             sending: measured,
+            completing: measured,
             elapsed: measured,
             ending: Ending::Done,
             warmup: Counts::default(),

@@ -109,7 +109,7 @@ mod tests {
     fn a_run_of_which_nothing_came_is_judged_without_panic() {
         let mut run = healthy();
         run.tally = gake_core::record::Tally::new(0);
-        (run.measured, run.sending, run.elapsed) = (0, 0, 0);
+        (run.measured, run.sending, run.completing, run.elapsed) = (0, 0, 0, 0);
         let verdict = judge(&run, &objectives(&["p99<1s", "errors<1%", "rate>1/s", "a:p50<1s"]));
         assert_eq!(verdict.validity, Validity::Invalid);
         assert!(verdict.objectives.iter().all(|o| !o.met));

@@ -146,6 +146,7 @@ pub(crate) fn run(plan: Plan, tallies: &[Tally]) -> Run {
         started_unix_ns: 1_700_000_000_123_456_789,
         measured: seconds * SECOND,
         sending: seconds * SECOND,
+        completing: seconds * SECOND + 3 * MS,
         elapsed: seconds * SECOND + 3 * MS,
         ending: Ending::Done,
         asked_rate: Some(1_000.0),

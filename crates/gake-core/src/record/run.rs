@@ -57,8 +57,11 @@ pub struct Run {
     /// From the end of the warm-up to the last arrival fired, `measured` at least: what the rate
     /// sent is over. Longer when a backlog was sent after its time.
     pub sending: Nanos,
-    /// From the epoch to the last outcome. Rates completed and goodput are over this, less the
-    /// warm-up, so that what a drain completes does not raise them.
+    /// From the end of the warm-up to the last answer or fault, `measured` at least: what the rates
+    /// completed and goodput are over, so that what a drain completes does not raise them, and the
+    /// wait for what never came does not lower them.
+    pub completing: Nanos,
+    /// From the epoch to the last outcome, also of those given up when the drain ended.
     pub elapsed: Nanos,
     /// What ended it.
     pub ending: Ending,

@@ -5,6 +5,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use gake_core::plan::{Load, Plan};
+use gake_core::record::End;
 use gake_core::work::Arrival;
 use gake_engine::Stop;
 
@@ -40,6 +41,29 @@ fn a_closed_loop_drains_too() {
     assert!(begun.elapsed() < SOON);
     assert_eq!(done.run.tally.counts.unfinished, 6);
     assert!(done.run.tally.latency.response().min() >= 250 * MS);
+}
+
+#[test]
+fn what_never_comes_does_not_lower_the_rate_of_what_came() {
+    let (drain, duration) = (Duration::from_millis(400), Some(Duration::from_millis(200)));
+    for threads in [1, 2] {
+        // One of the users is never answered.
+        let behaviour = Arc::new(|arrival: Arrival, now| match arrival.number {
+            1 => Fate::Never,
+            _ => Fate::At(now + 30 * MS),
+        });
+        let plan = Plan { drain, duration, threads, ..closed(4) };
+        let (done, outcomes) = logged(plan, behaviour);
+        let (run, counts) = (&done.run, done.run.tally.counts);
+        assert_eq!((counts.unfinished, counts.ok), (1, counts.sent - 1), "{counts:?}");
+        assert_eq!(run.measured, 200 * MS);
+        assert!(run.elapsed >= 600 * MS, "the drain is waited for: {}", run.elapsed);
+        let answered = outcomes.iter().filter(|outcome| outcome.exchange.end != End::Unfinished);
+        let last = answered.map(|outcome| outcome.exchange.done).max();
+        assert_eq!(run.completing, last.unwrap().max(200 * MS));
+        // The one that was given up ended later than all that were answered.
+        assert!(run.completing < run.elapsed, "{} {}", run.completing, run.elapsed);
+    }
 }
 
 #[test]

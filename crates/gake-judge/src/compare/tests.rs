@@ -64,7 +64,7 @@ fn whole(seconds: &[Vec<(Nanos, bool)>]) -> Run {
     let mut run = healthy();
     run.tally = tally(&seconds.concat());
     let time = seconds.len() as u64 * SECOND;
-    (run.measured, run.sending, run.elapsed) = (time, time, time);
+    (run.measured, run.sending, run.completing, run.elapsed) = (time, time, time, time);
     run.asked_rate = Some(RATE as f64);
     run.tally.in_flight_ns = crate::stats::fired_time(&run.tally);
     run

@@ -27,7 +27,7 @@ pub use parse::ObjectiveError;
 
 use gauge::{Gauge, Of};
 
-use crate::stats::{self, per_second, share};
+use crate::stats::{per_second, share};
 use crate::units;
 
 /// What a run must keep to.
@@ -89,7 +89,7 @@ pub struct View<'a> {
     pub tally: &'a Tally,
     /// The time over which requests were sent.
     pub sending: Nanos,
-    /// The time over which they ended.
+    /// The time over which they were answered or failed.
     pub span: Nanos,
     /// The names of the labels, by number.
     pub labels: &'a [String],
@@ -103,11 +103,10 @@ impl<'a> View<'a> {
     /// The view of a whole run.
     #[must_use]
     pub fn of(run: &'a Run) -> Self {
-        let (sending, span) = (run.sending, stats::span(run));
         Self {
             tally: &run.tally,
-            sending,
-            span,
+            sending: run.sending,
+            span: run.completing,
             labels: &run.plan.labels,
             watched: &run.watched,
             warmup: u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX),

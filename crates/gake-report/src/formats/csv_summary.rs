@@ -3,7 +3,7 @@
 use std::io;
 
 use gake_core::record::{Counts, Histogram, Metric, Run};
-use gake_judge::stats::{per_second, span};
+use gake_judge::stats::per_second;
 
 /// Columns before those of the latencies.
 const COUNTS: [&str; 11] = [
@@ -60,11 +60,10 @@ fn row(of: [&str; 2], run: &Run, counts: &Counts, times: [&Histogram; 2]) -> Vec
     let mut row = of.map(str::to_owned).to_vec();
     let Counts { sent, ok, failed, unfinished, dropped, .. } = *counts;
     row.extend([counts.due(), sent, ok, failed, unfinished, dropped].map(|n| n.to_string()));
-    let time = span(run);
     let rates = [
         per_second(sent as f64, run.sending),
-        per_second(counts.completed() as f64, time),
-        per_second(ok as f64, time),
+        per_second(counts.completed() as f64, run.completing),
+        per_second(ok as f64, run.completing),
     ];
     row.extend(rates.map(|rate| format!("{rate:.3}")));
     for histogram in times {

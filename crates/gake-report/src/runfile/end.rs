@@ -8,11 +8,14 @@ use super::read::{Body, Head};
 
 /// The run of a file with its end.
 pub(super) fn ended(head: Head, body: Body, end: EndLine) -> Run {
+    let warmup = u64::try_from(head.plan.warmup.as_nanos()).unwrap_or(u64::MAX);
+    let span = end.elapsed_ns.saturating_sub(warmup);
     Run {
         plan: head.plan,
         started_unix_ns: head.started_unix_ns,
         measured: end.measured_ns,
         sending: end.sending_ns,
+        completing: end.completing_ns.unwrap_or(span),
         elapsed: end.elapsed_ns,
         ending: end.ending.into(),
         asked_rate: end.asked_rate,
@@ -44,6 +47,7 @@ pub(super) fn cut_off(head: Head, body: Body) -> Run {
         started_unix_ns: head.started_unix_ns,
         measured,
         sending: measured,
+        completing: measured,
         elapsed,
         ending: Ending::Interrupted,
         asked_rate: asked.filter(|_| seconds > 0).map(|asked| asked / seconds as f64),

@@ -81,6 +81,8 @@ pub(super) struct EndLine {
     pub(super) ending: EndingForm,
     pub(super) measured_ns: u64,
     pub(super) sending_ns: u64,
+    /// `None` in files of older versions.
+    pub(super) completing_ns: Option<u64>,
     pub(super) elapsed_ns: u64,
     pub(super) asked_rate: Option<f64>,
     pub(super) peak_connections: u64,

@@ -39,6 +39,7 @@ pub fn merge_runs(mut runs: Vec<Run>) -> Option<Run> {
         started_unix_ns: started,
         measured,
         sending: covered(&runs, |run| run.sending),
+        completing: covered(&runs, |run| run.completing),
         elapsed: ended - started,
         ending: ending.cloned().unwrap_or(Ending::Done),
         asked_rate: asked_rate(&runs, measured),

@@ -41,7 +41,8 @@ fn same(a: &Run, b: &Run) {
     assert_eq!(a.series, b.series);
     assert_eq!(a.generator, b.generator);
     assert_eq!((a.warmup, &a.ending, &a.events), (b.warmup, &b.ending, &b.events));
-    assert_eq!((a.measured, a.sending, a.elapsed), (b.measured, b.sending, b.elapsed));
+    let times = |run: &Run| (run.measured, run.sending, run.completing, run.elapsed);
+    assert_eq!(times(a), times(b));
     assert_eq!((a.asked_rate, a.started_unix_ns), (b.asked_rate, b.started_unix_ns));
 }
 

@@ -179,6 +179,7 @@ impl<W: Write> Writer<W> {
             ending: (&run.ending).into(),
             measured_ns: run.measured,
             sending_ns: run.sending,
+            completing_ns: Some(run.completing),
             elapsed_ns: run.elapsed,
             asked_rate: run.asked_rate,
             peak_connections: run.peak_connections,

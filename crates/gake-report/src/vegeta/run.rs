@@ -193,6 +193,7 @@ impl Making {
             started_unix_ns: self.earliest.max(0) as u64,
             measured: sending,
             sending,
+            completing: elapsed,
             elapsed,
             ending: Ending::Done,
             asked_rate: None,

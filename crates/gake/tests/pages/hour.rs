@@ -166,6 +166,7 @@ pub fn write(path: &Path) {
         started_unix_ns: 1_760_000_000_000_000_000,
         measured: (HOUR - warmup) * SECOND,
         sending: (HOUR - warmup) * SECOND,
+        completing: (HOUR - warmup) * SECOND,
         elapsed: HOUR * SECOND,
         ending: Ending::Done,
         asked_rate: Some(RATE as f64),

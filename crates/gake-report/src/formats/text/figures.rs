@@ -1,7 +1,7 @@
 //! Counts, rates, latencies, status codes, labels.
 
 use gake_core::record::{Histogram, Run};
-use gake_judge::stats::{Rates, per_second, share, span};
+use gake_judge::stats::{Rates, per_second, share};
 use gake_judge::{trusted, units};
 
 use super::super::latencies::{self, COLUMNS};
@@ -36,7 +36,7 @@ pub(super) fn counts(page: &mut Page, run: &Run) {
     );
     page.headed("rate", &rest);
     let flow = |n: u64| {
-        let rate = units::bytes(per_second(n as f64, span(run)));
+        let rate = units::bytes(per_second(n as f64, run.completing));
         format!("{} ({rate}/s)", units::bytes(n as f64))
     };
     let transfer = format!("{} in   {} out", flow(counts.bytes_in), flow(counts.bytes_out));

@@ -64,7 +64,7 @@ impl Figures {
             goodput: rates.goodput,
             bytes_in: counts.bytes_in,
             bytes_out: counts.bytes_out,
-            span_ns: span(run),
+            span_ns: run.completing,
             opened: counts.opened,
             peak: run.peak_connections,
             stale_reconnects: counts.stale_reconnects,
