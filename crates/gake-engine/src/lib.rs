@@ -23,7 +23,7 @@ mod worker;
 pub use clock::RunClock;
 pub use collect::{Collector, Second};
 pub use control::{Stop, StopHandle};
-pub use log::LogSender;
+pub use log::{Batch, LogSender, log_channel};
 pub use start::{Event, Running, StartError, WorkerContext, start};
 pub use timer::{Sleep, Timer};
 pub use usage::process_rss;

@@ -1,15 +1,59 @@
-//! The optional log of every outcome: batches over a bounded channel.
+//! The optional log of every outcome: batches over a channel that is bounded in number and bytes.
 
 use std::cell::{Cell, RefCell};
-use std::sync::mpsc::{SyncSender, TrySendError};
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use gake_core::record::Outcome;
 
 /// Outcomes in a batch.
 const BATCH: usize = 2_048;
 
-/// Where a worker's outcomes go when every request is logged.
-pub type LogSender = SyncSender<Vec<Outcome>>;
+/// Bytes of answers with which a batch is full however few outcomes it has.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// Where outcomes go when every request is logged, and where they come out. At most `batches` of
+/// them wait on the way, and when they hold more than `bytes` of answers (where answers are kept)
+/// no more than one. What finds no room is lost, and counted.
+#[must_use]
+pub fn log_channel(batches: usize, bytes: usize) -> (LogSender, Receiver<Batch>) {
+    let (sender, receiver) = sync_channel(batches);
+    (LogSender { sender, waiting: Arc::default(), bytes_max: bytes }, receiver)
+}
+
+/// Where workers put their outcomes.
+#[derive(Debug, Clone)]
+pub struct LogSender {
+    sender: SyncSender<Batch>,
+    /// Bytes of answers in batches that are not dropped yet.
+    waiting: Arc<AtomicUsize>,
+    bytes_max: usize,
+}
+
+/// Some outcomes of one worker, in the order in which they ended. It makes room when it is
+/// dropped.
+#[derive(Debug)]
+pub struct Batch {
+    outcomes: Vec<Outcome>,
+    bytes: usize,
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Deref for Batch {
+    type Target = [Outcome];
+
+    fn deref(&self) -> &[Outcome] {
+        &self.outcomes
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        self.waiting.fetch_sub(self.bytes, Relaxed);
+    }
+}
 
 /// One worker's end of the log. A writer that is too slow loses outcomes, counted, and never
 /// delays the load.
@@ -17,19 +61,26 @@ pub type LogSender = SyncSender<Vec<Outcome>>;
 pub(crate) struct Log {
     sender: LogSender,
     batch: RefCell<Vec<Outcome>>,
+    /// Bytes of answers in the batch.
+    bytes: Cell<usize>,
     lost: Cell<u64>,
 }
 
 impl Log {
     pub(crate) fn new(sender: LogSender) -> Self {
-        Self { sender, batch: RefCell::new(Vec::with_capacity(BATCH)), lost: Cell::new(0) }
+        let batch = RefCell::new(Vec::with_capacity(BATCH));
+        Self { sender, batch, bytes: Cell::new(0), lost: Cell::new(0) }
     }
 
     #[inline]
     pub(crate) fn push(&self, outcome: Outcome) {
+        if let Some(kept) = &outcome.exchange.kept {
+            let heads = kept.headers.iter().map(|(name, value)| name.len() + value.len());
+            self.bytes.set(self.bytes.get() + kept.body.len() + heads.sum::<usize>());
+        }
         let mut batch = self.batch.borrow_mut();
         batch.push(outcome);
-        if batch.len() == BATCH {
+        if batch.len() == BATCH || self.bytes.get() >= BATCH_BYTES {
             drop(batch);
             self.flush();
         }
@@ -40,19 +91,92 @@ impl Log {
         if self.batch.borrow().is_empty() {
             return;
         }
-        let full = self.batch.replace(Vec::with_capacity(BATCH));
-        if let Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) =
-            self.sender.try_send(full)
-        {
-            self.lost.set(self.lost.get() + batch.len() as u64);
+        let (batch, waiting) = self.take(Vec::with_capacity(BATCH));
+        let count = batch.len() as u64;
+        let fits = batch.bytes == 0
+            || waiting == 0
+            || waiting.saturating_add(batch.bytes) <= self.sender.bytes_max;
+        if !fits || self.sender.sender.try_send(batch).is_err() {
+            self.lost.set(self.lost.get() + count);
         }
     }
 
     /// Hands over the rest, and waits for room: the load is over. Returns how many were lost.
     pub(crate) fn finish(&self) -> u64 {
-        if let Err(rest) = self.sender.send(self.batch.take()) {
+        let (batch, _) = self.take(Vec::new());
+        if let Err(rest) = self.sender.sender.send(batch) {
             self.lost.set(self.lost.get() + rest.0.len() as u64);
         }
         self.lost.get()
+    }
+
+    /// Takes the batch and goes on with `spare`; also how many bytes wait before it.
+    fn take(&self, spare: Vec<Outcome>) -> (Batch, usize) {
+        let (outcomes, bytes) = (self.batch.replace(spare), self.bytes.take());
+        let waiting = &self.sender.waiting;
+        let before = waiting.fetch_add(bytes, Relaxed);
+        (Batch { outcomes, bytes, waiting: Arc::clone(waiting) }, before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gake_core::record::{Exchange, Kept};
+    use gake_core::work::Arrival;
+
+    use super::*;
+
+    /// An outcome whose answer's body has so many bytes.
+    fn outcome(number: u64, bytes: usize) -> Outcome {
+        let kept = (bytes > 0).then(|| Kept { headers: Vec::new(), body: vec![0; bytes] });
+        Outcome {
+            arrival: Arrival { number, due: 0 },
+            blocked: 0,
+            fired: 0,
+            exchange: Exchange { kept: kept.map(Box::new), ..Exchange::unfinished(0) },
+        }
+    }
+
+    fn numbers(batch: &Batch) -> Vec<u64> {
+        batch.iter().map(|outcome| outcome.arrival.number).collect()
+    }
+
+    #[test]
+    fn what_waits_is_bounded_in_bytes_too() {
+        let (sender, receiver) = log_channel(100, 1_000);
+        // Two workers share the room.
+        let (one, other) = (Log::new(sender.clone()), Log::new(sender));
+        let send = |log: &Log, number, bytes| {
+            log.push(outcome(number, bytes));
+            log.flush();
+        };
+        send(&one, 1, 600);
+        send(&other, 2, 400);
+        send(&one, 3, 1);
+        send(&other, 4, 0);
+        assert_eq!((one.lost.get(), other.lost.get()), (1, 0), "3 finds no room, 4 needs none");
+        assert_eq!(numbers(&receiver.recv().unwrap()), [1]);
+        send(&other, 5, 600);
+        send(&one, 6, 600);
+        assert_eq!((one.lost.get(), other.lost.get()), (2, 0), "1 has made room for 5 alone");
+        for number in [2, 4, 5] {
+            assert_eq!(numbers(&receiver.recv().unwrap()), [number]);
+        }
+        // A single one that is larger than all the room is not lost for that.
+        send(&one, 7, 5_000);
+        assert_eq!(numbers(&receiver.recv().unwrap()), [7]);
+        assert_eq!((one.finish(), other.finish()), (2, 0));
+    }
+
+    #[test]
+    fn a_batch_is_full_of_bytes_or_of_outcomes() {
+        let (sender, receiver) = log_channel(100, usize::MAX);
+        let log = Log::new(sender);
+        log.push(outcome(0, 10));
+        log.push(outcome(1, BATCH_BYTES));
+        assert_eq!(receiver.try_recv().unwrap().len(), 2);
+        (0..BATCH as u64).for_each(|number| log.push(outcome(number, 1)));
+        assert_eq!(receiver.try_recv().unwrap().len(), BATCH);
+        assert!(receiver.try_recv().is_err());
     }
 }

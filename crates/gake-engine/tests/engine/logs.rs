@@ -1,11 +1,10 @@
 //! The log of every outcome.
 
-use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
 use gake_core::plan::Plan;
-use gake_core::record::Outcome;
+use gake_engine::log_channel;
 
 use super::support::*;
 
@@ -26,10 +25,10 @@ fn every_outcome_is_in_the_log_once() {
 
 #[test]
 fn a_slow_log_loses_outcomes_and_says_how_many_and_delays_nothing() {
-    let (sender, receiver) = sync_channel(0);
+    let (sender, receiver) = log_channel(0, 0);
     let reader = thread::spawn(move || {
         thread::sleep(Duration::from_millis(700));
-        receiver.into_iter().map(|batch: Vec<Outcome>| batch.len() as u64).sum::<u64>()
+        receiver.into_iter().map(|batch| batch.len() as u64).sum::<u64>()
     });
     let done = run_with(open(20_000.0, 500), takes(0), Some(sender), |_| {});
     let counts = done.run.tally.counts;
@@ -40,7 +39,7 @@ fn a_slow_log_loses_outcomes_and_says_how_many_and_delays_nothing() {
 
 #[test]
 fn a_log_that_nobody_reads_is_lost_and_the_run_is_not() {
-    let (sender, receiver) = sync_channel(1);
+    let (sender, receiver) = log_channel(1, 0);
     drop(receiver);
     let done = run_with(open(1_000.0, 200), takes(0), Some(sender), |_| {});
     assert_eq!((done.run.tally.counts.ok, done.log_lost), (200, 200));

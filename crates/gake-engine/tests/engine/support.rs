@@ -10,7 +10,7 @@ use gake_core::plan::{Expect, Load, Overflow, Plan, Stage, Timeouts};
 use gake_core::record::{Answer, End, Ending, Exchange, Fault, Outcome, Run, Tally};
 use gake_core::schedule::Process;
 use gake_core::work::{Arrival, Factory, Gauges, Work};
-use gake_engine::{Collector, Event, LogSender, RunClock, StopHandle, Timer, start};
+use gake_engine::{Collector, Event, LogSender, RunClock, StopHandle, Timer, log_channel, start};
 
 pub const MS: Nanos = 1_000_000;
 pub const SEED: u64 = 7;
@@ -208,9 +208,9 @@ pub fn run(plan: Plan, behaviour: Arc<Behaviour>) -> Done {
 
 /// A run with a log; every outcome that reached it.
 pub fn logged(plan: Plan, behaviour: Arc<Behaviour>) -> (Done, Vec<Outcome>) {
-    let (sender, receiver) = std::sync::mpsc::sync_channel(1_000);
+    let (sender, receiver) = log_channel(1_000, usize::MAX);
     let done = run_with(plan, behaviour, Some(sender), |_| {});
-    let outcomes = receiver.into_iter().flatten().collect();
+    let outcomes = receiver.iter().flat_map(|batch| batch.to_vec()).collect();
     (done, outcomes)
 }
 

@@ -4,14 +4,14 @@
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
-use gake_core::record::{Outcome, Reading, Run, Setting};
-use gake_engine::{LogSender, Second};
+use gake_core::record::{Reading, Run, Setting};
+use gake_engine::{Batch, LogSender, Second, log_channel};
 use gake_report::{Log, LogFormat, RunFile};
 
 use crate::cli::OutputArgs;
@@ -43,9 +43,6 @@ impl Outputs {
     /// # Errors
     /// When one cannot be written.
     pub fn create(args: &OutputArgs, plan: &Plan) -> Result<(Self, Option<LogSender>), Failure> {
-        if args.out.is_some() && args.out == args.log {
-            return Err(Failure::usage("--out and --log cannot be the same file"));
-        }
         let mut outputs = Self::run_file(args.out.as_deref(), plan)?;
         let started_unix_ns = outputs.started_unix_ns;
         let Some(path) = &args.log else { return Ok((outputs, None)) };
@@ -60,7 +57,8 @@ impl Outputs {
             &plan.labels,
         )
         .map_err(|error| cannot(path, &error))?;
-        let (sender, receiver) = sync_channel(LOG_QUEUE);
+        // No answers are kept for it.
+        let (sender, receiver) = log_channel(LOG_QUEUE, usize::MAX);
         let writer = std::thread::Builder::new()
             .name("gake-log".to_owned())
             .spawn(move || write_log(log, &receiver))
@@ -153,7 +151,7 @@ fn cannot(path: &Path, error: &dyn std::fmt::Display) -> Failure {
 }
 
 /// Writes until every sender is gone; after an error it goes on taking, so that nobody waits.
-fn write_log(mut log: Log<BufWriter<File>>, receiver: &Receiver<Vec<Outcome>>) -> io::Result<()> {
+fn write_log(mut log: Log<BufWriter<File>>, receiver: &Receiver<Batch>) -> io::Result<()> {
     let mut result = Ok(());
     for batch in receiver {
         if result.is_ok() {

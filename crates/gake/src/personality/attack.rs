@@ -1,10 +1,11 @@
 //! A run of the engine on behalf of another tool.
 
 use std::io;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
 use gake_core::record::{Outcome, Run};
+use gake_engine::{Batch, log_channel};
 use gake_judge::Summary;
 
 use super::native::Native;
@@ -18,6 +19,9 @@ use crate::signals::Signals;
 /// Batches of outcomes that may wait for the sink: a million outcomes or so. These tools keep or
 /// write every one, so what a slow sink loses is told.
 const SINK_QUEUE: usize = 512;
+
+/// Bytes of answers that may wait with them.
+const SINK_BYTES: usize = 256 << 20;
 
 /// Takes every outcome, on a thread of its own. After an error it is not called again.
 pub type Sink = Box<dyn FnMut(&[Outcome]) -> io::Result<()> + Send>;
@@ -53,7 +57,7 @@ pub fn attack(
     let (log, drain) = match sink {
         None => (None, None),
         Some(sink) => {
-            let (sender, receiver) = sync_channel(SINK_QUEUE);
+            let (sender, receiver) = log_channel(SINK_QUEUE, SINK_BYTES);
             (Some(sender), Some(spawn(sink, receiver).map_err(Failure::could_not)?))
         }
     };
@@ -76,10 +80,7 @@ pub fn attack(
     Ok(Attacked { run: summary.run, interrupted: signals.came(), lost })
 }
 
-fn spawn(
-    mut sink: Sink,
-    outcomes: Receiver<Vec<Outcome>>,
-) -> io::Result<JoinHandle<io::Result<()>>> {
+fn spawn(mut sink: Sink, outcomes: Receiver<Batch>) -> io::Result<JoinHandle<io::Result<()>>> {
     std::thread::Builder::new().name("gake-sink".to_owned()).spawn(move || {
         let mut result = Ok(());
         // After an error it goes on taking, so that no worker waits.
