@@ -7,6 +7,7 @@ mod cmd;
 mod console;
 mod descriptors;
 mod exit;
+mod files;
 mod load;
 mod personality;
 mod ports;

@@ -1,6 +1,6 @@
 //! The flags of `gake find`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -121,6 +121,14 @@ pub struct FindOutputArgs {
     /// No colours (also: NO_COLOR)
     #[arg(long)]
     pub no_color: bool,
+}
+
+impl FindOutputArgs {
+    /// Every file asked for, and the folder of the steps.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let results = output::files(self.formats.iter().chain(&self.html));
+        results.chain(self.out.as_deref())
+    }
 }
 
 /// What is searched.

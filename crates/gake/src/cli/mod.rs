@@ -19,7 +19,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 pub use compare::CompareArgs;
 pub use doctor::DoctorArgs;
 pub use find::{FindArgs, SearchArgs};
-pub use output::{Form, Output};
+pub use output::{Form, Output, files as output_files};
 pub use report::ReportArgs;
 pub use run::{
     Arrivals, ConnectionArgs, LoadArgs, Mode, OutputArgs, OverflowArg, RequestArgs, RunArgs,

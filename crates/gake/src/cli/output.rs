@@ -1,6 +1,6 @@
 //! Where results go: `FORMAT`, or `FORMAT=FILE`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gake_report::Format;
 
@@ -20,6 +20,11 @@ pub struct Output {
     pub form: Form,
     /// The file it is written to; standard output without one.
     pub file: Option<PathBuf>,
+}
+
+/// The files that outputs are written to.
+pub fn files<'a>(outputs: impl IntoIterator<Item = &'a Output>) -> impl Iterator<Item = &'a Path> {
+    outputs.into_iter().filter_map(|output| output.file.as_deref())
 }
 
 /// An output of `gake run`.

@@ -1,6 +1,6 @@
 //! The flags of `gake run`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -355,6 +355,12 @@ impl OutputArgs {
     /// Every result asked for.
     pub fn results(&self) -> impl Iterator<Item = &Output> {
         self.formats.iter().chain(&self.html)
+    }
+
+    /// Every file asked for.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let beside = [&self.out, &self.log].into_iter().flatten().map(PathBuf::as_path);
+        beside.chain(output::files(self.results()))
     }
 }
 

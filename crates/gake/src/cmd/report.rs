@@ -1,16 +1,17 @@
 //! `gake report`: shows what run files hold.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gake_core::record::Run;
 use gake_judge::{Conclusion, Summary};
 use gake_report::{join_files, merge_runs, read_run};
 
 use super::show::Results;
-use crate::cli::ReportArgs;
+use crate::cli::{ReportArgs, output_files};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
+use crate::files::distinct;
 
 /// Reads run files, merges them, and shows them like a run that has just ended. Of several files
 /// those that cannot be read are told, and the rest is shown.
@@ -18,10 +19,12 @@ use crate::exit::{Exit, Failure};
 /// # Errors
 /// When no file can be read.
 pub fn run(args: &ReportArgs, console: &Console) -> Result<Exit, Failure> {
+    let outputs = || args.formats.iter().chain(&args.html);
+    distinct(output_files(outputs()), args.files.iter().map(PathBuf::as_path))?;
     let Inputs { files, broken } = read(args, console)?;
     let whole = merge_runs(files.iter().map(|(_, run)| run.clone()).collect())
         .ok_or_else(|| Failure::could_not("none of the files can be read"))?;
-    let results = Results::create(args.formats.iter().chain(&args.html), args.no_color, console)?;
+    let results = Results::create(outputs(), args.no_color, console)?;
     let summary = Summary::new(whole, &args.slo);
     results.show(&summary, console, &|out| {
         let files: Vec<_> = files.iter().map(|(path, run)| (*path, run)).collect();
@@ -47,13 +50,6 @@ struct Inputs<'a> {
 fn read<'a>(args: &'a ReportArgs, console: &Console) -> Result<Inputs<'a>, Failure> {
     let mut inputs = Inputs { files: Vec::with_capacity(args.files.len()), broken: false };
     for path in &args.files {
-        // An output that is an input too would be emptied before it is read again.
-        let outputs =
-            args.formats.iter().chain(&args.html).filter_map(|output| output.file.as_deref());
-        if outputs.into_iter().any(|output| same_file(output, path)) {
-            let path = path.display();
-            return Err(Failure::usage(format!("{path} is read and cannot be written to as well")));
-        }
         match read_run(path) {
             Ok((run, warnings)) => {
                 for warning in warnings {
@@ -72,8 +68,4 @@ fn read<'a>(args: &'a ReportArgs, console: &Console) -> Result<Inputs<'a>, Failu
         }
     }
     Ok(inputs)
-}
-
-fn same_file(a: &Path, b: &Path) -> bool {
-    a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }

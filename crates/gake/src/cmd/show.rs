@@ -21,10 +21,11 @@ pub struct Results {
 }
 
 impl Results {
-    /// Creates the files. What names no file is printed; text is, when nothing else is.
+    /// Creates the files, which are [`crate::files::distinct`]. What names no file is printed; text
+    /// is, when nothing else is.
     ///
     /// # Errors
-    /// When two results want one place, a file cannot be created, or this gake has not the page.
+    /// When two are to be printed, a file cannot be created, or this gake has not the page.
     pub fn create<'a>(
         outputs: impl IntoIterator<Item = &'a Output>,
         no_color: bool,
@@ -43,10 +44,6 @@ impl Results {
                     ));
                 }
                 None => results.printed = Some(output.form),
-                Some(path) if results.files.iter().any(|(_, taken, _)| taken == path) => {
-                    let path = path.display();
-                    return Err(Failure::usage(format!("two formats cannot be one file: {path}")));
-                }
                 Some(path) => {
                     let file = File::create(path).map_err(|error| cannot(path, &error))?;
                     results.files.push((output.form, path.clone(), file));

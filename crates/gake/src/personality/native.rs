@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gake_judge::Summary;
 use gake_report::Format;
@@ -10,6 +10,7 @@ use gake_report::Format;
 use crate::cmd::rendered;
 use crate::console::Console;
 use crate::exit::Failure;
+use crate::files::distinct;
 
 /// `--gake-out FILE` and `--gake-format FORMAT`, which every personality takes.
 #[derive(Debug, Default)]
@@ -35,6 +36,15 @@ impl Native {
                 Some(format.map_err(|e| Failure::usage(format!("--gake-format: {e}")))?);
         }
         Ok(native)
+    }
+
+    /// Refuses to write the native result over a file that the tool itself writes.
+    ///
+    /// # Errors
+    /// When it is one of `files`, or two of those are one.
+    pub fn beside<'a>(&'a self, files: impl IntoIterator<Item = &'a str>) -> Result<(), Failure> {
+        let files = files.into_iter().map(Path::new);
+        distinct(files.chain(self.out.as_deref()), [])
     }
 
     /// Where the run file goes, which is written while the run goes on.

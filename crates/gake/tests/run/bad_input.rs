@@ -82,6 +82,49 @@ fn files_that_cannot_be_written_cost_no_request() {
 }
 
 #[test]
+fn no_output_is_written_over_another_or_over_what_is_read() {
+    let lab = lab();
+    let url = url(&lab, "/fast");
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name).into_os_string().into_string().unwrap();
+    let (plain, json, again) = (at("one"), at("one.json"), at("./one.json"));
+    std::fs::create_dir(at("in")).unwrap();
+    std::fs::write(at("targets"), format!("GET {url}\n")).unwrap();
+    let formatted = |format: &str, path: &str| format!("{format}={path}");
+    let run = ["run", &url, "-n", "5"];
+    for (args, flags) in [
+        (&run[..], ["--html", &plain, "--out", &plain]),
+        (&run, ["--log", &json, "--out", &again]),
+        (&run, ["-o", &formatted("csv", &json), "--log", &json]),
+        (&run, ["-o", &formatted("junit", &plain), "-o", &formatted("json", &at("in/../one"))]),
+        (&["find", &url], ["--html", &plain, "--out", &plain]),
+        (&["find", &url], ["--html", &plain, "-o", &formatted("json", &plain)]),
+        (
+            &["shadow", "--master", &url, "--shadow", &formatted("a", &url)],
+            ["--record", &plain, "--diff-out", &plain],
+        ),
+    ] {
+        ran(&[args, &flags].concat()).refused(2, "two outputs cannot be one file");
+    }
+    let kept = std::fs::read(at("targets")).unwrap();
+    for args in [
+        ["run", &at("targets"), "--out", &at("in/../targets")],
+        ["compare", &at("targets"), &at("other"), &formatted("-ojson", &at("targets"))],
+        ["shadow", "convert", &at("targets"), &at("./targets")],
+        ["shadow", "report", &at("targets"), &formatted("-ojson", &at("targets"))],
+    ] {
+        ran(&args).refused(2, "is read and cannot be written");
+    }
+    for tool in [["oha", "-o"], ["ab", "-g"]] {
+        let args = [&["as"], &tool[..], &[&plain, "-n", "5", "--gake-out", &plain, &url]];
+        ran(&args.concat()).refused(2, "two outputs cannot be one file");
+    }
+    assert_eq!(std::fs::read(at("targets")).unwrap(), kept);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2, "nothing was made");
+    assert_eq!(lab.shutdown().requests, 0);
+}
+
+#[test]
 fn a_broken_targets_file_names_its_line() {
     let directory = tempfile::tempdir().unwrap();
     let lab = lab();

@@ -9,9 +9,10 @@ use gake_report::compare::{CompareReport, json, markdown, text};
 use gake_report::{Format, Seconds, read_run};
 
 use super::show::Results;
-use crate::cli::{CompareArgs, Form};
+use crate::cli::{CompareArgs, Form, output_files};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
+use crate::files::distinct;
 
 /// Compares two run files, or two sides that take turns.
 ///
@@ -19,6 +20,7 @@ use crate::exit::{Exit, Failure};
 /// When a file cannot be read, or a side cannot be run.
 pub fn run(args: &CompareArgs, console: &Console) -> Result<Exit, Failure> {
     let question = Question { tolerance: args.tolerance, figures: args.figures.clone() };
+    distinct(output_files(&args.formats), [&args.a, &args.b].map(Path::new))?;
     let results = Results::create(&args.formats, args.no_color, console)?;
     let (comparison, sides, interrupted) = if args.interleave {
         let turns = turns::take(args, console)?;

@@ -5,6 +5,7 @@ mod objectives;
 mod trials;
 
 use std::io;
+use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use crate::cmd::show::Results;
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
+use crate::files;
 use crate::load::{Target, unix_now};
 use crate::signals::Signals;
 use live::Live;
@@ -37,6 +39,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Why there is no answer.
 pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     let output = &args.output;
+    files::distinct(output.files(), [Path::new(&args.target)])?;
     let results =
         Results::create(output.formats.iter().chain(&output.html), output.no_color, console)?;
     let descriptors = descriptors::raise();

@@ -3,6 +3,8 @@
 mod abort;
 mod live;
 
+use std::path::Path;
+
 use gake_core::record::Ending;
 use gake_judge::{Conclusion, Summary};
 use gake_lab::{Lab, LabConfig};
@@ -12,6 +14,7 @@ use crate::cli::RunArgs;
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
+use crate::files;
 use crate::load::{Job, Outputs, Prepared, Watching, record};
 use crate::signals::Signals;
 use abort::Abort;
@@ -28,6 +31,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     let descriptors = descriptors::raise();
     let (lab, target) = target(args)?;
     let prepared = Prepared::new(args, &target)?;
+    files::distinct(args.output.files(), [Path::new(&args.target)])?;
     let results = Results::create(args.output.results(), args.output.no_color, console)?;
     let mut watching = Watching::start(&args.watch, &args.judge.slo)?;
     let (outputs, log) = Outputs::create(&args.output, &prepared.plan)?;

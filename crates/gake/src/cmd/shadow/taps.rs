@@ -17,6 +17,7 @@ use gake_shadow::{Exchanges, Proxy};
 
 use crate::cli::TapArgs;
 use crate::exit::Failure;
+use crate::files::distinct;
 use crate::load::unix_now;
 
 /// Exchanges that may wait for the comparison or the recording.
@@ -55,8 +56,10 @@ impl Taps {
     /// Starts what was asked for.
     ///
     /// # Errors
-    /// When a file cannot be read or written.
+    /// When a file cannot be read or written, or is to be both.
     pub fn start(args: &TapArgs, config: &Config, proxy: &mut Proxy) -> Result<Self, Failure> {
+        let outputs = [&args.record, &args.diff_out].into_iter().flatten();
+        distinct(outputs.map(PathBuf::as_path), args.rules.iter().map(PathBuf::as_path))?;
         let mut taps = Self::default();
         if let Some(path) = &args.record {
             let head = Head { started_unix_ns: unix_now() };

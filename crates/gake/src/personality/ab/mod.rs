@@ -54,6 +54,9 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
     };
     let mut args = options.run_args()?;
     let prepared = Prepared::new(&args, options.url())?;
+    native.beside(
+        [&options.samples, &options.percentages].into_iter().flatten().map(String::as_str),
+    )?;
     let samples = create(options.samples.as_deref())?;
     let percentages = create(options.percentages.as_deref())?;
     console.result(&opening(&options))?;

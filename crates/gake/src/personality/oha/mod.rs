@@ -45,6 +45,7 @@ fn run(options: &Options, native: &Native, console: &Console) -> Result<(), Fail
     let mut args = options.run_args()?;
     let mut prepared = Prepared::of(&args, requests::sent(&options.parsed, &options.target)?)?;
     shape(Arc::make_mut(&mut prepared.plan), options);
+    native.beside(options.output.as_deref())?;
     let mut file = options.output.as_deref().map(create).transpose()?;
     match options.format {
         Format::Csv => return csv(options, &mut args, &prepared, file, native, console),

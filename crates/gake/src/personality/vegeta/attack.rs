@@ -37,6 +37,7 @@ pub fn run(
         console.plain(options::USAGE);
         return Ok(Exit::Done);
     }
+    native.beside([options.output.as_str()].into_iter().filter(|output| *output != "stdout"))?;
     let (requests, asks) = Requests::open(&options)?;
     let requests = Arc::new(requests);
     bound_connections(&mut options);

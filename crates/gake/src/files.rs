@@ -1,0 +1,102 @@
+//! Which names mean one file, so that no output is written over another, or over what is read.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use crate::exit::Failure;
+
+/// Refuses outputs of which two are one file, or one is among the inputs. Call it before any is
+/// created. Devices and pipes take as many as want them.
+///
+/// # Errors
+/// Bad usage, with the name.
+pub fn distinct<'a>(
+    outputs: impl IntoIterator<Item = &'a Path>,
+    inputs: impl IntoIterator<Item = &'a Path>,
+) -> Result<(), Failure> {
+    let inputs: Vec<_> = inputs.into_iter().filter_map(Place::of_input).collect();
+    let mut taken: Vec<Place> = Vec::new();
+    for output in outputs {
+        let Some(place) = Place::of(output) else { continue };
+        let path = output.display();
+        if inputs.contains(&place) {
+            return Err(Failure::usage(format!("{path} is read and cannot be written to as well")));
+        }
+        if taken.contains(&place) {
+            return Err(Failure::usage(format!("two outputs cannot be one file: {path}")));
+        }
+        taken.push(place);
+    }
+    Ok(())
+}
+
+/// What a name leads to.
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    /// A file: its device and number there, whatever the names and links that lead to it.
+    Known(u64, u64),
+    /// None yet: the folder it would be in, and its name.
+    New(PathBuf, Box<OsStr>),
+}
+
+impl Place {
+    /// `None` where any number of outputs may go.
+    fn of(path: &Path) -> Option<Self> {
+        let Ok(metadata) = path.metadata() else {
+            let folder = match path.parent() {
+                Some(folder) if folder != Path::new("") => folder,
+                _ => Path::new("."),
+            };
+            let name = path.file_name()?.into();
+            return Some(Self::New(folder.canonicalize().unwrap_or_else(|_| folder.into()), name));
+        };
+        let kind = metadata.file_type();
+        let shared = kind.is_char_device() || kind.is_fifo() || kind.is_socket();
+        (!shared).then(|| Self::Known(metadata.dev(), metadata.ino()))
+    }
+
+    /// What is read exists.
+    fn of_input(path: &Path) -> Option<Self> {
+        Self::of(path).filter(|place| matches!(place, Self::Known(..)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn refused(outputs: &[&Path], inputs: &[&Path]) -> bool {
+        let result = distinct(outputs.iter().copied(), inputs.iter().copied());
+        result.is_err_and(|failure| matches!(failure, Failure::Usage(_)))
+    }
+
+    #[test]
+    fn one_file_has_many_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("sub")).unwrap();
+        fs::write(at("old"), "").unwrap();
+        fs::hard_link(at("old"), at("hard")).unwrap();
+        symlink(at("old"), at("soft")).unwrap();
+        symlink(at("sub"), at("folder")).unwrap();
+        for (a, b) in [
+            ("old", "old"),
+            ("old", "sub/../old"),
+            ("old", "hard"),
+            ("old", "soft"),
+            ("new", "./new"),
+            ("sub/new", "folder/new"),
+        ] {
+            assert!(refused(&[&at(a), &at("other"), &at(b)], &[]), "{a} {b}");
+        }
+        assert!(refused(&[&at("soft")], &[&at("old")]));
+        assert!(!refused(&[&at("new")], &[&at("new")]), "what is not there cannot be read");
+        assert!(!refused(&[&at("old"), &at("new"), &at("sub/new")], &[]));
+        assert!(refused(&[Path::new("here"), Path::new("./here")], &[]));
+        assert!(!refused(&[Path::new("/dev/null"), Path::new("/dev/null")], &[]));
+    }
+}
