@@ -95,6 +95,11 @@ impl<R: BufRead> Source for Reader<R> {
         Ok(self.ready.pop_front())
     }
 
+    fn started_unix_ns(&self) -> u64 {
+        let first = self.second.map_or(0, |(_, first)| first);
+        u64::try_from(first).unwrap_or(0).saturating_mul(SECOND)
+    }
+
     fn notes(&self) -> Vec<String> {
         let mut notes = vec![
             "a log knows the second of a request: those of one second are spread evenly over it"

@@ -155,6 +155,7 @@ fn long(out: &mut Vec<u8>, text: &str) -> io::Result<()> {
 /// Reads a recording to its last whole request.
 pub(super) struct Reader<R> {
     input: R,
+    head: Head,
     /// Bytes read so far.
     at: u64,
     records: u64,
@@ -173,11 +174,12 @@ impl<R: BufRead> Reader<R> {
     pub(super) fn new(mut input: R) -> Result<Self, TrafficError> {
         let mut magic = [0; MAGIC.len()];
         input.read_exact(&mut magic)?;
-        let mut reader = Self { input, at: magic.len() as u64, records: 0, ended: None };
+        let head = Head { started_unix_ns: 0 };
+        let mut reader = Self { input, head, at: magic.len() as u64, records: 0, ended: None };
         let head = reader.frame(HEAD_BYTES_MAX)?;
         let head = head.ok_or_else(|| TrafficError::Head("it is cut or damaged".to_owned()))?;
-        let read: Result<Head, _> = serde_json::from_slice(&head);
-        read.map_err(|error| TrafficError::Head(error.to_string()))?;
+        let head = serde_json::from_slice(&head);
+        reader.head = head.map_err(|error| TrafficError::Head(error.to_string()))?;
         Ok(reader)
     }
 
@@ -233,6 +235,10 @@ impl<R: BufRead> Source for Reader<R> {
         }
         self.records += u64::from(record.is_some());
         Ok(record)
+    }
+
+    fn started_unix_ns(&self) -> u64 {
+        self.head.started_unix_ns
     }
 
     fn notes(&self) -> Vec<String> {

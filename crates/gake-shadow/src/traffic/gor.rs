@@ -142,6 +142,10 @@ impl<R: BufRead> Source for Reader<R> {
         Ok(None)
     }
 
+    fn started_unix_ns(&self) -> u64 {
+        self.started.unwrap_or(0)
+    }
+
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.malformed > 0 {
@@ -159,24 +163,26 @@ impl<R: BufRead> Source for Reader<R> {
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
+    started_unix_ns: u64,
     buffer: Vec<u8>,
     number: u64,
 }
 
 impl<W: Write> Writer<W> {
-    /// A recording without a request yet.
-    pub fn new(out: W) -> Self {
-        Self { out, buffer: Vec::new(), number: 0 }
+    /// A recording without a request yet, whose offsets are from this instant.
+    pub fn new(out: W, started_unix_ns: u64) -> Self {
+        Self { out, started_unix_ns, buffer: Vec::new(), number: 0 }
     }
 
-    /// Writes a request. Its timestamp is its offset.
+    /// Writes a request. Its timestamp is in Unix nanoseconds.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
         self.buffer.clear();
         self.number += 1;
-        writeln!(self.buffer, "1 {:024x} {} 0", self.number, record.offset)?;
+        let timestamp = self.started_unix_ns.saturating_add(record.offset);
+        writeln!(self.buffer, "1 {:024x} {timestamp} 0", self.number)?;
         message::write(record, &mut self.buffer);
         self.buffer.extend_from_slice(SEPARATOR);
         self.out.write_all(&self.buffer)

@@ -229,6 +229,9 @@ impl Ord for Held {
 trait Source {
     fn next(&mut self) -> io::Result<Option<Record>>;
 
+    /// When offsets begin, in Unix nanoseconds; 0 before a record was read, or where none tells.
+    fn started_unix_ns(&self) -> u64;
+
     /// What was left out or lost so far, in sentences.
     fn notes(&self) -> Vec<String>;
 }
@@ -254,6 +257,13 @@ impl Traffic {
     #[must_use]
     pub fn format(&self) -> Format {
         self.format
+    }
+
+    /// When the recording began, in Unix nanoseconds: by its head, or when its first request came.
+    /// 0 before a request was read, or where the recording does not know.
+    #[must_use]
+    pub fn started_unix_ns(&self) -> u64 {
+        self.source.started_unix_ns()
     }
 
     /// What was left out or lost of what was read so far, in sentences.

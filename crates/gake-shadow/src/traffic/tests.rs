@@ -113,7 +113,7 @@ const MAGIC_LENGTH: usize = gakerec::MAGIC.len();
 #[test]
 fn goreplays_format_goes_out_and_comes_back() {
     let mut bytes = Vec::new();
-    let mut writer = gor::Writer::new(&mut bytes);
+    let mut writer = gor::Writer::new(&mut bytes, 7);
     (0..20).for_each(|n| writer.write(&record(n)).unwrap());
     let (format, records, notes) = read(&bytes);
     assert_eq!((format, notes), (Format::Gor, vec![]));
@@ -124,6 +124,24 @@ fn goreplays_format_goes_out_and_comes_back() {
         assert_eq!(found.headers[..3], expected.headers[..]);
     }
     assert_eq!(records.len(), 20);
+}
+
+#[test]
+fn a_recording_tells_when_it_began() {
+    let began = |bytes: &[u8]| {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(bytes).unwrap();
+        let mut traffic = Traffic::open(file.path()).unwrap();
+        traffic.next().unwrap().unwrap();
+        traffic.started_unix_ns()
+    };
+    assert_eq!(began(&gakerec(1)), 7);
+    let mut bytes = Vec::new();
+    let mut writer = gor::Writer::new(&mut bytes, 1_700_000_000_000_000_007);
+    (2..4).for_each(|n| writer.write(&record(n)).unwrap());
+    assert_eq!(began(&bytes), 1_700_000_000_002_000_007, "when the first request came");
+    let line = r#"1.2.3.4 - - [10/Oct/2000:13:55:36 +0200] "GET /a HTTP/1.1" 200 5"#;
+    assert_eq!(began(format!("{line}\n").as_bytes()), 971_178_936_000_000_000);
 }
 
 #[test]
@@ -211,7 +229,7 @@ proptest::proptest! {
             0 => bytes = gakerec(6),
             1 => {
                 bytes.clear();
-                let mut out = gor::Writer::new(&mut bytes);
+                let mut out = gor::Writer::new(&mut bytes, 7);
                 (0..6).for_each(|n| out.write(&record(n)).unwrap());
                 out.flush().unwrap();
             }

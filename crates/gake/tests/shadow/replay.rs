@@ -4,6 +4,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+use gake_shadow::traffic::Traffic;
+
 use crate::backends::{asked, shop};
 use crate::support::*;
 
@@ -11,6 +13,9 @@ const SPEED: u64 = 60;
 
 /// Of one request after another, on average; no two distances in a row are equal.
 const APART_NS: u64 = 50_000_000;
+
+/// When the first one was recorded.
+const BEGAN_UNIX_NS: u64 = 1_700_000_000_000_000_000;
 
 /// When a request was recorded, after the first.
 fn offset_ns(number: u64) -> u64 {
@@ -25,7 +30,7 @@ fn target(number: u64) -> String {
 fn gor(requests: u64) -> String {
     let mut text = String::new();
     for number in 0..requests {
-        let at = 1_700_000_000_000_000_000 + offset_ns(number);
+        let at = BEGAN_UNIX_NS + offset_ns(number);
         let head = format!("GET {} HTTP/1.1\r\nHost: shop\r\n\r\n", target(number));
         write!(text, "1 {number:024x} {at} 0\n{head}\n🐵🙈🙉\n").unwrap();
     }
@@ -57,6 +62,8 @@ fn a_long_recording_keeps_its_schedule_at_sixty_times_its_speed() {
     fs::write(&foreign, gor(requests)).unwrap();
     let [foreign, path] = [&foreign, &recording].map(|path| path.to_str().unwrap());
     assert_eq!(ran(&["shadow", "convert", foreign, path]).code, Some(0));
+    let began = Traffic::open(&recording).unwrap().started_unix_ns();
+    assert_eq!(began, BEGAN_UNIX_NS, "when the first request came");
 
     let shop = shop("production", &[]);
     let speed = format!("{SPEED}x");

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gake_judge::units::plural;
 use gake_report::{Format, html};
@@ -13,17 +13,20 @@ use gake_shadow::traffic::{Redaction, Traffic, gor};
 
 use super::page::shown;
 use super::taps::rules;
-use crate::cli::{ConvertArgs, Form, ShadowReportArgs};
+use crate::cli::{ConvertArgs, Form, ShadowReportArgs, output_files};
 use crate::cmd::show::Results;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
+use crate::files::distinct;
 
 /// Judges what comparisons' files hold, and shows it.
 ///
 /// # Errors
 /// When a file cannot be read.
 pub fn report(args: &ShadowReportArgs, console: &Console) -> Result<Exit, Failure> {
-    let results = Results::create(args.formats.iter().chain(&args.html), true, console)?;
+    let outputs = || args.formats.iter().chain(&args.html);
+    distinct(output_files(outputs()), args.files.iter().chain(&args.rules).map(PathBuf::as_path))?;
+    let results = Results::create(outputs(), true, console)?;
     let rules = rules(&args.rules)?;
     let mut comparisons = Vec::new();
     for path in &args.files {
@@ -66,15 +69,20 @@ pub fn convert(args: &ConvertArgs, console: &Console) -> Result<Exit, Failure> {
     let about = |path: &Path, error: &dyn std::fmt::Display| {
         Failure::could_not(format!("{}: {error}", path.display()))
     };
+    distinct([args.output.as_path()], [args.input.as_path()])?;
     let mut traffic = Traffic::open(&args.input).map_err(|error| about(&args.input, &error))?;
+    // When a foreign recording began is known when its first request is.
+    let first = traffic.next();
+    let started_unix_ns = traffic.started_unix_ns();
+    let requests = first.into_iter().chain(traffic.by_ref());
     let kind = args.output.extension().and_then(|extension| extension.to_str());
     let redaction = if args.secrets { Redaction::none() } else { Redaction::default() };
     let create = || File::create(&args.output).map_err(|error| about(&args.output, &error));
     let mut records = 0;
     match kind {
         Some("gor") => {
-            let mut out = gor::Writer::new(BufWriter::new(create()?));
-            for record in traffic.by_ref() {
+            let mut out = gor::Writer::new(BufWriter::new(create()?), started_unix_ns);
+            for record in requests {
                 let mut record = record.map_err(|error| about(&args.input, &error))?;
                 redaction.apply(&mut record);
                 out.write(&record).map_err(|error| about(&args.output, &error))?;
@@ -83,11 +91,10 @@ pub fn convert(args: &ConvertArgs, console: &Console) -> Result<Exit, Failure> {
             out.flush().map_err(|error| about(&args.output, &error))?;
         }
         Some("gakerec") => {
-            // When a foreign recording was made is not known.
-            let head = Head { started_unix_ns: 0 };
+            let head = Head { started_unix_ns };
             let mut out = Writer::create(&args.output, head, redaction, usize::MAX)
                 .map_err(|error| about(&args.output, &error))?;
-            for record in traffic.by_ref() {
+            for record in requests {
                 let record = record.map_err(|error| about(&args.input, &error))?;
                 out.write(record).map_err(|error| about(&args.output, &error))?;
                 records += 1;
