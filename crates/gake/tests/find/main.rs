@@ -6,7 +6,9 @@
 #[path = "../common/mod.rs"]
 mod common;
 
-use common::{gake, start};
+use std::fs;
+
+use common::{eventually, gake, start};
 use gake_lab::{Lab, LabConfig};
 use serde_json::Value;
 
@@ -26,7 +28,7 @@ fn a_target_that_only_fails_has_no_capacity() {
     let form: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(form["answer"]["found"], "infeasible");
     assert_eq!(form["answer"]["ended"], "infeasible");
-    let page = std::fs::read_to_string(page).unwrap();
+    let page = fs::read_to_string(page).unwrap();
     assert!(page.contains("\"kind\":\"find\"") && page.contains("\"infeasible\""));
     // Without objectives it is asked first how fast it is.
     let ran = find(&[&url]);
@@ -74,6 +76,40 @@ fn a_target_with_a_bound_of_its_own_must_answer_in_time_too() {
     assert_eq!((objectives.len(), &objectives[0]), (3, &"rss<1TB".into()), "{form}");
     assert!(form["answer"]["capacity"].as_f64().is_none_or(|rate| rate < 220.0), "{form}");
     lab.shutdown();
+}
+
+#[test]
+fn a_folder_that_is_lost_during_the_search_costs_its_files_and_not_the_search() {
+    let lab = Lab::start(LabConfig::default()).unwrap();
+    let url = format!("http://{}/fast", lab.addr());
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("steps");
+    let flags = ["--slo", "p50<20s", "--max-rate", "64", "--budget", "16s", "-o", "json"];
+    let out = ["find", &url, "--out", folder.to_str().unwrap()];
+    let search = start(&mut gake(&[&out[..], &flags].concat()));
+    eventually("the first step has its file", || {
+        fs::read_dir(&folder).is_ok_and(|mut files| files.next().is_some())
+    });
+    // A step may begin in between and make it again.
+    eventually("a file is in the folder's place", || {
+        let _ = fs::remove_dir_all(&folder);
+        fs::write(&folder, "in the way").is_ok()
+    });
+    let ran = search.wait();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let form: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(form["answer"]["found"], "at_least", "{form}");
+    assert!(form["steps"].as_array().unwrap().len() >= 5);
+    assert!(ran.stderr.contains(&format!("warning: {}", folder.display())), "{ran:?}");
+    assert!(ran.stderr.contains("more steps were lost too"), "{ran:?}");
+    assert_eq!(fs::read_to_string(&folder).unwrap(), "in the way");
+
+    // Before anything is sent it is an error.
+    let before = lab.stats().requests;
+    let ran = find(&[&out[1..], &flags].concat());
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("cannot be made"), "{ran:?}");
+    assert_eq!(lab.shutdown().requests, before);
 }
 
 #[test]
