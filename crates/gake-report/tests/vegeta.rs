@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use std::fs;
 use std::io::Cursor;
+use std::path::{Path, PathBuf};
 
+use gake_core::record::Run;
 use gake_report::vegeta::{
     Encoding, Kind, Metrics, ReadError, Reader, Record, RoundRobin, Timestamp, Writer, report,
 };
@@ -298,7 +301,7 @@ fn an_error_that_ends_reading_ends_it() {
 #[test]
 fn results_are_a_run_as_far_as_they_go() {
     for name in ["results.gob", "results.json", "results.csv"] {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/vegeta");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/vegeta");
         let (run, warnings) = gake_report::read_run(&path.join(name)).unwrap();
         assert_eq!(warnings, []);
         let counts = run.tally.counts;
@@ -319,6 +322,64 @@ fn results_are_a_run_as_far_as_they_go() {
         assert!((59.9..60.1).contains(&rate), "{rate}");
         assert_eq!(run.started_unix_ns, 1_795_291_684_781_924_887);
     }
+}
+
+/// What comes back of a run file that results were written as, and the run that they are.
+fn through_a_run_file(paths: &[PathBuf]) -> (Run, Run) {
+    let read = |path: &PathBuf| gake_report::read_run(path).unwrap().0;
+    let runs: Vec<Run> = paths.iter().map(read).collect();
+    let whole = gake_report::merge_runs(runs.clone()).unwrap();
+    let files: Vec<_> = paths.iter().map(PathBuf::as_path).zip(&runs).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.hlog");
+    gake_report::join_files(&whole, &files, fs::File::create(&path).unwrap()).unwrap();
+    let (back, warnings) = gake_report::read_run(&path).unwrap();
+    assert_eq!(warnings, []);
+    (whole, back)
+}
+
+#[test]
+fn results_written_as_a_run_file_are_the_same_run() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/vegeta");
+    for names in [&["results.gob"][..], &["results.json"], &["results.gob", "results.csv"]] {
+        let paths: Vec<_> = names.iter().map(|name| folder.join(name)).collect();
+        let (whole, back) = through_a_run_file(&paths);
+        assert_eq!(back.tally.counts, whole.tally.counts);
+        assert_eq!(back.tally.statuses(), whole.tally.statuses());
+        let faults = |run: &Run| -> Vec<_> {
+            run.tally.faults().iter().map(|(fault, count)| (fault.name(), *count)).collect()
+        };
+        assert_eq!(faults(&back), faults(&whole));
+        assert_eq!(back.tally.latency, whole.tally.latency);
+        assert_eq!(back.tally.labels(), whole.tally.labels());
+        assert_eq!((&back.plan, &back.events), (&whole.plan, &whole.events));
+        let times = |run: &Run| (run.measured, run.sending, run.completing, run.elapsed);
+        assert_eq!(times(&back), times(&whole));
+        assert_eq!(back.series.points().len(), whole.series.points().len());
+        assert_eq!(back.tally.fired, 120 * names.len() as u64);
+    }
+}
+
+#[test]
+fn a_result_that_comes_late_is_in_the_run_file_too() {
+    let second = 1_000_000_000;
+    let at = |unix_s: i64| Record {
+        timestamp: Timestamp::local(1_700_000_000 * second + unix_s * second),
+        latency: second / 2,
+        code: 200,
+        method: "GET".to_owned(),
+        url: format!("http://h/{}", unix_s % 2),
+        ..Record::default()
+    };
+    // A minute's seconds are held open: the last one's has gone.
+    let records: Vec<_> = (0..100).chain([3]).map(at).collect();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), written(&records, Encoding::Gob)).unwrap();
+    let (whole, back) = through_a_run_file(&[file.path().to_owned()]);
+    assert_eq!((back.tally.counts.sent, back.tally.fired), (101, 101));
+    assert_eq!(back.tally.counts, whole.tally.counts);
+    assert_eq!(back.tally.latency, whole.tally.latency);
+    assert_eq!(back.tally.labels(), whole.tally.labels());
 }
 
 #[test]

@@ -280,6 +280,10 @@ impl StageForm {
 }
 
 fn seconds(value: f64) -> Result<Duration, Senseless> {
+    // What has no end was written as the longest time there is, which a number rounds up.
+    if value >= Duration::MAX.as_secs_f64() {
+        return Ok(Duration::MAX);
+    }
     Duration::try_from_secs_f64(value).map_err(|_| format!("{value} seconds are no time"))
 }
 

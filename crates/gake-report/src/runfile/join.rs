@@ -1,7 +1,7 @@
 //! Several run files as one, second by second, in the memory of a second of each.
 
 use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
 use gake_core::clock::SECOND;
@@ -12,10 +12,11 @@ use gake_core::work::Gauges;
 use super::merge::add;
 use super::read::{ReadError, ReadSecond, Seconds};
 use super::write::{Second, Writer};
+use crate::vegeta;
 
 /// One of the files, with its next second.
 struct Source {
-    seconds: Seconds<BufReader<File>>,
+    seconds: Kind,
     plan: Plan,
     /// When it starts on the clock of the whole.
     offset: u64,
@@ -24,12 +25,32 @@ struct Source {
 
 impl Source {
     fn advance(&mut self) -> Result<(), ReadError> {
-        self.next = self.seconds.next_second()?;
+        self.next = match &mut self.seconds {
+            Kind::RunFile(seconds) => seconds.next_second()?,
+            Kind::Vegeta(seconds) => seconds.next_second().map_err(ReadError::Vegeta)?,
+        };
         Ok(())
     }
 
     fn at(&self) -> Option<u64> {
         self.next.as_ref().map(|second| second.at.saturating_add(self.offset))
+    }
+}
+
+/// What a file may be.
+enum Kind {
+    RunFile(Seconds<BufReader<File>>),
+    Vegeta(vegeta::Seconds<BufReader<File>>),
+}
+
+impl Kind {
+    fn open(path: &Path, run: &Run) -> Result<Self, ReadError> {
+        let mut input = BufReader::new(File::open(path)?);
+        if vegeta::Encoding::of(input.fill_buf()?).is_none() {
+            return Ok(Self::RunFile(Seconds::new(input)?));
+        }
+        let reader = vegeta::Reader::detect(input).map_err(ReadError::Vegeta)?;
+        Ok(Self::Vegeta(vegeta::Seconds::new(reader, run)))
     }
 }
 
@@ -42,7 +63,7 @@ pub fn join_files(whole: &Run, files: &[(&Path, &Run)], out: impl Write) -> Resu
     let mut sources = Vec::with_capacity(files.len());
     for (path, run) in files {
         let offset = run.started_unix_ns.saturating_sub(whole.started_unix_ns) / SECOND;
-        let seconds = Seconds::open(path)?;
+        let seconds = Kind::open(path, run)?;
         let mut source = Source { seconds, plan: run.plan.clone(), offset, next: None };
         source.advance()?;
         sources.push(source);

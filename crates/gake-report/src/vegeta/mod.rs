@@ -16,6 +16,7 @@ mod read;
 mod record;
 pub mod report;
 mod run;
+mod seconds;
 mod tdigest;
 mod write;
 
@@ -25,4 +26,5 @@ pub use read::{ReadError, Reader, RoundRobin};
 pub use record::{Encoding, EncodingError, Headers, Record, Timestamp};
 pub use report::Kind;
 pub use run::read_run;
+pub(crate) use seconds::Seconds;
 pub use write::Writer;

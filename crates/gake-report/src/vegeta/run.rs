@@ -1,6 +1,6 @@
 //! Results as a run of ours, as far as they go: what Vegeta does not tell is left out, and said.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::BufRead;
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ pub fn read_run<R: BufRead>(mut reader: Reader<R>) -> Result<(Run, Vec<String>),
 }
 
 /// A run that is being made.
-struct Making {
+pub(super) struct Making {
     name: String,
     tally: Tally,
     labels: Vec<String>,
@@ -81,6 +81,10 @@ struct Making {
     open: BTreeMap<i64, Tally>,
     /// Seconds before this one are closed.
     closed: i64,
+    /// Closed seconds that nobody has taken yet, when they are wanted: where each starts.
+    told: Option<VecDeque<(u64, Tally)>>,
+    /// The labels that the tally of a second tells apart.
+    second_labels: usize,
 }
 
 impl Making {
@@ -98,11 +102,23 @@ impl Making {
             series: Series::default(),
             open: BTreeMap::new(),
             closed: i64::MIN,
+            told: None,
+            second_labels: 0,
         }
     }
 
+    /// As [`Making::new`], and each second can be taken as it closes, with as many labels.
+    pub(super) fn telling(first: &Record, labels: usize) -> Self {
+        Self { told: Some(VecDeque::new()), second_labels: labels, ..Self::new(first) }
+    }
+
+    /// Takes the next closed second.
+    pub(super) fn told(&mut self) -> Option<(u64, Tally)> {
+        self.told.as_mut()?.pop_front()
+    }
+
     /// Counts a result; false when its time cannot be.
-    fn add(&mut self, record: &Record) -> bool {
+    pub(super) fn add(&mut self, record: &Record) -> bool {
         let (at, end) = (record.timestamp.unix_ns, record.end());
         let far =
             |instant: i64| instant.saturating_sub(self.reference).saturating_abs() > LENGTH_MAX;
@@ -113,15 +129,9 @@ impl Making {
         self.latest = self.latest.max(at);
         self.end = self.end.max(end);
         let what = What::of(record);
-        what.count(&mut self.tally);
         let label = self.label(record);
-        if let Some(label) = self.tally.label_mut(label) {
-            label.counts.merge(&what.counts());
-            if what.metric() != Metric::FaultResponse {
-                label.response.record(what.response);
-            }
-        }
-        self.count_seconds(at, end, &what);
+        what.count(&mut self.tally, label);
+        self.count_seconds(at, end, &what, label);
         true
     }
 
@@ -138,15 +148,19 @@ impl Making {
         at as u16
     }
 
-    fn count_seconds(&mut self, at: i64, end: i64, what: &What) {
+    fn count_seconds(&mut self, at: i64, end: i64, what: &What, label: u16) {
         let second = |instant: i64| instant.div_euclid(SECOND as i64);
-        let (first, last) = (second(at), second(end));
-        if last < self.closed {
+        let (mut first, mut last) = (second(at), second(end));
+        if self.told.is_some() {
+            // All of them together are the whole.
+            (first, last) = (first.max(self.closed), last.max(self.closed));
+        } else if last < self.closed {
             return;
         }
-        what.count(self.open.entry(last).or_default());
+        let labels = self.second_labels;
+        what.count(self.open.entry(last).or_insert_with(|| Tally::new(labels)), label);
         if first >= self.closed {
-            self.open.entry(first).or_default().fired += 1;
+            self.open.entry(first).or_insert_with(|| Tally::new(labels)).fired += 1;
         }
         // In flight in each second that is still open.
         for (&second, tally) in self.open.range_mut(first..=last) {
@@ -168,14 +182,23 @@ impl Making {
         for empty in next..at {
             self.series.push(Point { second: empty, seconds: 1, ..Point::default() });
         }
-        self.series.push(Point::new(at.max(next), &tally));
+        let at = at.max(next);
+        self.series.push(Point::new(at, &tally));
         self.closed = second + 1;
+        if let Some(told) = &mut self.told {
+            told.push_back((at, tally));
+        }
     }
 
-    fn run(mut self) -> Run {
+    /// Closes every second: there are no more results.
+    pub(super) fn close_all(&mut self) {
         while !self.open.is_empty() {
             self.close();
         }
+    }
+
+    fn run(mut self) -> Run {
+        self.close_all();
         let requests = self.tally.counts.sent;
         let span = self.latest.saturating_sub(self.earliest) as Nanos;
         // From the first request to where the one after the last would be.
@@ -291,13 +314,20 @@ impl What {
         }
     }
 
-    fn count(&self, tally: &mut Tally) {
+    /// Counts it, and for its label when the tally has that.
+    fn count(&self, tally: &mut Tally, label: u16) {
         tally.counts.merge(&self.counts());
         tally.latency.of_mut(self.metric()).record(self.response);
         match self.end {
             WhatEnd::Answered { status, .. } => tally.add_status(status, 1),
             WhatEnd::Fault(fault) => tally.add_fault(fault, 1),
             WhatEnd::Unfinished => {}
+        }
+        if let Some(label) = tally.label_mut(label) {
+            label.counts.merge(&self.counts());
+            if self.metric() != Metric::FaultResponse {
+                label.response.record(self.response);
+            }
         }
     }
 }
