@@ -40,7 +40,7 @@ fn what_makes_no_sense_is_bad_usage() {
         ("run demo --interface nothing0", "nothing0"),
         ("run demo --resolve nonsense", "nonsense"),
         ("run demo --connect-to nonsense", "nonsense"),
-        ("run demo --out x --log x", "--out and --log"),
+        ("run demo --out x --log x", "two outputs cannot be one file"),
         ("run demo --log x.txt", ".csv or .json"),
         ("run -", "--targets"),
         ("rnu demo", "rnu"),
@@ -84,7 +84,7 @@ fn files_that_cannot_be_written_cost_no_request() {
 #[test]
 fn no_output_is_written_over_another_or_over_what_is_read() {
     let lab = lab();
-    let url = url(&lab, "/fast");
+    let (url, base) = (url(&lab, "/fast"), format!("http://{}", lab.addr()));
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name).into_os_string().into_string().unwrap();
     let (plain, json, again) = (at("one"), at("one.json"), at("./one.json"));
@@ -100,7 +100,15 @@ fn no_output_is_written_over_another_or_over_what_is_read() {
         (&["find", &url], ["--html", &plain, "--out", &plain]),
         (&["find", &url], ["--html", &plain, "-o", &formatted("json", &plain)]),
         (
-            &["shadow", "--master", &url, "--shadow", &formatted("a", &url)],
+            &[
+                "shadow",
+                "--listen",
+                "127.0.0.1:0",
+                "--master",
+                &formatted("a", &base),
+                "--shadow",
+                &formatted("b", &base),
+            ],
             ["--record", &plain, "--diff-out", &plain],
         ),
     ] {
