@@ -39,18 +39,18 @@ impl Source {
 
 /// What a file may be.
 enum Kind {
-    RunFile(Seconds<BufReader<File>>),
-    Vegeta(vegeta::Seconds<BufReader<File>>),
+    RunFile(Box<Seconds<BufReader<File>>>),
+    Vegeta(Box<vegeta::Seconds<BufReader<File>>>),
 }
 
 impl Kind {
     fn open(path: &Path, run: &Run) -> Result<Self, ReadError> {
         let mut input = BufReader::new(File::open(path)?);
         if vegeta::Encoding::of(input.fill_buf()?).is_none() {
-            return Ok(Self::RunFile(Seconds::new(input)?));
+            return Ok(Self::RunFile(Box::new(Seconds::new(input)?)));
         }
         let reader = vegeta::Reader::detect(input).map_err(ReadError::Vegeta)?;
-        Ok(Self::Vegeta(vegeta::Seconds::new(reader, run)))
+        Ok(Self::Vegeta(Box::new(vegeta::Seconds::new(reader, run))))
     }
 }
 
