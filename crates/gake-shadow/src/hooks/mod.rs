@@ -168,7 +168,8 @@ pub(crate) fn framed(mut headers: HeaderMap, body: &crate::mirror::copy::Kept) -
 /// A target without scheme and host, which a hook may have added.
 pub(crate) fn origin_form(uri: Uri) -> Uri {
     match uri.into_parts().path_and_query {
-        Some(path) => Uri::from(path),
-        None => Uri::from_static("/"),
+        // An empty path calls itself "/", but writes nothing.
+        Some(path) if path.as_str() != "/" => Uri::from(path),
+        _ => Uri::from_static("/"),
     }
 }

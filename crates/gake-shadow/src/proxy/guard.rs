@@ -7,7 +7,7 @@
 //! the ambiguity. The rest is here.
 
 use http::header::{EXPECT, HOST, TRANSFER_ENCODING};
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, Version};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Version};
 
 use super::refusal::Refusal;
 
@@ -65,8 +65,8 @@ fn target<B>(request: &mut Request<B>) -> Result<(), Refusal> {
     let (true, false, Ok(host)) = (http, authority.as_str().contains('@'), host) else {
         return Err(Refusal::bad("the target is no path and no http URL"));
     };
-    let path = path.clone();
-    *request.uri_mut() = Uri::from(path);
+    let path = crate::hooks::origin_form(uri.clone());
+    *request.uri_mut() = path;
     request.headers_mut().insert(HOST, host);
     Ok(())
 }
@@ -126,6 +126,10 @@ mod tests {
         check(&mut absolute).unwrap();
         assert_eq!(absolute.uri().to_string(), "//x/?y");
         assert_eq!(absolute.headers()[HOST], "shop:81");
+        // An empty path beside a fragment is a path too.
+        let mut bare = request("http://shop#", &[("host", "shop")]);
+        check(&mut bare).unwrap();
+        assert_eq!(bare.uri().to_string(), "/");
     }
 
     #[test]
