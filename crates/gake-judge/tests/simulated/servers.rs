@@ -57,6 +57,20 @@ pub fn cases() -> Vec<Case> {
     vec![
         mmc.clone(),
         Case {
+            name: "mm16",
+            what: "M/M/16, 10 ms",
+            model: Model { slots: 16, service: 0.01, ..Model::default() },
+            objectives: &["p99<60ms"],
+            truth: 1488.40,
+        },
+        Case {
+            name: "mm2",
+            what: "M/M/2, 30 ms",
+            model: Model { slots: 2, service: 0.03, ..Model::default() },
+            objectives: &["p99<400ms"],
+            truth: 54.80,
+        },
+        Case {
             name: "mm1",
             what: "M/M/1, 2 ms",
             model: Model { slots: 1, service: 0.002, ..Model::default() },
