@@ -23,6 +23,12 @@ const WARMUP_PART: f64 = 0.25;
 /// The ladder may take this part of the budget.
 const BUDGET_PART: f64 = 0.35;
 
+/// Steps of the refinement last so many times the latency that must be kept, and their warm-up and
+/// that of the bracket so many: what keeps the simulated M/M/2 queue's interval honest.
+const QUEUE_STEP: f64 = 50.0;
+const QUEUE_WARMUP: f64 = 15.0;
+const QUEUE_SHORT_WARMUP: f64 = 6.0;
+
 /// What one rung of the ladder saw.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rung {
@@ -167,14 +173,18 @@ impl Search {
     fn timing(&self) -> Timing {
         let base = self.base;
         let limit = self.ladder.limit().unwrap_or(0.0);
-        let shares = 8.0;
+        let shares = 5.0;
         let affordable = ((self.budget() - self.spent) / shares).max(8.0 * base).max(8.0);
-        let step = (20.0 * base).max(limit / self.options.precision).max(8.0).min(affordable);
+        // A queue that makes requests wait so long takes many times that to build up: steps that
+        // begin with an empty one and end before it stands find the target better than it is.
+        let queue = (QUEUE_STEP * limit).max(limit / self.options.precision);
+        let step = (20.0 * base).max(queue).max(8.0).min(affordable);
+        let warmup = |short: f64, base: f64, limit: f64| base.max(limit).clamp(short, step / 2.0);
         Timing {
             short: (step / 2.0).max(4.0),
-            short_warmup: (3.0 * base).max(1.5),
+            short_warmup: warmup(1.5, 3.0 * base, QUEUE_SHORT_WARMUP * limit),
             step,
-            warmup: (4.0 * base).max(2.0),
+            warmup: warmup(2.0, 4.0 * base, QUEUE_WARMUP * limit),
             longest: step.max(20.0),
         }
     }

@@ -57,7 +57,7 @@ fn capacities_of_queues_are_found_with_honest_intervals() {
 
 #[test]
 fn errors_and_bursts_widen_the_interval_and_do_not_break_it() {
-    for name in ["mm1", "mmck", "pool"] {
+    for name in ["mm1", "mm2", "mmck", "pool"] {
         let [_, covered, _] = study(&case(name), 12);
         assert!(covered >= 75.0, "{name}: {covered} % covered");
     }
