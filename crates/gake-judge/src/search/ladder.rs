@@ -18,6 +18,8 @@ const ERRORS_MAX: f64 = 0.3;
 const RESPONSE_MAX: f64 = 3.0;
 /// The first rung of an open ladder, as a part of the highest rate allowed: 2⁻⁶.
 const FIRST_PART: f64 = 1.0 / 64.0;
+/// It is this at least, a second, so that a rung has requests.
+const FIRST_MIN: f64 = 4.0;
 /// The first part of each rung is left out.
 const WARMUP_PART: f64 = 0.25;
 /// The ladder may take this part of the budget.
@@ -70,7 +72,7 @@ impl Ladder {
         let limit = clauses.iter().filter_map(Clause::limit).min();
         let (load, highest) = match (options.dimension, options.highest) {
             (Dimension::Rate | Dimension::ConnectRate, Some(highest)) => {
-                (Load::Rate(highest * FIRST_PART), highest)
+                (Load::Rate((highest * FIRST_PART).max(FIRST_MIN).min(highest)), highest)
             }
             (Dimension::Users, Some(highest)) => (Load::Users(1), highest),
             // Connections are not climbed: one user tells how fast the target is.

@@ -113,6 +113,14 @@ fn a_folder_that_is_lost_during_the_search_costs_its_files_and_not_the_search() 
 }
 
 #[test]
+fn the_demo_needs_nothing_else() {
+    let ran = find(&["demo", "--max-rate", "32", "--budget", "16s", "-o", "json"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let form: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert!(form["steps"].as_array().unwrap().iter().all(|step| step["ok"] != 0), "{form}");
+}
+
+#[test]
 fn what_cannot_be_searched_is_refused_before_anything_is_sent() {
     for (flags, told) in [
         (&["--slo", "rate>=5/s"][..], "upper bounds"),

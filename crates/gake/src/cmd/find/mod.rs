@@ -45,7 +45,7 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     let descriptors = descriptors::raise();
     let lab = if args.target == DEMO { Some(start_lab()?) } else { None };
     let url = match &lab {
-        Some(lab) => format!("http://{}/work", lab.addr()),
+        Some(lab) => format!("http://{}/fast", lab.addr()),
         None => args.target.clone(),
     };
     let target = Target::read(&args.request, &args.connection, &url)?;
@@ -173,7 +173,8 @@ fn options(args: &FindArgs, descriptors: u64) -> Options {
 }
 
 fn start_lab() -> Result<Lab, Failure> {
-    Lab::start(LabConfig::default())
+    let service = "exp:20ms".parse().map_err(Failure::could_not)?;
+    Lab::start(LabConfig { threads: Some(8), service: Some(service), ..LabConfig::default() })
         .map_err(|error| Failure::could_not(format!("the demo server: {error}")))
 }
 
