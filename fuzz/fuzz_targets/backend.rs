@@ -72,7 +72,7 @@ fn serve(name: &str, mut stream: TcpStream, seen: &Mutex<Seen>) {
         panic!("{name}: {fault}: {}", bytes.escape_ascii());
     };
     loop {
-        let next = next(&buffer).unwrap_or_else(|fault| wrong(fault, &buffer));
+        let next = next(name, &buffer).unwrap_or_else(|fault| wrong(fault, &buffer));
         if let Next::Whole(request, length) = next {
             buffer.drain(..length);
             let is_head = request.head.starts_with(b"HEAD ");
@@ -115,7 +115,7 @@ enum Framing {
     Chunked,
 }
 
-fn next(bytes: &[u8]) -> Result<Next, &'static str> {
+fn next(name: &str, bytes: &[u8]) -> Result<Next, &'static str> {
     let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
         return Ok(Next::Head);
     };
@@ -123,7 +123,10 @@ fn next(bytes: &[u8]) -> Result<Next, &'static str> {
     let head = lines.next().unwrap_or_default();
     request_line(head)?;
     let mut head = head.to_vec();
-    let framing = headers(lines, &mut head)?;
+    let (framing, markers) = headers(lines, &mut head)?;
+    if markers != usize::from(name == "shadow") {
+        return Err("a marker that is not the proxy's");
+    }
     let body = &bytes[end + 4..];
     let found = match framing {
         Framing::Length(length) if body.len() < length => None,
@@ -161,12 +164,13 @@ fn request_line(line: &[u8]) -> Result<(), &'static str> {
     }
 }
 
-/// Checks headers, adds them to `kept` without the marker, and says what framing they tell.
+/// Checks headers, adds them to `kept` without the marker and the backend's own host, and says what
+/// framing they tell and how many markers there were.
 fn headers<'a>(
     lines: impl Iterator<Item = &'a [u8]>,
     kept: &mut Vec<u8>,
-) -> Result<Framing, &'static str> {
-    let (mut hosts, mut length, mut chunked) = (0, None, false);
+) -> Result<(Framing, usize), &'static str> {
+    let (mut hosts, mut markers, mut length, mut chunked) = (0, 0, None, false);
     for line in lines {
         let (name, value) = field(line)?;
         match name.as_str() {
@@ -184,16 +188,22 @@ fn headers<'a>(
             "transfer-encoding" => chunked = true,
             _ => {}
         }
-        if name != MARKER {
+        if name.contains(|c: char| !c.is_ascii_alphanumeric() && c != '-') {
+            return Err("a name that servers confuse");
+        }
+        markers += usize::from(name == MARKER);
+        // Who says no host gets the backend's own.
+        let own = name == "host" && value.starts_with(b"127.0.0.1:");
+        if name != MARKER && !own {
             kept.extend_from_slice(b"\r\n");
             kept.extend_from_slice(line);
         }
     }
     match (hosts, length, chunked) {
-        (2.., ..) => Err("two hosts"),
+        (0 | 2.., ..) => Err("no host, or two"),
         (_, Some(_), true) => Err("a length and a coding"),
-        (_, _, true) => Ok(Framing::Chunked),
-        (_, length, false) => Ok(Framing::Length(length.unwrap_or(0))),
+        (_, _, true) => Ok((Framing::Chunked, markers)),
+        (_, length, false) => Ok((Framing::Length(length.unwrap_or(0)), markers)),
     }
 }
 
@@ -254,6 +264,9 @@ fn chunks(bytes: &[u8]) -> Result<Option<(Vec<u8>, Vec<u8>, usize)>, &'static st
         let (name, _) = field(line)?;
         if ["content-length", "transfer-encoding", "host"].contains(&name.as_str()) {
             return Err("a trailer about the framing");
+        }
+        if name == MARKER || name.contains('_') {
+            return Err("a marker behind the body");
         }
     }
     Ok(Some((body, rest[..end].to_vec(), at + end + 4)))

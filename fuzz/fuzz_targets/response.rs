@@ -8,7 +8,7 @@
 #[path = "../../crates/gake-wire/src/http1/mod.rs"]
 mod http1;
 
-use http1::{End, Feed, Head, Limits, MAX_HEADERS, Malformed, Response, ResponseParser, Visitor};
+use http1::{Eof, Progress, ResponseHead, ResponseLimits, MAX_HEADERS, Malformed, Response, ResponseParser, Visitor};
 use libfuzzer_sys::{Corpus, fuzz_target};
 
 /// What can be seen of a stream, without what depends on the slices.
@@ -23,7 +23,7 @@ struct Outcome {
 }
 
 impl Visitor for Outcome {
-    fn head(&mut self, head: &Head<'_>) {
+    fn head(&mut self, head: &ResponseHead<'_>) {
         assert!(head.status >= 200 && head.headers.len() <= MAX_HEADERS);
         self.heads.push(head.status);
     }
@@ -35,7 +35,7 @@ impl Visitor for Outcome {
 }
 
 /// Reads the stream as a row of responses, in slices of the given sizes, over and over.
-fn read(stream: &[u8], limits: Limits, is_head: bool, sizes: &[usize]) -> Outcome {
+fn read(stream: &[u8], limits: ResponseLimits, is_head: bool, sizes: &[usize]) -> Outcome {
     let mut outcome = Outcome::default();
     let mut parser = ResponseParser::new(limits);
     parser.start(is_head);
@@ -46,8 +46,8 @@ fn read(stream: &[u8], limits: Limits, is_head: bool, sizes: &[usize]) -> Outcom
             edge = (at + sizes.next().map_or(stream.len(), |&n| n.max(1))).min(stream.len());
         }
         match parser.feed_with(&stream[at..edge], &mut outcome) {
-            Ok(Feed::More) => at = edge,
-            Ok(Feed::Done(response)) => {
+            Ok(Progress::More) => at = edge,
+            Ok(Progress::Done(response)) => {
                 assert_eq!(response.excess, at + response.consumed < edge);
                 assert!(response.consumed > 0);
                 at += response.consumed;
@@ -64,12 +64,12 @@ fn read(stream: &[u8], limits: Limits, is_head: bool, sizes: &[usize]) -> Outcom
     }
     let started = parser.started();
     outcome.end = Some(match parser.eof() {
-        End::Complete(response) => {
+        Eof::Complete(response) => {
             outcome.responses.push((response, at));
             "complete"
         }
-        End::Nothing => "nothing",
-        End::Cut => "cut",
+        Eof::Nothing => "nothing",
+        Eof::Cut => "cut",
     });
     assert_eq!(started, outcome.end != Some("nothing"));
     let shown: u64 = outcome.responses.iter().map(|(r, _)| r.body_bytes).sum();
@@ -106,9 +106,9 @@ fn agrees_with_httparse(stream: &[u8], outcome: &Outcome) {
 fuzz_target!(|data: &[u8]| -> Corpus {
     let [choice, a, b, c, stream @ ..] = data else { return Corpus::Reject };
     let limits = match choice & 3 {
-        0 => Limits { head_bytes: 64, headers: 3, interim: 1, chunk_line: 6 },
-        1 => Limits { head_bytes: 400, headers: 70, interim: 2, chunk_line: 20 },
-        _ => Limits::default(),
+        0 => ResponseLimits { head_bytes: 64, headers: 3, interim: 1, chunk_line: 6 },
+        1 => ResponseLimits { head_bytes: 400, headers: 70, interim: 2, chunk_line: 20 },
+        _ => ResponseLimits::default(),
     };
     let is_head = choice & 4 != 0;
     let whole = read(stream, limits, is_head, &[]);

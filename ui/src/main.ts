@@ -2,6 +2,8 @@
 
 import "./theme/theme.css";
 import { el } from "./dom";
+import { compare } from "./pages/compare";
+import type { CompareData } from "./pages/compare-data";
 import { find } from "./pages/find";
 import type { FindData } from "./pages/find-data";
 import { plot, type PlotData } from "./pages/plot";
@@ -13,6 +15,7 @@ import { watchTheme } from "./theme/theme";
 
 /** A page of each kind; `kind` of the inlined JSON chooses. */
 const pages: Record<string, (root: HTMLElement, data: never) => void> = {
+  compare: (root, data: CompareData) => compare(root, data),
   find: (root, data: FindData) => find(root, data),
   plot: (root, data: PlotData) => plot(root, data),
   run: (root, data: RunData) => run(root, data),

@@ -1,4 +1,4 @@
-/** Tables. */
+/** Tables. On a narrow page a row becomes a block of named figures, so that nothing is cut off. */
 
 import { el } from "./dom";
 
@@ -16,32 +16,36 @@ export interface Column<Row> {
   bad?: (row: Row) => boolean;
 }
 
+/** A table whose rows can be chosen. */
+export interface Listing<Row> {
+  element: HTMLElement;
+  /** Shows the rows for which `keep` holds. */
+  filter: (keep: (row: Row) => boolean) => void;
+}
+
 /** A table; a column with a key can be put in order by its heading. */
-export function table<Row>(rows: Row[], columns: Column<Row>[]): HTMLElement {
+export function listing<Row>(rows: Row[], columns: Column<Row>[]): Listing<Row> {
   const body = el("tbody");
+  let [order, keep] = [rows, (_row: Row): boolean => true];
   const heads = columns.map((column) => {
     const sort = column.key;
     const head = el("th", { scope: "col", class: column.number ? "number" : "", title: column.title });
-    if (sort) head.append(el("button", { type: "button", onclick: () => order(head, sort) }, column.name));
+    if (sort) head.append(el("button", { type: "button", onclick: () => arrange(head, sort) }, column.name));
     else head.append(column.name);
     return head;
   });
-  const fill = (sorted: Row[]): void => {
-    const line = (row: Row): HTMLElement =>
-      el(
-        "tr",
-        {},
-        ...columns.map((column) =>
-          el(
-            "td",
-            { class: [column.number ? "number" : "", column.bad?.(row) ? "bad" : ""].join(" ").trim() || undefined },
-            column.show(row),
-          ),
-        ),
-      );
-    body.replaceChildren(...sorted.map(line));
-  };
-  const order = (head: HTMLElement, key: (row: Row) => number | string): void => {
+  const cell = (column: Column<Row>, row: Row): HTMLElement =>
+    el(
+      "td",
+      {
+        class: [column.number ? "number" : "", column.bad?.(row) ? "bad" : ""].join(" ").trim() || undefined,
+        "data-name": column.name,
+      },
+      column.show(row),
+    );
+  const fill = (): void =>
+    body.replaceChildren(...order.filter(keep).map((row) => el("tr", {}, ...columns.map((column) => cell(column, row)))));
+  const arrange = (head: HTMLElement, key: (row: Row) => number | string): void => {
     // Numbers first from the largest, names from A.
     const before = head.getAttribute("aria-sort");
     const numbers = rows.length > 0 && typeof key(rows[0] as Row) === "number";
@@ -52,8 +56,23 @@ export function table<Row>(rows: Row[], columns: Column<Row>[]): HTMLElement {
       const [x, y] = [key(a), key(b)];
       return typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y));
     };
-    fill([...rows].sort((a, b) => (down ? compare(b, a) : compare(a, b))));
+    order = [...rows].sort((a, b) => (down ? compare(b, a) : compare(a, b)));
+    fill();
   };
-  fill(rows);
-  return el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ...heads)), body));
+  fill();
+  const sorts = columns.some((column) => column.key);
+  const kind = [columns.length > 3 ? "wide" : "", sorts ? "sorts" : ""].join(" ").trim();
+  const whole = el("table", { class: kind || undefined }, el("thead", {}, el("tr", {}, ...heads)), body);
+  return {
+    element: el("div", { class: "scroll" }, whole),
+    filter: (wanted) => {
+      keep = wanted;
+      fill();
+    },
+  };
+}
+
+/** A table of all its rows. */
+export function table<Row>(rows: Row[], columns: Column<Row>[]): HTMLElement {
+  return listing(rows, columns).element;
 }

@@ -2,7 +2,7 @@
 // what their data says. Called with the paths of the pages by crates/gake/tests/pages/.
 
 import assert from "node:assert/strict";
-import { copyFileSync, existsSync, mkdirSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
@@ -40,7 +40,8 @@ async function check(path) {
   if (drawn) await page.locator(".u-over").first().waitFor();
   if (shots) await picture(page, path, name);
   try {
-    await { plot: plotPage, run: runPage, shadow: shadowPage, find: findPage }[data.kind](page, data, name);
+    await { compare: comparePage, plot: plotPage, run: runPage, shadow: shadowPage, find: findPage }[data.kind](page, data, name);
+    await narrow(page, data);
     assert.equal(await page.evaluate(() => window.broken), undefined, "a text became markup");
     assert.deepEqual(troubles, []);
   } catch (error) {
@@ -52,11 +53,44 @@ async function check(path) {
 async function picture(page, path, name) {
   mkdirSync(shots, { recursive: true });
   copyFileSync(path, join(shots, `${name}.html`));
-  for (const colorScheme of ["dark", "light"]) {
-    await page.emulateMedia({ colorScheme });
-    await page.waitForTimeout(100);
-    await page.screenshot({ path: join(shots, `${name}-${colorScheme}.png`), fullPage: true });
+  for (const width of [420, 1400]) {
+    await page.setViewportSize({ width, height: 900 });
+    for (const colorScheme of ["dark", "light"]) {
+      await page.emulateMedia({ colorScheme });
+      await page.waitForTimeout(100);
+      await page.screenshot({ path: join(shots, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+    }
   }
+  await page.setViewportSize({ width: 1280, height: 900 });
+}
+
+/** On a phone nothing is wider than the page, and of a run the percentiles come first. */
+async function narrow(page, data) {
+  await page.setViewportSize({ width: 420, height: 900 });
+  await page.waitForTimeout(100);
+  const width = await page.evaluate(() => document.documentElement.scrollWidth);
+  assert.equal(width, 420, "the page is wider than the screen");
+  const hidden = await page.evaluate(() =>
+    [...document.querySelectorAll(".scroll")].filter((box) => !box.querySelector(".matrix") && box.scrollWidth > box.clientWidth + 1).length,
+  );
+  assert.equal(hidden, 0, "tables that must be scrolled sideways");
+  if (data.kind !== "run") return;
+  const top = (selector) => page.locator(selector).first().evaluate((element) => element.getBoundingClientRect().top);
+  assert((await top(".times")) < (await top("main .verdict")) && (await top(".times")) < (await top(".plan")));
+}
+
+/** The bar on top, whose links lead to sections that there are. */
+async function bar(page, pills, figures) {
+  assert.deepEqual(await page.locator(".bar .pill").allTextContents(), pills);
+  const shown = await page.locator(".bar .figures dl").evaluateAll((all) => all.map((one) => [one.children[0].textContent, one.children[1].textContent]));
+  assert.deepEqual(shown, figures);
+  const links = await page.locator(".bar a").evaluateAll((all) => all.map((link) => link.getAttribute("href")));
+  assert(links.length > pills.length, "there are links to sections");
+  for (const link of links) assert.equal(await page.locator(link).count(), 1, link);
+  // It stays on top.
+  await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+  assert.equal(await page.locator(".bar").evaluate((element) => element.getBoundingClientRect().top), 0);
+  await page.evaluate(() => scrollTo(0, 0));
 }
 
 async function plotPage(page, data) {
@@ -72,9 +106,10 @@ async function plotPage(page, data) {
 
 async function runPage(page, data, name) {
   assert.equal(await page.locator("h1").textContent(), data.target);
-  assert.match(await page.locator(".verdict strong").textContent(), new RegExp(data.validity, "i"));
+  await top(page, data);
   assert.equal(await page.locator(".findings li").count(), data.findings.length);
-  assert.equal(await page.locator(".objectives tbody tr").count(), data.objectives.length);
+  await objectives(page, data);
+  await about(page, data);
   await headline(page, data);
   // What is fired in the warm-up's last instants may be due before its end, and the other way.
   const fired = data.series.fired.reduce((sum, n) => sum + n, 0);
@@ -89,10 +124,111 @@ async function runPage(page, data, name) {
   if (answered(data)) await distributions(page, data);
   await errors(page, data);
   if (data.labels.length > 0) await sorts(page, data);
+  if (data.labels.length > 5) await filters(page, data);
+  if (data.over) await behind(page, data);
   await target(page, data);
   await themes(page);
   await paper(page);
   if (name === "hour") assert(points > 400, `${points} points of an hour`);
+}
+
+/** What the run's bar and verdict say. */
+async function top(page, data) {
+  const { due, ok, goodput } = data.figures;
+  const nothing = due > 0 && ok === 0;
+  const head = await page.locator(".verdict strong").textContent();
+  assert.match(head, nothing ? /Nothing succeeded/ : new RegExp(data.validity, "i"));
+  const mark = { valid: "✔ Valid", suspect: "▲ Suspect", invalid: "✘ Invalid" }[data.validity];
+  const missed = data.objectives.filter((objective) => !objective.met).length;
+  const all = data.objectives.length;
+  const many = all === 1 ? "Objective" : missed === 0 ? `${all} objectives` : `${missed} of ${all} objectives`;
+  const pills = [
+    ...(nothing ? ["✘ Nothing succeeded"] : []),
+    mark,
+    ...(all > 0 ? [missed === 0 ? `✔ ${many} met` : `✘ ${many} missed`] : []),
+  ];
+  const response = data.latencies[0];
+  const time = (i) => (response.count > 0 ? (i < response.trusted ? "" : "~") + duration(response.quantiles[i]) : "–");
+  const errors = due > 0 ? percent((due - ok) / due) : "–";
+  await bar(page, pills, [["p50", time(0)], ["p99", time(3)], ["errors", errors], ["goodput", rate(goodput)]]);
+}
+
+/** Each objective, and its bound on the chart of what it bounds. */
+async function objectives(page, data) {
+  const rows = page.locator(".objectives li");
+  assert.equal(await rows.count(), data.objectives.length);
+  for (const [i, objective] of data.objectives.entries()) {
+    const text = await rows.nth(i).textContent();
+    assert(text.includes(objective.text) && text.includes(objective.shown), text);
+    assert(text.includes(objective.met ? "✔ met" : "✘ missed"), text);
+  }
+  const bound = data.objectives.find(({ limit }) => limit?.metric === "response" && limit.label === null);
+  if (!bound || !answered(data)) return;
+  const ink = await page.evaluate((name) => getComputedStyle(document.documentElement).getPropertyValue(name), bound.met ? "--good" : "--bad");
+  for (const title of ["Response time", "Response times over time", "Distribution of latency", "Percentiles of latency"]) {
+    assert(await coloured(chart(page, title), ink.trim()) > 20, `${title} shows ${bound.text}`);
+  }
+}
+
+/** How many pixels of a chart have a colour, more or less. */
+function coloured(figure, hex) {
+  return figure.locator("canvas").evaluate((canvas, hex) => {
+    const wanted = [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    let n = 0;
+    for (let i = 0; i < data.length; i += 4) {
+      if (wanted.every((channel, k) => Math.abs(data[i + k] - channel) < 24)) n += 1;
+    }
+    return n;
+  }, hex);
+}
+
+/** Where the run comes from, and its series as a file. */
+async function about(page, data) {
+  const section = part(page, "About this run");
+  const { commands, hosts } = data.origin;
+  assert.equal(await section.locator("pre").count(), commands.length > 0 ? 1 : 0);
+  if (commands.length > 0) assert.equal(await section.locator("pre").textContent(), commands.join("\n"));
+  if (hosts.length > 0) assert((await section.textContent()).includes(hosts[0]));
+  if (data.series.second.length === 0) return;
+  const [file] = await Promise.all([page.waitForEvent("download"), section.getByRole("button", { name: /CSV/ }).click()]);
+  assert.match(file.suggestedFilename(), /^gake-.*\.csv$/);
+  const [head, ...rows] = readFileSync(await file.path(), "utf8").trimEnd().split("\n").map((line) => line.split(","));
+  assert.equal(rows.length, data.series.second.length);
+  const sum = (name) => rows.reduce((all, row) => all + Number(row[head.indexOf(name)]), 0);
+  assert.deepEqual([sum("ok"), sum("failed")], [data.figures.ok, data.figures.failed]);
+}
+
+/** Two runs: what differs, and the charts of one over those of the other. */
+async function comparePage(page, { comparison, run }) {
+  assert.equal(await page.locator("h1").textContent(), `${comparison.b.name} against ${comparison.a.name}`);
+  assert((await page.locator(".verdict").textContent()).includes(comparison.conclusion.replace(/^[^:]*: /, "")));
+  const rows = await part(page, "Figures").locator("tbody tr").evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent)));
+  assert.deepEqual(rows.map((row) => row.at(-1)), comparison.figures.map((figure) => figure.verdict.replaceAll("_", " ")));
+  const goodput = comparison.figures.find((figure) => figure.name === "goodput");
+  const at = comparison.figures.indexOf(goodput);
+  assert.deepEqual(rows[at].slice(1, 3), [rate(goodput.a), rate(goodput.b)]);
+  const forests = part(page, "Figures").locator(".forest b");
+  assert.equal(await forests.count(), comparison.figures.filter((figure) => figure.change).length);
+  await behind(page, run);
+  await paper(page);
+}
+
+/** The run behind: its values beside those of the cursor, and its lines, which can be taken away. */
+async function behind(page, data) {
+  const { name, run } = data.over;
+  const figure = chart(page, "Requests a second");
+  const i = Math.floor((data.series.second.length - 1) / 2);
+  await hover(figure, middle(data, i, run));
+  const other = run.series.second.indexOf(data.series.second[i]);
+  const key = figure.locator(".key", { has: page.locator(".name", { hasText: exactly("goodput") }) });
+  assert.equal(await key.locator(".behind").textContent(), rate(run.series.ok[other] / run.series.seconds[other]));
+  await page.mouse.move(2, 2);
+  const before = await pixels(figure);
+  await figure.locator(".key", { hasText: name }).click();
+  assert.notEqual(await pixels(figure), before, "the lines of the run behind are gone");
+  await figure.locator(".key", { hasText: name }).click();
+  assert.equal(await pixels(figure), before);
 }
 
 /** A section by its heading. */
@@ -131,13 +267,19 @@ async function shadowPage(page, { reports: [report] }) {
   await paper(page);
 }
 
-async function findPage(page, { find, beyond, ended }) {
+async function findPage(page, { find, beyond, ended, next }) {
   const { answer, steps } = find;
   assert.equal(answer.found, "capacity");
   assert.equal(await page.locator("h1").textContent(), find.target);
   assert((await page.locator(".plan").textContent()).includes(ended));
   const verdict = await page.locator(".verdict").textContent();
   assert(verdict.includes(`Capacity ${rate(answer.capacity)} (95 %: ${rate(answer.low)} to ${rate(answer.high)})`), verdict);
+  await bar(page, ["✔ Capacity found"], [
+    ["capacity", rate(answer.capacity)],
+    ["95 %", `${rate(answer.low)} – ${rate(answer.high)}`],
+    ["plan with", rate(answer.safe)],
+  ]);
+  assert.equal(await part(page, "What to do next").locator("li").count(), next.length);
   const shown = await page.locator(".tile dd").allTextContents();
   assert.deepEqual([shown[0], shown[4]], [rate(answer.capacity), rate(answer.safe)]);
   const evidence = chart(page, "Missed, of what is allowed");
@@ -146,7 +288,7 @@ async function findPage(page, { find, beyond, ended }) {
   await page.keyboard.press("ArrowRight");
   assert.match(await evidence.locator(".place").textContent(), /\/s/);
   assert.equal(await value(evidence, "allowed"), "1");
-  assert.deepEqual(await part(page, "What limits it").locator("p").allTextContents(), find.causes.flatMap((cause) => [cause.evidence, cause.advice]));
+  assert.deepEqual(await part(page, "What limits it").locator("p").allTextContents(), find.causes.flatMap((cause) => [cause.evidence, cause.advice, `check: ${cause.check}`]));
   const rows = part(page, "Steps").locator("tbody tr");
   assert.equal(await rows.count(), steps.length);
   const last = steps.at(-1);
@@ -167,10 +309,10 @@ async function headline(page, data) {
   const { due, sent, ok, failed, unfinished, dropped } = data.figures;
   assert.equal(due, sent + dropped);
   assert.equal(sent, ok + failed + unfinished);
-  const shown = await page.locator(".identity dd").allTextContents();
+  const shown = await page.locator(".identity dd:not(.before)").allTextContents();
   assert.deepEqual(shown, [sent, ok, failed, unfinished].map(count));
   const response = data.latencies[0];
-  const p99 = page.locator(".tile", { has: page.locator("dt", { hasText: /^p99$/ }) }).locator("dd");
+  const p99 = page.locator(".tile", { has: page.locator("dt", { hasText: /^p99$/ }) }).locator("dd:not(.before)");
   const mark = response.trusted > 3 ? "" : "~";
   assert.equal(await p99.textContent(), response.count > 0 ? mark + duration(response.quantiles[3]) : "–");
 }
@@ -206,8 +348,12 @@ function exactly(text) {
   return new RegExp(`^${text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`);
 }
 
-/** From where to where the time charts go. */
-function span({ series, elapsed_ns }) {
+/** From where to where the time charts go, over a run behind too. */
+function span(data, behind) {
+  return Math.max(end(data), behind ? end(behind) : 0);
+}
+
+function end({ series, elapsed_ns }) {
   const last = series.second.at(-1);
   const length = series.seconds.at(-1);
   const there = Math.min(elapsed_ns / 1e9 - last, length);
@@ -217,9 +363,9 @@ function span({ series, elapsed_ns }) {
 }
 
 /** The middle of a point as a share of the whole time. */
-function middle(data, i) {
+function middle(data, i, behind = data.over?.run) {
   const { second, seconds } = data.series;
-  return (second[i] + Math.min(seconds[i], span(data) - second[i]) / 2) / span(data);
+  return (second[i] + Math.min(seconds[i], end(data) - second[i]) / 2) / span(data, behind);
 }
 
 async function hovers(page, data) {
@@ -273,7 +419,8 @@ async function zooms(page, data) {
   assert(!(await reset.isVisible()));
   for (const undo of [() => reset.click(), () => traffic.locator(".u-over").dblclick()]) {
     near(await at(other, 0.5), span(data) / 2);
-    await traffic.scrollIntoViewIfNeeded();
+    // The bar on top must not be in the way.
+    await traffic.evaluate((figure) => figure.scrollIntoView({ block: "center" }));
     const box = await traffic.locator(".u-over").boundingBox();
     await page.mouse.move(box.x + box.width * 0.5, box.y + 60);
     await page.mouse.down();
@@ -309,7 +456,8 @@ async function toggles(page) {
 
 async function distributions(page, data) {
   const curves = chart(page, "Percentiles of latency");
-  const length = Math.max(2, ...data.curves.map((curve) => curve.values.length));
+  const drawn = [...data.curves, ...(data.over?.run.curves ?? [])];
+  const length = Math.max(2, ...drawn.map((curve) => curve.values.length));
   // Two nines are two times 16 steps.
   const n = length > 33 ? 32 : 0;
   await hover(curves, n / (length - 1));
@@ -317,17 +465,18 @@ async function distributions(page, data) {
   const response = data.curves.find((curve) => curve.metric === "response");
   assert.equal(await value(curves, "response"), duration(response.values[n] * 1e3));
 
-  const { edges } = data.histogram;
+  const all = [...data.histogram.edges, ...(data.over?.run.histogram.edges ?? [])];
+  const edges = [...new Set(all)].sort((a, b) => a - b);
   const low = Math.max(edges[0], 512);
   const most = data.histogram.response.indexOf(Math.max(...data.histogram.response));
-  const centre = Math.sqrt(Math.max(edges[most], 512) * edges[most + 1]);
+  const centre = Math.sqrt(Math.max(data.histogram.edges[most], 512) * data.histogram.edges[most + 1]);
   const histogram = chart(page, "Distribution of latency");
   await hover(histogram, Math.log(centre / low) / Math.log(edges.at(-1) / low));
   assert.equal(await value(histogram, "response"), count(data.histogram.response[most]));
 
   const i = data.series.heat.findIndex((cells) => cells.length > 0);
   const heat = chart(page, "Response times over time");
-  const all = data.series.heat[i].reduce((sum, n, k) => (k % 2 ? sum + n : sum), 0);
+  const cells = data.series.heat[i].reduce((sum, n, k) => (k % 2 ? sum + n : sum), 0);
   const tip = heat.locator(".tip");
   let found = false;
   for (let y = 0.995; y > 0 && !found; y -= 0.01) {
@@ -335,7 +484,7 @@ async function distributions(page, data) {
     found = await tip.isVisible();
   }
   assert(found, "the heat map tells what is under the pointer");
-  assert.match(await tip.textContent(), new RegExp(` of ${count(all)} requests$`));
+  assert.match(await tip.textContent(), new RegExp(` of ${count(cells)} requests$`));
   await page.mouse.move(2, 2);
 }
 
@@ -344,8 +493,9 @@ async function errors(page, data) {
   const figure = chart(page, "Errors a second");
   assert.equal(await figure.count(), kinds.length > 0 ? 1 : 0);
   if (kinds.length === 0) return;
-  const names = await figure.locator(".key .name").allTextContents();
-  assert.deepEqual(names, kinds.map((kind) => kind.kind));
+  const names = await figure.locator(".key:not(.over) .name").allTextContents();
+  const allowed = data.objectives.filter(({ limit }) => limit?.metric === "errors" && limit.label === null);
+  assert.deepEqual(names, [...kinds.map((kind) => kind.kind), ...allowed.map(({ text }) => `${text} allows`)]);
   const total = kinds.reduce((sum, kind) => kind.counts.reduce((all, n) => all + n, sum), 0);
   assert.equal(total, data.figures.failed + data.figures.unfinished + data.figures.dropped);
 }
@@ -364,6 +514,26 @@ async function sorts(page, data) {
   assert.equal(await head.getAttribute("aria-sort"), "ascending");
 }
 
+/** A word leaves the endpoints whose names hold it, in the table and as small charts. */
+async function filters(page, data) {
+  const section = part(page, "Endpoints");
+  const names = () => section.locator("tbody tr td:first-child").allTextContents();
+  const charts = () => section.locator(".small-card h4").allTextContents();
+  assert.equal((await charts()).length, data.labels.length);
+  const word = data.labels[1].name;
+  await section.getByRole("searchbox").fill(word.toUpperCase());
+  const kept = data.labels.map((label) => label.name).filter((name) => name.includes(word));
+  assert.deepEqual((await names()).sort(), kept.sort());
+  assert.deepEqual((await charts()).sort(), kept.sort());
+  await section.getByRole("searchbox").fill("");
+  assert.equal((await names()).length, data.labels.length);
+  const card = section.locator(".small-card").first();
+  await card.scrollIntoViewIfNeeded();
+  await card.locator(".u-over").hover();
+  assert.match(await card.locator(".tip").textContent(), /p50 .*, p99 .* of .* not ok$/);
+  await page.mouse.move(2, 2);
+}
+
 /** What the target said: the levels in figures, those that change as charts, and the settings. */
 async function target(page, data) {
   const { target_levels: said, series } = data;
@@ -371,14 +541,16 @@ async function target(page, data) {
   assert.equal(await section.count(), said ? 1 : 0);
   if (!said) return;
   const names = await section.locator("tbody tr td:first-child").allTextContents();
-  const wanted = [...said.gauges.map((gauge) => gauge.name.replaceAll("_", " ")), ...said.settings.map((one) => one.name)];
+  const words = { cpu: "CPU, of all cores", threads: "Threads" };
+  const called = ({ name }) => words[name] ?? name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
+  const wanted = [...said.gauges.map(called), ...said.settings.map((one) => one.name)];
   assert.deepEqual(names, wanted);
   const drawn = said.gauges.filter((gauge) => gauge.values);
   assert.equal(await section.locator(".key").count(), drawn.length);
   const i = Math.floor(series.second.length / 2);
-  const cpu = section.locator("figure.chart", { has: page.getByRole("heading", { name: "cpu", exact: true }) });
+  const cpu = section.locator("figure.chart", { has: page.getByRole("heading", { name: words.cpu, exact: true }) });
   await hover(cpu, middle(data, i));
-  assert.equal(await value(cpu, "cpu"), percent(drawn[0].values[i]));
+  assert.equal(await cpu.locator(".value").textContent(), percent(drawn[0].values[i]));
   assert.notEqual(await chart(page, "Requests a second").locator(".place").textContent(), "", "one cursor for all");
   if (said.more_gauges > 0) assert((await section.textContent()).includes(`${said.more_gauges} more levels`));
   await page.mouse.move(2, 2);

@@ -8,10 +8,14 @@ pub type Nanos = u64;
 /// Nanoseconds in a second.
 pub const SECOND: Nanos = 1_000_000_000;
 
-/// A monotonic clock that counts from the run's epoch.
+/// A monotonic clock that counts from the run's epoch, and can be waited for.
 ///
 /// The engine has the real one; tests bring their own.
 pub trait Clock {
     /// Nanoseconds since the run's epoch; zero before it.
     fn now(&self) -> Nanos;
+
+    /// Sleeps to the instant `at`, to about a millisecond; ready at once when it has passed. For
+    /// time-outs and the like, which need no precise timer.
+    fn sleep_until(&self, at: Nanos) -> impl Future<Output = ()>;
 }

@@ -1,11 +1,17 @@
-//! The vocabulary of gake: what a run is (`plan`), when each arrival is due (`schedule`), what
-//! fires it (`work`) and what came of it (`record`).
+//! The vocabulary of gake: what a user asks for (`spec`), what a run is (`plan`), when each arrival is due (`schedule`), what
+//! fires it (`work`) and what came of it (`record`, `metric`).
 //!
 //! This crate is pure: it knows no sockets, no runtime and no clock. Every instant in it is a
 //! number of nanoseconds since the run's epoch that somebody else has read.
 
 pub mod clock;
+pub mod duration;
+pub mod exact;
+pub mod foreign;
+pub mod metric;
 pub mod plan;
 pub mod record;
+pub mod redact;
 pub mod schedule;
+pub mod spec;
 pub mod work;

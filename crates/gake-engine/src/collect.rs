@@ -5,50 +5,58 @@ use std::sync::Arc;
 
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Ending, Generator, Interval, Point, Run, Series, Tally, Watched};
-use gake_core::schedule::Schedule;
+use gake_core::record::{
+    Counts, Ending, Generator, Interval, Origin, Point, Run, Series, Tally, Watched,
+};
 use gake_core::work::Gauges;
 
-use crate::start::Event;
+use crate::figures::Figures;
+use crate::message::Message;
+
+/// Seconds that may wait for a worker that hands nothing over. Past that the oldest goes on without
+/// it, and what it hands over later counts with a later second.
+const PENDING_MAX: usize = 64;
 
 /// One second of a run, of all workers.
 #[derive(Debug, Default)]
-pub struct Second {
+pub struct JoinedSecond {
     /// How many seconds since the epoch are complete with it.
     pub second: u64,
     /// What was recorded in it, after the warm-up.
     pub tally: Tally,
+    /// What each scenario recorded in it, when the run has several.
+    pub scenarios: Vec<Tally>,
     /// What the warm-up saw in it.
     pub warmup: Counts,
     /// Levels.
     pub gauges: Gauges,
     /// CPU time of the workers in it.
     pub cpu: Nanos,
-    workers: usize,
+    /// Whether nothing was joined to it yet.
+    fresh: bool,
 }
 
-/// Joins the events of all workers into seconds and into a [`Run`]. Its memory does not grow with
+/// Joins the messages of all workers into seconds and into a [`Run`]. Its memory does not grow with
 /// the run.
 #[derive(Debug)]
 pub struct Collector {
     plan: Arc<Plan>,
-    schedule: Option<Schedule>,
     /// Seconds that not every worker has handed over yet.
-    pending: BTreeMap<u64, Second>,
+    pending: BTreeMap<u64, JoinedSecond>,
+    /// The last second that went on.
+    gone: u64,
     /// Empty tallies to be used again.
     retired: Vec<Tally>,
     /// The last second each worker has handed over; `u64::MAX` when it has ended.
     watermarks: Vec<u64>,
     tally: Tally,
     warmup: Counts,
+    /// By scenario.
+    scenarios: Vec<Figures>,
     series: Series,
     peak: u64,
     cpu: Vec<Nanos>,
     run_delay: Nanos,
-    arrivals_end: Nanos,
-    last_fired: Nanos,
-    last_ended: Nanos,
-    done: Nanos,
     log_lost: u64,
 }
 
@@ -57,22 +65,19 @@ impl Collector {
     #[must_use]
     pub fn new(plan: &Arc<Plan>, seed: u64, workers: usize) -> Self {
         Self {
-            plan: Arc::clone(plan),
-            schedule: plan.schedule(seed),
             pending: BTreeMap::new(),
+            gone: 0,
             retired: Vec::new(),
             watermarks: vec![0; workers],
             tally: Tally::new(plan.labels.len()),
             warmup: Counts::default(),
+            scenarios: plan.scenarios().iter().map(|plan| Figures::new(plan, seed)).collect(),
             series: Series::default(),
             peak: 0,
             cpu: vec![0; workers],
             run_delay: 0,
-            arrivals_end: 0,
-            last_fired: 0,
-            last_ended: 0,
-            done: 0,
             log_lost: 0,
+            plan: Arc::clone(plan),
         }
     }
 
@@ -88,76 +93,101 @@ impl Collector {
         &self.tally
     }
 
-    /// Outcomes that the log could not take in time.
+    /// Exchanges that the log could not take in time.
     #[must_use]
     pub fn log_lost(&self) -> u64 {
         self.log_lost
     }
 
-    /// How many arrivals the plan has due in the second before `second` is complete.
+    /// Whether the source of a worker had no more to send.
     #[must_use]
-    pub fn asked_in(&self, second: u64) -> Option<f64> {
-        Some(self.schedule.as_ref()?.asked_in_second(second.saturating_sub(1)))
+    pub fn is_exhausted(&self) -> bool {
+        self.scenarios.iter().any(|figures| figures.exhausted)
     }
 
-    /// Takes an event in. A tally is given back through `spare`, emptied.
-    pub fn take(&mut self, event: Event, mut spare: impl FnMut(usize, Tally)) {
-        match event {
-            Event::Interval(interval) => {
+    /// How many arrivals the plan has due in the second before `second` is complete; `None` where
+    /// every loop is closed.
+    #[must_use]
+    pub fn asked_in(&self, second: u64) -> Option<f64> {
+        let asked = self.scenarios.iter().filter_map(|figures| figures.asked_in(second));
+        asked.reduce(|sum, asked| sum + asked)
+    }
+
+    /// Takes a message in. A tally is given back through `spare`, emptied.
+    pub fn take(&mut self, message: Message, mut spare: impl FnMut(usize, Tally)) {
+        match message {
+            Message::Interval(interval) => {
                 let worker = interval.worker;
-                if let Some(tally) = self.take_interval(*interval) {
-                    spare(worker, tally);
+                self.take_interval(*interval, |tally| spare(worker, tally));
+            }
+            Message::Ended(ended) => {
+                self.log_lost += ended.log_lost;
+                self.watermarks[ended.worker] = u64::MAX;
+                for (scenario, end) in &ended.scenarios {
+                    self.scenarios[*scenario].take_end(end);
                 }
             }
-            Event::Ended { worker, arrivals_end, last_fired, last_ended, done, log_lost } => {
-                self.log_lost += log_lost;
-                self.watermarks[worker] = u64::MAX;
-                self.arrivals_end = self.arrivals_end.max(arrivals_end);
-                self.last_fired = self.last_fired.max(last_fired);
-                self.last_ended = self.last_ended.max(last_ended);
-                self.done = self.done.max(done);
-            }
-            Event::Failed(_) => {}
         }
     }
 
-    /// Returns an empty tally for the worker to go on with, when there is one.
-    fn take_interval(&mut self, interval: Interval) -> Option<Tally> {
-        let Interval { worker, second, mut tally, warmup, gauges, cpu, run_delay } = interval;
+    /// Gives back as many empty tallies as it takes in, for the worker to go on with, as soon as
+    /// there are any.
+    fn take_interval(&mut self, interval: Interval, mut spare: impl FnMut(Tally)) {
+        let Interval { worker, second, parts, cpu, run_delay } = interval;
         self.watermarks[worker] = self.watermarks[worker].max(second);
         if second * SECOND > self.warmup_end() {
             self.cpu[worker] += cpu;
             self.run_delay += run_delay;
         }
-        let spare = self.retired.pop();
-        let pending = self.pending.entry(second).or_default();
-        pending.second = second;
-        let spare = if pending.workers == 0 {
-            pending.tally = tally;
-            spare
-        } else {
-            pending.tally.merge(&tally);
-            tally.clear();
-            self.retired.extend(spare);
-            Some(tally)
-        };
-        pending.warmup.merge(&warmup);
-        pending.gauges = pending.gauges.beside(gauges);
+        let second = second.max(self.gone + 1);
+        let several = self.scenarios.len() > 1;
+        let pending = self.pending.entry(second).or_insert_with(|| JoinedSecond {
+            second,
+            scenarios: if several {
+                vec![Tally::default(); self.scenarios.len()]
+            } else {
+                Vec::new()
+            },
+            fresh: true,
+            ..JoinedSecond::default()
+        });
         pending.cpu += cpu;
-        pending.workers += 1;
-        spare
+        for part in parts {
+            if let Some(tally) = pending.scenarios.get_mut(part.scenario) {
+                tally.merge(&part.tally);
+            }
+            pending.warmup.merge(&part.warmup);
+            pending.gauges = pending.gauges.beside(part.gauges);
+            if several {
+                self.scenarios[part.scenario].warmup_counts.merge(&part.warmup);
+            }
+            let mut tally = part.tally;
+            if std::mem::take(&mut pending.fresh) {
+                std::mem::swap(&mut pending.tally, &mut tally);
+                self.retired.pop().into_iter().for_each(&mut spare);
+            } else {
+                pending.tally.merge(&tally);
+                tally.clear();
+                spare(tally);
+            }
+        }
     }
 
     /// The next second that every worker has handed over, in order.
-    pub fn next_second(&mut self) -> Option<Second> {
+    pub fn next_second(&mut self) -> Option<JoinedSecond> {
         let complete = self.watermarks.iter().copied().min().unwrap_or(u64::MAX);
+        let too_many = self.pending.len() > PENDING_MAX;
         let first = self.pending.first_entry()?;
-        if *first.key() > complete {
+        if *first.key() > complete && !too_many {
             return None;
         }
         let second = first.remove();
+        self.gone = second.second;
         self.tally.merge(&second.tally);
         self.warmup.merge(&second.warmup);
+        for (figures, tally) in self.scenarios.iter_mut().zip(&second.scenarios) {
+            figures.tally.merge(tally);
+        }
         self.peak = self.peak.max(second.gauges.peak);
         let mut point = Point::new(second.second - 1, &second.tally);
         point.asked = self.asked_in(second.second);
@@ -168,7 +198,7 @@ impl Collector {
     }
 
     /// Takes a second back, so that its room is used again: the memory it has is warm.
-    pub fn retire(&mut self, second: Second) {
+    pub fn retire(&mut self, second: JoinedSecond) {
         if self.retired.len() < self.watermarks.len() {
             let mut tally = second.tally;
             tally.clear();
@@ -176,30 +206,41 @@ impl Collector {
         }
     }
 
+    /// When the first warm-up of a scenario is over.
     fn warmup_end(&self) -> Nanos {
-        u64::try_from(self.plan.warmup.as_nanos()).unwrap_or(u64::MAX)
+        self.scenarios.iter().map(Figures::warmup_end).min().unwrap_or(0)
     }
 
     /// The whole run. Call it when it is over and every second was taken.
     #[must_use]
     pub fn finish(self, started_unix_ns: u64, ending: Ending, cores: usize) -> Run {
         let warmup_end = self.warmup_end();
-        // A closed loop that only a count ends is over when its last answer is there.
-        let timed = self.plan.length().is_some() || self.schedule.is_some();
-        let arrivals_end =
-            if timed || ending != Ending::Done { self.arrivals_end } else { self.done };
-        let measured = arrivals_end.saturating_sub(warmup_end);
-        let elapsed = self.done.max(arrivals_end.min(self.arrivals_end));
-        let span = elapsed.saturating_sub(warmup_end).max(1);
+        let since = |at: Nanos| at.saturating_sub(warmup_end);
+        let latest = |of: &dyn Fn(&Figures) -> Nanos| self.scenarios.iter().map(of).max();
+        let done = ending == Ending::Done;
+        let arrivals_end = latest(&|figures| figures.arrivals_over(done)).unwrap_or(0);
+        let measured = since(arrivals_end);
+        let elapsed = latest(&Figures::elapsed).unwrap_or(0);
+        let sending = measured.max(since(latest(&|figures| figures.last_fired).unwrap_or(0)));
+        let completing = measured.max(since(latest(&|figures| figures.last_ended).unwrap_or(0)));
+        let span = since(elapsed).max(1);
         let busiest = self.cpu.iter().copied().max().unwrap_or(0);
+        let asked_rate = match self.scenarios.as_slice() {
+            [only] => only.asked_rate(done),
+            several => asked_by_all(several, measured, arrivals_end),
+        };
+        let scenarios = if self.scenarios.len() > 1 {
+            let plans = self.plan.scenarios().iter().cloned();
+            plans.zip(self.scenarios).map(|(plan, figures)| figures.finish(plan, done)).collect()
+        } else {
+            Vec::new()
+        };
         Run {
-            asked_rate: self.schedule.as_ref().map(|schedule| {
-                schedule.mean_rate(schedule.end().unwrap_or(Nanos::MAX).min(arrivals_end))
-            }),
+            asked_rate,
             started_unix_ns,
             measured,
-            sending: measured.max(self.last_fired.saturating_sub(warmup_end)),
-            completing: measured.max(self.last_ended.saturating_sub(warmup_end)),
+            sending,
+            completing,
             elapsed,
             ending,
             tally: self.tally,
@@ -216,7 +257,16 @@ impl Collector {
             },
             events: Vec::new(),
             watched: Watched::default(),
+            origin: Origin::default(),
             plan: (*self.plan).clone(),
+            scenarios,
         }
     }
+}
+
+/// What several open loops asked for over `measured`; `None` when one of them is closed.
+fn asked_by_all(scenarios: &[Figures], measured: Nanos, until: Nanos) -> Option<f64> {
+    let asked = scenarios.iter().map(|figures| figures.asked_before(until));
+    let asked = asked.collect::<Option<Vec<f64>>>()?;
+    (measured > 0).then(|| asked.iter().sum::<f64>() * SECOND as f64 / measured as f64)
 }

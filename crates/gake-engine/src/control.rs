@@ -37,6 +37,34 @@ impl StopHandle {
     }
 }
 
+/// Sets how many users a load has that is set from outside, from any thread.
+#[derive(Debug, Clone)]
+pub struct UsersHandle {
+    sender: std::sync::Arc<watch::Sender<usize>>,
+    max: usize,
+}
+
+impl UsersHandle {
+    /// A load that begins with `users` and has never more than `max`.
+    pub(crate) fn new(users: usize, max: usize) -> (Self, watch::Receiver<usize>) {
+        let (sender, receiver) = watch::channel(users.min(max));
+        (Self { sender: std::sync::Arc::new(sender), max }, receiver)
+    }
+
+    /// Asks for `users`, at most as many as the load was made for. Returns how many it will be.
+    pub fn set(&self, users: usize) -> usize {
+        let users = users.min(self.max);
+        self.sender.send_replace(users);
+        users
+    }
+
+    /// How many were asked for last.
+    #[must_use]
+    pub fn asked(&self) -> usize {
+        *self.sender.borrow()
+    }
+}
+
 /// Waits until at least `least` is asked for.
 pub(crate) async fn stopped(receiver: &mut watch::Receiver<Stop>, least: Stop) {
     // The sender lives as long as the run; when it is gone nobody can ask for anything.

@@ -42,6 +42,12 @@ impl Flight {
         self.level.set(self.level.get() - 1);
     }
 
+    /// Takes back one that entered at `at` and was no arrival.
+    pub(crate) fn retract(&self, at: Nanos) {
+        self.leave(at);
+        self.entered.set(self.entered.get() - u64::from(at >= self.from));
+    }
+
     /// How many are in flight.
     pub(crate) fn level(&self) -> u64 {
         self.level.get()

@@ -6,24 +6,34 @@
 //!
 //! [`Work`]: gake_core::work::Work
 
+mod background;
 mod clock;
 mod closed;
 mod collect;
 mod control;
+mod crowd;
+mod figures;
 mod flight;
-mod lane;
+mod lanes;
 mod log;
+mod message;
 mod open;
-mod share;
+mod retry;
+mod scenario;
+mod shared;
 mod start;
 mod timer;
 mod usage;
+mod user;
 mod worker;
 
+pub use background::{beside, in_background};
 pub use clock::RunClock;
-pub use collect::{Collector, Second};
+pub use collect::{Collector, JoinedSecond};
+pub use control::UsersHandle;
 pub use control::{Stop, StopHandle};
-pub use log::{Batch, LogSender, log_channel};
-pub use start::{Event, Running, StartError, WorkerContext, start};
+pub use log::{LogBatch, LogSender, log_channel};
+pub use message::{Message, ScenarioEnd, WorkerContext, WorkerEnd};
+pub use start::{Running, StartError, start};
 pub use timer::{Sleep, Timer};
 pub use usage::process_rss;

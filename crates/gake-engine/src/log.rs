@@ -2,11 +2,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
-use gake_core::record::Outcome;
+use gake_core::record::{ExchangeLog, Outcome};
 
 /// Outcomes in a batch.
 const BATCH: usize = 2_048;
@@ -18,7 +19,7 @@ const BATCH_BYTES: usize = 1 << 20;
 /// them wait on the way, and when they hold more than `bytes` of answers (where answers are kept)
 /// no more than one. What finds no room is lost, and counted.
 #[must_use]
-pub fn log_channel(batches: usize, bytes: usize) -> (LogSender, Receiver<Batch>) {
+pub fn log_channel(batches: usize, bytes: usize) -> (LogSender, Receiver<LogBatch>) {
     let (sender, receiver) = sync_channel(batches);
     (LogSender { sender, waiting: Arc::default(), bytes_max: bytes }, receiver)
 }
@@ -26,7 +27,7 @@ pub fn log_channel(batches: usize, bytes: usize) -> (LogSender, Receiver<Batch>)
 /// Where workers put their outcomes.
 #[derive(Debug, Clone)]
 pub struct LogSender {
-    sender: SyncSender<Batch>,
+    sender: SyncSender<LogBatch>,
     /// Bytes of answers in batches that are not dropped yet.
     waiting: Arc<AtomicUsize>,
     bytes_max: usize,
@@ -35,13 +36,15 @@ pub struct LogSender {
 /// Some outcomes of one worker, in the order in which they ended. It makes room when it is
 /// dropped.
 #[derive(Debug)]
-pub struct Batch {
+pub struct LogBatch {
     outcomes: Vec<Outcome>,
     bytes: usize,
     waiting: Arc<AtomicUsize>,
+    /// Where the room goes when it is read.
+    spares: Sender<Vec<Outcome>>,
 }
 
-impl Deref for Batch {
+impl Deref for LogBatch {
     type Target = [Outcome];
 
     fn deref(&self) -> &[Outcome] {
@@ -49,31 +52,39 @@ impl Deref for Batch {
     }
 }
 
-impl Drop for Batch {
+impl Drop for LogBatch {
     fn drop(&mut self) {
         self.waiting.fetch_sub(self.bytes, Relaxed);
+        let mut outcomes = std::mem::take(&mut self.outcomes);
+        outcomes.clear();
+        // A worker that has ended needs no more.
+        let _ = self.spares.send(outcomes);
     }
 }
 
 /// One worker's end of the log. A writer that is too slow loses outcomes, counted, and never
 /// delays the load.
 #[derive(Debug)]
-pub(crate) struct Log {
+pub(crate) struct WorkerLog {
     sender: LogSender,
     batch: RefCell<Vec<Outcome>>,
+    /// Batches that were read, whose memory is warm.
+    spares: Receiver<Vec<Outcome>>,
+    spares_sender: Sender<Vec<Outcome>>,
     /// Bytes of answers in the batch.
     bytes: Cell<usize>,
     lost: Cell<u64>,
 }
 
-impl Log {
+impl WorkerLog {
     pub(crate) fn new(sender: LogSender) -> Self {
         let batch = RefCell::new(Vec::with_capacity(BATCH));
-        Self { sender, batch, bytes: Cell::new(0), lost: Cell::new(0) }
+        let (spares_sender, spares) = channel();
+        Self { sender, batch, spares, spares_sender, bytes: Cell::new(0), lost: Cell::new(0) }
     }
 
     #[inline]
-    pub(crate) fn push(&self, outcome: Outcome) {
+    fn push(&self, outcome: Outcome) {
         if let Some(kept) = &outcome.exchange.kept {
             let heads = kept.headers.iter().map(|(name, value)| name.len() + value.len());
             self.bytes.set(self.bytes.get() + kept.body.len() + heads.sum::<usize>());
@@ -91,7 +102,8 @@ impl Log {
         if self.batch.borrow().is_empty() {
             return;
         }
-        let (batch, waiting) = self.take(Vec::with_capacity(BATCH));
+        let spare = self.spares.try_recv().unwrap_or_else(|_| Vec::with_capacity(BATCH));
+        let (batch, waiting) = self.take(spare);
         let count = batch.len() as u64;
         let fits = batch.bytes == 0
             || waiting == 0
@@ -111,11 +123,23 @@ impl Log {
     }
 
     /// Takes the batch and goes on with `spare`; also how many bytes wait before it.
-    fn take(&self, spare: Vec<Outcome>) -> (Batch, usize) {
+    fn take(&self, spare: Vec<Outcome>) -> (LogBatch, usize) {
         let (outcomes, bytes) = (self.batch.replace(spare), self.bytes.take());
         let waiting = &self.sender.waiting;
         let before = waiting.fetch_add(bytes, Relaxed);
-        (Batch { outcomes, bytes, waiting: Arc::clone(waiting) }, before)
+        let (waiting, spares) = (Arc::clone(waiting), self.spares_sender.clone());
+        (LogBatch { outcomes, bytes, waiting, spares }, before)
+    }
+}
+
+/// What the recorder pushes to.
+#[derive(Debug)]
+pub(crate) struct LogHandle(pub(crate) Rc<WorkerLog>);
+
+impl ExchangeLog for LogHandle {
+    #[inline]
+    fn push(&self, outcome: Outcome) {
+        self.0.push(outcome);
     }
 }
 
@@ -137,7 +161,7 @@ mod tests {
         }
     }
 
-    fn numbers(batch: &Batch) -> Vec<u64> {
+    fn numbers(batch: &LogBatch) -> Vec<u64> {
         batch.iter().map(|outcome| outcome.arrival.number).collect()
     }
 
@@ -145,8 +169,8 @@ mod tests {
     fn what_waits_is_bounded_in_bytes_too() {
         let (sender, receiver) = log_channel(100, 1_000);
         // Two workers share the room.
-        let (one, other) = (Log::new(sender.clone()), Log::new(sender));
-        let send = |log: &Log, number, bytes| {
+        let (one, other) = (WorkerLog::new(sender.clone()), WorkerLog::new(sender));
+        let send = |log: &WorkerLog, number, bytes| {
             log.push(outcome(number, bytes));
             log.flush();
         };
@@ -171,7 +195,7 @@ mod tests {
     #[test]
     fn a_batch_is_full_of_bytes_or_of_outcomes() {
         let (sender, receiver) = log_channel(100, usize::MAX);
-        let log = Log::new(sender);
+        let log = WorkerLog::new(sender);
         log.push(outcome(0, 10));
         log.push(outcome(1, BATCH_BYTES));
         assert_eq!(receiver.try_recv().unwrap().len(), 2);

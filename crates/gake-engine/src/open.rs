@@ -1,8 +1,9 @@
 //! The open loop: arrivals come when they are due, whatever the server does.
 //!
 //! Arrivals are numbers in order, so the backlog is no queue: it is every arrival from the next
-//! one on that is due already. Only a bounded backlog, of which the end is dropped, is kept. The pacer waits for due instants and hands arrivals to idle lanes;
-//! a lane that finishes takes the next due arrival itself.
+//! one on that is due already. Only a bounded backlog, whose end is dropped, is kept. The pacer
+//! waits for due instants and hands arrivals to idle lanes; a lane that finishes takes the next due
+//! arrival itself.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -10,45 +11,48 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-use gake_core::clock::{Clock, Nanos, SECOND};
+use gake_core::clock::{Clock, Nanos};
 use gake_core::plan::{Overflow, Plan};
 use gake_core::schedule::Share;
 use gake_core::work::{Arrival, Factory, Work};
 use tokio::sync::{Notify, watch};
 
 use crate::control::{Stop, stopped};
-use crate::lane::Lanes;
-use crate::share::part;
-use crate::worker::{Arrivals, Phase, Shared};
+use crate::lanes::{Lanes, opens_at};
+use crate::shared::{Progress, Shared};
 
 /// The last part of a wait, polled when the plan says to spin. A timerfd is late by more than
 /// this only when the machine is busy with something else.
 const SPIN_WINDOW: Nanos = 150_000;
 
-/// Runs the open loop and its drain.
+/// Runs the open loop, whose schedule begins at `start`, and its drain. Returns when no more arrivals came.
 pub(crate) async fn run<F: Factory + 'static>(
     plan: &Arc<Plan>,
     seed: u64,
+    start: Nanos,
     lanes: &Rc<Lanes<F>>,
     mut stop: watch::Receiver<Stop>,
-) -> Arrivals {
+) -> Nanos {
     let shared = &lanes.shared;
-    let Some(schedule) = plan.schedule(seed) else { return Arrivals { end: 0 } };
-    let timed_end = schedule.timed_end();
-    let share = schedule.share(lanes.worker, lanes.workers).into_owned();
-    let dispatch = Rc::new(Dispatch::new(share, Rc::clone(shared)));
+    let Some(schedule) = plan.schedule(seed) else { return 0 };
+    let timed_end = schedule.timed_end().map(|end| start.saturating_add(end));
+    let share = schedule.share(lanes.slice).into_owned();
+    let dispatch = Rc::new(Dispatch::new(share, start, Rc::clone(shared)));
     // A task of its own: the runtime polls its main future only between looks at the sockets.
     let mut pacer = Pacer::spawn(plan, lanes, &dispatch);
     let over = arrivals_over(shared, &mut pacer, timed_end, &mut stop).await;
     let now = shared.clock.now();
     let end = match (over, timed_end) {
-        (Over::Told | Over::RanOut, _) => now.min(timed_end.unwrap_or(now)),
+        (Over::Told | Over::Exhausted, _) => now.min(timed_end.unwrap_or(now)),
         (Over::Done, Some(end)) => end,
         // A count may take longer than its rate would have it.
-        (Over::Done, None) => schedule.end().unwrap_or(now).max(shared.last_fired.get()),
+        (Over::Done, None) => {
+            let end = schedule.end().map_or(now, |end| start.saturating_add(end));
+            end.max(shared.last_fired.get())
+        }
     };
     let is_done = over == Over::Done;
-    shared.phase.set(if is_done { Phase::Draining } else { Phase::Stopping });
+    shared.progress.set(if is_done { Progress::Draining } else { Progress::Stopping });
     shared.flight.close(end);
     let drained = async {
         if is_done {
@@ -63,11 +67,11 @@ pub(crate) async fn run<F: Factory + 'static>(
         () = stopped(&mut stop, Stop::Now) => {}
     }
     pacer.task.abort();
-    // What cannot be sent was never to be sent.
-    if over != Over::RanOut {
+    // What an exhausted source does not have was not due.
+    if over != Over::Exhausted {
         dispatch.give_up(end);
     }
-    Arrivals { end }
+    end
 }
 
 /// Why no more arrivals come.
@@ -77,8 +81,8 @@ enum Over {
     Done,
     /// The run was told to stop.
     Told,
-    /// There is nothing left to send.
-    RanOut,
+    /// The source has no more to send.
+    Exhausted,
 }
 
 /// Waits until no more arrivals come.
@@ -98,7 +102,7 @@ async fn arrivals_over(
     tokio::select! {
         biased;
         () = stopped(stop, Stop::Drain) => Over::Told,
-        () = shared.ran_out.notified() => Over::RanOut,
+        () = shared.exhausted.notified() => Over::Exhausted,
         () = over => Over::Done,
     }
 }
@@ -132,11 +136,10 @@ impl Pacer {
 
 async fn pace<F: Factory>(plan: &Plan, lanes: &Lanes<F>, dispatch: &Rc<Dispatch>) {
     let shared = &lanes.shared;
-    let bound = part(plan.connections.min(plan.max_in_flight), lanes.worker, lanes.workers).max(1);
     let room = match plan.overflow {
         Overflow::Wait => None,
         Overflow::Drop => Some(0),
-        Overflow::Queue { waiting } => Some(part(waiting, lanes.worker, lanes.workers)),
+        Overflow::Queue { waiting } => Some(lanes.slice.part(waiting)),
     };
     let mut opened = 0;
     loop {
@@ -146,36 +149,49 @@ async fn pace<F: Factory>(plan: &Plan, lanes: &Lanes<F>, dispatch: &Rc<Dispatch>
             // The lanes just handed an arrival fire it before the timer is set for the next.
             step_back().await;
             wait(shared, next.due, plan.spin).await;
-        } else if dispatch.assign_to_idle(now) {
-        } else if opened < bound {
-            let allowed = opens_at(plan, lanes.global(opened));
-            if allowed <= now {
-                let slot = Rc::new(Slot::default());
-                let work = lanes.factory.work(opened);
-                opened += 1;
-                slot.assigned.set(dispatch.take_due(now));
-                tokio::task::spawn_local(lane(Rc::clone(shared), Rc::clone(dispatch), slot, work));
-            } else {
-                tokio::select! {
-                    () = dispatch.freed.notified() => {}
-                    () = shared.timer.sleep_until(allowed) => {}
-                }
-            }
-        } else {
-            // Where nothing may wait, nothing is blocked.
-            if room != Some(0) {
-                dispatch.full_since.set(dispatch.full_since.get().or(Some(now)));
-            }
-            match room {
-                None => dispatch.freed.notified().await,
-                Some(room) => {
-                    dispatch.advance();
-                    if !dispatch.queue(next, room) {
-                        shared.drop_arrival(next, now);
-                    }
+        } else if !dispatch.assign_to_idle(now) {
+            give_to_another(plan, lanes, dispatch, &mut opened, room, next, now).await;
+        }
+    }
+}
+
+/// Gives `next`, which is due when every lane is busy, to a new lane when there may be one. Else it
+/// waits, or is dropped.
+async fn give_to_another<F: Factory>(
+    plan: &Plan,
+    lanes: &Lanes<F>,
+    dispatch: &Rc<Dispatch>,
+    opened: &mut usize,
+    room: Option<usize>,
+    next: Arrival,
+    now: Nanos,
+) {
+    let shared = &lanes.shared;
+    let allowed = dispatch.start + opens_at(plan, lanes.global(*opened));
+    if lanes.is_all() {
+        // Where nothing may wait, nothing is blocked.
+        if room != Some(0) {
+            dispatch.full_since.set(dispatch.full_since.get().or(Some(now)));
+        }
+        match room {
+            None => dispatch.freed.notified().await,
+            Some(room) => {
+                dispatch.advance();
+                if !dispatch.queue(next, room) {
+                    shared.recorder.drop_arrival(next.due, now);
                 }
             }
         }
+    } else if allowed > now {
+        tokio::select! {
+            () = dispatch.freed.notified() => {}
+            () = shared.timer.sleep_until(allowed) => {}
+        }
+    } else if let Some(work) = lanes.next_work() {
+        *opened += 1;
+        let slot = Rc::new(Slot::default());
+        slot.assigned.set(dispatch.take_due(now));
+        tokio::task::spawn_local(lane(Rc::clone(shared), Rc::clone(dispatch), slot, work));
     }
 }
 
@@ -192,11 +208,6 @@ async fn step_back() {
         Poll::Pending
     })
     .await;
-}
-
-/// When the plan's connect rate allows the connection with this number.
-pub(crate) fn opens_at(plan: &Plan, connection: usize) -> Nanos {
-    plan.connect_rate.map_or(0, |rate| (connection as f64 / rate * SECOND as f64) as Nanos)
 }
 
 /// Waits for an instant, with the timer or polling the last part.
@@ -228,6 +239,8 @@ struct Assigned {
 /// Where due arrivals and idle lanes meet.
 struct Dispatch {
     shared: Rc<Shared>,
+    /// When the schedule begins.
+    start: Nanos,
     share: RefCell<Share<'static>>,
     next: Cell<Option<Arrival>>,
     /// Arrivals before the next that wait for a lane, when no more than so many may.
@@ -241,20 +254,25 @@ struct Dispatch {
 }
 
 impl Dispatch {
-    fn new(mut share: Share<'static>, shared: Rc<Shared>) -> Self {
-        Self {
+    fn new(share: Share<'static>, start: Nanos, shared: Rc<Shared>) -> Self {
+        let dispatch = Self {
             shared,
-            next: Cell::new(share.next()),
+            start,
+            next: Cell::new(None),
             share: RefCell::new(share),
             waiting: RefCell::default(),
             idle: RefCell::default(),
             full_since: Cell::new(None),
             freed: Notify::new(),
-        }
+        };
+        dispatch.advance();
+        dispatch
     }
 
     fn advance(&self) {
-        self.next.set(self.share.borrow_mut().next());
+        let next = self.share.borrow_mut().next();
+        self.next
+            .set(next.map(|Arrival { number, due }| Arrival { number, due: due + self.start }));
     }
 
     /// Takes an arrival in, to wait, unless as many do as there is `room` for.
@@ -271,7 +289,7 @@ impl Dispatch {
     fn take_due(&self, now: Nanos) -> Option<Assigned> {
         let first = self.waiting.borrow().front().copied();
         let arrival = first.or(self.next.get()).filter(|next| next.due <= now)?;
-        if self.shared.phase.get() > Phase::Draining {
+        if self.shared.progress.get() > Progress::Draining {
             return None;
         }
         if first.is_some() {
@@ -298,10 +316,10 @@ impl Dispatch {
     fn give_up(&self, end: Nanos) {
         let now = self.shared.clock.now();
         for arrival in self.waiting.take() {
-            self.shared.drop_arrival(arrival, now);
+            self.shared.recorder.drop_arrival(arrival.due, now);
         }
         while let Some(arrival) = self.next.get().filter(|next| next.due < end) {
-            self.shared.drop_arrival(arrival, now);
+            self.shared.recorder.drop_arrival(arrival.due, now);
             self.advance();
         }
     }
@@ -319,14 +337,14 @@ async fn lane<W: Work>(shared: Rc<Shared>, dispatch: Rc<Dispatch>, slot: Rc<Slot
         };
         shared.pending.set(shared.pending.get() - 1);
         let now = shared.clock.now();
-        if shared.phase.get() == Phase::Cut {
-            shared.drop_arrival(assigned.arrival, now);
+        if shared.progress.get() == Progress::Cut {
+            shared.recorder.drop_arrival(assigned.arrival.due, now);
             shared.notice_quiet();
             return;
         }
-        let fired = shared.fire(&mut work, assigned.arrival, assigned.blocked, now).await;
-        let Some((done, _)) = fired else { return };
-        slot.assigned.set(dispatch.take_due(done));
+        let fired = shared.fire(&mut work, assigned.arrival, assigned.blocked, now, None).await;
+        let Some(ended) = fired else { return };
+        slot.assigned.set(dispatch.take_due(ended.at));
     }
 }
 
@@ -339,7 +357,7 @@ async fn park(shared: &Shared, dispatch: &Dispatch, slot: &Rc<Slot>) -> Option<A
         if let Some(assigned) = slot.assigned.take() {
             return Poll::Ready(Some(assigned));
         }
-        if shared.phase.get() == Phase::Cut {
+        if shared.progress.get() == Progress::Cut {
             return Poll::Ready(None);
         }
         let mut waker = slot.waker.borrow_mut();

@@ -1,60 +1,32 @@
-//! Starting the workers of a run, and what they tell.
+//! Starting the workers of a run.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 use gake_core::clock::Nanos;
-use gake_core::plan::Plan;
-use gake_core::record::{Interval, Tally};
+use gake_core::plan::{Load, Plan};
+use gake_core::record::Tally;
+use gake_core::schedule::Slice;
 use gake_core::work::Factory;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use tokio::sync::{oneshot, watch};
 
 use crate::clock::RunClock;
-use crate::control::StopHandle;
+use crate::control::{StopHandle, UsersHandle};
 use crate::log::LogSender;
-use crate::worker::{self, Duty};
+use crate::message::{Message, WorkerContext};
+use crate::scenario::Part;
+use crate::worker::{Assignment, Worker};
 
 /// The epoch lies this far ahead when the workers are told, so that all start at the same time.
 const LEAD: Nanos = 2_000_000;
 
 /// Intervals that may wait for the receiver; past that, workers keep theirs a second longer.
-const EVENTS_PER_WORKER: usize = 4;
+const INTERVALS_PER_WORKER: usize = 4;
 
-/// What a worker tells.
-#[derive(Debug)]
-pub enum Event {
-    /// About once a second: what was recorded.
-    Interval(Box<Interval>),
-    /// Its last words. Every interval came before.
-    Ended {
-        /// The worker.
-        worker: usize,
-        /// When no more arrivals came.
-        arrivals_end: Nanos,
-        /// When the last one was fired.
-        last_fired: Nanos,
-        /// When the last one was answered or failed; what was given up is not of those.
-        last_ended: Nanos,
-        /// When its last outcome was recorded.
-        done: Nanos,
-        /// Outcomes that the log could not take in time.
-        log_lost: u64,
-    },
-    /// It could not run, and why.
-    Failed(String),
-}
-
-/// What a worker's factory is made from.
-#[derive(Debug, Clone, Copy)]
-pub struct WorkerContext {
-    /// The worker's number.
-    pub worker: usize,
-    /// How many there are.
-    pub workers: usize,
-    /// The run's clock.
-    pub clock: RunClock,
-}
+/// Between the seeds of two scenarios.
+const SEED_STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Why a run could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -62,29 +34,31 @@ pub enum StartError {
     /// No thread.
     #[error("a worker thread could not be started: {0}")]
     Thread(std::io::Error),
-    /// No runtime.
-    #[error("a worker's runtime could not be made: {0}")]
-    Runtime(String),
+    /// A worker could not be made ready, and why.
+    #[error("{0}")]
+    Worker(String),
 }
 
 /// A run that goes on.
 #[derive(Debug)]
 pub struct Running {
     /// What the workers tell, in order for each worker.
-    pub events: Receiver<Event>,
+    pub messages: Receiver<Message>,
     /// Cleared tallies given back are used again.
     pub spares: Vec<Sender<Tally>>,
     /// Ends the run early.
     pub stop: StopHandle,
+    /// Sets the number of users, by scenario; `None` where the plan has fixed it.
+    pub users: Vec<Option<UsersHandle>>,
     /// The run's clock.
     pub clock: RunClock,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Running {
-    /// Waits for the workers' threads. Receive their events first.
+    /// Waits for the workers' threads. Receive their messages first.
     pub fn join(self) {
-        drop(self.events);
+        drop(self.messages);
         for thread in self.threads {
             // A worker that panicked has not sent its end, which the receiver has noticed.
             let _ = thread.join();
@@ -92,12 +66,12 @@ impl Running {
     }
 }
 
-/// Starts a run: `plan.threads` workers (no more than connections), each with what `make` makes on
-/// its own thread. Poisson arrivals follow `seed`. Every outcome also goes to `log` when there is
-/// one.
+/// Starts a run: `plan.threads` workers (no more than lanes), each with a factory a scenario, which
+/// `make` makes on the worker's own thread. Poisson arrivals follow `seed`. Every exchange also goes to `log` when there is
+/// one. Returns when every worker is ready; the epoch lies a little ahead then.
 ///
 /// # Errors
-/// When a thread or its runtime cannot be made; nothing has been sent then.
+/// When a worker cannot be made ready; nothing has been sent then.
 pub fn start<F, M>(
     plan: &Arc<Plan>,
     seed: u64,
@@ -108,41 +82,38 @@ where
     F: Factory + 'static,
     M: Fn(WorkerContext) -> F + Send + Sync + 'static,
 {
-    let workers = plan.threads.clamp(1, plan.connections.max(1));
+    let scenarios = plan.scenarios();
+    let workers = plan.threads.clamp(1, scenarios.iter().map(lanes).max().unwrap_or(1));
+    let users: Vec<_> = scenarios.iter().map(users_from_outside).collect();
+    let scenarios: Vec<_> = scenarios.iter().map(|plan| Arc::new(plan.clone())).collect();
+    let clock = RunClock::not_started();
     let (stop, stop_receiver) = StopHandle::new();
-    let (events_sender, events) = sync_channel(workers * EVENTS_PER_WORKER);
+    let (messages_sender, messages) = sync_channel(workers * INTERVALS_PER_WORKER);
     let (ready_sender, ready) = channel();
     let make = Arc::new(make);
     let mut threads = Vec::with_capacity(workers);
     let mut epochs = Vec::with_capacity(workers);
     let mut spares = Vec::with_capacity(workers);
     for worker in 0..workers {
-        let (epoch_sender, epoch) = channel();
+        let (epoch_sender, epoch) = oneshot::channel();
         let (spare_sender, spare) = channel();
-        let hire = Hire {
+        let thread = WorkerThread {
             make: Arc::clone(&make),
             ready: ready_sender.clone(),
             epoch,
-            duty: Box::new({
-                let (plan, stop) = (Arc::clone(plan), stop_receiver.clone());
-                let events: SyncSender<Event> = events_sender.clone();
-                let log = log.clone();
-                move |clock| Duty {
-                    plan,
-                    seed,
-                    worker,
-                    workers,
-                    clock,
-                    stop,
-                    events,
-                    spares: spare,
-                    log,
-                }
-            }),
+            assignment: Assignment {
+                scenarios: parts(&scenarios, &users, seed, Slice::new(worker, workers)),
+                worker,
+                clock: clock.clone(),
+                stop: stop_receiver.clone(),
+                messages: messages_sender.clone(),
+                spares: spare,
+                log: log.clone(),
+            },
         };
         let thread = std::thread::Builder::new()
             .name(format!("gake-{worker}"))
-            .spawn(move || hire.serve())
+            .spawn(move || thread.serve())
             .map_err(StartError::Thread)?;
         threads.push(thread);
         epochs.push(epoch_sender);
@@ -152,26 +123,63 @@ where
     for _ in 0..workers {
         ready
             .recv()
-            .unwrap_or_else(|_| Err("its thread ended".to_owned()))
-            .map_err(StartError::Runtime)?;
+            .unwrap_or_else(|_| Err("a worker's thread ended before the run".to_owned()))
+            .map_err(StartError::Worker)?;
     }
-    let clock = RunClock::starting_in(LEAD);
+    clock.start_in(LEAD);
     for epoch in epochs {
         // A worker that is gone shows by its missing end.
-        let _ = epoch.send(clock);
+        let _ = epoch.send(());
     }
-    Ok(Running { events, spares, stop, clock, threads })
+    let users = users.into_iter().map(|users| users.map(|(handle, _)| handle)).collect();
+    Ok(Running { messages, spares, stop, users, clock, threads })
+}
+
+/// How the number of users of a load is set from outside, when it is.
+fn users_from_outside(plan: &Plan) -> Option<(UsersHandle, watch::Receiver<usize>)> {
+    match plan.load {
+        Load::External { users, max } => Some(UsersHandle::new(users, max)),
+        _ => None,
+    }
+}
+
+/// Most arrivals of a scenario that can be in flight at once; at least one.
+fn lanes(plan: &Plan) -> usize {
+    plan.load.users().unwrap_or(plan.connections.min(plan.max_in_flight)).max(1)
+}
+
+/// What a worker is told of each scenario that it has a part in: of one with fewer lanes than there
+/// are workers, the last workers have none.
+fn parts(
+    scenarios: &[Arc<Plan>],
+    users: &[Option<(UsersHandle, watch::Receiver<usize>)>],
+    seed: u64,
+    worker: Slice,
+) -> Vec<Part> {
+    let parts = scenarios.iter().zip(users).enumerate().map(|(number, (plan, users))| {
+        let of = worker.of.min(lanes(plan));
+        (worker.index < of).then(|| Part {
+            number,
+            plan: Arc::clone(plan),
+            slice: Slice::new(worker.index, of),
+            // Scenarios of one rate do not arrive at the same instants.
+            seed: seed.wrapping_add((number as u64).wrapping_mul(SEED_STRIDE)),
+            setting: users.as_ref().map(|(_, setting)| setting.clone()),
+        })
+    });
+    parts.flatten().collect()
 }
 
 /// What a worker's thread is started with.
-struct Hire<M> {
+struct WorkerThread<M> {
     make: Arc<M>,
     ready: Sender<Result<(), String>>,
-    epoch: Receiver<RunClock>,
-    duty: Box<dyn FnOnce(RunClock) -> Duty + Send>,
+    /// Comes when the clock's epoch is known.
+    epoch: oneshot::Receiver<()>,
+    assignment: Assignment,
 }
 
-impl<M> Hire<M> {
+impl<M> WorkerThread<M> {
     fn serve<F>(self)
     where
         F: Factory + 'static,
@@ -182,19 +190,31 @@ impl<M> Hire<M> {
         let runtime = match runtime() {
             Ok(runtime) => runtime,
             Err(error) => {
-                let _ = self.ready.send(Err(error.to_string()));
+                let error = format!("a worker's runtime could not be made: {error}");
+                let _ = self.ready.send(Err(error));
                 return;
             }
         };
-        let _ = self.ready.send(Ok(()));
-        drop(self.ready);
-        // No epoch means that another worker could not start.
-        let Ok(clock) = self.epoch.recv() else { return };
-        let duty = (self.duty)(clock);
-        let context = WorkerContext { worker: duty.worker, workers: duty.workers, clock };
-        runtime.block_on(async {
-            let factory = (self.make)(context);
-            worker::run(duty, factory).await;
+        let Self { make, ready, epoch, assignment } = self;
+        runtime.block_on(async move {
+            let clock = assignment.clock.clone();
+            let make = |part: &Part| {
+                let (scenario, slice) = (part.number, part.slice);
+                make(WorkerContext { scenario, slice, clock: clock.clone() })
+            };
+            match Worker::prepare(assignment, make).await {
+                Ok(prepared) => {
+                    let _ = ready.send(Ok(()));
+                    drop(ready);
+                    // No epoch means that another worker could not be made ready.
+                    if epoch.await.is_ok() {
+                        prepared.run().await;
+                    }
+                }
+                Err(error) => {
+                    let _ = ready.send(Err(error));
+                }
+            }
         });
     }
 }

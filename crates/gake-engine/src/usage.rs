@@ -15,6 +15,12 @@ impl ThreadUsage {
         Self { cpu: thread_cpu(), run_delay: thread_run_delay() }
     }
 
+    /// Takes back what was taken and could not be told.
+    pub(crate) fn put_back(&mut self, cpu: Nanos, run_delay: Nanos) {
+        self.cpu -= cpu;
+        self.run_delay = self.run_delay.saturating_sub(run_delay);
+    }
+
     /// CPU time and time runnable without a core, since the last call.
     pub(crate) fn take(&mut self) -> (Nanos, Nanos) {
         let now = Self::new();

@@ -1,287 +1,163 @@
-//! One worker: its shared state, its ticks, and its end.
+//! One worker: its scenarios side by side, and what it hands over.
 
-use std::cell::{Cell, RefCell};
-use std::pin::Pin;
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
-use std::task::Waker;
 
-use gake_core::clock::{Clock, Nanos, SECOND};
-use gake_core::plan::{Load, Plan};
-use gake_core::record::{End, Interval, Outcome, Recorder, Tally};
-use gake_core::work::{Arrival, Factory, Work};
-use tokio::sync::{Notify, watch};
+use gake_core::clock::{Clock, SECOND};
+use gake_core::record::{Interval, Tally};
+use gake_core::work::Factory;
+use tokio::sync::watch;
 
 use crate::clock::RunClock;
-use crate::closed::Rest;
 use crate::control::Stop;
-use crate::flight::Flight;
-use crate::lane::Lanes;
-use crate::log::{Log, LogSender};
-use crate::start::Event;
+use crate::log::{LogSender, WorkerLog};
+use crate::message::{Message, WorkerEnd};
+use crate::scenario::{Common, Part, Scenario};
 use crate::timer::Timer;
 use crate::usage::ThreadUsage;
-use crate::{closed, open};
-
-/// Where a worker is in its run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Phase {
-    /// Arrivals come.
-    Running,
-    /// No new arrival; what was due may still be fired, what is in flight may finish.
-    Draining,
-    /// What is in flight may finish; nothing more is fired.
-    Stopping,
-    /// Everything ends now.
-    Cut,
-}
 
 /// What a worker is given.
-pub(crate) struct Duty {
-    pub(crate) plan: std::sync::Arc<Plan>,
-    pub(crate) seed: u64,
+pub(crate) struct Assignment {
+    pub(crate) scenarios: Vec<Part>,
     pub(crate) worker: usize,
-    pub(crate) workers: usize,
     pub(crate) clock: RunClock,
     pub(crate) stop: watch::Receiver<Stop>,
-    pub(crate) events: SyncSender<Event>,
+    pub(crate) messages: SyncSender<Message>,
     pub(crate) spares: Receiver<Tally>,
     pub(crate) log: Option<LogSender>,
 }
 
-/// What the lanes of a worker share.
-pub(crate) struct Shared {
-    pub(crate) clock: RunClock,
-    /// For arrivals. Nothing else sleeps on it, so that it is set once an arrival.
-    pub(crate) timer: Timer,
-    /// For everything else: ticks and ends.
-    pub(crate) chores: Timer,
-    pub(crate) phase: Cell<Phase>,
-    pub(crate) flight: Flight,
-    /// Notified when nothing is in flight any more and no arrival comes.
-    pub(crate) quiet: Notify,
-    /// Notified when a work has nothing left to send.
-    pub(crate) ran_out: Notify,
-    /// Arrivals handed to a lane that has not run yet.
-    pub(crate) pending: Cell<u64>,
-    /// When the last arrival was fired.
-    pub(crate) last_fired: Cell<Nanos>,
-    /// When the last one ended that was not given up.
-    pub(crate) last_ended: Cell<Nanos>,
-    recorder: RefCell<Recorder>,
-    log: Option<Log>,
-    /// The lanes' tasks, to wake them at the end.
-    wakers: RefCell<Vec<Waker>>,
+/// A worker whose lanes are made and wait for the epoch.
+pub(crate) struct Worker<F: Factory> {
+    stop: watch::Receiver<Stop>,
+    chores: Timer,
+    reporter: Rc<Reporter<F>>,
 }
 
-impl Shared {
-    /// Fires one arrival, records what came of it, and says when and how it ended. `None` when
-    /// the lane must end: the run was cut meanwhile, and the arrival is recorded as unfinished; or
-    /// there was nothing left to send, and nothing is recorded.
-    pub(crate) async fn fire<W: Work>(
-        &self,
-        work: &mut W,
-        arrival: Arrival,
-        blocked: Nanos,
-        fired: Nanos,
-    ) -> Option<(Nanos, End)> {
-        self.flight.enter(fired);
-        self.last_fired.set(fired);
-        let whole = {
-            let mut fire = std::pin::pin!(work.fire(arrival, fired));
-            self.unless_cut(fire.as_mut()).await
+impl<F: Factory + 'static> Worker<F> {
+    /// Makes everything that can be made before the epoch; `make` makes the factory of a scenario.
+    ///
+    /// # Errors
+    /// Why the worker cannot run, in a sentence.
+    pub(crate) async fn prepare(
+        assignment: Assignment,
+        make: impl Fn(&Part) -> F,
+    ) -> Result<Self, String> {
+        let Assignment { scenarios: parts, worker, clock, stop, messages, spares, log } =
+            assignment;
+        let timer = || {
+            Timer::new(clock.clone()).map_err(|error| format!("no timer could be made: {error}"))
         };
-        let is_whole = whole.is_some();
-        let exchange = whole.unwrap_or_else(|| work.abandon());
-        let (done, end) = (exchange.done, exchange.end);
-        if end == End::NothingToSend {
-            self.flight.leave(done);
-            self.ran_out.notify_one();
-            self.notice_quiet();
-            return None;
+        let (timer, chores) = (timer()?, timer()?);
+        let log = log.map(|sender| Rc::new(WorkerLog::new(sender)));
+        let common = Common { clock, timer, chores, log };
+        let mut scenarios = Vec::with_capacity(parts.len());
+        for part in parts {
+            let factory = make(&part);
+            scenarios.push(Rc::new(Scenario::prepare(part, &common, factory).await?));
         }
-        if is_whole {
-            self.last_ended.set(self.last_ended.get().max(done));
+        // Every lane runs once, up to where it waits for the epoch.
+        tokio::task::yield_now().await;
+        let Common { clock, chores, log, .. } = common;
+        let reporter = Rc::new(Reporter {
+            clock,
+            chores: chores.clone(),
+            log,
+            worker,
+            messages,
+            made: RefCell::new(scenarios.iter().flat_map(|_| Scenario::<F>::spares()).collect()),
+            scenarios,
+            spares,
+            usage: RefCell::new(ThreadUsage::new()),
+        });
+        Ok(Self { stop, chores, reporter })
+    }
+
+    /// Runs to the end. The epoch lies a little ahead.
+    pub(crate) async fn run(self) {
+        let Self { stop, chores, reporter } = self;
+        for scenario in &reporter.scenarios {
+            scenario.begin();
         }
-        let outcome = Outcome { arrival, blocked, fired, exchange };
-        self.recorder.borrow_mut().record(&outcome);
-        if let Some(log) = &self.log {
-            log.push(outcome);
+        let seconds = tokio::task::spawn_local(hand_over_seconds(Rc::clone(&reporter)));
+        // Before the epoch the clock stands at 0, and nothing could be timed.
+        chores.sleep_until(1).await;
+        let running: Vec<_> = reporter
+            .scenarios
+            .iter()
+            .map(|scenario| {
+                let (scenario, stop) = (Rc::clone(scenario), stop.clone());
+                tokio::task::spawn_local(async move { scenario.run(stop).await })
+            })
+            .collect();
+        let mut ends = Vec::with_capacity(running.len());
+        for (scenario, running) in reporter.scenarios.iter().zip(running) {
+            // A scenario that panicked has no end, which the receiver notices.
+            let Ok(end) = running.await else { return };
+            ends.push((scenario.number, end));
         }
-        self.flight.leave(done);
-        self.notice_quiet();
-        is_whole.then_some((done, end))
-    }
-
-    fn is_quiet(&self) -> bool {
-        self.flight.level() == 0 && self.pending.get() == 0
-    }
-
-    pub(crate) fn notice_quiet(&self) {
-        if self.phase.get() != Phase::Running && self.is_quiet() {
-            self.quiet.notify_one();
-        }
-    }
-
-    /// The future's output, or `None` when the run is cut before it.
-    pub(crate) async fn unless_cut<F: Future>(&self, mut future: Pin<&mut F>) -> Option<F::Output> {
-        std::future::poll_fn(|cx| {
-            if self.phase.get() == Phase::Cut {
-                return std::task::Poll::Ready(None);
-            }
-            future.as_mut().poll(cx).map(Some)
-        })
-        .await
-    }
-
-    /// Counts an arrival that is given up without having been sent.
-    pub(crate) fn drop_arrival(&self, arrival: Arrival, now: Nanos) {
-        self.recorder.borrow_mut().record_dropped(arrival.due, now);
-    }
-
-    /// Makes the calling task one that is woken when the run is cut.
-    pub(crate) async fn enroll(&self) {
-        std::future::poll_fn(|cx| {
-            self.wakers.borrow_mut().push(cx.waker().clone());
-            std::task::Poll::Ready(())
-        })
-        .await;
-    }
-
-    fn cut(&self) {
-        self.phase.set(Phase::Cut);
-        for waker in self.wakers.borrow().iter() {
-            waker.wake_by_ref();
-        }
-    }
-
-    /// Waits until nothing is in flight or handed out; call it in a later phase than `Running`.
-    pub(crate) async fn until_quiet(&self) {
-        while !self.is_quiet() {
-            self.quiet.notified().await;
-        }
+        seconds.abort();
+        // The last part of a second is handed over like a whole one.
+        reporter.hand_over(reporter.clock.now() / SECOND + 1, true);
+        let ended = Message::Ended(WorkerEnd {
+            worker: reporter.worker,
+            scenarios: ends,
+            log_lost: reporter.log.as_ref().map_or(0, |log| log.finish()),
+        });
+        let _ = reporter.messages.send(ended);
     }
 }
 
-/// How a worker's arrivals ended.
-pub(crate) struct Arrivals {
-    /// When no more came.
-    pub(crate) end: Nanos,
-}
-
-/// Runs one worker to its end. The epoch lies a little ahead.
-pub(crate) async fn run<F: Factory + 'static>(duty: Duty, factory: F) {
-    let (Ok(timer), Ok(chores)) = (Timer::new(duty.clock), Timer::new(duty.clock)) else {
-        let _ = duty.events.send(Event::Failed("no file descriptor for a timer".to_owned()));
-        return;
-    };
-    let warmup = u64::try_from(duty.plan.warmup.as_nanos()).unwrap_or(u64::MAX);
-    let shared = Rc::new(Shared {
-        clock: duty.clock,
-        timer,
-        chores,
-        phase: Cell::new(Phase::Running),
-        flight: Flight::new(warmup),
-        quiet: Notify::new(),
-        ran_out: Notify::new(),
-        pending: Cell::new(0),
-        last_fired: Cell::new(0),
-        last_ended: Cell::new(0),
-        recorder: RefCell::new(Recorder::new(
-            duty.plan.expect.clone(),
-            warmup,
-            duty.plan.labels.len(),
-        )),
-        log: duty.log.map(Log::new),
-        wakers: RefCell::default(),
-    });
-    let factory = Rc::new(factory);
-    factory.begin();
-    let Duty { plan, seed, worker, workers, stop, events, spares, .. } = duty;
-    let desk = Rc::new(Desk {
-        shared: Rc::clone(&shared),
-        factory: Rc::clone(&factory),
-        worker,
-        events,
-        spares,
-        usage: RefCell::new(ThreadUsage::new()),
-    });
-    let ticks = tokio::task::spawn_local(tick(Rc::clone(&desk)));
-    let lanes = Rc::new(Lanes { shared: Rc::clone(&shared), factory, worker, workers });
-    // Before the epoch the clock stands at 0, and nothing could be timed.
-    shared.chores.sleep_until(1).await;
-    let arrivals = match &plan.load {
-        Load::Open { .. } | Load::Replay(_) => open::run(&plan, seed, &lanes, stop).await,
-        Load::Closed { think } => closed::run(&plan, Rest::Think(*think), &lanes, stop).await,
-        Load::Paced { pace } => closed::run(&plan, Rest::Pace(*pace), &lanes, stop).await,
-    };
-    shared.cut();
-    shared.until_quiet().await;
-    ticks.abort();
-    desk.factory.finish();
-    let done = shared.clock.now();
-    // The last part of a second is handed over like a whole one.
-    desk.hand_over(done / SECOND + 1, true);
-    let ended = Event::Ended {
-        worker,
-        arrivals_end: arrivals.end,
-        last_fired: shared.last_fired.get(),
-        last_ended: shared.last_ended.get(),
-        done,
-        log_lost: shared.log.as_ref().map_or(0, Log::finish),
-    };
-    let _ = desk.events.send(ended);
-}
-
-/// Where a worker hands over what it recorded.
-struct Desk<F: Factory> {
-    shared: Rc<Shared>,
-    factory: Rc<F>,
+/// Hands over what a worker recorded.
+struct Reporter<F: Factory> {
+    scenarios: Vec<Rc<Scenario<F>>>,
+    clock: RunClock,
+    chores: Timer,
+    log: Option<Rc<WorkerLog>>,
     worker: usize,
-    events: SyncSender<Event>,
+    messages: SyncSender<Message>,
+    /// Tallies that the receiver gives back, and those made beforehand.
     spares: Receiver<Tally>,
+    made: RefCell<Vec<Tally>>,
     usage: RefCell<ThreadUsage>,
 }
 
-async fn tick<F: Factory>(desk: Rc<Desk<F>>) {
+async fn hand_over_seconds<F: Factory + 'static>(reporter: Rc<Reporter<F>>) {
     loop {
-        let second = desk.shared.clock.now() / SECOND + 1;
-        desk.shared.chores.sleep_until(second * SECOND).await;
-        desk.hand_over(second, false);
+        let second = reporter.clock.now() / SECOND + 1;
+        reporter.chores.sleep_until(second * SECOND).await;
+        reporter.hand_over(second, false);
     }
 }
 
-impl<F: Factory> Desk<F> {
+impl<F: Factory + 'static> Reporter<F> {
+    /// An empty tally whose memory is warm, as long as there is one.
+    fn spare(&self) -> Tally {
+        let given_back = self.spares.try_recv().ok();
+        given_back.or_else(|| self.made.borrow_mut().pop()).unwrap_or_default()
+    }
+
     /// Hands over what was recorded up to now. When the receiver is behind, it is kept and goes
     /// with the next second: nothing is lost, and nothing piles up. `wait` makes it wait instead.
     fn hand_over(&self, second: u64, wait: bool) {
-        let now = self.shared.clock.now();
-        if let Some(log) = &self.shared.log {
+        if let Some(log) = &self.log {
             log.flush();
         }
-        let spare = self.spares.try_recv().unwrap_or_default();
-        let mut recorder = self.shared.recorder.borrow_mut();
-        recorder.tally_mut().in_flight_ns += self.shared.flight.take(now);
-        recorder.tally_mut().fired += self.shared.flight.take_entered();
-        let gauges = self.factory.observe(recorder.tally_mut());
+        let parts = self.scenarios.iter().map(|scenario| scenario.take(self.spare()));
+        let parts = parts.collect();
         let (cpu, run_delay) = self.usage.borrow_mut().take();
-        let (tally, warmup) = recorder.take(spare);
-        let interval = Box::new(Interval {
-            worker: self.worker,
-            second,
-            tally,
-            warmup,
-            gauges,
-            cpu,
-            run_delay,
-        });
+        let interval = Box::new(Interval { worker: self.worker, second, parts, cpu, run_delay });
         if wait {
             // The receiver is gone only when the program is ending.
-            let _ = self.events.send(Event::Interval(interval));
-        } else if let Err(TrySendError::Full(Event::Interval(kept))) =
-            self.events.try_send(Event::Interval(interval))
+            let _ = self.messages.send(Message::Interval(interval));
+        } else if let Err(TrySendError::Full(Message::Interval(kept))) =
+            self.messages.try_send(Message::Interval(interval))
         {
-            recorder.put_back(&kept.tally, &kept.warmup);
+            for (scenario, part) in self.scenarios.iter().zip(&kept.parts) {
+                scenario.put_back(part);
+            }
+            self.usage.borrow_mut().put_back(kept.cpu, kept.run_delay);
         }
     }
 }

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use gake_core::clock::{Clock, Nanos};
-use gake_core::plan::{Expect, Load, Overflow, Plan, Stage, Timeouts};
-use gake_core::record::{Answer, End, Ending, Exchange, Tally};
+use gake_core::clock::Clock;
+use gake_core::metric::{Definition, MetricKind, MetricUnit, SeriesId, Tags};
+use gake_core::plan::{Load, Plan, Stage};
+use gake_core::record::{Answer, End, Ending, Exchange, Recorder, Tally};
 use gake_core::schedule::{Process, TraceBuilder};
-use gake_core::work::{Arrival, Factory, Gauges, Work};
+use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{Collector, RunClock, Timer, start};
 
 struct Counting;
@@ -43,21 +44,39 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// A request, a check and a sample an arrival.
 struct Brief {
     timer: Timer,
     clock: RunClock,
+    series: Option<[SeriesId; 2]>,
+}
+
+fn intern(recorder: &Recorder) -> [SeriesId; 2] {
+    let unit = MetricUnit::Time;
+    [("checks", MetricKind::Rate), ("waits", MetricKind::Trend)].map(|(name, kind)| {
+        let metric = Arc::new(Definition { name: name.to_owned(), kind, unit });
+        recorder.intern(&metric, &Tags::new([("name", "brief")]))
+    })
 }
 
 impl Work for Brief {
-    async fn fire(&mut self, _: Arrival, now: Nanos) -> Exchange {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+        let now = iteration.fired;
         self.timer.sleep_until(now + 50_000).await;
         let done = self.clock.now();
         let end = End::Answered(Answer { status: 200, body_bytes: 0 });
-        Exchange { write: now, first_byte: Some(done), end, ..Exchange::unfinished(done) }
+        let first_byte = Some(done);
+        iteration.exchange(Exchange { write: now, first_byte, end, ..Exchange::unfinished(done) });
+        let [checks, waits] = *self.series.get_or_insert_with(|| intern(iteration.recorder()));
+        iteration.check(checks, true);
+        iteration.sample(waits, (done - now) as f64);
+        Ok(Ended::finished(done))
     }
 
-    fn abandon(&mut self) -> Exchange {
-        Exchange::unfinished(self.clock.now())
+    fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended {
+        let now = self.clock.now();
+        iteration.exchange(Exchange::unfinished(now));
+        Ended::interrupted(now)
     }
 }
 
@@ -65,7 +84,7 @@ impl Factory for Brief {
     type Work = Brief;
 
     fn work(&self, _: usize) -> Brief {
-        Brief { timer: self.timer.clone(), clock: self.clock }
+        Brief { timer: self.timer.clone(), clock: self.clock.clone(), series: None }
     }
 
     fn observe(&self, _: &mut Tally) -> Gauges {
@@ -74,29 +93,9 @@ impl Factory for Brief {
 }
 
 fn plan(load: Load, requests: u64) -> Arc<Plan> {
-    Arc::new(Plan {
-        target: String::new(),
-        load,
-        duration: None,
-        requests: Some(requests),
-        warmup: Duration::ZERO,
-        connections: 8,
-        max_in_flight: 8,
-        overflow: Overflow::Wait,
-        connect_rate: None,
-        idle_connections: 0,
-        keepalive: true,
-        timeouts: Timeouts {
-            connect: Duration::from_secs(1),
-            first_byte: None,
-            total: Duration::from_secs(1),
-        },
-        drain: Duration::from_secs(20),
-        threads: 1,
-        spin: false,
-        expect: Expect::default(),
-        labels: Vec::new(),
-    })
+    let drain = Duration::from_secs(20);
+    let plan = Plan { requests: Some(requests), connections: 8, drain, ..Plan::new("", load) };
+    Arc::new(Plan { max_in_flight: 8, ..plan })
 }
 
 /// How often memory was asked for in a run of so many requests.
@@ -104,13 +103,14 @@ fn allocations(load: &Load, requests: u64) -> u64 {
     let before = ALLOCATIONS.load(Relaxed);
     let plan = plan(load.clone(), requests);
     let make = |context: gake_engine::WorkerContext| Brief {
-        timer: Timer::new(context.clock).unwrap(),
+        timer: Timer::new(context.clock.clone()).unwrap(),
         clock: context.clock,
+        series: None,
     };
     let running = start(&plan, 1, None, make).unwrap();
     let mut collector = Collector::new(&plan, 1, 1);
     while !collector.is_over() {
-        collector.take(running.events.recv().unwrap(), |worker, tally| {
+        collector.take(running.messages.recv().unwrap(), |worker, tally| {
             let _ = running.spares[worker].send(tally);
         });
         while collector.next_second().is_some() {}
@@ -118,6 +118,7 @@ fn allocations(load: &Load, requests: u64) -> u64 {
     running.join();
     let run = collector.finish(0, Ending::Done, 1);
     assert_eq!(run.tally.counts.ok, requests);
+    assert!(run.tally.series.series().all(|(_, value)| value.samples() == requests));
     ALLOCATIONS.load(Relaxed) - before
 }
 
@@ -128,7 +129,7 @@ fn twice_the_requests_need_no_more_allocations() {
     let mut recorded = TraceBuilder::new(1.0);
     (0..30_000).for_each(|n| recorded.push(n * 50_000).unwrap());
     let replay = Load::Replay(recorded.finish(None));
-    for load in [open, replay, Load::Closed { think: Duration::ZERO }] {
+    for load in [open, replay, Load::Closed { users: 8, think: Duration::ZERO }] {
         const REQUESTS: u64 = 10_000;
         allocations(&load, REQUESTS);
         let once = allocations(&load, REQUESTS);

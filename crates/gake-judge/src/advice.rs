@@ -30,9 +30,12 @@ pub fn advice(fault: Fault) -> &'static str {
              and log"
         }
         Fault::Reset => "the server or a balancer reset the connection: look at its limits and log",
-        Fault::ClosedEarly => {
-            "the server closed in the middle of a response: look at its log and \
-             its keep-alive limits"
+        Fault::ClosedEarly(Phase::Body) => {
+            "the server closed in the middle of a response: look at its log"
+        }
+        Fault::ClosedEarly(_) => {
+            "the server closed the connection without a response: look at its log, its \
+             keep-alive limits, and how many connections it lets in"
         }
         Fault::Malformed(_) => "the answer is not HTTP/1.1: check port and scheme",
         Fault::Timeout(Phase::Connect) => {

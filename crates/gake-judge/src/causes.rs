@@ -26,7 +26,7 @@ impl Causes {
     pub fn add(&mut self, run: &Run, load: f64) {
         self.runs += 1;
         let found = finding::find(run, &[]);
-        for finding in found.into_iter().filter(|finding| finding.id != finding::UNKNOWN) {
+        for finding in found.into_iter().filter(|finding| finding.id != finding::UNEXPLAINED) {
             let known = self.causes.iter_mut().find(|(known, _)| known.finding.id == finding.id);
             match known {
                 None => self.causes.push((Cause { finding, runs: 1 }, load)),
@@ -40,10 +40,10 @@ impl Causes {
         }
     }
 
-    /// The causes, the most frequent first.
+    /// The causes, the most frequent first; after them what they did.
     #[must_use]
     pub fn told(mut self) -> Vec<Cause> {
-        self.causes.sort_by_key(|(cause, _)| std::cmp::Reverse(cause.runs));
+        self.causes.sort_by_key(|(cause, _)| (cause.finding.rank, std::cmp::Reverse(cause.runs)));
         self.causes.into_iter().map(|(cause, _)| cause).collect()
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::plan::{Expect, Load, Overflow, Plan, Stage, Timeouts};
+use gake_core::plan::{Expect, Load, Plan, Stage, Timeouts};
 use gake_core::record::{
     Answer, Counts, End, Ending, Exchange, Fault, Generator, Outcome, Run, Series, Tally, Watched,
 };
@@ -119,7 +119,7 @@ impl Sample {
         let length = Duration::from_secs(10);
         let open =
             Load::Open { stages: vec![Stage::step(rate, length)], process: Process::Uniform };
-        let closed = Load::Closed { think: Duration::ZERO };
+        let closed = Load::Closed { users: 64, think: Duration::ZERO };
         let plan = plan(if self.closed { closed } else { open }, self.labels);
         Run {
             asked_rate: (!self.closed)
@@ -145,33 +145,22 @@ impl Sample {
             },
             events: Vec::new(),
             watched: Watched::default(),
+            scenarios: Vec::new(),
+            origin: gake_core::record::Origin::default(),
         }
     }
 }
 
 fn plan(load: Load, labels: Vec<String>) -> Plan {
+    let timeouts = Timeouts { connect: Duration::from_secs(5), ..Timeouts::default() };
+    let plan = Plan::new("http://localhost:8080/fast", load);
     Plan {
-        target: "http://localhost:8080/fast".to_owned(),
-        load,
         duration: Some(Duration::from_secs(10)),
-        requests: None,
-        warmup: Duration::ZERO,
         connections: 64,
         max_in_flight: 64,
-        overflow: Overflow::Wait,
-        connect_rate: None,
-        idle_connections: 0,
-        keepalive: true,
-        timeouts: Timeouts {
-            connect: Duration::from_secs(5),
-            first_byte: None,
-            total: Duration::from_secs(30),
-        },
-        drain: Duration::from_secs(5),
-        threads: 1,
-        spin: false,
-        expect: Expect::default(),
+        timeouts,
         labels,
+        ..plan
     }
 }
 

@@ -214,25 +214,37 @@ pub struct Pool {
 const PLATEAU: f64 = 0.92;
 /// On a plateau, response is at least so many times the one without load.
 const QUEUED: f64 = 1.5;
+/// Below the plateau a request takes as long as alone, give or take this: nobody waits before every
+/// slot is taken.
+const ALONE: f64 = 1.3;
+/// A rung is below the plateau up to this part of the slots.
+const BELOW: f64 = 0.7;
 
-/// The pool that explains a plateau: more users, no more throughput, longer responses. `None` when
-/// there is no plateau. `rungs` are users, throughput, mean response and count, users rising.
+/// The pool that explains a plateau: more users, no more throughput, longer responses; while below
+/// it a request takes as long as alone, and the target has CPU to spare on it. A server that runs
+/// out of CPU or slows down bit by bit has a plateau too, and no pool. `None` when there is none, or
+/// nothing tells of the CPU. `rungs` are users, throughput and count, mean response, and whether
+/// the target had CPU to spare; users rising.
 #[must_use]
-pub fn pool(rungs: &[(Point, f64)]) -> Option<Pool> {
-    let (first, service) = rungs.first().copied()?;
-    let best = rungs.iter().map(|(p, _)| p.throughput).fold(0.0, f64::max);
-    let flat: Vec<&(Point, f64)> =
-        rungs.iter().skip_while(|(p, _)| p.throughput < PLATEAU * best).collect();
-    let queued = flat.last().is_some_and(|(_, response)| *response > QUEUED * service);
+pub fn pool(rungs: &[(Point, f64, Option<bool>)]) -> Option<Pool> {
+    let (first, service, _) = rungs.first().copied()?;
+    let best = rungs.iter().map(|(p, ..)| p.throughput).fold(0.0, f64::max);
+    let flat: Vec<_> = rungs.iter().skip_while(|(p, ..)| p.throughput < PLATEAU * best).collect();
+    let queued = flat.last().is_some_and(|(_, response, _)| *response > QUEUED * service);
     // Falling throughput is no plateau, and one point is none either.
-    let falls = flat.iter().any(|(p, _)| p.throughput < PLATEAU * best);
-    if flat.len() < 2 || !queued || falls || service <= 0.0 {
+    let falls = flat.iter().any(|(p, ..)| p.throughput < PLATEAU * best);
+    let idle = flat.iter().all(|(.., idle)| *idle == Some(true));
+    if flat.len() < 2 || !queued || falls || !idle || service <= 0.0 {
         return None;
     }
-    let throughput = flat.iter().map(|(p, _)| p.throughput).sum::<f64>() / flat.len() as f64;
-    let count: u64 = flat.iter().map(|(p, _)| p.count).sum();
-    let error = (1.0 / count.max(1) as f64 + 1.0 / first.count.max(1) as f64).sqrt();
+    let throughput = flat.iter().map(|(p, ..)| p.throughput).sum::<f64>() / flat.len() as f64;
     let slots = throughput * service;
+    let below = rungs.iter().filter(|(p, ..)| p.users <= BELOW * slots);
+    if below.clone().any(|(_, response, _)| *response > ALONE * service) {
+        return None;
+    }
+    let count: u64 = flat.iter().map(|(p, ..)| p.count).sum();
+    let error = (1.0 / count.max(1) as f64 + 1.0 / first.count.max(1) as f64).sqrt();
     let aside = (1.96 * error).exp();
     Some(Pool {
         throughput,
@@ -322,7 +334,7 @@ mod tests {
     fn a_plateau_is_a_pool() {
         let rung = |users: f64| {
             let (throughput, response) = crate::queueing::closed_fixed(200, 5.0, users as u32);
-            (Point { users, throughput, count: 2_000 }, response)
+            (Point { users, throughput, count: 2_000 }, response, Some(true))
         };
         let rungs: Vec<_> = doubling(1_024.0).iter().map(|n| rung(n.floor())).collect();
         let found = pool(&rungs).unwrap();
@@ -330,8 +342,25 @@ mod tests {
         // Before the plateau, and on a fall, there is none.
         assert_eq!(pool(&rungs[..10]), None);
         let mut falling = rungs.clone();
-        falling.push((Point { users: 2_000.0, throughput: 20.0, count: 100 }, 50.0));
+        falling.push((Point { users: 2_000.0, throughput: 20.0, count: 100 }, 50.0, Some(true)));
         assert_eq!(pool(&falling), None);
+        // A target without CPU to spare, or of which nothing is known.
+        for idle in [Some(false), None] {
+            let busy = rungs.iter().map(|(point, response, _)| (*point, *response, idle));
+            assert_eq!(pool(&busy.collect::<Vec<_>>()), None, "{idle:?}");
+        }
         assert!(littles_gap(300.0, 40.0, 7.5) < 1e-12);
+    }
+
+    #[test]
+    fn a_plateau_that_is_reached_bit_by_bit_is_no_pool() {
+        // Contention: every further user makes all others slower, from the second on.
+        let law = Line { a: 0.01, b: 0.002, c: 0.0 };
+        let rung = |users: f64| {
+            let throughput = law.throughput(users);
+            (Point { users, throughput, count: 2_000 }, users / throughput, Some(true))
+        };
+        let rungs: Vec<_> = doubling(1_024.0).into_iter().map(rung).collect();
+        assert_eq!(pool(&rungs), None);
     }
 }

@@ -141,7 +141,7 @@ fn asked_and_sent(run: &Run) -> Option<Reason> {
             size as f64 + asked * jitter as f64 / SECOND as f64
         }
         Load::Open { process: Process::Uniform, .. } | Load::Replay(_) => 1.0,
-        Load::Closed { .. } | Load::Paced { .. } => return None,
+        _ => return None,
     };
     let part = (sent + per_second(chance, run.sending)) / asked;
     let level = level(part < at::SENT_SUSPECT, part < at::SENT_INVALID)?;

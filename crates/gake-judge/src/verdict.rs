@@ -3,7 +3,7 @@
 use gake_core::record::Run;
 
 use crate::finding::{self, Finding};
-use crate::objective::{Evaluation, Objective, View};
+use crate::objective::{Evaluation, Objective, ObjectiveError, View};
 use crate::validity::{self, Reason, Validity};
 
 /// What is to be thought of a run.
@@ -76,6 +76,21 @@ impl Summary {
         let verdict = judge(&run, objectives);
         Self { run, verdict }
     }
+
+    /// Judges `run` against the objectives that it was judged against when it was recorded. Those
+    /// that this version cannot read are left out, and told.
+    #[must_use]
+    pub fn as_recorded(run: Run) -> (Self, Vec<ObjectiveError>) {
+        let mut objectives = Vec::with_capacity(run.origin.objectives.len());
+        let mut unread = Vec::new();
+        for text in &run.origin.objectives {
+            match text.parse() {
+                Ok(objective) => objectives.push(objective),
+                Err(error) => unread.push(error),
+            }
+        }
+        (Self::new(run, &objectives), unread)
+    }
 }
 
 #[cfg(test)]
@@ -93,6 +108,16 @@ mod tests {
         assert_eq!(verdict.validity, Validity::Valid, "{:?}", verdict.reasons);
         assert_eq!(verdict.findings, []);
         assert_eq!(verdict.conclusion(), Conclusion::Done);
+    }
+
+    #[test]
+    fn a_recorded_run_is_judged_by_its_own_objectives() {
+        let mut run = healthy();
+        run.origin.objectives = ["p99<1us", "of another version"].map(str::to_owned).to_vec();
+        let (summary, unread) = Summary::as_recorded(run);
+        assert_eq!(summary.verdict.conclusion(), Conclusion::ObjectiveFailed);
+        assert_eq!(summary.verdict.objectives.len(), 1);
+        assert!(unread[0].to_string().contains("of another version"), "{unread:?}");
     }
 
     #[test]

@@ -121,7 +121,7 @@ impl<W: Write> Log<W> {
         let (status, fault) = match exchange.end {
             End::Answered(answer) => (Field::Number(answer.status.into()), Field::Unknown),
             End::Fault(fault) => (Field::Unknown, Field::Plain(fault.name())),
-            End::Unfinished | End::NothingToSend => (Field::Unknown, Field::Plain("unfinished")),
+            End::Unfinished => (Field::Unknown, Field::Plain("unfinished")),
         };
         let label = self.labels.get(usize::from(exchange.label));
         [

@@ -1,12 +1,14 @@
 //! Runs for the tests, made with the real recorder.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::plan::{Expect, Load, Overflow, Plan, Stage, Timeouts};
+use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
+use gake_core::plan::{Expect, Load, Plan, Stage, Timeouts};
 use gake_core::record::{
     Answer, Counts, End, Ending, Event, Exchange, Fault, Generator, Outcome, Phase, Point, Reading,
-    Run, Series, Setting, Tally, TcpSample, Unit, Watched,
+    Run, ScenarioRun, Series, Setting, Tally, TcpSample, Unit, Watched,
 };
 use gake_core::schedule::Process;
 use gake_core::work::{Arrival, Gauges};
@@ -17,28 +19,15 @@ pub(crate) const MS: Nanos = 1_000_000;
 
 pub(crate) fn plan() -> Plan {
     let seconds = Duration::from_secs(10);
+    let stages = vec![Stage::step(1000.0, seconds)];
+    let load = Load::Open { stages, process: Process::Uniform };
     Plan {
-        target: "http://127.0.0.1:8080/fast".to_owned(),
-        load: Load::Open { stages: vec![Stage::step(1000.0, seconds)], process: Process::Uniform },
         duration: Some(seconds),
-        requests: None,
-        warmup: Duration::ZERO,
         connections: 64,
         max_in_flight: 64,
-        overflow: Overflow::Wait,
-        connect_rate: None,
-        idle_connections: 0,
-        keepalive: true,
-        timeouts: Timeouts {
-            connect: Duration::from_secs(5),
-            first_byte: None,
-            total: Duration::from_secs(30),
-        },
-        drain: Duration::from_secs(5),
+        timeouts: Timeouts { connect: Duration::from_secs(5), ..Timeouts::default() },
         threads: 2,
-        spin: false,
-        expect: Expect::default(),
-        labels: Vec::new(),
+        ..Plan::new("http://127.0.0.1:8080/fast", load)
     }
 }
 
@@ -122,6 +111,7 @@ pub(crate) fn second(at: u64, tally: &Tally) -> Second<'_> {
         at,
         asked: Some(1_000.0),
         tally,
+        scenarios: &[],
         // A test's few bytes; the counts must outlive this call.
         warmup: Box::leak(Box::default()),
         gauges: Gauges { open: 12, peak: 12 },
@@ -168,6 +158,8 @@ pub(crate) fn run(plan: Plan, tallies: &[Tally]) -> Run {
             Vec::new()
         },
         watched: Watched::default(),
+        scenarios: Vec::new(),
+        origin: gake_core::record::Origin::default(),
     }
 }
 
@@ -213,6 +205,27 @@ pub(crate) fn troubled() -> Run {
     run(plan, &tallies(10, 3, true))
 }
 
+/// A run that counts for itself: checks, times, numbers, bytes, a level.
+pub(crate) fn counting() -> Run {
+    let mut run = healthy();
+    let table = &mut run.tally.series;
+    let mut add = |name: &str, kind, unit, tag: (&str, &str), values: &[f64]| {
+        let metric = Arc::new(Definition { name: name.to_owned(), kind, unit });
+        let series = table.intern(&metric, &Tags::new([tag]));
+        values.iter().zip(0..).for_each(|(value, at)| table.add(series, *value, at));
+    };
+    use MetricKind::{Counter, Gauge, Rate, Trend};
+    use MetricUnit::{Bytes, Number, Time};
+    let times: Vec<_> = (1..=1_000).map(|n| f64::from(n) * 12_345.0).collect();
+    let status = ("check", "the status is 200, and the body is whole");
+    add("checks", Rate, Number, status, &[&[1.0; 99][..], &[0.0]].concat());
+    add("waits", Trend, Time, ("name", "login"), &times);
+    add("items", Trend, Number, ("name", "home"), &[1.5, 2.0, -1.0, f64::NAN]);
+    add("read", Counter, Bytes, ("name", "home"), &[7e6, 4e6]);
+    add("users", Gauge, Number, ("name", "home"), &[7.0, 4.0]);
+    run
+}
+
 /// Compares with a kept file; with `GAKE_BLESS=1` the file is written instead.
 pub(crate) fn bless(path: &std::path::Path, text: &str) {
     if std::env::var_os("GAKE_BLESS").is_some() {
@@ -225,4 +238,43 @@ pub(crate) fn bless(path: &std::path::Path, text: &str) {
          file with: GAKE_BLESS=1 cargo test -p gake-report\n{text}",
         path.display()
     );
+}
+
+/// Two scenarios side by side: requests in an open loop, and users whose iterations have four
+/// requests each.
+pub(crate) fn several() -> Run {
+    let browse = Plan { name: "browse".to_owned(), ..plan() };
+    let load = Load::PerUser { users: 5, iterations: 500 };
+    let start = Duration::from_secs(2);
+    let buy = Plan { name: "buy".to_owned(), start, ..Plan::new("journey.js", load) };
+    let whole = Plan { threads: 2, ..Plan::new("mixed.toml", Load::Scenarios(Vec::new())) };
+    let (browsed, mut bought) = (tallies(10, 0, false), tallies(10, 0, true));
+    for tally in &mut bought {
+        tally.counts.started /= 4;
+        tally.counts.interrupted = 0;
+    }
+    let both: Vec<_> = browsed
+        .iter()
+        .zip(&bought)
+        .map(|(a, b)| {
+            let mut sum = a.clone();
+            sum.merge(b);
+            sum
+        })
+        .collect();
+    let scenario = |plan: &Plan, tallies: Vec<Tally>| {
+        let one = run(plan.clone(), &tallies);
+        ScenarioRun {
+            plan: one.plan,
+            measured: one.measured,
+            sending: one.sending,
+            completing: one.completing,
+            asked_rate: plan.load.is_open().then_some(1_000.0),
+            tally: one.tally,
+            warmup: one.warmup,
+        }
+    };
+    let scenarios = vec![scenario(&browse, browsed), scenario(&buy, bought)];
+    let plan = Plan { load: Load::Scenarios(vec![browse, buy]), ..whole };
+    Run { scenarios, asked_rate: None, ..run(plan, &both) }
 }

@@ -20,10 +20,10 @@ pub enum Level {
 }
 
 /// Where the lines of scripts go, from all of their threads.
-pub type Sink = Arc<dyn Fn(Level, &str) + Send + Sync>;
+pub type ConsoleSink = Arc<dyn Fn(Level, &str) + Send + Sync>;
 
 /// Gives a script its `console`.
-pub(crate) fn install(ctx: &Ctx<'_>, sink: &Sink) -> rquickjs::Result<()> {
+pub(crate) fn install(ctx: &Ctx<'_>, sink: &ConsoleSink) -> rquickjs::Result<()> {
     let console = Object::new(ctx.clone())?;
     for (name, level) in [
         ("log", Level::Log),

@@ -3,7 +3,7 @@
 //! A [`Source`] is an ES module; [`Threads`] evaluates it on as many threads as wanted and calls the
 //! functions that it exports, with a [`Value`] for each argument and for what comes back. Memory,
 //! stack and time are bounded ([`Limits`]); a script has no files, no network and no timers. It
-//! must not know what is asked of it, and prints nothing: what a script logs goes to a [`Sink`].
+//! must not know what is asked of it, and prints nothing: what a script logs goes to a [`ConsoleSink`].
 
 mod console;
 mod error;
@@ -13,7 +13,7 @@ mod source;
 mod threads;
 mod value;
 
-pub use console::{Level, Sink};
+pub use console::{ConsoleSink, Level};
 pub use error::{Exception, ScriptError};
 pub use script::{Export, Limits};
 pub use source::Source;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rquickjs::promise::PromiseState;
 use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Promise, Runtime};
 
-use crate::console::{self, Sink};
+use crate::console::{self, ConsoleSink};
 use crate::error::{Exception, ScriptError};
 use crate::imports::Imports;
 use crate::source::Source;
@@ -76,7 +76,7 @@ impl Script {
     pub(crate) fn load(
         source: &Source,
         limits: Limits,
-        sink: &Sink,
+        sink: &ConsoleSink,
     ) -> Result<(Self, Vec<(String, Export)>), ScriptError> {
         let memory = |_| ScriptError::Thread(std::io::ErrorKind::OutOfMemory.into());
         let runtime = Runtime::new().map_err(memory)?;

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::console::Sink;
+use crate::console::ConsoleSink;
 use crate::error::ScriptError;
 use crate::script::{Export, Limits, Script};
 use crate::source::Source;
@@ -43,7 +43,7 @@ impl Threads {
         source: &Source,
         limits: Limits,
         threads: usize,
-        sink: &Sink,
+        sink: &ConsoleSink,
     ) -> Result<Self, ScriptError> {
         let threads = threads.max(1);
         let (calls, receiver) = sync_channel(threads);

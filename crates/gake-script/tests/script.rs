@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use gake_script::{Export, Limits, ScriptError, Sink, Source, Threads, Value};
+use gake_script::{ConsoleSink, Export, Limits, ScriptError, Source, Threads, Value};
 
 /// For what is not about time; far beyond any pause of a busy machine.
 const LONG: Duration = Duration::from_secs(60);
 /// For what never ends.
 const SHORT: Duration = Duration::from_millis(200);
 
-fn silent() -> Sink {
+fn silent() -> ConsoleSink {
     Arc::new(|_, _| {})
 }
 
@@ -253,7 +253,7 @@ fn imports_stay_below_the_folder() {
 fn what_is_logged_goes_to_the_sink() {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&lines);
-    let sink: Sink = Arc::new(move |level, line: &str| {
+    let sink: ConsoleSink = Arc::new(move |level, line: &str| {
         kept.lock().unwrap().push(format!("{level:?}: {line}"));
     });
     let text = "console.log('a', 1, null, undefined, true, 2n, Symbol('s'));

@@ -184,6 +184,7 @@ fn status(control: &Control) -> Value {
             "timeouts": stats.client_timeouts,
             "upgrades": stats.upgrades,
             "accept_errors": stats.accept_errors,
+            "odd_names": stats.odd_names,
         },
         "shadows": control.shadows().iter().map(shadow).collect::<Vec<_>>(),
         "hooks": {
@@ -238,6 +239,7 @@ fn metrics(control: &Control) -> Page {
         ("stale_reconnects_total", "Idle connections found closed.", stats.stale_reconnects),
         ("upgrades_total", "Requests that switched the protocol.", stats.upgrades),
         ("accept_errors_total", "Connections that could not be accepted.", stats.accept_errors),
+        ("odd_names_total", "Header names not passed on for their characters.", stats.odd_names),
         (
             "exchanges_dropped_total",
             "Exchanges dropped by a full queue.",

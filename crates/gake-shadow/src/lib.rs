@@ -7,6 +7,7 @@
 
 mod admin;
 mod breaker;
+mod coding;
 mod collect;
 pub mod compare;
 pub mod config;

@@ -11,6 +11,7 @@ const KNOWN: &[(&str, &str, Unit)] = &[
     ("process.cpu.usage", "cpu", Unit::Share),
     ("jvm.memory.used", "jvm_memory", Unit::Bytes),
     ("jvm.threads.live", "threads", Unit::Count),
+    ("jvm.gc.overhead", "gc", Unit::Share),
     ("process.files.open", "descriptors_open", Unit::Count),
     ("process.files.max", "", Unit::Count),
     ("tomcat.threads.busy", "pool_busy", Unit::Count),
@@ -55,7 +56,7 @@ impl Actuator {
     /// Asks the application what it has.
     pub(crate) async fn new(base: &str) -> Result<Self, String> {
         let urls = [format!("{base}/metrics"), format!("{base}/configprops")];
-        let mut fetch = Fetch::new(&urls)?;
+        let fetch = Fetch::new(&urls)?;
         let names = parsed(&fetch.get(0).await?)?;
         let has = |name: &str| {
             names["names"].as_array().is_some_and(|all| all.iter().any(|known| known == name))

@@ -1,27 +1,28 @@
-//! Processes of this machine: by their id, or by the port they listen on.
+//! Processes of this machine: by their id, or by the ports they listen on.
 
 use std::collections::HashSet;
+use std::fs;
 use std::time::Instant;
 
 use gake_core::record::Unit;
 use procfs::WithCurrentSystemInfo;
 use procfs::process::{FDTarget, LimitValue, Process, all_processes};
 
+use crate::cgroup::Cgroup;
+use crate::diag;
 use crate::rates::Rates;
 use crate::sampler::Level;
 use crate::sockets;
-
-/// Threads whose context switches are counted at most: each is a file to read.
-const THREADS_MAX: usize = 1_024;
+use crate::threads::{Threads, in_disk_sleep};
 
 /// Readings between two looks for processes that have come to listen on a port.
 const LOOK_AGAIN: u32 = 10;
 
 /// Which processes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Which {
     Pid(i32),
-    Port(u16),
+    Ports(Vec<u16>),
 }
 
 /// Reads levels of processes.
@@ -31,38 +32,76 @@ pub(crate) struct Processes {
     pids: Vec<i32>,
     readings: u32,
     rates: Rates,
+    threads: Threads,
+    cgroup: Option<Cgroup>,
+    queues: sockets::Queues,
     cores: f64,
 }
 
 impl Processes {
     pub(crate) fn new(which: Which) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-        Self { which, pids: Vec::new(), readings: 0, rates: Rates::default(), cores }
+        Self {
+            which,
+            pids: Vec::new(),
+            readings: 0,
+            rates: Rates::default(),
+            threads: Threads::default(),
+            cgroup: None,
+            queues: sockets::Queues::default(),
+            cores,
+        }
     }
 
     /// Every level of this moment, summed over the processes.
     pub(crate) fn read(&mut self, now: Instant) -> Result<Vec<Level>, String> {
-        self.look()?;
-        let processes: Vec<Process> =
-            self.pids.iter().filter_map(|pid| Process::new(*pid).ok()).collect();
-        let first = processes.first().ok_or_else(|| match self.which {
-            Which::Pid(pid) => format!("there is no process {pid}"),
-            Which::Port(port) => format!("nothing of this machine listens on port {port}"),
-        })?;
+        let processes = self.processes()?;
         let mut levels = self.usage(&processes, now);
+        let first = &processes[0];
         let table = sockets::table(first);
-        let inodes = processes.iter().flat_map(inodes).collect();
-        let port = match self.which {
-            Which::Port(port) => Some(port),
-            Which::Pid(_) => None,
-        };
-        let listeners = sockets::listeners(&table, port, &inodes);
+        let inodes: HashSet<u64> = processes.iter().flat_map(inodes).collect();
+        let listeners = sockets::listeners(&table, self.ports(), &inodes);
         levels.extend(sockets::levels(&table, &listeners));
-        let netstat = std::fs::read_to_string(format!("/proc/{}/net/netstat", first.pid()));
+        levels.extend(sockets::upstream(&table, &listeners, &inodes));
+        let inodes = listeners.iter().map(|entry| entry.inode).collect();
+        levels.extend(self.queues.levels(&diag::listeners().unwrap_or_default(), &inodes));
+        let netstat = fs::read_to_string(format!("/proc/{}/net/netstat", first.pid()));
         if let Ok(netstat) = netstat {
             levels.extend(sockets::turned_away(&netstat, now, &mut self.rates));
         }
         Ok(levels)
+    }
+
+    /// What they use of the machine, and nothing of their sockets.
+    pub(crate) fn read_usage(&mut self, now: Instant) -> Result<Vec<Level>, String> {
+        let processes = self.processes()?;
+        Ok(self.usage(&processes, now))
+    }
+
+    /// Their ids, as last found.
+    pub(crate) fn pids(&self) -> &[i32] {
+        &self.pids
+    }
+
+    /// The processes, one at least.
+    fn processes(&mut self) -> Result<Vec<Process>, String> {
+        self.look()?;
+        let processes: Vec<Process> =
+            self.pids.iter().filter_map(|pid| Process::new(*pid).ok()).collect();
+        if !processes.is_empty() {
+            return Ok(processes);
+        }
+        Err(match &self.which {
+            Which::Pid(pid) => format!("there is no process {pid}"),
+            Which::Ports(ports) => nobody_on(ports),
+        })
+    }
+
+    fn ports(&self) -> Option<&[u16]> {
+        match &self.which {
+            Which::Ports(ports) => Some(ports),
+            Which::Pid(_) => None,
+        }
     }
 
     /// Finds the processes, now and then anew.
@@ -71,10 +110,11 @@ impl Processes {
         let stale = self.readings.is_multiple_of(LOOK_AGAIN) || !self.pids.iter().all(alive);
         self.readings = self.readings.wrapping_add(1);
         if stale || self.pids.is_empty() {
-            self.pids = match self.which {
-                Which::Pid(pid) => vec![pid],
-                Which::Port(port) => listening(port)?,
+            self.pids = match &self.which {
+                Which::Pid(pid) => vec![*pid],
+                Which::Ports(ports) => listening(ports)?,
             };
+            self.cgroup = self.pids.first().map(|pid| Cgroup::of(*pid));
         }
         Ok(())
     }
@@ -85,9 +125,9 @@ impl Processes {
             usage.add(process);
         }
         let mut levels = Vec::new();
-        let pids: Vec<_> = processes.iter().map(|process| process.pid().to_string()).collect();
+        let pids: Vec<i32> = processes.iter().map(Process::pid).collect();
         // A process that came or went makes the sums no counter.
-        let of = |what: &str| format!("{what} {}", pids.join(" "));
+        let of = |what: &str| format!("{what} {pids:?}");
         let cpu_s = usage.ticks as f64 / procfs::ticks_per_second() as f64;
         if let Some(cores) = self.rates.rate(&of("cpu"), now, cpu_s) {
             levels.push(Level::new("cpu", Unit::Share, cores / self.cores));
@@ -99,8 +139,38 @@ impl Processes {
             levels.push(Level::new("descriptors", Unit::Share, share));
             levels.push(Level::new("descriptors_open", Unit::Count, usage.descriptors as f64));
         }
-        if let Some(rate) = self.rates.rate(&of("switches"), now, usage.switches as f64) {
-            levels.push(Level::new("context_switches", Unit::PerSecond, rate));
+        if let Some(activity) = self.threads.look(&pids, now) {
+            levels.push(Level::new("context_switches", Unit::PerSecond, activity.slices));
+            levels.push(Level::new("cores_waited", Unit::Count, activity.waiting));
+            levels.push(Level::new("busiest_thread", Unit::Share, activity.busiest));
+        }
+        levels.push(Level::new("disk_threads", Unit::Count, in_disk_sleep(&pids) as f64));
+        if let Some(rate) = self.rates.rate(&of("faults"), now, usage.major_faults as f64) {
+            levels.push(Level::new("major_faults", Unit::PerSecond, rate));
+        }
+        levels.extend(self.bounds(now));
+        levels
+    }
+
+    /// What their control group lets them have.
+    fn bounds(&mut self, now: Instant) -> Vec<Level> {
+        let Some(cgroup) = &self.cgroup else { return Vec::new() };
+        let mut levels = Vec::new();
+        if let Some(cores) = cgroup.cores() {
+            levels.push(Level::new("cpu_quota", Unit::Count, cores));
+            if let Some(count) = cgroup.throttled() {
+                let periods = self.rates.rate("periods", now, count.periods as f64);
+                let throttled = self.rates.rate("throttled", now, count.throttled as f64);
+                if let (Some(periods), Some(throttled)) = (periods, throttled) {
+                    let share = if periods > 0.0 { throttled / periods } else { 0.0 };
+                    levels.push(Level::new("cpu_throttled", Unit::Share, share));
+                }
+            }
+        }
+        if let Some(count) = cgroup.memory_refused()
+            && let Some(rate) = self.rates.rate("memory refused", now, count as f64)
+        {
+            levels.push(Level::new("memory_refused", Unit::PerSecond, rate));
         }
         levels
     }
@@ -115,7 +185,7 @@ struct Usage {
     descriptors: usize,
     /// Of the process that is closest to its limit.
     descriptors_share: Option<f64>,
-    switches: u64,
+    major_faults: u64,
 }
 
 impl Usage {
@@ -124,6 +194,7 @@ impl Usage {
             self.ticks += stat.utime + stat.stime;
             self.rss += stat.rss_bytes().get();
             self.threads += stat.num_threads;
+            self.major_faults += stat.majflt;
         }
         if let (Ok(open), Ok(limits)) = (process.fd_count(), process.limits()) {
             self.descriptors += open;
@@ -132,11 +203,6 @@ impl Usage {
                 LimitValue::Unlimited => 0.0,
             };
             self.descriptors_share = Some(self.descriptors_share.unwrap_or(0.0).max(share));
-        }
-        let tasks = process.tasks().into_iter().flatten().flatten().take(THREADS_MAX);
-        for status in tasks.filter_map(|task| task.status().ok()) {
-            self.switches += status.voluntary_ctxt_switches.unwrap_or(0)
-                + status.nonvoluntary_ctxt_switches.unwrap_or(0);
         }
     }
 }
@@ -152,13 +218,13 @@ fn inodes(process: &Process) -> Vec<u64> {
         .collect()
 }
 
-/// The processes that listen on a port.
-fn listening(port: u16) -> Result<Vec<i32>, String> {
+/// The processes that listen on one of the ports.
+fn listening(ports: &[u16]) -> Result<Vec<i32>, String> {
     let table = Process::myself().map(|me| sockets::table(&me)).unwrap_or_default();
-    let listeners = sockets::listeners(&table, Some(port), &HashSet::new());
+    let listeners = sockets::listeners(&table, Some(ports), &HashSet::new());
     let wanted: HashSet<u64> = listeners.iter().map(|entry| entry.inode).collect();
     if wanted.is_empty() {
-        return Err(format!("nothing of this machine listens on port {port}"));
+        return Err(nobody_on(ports));
     }
     let all = all_processes().map_err(|error| format!("/proc cannot be read: {error}"))?;
     // What we may not look into is another user's.
@@ -166,10 +232,20 @@ fn listening(port: u16) -> Result<Vec<i32>, String> {
     let pids: Vec<i32> = all.flatten().filter(holds).map(|process| process.pid()).collect();
     if pids.is_empty() {
         return Err(format!(
-            "the process that listens on port {port} is another user's: run gake as that user"
+            "the process that listens on {} is another user's: run gake as that user",
+            port_names(ports)
         ));
     }
     Ok(pids)
+}
+
+fn nobody_on(ports: &[u16]) -> String {
+    format!("nothing on this machine listens on {}", port_names(ports))
+}
+
+fn port_names(ports: &[u16]) -> String {
+    let names: Vec<_> = ports.iter().map(u16::to_string).collect();
+    format!("port {}", names.join(" or "))
 }
 
 #[cfg(test)]
@@ -189,7 +265,7 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         let clients: Vec<_> =
             (0..3).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
-        let mut processes = Processes::new(Which::Port(port));
+        let mut processes = Processes::new(Which::Ports(vec![port]));
         let levels = processes.read(Instant::now()).unwrap();
         assert_eq!(value(&levels, "accept_queue"), Some(3.0));
         assert_eq!(value(&levels, "established"), Some(3.0));
@@ -207,7 +283,9 @@ mod tests {
         assert!((0.0..1.0).contains(&value(&first, "descriptors").unwrap()));
         assert_eq!(value(&first, "cpu"), None);
         let second = processes.read(start + Duration::from_secs(1)).unwrap();
-        assert!(value(&second, "cpu").is_some() && value(&second, "context_switches").is_some());
+        for name in ["cpu", "context_switches", "cores_waited", "busiest_thread", "major_faults"] {
+            assert!(value(&second, name).is_some(), "{name}");
+        }
     }
 
     #[test]
@@ -215,7 +293,7 @@ mod tests {
         let gone = Processes::new(Which::Pid(i32::MAX)).read(Instant::now()).unwrap_err();
         assert!(gone.contains("no process"), "{gone}");
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let error = Processes::new(Which::Port(free)).read(Instant::now()).unwrap_err();
+        let error = Processes::new(Which::Ports(vec![free])).read(Instant::now()).unwrap_err();
         assert!(error.contains("nothing"), "{error}");
     }
 }

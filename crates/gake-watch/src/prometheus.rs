@@ -24,7 +24,20 @@ const KNOWN: &[(&str, &str, Unit)] = &[
     ("tomcat_connections_current_connections", "established", Unit::Count),
     ("hikaricp_connections_active", "db_pool_busy", Unit::Count),
     ("hikaricp_connections_pending", "db_pool_pending", Unit::Count),
+    ("hikaricp_connections_creation_seconds_count", "db_connects", Unit::PerSecond),
     ("go_sql_in_use_connections", "db_pool_busy", Unit::Count),
+    ("go_sql_open_connections", "db_pool_open", Unit::Count),
+    ("go_sql_max_idle_closed_total", "db_pool_closed", Unit::PerSecond),
+    // Seconds that all together wait, each second: how many wait.
+    ("go_sql_wait_duration_seconds_total", "db_pool_pending", Unit::Count),
+    ("go_sync_mutex_wait_total_seconds_total", "lock_waiting", Unit::Count),
+    ("jvm_gc_pause_seconds_sum", "gc", Unit::Share),
+    ("mysql_global_status_threads_connected", "db_open", Unit::Count),
+    ("mysql_global_variables_max_connections", "db_max_connections", Unit::Count),
+    ("mysql_global_status_connections", "db_connects", Unit::PerSecond),
+    ("mysql_global_status_innodb_row_lock_current_waits", "db_lock_waits", Unit::Count),
+    ("pg_stat_activity_count", "db_open", Unit::Count),
+    ("pg_settings_max_connections", "db_max_connections", Unit::Count),
     ("node_memory_MemAvailable_bytes", "memory_available", Unit::Bytes),
     ("node_load1", "load1", Unit::Count),
     ("node_sockstat_TCP_alloc", "tcp_sockets", Unit::Count),
@@ -51,7 +64,25 @@ const SHARES: &[(&str, &str, &str)] = &[
     ),
     ("db_pool", "hikaricp_connections_active", "hikaricp_connections_max"),
     ("db_pool", "go_sql_in_use_connections", "go_sql_max_open_connections"),
+    (
+        "db_connections",
+        "mysql_global_status_threads_connected",
+        "mysql_global_variables_max_connections",
+    ),
+    ("db_connections", "pg_stat_activity_count", "pg_settings_max_connections"),
 ];
+
+/// Counters that are told as they stand, one series of each: its name, a label, and our name.
+const TOTALS: &[(&str, &str, &str)] =
+    &[("mysql_global_status_connection_errors_total", "error=\"max_connection", "db_refused")];
+
+/// Metrics of one of their series alone, by a label.
+const LABELLED: &[(&str, &str, &str, Unit)] =
+    &[("jvm_threads_states_threads", "state=\"blocked\"", "lock_waiting", Unit::Count)];
+
+/// Counters whose names do not end as counters' do.
+const COUNTERS: &[&str] =
+    &["jvm_gc_pause_seconds_sum", "hikaricp_connections_creation_seconds_count"];
 
 /// Reads one endpoint.
 #[derive(Debug)]
@@ -112,7 +143,7 @@ impl<'a> Page<'a> {
     }
 
     fn is_counter(&self, name: &str) -> bool {
-        name.ends_with("_total") || self.counters.contains(&name)
+        name.ends_with("_total") || self.counters.contains(&name) || COUNTERS.contains(&name)
     }
 
     fn known(&self, now: Instant, rates: &mut Rates) -> Vec<Level> {
@@ -129,6 +160,16 @@ impl<'a> Page<'a> {
             {
                 levels.push(Level::new(*ours, Unit::Share, part / whole));
             }
+        }
+        let labelled = |name: &str, label: &str| {
+            let series = self.samples.iter().filter(|s| s.0 == name && s.1.contains(label));
+            series.map(|sample| sample.2).reduce(|a, b| a + b)
+        };
+        for (theirs, label, ours) in TOTALS {
+            levels.extend(labelled(theirs, label).map(|v| Level::new(*ours, Unit::Count, v)));
+        }
+        for (theirs, label, ours, unit) in LABELLED {
+            levels.extend(labelled(theirs, label).map(|v| Level::new(*ours, *unit, v)));
         }
         levels.extend(self.node_cpu(now, rates));
         levels
@@ -254,6 +295,36 @@ broken
         let levels = Page::parse(TEXT).known(Instant::now(), &mut Rates::default());
         assert_eq!(value(&levels, "descriptors"), Some(0.5));
         assert_eq!(value(&levels, "rss"), Some(1e6));
+    }
+
+    #[test]
+    fn databases_pools_and_collectors_are_known() {
+        let text = |closed: u32, pause: f64| {
+            format!(
+                "go_sql_max_idle_closed_total{{db=\"a\"}} {closed}\n\
+                 jvm_gc_pause_seconds_sum{{action=\"minor\"}} {pause}\n\
+                 jvm_threads_states_threads{{state=\"blocked\"}} 17\n\
+                 jvm_threads_states_threads{{state=\"runnable\"}} 90\n\
+                 mysql_global_status_threads_connected 150\n\
+                 mysql_global_variables_max_connections 151\n\
+                 mysql_global_status_connection_errors_total{{error=\"max_connections\"}} 44\n\
+                 mysql_global_status_connection_errors_total{{error=\"accept\"}} 9\n"
+            )
+        };
+        let (now, mut rates) = (Instant::now(), Rates::default());
+        Page::parse(&text(100, 1.0)).known(now, &mut rates);
+        let levels = Page::parse(&text(900, 1.5)).known(now + Duration::from_secs(2), &mut rates);
+        for (name, expected) in [
+            ("db_pool_closed", 400.0),
+            ("gc", 0.25),
+            ("lock_waiting", 17.0),
+            ("db_open", 150.0),
+            ("db_max_connections", 151.0),
+            ("db_connections", 150.0 / 151.0),
+            ("db_refused", 44.0),
+        ] {
+            assert_eq!(value(&levels, name), Some(expected), "{name}");
+        }
     }
 
     #[test]

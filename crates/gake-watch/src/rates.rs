@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
+use crate::threads::APART_MIN;
+
 /// Counters remembered at most.
 const COUNTERS_MAX: usize = 1_024;
 
@@ -13,14 +15,17 @@ pub(crate) struct Rates {
 }
 
 impl Rates {
-    /// What `name` grew by a second since the last time; `None` the first time, and after it fell:
-    /// the target was started again.
+    /// What `name` grew by a second since the last time; `None` the first time, right after the
+    /// last, and after it fell: the target was started again.
     pub(crate) fn rate(&mut self, name: &str, now: Instant, value: f64) -> Option<f64> {
         if let Some((before, last)) = self.last.get_mut(name) {
-            let seconds = now.saturating_duration_since(*before).as_secs_f64();
+            let elapsed = now.saturating_duration_since(*before);
+            if elapsed < APART_MIN {
+                return None;
+            }
             let grown = value - *last;
             (*before, *last) = (now, value);
-            return (seconds > 0.0 && grown >= 0.0).then(|| grown / seconds);
+            return (grown >= 0.0).then(|| grown / elapsed.as_secs_f64());
         }
         if self.last.len() < COUNTERS_MAX {
             self.last.insert(name.to_owned(), (now, value));

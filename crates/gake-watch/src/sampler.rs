@@ -1,16 +1,17 @@
 //! The thread that reads the sources, each at its own pace.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Reading, Setting, Unit};
+use gake_core::record::{Reading, Setting, UNANSWERED, Unit};
 use tokio::runtime::{Builder, LocalOptions};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::time::MissedTickBehavior;
 
 use crate::actuator::Actuator;
+use crate::machine::Machine;
 use crate::process::{Processes, Which};
 use crate::prometheus::Prometheus;
 use crate::source::Source;
@@ -48,6 +49,8 @@ pub enum Batch {
         /// Which source, and why.
         reason: String,
     },
+    /// A source of this machine has been read again, as [`Sampler::refresh`] asked.
+    Refreshed,
 }
 
 /// Why a sampler could not be started.
@@ -71,6 +74,9 @@ pub enum WatchError {
 pub struct Sampler {
     /// What the sources say, as it comes.
     pub batches: Receiver<Batch>,
+    /// Sources of this machine.
+    local: usize,
+    refresh: watch::Sender<u64>,
     began: Instant,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -86,6 +92,8 @@ impl Sampler {
         let (sender, batches) = channel();
         let (ready_sender, ready) = channel();
         let (stop, stopped) = oneshot::channel::<()>();
+        let (refresh, refreshed) = watch::channel(0);
+        let local = sources.iter().filter(|source| source.is_local()).count();
         let thread = std::thread::Builder::new()
             .name("gake-watch".to_owned())
             .spawn(move || {
@@ -99,7 +107,7 @@ impl Sampler {
                     }
                 };
                 runtime.block_on(async {
-                    let watching = watch(began, &sources, every, &sender).await;
+                    let watching = watch(began, &sources, every, &sender, &refreshed).await;
                     let started = watching.is_ok();
                     // The starter waits for this.
                     let _ = ready_sender.send(watching);
@@ -112,7 +120,26 @@ impl Sampler {
             .map_err(WatchError::Thread)?;
         let gone = || WatchError::Thread(std::io::Error::other("its thread ended"));
         ready.recv().unwrap_or_else(|_| Err(gone()))?;
-        Ok(Self { batches, began, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { batches, local, refresh, began, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Reads the sources of this machine now, besides each `every`: what a short run did falls
+    /// between two readings. Gives what all sources have said, and waits no longer than `limit`.
+    #[must_use]
+    pub fn refresh(&self, limit: Duration) -> Vec<Batch> {
+        let mut said = Vec::new();
+        let mut waiting = self.local;
+        let until = Instant::now() + limit;
+        self.refresh.send_modify(|times| *times += 1);
+        while waiting > 0 {
+            match self.batches.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(Batch::Refreshed) => waiting -= 1,
+                Ok(batch) => said.push(batch),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        said.extend(self.batches.try_iter());
+        said
     }
 
     /// The sampler's clock, on which batches have their instants.
@@ -138,6 +165,7 @@ async fn watch(
     sources: &[Source],
     every: Duration,
     sender: &Sender<Batch>,
+    refreshed: &watch::Receiver<u64>,
 ) -> Result<(), WatchError> {
     for source in sources {
         let name = source.to_string();
@@ -148,30 +176,76 @@ async fn watch(
         // Nobody listens any more when the sampler is gone, and so is this task soon.
         let _ = sender.send(Batch::Settings(settings));
         let _ = sender.send(readings(began, &name, first));
-        let sender = sender.clone();
-        tokio::task::spawn_local(async move {
-            let mut ticks = tokio::time::interval_at((Instant::now() + every).into(), every);
-            ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-            let mut failed = false;
-            loop {
-                ticks.tick().await;
-                let batch = match reader.read().await {
-                    Ok(levels) => {
-                        failed = false;
-                        readings(began, &name, levels)
-                    }
-                    Err(_) if failed => continue,
-                    Err(reason) => {
-                        failed = true;
-                        let reason = format!("{name} cannot be watched: {reason}");
-                        Batch::Failed { at: since(began), reason }
-                    }
-                };
-                let _ = sender.send(batch);
-            }
-        });
+        let follow = Follow {
+            name,
+            began,
+            local: source.is_local(),
+            sender: sender.clone(),
+            refreshed: refreshed.clone(),
+        };
+        tokio::task::spawn_local(follow.forever(reader, every));
     }
     Ok(())
+}
+
+/// What reads one source again and again.
+struct Follow {
+    name: String,
+    began: Instant,
+    local: bool,
+    sender: Sender<Batch>,
+    refreshed: watch::Receiver<u64>,
+}
+
+impl Follow {
+    async fn forever(mut self, mut reader: Reader, every: Duration) {
+        let mut ticks = tokio::time::interval_at((Instant::now() + every).into(), every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let mut failed = false;
+        loop {
+            let asked = tokio::select! {
+                _ = ticks.tick() => false,
+                asked = self.refreshed.changed(), if self.local => asked.is_ok(),
+            };
+            let waited = own_delay();
+            match reader.read().await {
+                Ok(levels) => {
+                    failed = false;
+                    self.send(readings(self.began, &self.name, levels));
+                }
+                // It may have answered in time, and this thread had no core to read it.
+                Err(_) if own_delay().saturating_sub(waited) > STARVED => {}
+                Err(reason) => self.failed(&reason, std::mem::replace(&mut failed, true)),
+            }
+            if asked {
+                self.send(Batch::Refreshed);
+            }
+        }
+    }
+
+    /// That a source did not answer is a reading too; why is said once in a row.
+    fn failed(&self, reason: &str, again: bool) {
+        let level = Level::new(UNANSWERED, Unit::Share, 1.0);
+        self.send(readings(self.began, &self.name, vec![level]));
+        if !again {
+            let reason = format!("{} cannot be watched: {reason}", self.name);
+            self.send(Batch::Failed { at: since(self.began), reason });
+        }
+    }
+
+    fn send(&self, batch: Batch) {
+        // Nobody listens any more when the sampler is gone, and so is this task soon.
+        let _ = self.sender.send(batch);
+    }
+}
+
+/// A source is not said to be silent while this thread waited so long for a core, in nanoseconds.
+const STARVED: u64 = 200_000_000;
+
+/// How long this thread has waited for a core, in nanoseconds.
+fn own_delay() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split_whitespace().nth(1).and_then(|delay| delay.parse().ok()).unwrap_or(0)
 }
 
 fn since(began: Instant) -> Nanos {
@@ -191,20 +265,25 @@ fn readings(began: Instant, source: &str, levels: Vec<Level>) -> Batch {
 /// An open source.
 #[derive(Debug)]
 enum Reader {
-    Processes(Processes),
+    Processes(Box<Processes>),
     Prometheus(Box<Prometheus>),
     Actuator(Box<Actuator>),
+    Machine(Box<Machine>),
 }
 
 impl Reader {
     async fn open(source: &Source) -> Result<Self, String> {
+        let processes = |which| Self::Processes(Box::new(Processes::new(which)));
         Ok(match source {
-            Source::Process(pid) => Self::Processes(Processes::new(Which::Pid(*pid))),
-            Source::Port(port) => Self::Processes(Processes::new(Which::Port(*port))),
+            Source::Process(pid) => processes(Which::Pid(*pid)),
+            Source::Port(port) => processes(Which::Ports(vec![*port])),
             Source::Prometheus { url, metrics } => {
                 Self::Prometheus(Box::new(Prometheus::new(url, metrics.clone())?))
             }
             Source::Actuator(url) => Self::Actuator(Box::new(Actuator::new(url).await?)),
+            Source::Machine { targets, usage, ports } => {
+                Self::Machine(Box::new(Machine::new(targets, *usage, *ports)))
+            }
         })
     }
 
@@ -213,6 +292,7 @@ impl Reader {
             Self::Processes(processes) => processes.read(Instant::now()),
             Self::Prometheus(endpoint) => endpoint.read().await,
             Self::Actuator(application) => application.read().await,
+            Self::Machine(machine) => Ok(machine.read(Instant::now())),
         }
     }
 

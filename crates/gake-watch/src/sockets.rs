@@ -1,14 +1,20 @@
-//! TCP sockets of a listener by state, its accept queue, and what the kernel turned away.
+//! TCP sockets of a target: its listeners with their queues, who is connected to them by state,
+//! and what it is connected to itself.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::net::SocketAddr;
 use std::time::Instant;
 
 use gake_core::record::Unit;
 use procfs::net::{TcpNetEntry, TcpState};
 use procfs::process::Process;
 
+use crate::diag::Listener;
 use crate::rates::Rates;
 use crate::sampler::Level;
+
+/// Servers that the target is connected to, told apart at most.
+const UPSTREAMS_MAX: usize = 4;
 
 /// The states told apart, by the names of `ss`.
 const STATES: &[(TcpState, &str)] = &[
@@ -31,14 +37,14 @@ pub(crate) fn table(process: &Process) -> Vec<TcpNetEntry> {
     entries
 }
 
-/// The sockets that listen and are among `inodes`, or on `port` when there is one.
+/// The sockets that listen and are among `inodes`, or on one of `ports` when there are any.
 pub(crate) fn listeners<'a>(
     table: &'a [TcpNetEntry],
-    port: Option<u16>,
+    ports: Option<&[u16]>,
     inodes: &HashSet<u64>,
 ) -> Vec<&'a TcpNetEntry> {
-    let wanted = |entry: &&TcpNetEntry| match port {
-        Some(port) => entry.local_address.port() == port,
+    let wanted = |entry: &&TcpNetEntry| match ports {
+        Some(ports) => ports.contains(&entry.local_address.port()),
         None => inodes.contains(&entry.inode),
     };
     table.iter().filter(|entry| entry.state == TcpState::Listen).filter(wanted).collect()
@@ -46,7 +52,7 @@ pub(crate) fn listeners<'a>(
 
 /// Levels of what is connected to `listeners`.
 pub(crate) fn levels(table: &[TcpNetEntry], listeners: &[&TcpNetEntry]) -> Vec<Level> {
-    let ports: HashSet<u16> = listeners.iter().map(|entry| entry.local_address.port()).collect();
+    let ports = ports_of(listeners);
     let mut levels = Vec::new();
     for (name, count) in by_state(table, &ports) {
         levels.push(Level::new(name, Unit::Count, count as f64));
@@ -75,6 +81,72 @@ fn by_state(table: &[TcpNetEntry], ports: &HashSet<u16>) -> Vec<(&'static str, u
     counts
 }
 
+fn ports_of(listeners: &[&TcpNetEntry]) -> HashSet<u16> {
+    listeners.iter().map(|entry| entry.local_address.port()).collect()
+}
+
+/// The servers that a target with these sockets is connected to: for each, connections in use and
+/// those in TIME-WAIT, which it has closed in the last minute. A socket in TIME-WAIT belongs to no
+/// process any more, so it is told by its other end.
+pub(crate) fn upstream(
+    table: &[TcpNetEntry],
+    listeners: &[&TcpNetEntry],
+    inodes: &HashSet<u64>,
+) -> Vec<Level> {
+    let ports = ports_of(listeners);
+    let outgoing = || table.iter().filter(|entry| !ports.contains(&entry.local_address.port()));
+    let mut counts: HashMap<SocketAddr, (u64, u64)> = HashMap::new();
+    for entry in outgoing().filter(|entry| entry.state == TcpState::Established) {
+        if inodes.contains(&entry.inode) {
+            counts.entry(entry.remote_address).or_default().0 += 1;
+        }
+    }
+    for entry in outgoing().filter(|entry| entry.state == TcpState::TimeWait) {
+        if let Some(count) = counts.get_mut(&entry.remote_address) {
+            count.1 += 1;
+        }
+    }
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|(to, (open, closed))| (std::cmp::Reverse(open + closed), *to));
+    counts.truncate(UPSTREAMS_MAX);
+    let levels = counts.into_iter().flat_map(|(to, (open, closed))| {
+        [("established", open), ("time_wait", closed)]
+            .map(|(state, count)| Level::new(format!("{to} {state}"), Unit::Count, count as f64))
+    });
+    levels.collect()
+}
+
+/// What the kernel says of the target's own listening sockets, from one reading to the next.
+#[derive(Debug, Default)]
+pub(crate) struct Queues {
+    /// What each had dropped when it was first seen, by its inode.
+    first: HashMap<u64, u32>,
+}
+
+impl Queues {
+    /// Levels of the listeners of these inodes. Nothing when there is none of them, as in another
+    /// network namespace.
+    pub(crate) fn levels(&mut self, all: &[Listener], inodes: &HashSet<u64>) -> Vec<Level> {
+        let ours: Vec<_> = all.iter().filter(|one| inodes.contains(&one.inode)).collect();
+        if ours.is_empty() {
+            return Vec::new();
+        }
+        let backlog: u64 = ours.iter().map(|one| u64::from(one.backlog)).sum();
+        let mut levels = vec![Level::new("backlog", Unit::Count, backlog as f64)];
+        let dropped = |one: &&Listener| {
+            let drops = one.drops?;
+            let first = *self.first.entry(one.inode).or_insert(drops);
+            Some(u64::from(drops.wrapping_sub(first)))
+        };
+        let dropped: Option<Vec<_>> = ours.iter().map(dropped).collect();
+        if let Some(dropped) = dropped {
+            let sum: u64 = dropped.into_iter().sum();
+            levels.push(Level::new("listener_dropped", Unit::Count, sum as f64));
+        }
+        levels
+    }
+}
+
 /// Connections a second that the namespace's listeners turned away because their accept queue was
 /// full, and for any reason (`ListenOverflows` and `ListenDrops` of /proc/net/netstat).
 pub(crate) fn turned_away(netstat: &str, now: Instant, rates: &mut Rates) -> Vec<Level> {
@@ -96,9 +168,62 @@ fn extension(netstat: &str, field: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsRawFd;
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn connections_to_a_server_are_told_by_its_address() {
+        // An address of its own: a port may have been another server's in the last minute.
+        let server = TcpListener::bind("127.9.8.7:0").unwrap();
+        let to = server.local_addr().unwrap();
+        let me = Process::myself().unwrap();
+        let closed = TcpStream::connect(to).unwrap();
+        let open = TcpStream::connect(to).unwrap();
+        // Who closes first has the TIME-WAIT.
+        drop(closed);
+        drop(server.accept().unwrap());
+        let inodes = [sockets_inode(&open)].into();
+        let found = |name: &str| {
+            let levels = upstream(&table(&me), &[], &inodes);
+            let name = format!("{to} {name}");
+            levels.into_iter().find(|level| level.name == name).map(|level| level.value)
+        };
+        let begun = Instant::now();
+        while found("time_wait") != Some(1.0) {
+            let seen = found("time_wait");
+            assert!(begun.elapsed() < Duration::from_secs(30), "{seen:?} in TIME-WAIT");
+        }
+        assert_eq!(found("established"), Some(1.0));
+    }
+
+    fn sockets_inode(stream: &TcpStream) -> u64 {
+        let path = format!("/proc/self/fd/{}", stream.as_raw_fd());
+        let link = std::fs::read_link(path).unwrap().to_string_lossy().into_owned();
+        link.trim_start_matches("socket:[").trim_end_matches(']').parse().unwrap()
+    }
+
+    #[test]
+    fn drops_are_counted_from_the_first_look() {
+        let listener = |inode, drops| Listener {
+            local: "127.0.0.1:80".parse().unwrap(),
+            inode,
+            queue: 3,
+            backlog: 10,
+            drops,
+        };
+        let mut queues = Queues::default();
+        let inodes = [1, 2].into();
+        let values = |levels: Vec<Level>| levels.iter().map(|l| l.value).collect::<Vec<_>>();
+        let first = [listener(1, Some(7)), listener(2, Some(0)), listener(3, Some(0))];
+        assert_eq!(values(queues.levels(&first, &inodes)), [20.0, 0.0]);
+        let later = [listener(1, Some(9)), listener(2, Some(1)), listener(3, Some(90))];
+        assert_eq!(values(queues.levels(&later, &inodes)), [20.0, 3.0]);
+        assert_eq!(queues.levels(&later, &[4].into()), []);
+        assert_eq!(values(queues.levels(&[listener(1, None)], &inodes)), [10.0]);
+    }
 
     #[test]
     fn overflows_are_rates() {

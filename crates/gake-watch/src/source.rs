@@ -1,7 +1,10 @@
 //! Where levels of the target come from.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::str::FromStr;
+
+use gake_core::record::MACHINE;
 
 /// A place to read levels from, as the user writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +22,24 @@ pub enum Source {
     },
     /// `actuator:URL`: the base of Spring Boot Actuator, `http://host:8080/actuator`.
     Actuator(String),
+    /// The machine that the generator runs on, which no user writes: it is read in every run.
+    Machine {
+        /// What is loaded.
+        targets: Vec<SocketAddr>,
+        /// Whether to read what the targets use when they are processes of this machine.
+        usage: bool,
+        /// Connections to them that open without a long search for a local port, when that bounds
+        /// them.
+        ports: Option<usize>,
+    },
+}
+
+impl Source {
+    /// Whether it is read from this machine, and so at once.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        matches!(self, Self::Process(_) | Self::Port(_) | Self::Machine { .. })
+    }
 }
 
 /// A source that cannot be read.
@@ -101,6 +122,7 @@ impl fmt::Display for Source {
             Self::Port(port) => write!(f, "port:{port}"),
             Self::Prometheus { url, .. } => write!(f, "prometheus:{}", without_user(url)),
             Self::Actuator(url) => write!(f, "actuator:{}", without_user(url)),
+            Self::Machine { .. } => f.write_str(MACHINE),
         }
     }
 }

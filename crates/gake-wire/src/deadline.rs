@@ -1,147 +1,49 @@
-//! Time-outs without a timer per request: each lane keeps its deadline in a cell, and one task a
-//! worker looks at all of them when the first may have passed.
+//! By when a request must have come how far.
 
-use std::cell::{Cell, RefCell};
-use std::future::poll_fn;
-use std::pin::Pin;
-use std::rc::{Rc, Weak};
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use gake_core::clock::{Clock, Nanos};
+use gake_core::clock::Nanos;
+use gake_core::plan::Timeouts;
 
-use crate::connect::nanos;
-
-/// How often deadlines are looked at at most: a hundredth of the shortest, within these bounds.
-const LOOK_MIN: Duration = Duration::from_millis(1);
-const LOOK_MAX: Duration = Duration::from_millis(20);
-
-/// The deadlines of one worker.
-#[derive(Debug, Default)]
-pub(crate) struct Deadlines {
-    all: RefCell<Vec<Weak<Deadline>>>,
-}
-
-/// The deadline of one lane.
-#[derive(Debug)]
-pub(crate) struct Deadline {
-    at: Cell<Nanos>,
-    passed: Cell<bool>,
-    waker: RefCell<Option<Waker>>,
-}
-
-impl Deadlines {
-    /// A deadline for a new lane, not set.
-    pub(crate) fn add(&self) -> Rc<Deadline> {
-        let deadline = Rc::new(Deadline {
-            at: Cell::new(Nanos::MAX),
-            passed: Cell::new(false),
-            waker: RefCell::new(None),
-        });
-        self.all.borrow_mut().push(Rc::downgrade(&deadline));
-        deadline
-    }
-
-    /// Looks after the deadlines for as long as the worker's runtime lives. None is ever set to
-    /// less than `shortest` from then, nor to less than what it was set to before in the same
-    /// request: so nothing can pass between a look and the next one.
-    pub(crate) fn watch<C: Clock + 'static>(self: &Rc<Self>, clock: C, shortest: Duration) {
-        let rest = nanos((shortest / 100).clamp(LOOK_MIN, LOOK_MAX));
-        let shortest = nanos(shortest);
-        let deadlines = Rc::clone(self);
-        tokio::task::spawn_local(async move {
-            loop {
-                let now = clock.now();
-                let first = deadlines.look(now);
-                let wait = first.saturating_sub(now).min(shortest).max(rest);
-                tokio::time::sleep(Duration::from_nanos(wait)).await;
-            }
-        });
-    }
-
-    /// Wakes those whose deadline has passed, and returns the first deadline that has not.
-    fn look(&self, now: Nanos) -> Nanos {
-        let mut first = Nanos::MAX;
-        self.all.borrow_mut().retain(|weak| {
-            let Some(deadline) = weak.upgrade() else { return false };
-            let at = deadline.at.get();
-            if at > now {
-                first = first.min(at);
-                return true;
-            }
-            deadline.at.set(Nanos::MAX);
-            deadline.passed.set(true);
-            if let Some(waker) = deadline.waker.borrow().as_ref() {
-                waker.wake_by_ref();
-            }
-            true
-        });
-        first
-    }
+/// The end of a request's time, and the shorter bounds within it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deadline {
+    /// When the request must have ended, redirects included; an instant of the client's clock.
+    pub end: Nanos,
+    /// How long a connection may take to open, TLS included.
+    pub connect: Nanos,
+    /// How long the first byte of the response may take from the write on.
+    pub first_byte: Option<Nanos>,
 }
 
 impl Deadline {
-    /// Sets the deadline, and forgets that an earlier one has passed.
+    /// The time-outs of a request that starts at `now`.
+    #[must_use]
     #[inline]
-    pub(crate) fn set(&self, at: Nanos) {
-        self.at.set(at);
-        self.passed.set(false);
-    }
-
-    /// Whether the deadline has passed.
-    #[inline]
-    pub(crate) fn has_passed(&self) -> bool {
-        self.passed.get()
-    }
-
-    /// Makes the calling task the one that is woken.
-    #[inline]
-    pub(crate) fn wakes(&self, cx: &Context<'_>) {
-        let mut waker = self.waker.borrow_mut();
-        if waker.as_ref().is_none_or(|known| !known.will_wake(cx.waker())) {
-            *waker = Some(cx.waker().clone());
+    pub fn after(now: Nanos, timeouts: &Timeouts) -> Self {
+        Self {
+            end: now.saturating_add(nanos(timeouts.total)),
+            connect: nanos(timeouts.connect),
+            first_byte: timeouts.first_byte.map(nanos),
         }
     }
 
-    /// The future's output, or `None` when the deadline passes first.
-    pub(crate) async fn before<F: Future>(&self, mut future: Pin<&mut F>) -> Option<F::Output> {
-        poll_fn(|cx| {
-            if self.has_passed() {
-                return Poll::Ready(None);
-            }
-            self.wakes(cx);
-            future.as_mut().poll(cx).map(Some)
-        })
-        .await
+    /// `total` from `now` on, for the connection too.
+    #[must_use]
+    pub fn within(now: Nanos, total: Duration) -> Self {
+        Self::after(now, &Timeouts { connect: total, first_byte: None, total })
+    }
+
+    /// The shortest of its bounds, for a request that starts at `now`.
+    #[inline]
+    pub(crate) fn shortest(&self, now: Nanos) -> Nanos {
+        let shortest = self.connect.min(self.end.saturating_sub(now));
+        self.first_byte.map_or(shortest, |first_byte| first_byte.min(shortest))
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_look_finds_what_has_passed_and_what_comes_next() {
-        let deadlines = Deadlines::default();
-        assert_eq!(deadlines.look(5), Nanos::MAX);
-        let (early, late, unset) = (deadlines.add(), deadlines.add(), deadlines.add());
-        early.set(10);
-        late.set(20);
-        assert_eq!((deadlines.look(9), early.has_passed()), (10, false));
-        assert_eq!((deadlines.look(10), early.has_passed(), late.has_passed()), (20, true, false));
-        // It is told once, until it is set again.
-        early.set(30);
-        assert!(!early.has_passed());
-        assert_eq!(deadlines.look(25), 30);
-        assert!(late.has_passed() && !unset.has_passed());
-    }
-
-    #[test]
-    fn lanes_that_are_gone_are_forgotten() {
-        let deadlines = Deadlines::default();
-        deadlines.add().set(10);
-        let kept = deadlines.add();
-        assert_eq!(deadlines.look(0), Nanos::MAX);
-        assert_eq!((deadlines.all.borrow().len(), Rc::weak_count(&kept)), (1, 1));
-    }
+/// A duration in nanoseconds.
+#[inline]
+pub(crate) fn nanos(duration: Duration) -> Nanos {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

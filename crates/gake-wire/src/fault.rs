@@ -35,7 +35,7 @@ pub fn of_read(error: &io::Error, phase: Phase) -> Fault {
         return Fault::Tls(reason);
     }
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => Fault::ClosedEarly,
+        io::ErrorKind::UnexpectedEof => Fault::ClosedEarly(phase),
         io::ErrorKind::ConnectionReset
         | io::ErrorKind::ConnectionAborted
         | io::ErrorKind::BrokenPipe => Fault::Reset,

@@ -1,20 +1,17 @@
 //! Connections that are opened and held without a request, beside the load.
 
-use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Poll, ready};
-use std::time::Duration;
 
-use gake_core::clock::{Clock, Nanos};
+use gake_core::clock::{Clock, Nanos, SECOND};
 use gake_core::record::Exchange;
+use gake_core::schedule::Slice;
 use tokio::sync::Semaphore;
-use tokio::time::Instant;
 
-use crate::conn::Conn;
-use crate::deadline::Deadlines;
-use crate::factory::Shop;
+use crate::deadline::{Deadline, nanos};
 use crate::meter::bump;
+use crate::shared::Shared;
+use crate::transport::Http1;
 
 /// Connections that one worker opens at the same time, so that the load beside them is not held
 /// up when many are asked for at once.
@@ -22,35 +19,31 @@ const OPENING_MAX: usize = 64;
 
 /// Opens this worker's part of the idle connections at the connect rate, and counts those that
 /// cannot be opened in time and those that the peer ends.
-pub(crate) fn hold<C: Clock + 'static>(
-    shop: &Rc<Shop<C>>,
-    deadlines: &Rc<Deadlines>,
-    worker: usize,
-    workers: usize,
-) {
-    let settings = &shop.dialer.wire.settings;
-    let numbers = (worker..settings.idle_connections).step_by(workers);
+pub(crate) fn hold<C: Clock + Clone + 'static>(shared: &Rc<Shared<C>>, slice: Slice) {
+    let settings = &shared.network.settings;
+    let numbers = (slice.index..settings.idle_connections).step_by(slice.of);
     if numbers.len() == 0 {
         return;
     }
-    shop.dialer.meter.idle_pending.set(numbers.len() as u64);
+    shared.meter.idle_pending.set(numbers.len() as u64);
+    shared.alarms.watch(&shared.clock);
     let rate = settings.connect_rate;
-    let (shop, deadlines) = (Rc::clone(shop), Rc::clone(deadlines));
+    let shared = Rc::clone(shared);
     tokio::task::spawn_local(async move {
         let turns = Arc::new(Semaphore::new(OPENING_MAX));
-        let begun = Instant::now();
+        let begun = shared.clock.now();
         for number in numbers {
-            if let Some(due) = rate.and_then(|rate| due(begun, number, rate)) {
-                tokio::time::sleep_until(due).await;
+            if let Some(rate) = rate {
+                shared.clock.sleep_until(due(begun, number, rate)).await;
             }
             let Ok(turn) = Arc::clone(&turns).acquire_owned().await else { return };
-            let (shop, deadlines) = (Rc::clone(&shop), Rc::clone(&deadlines));
+            let shared = Rc::clone(&shared);
             tokio::task::spawn_local(async move {
-                let conn = open(&shop, &deadlines, number).await;
-                shop.dialer.meter.idle_settled(conn.is_some());
-                if let Some(conn) = conn {
+                let http1 = open(&shared, number).await;
+                shared.meter.idle_settled(http1.is_some());
+                if let Some(http1) = http1 {
                     // A task of its own is smaller than what opening took.
-                    tokio::task::spawn_local(keep(shop, conn));
+                    tokio::task::spawn_local(keep(shared, http1));
                 }
                 drop(turn);
             });
@@ -58,27 +51,22 @@ pub(crate) fn hold<C: Clock + 'static>(
     });
 }
 
-fn due(begun: Instant, number: usize, rate: f64) -> Option<Instant> {
-    begun.checked_add(Duration::try_from_secs_f64(number as f64 / rate).ok()?)
+/// When connection `number` may be opened: never, in a run's lifetime, when the rate is tiny.
+fn due(begun: Nanos, number: usize, rate: f64) -> Nanos {
+    begun.saturating_add((number as f64 / rate * SECOND as f64) as Nanos)
 }
 
-async fn open<C: Clock>(shop: &Shop<C>, deadlines: &Deadlines, number: usize) -> Option<Box<Conn>> {
-    let origin = (number % shop.dialer.wire.origins.len()) as u32;
-    let mut exchange = Exchange::unfinished(0);
-    shop.dialer.dial(origin, &deadlines.add(), Nanos::MAX, &mut exchange).await.ok()
+async fn open<C: Clock>(shared: &Shared<C>, number: usize) -> Option<Http1> {
+    let Shared { network, clock, dialer, alarms, .. } = shared;
+    let origin = (number % network.origins.len()) as u32;
+    let connect = nanos(network.settings.timeouts.connect);
+    let deadline = Deadline { end: Nanos::MAX, connect, first_byte: None };
+    let alarm = alarms.set(Nanos::MAX, deadline.shortest(clock.now()));
+    dialer.dial(origin, &alarm, &deadline, &mut Exchange::unfinished(0)).await.ok()
 }
 
-/// Holds a connection until the peer ends it. What the peer sends before that (TLS session
-/// tickets, a time-out's 408) is read and forgotten.
-async fn keep<C: Clock>(shop: Rc<Shop<C>>, mut conn: Box<Conn>) {
-    poll_fn(|cx| {
-        loop {
-            match ready!(shop.scratch.read(&mut conn.stream, cx, <[u8]>::is_empty)) {
-                Ok(false) => {}
-                Ok(true) | Err(_) => return Poll::Ready(()),
-            }
-        }
-    })
-    .await;
-    bump(&shop.dialer.meter.idle_lost);
+/// Holds a connection until the peer ends it.
+async fn keep<C: Clock>(shared: Rc<Shared<C>>, http1: Http1) {
+    http1.until_ended(&shared.scratch).await;
+    bump(&shared.meter.idle_lost);
 }

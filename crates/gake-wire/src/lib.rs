@@ -1,40 +1,60 @@
-//! One HTTP/1.1 request on one connection: codec, TCP, TLS, Unix sockets, time-outs, faults.
+//! The client: HTTP/1.1 over TCP, TLS and Unix sockets, with time-outs and faults.
 //!
-//! [`http1`] is the codec, without input and output. [`Wire`] is everything that is known before
-//! a run (rendered requests, resolved addresses, TLS settings); an [`HttpFactory`] is one worker's
-//! share of it while the run goes on, and [`HttpWork`] is what one lane fires.
+//! A [`Network`] is what is known before a run (resolved addresses, TLS, settings), a [`Client`] is
+//! one thread's way to send requests over it, many at once: [`Client::send`] gives the exchange and
+//! what was kept of the response. What carries exchanges stands behind an interface (`transport/`);
+//! [`http1`] is its codec, without input and output.
+//!
+//! A [`Wire`] is a load's requests; an [`HttpFactory`] makes one worker's share of it, and an
+//! [`HttpWork`] is what one lane fires.
 //!
 //! This crate never names schedules: it is told to fire, and on whose clock.
 
 mod address;
-mod conn;
-mod connect;
+mod alarm;
+mod call;
+mod client;
 mod deadline;
+mod dial;
+mod error;
 mod factory;
 pub mod fault;
+mod feed;
 pub mod http1;
 mod idle;
+mod kept;
 mod location;
 mod meter;
+mod network;
 mod order;
 mod origin;
 mod pool;
+mod ports;
 mod redirect;
+mod request;
+mod scratch;
+mod settings;
+mod shared;
 mod sockopt;
 mod source;
 mod stream;
 mod tls;
-mod transact;
+mod transport;
 mod wire;
 mod work;
 
 pub use address::{Address, ConnectTo, ResolveError, Resolver};
+pub use client::Client;
+pub use deadline::Deadline;
+pub use error::WireError;
 pub use factory::HttpFactory;
+pub use feed::{Feed, NextRequest, WeightedRequest};
 pub use location::{Location, LocationError, Scheme};
+pub use network::Network;
 pub use origin::Origin;
-pub use source::{SourceError, Sources};
+pub use request::{HttpRequest, PreparedRequest, basic_authorization};
+pub use settings::{Keep, Settings};
+pub use source::{SourceAddressError, Sources};
 pub use tls::{TlsError, TlsOptions};
-pub use wire::{
-    Ask, BoxedAsk, Feed, Keep, Prepared, Settings, Wire, WireError, basic_authorization,
-};
+pub use wire::Wire;
 pub use work::HttpWork;

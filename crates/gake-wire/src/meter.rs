@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use gake_core::clock::Nanos;
 use gake_core::record::Counts;
 use gake_core::work::Gauges;
 
@@ -17,6 +18,8 @@ pub(crate) struct Meter {
     /// Idle connections that are still to be opened.
     pub(crate) idle_pending: Cell<u64>,
     pub(crate) redirects: Cell<u64>,
+    connects: Cell<u64>,
+    connect_cpu: Cell<Nanos>,
     open: Cell<u64>,
     peak: Cell<u64>,
 }
@@ -33,6 +36,12 @@ impl Meter {
         bump(&self.open);
         self.peak.set(self.peak.get().max(self.open.get()));
         OpenGuard { meter: Rc::clone(self) }
+    }
+
+    /// Counts a call of connect() that took `cpu` of this thread's time.
+    pub(crate) fn connect_called(&self, cpu: Nanos) {
+        bump(&self.connects);
+        self.connect_cpu.set(self.connect_cpu.get() + cpu);
     }
 
     /// An idle connection was opened, or cannot be.
@@ -56,6 +65,8 @@ impl Meter {
         counts.idle_lost += self.idle_lost.take();
         counts.idle_failed += self.idle_failed.take();
         counts.redirects += self.redirects.take();
+        counts.connects += self.connects.take();
+        counts.connect_cpu += self.connect_cpu.take();
         let open = self.open.get();
         Gauges { open, peak: self.peak.replace(open) }
     }
@@ -65,6 +76,13 @@ impl Meter {
 #[derive(Debug)]
 pub(crate) struct OpenGuard {
     meter: Rc<Meter>,
+}
+
+impl OpenGuard {
+    /// Where the connection is counted.
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
+    }
 }
 
 impl Drop for OpenGuard {

@@ -1,18 +1,23 @@
-//! Where requests go: known before the run, or found by a redirect during it.
+//! Where requests go: known before the run, or discovered during it.
 
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use gake_core::record::Fault;
 use rustls::pki_types::ServerName;
 use tokio::sync::{OnceCell, oneshot};
 
 use crate::address::{Address, Resolver};
+use crate::error::WireError;
 use crate::location::{Location, Scheme};
 use crate::source::Sources;
-use crate::wire::WireError;
 
-/// Most origins that redirects can lead to in one run.
-const FOUND_MAX: usize = 1_000;
+/// Most origins that can be discovered in one run.
+const DISCOVERED_MAX: usize = 1_000;
+
+/// How long an address may take to show that it answers, when a name has several.
+const PROBE: Duration = Duration::from_secs(1);
 
 /// Scheme, host and port, with the addresses they mean.
 #[derive(Debug)]
@@ -38,7 +43,7 @@ impl Origin {
     ) -> Result<(Self, Vec<Address>), WireError> {
         let addresses = resolver.resolve(&location.host, location.port)?;
         let addresses = sources.reaching(&location.host, addresses)?;
-        let (addresses, refusing) = crate::connect::answering(addresses);
+        let (addresses, refusing) = answering(addresses);
         let server_name = match location.scheme {
             Scheme::Http => None,
             Scheme::Https => Some(
@@ -63,33 +68,33 @@ impl Origin {
     }
 }
 
-/// The origins that redirects lead to and that no request named. Each is resolved once, by
+/// The origins that redirects lead to, or requests made during the run. Each is resolved once, by
 /// whichever worker needs it first, on a thread of its own.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct DiscoveredOrigins {
     resolver: Arc<Resolver>,
     sources: Arc<Sources>,
-    all: Mutex<Vec<Arc<Place>>>,
+    all: Mutex<Vec<Arc<Discovered>>>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct Discovered {
     location: Location,
     origin: OnceCell<Option<Arc<Origin>>>,
 }
 
-impl Found {
+impl DiscoveredOrigins {
     pub(crate) fn new(resolver: Resolver, sources: Sources) -> Self {
         Self { resolver: resolver.into(), sources: sources.into(), all: Mutex::default() }
     }
 
-    /// The number of the origin of `location` among those found.
+    /// The number of the origin of `location` among those discovered.
     ///
     /// # Errors
     /// When its name has no address; that is not tried again.
     pub(crate) async fn number(&self, location: &Location) -> Result<usize, Fault> {
-        let (number, place) = self.place(location).ok_or(Fault::RedirectLimit)?;
-        match place.origin.get_or_init(|| self.resolve(location)).await {
+        let (number, entry) = self.entry(location).ok_or(Fault::RedirectLimit)?;
+        match entry.origin.get_or_init(|| self.resolve(location)).await {
             Some(_) => Ok(number),
             None => Err(Fault::Dns),
         }
@@ -101,18 +106,18 @@ impl Found {
         all.get(number)?.origin.get()?.clone()
     }
 
-    fn place(&self, location: &Location) -> Option<(usize, Arc<Place>)> {
+    fn entry(&self, location: &Location) -> Option<(usize, Arc<Discovered>)> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |place: &Arc<Place>| place.location.same_origin(location);
+        let same = |entry: &Arc<Discovered>| entry.location.same_origin(location);
         if let Some(known) = all.iter().position(same) {
             return Some((known, Arc::clone(&all[known])));
         }
-        if all.len() >= FOUND_MAX {
+        if all.len() >= DISCOVERED_MAX {
             return None;
         }
-        let place = Arc::new(Place { location: location.clone(), origin: OnceCell::new() });
-        all.push(Arc::clone(&place));
-        Some((all.len() - 1, place))
+        let entry = Arc::new(Discovered { location: location.clone(), origin: OnceCell::new() });
+        all.push(Arc::clone(&entry));
+        Some((all.len() - 1, entry))
     }
 
     async fn resolve(&self, location: &Location) -> Option<Arc<Origin>> {
@@ -130,4 +135,25 @@ impl Found {
             .ok()?;
         answered.await.ok().flatten()
     }
+}
+
+/// Splits the addresses of a name into those that take a connection and those that do not; when
+/// none does, all are kept, for the run to report. One address is not asked.
+fn answering(addresses: Vec<Address>) -> (Vec<Address>, Vec<Address>) {
+    if addresses.len() < 2 {
+        return (addresses, Vec::new());
+    }
+    let answers = |address: &Address| match address {
+        Address::Tcp(address) => TcpStream::connect_timeout(address, PROBE).is_ok(),
+        Address::Unix(_) => true,
+    };
+    // All at once: a name may have many addresses, and each may take the whole time.
+    let asked = std::thread::scope(|scope| {
+        let asking: Vec<_> = addresses.iter().map(|a| scope.spawn(move || answers(a))).collect();
+        asking.into_iter().map(|answer| answer.join().unwrap_or(true)).collect::<Vec<_>>()
+    });
+    let mut asked = asked.into_iter();
+    let (good, bad): (Vec<_>, Vec<_>) =
+        addresses.into_iter().partition(|_| asked.next().unwrap_or(true));
+    if good.is_empty() { (bad, Vec::new()) } else { (good, bad) }
 }

@@ -1,88 +1,56 @@
 //! Redirects: where they lead, and what is asked there (RFC 9110, section 15.4).
 
-use std::sync::Arc;
+use gake_core::record::Fault;
 
-use gake_core::record::{Fault, Kept};
-
-use crate::http1::request::{Rendered, RequestError, RequestSpec, Version, render};
-use crate::http1::{Head, Visitor};
+use crate::http1::{ResponseHead, Visitor};
 use crate::location::Location;
-use crate::wire::basic_authorization;
+use crate::request::{Message, basic_authorization};
 
 /// A `Location` that is not a URL which can be asked.
-const BAD_LOCATION: Fault = Fault::Malformed("location");
+pub(crate) const BAD_LOCATION: Fault = Fault::Malformed("location");
 
-/// Sees an answer pass by: keeps where a redirect leads, and what is asked to be kept.
+/// Finds out where a response redirects to, and shows every other response to the visitor behind.
 #[derive(Debug)]
-pub(crate) struct Heed {
+pub(crate) struct RedirectVisitor<'a, V> {
     /// Whether redirects are followed.
     follow: bool,
-    /// Where the answer redirects to, when it does.
+    /// Where the response redirects to, when it does.
     pub(crate) to: Option<String>,
-    /// What is kept of the answer, and how many bytes of its body at most.
-    pub(crate) kept: Option<(Box<Kept>, usize)>,
+    behind: &'a mut V,
 }
 
-impl Heed {
-    /// `keep` is how many bytes of a body to keep, when the answer is to be kept.
-    pub(crate) fn new(follow: bool, keep: Option<usize>) -> Self {
-        Self { follow, to: None, kept: keep.map(|bytes| (Box::default(), bytes)) }
+impl<'a, V> RedirectVisitor<'a, V> {
+    pub(crate) fn new(follow: bool, behind: &'a mut V) -> Self {
+        Self { follow, to: None, behind }
     }
 }
 
-impl Visitor for Heed {
+impl<V: Visitor> Visitor for RedirectVisitor<'_, V> {
     #[inline]
     fn wants_head(&self) -> bool {
-        self.follow || self.kept.is_some()
+        self.follow || self.behind.wants_head()
     }
 
     #[inline]
-    fn head(&mut self, head: &Head<'_>) {
+    fn head(&mut self, head: &ResponseHead<'_>) {
         if self.follow && matches!(head.status, 301 | 302 | 303 | 307 | 308) {
             let location = head.get("location");
             self.to = location.map(|to| String::from_utf8_lossy(to.trim_ascii()).into_owned());
         }
-        if let Some((kept, _)) = &mut self.kept {
-            let line = |header: &httparse::Header<'_>| {
-                (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned())
-            };
-            kept.headers = head.headers.iter().map(line).collect();
-            kept.body.clear();
+        if self.to.is_none() && self.behind.wants_head() {
+            self.behind.head(head);
         }
     }
 
     #[inline]
     fn body(&mut self, bytes: &[u8]) {
-        if let Some((kept, most)) = &mut self.kept {
-            let room = most.saturating_sub(kept.body.len()).min(bytes.len());
-            kept.body.extend_from_slice(&bytes[..room]);
+        if self.to.is_none() {
+            self.behind.body(bytes);
         }
     }
 }
 
-/// What a request says, kept to say it elsewhere.
-#[derive(Debug, Clone)]
-pub(crate) struct Spec {
-    pub(crate) location: Location,
-    pub(crate) method: String,
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: Option<Arc<[u8]>>,
-    pub(crate) version: Version,
-}
-
-impl Spec {
-    pub(crate) fn render(&self, keep_alive: bool) -> Result<Rendered, RequestError> {
-        render(&RequestSpec {
-            method: &self.method,
-            target: &self.location.target,
-            authority: &self.location.authority(),
-            headers: &self.headers,
-            body: self.body.clone(),
-            keep_alive,
-            version: self.version,
-        })
-    }
-
+impl Message {
     /// The request that follows an answer of `status` with the `Location` `to`.
     pub(crate) fn follow(&self, status: u16, to: &str) -> Result<Self, Fault> {
         let base = url::Url::parse(&self.location.to_string()).map_err(|_| BAD_LOCATION)?;
@@ -114,6 +82,7 @@ impl Spec {
 
     fn drop_headers(&mut self, which: impl Fn(&str) -> bool) {
         self.headers.retain(|(name, _)| !which(&name.to_ascii_lowercase()));
+        self.opaque.retain(|(name, _)| !which(&name.to_ascii_lowercase()));
     }
 }
 
@@ -128,21 +97,23 @@ fn is_for_one_origin(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
-    fn post() -> Spec {
+    fn post() -> Message {
         let header = |name: &str| (name.to_owned(), "x".to_owned());
-        Spec {
+        Message {
             location: Location::parse("http://a.test/dir/page?q").unwrap(),
             method: "POST".to_owned(),
             headers: ["Authorization", "Cookie", "Content-Type", "X-Own"].map(header).to_vec(),
+            opaque: Vec::new(),
             body: Some(Arc::from(&b"hello"[..])),
-            version: Version::Http11,
         }
     }
 
-    fn names(spec: &Spec) -> Vec<&str> {
-        spec.headers.iter().map(|(name, _)| name.as_str()).collect()
+    fn names(message: &Message) -> Vec<&str> {
+        message.headers.iter().map(|(name, _)| name.as_str()).collect()
     }
 
     #[test]
@@ -180,8 +151,8 @@ mod tests {
             (303, "HEAD", "HEAD"),
             (302, "HEAD", "HEAD"),
         ] {
-            let spec = Spec { method: method.to_owned(), ..post() };
-            let next = spec.follow(status, "/x").unwrap();
+            let message = Message { method: method.to_owned(), ..post() };
+            let next = message.follow(status, "/x").unwrap();
             assert_eq!(next.method, expected, "{status} {method}");
             let keeps = method == expected;
             assert_eq!(next.body.is_some(), keeps, "{status} {method}");

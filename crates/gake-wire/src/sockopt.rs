@@ -1,7 +1,7 @@
 //! Socket options that the libraries do not have.
 
 use std::mem::{MaybeUninit, size_of};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use gake_core::clock::Nanos;
 
@@ -40,15 +40,36 @@ pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> Option<TcpInfo> {
 /// Lets the port be chosen at connect, by the whole four-tuple, and not at bind
 /// (`IP_BIND_ADDRESS_NO_PORT`): sockets to different peers can share a port.
 pub(crate) fn bind_address_no_port(socket: BorrowedFd<'_>) -> std::io::Result<()> {
-    let on: libc::c_int = 1;
+    set(socket, libc::IP_BIND_ADDRESS_NO_PORT, 1)
+}
+
+/// The socket's own range of local ports, within the system's (Linux 6.3).
+const IP_LOCAL_PORT_RANGE: libc::c_int = 51;
+
+/// Gives a socket a range of local ports of its own, which connect() searches as a whole.
+pub(crate) fn local_port_range(
+    socket: BorrowedFd<'_>,
+    (first, last): (u16, u16),
+) -> std::io::Result<()> {
+    let range = u32::from(first) | u32::from(last) << 16;
+    set(socket, IP_LOCAL_PORT_RANGE, range.cast_signed())
+}
+
+/// Whether the system knows ranges of local ports of a socket.
+pub(crate) fn has_local_port_range(first: u16, last: u16) -> bool {
+    let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::LOCALHOST, 0));
+    socket.is_ok_and(|socket| local_port_range(socket.as_fd(), (first, last)).is_ok())
+}
+
+fn set(socket: BorrowedFd<'_>, option: libc::c_int, value: libc::c_int) -> std::io::Result<()> {
     // SAFETY: the pointer is valid for reads of the size given, and the descriptor is open for as
     // long as it is borrowed.
     let set = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
             libc::IPPROTO_IP,
-            libc::IP_BIND_ADDRESS_NO_PORT,
-            (&raw const on).cast(),
+            option,
+            (&raw const value).cast(),
             size_of::<libc::c_int>() as libc::socklen_t,
         )
     };

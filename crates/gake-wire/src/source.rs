@@ -23,7 +23,7 @@ pub struct Sources {
 
 /// Why a text names no sources.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SourceError {
+pub enum SourceAddressError {
     /// Not an address, range or name.
     #[error(
         "{0:?} is not a source; write an address, a range 127.0.0.2-127.0.0.20, a network \
@@ -59,9 +59,9 @@ impl Sources {
     ///
     /// # Errors
     /// When an item is none of these.
-    pub fn add(&mut self, list: &str) -> Result<(), SourceError> {
+    pub fn add(&mut self, list: &str) -> Result<(), SourceAddressError> {
         for item in list.split(',').map(str::trim) {
-            let bad = || SourceError::Bad(item.to_owned());
+            let bad = || SourceAddressError::Bad(item.to_owned());
             if let Ok(address) = item.parse::<IpAddr>() {
                 self.addresses.push(address);
             } else if let Some((from, to)) = item.split_once('-')
@@ -87,7 +87,7 @@ impl Sources {
 
     /// Tries every source, so that one that is not ours is found before the run and not mistaken
     /// for a lack of ports during it.
-    pub(crate) fn check(&self) -> Result<(), SourceError> {
+    pub(crate) fn check(&self) -> Result<(), SourceAddressError> {
         if self.addresses.is_empty() && self.device.is_some() {
             self.socket(Ipv4Addr::LOCALHOST.into(), None)
                 .map_err(|error| unusable(self.device.as_deref().unwrap_or_default(), &error))?;
@@ -96,12 +96,17 @@ impl Sources {
             match self.socket(address, Some(address)) {
                 Ok(_) => {}
                 Err(error) if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) => {
-                    return Err(SourceError::NotOurs(address));
+                    return Err(SourceAddressError::NotOurs(address));
                 }
                 Err(error) => return Err(unusable(&address.to_string(), &error)),
             }
         }
         Ok(())
+    }
+
+    /// Whether the system chooses where connections come from.
+    pub(crate) fn is_default(&self) -> bool {
+        self.addresses.is_empty() && self.device.is_none()
     }
 
     /// A socket for a connection to `target`, which comes from `source`.
@@ -125,7 +130,7 @@ impl Sources {
         &self,
         host: &str,
         addresses: Vec<Address>,
-    ) -> Result<Vec<Address>, SourceError> {
+    ) -> Result<Vec<Address>, SourceAddressError> {
         if self.addresses.is_empty() {
             return Ok(addresses);
         }
@@ -137,25 +142,32 @@ impl Sources {
                 Address::Unix(_) => true,
             });
         match (fit.is_empty(), other.first()) {
-            (true, Some(address)) => {
-                Err(SourceError::Family { host: host.to_owned(), address: address.to_string() })
-            }
+            (true, Some(address)) => Err(SourceAddressError::Family {
+                host: host.to_owned(),
+                address: address.to_string(),
+            }),
             _ => Ok(fit),
         }
     }
 
-    fn add_range(&mut self, item: &str, from: IpAddr, to: IpAddr) -> Result<(), SourceError> {
+    fn add_range(
+        &mut self,
+        item: &str,
+        from: IpAddr,
+        to: IpAddr,
+    ) -> Result<(), SourceAddressError> {
         let (from_bits, to_bits, v4) = match (from, to) {
             (IpAddr::V4(from), IpAddr::V4(to)) => {
                 (u128::from(from.to_bits()), u128::from(to.to_bits()), true)
             }
             (IpAddr::V6(from), IpAddr::V6(to)) => (from.to_bits(), to.to_bits(), false),
-            _ => return Err(SourceError::Bad(item.to_owned())),
+            _ => return Err(SourceAddressError::Bad(item.to_owned())),
         };
-        let count =
-            to_bits.checked_sub(from_bits).ok_or_else(|| SourceError::Bad(item.to_owned()))?;
+        let count = to_bits
+            .checked_sub(from_bits)
+            .ok_or_else(|| SourceAddressError::Bad(item.to_owned()))?;
         if count >= (ADDRESSES_MAX - self.addresses.len()) as u128 {
-            return Err(SourceError::TooMany(item.to_owned()));
+            return Err(SourceAddressError::TooMany(item.to_owned()));
         }
         self.addresses.extend((from_bits..=to_bits).map(|bits| {
             if v4 {
@@ -168,8 +180,8 @@ impl Sources {
     }
 }
 
-fn unusable(name: &str, error: &io::Error) -> SourceError {
-    SourceError::Unusable { name: name.to_owned(), reason: error.to_string() }
+fn unusable(name: &str, error: &io::Error) -> SourceAddressError {
+    SourceAddressError::Unusable { name: name.to_owned(), reason: error.to_string() }
 }
 
 /// What Linux takes as an interface's name (at most 15 bytes), and nobody takes for an address.
@@ -183,7 +195,7 @@ fn is_device(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn sources(text: &str) -> Result<Sources, SourceError> {
+    fn sources(text: &str) -> Result<Sources, SourceAddressError> {
         let mut sources = Sources::default();
         sources.add(text).map(|()| sources)
     }
@@ -201,8 +213,8 @@ mod tests {
     fn refuses_the_rest() {
         for text in ["", "1.2.3", "127.0.0.9-127.0.0.1", "127.0.0.0/33", "eth0,eth1", "::1-1.2.3.4"]
         {
-            assert!(matches!(sources(text), Err(SourceError::Bad(_))), "{text}");
+            assert!(matches!(sources(text), Err(SourceAddressError::Bad(_))), "{text}");
         }
-        assert!(matches!(sources("10.0.0.0/8"), Err(SourceError::TooMany(_))));
+        assert!(matches!(sources("10.0.0.0/8"), Err(SourceAddressError::TooMany(_))));
     }
 }

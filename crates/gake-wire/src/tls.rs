@@ -12,7 +12,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 /// What the user asked of TLS.
 #[derive(Debug, Clone, Default)]
 pub struct TlsOptions {
-    /// Take any certificate.
+    /// Accept any certificate.
     pub insecure: bool,
     /// Trust the certificates in these PEM files instead of the system's.
     pub cacert: Vec<PathBuf>,
@@ -59,7 +59,7 @@ impl TlsOptions {
             .with_safe_default_protocol_versions()
             .map_err(TlsError::Library)?;
         let builder = if self.insecure {
-            let verifier = Arc::new(TakeAny { provider });
+            let verifier = Arc::new(AcceptAny { provider });
             builder.dangerous().with_custom_certificate_verifier(verifier)
         } else {
             builder.with_root_certificates(self.roots()?)
@@ -107,15 +107,19 @@ impl TlsOptions {
         };
         let chain = certificates(cert, "a client certificate")?;
         let path = self.key.as_ref().unwrap_or(cert);
-        let key = PrivateKeyDer::from_pem_file(path)
+        let pem = read(path, "a client key")?;
+        let key = PrivateKeyDer::from_pem_slice(&pem)
             .map_err(|error| file_error(path, "a client key", &error))?;
         Ok(Some((chain, key)))
     }
 }
 
+/// Bytes of a file of certificates: the system's bundles have less than one.
+const PEM_BYTES_MAX: u64 = 16 << 20;
+
 fn certificates(path: &Path, role: &'static str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let chain = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+    let chain = CertificateDer::pem_slice_iter(&read(path, role)?)
+        .collect::<Result<Vec<_>, _>>()
         .map_err(|error| file_error(path, role, &error))?;
     if chain.is_empty() {
         return Err(file_error(path, role, &"it holds no PEM certificate"));
@@ -123,18 +127,26 @@ fn certificates(path: &Path, role: &'static str) -> Result<Vec<CertificateDer<'s
     Ok(chain)
 }
 
+fn read(path: &Path, role: &'static str) -> Result<Vec<u8>, TlsError> {
+    gake_files::read(path, role, PEM_BYTES_MAX).map_err(|error| match error.io() {
+        // The path is said by who shows it.
+        Some(error) => file_error(path, role, error),
+        None => file_error(path, role, &error),
+    })
+}
+
 fn file_error(path: &Path, role: &'static str, reason: &impl ToString) -> TlsError {
     TlsError::File { path: path.to_owned(), role, reason: reason.to_string() }
 }
 
-/// Takes any certificate, for `--insecure`. Signatures are still checked, so that a handshake
+/// Accepts any certificate, for `--insecure`. Signatures are still checked, so that a handshake
 /// costs what it costs.
 #[derive(Debug)]
-struct TakeAny {
+struct AcceptAny {
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for TakeAny {
+impl ServerCertVerifier for AcceptAny {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,

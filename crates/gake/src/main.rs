@@ -8,10 +8,13 @@ mod console;
 mod descriptors;
 mod exit;
 mod files;
-mod load;
+mod origin;
 mod personality;
 mod ports;
+mod random;
+mod redaction;
 mod signals;
+mod spec;
 
 use std::process::ExitCode;
 

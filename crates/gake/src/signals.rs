@@ -1,23 +1,16 @@
 //! SIGINT and SIGTERM: the first drains, the second stops at once, the third ends the process.
 
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gake_engine::{Stop, StopHandle};
+use gake_engine::{Stop, in_background};
+use gake_run::Interrupt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::Exit;
 
 /// Watches for signals while runs go on, one after the other.
 #[derive(Debug, Clone, Default)]
-pub struct Signals(Arc<Mutex<State>>);
-
-#[derive(Debug, Default)]
-struct State {
-    count: u32,
-    /// Ends the run that goes on.
-    stop: Option<StopHandle>,
-}
+pub struct Signals(Interrupt);
 
 impl Signals {
     /// Watches on a thread of its own from now on.
@@ -26,44 +19,24 @@ impl Signals {
     /// When the handlers cannot be installed.
     pub fn watch() -> std::io::Result<Self> {
         let signals = Self::default();
-        let state = signals.clone();
-        watch(move |count| {
-            let mut state = state.lock();
-            state.count = count;
-            state.tell();
+        let interrupt = signals.0.clone();
+        watch(move |count| match count {
+            1 => interrupt.stop(Stop::Drain),
+            2 => interrupt.stop(Stop::Now),
+            #[allow(clippy::exit, reason = "the user insists, and the summary does not come")]
+            _ => std::process::exit(Exit::Interrupted.code().into()),
         })?;
         Ok(signals)
     }
 
     /// Whether a signal has come.
     pub fn came(&self) -> bool {
-        self.lock().count > 0
+        self.0.came()
     }
 
-    /// A run that starts is ended through `stop`; at once when a signal has come already.
-    pub fn stop_with(&self, stop: StopHandle) {
-        let mut state = self.lock();
-        state.stop = Some(stop);
-        state.tell();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    fn tell(&self) {
-        let wish = match self.count {
-            0 => return,
-            1 => Stop::Drain,
-            2 => Stop::Now,
-            #[allow(clippy::exit, reason = "the user insists, and the summary does not come")]
-            _ => std::process::exit(Exit::Interrupted.code().into()),
-        };
-        if let Some(stop) = &self.stop {
-            stop.stop(wish);
-        }
+    /// Ends the runs that it is given to.
+    pub fn interrupt(&self) -> &Interrupt {
+        &self.0
     }
 }
 
@@ -87,7 +60,7 @@ fn watch(mut each: impl FnMut(u32) + Send + 'static) -> std::io::Result<()> {
         let _guard = runtime.enter();
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
     };
-    std::thread::Builder::new().name("gake-signals".to_owned()).spawn(move || {
+    let watch = move || {
         runtime.block_on(async {
             let mut count = 0;
             loop {
@@ -96,7 +69,9 @@ fn watch(mut each: impl FnMut(u32) + Send + 'static) -> std::io::Result<()> {
                 each(count);
             }
         });
-    })?;
+    };
+    // Its thread is of the class of the one that starts it.
+    in_background(|| std::thread::Builder::new().name("gake-signals".to_owned()).spawn(watch))?;
     Ok(())
 }
 

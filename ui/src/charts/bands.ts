@@ -2,21 +2,32 @@
 
 import { duration, durationTick } from "../format";
 import type { Chart } from "./chart";
+import type { Mark } from "./options";
 import type { Timeline } from "./time";
 
 /** A maximum this far above the medians hides them on a linear scale. */
 const SPREAD = 30;
 
-/** A chart of p50, p90, p99 and max, in microseconds. */
+/** p50, p90, p99 and max over time, in microseconds. */
+export type Percentiles = (number | null)[][];
+
+/** Microseconds as nanoseconds. */
+export function nanos(values: (number | null)[] | undefined): (number | null)[] {
+  return (values ?? []).map((value) => (value === null ? null : value * 1e3));
+}
+
+/** A chart of p50, p90, p99 and max. */
 export function bands(
   time: Timeline,
   texts: { title: string; note: string },
-  values: (number | null)[][],
+  values: Percentiles,
+  behind: Percentiles | undefined,
   colour: string,
+  marks: Mark[],
+  height: number,
 ): Chart {
-  const [p50, p90, p99, max] = [0, 1, 2, 3].map((i) =>
-    (values[i] ?? []).map((value) => (value === null ? null : value * 1e3)),
-  );
+  const [p50, p90, p99, max] = [0, 1, 2, 3].map((i) => nanos(values[i]));
+  const other = (i: number): (number | null)[] | undefined => behind && nanos(behind[i]);
   const seen = (p50 ?? []).filter((value) => value !== null && value > 0) as number[];
   const low = seen.reduce((least, value) => Math.min(least, value), Infinity);
   const high = (max ?? []).reduce<number>((most, value) => Math.max(most, value ?? 0), 0);
@@ -25,9 +36,9 @@ export function bands(
     y: { tick: durationTick, read: duration, log: high / low > SPREAD ? "start" : "offer" },
     // The legend reads from the fastest to the slowest.
     lines: [
-      { name: "p50", values: p50 ?? [], colour, width: 2 },
+      { name: "p50", values: p50 ?? [], behind: other(0), colour, width: 2 },
       { name: "p90", values: p90 ?? [], colour: `${colour}-2`, width: 1.5 },
-      { name: "p99", values: p99 ?? [], colour: `${colour}-3`, width: 1.25 },
+      { name: "p99", values: p99 ?? [], behind: other(2), colour: `${colour}-3`, width: 1.25 },
       { name: "max", values: max ?? [], colour: "grey", width: 1 },
     ],
     bands: [
@@ -35,6 +46,7 @@ export function bands(
       { upper: 2, lower: 1, colour, fill: 0.2 },
       { upper: 3, lower: 2, colour: "grey", fill: 0.12 },
     ],
-    height: 240,
+    marks,
+    height,
   });
 }

@@ -1,81 +1,21 @@
-/** A chart: title, legend that toggles and reads out, uPlot below. */
+/** A chart: title, legend, uPlot below. */
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { el } from "../dom";
 import { colour, onTheme, printing } from "../theme/theme";
-import { Group, type Member, type Span } from "./group";
+import { NAMES_HEIGHT, faded, marks, stretches } from "./draw";
+import type { Member, Span } from "./group";
+import { Legend } from "./legend";
+import type { ChartOptions, Line } from "./options";
+import { range, rounds } from "./scales";
 
-/** One series. */
-export interface Line {
-  name: string;
-  /** One value for each x; null where there is none. */
-  values: (number | null)[];
-  /** The name of a colour of the theme. */
-  colour: string;
-  /** The share of the colour that fills the area below, 0 to 1. */
-  fill?: number;
-  width?: number;
-  dash?: number[];
-  /** Whether its points are joined over missing ones. */
-  span?: boolean;
-  /** The size of its points, when they stand alone. */
-  points?: number;
-  /** The size of its points beside the line. */
-  marks?: number;
-}
+/** Room for the ticks of the y axis, and on narrow screens. */
+const AXIS = [64, 54] as const;
 
-/** An area between two lines, by their index. */
-export interface Band {
-  upper: number;
-  lower: number;
-  colour: string;
-  fill: number;
-}
+/** Narrower than this a chart has less room for its axis. */
+const NARROW = 460;
 
-/** What a chart shows. */
-export interface ChartOptions {
-  title: string;
-  /** What is counted, from when to when. */
-  note?: string;
-  x: {
-    values: number[];
-    range: Span;
-    log?: boolean;
-    /** Ticks: uPlot's increments, and how one reads. */
-    increments?: number[];
-    splits?: number[];
-    tick: (x: number) => string;
-    /** How the place of the cursor reads. */
-    read: (index: number, x: number) => string;
-  };
-  y: {
-    tick: (value: number) => string;
-    read: (value: number) => string;
-    /** Whether a logarithmic scale makes sense, and is what to begin with. */
-    log?: "offer" | "start";
-    /** Only this scale makes sense. */
-    always?: "log";
-    /** A fixed range. */
-    range?: Span;
-    /** The least top of a linear scale. */
-    top?: number;
-  };
-  lines: Line[];
-  bands?: Band[];
-  /** Each x holds up to the next, as with what is counted in a second; else x to x. */
-  stepped?: boolean;
-  group?: Group;
-  height?: number;
-  /** Draws under the grid. */
-  under?: (plot: uPlot) => void;
-  /** Draws between grid and lines. */
-  cells?: (plot: uPlot) => void;
-  /** A text beside the cursor, from the x index and the y under the pointer. */
-  tip?: (index: number, y: number) => string[] | null;
-}
-
-const AXIS_WIDTH = 68;
 const PRINT_WIDTH = 700;
 
 /** A chart in the page. */
@@ -84,36 +24,34 @@ export class Chart implements Member {
   private readonly holder = el("div", { class: "plot", tabindex: 0, role: "img" });
   private readonly place = el("span", { class: "place" });
   private readonly tip = el("div", { class: "tip", hidden: true });
-  private readonly keys: { button: HTMLButtonElement; value: HTMLElement }[] = [];
+  private readonly legend: Legend;
+  /** Lines of the run behind, by the line they belong to. */
+  private readonly ghosts: number[] = [];
   private readonly hidden = new Set<number>();
   private log: boolean;
   private plot: uPlot | undefined;
   private width = 0;
 
   constructor(private readonly options: ChartOptions) {
-    const { title, note, y } = options;
+    const { title, note, y, lines, small, ghost } = options;
     this.log = y.always === "log" || y.log === "start";
-    const scale =
-      y.log &&
-      el(
-        "button",
-        { class: "scale", type: "button", "aria-pressed": String(this.log), title: "Logarithmic scale" },
-        "log",
-      );
-    if (scale) {
-      scale.addEventListener("click", () => {
-        this.log = !this.log;
-        scale.setAttribute("aria-pressed", String(this.log));
-        this.build();
-      });
-    }
-    this.element = el(
-      "figure",
-      { class: "chart" },
-      el("figcaption", {}, el("h3", {}, title), scale, this.place, note && el("p", { class: "note" }, note)),
-      this.legend(),
-      this.holder,
+    lines.forEach((line, i) => line.ghost && this.ghosts.push(i));
+    this.legend = new Legend(lines, ghost, (line, shown) => this.toggle(line, shown));
+    const scale = y.log && !small && this.scaleButton();
+    const caption = el(
+      "figcaption",
+      {},
+      el("h3", {}, title),
+      scale,
+      this.place,
+      note && el("p", { class: "note" }, note),
     );
+    // A line without a name of its own is read out beside the title.
+    const alone = lines.length === 1 && lines[0]?.name === "" && !lines[0].ghost;
+    if (alone) caption.insertBefore(this.legend.element, this.place);
+    this.element = small
+      ? el("figure", { class: "chart small" }, this.holder)
+      : el("figure", { class: "chart" }, caption, alone ? null : this.legend.element, this.holder);
     this.holder.setAttribute("aria-label", `Chart: ${title}. ${note ?? ""} Arrow keys move the cursor.`);
     this.holder.addEventListener("keydown", (event) => this.key(event));
     this.holder.addEventListener("blur", () => this.show(null));
@@ -138,39 +76,37 @@ export class Chart implements Member {
     this.plot?.setScale("x", { min, max });
   }
 
-  /** Buttons that toggle a series and read its value at the cursor. */
-  private legend(): HTMLElement {
-    const legend = el("div", { class: "legend", role: "group", "aria-label": "Series" });
-    this.options.lines.forEach((line, i) => {
-      const value = el("span", { class: "value" });
-      const swatch = el("i", { class: line.dash ? "swatch dashed" : "swatch" });
-      swatch.style.setProperty("--swatch", `var(--${line.colour})`);
-      const button = el(
-        "button",
-        { class: "key", type: "button", "aria-pressed": "true", onclick: () => this.toggle(i) },
-        swatch,
-        el("span", { class: "name" }, line.name),
-        value,
-      );
-      this.keys.push({ button, value });
-      legend.append(button);
-    });
-    return legend;
+  private scaleButton(): HTMLElement {
+    const press = (): void => {
+      this.log = !this.log;
+      button.setAttribute("aria-pressed", String(this.log));
+      this.build();
+    };
+    const button = el(
+      "button",
+      { class: "scale", type: "button", "aria-pressed": String(this.log), title: "Logarithmic scale", onclick: press },
+      "log",
+    );
+    return button;
   }
 
-  private toggle(i: number): void {
-    if (!this.hidden.delete(i)) this.hidden.add(i);
-    const shown = !this.hidden.has(i);
-    this.keys[i]?.button.setAttribute("aria-pressed", String(shown));
-    this.plot?.setSeries(i + 1, { show: shown });
+  private toggle(line: number, shown: boolean): void {
+    const lines = this.options.lines.length;
+    const which = line < 0 ? this.ghosts.map((_, i) => lines + i) : [line];
+    for (const one of which) {
+      if (shown) this.hidden.delete(one);
+      else this.hidden.add(one);
+      this.plot?.setSeries(one + 1, { show: shown });
+    }
   }
 
   /** Follows the width there is. */
   private fit(): void {
     const width = printing() ? Math.min(PRINT_WIDTH, this.holder.clientWidth) : this.holder.clientWidth;
     if (width < 1 || (width === this.width && this.plot)) return;
+    const redone = this.plot && width < NARROW === this.width < NARROW;
     this.width = width;
-    if (this.plot) this.plot.setSize({ width, height: this.height() });
+    if (redone) this.plot?.setSize({ width, height: this.height() });
     else this.build();
   }
 
@@ -182,19 +118,20 @@ export class Chart implements Member {
     this.plot?.destroy();
     const { x, lines, group } = this.options;
     // A logarithm has no place for nothing.
-    const clean = (value: number | null): number | null =>
-      this.log && value !== null && value <= 0 ? null : value;
+    const clean = (value: number | null | undefined): number | null =>
+      value === undefined || (this.log && value !== null && value <= 0) ? null : value;
     const stepped = this.options.stepped;
     // What begins where the axis ends cannot be seen.
     const past = stepped ? x.values.findIndex((at, i) => i > 0 && at >= x.range[1]) : -1;
-    const seen = <T>(list: T[]): T[] => (past < 0 ? list : list.slice(0, past));
-    // A step is a line from where it starts to where the next one does: what is before a gap is
-    // drawn to its end.
-    const twice = <T>(list: T[]): T[] => (stepped ? list.flatMap((value) => [value, value]) : list);
-    const values = lines.map((line) => twice(seen(line.values).map(clean)));
-    let xs = seen(x.values);
-    if (stepped && xs.length > 0) xs = [...twice(xs).slice(1), Math.max(x.range[1], xs.at(-1) ?? 0)];
-    // A scale without a series is none.
+    const seen = past < 0 ? x.values.length : past;
+    // A step is a line from where it starts to where it ends; the place between two is empty.
+    const places = Array.from({ length: seen }, (_, i) => this.places(i, seen));
+    const drawn = (list: (number | null)[]): (number | null)[] =>
+      places.flatMap((at, i) => at.map((_, k) => (k < 2 ? clean(list[i]) : null)));
+    const values = lines.map((line) => drawn(line.values));
+    for (const i of this.ghosts) values.push(drawn(lines[i]?.ghost ?? []));
+    const xs = places.flat();
+    // A scale without a series has no range.
     if (values.length === 0) values.push(xs.map(() => null));
     const data = [xs, ...values] as uPlot.AlignedData;
     const plot = new uPlot(this.settings(), data, this.holder);
@@ -205,16 +142,24 @@ export class Chart implements Member {
     if (group?.span) this.zoom(group.span);
   }
 
+  /** Where a value is drawn: at its place, or from the start of its step to the end, and as a gap. */
+  private places(i: number, seen: number): number[] {
+    const { values, ends, range: [, last] } = this.options.x;
+    const start = values[i] ?? 0;
+    if (!this.options.stepped) return [start];
+    const next = i + 1 < seen ? (values[i + 1] ?? last) : Math.max(last, start);
+    const end = Math.min(ends?.[i] ?? next, next);
+    return end < next - 1e-9 && i + 1 < seen ? [start, end, end] : [start, i + 1 < seen ? end : next];
+  }
+
   private settings(): uPlot.Options {
-    const { x, y, lines, bands, stepped, under, cells } = this.options;
+    const { y, bands, under, cells, small, stretches: pieces, marks: bounds } = this.options;
     const log = this.log;
-    const ink = (): string => colour("quiet");
-    const grid = { stroke: () => colour("grid"), width: 1 };
-    const font = `11px ${getComputedStyle(document.body).fontFamily}`;
+    const named = !small;
     return {
       width: this.width,
       height: this.height(),
-      padding: [8, 24, 0, 0],
+      padding: [small ? 4 : pieces?.some(({ text }) => text !== "") ? NAMES_HEIGHT : 8, small ? 4 : 26, 0, 0],
       legend: { show: false },
       cursor: {
         y: false,
@@ -222,56 +167,15 @@ export class Chart implements Member {
         drag: { x: true, y: false, setScale: false },
       },
       scales: {
-        x: { time: false, distr: x.log ? 3 : 1, range: (_plot, min, max) => this.xRange(min, max) },
-        y: { distr: log ? 3 : 1, range: (_plot, min, max) => range(y, log, min, max) },
+        x: {
+          time: false,
+          distr: this.options.x.log ? 3 : 1,
+          range: (_plot, min, max) => this.xRange(min, max),
+        },
+        y: { distr: log ? 3 : 1, range: (_plot, min, max) => range(y, bounds ?? [], log, min, max) },
       },
-      axes: [
-        {
-          stroke: ink,
-          font,
-          grid,
-          ticks: { show: false },
-          size: 26,
-          gap: 6,
-          space: 70,
-          filter: (_plot, splits) => splits,
-          values: (_plot, splits) => splits.map((at) => x.tick(at)),
-          ...(x.increments && { incrs: x.increments }),
-          ...(x.splits && {
-            splits: (plot: uPlot) =>
-              (x.splits ?? []).filter((at) => at >= (plot.scales["x"]?.min ?? 0) * 0.999 && at <= (plot.scales["x"]?.max ?? 0) * 1.001),
-          }),
-        },
-        {
-          stroke: ink,
-          font,
-          grid,
-          ticks: { show: false },
-          size: AXIS_WIDTH,
-          gap: 8,
-          space: 36,
-          values: (_plot, splits) => splits.map((at) => y.tick(at)),
-          ...(log && {
-            filter: (_plot: uPlot, splits: number[]) => splits,
-            splits: (_plot: uPlot, _axis: number, min: number, max: number) => rounds(min, max, 6),
-          }),
-        },
-      ],
-      series: [
-        {},
-        ...(lines.length === 0 ? [{}] : []),
-        ...lines.map((line, i): uPlot.Series => ({
-          label: line.name,
-          show: !this.hidden.has(i),
-          stroke: () => colour(line.colour),
-          width: line.width ?? 1.5,
-          ...(line.fill && { fill: () => faded(line.colour, line.fill ?? 0) }),
-          ...(line.dash && { dash: line.dash }),
-          spanGaps: line.span ?? false,
-          ...(line.points && { paths: () => null }),
-          points: dots(line, stepped ?? false),
-        })),
-      ],
+      axes: this.axes(),
+      series: this.series(),
       ...(bands && {
         bands: bands.map((band): uPlot.Band => ({
           series: [band.upper + 1, band.lower + 1],
@@ -281,10 +185,76 @@ export class Chart implements Member {
       hooks: {
         setCursor: [(plot) => this.moved(plot)],
         setSelect: [(plot) => this.selected(plot)],
-        ...(under && { drawClear: [under] }),
+        drawClear: [
+          (plot) => {
+            if (pieces) stretches(plot, pieces, named);
+            under?.(plot);
+          },
+        ],
         ...(cells && { drawAxes: [cells] }),
+        ...(bounds && { draw: [(plot: uPlot) => marks(plot, bounds, named)] }),
       },
     };
+  }
+
+  private axes(): uPlot.Axis[] {
+    const { x, y, small } = this.options;
+    const shared = {
+      stroke: (): string => colour("quiet"),
+      font: `${small ? 10 : 11}px ${getComputedStyle(document.body).fontFamily}`,
+      grid: { stroke: () => colour("grid"), width: 1 },
+      ticks: { show: false },
+    };
+    const within = (plot: uPlot, at: number): boolean =>
+      at >= (plot.scales["x"]?.min ?? 0) * 0.999 && at <= (plot.scales["x"]?.max ?? 0) * 1.001;
+    return [
+      {
+        ...shared,
+        size: small ? 22 : 26,
+        gap: 6,
+        space: small ? 60 : 70,
+        filter: (_plot, splits) => splits,
+        values: (_plot, splits) => splits.map((at) => x.tick(at)),
+        ...(x.increments && { incrs: x.increments }),
+        ...(x.splits && {
+          splits: (plot: uPlot) => (x.splits ?? []).filter((at) => within(plot, at)),
+        }),
+      },
+      {
+        ...shared,
+        size: small ? 50 : AXIS[this.width < NARROW ? 1 : 0],
+        gap: small ? 4 : 8,
+        space: small ? 24 : 36,
+        values: (_plot, splits) => splits.map((at) => y.tick(at)),
+        ...(this.log && {
+          filter: (_plot: uPlot, splits: number[]) => splits,
+          splits: (_plot: uPlot, _axis: number, min: number, max: number) => rounds(min, max, small ? 3 : 6),
+        }),
+      },
+    ];
+  }
+
+  private series(): uPlot.Series[] {
+    const { lines, stepped } = this.options;
+    const plain = lines.map((line, i): uPlot.Series => ({
+      label: line.name,
+      show: !this.hidden.has(i),
+      stroke: () => colour(line.colour),
+      width: line.width ?? 1.5,
+      ...(line.fill && { fill: () => faded(line.colour, line.fill ?? 0) }),
+      ...(line.dash && { dash: line.dash }),
+      spanGaps: line.span ?? false,
+      ...(line.points && { paths: () => null }),
+      points: dots(line, stepped ?? false),
+    }));
+    const ghosts = this.ghosts.map((at, i): uPlot.Series => ({
+      show: !this.hidden.has(lines.length + i),
+      stroke: () => faded(lines[at]?.colour ?? "grey", 0.75),
+      width: 1.25,
+      dash: [2, 3],
+      points: { show: false },
+    }));
+    return [{}, ...(lines.length === 0 ? [{}] : []), ...plain, ...ghosts];
   }
 
   private xRange(min: number, max: number): [number, number] {
@@ -357,7 +327,11 @@ export class Chart implements Member {
       else high = middle;
     }
     const before = Math.max(low - 1, 0);
-    if (this.options.stepped) return before;
+    if (this.options.stepped) {
+      const end = this.options.x.ends?.[before];
+      const gap = end !== undefined && x >= end && before + 1 < values.length;
+      return gap ? null : before;
+    }
     const after = Math.min(low, values.length - 1);
     const nearer = x - (values[before] as number) > (values[after] as number) - x;
     return nearer ? after : before;
@@ -367,12 +341,14 @@ export class Chart implements Member {
   private read(index: number | null): void {
     const { x, y, lines } = this.options;
     this.place.textContent = index === null ? "" : x.read(index, x.values[index] ?? 0);
-    lines.forEach((line, i) => {
-      const value = index === null ? undefined : valueAt(line, index);
-      const text = value === undefined ? "" : value === null ? "–" : y.read(value);
-      const key = this.keys[i];
-      if (key) key.value.textContent = text;
-    });
+    const said = (value: number | null): string => (value === null ? "–" : y.read(value));
+    this.legend.read(
+      lines.map((line) => {
+        if (index === null) return ["", ""];
+        const ghost = line.ghost?.[index];
+        return [said(valueAt(line, index)), typeof ghost === "number" ? y.read(ghost) : ""];
+      }),
+    );
   }
 }
 
@@ -380,7 +356,7 @@ export class Chart implements Member {
 function dots(line: Line, stepped: boolean): uPlot.Series.Points {
   const size = line.points ?? line.marks;
   if (size) return { show: true, size, width: 0, fill: () => colour(line.colour) };
-  return stepped ? { show: false } : { size: 4 };
+  return stepped || line.dash ? { show: false } : { size: 4 };
 }
 
 /** The value at a point; of lines that span gaps, the one before when there is none. */
@@ -390,36 +366,4 @@ function valueAt(line: Line, index: number): number | null {
     if (value !== null && value !== undefined) return value;
   }
   return line.values[index] ?? null;
-}
-
-/** A colour of the theme with an opacity. */
-export function faded(name: string, opacity: number): string {
-  return `color-mix(in srgb, ${colour(name)} ${Math.round(opacity * 100)}%, transparent)`;
-}
-
-/** Values that read well on a logarithmic scale, about as many as asked for at most. */
-export function rounds(from: number, to: number, most: number): number[] {
-  for (const steps of [[1, 2, 5], [1, 3], [1]]) {
-    const values: number[] = [];
-    for (let decade = 10 ** Math.floor(Math.log10(from)); decade <= to * 1.001; decade *= 10) {
-      for (const step of steps) {
-        const value = step * decade;
-        if (value >= from * 0.999 && value <= to * 1.001) values.push(value);
-      }
-    }
-    if (values.length <= most || steps.length === 1) return values;
-  }
-  return [];
-}
-
-function range(y: ChartOptions["y"], log: boolean, min: number | null, max: number | null): [number, number] {
-  if (y.range) return [...y.range];
-  if (log) {
-    if (!min || !max || min <= 0) return [1, 10];
-    const from = 10 ** Math.floor(Math.log10(min) + 1e-9);
-    const to = 10 ** Math.ceil(Math.log10(max) - 1e-9);
-    return [from, to > from ? to : from * 10];
-  }
-  const top = Math.max(max ?? 0, y.top ?? 0);
-  return [0, top > 0 ? top * 1.08 : 1];
 }

@@ -5,6 +5,7 @@ import { el } from "../dom";
 import { count, duration, durationTick, rate } from "../format";
 import { colour } from "../theme/theme";
 import type { Chart } from "./chart";
+import type { Mark } from "./options";
 import type { Timeline } from "./time";
 
 /** Colours of the scale. */
@@ -16,11 +17,13 @@ export function heat(
   texts: { title: string; note: string },
   gaps: number[][],
   edges: number[],
+  marks: Mark[],
 ): Chart {
+  const { starts, lengths } = time.pieces;
   const columns = gaps.map(cellsOf);
   const most = columns.reduce(
     (highest, cells, i) =>
-      cells.reduce((high, n, k) => (k % 2 ? Math.max(high, n / (time.lengths[i] ?? 1)) : high), highest),
+      cells.reduce((high, n, k) => (k % 2 ? Math.max(high, n / (lengths[i] ?? 1)) : high), highest),
     0,
   );
   let lowest = Infinity;
@@ -38,8 +41,8 @@ export function heat(
     ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
     ctx.clip();
     columns.forEach((cells, i) => {
-      const start = time.starts[i] ?? 0;
-      const length = time.lengths[i] ?? 1;
+      const start = starts[i] ?? 0;
+      const length = lengths[i] ?? 1;
       if (start + length < from || start > to) return;
       const left = Math.round(plot.valToPos(start, "x", true));
       const right = Math.max(Math.round(plot.valToPos(start + length, "x", true)), left + 1);
@@ -59,6 +62,7 @@ export function heat(
     ...texts,
     y: { tick: durationTick, read: duration, range: span, always: "log" },
     lines: [],
+    marks,
     height: 260,
     cells: draw,
     tip: (i, y) => {

@@ -1,6 +1,9 @@
 /** The charts of a search. */
 
-import { Chart, faded, rounds, type Band, type ChartOptions, type Line } from "../charts/chart";
+import { Chart } from "../charts/chart";
+import { faded } from "../charts/draw";
+import type { Band, ChartOptions, Line } from "../charts/options";
+import { rounds } from "../charts/scales";
 import { duration, durationTick, number, rate, tick } from "../format";
 import { colour } from "../theme/theme";
 import type { Find, Stair, Step } from "./find-data";

@@ -8,6 +8,8 @@ export interface FindData {
   ended: string;
   /** What must be known to read the number. */
   notes: string[];
+  /** What to do when there is no answer, or none as narrow as asked. */
+  next: string[];
   /** What the map says, in words; the first names the class. */
   beyond: { good: boolean; text: string }[];
   /** Steps that are not here: the first ones. */
@@ -48,7 +50,7 @@ export interface Find {
   pool: { throughput: number; service_s: number; slots: Ranged } | null;
   map: { stairs: Stair[] } | null;
   /** What limited the target in the steps in which it was at its limit. */
-  causes: { id: string; evidence: string; advice: string; steps: number }[];
+  causes: { id: string; evidence: string; advice: string; check: string; steps: number }[];
   overloaded_steps: number;
 }
 

@@ -1,12 +1,13 @@
 /** The report of a search: the capacity, how sure it is, and the evidence. */
 
+import { Bar } from "../charts/bar";
 import { header } from "../charts/header";
 import { el } from "../dom";
 import { count, duration, number, rate } from "../format";
 import { table } from "../table";
 import { explores, ladder, map, steps } from "./find-charts";
 import type { Find, FindData, Step } from "./find-data";
-import { card, facts, pair, section, tile } from "./parts";
+import { card, facts, pair, section, slug, tile } from "./parts";
 
 /** What outcomes are called. */
 const OUTCOMES: Record<Step["outcome"], string> = {
@@ -21,7 +22,13 @@ const OUTCOMES: Record<Step["outcome"], string> = {
 export function find(root: HTMLElement, data: FindData): void {
   const { find: found } = data;
   document.title = `gake find: ${found.target}`;
-  root.append(header({ brand: "gake find", title: found.target }), plan(data), verdict(data), tiles(found));
+  const top = bar(found);
+  root.before(top.element);
+  root.append(
+    header({ brand: "gake find", title: found.target }),
+    el("div", { class: "first" }, plan(data), verdict(data), tiles(found)),
+  );
+  if (data.next.length > 0) root.append(list("What to do next", data.next));
   if (found.overloaded_steps > 0) root.append(causes(found));
   if (data.notes.length > 0) root.append(list("Findings", data.notes));
   const evidence = steps(found);
@@ -33,6 +40,29 @@ export function find(root: HTMLElement, data: FindData): void {
   }
   root.append(section("Steps", all(found), data.more_steps > 0 && el("p", { class: "note" }, `The first ${count(data.more_steps)} steps are in the JSON output.`)));
   root.append(el("footer", {}, `gake ${data.gake}. Drag over a chart to zoom, double-click to see all of it again.`));
+  top.link(root);
+}
+
+const STATES = {
+  capacity: ["valid", "✔ Capacity found"],
+  at_least: ["suspect", "▲ At least"],
+  infeasible: ["invalid", "✘ No capacity"],
+  unknown: ["invalid", "✘ Unknown"],
+} as const;
+
+/** The bar on top. */
+function bar({ answer, dimension, objectives }: Find): Bar {
+  const [state, text] = STATES[answer.found];
+  const said = (value: number | null): string => (value === null ? "–" : level(dimension, value));
+  const interval = answer.low !== null && answer.high !== null ? [{ name: "95 %", value: `${said(answer.low)} – ${said(answer.high)}` }] : [];
+  return new Bar(
+    [{ text, state, title: objectives.join(", ") }],
+    [
+      { name: "capacity", value: answer.found === "infeasible" ? "none" : said(answer.capacity) },
+      ...interval,
+      ...(answer.safe === null ? [] : [{ name: "plan with", value: said(answer.safe) }]),
+    ],
+  );
 }
 
 /** A level of what was searched, in words. */
@@ -65,7 +95,7 @@ function verdict({ find: found }: FindData): HTMLElement {
   }[answer.found] as [string, string, string];
   return el(
     "section",
-    { class: "verdict", "data-verdict": state, "aria-label": "Verdict" },
+    { class: "verdict", id: "verdict", "data-verdict": state, "aria-label": "Verdict" },
     el("p", { class: "line" }, el("strong", {}, head), tail),
   );
 }
@@ -76,7 +106,7 @@ function tiles({ answer, dimension }: Find): HTMLElement {
   const half = low !== null && high !== null && low > 0 ? Math.sqrt(high / low) - 1 : null;
   return el(
     "section",
-    { class: "tiles", "aria-label": "Headline figures" },
+    { class: "tiles three", "aria-label": "Headline figures" },
     card(
       "Capacity",
       el("div", { class: "row" }, tile("median", answer.found === "infeasible" ? "none" : said(answer.capacity)), tile("95 % from", said(low)), tile("to", said(high)), tile("±", half === null ? "–" : `${(half * 100).toFixed(1)} %`)),
@@ -105,14 +135,15 @@ function causes({ causes: all, overloaded_steps: steps }: Find): HTMLElement {
       ` in ${count(cause.steps)} of ${count(steps)} steps at the limit`,
       el("p", {}, cause.evidence),
       el("p", { class: "advice" }, cause.advice),
+      el("p", { class: "check" }, `check: ${cause.check}`),
     ),
   );
-  const none = el("p", { class: "empty" }, "Unknown: no rule speaks; --watch the target to see more.");
-  return el("section", { class: "findings" }, el("h2", {}, "What limits it"), items.length > 0 ? el("ul", {}, ...items) : none);
+  const none = el("p", { class: "empty" }, "No known cause matched; --watch the target to see more.");
+  return el("section", { class: "findings", id: "what-limits-it" }, el("h2", {}, "What limits it"), items.length > 0 ? el("ul", {}, ...items) : none);
 }
 
 function list(title: string, texts: string[]): HTMLElement {
-  return el("section", { class: "findings" }, el("h2", {}, title), el("ul", {}, ...texts.map((text) => el("li", {}, text))));
+  return el("section", { class: "findings", id: slug(title) }, el("h2", {}, title), el("ul", {}, ...texts.map((text) => el("li", {}, text))));
 }
 
 /** The ladder, and the laws that fit it. */

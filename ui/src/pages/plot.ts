@@ -1,6 +1,8 @@
 /** `vegeta plot`: latency over the time since the start of the attack, a series per result. */
 
-import { Chart, type Line } from "../charts/chart";
+import { Chart } from "../charts/chart";
+import type { Line } from "../charts/options";
+import { themeButton } from "../charts/bar";
 import { header } from "../charts/header";
 import { el } from "../dom";
 import { clock, durationTick, duration } from "../format";
@@ -38,7 +40,7 @@ export function plot(root: HTMLElement, data: PlotData): void {
     const colour = colours[(bad ? used.bad++ : used.good++) % colours.length] ?? "blue";
     return { name: series.name, values, colour, width: 1, span: true };
   });
-  root.append(header({ brand: "gake plot", title: data.title }));
+  root.append(header({ brand: "gake plot", title: data.title }, themeButton()));
   if (x.length === 0) {
     root.append(el("p", { class: "empty" }, "There is no result to plot."));
     return;

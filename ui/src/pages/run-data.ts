@@ -5,25 +5,52 @@ export interface RunData {
   gake: string;
   target: string;
   plan: string;
+  origin: { commands: string[]; hosts: string[]; versions: string[] };
+  /** Of an open loop with several: rates at both ends, in seconds of the run. */
+  stages: { start: number; end: number; from: number; to: number }[];
   started: string;
   elapsed_ns: number;
   warmup_s: number;
   ended: string | null;
   validity: "valid" | "suspect" | "invalid";
   reasons: string[];
-  objectives: { text: string; shown: string; met: boolean }[];
-  findings: { id: string; evidence: string; advice: string }[];
+  objectives: Objective[];
+  findings: { id: string; evidence: string; advice: string; check: string }[];
   figures: Figures;
   latencies: Latency[];
   statuses: { code: number; count: number; ok: boolean }[];
   faults: { text: string; count: number; advice: string }[];
   labels: Label[];
   more_labels: number;
+  label_series: LabelSeries | null;
   events: { s: number; text: string }[];
   series: Series;
   histogram: { edges: number[]; response: number[]; service: number[] };
   curves: Curve[];
   target_levels: Target | null;
+  /** The run that lies behind, and what it is called. */
+  over: { name: string; run: RunData } | null;
+}
+
+export interface Objective {
+  text: string;
+  shown: string;
+  met: boolean;
+  /** What was measured as a part of the bound. */
+  used: number | null;
+  limit: Limit | null;
+}
+
+/** The bound of an objective. */
+export interface Limit {
+  /** A latency, `errors`, `rate`, `goodput`, `sent`, `count`, or `target:` and a level. */
+  metric: string;
+  /** `p99`, `mean`, `min` or `max` of a latency. */
+  statistic: string | null;
+  /** Nanoseconds, a share, a number, a number a second, or in the level's unit. */
+  bound: number;
+  upper: boolean;
+  label: string | null;
 }
 
 export interface Figures {
@@ -70,11 +97,25 @@ export interface Latency {
 }
 
 export interface Label {
+  /** Its place in the plan, and in the series of labels. */
+  index: number;
   name: string;
   sent: number;
   failed: number;
   response: Latency;
   service_p99: number;
+}
+
+/** The first labels of the plan over time, on points of their own; times in microseconds. */
+export interface LabelSeries {
+  second: number[];
+  seconds: number[];
+  labels: {
+    sent: number[];
+    failed: number[];
+    p50: (number | null)[];
+    p99: (number | null)[];
+  }[];
 }
 
 /** A column for each figure; times in microseconds. */

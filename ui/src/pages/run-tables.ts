@@ -3,7 +3,8 @@
 import { el } from "../dom";
 import { clock, count, duration, percent } from "../format";
 import { table, type Column } from "../table";
-import type { Label, Latency, RunData } from "./run-data";
+import type { Latency, RunData } from "./run-data";
+import { quantile } from "./run-top";
 
 /** What each latency is. */
 const METRICS: Record<string, [string, string]> = {
@@ -22,11 +23,6 @@ const METRICS: Record<string, [string, string]> = {
 
 const QUANTILES = ["p50", "p90", "p95", "p99", "p99.9"];
 
-function quantile(latency: Latency, i: number): string {
-  if (latency.count === 0) return "–";
-  return `${i < latency.trusted ? "" : "~"}${duration(latency.quantiles[i] ?? 0)}`;
-}
-
 /** Every latency that was seen. */
 export function latencies(data: RunData): HTMLElement {
   const columns: Column<Latency>[] = [
@@ -44,23 +40,6 @@ export function latencies(data: RunData): HTMLElement {
   ];
   const guessed = data.latencies.some((row) => row.trusted < QUANTILES.length && row.count > 0);
   return el("div", {}, table(data.latencies, columns), guessed && el("p", { class: "note" }, "~ fewer than 10 samples lie beyond it"));
-}
-
-/** Each endpoint, in the order that the reader chooses. */
-export function endpoints(data: RunData): HTMLElement {
-  const by = (i: number) => (row: Label): number => row.response.quantiles[i] ?? 0;
-  const columns: Column<Label>[] = [
-    { name: "Endpoint", show: (row) => row.name, key: (row) => row.name },
-    { name: "sent", show: (row) => count(row.sent), key: (row) => row.sent, number: true },
-    { name: "not ok", title: "Failed or unfinished", show: (row) => count(row.failed), key: (row) => row.failed, number: true, bad: (row) => row.failed > 0 },
-    { name: "share", title: "Failed or unfinished, of those sent", show: (row) => percent(row.sent > 0 ? row.failed / row.sent : 0), key: (row) => (row.sent > 0 ? row.failed / row.sent : 0), number: true },
-    ...[0, 1, 3].map((i): Column<Label> => ({ name: QUANTILES[i] ?? "", title: "Response time", show: (row) => quantile(row.response, i), key: by(i), number: true })),
-    { name: "max", title: "Response time", show: (row) => duration(row.response.max), key: (row) => row.response.max, number: true },
-    { name: "mean", title: "Response time", show: (row) => duration(row.response.mean), key: (row) => row.response.mean, number: true },
-    { name: "service p99", show: (row) => duration(row.service_p99), key: (row) => row.service_p99, number: true },
-  ];
-  const more = data.more_labels > 0 && el("p", { class: "note" }, `and ${count(data.more_labels)} more with fewer requests; JSON has them all`);
-  return el("div", {}, table(data.labels, columns), more);
 }
 
 /** Responses by status. */

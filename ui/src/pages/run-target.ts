@@ -1,21 +1,55 @@
 /** What the watched target said of itself: levels over time, all of them, settings in force. */
 
-import type { Chart, ChartOptions, Line } from "../charts/chart";
-import type { Timeline } from "../charts/time";
+import type { Chart } from "../charts/chart";
+import type { ChartOptions, Mark } from "../charts/options";
+import type { Timeline, TimeLine } from "../charts/time";
 import { el } from "../dom";
 import { bytes, bytesTick, count, duration, durationTick, number, percent, rate, tick } from "../format";
 import { table } from "../table";
-import type { Gauge, Target } from "./run-data";
+import type { Gauge, RunData, Target } from "./run-data";
+import { marks } from "./run-marks";
 
 type Unit = Gauge["unit"];
 
-/** What a chart of a unit is called, and how its values read. */
-const UNITS: Record<Unit, { title: string; y: ChartOptions["y"] }> = {
-  share: { title: "Shares", y: { tick: (value) => `${Math.round(value * 100)} %`, read: percent, top: 1 / 1.08 } },
-  count: { title: "Counts", y: { tick, read: number } },
-  per_second: { title: "Rates", y: { tick, read: rate } },
-  bytes: { title: "Bytes", y: { tick: bytesTick, read: bytes } },
-  seconds: { title: "Times", y: { tick: (s) => durationTick(s * 1e9), read: (s) => duration(s * 1e9) } },
+/** How values of a unit read. */
+const UNITS: Record<Unit, ChartOptions["y"]> = {
+  share: { tick: (value) => `${Math.round(value * 100)} %`, read: percent, top: 1 / 1.08 },
+  count: { tick, read: number },
+  per_second: { tick, read: rate },
+  bytes: { tick: bytesTick, read: bytes },
+  seconds: { tick: (s) => durationTick(s * 1e9), read: (s) => duration(s * 1e9) },
+};
+
+/** A level in people's words, and what it is shown together with. */
+const WORDS: Record<string, [string, string]> = {
+  cpu: ["CPU, of all cores", "Processor"],
+  cores: ["CPU, in cores", "Processor"],
+  context_switches: ["context switches", "Scheduling"],
+  load1: ["load average", "Scheduling"],
+  rss: ["resident memory", "Memory"],
+  jvm_memory: ["JVM memory", "Memory"],
+  memory_available: ["memory available", "Memory"],
+  threads: ["threads", "Threads"],
+  goroutines: ["goroutines", "Threads"],
+  descriptors: ["file descriptors, of the limit", "Use of limits"],
+  descriptors_open: ["open file descriptors", "Connections and descriptors"],
+  connections: ["connections, of the limit", "Use of limits"],
+  established: ["established connections", "Connections and descriptors"],
+  time_wait: ["connections in TIME_WAIT", "Connections and descriptors"],
+  close_wait: ["connections in CLOSE_WAIT", "Connections and descriptors"],
+  syn_recv: ["connections in SYN_RECV", "Connections and descriptors"],
+  tcp_sockets: ["TCP sockets", "Connections and descriptors"],
+  accept_queue: ["accept queue", "Queues"],
+  in_flight: ["requests in flight", "Queues"],
+  pool_queue: ["requests waiting for a thread", "Queues"],
+  db_pool_pending: ["requests waiting for a database connection", "Queues"],
+  pool: ["worker threads busy, of all", "Use of limits"],
+  db_pool: ["database connections in use, of all", "Use of limits"],
+  pool_busy: ["busy worker threads", "Workers"],
+  db_pool_busy: ["database connections in use", "Workers"],
+  listen_overflows: ["accept queue overflows", "Refused by the kernel"],
+  listen_drops: ["dropped connection attempts", "Refused by the kernel"],
+  retransmits: ["TCP segments sent again", "Refused by the kernel"],
 };
 
 const COLOURS = ["blue", "orange", "green", "purple", "red", "sky"];
@@ -23,53 +57,62 @@ const COLOURS = ["blue", "orange", "green", "purple", "red", "sky"];
 /** Levels this far apart do not share a scale. */
 const SPREAD = 25;
 
-function title(name: string): string {
-  return name.replaceAll("_", " ");
+/** A level in words. */
+function words(name: string): string {
+  return WORDS[name]?.[0] ?? name.replaceAll("_", " ");
 }
 
-/** Gauges that read well on one scale: of a unit, and of like size. */
-function groups(gauges: Gauge[], unit: Unit): Gauge[][] {
-  const mine = gauges.filter((gauge) => gauge.unit === unit && gauge.values);
-  if (unit !== "share") mine.sort((a, b) => b.max - a.max);
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** Gauges that read well on one scale: of a theme, of a unit, of like size. */
+function groups(gauges: Gauge[]): Gauge[][] {
+  const theme = (gauge: Gauge): string => WORDS[gauge.name]?.[1] ?? "";
+  const drawn = gauges.filter((gauge) => gauge.values);
   const made: Gauge[][] = [];
-  for (const gauge of mine) {
-    const group = made.at(-1);
-    const top = group?.[0];
-    const near = top && (unit === "share" || gauge.max > top.max / SPREAD);
-    if (group && near && group.length < COLOURS.length) group.push(gauge);
+  for (const gauge of drawn.sort((a, b) => b.max - a.max)) {
+    const fits = (group: Gauge[]): boolean => {
+      const [top] = group;
+      if (!top || top.unit !== gauge.unit || theme(top) !== theme(gauge) || group.length >= COLOURS.length) return false;
+      return gauge.unit === "share" || gauge.max > top.max / SPREAD;
+    };
+    const group = made.find(fits);
+    if (group) group.push(gauge);
     else made.push([gauge]);
   }
-  return made;
+  const order = Object.values(WORDS).map(([, name]) => name);
+  const place = ([first]: Gauge[]): number => (first && theme(first) ? order.indexOf(theme(first)) : order.length);
+  return made.sort((a, b) => place(a) - place(b));
 }
 
-/** The charts. */
-export function levels(target: Target, time: Timeline): Chart[] {
-  const units = Object.keys(UNITS) as Unit[];
-  return units.flatMap((unit) => {
-    const made = groups(target.gauges, unit);
-    return made.map((group, at) => {
-      const [only] = group;
-      const { title: called, y } = UNITS[unit];
-      // The source tells apart what has one name.
-      const twice = (gauge: Gauge): boolean => group.some((other) => other !== gauge && other.name === gauge.name);
-      const lines = group.map((gauge, i): Line => ({
-        name: twice(gauge) ? `${title(gauge.name)}, ${target.sources[gauge.source]}` : title(gauge.name),
-        values: gauge.values ?? [],
-        colour: COLOURS[i] ?? "grey",
-        ...(group.length === 1 && { fill: 0.14 }),
-      }));
-      const several = made.length > 1 ? `${called}, ${at + 1}` : called;
-      return time.chart({ title: group.length === 1 && only ? title(only.name) : several, y, lines, height: 170 });
-    });
+/** The charts, each titled once: by its level, or by what its levels have in common. */
+export function levels(data: RunData, target: Target, time: Timeline): Chart[] {
+  const behind = data.over?.run.target_levels?.gauges ?? [];
+  return groups(target.gauges).map((group) => {
+    const [first] = group as [Gauge];
+    const alone = group.length === 1;
+    // The source tells apart what has one name.
+    const twice = (gauge: Gauge): boolean => group.some((other) => other !== gauge && other.name === gauge.name);
+    const lines = group.map((gauge, i): TimeLine => ({
+      name: alone ? "" : twice(gauge) ? `${words(gauge.name)}, ${target.sources[gauge.source]}` : words(gauge.name),
+      values: gauge.values ?? [],
+      behind: behind.find((other) => other.name === gauge.name && other.unit === gauge.unit)?.values ?? undefined,
+      colour: COLOURS[i] ?? "grey",
+      ...(alone && { fill: 0.14 }),
+    }));
+    const title = alone ? capital(words(first.name)) : (WORDS[first.name]?.[1] ?? "Other levels");
+    const bounds = group.flatMap((gauge): Mark[] => marks(data, `target:${gauge.name}`));
+    return time.chart({ title, y: UNITS[first.unit], lines, marks: bounds, height: 170 });
   });
 }
 
 /** Every level of the target in figures. */
 export function gauges(target: Target): HTMLElement {
-  const read = (row: Gauge, value: number): string => UNITS[row.unit].y.read(value);
+  const read = (row: Gauge, value: number): string => UNITS[row.unit].read(value);
   const source = (row: Gauge): string => target.sources[row.source] ?? "";
   const list = table(target.gauges, [
-    { name: "Level", show: (row) => title(row.name), key: (row) => row.name },
+    { name: "Level", show: (row) => capital(words(row.name)), key: (row) => words(row.name) },
     { name: "mean", title: "After the warm-up", show: (row) => read(row, row.mean), number: true },
     { name: "max", show: (row) => read(row, row.max), number: true },
     { name: "Source", show: source, key: (row) => row.source },

@@ -1,55 +1,135 @@
-/** The top of a run's page: verdict, plan, objectives, findings, headline figures. */
+/** The top of a run's page: verdict, objectives, findings, headline figures. */
 
+import { Bar, type Pill } from "../charts/bar";
+import type { Group } from "../charts/group";
 import { el } from "../dom";
-import { count, duration, rate } from "../format";
-import { table } from "../table";
-import { card, tile } from "./parts";
-import type { RunData } from "./run-data";
+import { count, duration, percent, rate } from "../format";
+import { card, change, tile } from "./parts";
+import type { Latency, Objective, RunData } from "./run-data";
 
 const WORDS = {
   valid: ["✔", "Valid", "the figures can be believed"],
-  suspect: ["▲", "Suspect", "look at the reasons before believing the figures"],
+  suspect: ["▲", "Suspect", "read the reasons before believing the figures"],
   invalid: ["✘", "Invalid", "the figures cannot be believed"],
 } as const;
 
-/** Plan, verdict with its reasons, objectives. */
-export function verdict(data: RunData): HTMLElement[] {
+/** Whether requests were due and none of them ended ok. */
+function failed(data: RunData): boolean {
+  return data.figures.due > 0 && data.figures.ok === 0;
+}
+
+/** What an error's share reads as. */
+function errorShare(data: RunData): string {
+  const { due, ok } = data.figures;
+  return due > 0 ? percent((due - ok) / due) : "–";
+}
+
+/** A quantile, marked when few samples lie beyond it. */
+export function quantile(latency: Latency | undefined, i: number): string {
+  if (!latency || latency.count === 0) return "–";
+  return `${i < latency.trusted ? "" : "~"}${duration(latency.quantiles[i] ?? 0)}`;
+}
+
+/** The bar on top. */
+export function bar(data: RunData, group: Group): Bar {
   const [mark, word, meaning] = WORDS[data.validity];
-  const met = data.objectives.filter((objective) => objective.met).length;
-  const total = data.objectives.length;
-  const started = data.started.replace("T", " ").replace("Z", " UTC");
-  const line = el("p", { class: "line" }, el("strong", {}, `${mark} ${word}`), `: ${meaning}`);
-  if (data.ended) line.append(` · ${data.ended}`);
-  const parts = [
-    el("div", { class: "plan" }, el("p", {}, data.plan), el("p", { class: "note" }, `${started}, took ${duration(data.elapsed_ns)}`)),
-    el(
-      "section",
-      { class: "verdict", "data-verdict": data.validity, "aria-label": "Verdict" },
-      line,
-      data.reasons.length > 0 && el("ul", {}, ...data.reasons.map((reason) => el("li", {}, reason))),
-    ),
-  ];
-  if (total > 0) {
-    const words = met === total ? (total === 1 ? "met" : `all ${total} met`) : `${total - met} of ${total} missed`;
-    parts.push(
-      el(
-        "section",
-        { class: "objectives" },
-        el("h2", {}, `Objectives: ${words}`),
-        table(data.objectives, [
-          { name: "Objective", show: (row) => el("code", {}, row.text) },
-          { name: "Measured", show: (row) => row.shown, number: true },
-          { name: "", show: (row) => el("span", { class: row.met ? "good" : "bad" }, row.met ? "✔ met" : "✘ missed") },
-        ]),
-      ),
-    );
+  const pills: Pill[] = [{ text: `${mark} ${word}`, state: data.validity, title: `${word}: ${meaning}` }];
+  if (failed(data)) pills.unshift({ text: "✘ Nothing succeeded", state: "invalid" });
+  const { objectives } = data;
+  const missed = objectives.filter((objective) => !objective.met).length;
+  if (objectives.length > 0) {
+    const all = objectives.length;
+    const many = all === 1 ? "Objective" : missed === 0 ? `${all} objectives` : `${missed} of ${all} objectives`;
+    const text = missed === 0 ? `✔ ${many} met` : `✘ ${many} missed`;
+    pills.push({ text, state: missed === 0 ? "valid" : "invalid", link: "objectives" });
   }
-  return parts;
+  const response = data.latencies[0];
+  const errors = data.figures.due > data.figures.ok;
+  return new Bar(
+    pills,
+    [
+      { name: "p50", value: quantile(response, 0) },
+      { name: "p99", value: quantile(response, 3) },
+      { name: "errors", value: errorShare(data), bad: errors },
+      { name: "goodput", value: rate(data.figures.goodput) },
+    ],
+    group,
+  );
+}
+
+/** The plan, when it ran, and which run lies behind. */
+export function plan(data: RunData): HTMLElement {
+  const started = data.started.replace("T", " ").replace("Z", " UTC");
+  return el(
+    "div",
+    { class: "plan" },
+    el("p", {}, data.plan),
+    el("p", { class: "note" }, `${started}, took ${duration(data.elapsed_ns)}`),
+    data.over && el("p", { class: "note" }, el("i", { class: "swatch ghost" }), ` behind it, dotted: ${data.over.name}, ${data.over.run.plan}`),
+  );
+}
+
+/** The verdict and its reasons, the worst news first. */
+export function verdict(data: RunData): HTMLElement {
+  const [mark, word, meaning] = WORDS[data.validity];
+  const none = failed(data);
+  const [fault] = data.faults;
+  const bad = data.statuses.filter((status) => !status.ok).sort((a, b) => b.count - a.count)[0];
+  const why = fault && fault.count >= (bad?.count ?? 0) ? fault.text : bad ? `status ${bad.code}` : "nothing was answered";
+  const line = el("p", { class: "line" });
+  if (none) line.append(el("strong", {}, "✘ Nothing succeeded"), `: ${why}`, fault ? el("span", { class: "advice" }, fault.advice) : "");
+  else line.append(el("strong", {}, `${mark} ${word}`), `: ${meaning}`);
+  if (data.ended) line.append(` · ${data.ended}`);
+  return el(
+    "section",
+    { class: "verdict", id: "verdict", "data-verdict": none ? "invalid" : data.validity, "aria-label": "Verdict" },
+    line,
+    none && el("p", { class: "note" }, `${mark} ${word}: ${meaning}`),
+    data.reasons.length > 0 && el("ul", {}, ...data.reasons.map((reason) => el("li", {}, reason))),
+  );
+}
+
+/** Each objective with a meter: how much of what it allows was used. */
+export function objectives(data: RunData): HTMLElement | null {
+  const { objectives: all } = data;
+  if (all.length === 0) return null;
+  const missed = all.filter((objective) => !objective.met).length;
+  const some = missed < all.length ? `${missed} of ${all.length} missed` : "missed";
+  const words = missed > 0 ? some : all.length === 1 ? "met" : `all ${all.length} met`;
+  const row = (objective: Objective): HTMLElement =>
+    el(
+      "li",
+      { class: objective.met ? "met" : "missed" },
+      el("code", {}, objective.text),
+      el("span", { class: "measured" }, objective.shown),
+      el("span", { class: objective.met ? "good" : "bad" }, objective.met ? "✔ met" : "✘ missed"),
+      meter(objective),
+    );
+  return el(
+    "section",
+    { class: "objectives", id: "objectives" },
+    el("h2", {}, "Objectives", el("span", { class: missed === 0 ? "good" : "bad" }, ` ${words}`)),
+    el("ul", {}, ...all.map(row)),
+  );
+}
+
+/** A bar from nothing to twice the bound, which is a line in its middle. */
+function meter({ limit, met, used: share }: Objective): HTMLElement | null {
+  if (!limit || share === null) return null;
+  const fill = el("i");
+  fill.style.width = `${Math.min(share, 2) * 50}%`;
+  const text = share >= 9.95 ? `${share.toFixed(0)} ×` : share >= 1.995 ? `${share.toFixed(1)} ×` : `${(share * 100).toFixed(0)} %`;
+  return el(
+    "div",
+    { class: `meter ${met ? "" : "over"} ${limit.upper ? "" : "least"}`.trim(), title: `${text} of the bound` },
+    el("div", {}, fill, el("b")),
+    el("small", {}, `${text} of the bound`),
+  );
 }
 
 /** What limited the run, and what to try. */
-export function findings(data: RunData): HTMLElement[] {
-  if (data.findings.length === 0) return [];
+export function findings(data: RunData): HTMLElement | null {
+  if (data.findings.length === 0) return null;
   const items = data.findings.map((finding) =>
     el(
       "li",
@@ -57,61 +137,71 @@ export function findings(data: RunData): HTMLElement[] {
       el("code", {}, finding.id),
       el("p", {}, finding.evidence),
       el("p", { class: "advice" }, finding.advice),
+      el("p", { class: "check" }, `check: ${finding.check}`),
     ),
   );
-  return [el("section", { class: "findings" }, el("h2", {}, "Findings"), el("ul", {}, ...items))];
+  return el("section", { class: "findings", id: "findings" }, el("h2", {}, "Findings"), el("ul", {}, ...items));
 }
 
 /** The headline figures. */
 export function tiles(data: RunData): HTMLElement {
-  const figures = data.figures;
+  const { figures } = data;
+  const over = data.over?.run;
+  const before = (now: number, then: number | undefined | null, read: (value: number) => string): Node | null => {
+    if (!over || then === undefined || then === null) return null;
+    const moved = change(now, then);
+    return el("span", {}, moved === "" ? "" : el("b", {}, moved), ` was ${read(then)}`);
+  };
   const bad = (n: number): string => (n > 0 ? "bad" : "");
-  const parts: [string, string, string][] = [
-    ["sent", count(figures.sent), ""],
-    ["=", "", ""],
-    ["ok", count(figures.ok), ""],
-    ["+", "", ""],
-    ["failed", count(figures.failed), bad(figures.failed)],
-    ["+", "", ""],
-    ["unfinished", count(figures.unfinished), bad(figures.unfinished)],
-  ];
-  const identity = parts.map(([name, value, kind]) =>
-    value === "" ? el("span", { class: "operator" }, name) : tile(name, value, kind),
-  );
+  const part = (name: "sent" | "ok" | "failed" | "unfinished"): HTMLElement =>
+    tile(name, count(figures[name]), name === "failed" || name === "unfinished" ? bad(figures[name]) : "", undefined, before(0, over?.figures[name], count));
+  const sign = (text: string): HTMLElement => el("span", { class: "operator" }, text);
+  const flow = (name: string, now: number, then: number | undefined | null): HTMLElement =>
+    tile(name, rate(now), "", undefined, before(now, then, rate));
   const rates = [
-    ...(figures.asked_rate === null ? [] : [tile("asked", rate(figures.asked_rate))]),
-    tile("sent", rate(figures.sent_rate)),
-    tile("completed", rate(figures.completed_rate)),
-    tile("goodput", rate(figures.goodput)),
+    ...(figures.asked_rate === null ? [] : [flow("asked", figures.asked_rate, over?.figures.asked_rate)]),
+    flow("sent", figures.sent_rate, over?.figures.sent_rate),
+    flow("completed", figures.completed_rate, over?.figures.completed_rate),
+    flow("goodput", figures.goodput, over?.figures.goodput),
   ];
-  const response = data.latencies[0];
-  const names = ["p50", "p90", "p95", "p99", "p99.9"];
-  const seen = response && response.count > 0;
-  const times = names.map((name, i) => {
-    const guess = seen && i >= response.trusted;
-    const value = seen ? `${guess ? "~" : ""}${duration(response.quantiles[i] ?? 0)}` : "–";
-    return tile(name, value, guess ? "guess" : "", guess ? "Fewer than 10 samples lie beyond it" : undefined);
-  });
-  times.push(tile("max", seen ? duration(response.max) : "–"));
   return el(
     "section",
     { class: "tiles", "aria-label": "Headline figures" },
+    times(data, before),
     card(
       "Requests",
-      el("div", { class: "row identity" }, ...identity),
+      el("div", { class: "row identity" }, part("sent"), sign("="), part("ok"), sign("+"), part("failed"), sign("+"), part("unfinished")),
       proportions(data),
       el("p", { class: "note" }, `${count(figures.due)} due = ${count(figures.sent)} sent + ${count(figures.dropped)} dropped`),
     ),
     card("Rate", el("div", { class: "row" }, ...rates)),
-    card("Response time", el("div", { class: "row" }, ...times)),
   );
+}
+
+type Before = (now: number, then: number | undefined, read: (value: number) => string) => Node | null;
+
+/** The percentiles of response time. */
+function times(data: RunData, before: Before): HTMLElement {
+  const response = data.latencies[0];
+  const behind = data.over?.run.latencies[0];
+  const seen = response && response.count > 0;
+  const all = ["p50", "p90", "p95", "p99", "p99.9"].map((name, i) => {
+    const guess = seen && i >= response.trusted;
+    const then = behind && behind.count > 0 ? behind.quantiles[i] : undefined;
+    return tile(name, quantile(response, i), guess ? "guess" : "", guess ? "Fewer than 10 samples lie beyond it" : undefined, before(response?.quantiles[i] ?? 0, then, duration));
+  });
+  const most = behind && behind.count > 0 ? behind.max : undefined;
+  all.push(tile("max", seen ? duration(response.max) : "–", "", undefined, before(response?.max ?? 0, most, duration)));
+  const box = card("Response time", el("div", { class: "row" }, ...all));
+  box.classList.add("times");
+  return box;
 }
 
 /** A bar of what became of the requests. */
 function proportions(data: RunData): HTMLElement {
-  const { ok, failed, unfinished, dropped } = data.figures;
+  const { ok, failed: bad, unfinished, dropped } = data.figures;
   const bar = el("div", { class: "proportions", "aria-hidden": "true" });
-  for (const [name, n] of [["ok", ok], ["failed", failed], ["unfinished", unfinished], ["dropped", dropped]] as const) {
+  for (const [name, n] of [["ok", ok], ["failed", bad], ["unfinished", unfinished], ["dropped", dropped]] as const) {
     if (n === 0) continue;
     const part = el("i", { class: name });
     part.style.flexGrow = String(n);

@@ -1,10 +1,11 @@
 /** The report of a shadow: does it answer as the master does, where not, and how fast is it. */
 
+import { themeButton } from "../charts/bar";
 import { header } from "../charts/header";
 import { el } from "../dom";
 import { count, duration, percent } from "../format";
 import { table, type Column } from "../table";
-import { facts, section } from "./parts";
+import { copier, facts, section } from "./parts";
 import type { Difference, Endpoint, Report, ShadowData, Verdict } from "./shadow-data";
 
 const VERDICTS: [Verdict, string, string][] = [
@@ -19,7 +20,7 @@ export function shadow(root: HTMLElement, data: ShadowData): void {
   const titles = data.reports.map((report) => `${report.shadow} against ${report.master}`);
   const title = titles.length === 1 ? (titles[0] ?? "") : `${titles.length} comparisons`;
   document.title = `gake: ${title}`;
-  root.append(header({ brand: "gake shadow", title }));
+  root.append(header({ brand: "gake shadow", title }, themeButton()));
   data.reports.forEach((report, i) => {
     const parts = one(report);
     if (data.reports.length > 1) parts.unshift(el("h2", { class: "which" }, titles[i]));
@@ -227,20 +228,9 @@ function statuses(report: Report): HTMLElement {
 /** Rules to paste. */
 function rules(text: string): HTMLElement {
   const block = el("pre", { tabindex: 0, "aria-label": "Rules" }, text);
-  const button = el("button", { class: "tool copy", type: "button", onclick: () => void copy() }, "Copy");
-  const copy = async (): Promise<void> => {
-    try {
-      await navigator.clipboard.writeText(text);
-      button.textContent = "Copied";
-    } catch {
-      // Where a page may not write to the clipboard the reader can: all is selected.
-      getSelection()?.selectAllChildren(block);
-      button.textContent = "Selected";
-    }
-  };
   return section(
     "Suggested rules",
-    el("div", { class: "between" }, el("p", { class: "note" }, "For what is noise or looks like it: put them into a file and give it with --rules FILE."), button),
+    el("div", { class: "between" }, el("p", { class: "note" }, "For what is noise or looks like it: put them into a file and give it with --rules FILE."), copier(text, block)),
     block,
   );
 }

@@ -1,11 +1,12 @@
 //! `cargo xtask tidy`: the rules of the house as a test, so that reviews discuss design.
 //!
 //! The rules and their exceptions are data ([`table`]); the checks are pure
-//! functions over text and JSON ([`arrows`], [`sizes`], [`words`]); only this
+//! functions over text and JSON ([`arrows`], [`names`], [`sizes`], [`words`]); only this
 //! file touches the disk.
 
 mod arrows;
 mod mask;
+mod names;
 mod sizes;
 mod source;
 mod table;
@@ -67,11 +68,14 @@ fn check(root: &Path) -> Result<(Vec<Complaint>, usize)> {
     let test_files: BTreeSet<PathBuf> =
         sources.iter().flat_map(Source::test_module_files).collect();
     let mut found = Vec::new();
+    let mut types = Vec::new();
     for source in &sources {
         let is_test = source.is_test_path() || test_files.contains(&source.path);
         found.extend(sizes::check(source, is_test));
         found.extend(words::check(source, is_test));
+        types.extend(names::public_types(source, is_test));
     }
+    complaints.extend(names::check(&types, table::TWINS));
     complaints.extend(words::apply_allow_list(found, table::ALLOWED));
     Ok((complaints, sources.len()))
 }

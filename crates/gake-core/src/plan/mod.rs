@@ -3,39 +3,56 @@
 //! A plan is built from flags, a file or a script's options before anything is touched, and can
 //! be printed. What goes over the wire (the rendered request, the TLS settings) is the wire's.
 
-pub mod duration;
+mod bounds;
 pub mod expect;
+mod line;
 pub mod rate;
 pub mod stage;
 pub mod targets;
+mod users;
 
-use std::fmt;
 use std::time::Duration;
 
-pub use duration::{format_duration, parse_duration};
+pub use bounds::{Overflow, Timeouts};
 pub use expect::Expect;
 pub use rate::{Rate, parse_rate};
-pub use stage::{Stage, parse_stages};
+pub use stage::{StageError, UserStageError, parse_stages, parse_user_stages};
+pub use users::{UserStage, presence};
 
-use crate::clock::SECOND;
+pub use crate::duration::{format_duration, parse_duration};
+pub use crate::schedule::Stage;
 use crate::schedule::{Process, Schedule, Trace};
 
-/// A run before it runs.
+/// Most connections of an open loop when nothing says so: enough for a second's stall at 1,000/s.
+pub const OPEN_CONNECTIONS: usize = 1_000;
+
+/// How long what is in flight may take at the end when nothing says so.
+pub const DRAIN: Duration = Duration::from_secs(5);
+
+/// One load before it runs, or, as [`Load::Scenarios`], several that run side by side.
+///
+/// [`Plan::new`] has the defaults; say what differs with a struct update.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
+    /// The scenario's name: [`Plan::DEFAULT_NAME`] when there is one and nobody named it.
+    pub name: String,
     /// What is loaded, as the user named it: a URL or a targets file. For people.
     pub target: String,
     /// How arrivals come.
     pub load: Load,
+    /// From the start of the run to the start of this load.
+    pub start: Duration,
+    /// Tags of every sample of this load: keys and values.
+    pub tags: Vec<(String, String)>,
     /// After this time no new arrival comes; `None` when only a count ends the run.
     pub duration: Option<Duration>,
     /// After this many arrivals no new one comes.
     pub requests: Option<u64>,
     /// The first part of the run, left out of the figures; comes before `duration`.
     pub warmup: Duration,
-    /// Most connections at once, over all workers; in a closed loop it is the number of users.
+    /// Most connections at once, over all workers. In a closed loop each user has one.
     pub connections: usize,
-    /// Most arrivals in flight at once; never over `connections` with HTTP/1.1.
+    /// Lanes: most arrivals in flight at once; never over `connections` with HTTP/1.1.
     pub max_in_flight: usize,
     /// What happens to an arrival that is due when the bound is reached.
     pub overflow: Overflow,
@@ -47,7 +64,7 @@ pub struct Plan {
     pub keepalive: bool,
     /// The bounds on waiting.
     pub timeouts: Timeouts,
-    /// How long those in flight may take after the last arrival.
+    /// The graceful stop: how long those in flight may take after the last arrival.
     pub drain: Duration,
     /// Workers: OS threads with a runtime each.
     pub threads: usize,
@@ -59,7 +76,7 @@ pub struct Plan {
     pub labels: Vec<String>,
 }
 
-/// How arrivals come.
+/// How arrivals come. Numbers are totals over all workers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Load {
     /// They come when they are due, whatever the server does.
@@ -71,47 +88,101 @@ pub enum Load {
     },
     /// They come when they were recorded, whatever the server does: an open loop too.
     Replay(Trace),
-    /// Each of `Plan::connections` users waits for its answer before the next.
+    /// Each user waits for its answer before the next.
     Closed {
+        /// How many users.
+        users: usize,
         /// Time between an answer and the user's next request.
         think: Duration,
     },
-    /// Each of `Plan::connections` users starts a request every `pace`, and waits for its answer
-    /// before the next. Starts that are due meanwhile are one, right after the answer.
+    /// Each user starts a request every `pace`, and waits for its answer before the next. Starts
+    /// that are due meanwhile are one, right after the answer.
     Paced {
+        /// How many users.
+        users: usize,
         /// From one start to the next. Longer than nothing.
         pace: Duration,
     },
-}
-
-/// What happens to an arrival that is due when every connection is busy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Overflow {
-    /// It waits, and its wait is part of its response time.
-    #[default]
-    Wait,
-    /// It is dropped and counted.
-    Drop,
-    /// It waits when fewer than `waiting` do, over all workers; else it is dropped and counted.
-    Queue {
-        /// Most that wait.
-        waiting: usize,
+    /// A closed loop whose number of users changes.
+    Ramping {
+        /// The numbers of users, one after the other. Never empty.
+        stages: Vec<UserStage>,
+        /// How long a user that leaves before the end may take for what it has begun.
+        graceful_ramp_down: Duration,
+        /// Time between an answer and the user's next request.
+        think: Duration,
     },
-}
-
-/// Bounds on waiting for one request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timeouts {
-    /// For the connection, TLS included.
-    pub connect: Duration,
-    /// From the write to the first byte of the answer.
-    pub first_byte: Option<Duration>,
-    /// For the whole request, connection included.
-    pub total: Duration,
+    /// Users who make a number of iterations between them; the plan's duration, when there is one,
+    /// bounds them.
+    Shared {
+        /// How many users.
+        users: usize,
+        /// How many iterations, over all users.
+        iterations: u64,
+    },
+    /// Users who each make a number of iterations; the plan's duration, when there is one, bounds
+    /// them.
+    PerUser {
+        /// How many users.
+        users: usize,
+        /// How many iterations, each user.
+        iterations: u64,
+    },
+    /// A closed loop whose number of users is set from outside while it runs.
+    External {
+        /// How many users at the start.
+        users: usize,
+        /// Most users at once.
+        max: usize,
+    },
+    /// Several loads side by side. Each is a plan with any load but this one, and counts for
+    /// itself; of the plan around them, the threads, the spinning and the warm-up hold for all.
+    Scenarios(Vec<Plan>),
 }
 
 impl Plan {
-    /// When each arrival is due, for an open loop.
+    /// The name of a load that nobody named.
+    pub const DEFAULT_NAME: &str = "default";
+
+    /// A load on `target` with the defaults of everything else: one thread, a connection for each
+    /// user of a closed loop, [`OPEN_CONNECTIONS`] of an open one.
+    #[must_use]
+    pub fn new(target: impl Into<String>, load: Load) -> Self {
+        let connections = load.users().unwrap_or(OPEN_CONNECTIONS);
+        Self {
+            name: Self::DEFAULT_NAME.to_owned(),
+            target: target.into(),
+            load,
+            start: Duration::ZERO,
+            tags: Vec::new(),
+            duration: None,
+            requests: None,
+            warmup: Duration::ZERO,
+            connections,
+            max_in_flight: connections,
+            overflow: Overflow::Wait,
+            connect_rate: None,
+            idle_connections: 0,
+            keepalive: true,
+            timeouts: Timeouts::default(),
+            drain: DRAIN,
+            threads: 1,
+            spin: false,
+            expect: Expect::default(),
+            labels: Vec::new(),
+        }
+    }
+
+    /// The loads that run side by side: those of [`Load::Scenarios`], or this plan itself.
+    #[must_use]
+    pub fn scenarios(&self) -> &[Self] {
+        match &self.load {
+            Load::Scenarios(plans) => plans,
+            _ => std::slice::from_ref(self),
+        }
+    }
+
+    /// When each arrival is due, counted from the start of this load, for an open loop.
     ///
     /// The warm-up runs at the rate the first sending stage starts with (its mean rate when it
     /// starts at 0); a bound on requests counts those after the warm-up.
@@ -121,7 +192,7 @@ impl Plan {
             Load::Open { stages, process } => (stages, process),
             // A recording has no rate to warm up at.
             Load::Replay(trace) => return Some(Schedule::replay(trace.clone(), self.requests)),
-            Load::Closed { .. } | Load::Paced { .. } => return None,
+            _ => return None,
         };
         let schedule = Schedule::new(*process, stages, self.requests, seed);
         if self.warmup.is_zero() {
@@ -132,84 +203,66 @@ impl Plan {
         Some(schedule.after(rate, self.warmup))
     }
 
-    /// How long new arrivals come, warm-up included, when that is known beforehand.
+    /// How long new arrivals come, warm-up included, when that is known beforehand: from the start
+    /// of this load; of several, from the start of the first to the end of the last.
     #[must_use]
     pub fn length(&self) -> Option<Duration> {
         let main = match (&self.load, self.duration) {
+            (Load::Scenarios(plans), _) => {
+                let end = |plan: &Self| plan.start.checked_add(plan.length()?);
+                plans.iter().map(end).try_fold(Duration::ZERO, |last, end| Some(last.max(end?)))
+            }
             (Load::Replay(trace), _) => Some(Duration::from_nanos(trace.length())),
             (_, Some(duration)) => Some(duration),
-            (Load::Open { stages, .. }, None) => {
-                stages.iter().try_fold(Duration::ZERO, |sum, stage| sum.checked_add(stage.duration))
-            }
-            (Load::Closed { .. } | Load::Paced { .. }, None) => None,
+            (load, None) => load.length(),
         };
         main.and_then(|main| main.checked_add(self.warmup))
     }
 }
 
-impl fmt::Display for Plan {
-    /// The one line echoed before a run.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.target)?;
-        match &self.load {
-            Load::Open { stages, process } => {
-                write!(f, "open loop, {process} arrivals, ")?;
-                for (i, stage) in stages.iter().enumerate() {
-                    let arrow = if i == 0 { "" } else { " → " };
-                    write!(f, "{arrow}{stage}")?;
-                }
-            }
-            Load::Replay(trace) => {
-                let s = if trace.arrivals() == 1 { "" } else { "s" };
-                write!(f, "open loop, replay of {} arrival{s}", trace.arrivals())?;
-                // The length of a recording is no round number.
-                let seconds = trace.length() as f64 / SECOND as f64;
-                write!(f, " over {seconds:.1}s, {}x as recorded", trace.speed())?;
-            }
-            Load::Closed { .. } | Load::Paced { .. } => {
-                let s = if self.connections == 1 { "" } else { "s" };
-                write!(f, "closed loop, {} user{s}", self.connections)?;
-                match &self.load {
-                    Load::Closed { think } if !think.is_zero() => {
-                        write!(f, ", think time {}", format_duration(*think))?;
-                    }
-                    Load::Paced { pace } => {
-                        write!(f, ", a request each {} at most", format_duration(*pace))?;
-                    }
-                    _ => {}
-                }
-                if let Some(duration) = self.duration {
-                    write!(f, " for {}", format_duration(duration))?;
-                }
-            }
-        }
-        if let Some(requests) = self.requests {
-            let s = if requests == 1 { "" } else { "s" };
-            write!(f, ", {requests} request{s}")?;
-        }
-        if !self.warmup.is_zero() {
-            write!(f, " after {} of warm-up", format_duration(self.warmup))?;
-        }
-        if !matches!(self.load, Load::Closed { .. } | Load::Paced { .. }) {
-            write!(f, ", at most {} connections", self.connections)?;
-            match self.overflow {
-                Overflow::Wait => {}
-                Overflow::Drop => write!(f, " (overflow is dropped)")?,
-                Overflow::Queue { waiting } => {
-                    write!(f, " ({waiting} may wait, further overflow is dropped)")?;
-                }
-            }
-        }
-        if !self.keepalive {
-            write!(f, ", a new connection each")?;
-        }
-        if let Some(rate) = self.connect_rate {
-            write!(f, ", {rate} new connections/s at most")?;
-        }
-        if self.idle_connections > 0 {
-            write!(f, ", {} idle connections beside", self.idle_connections)?;
-        }
-        let s = if self.threads == 1 { "" } else { "s" };
-        write!(f, ", {} thread{s}", self.threads)
+impl Load {
+    /// Whether arrivals come whatever the server does.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        matches!(self, Self::Open { .. } | Self::Replay(_))
     }
+
+    /// Whether each user of a closed loop sends the next request right after an answer.
+    #[must_use]
+    pub fn is_back_to_back(&self) -> bool {
+        match self {
+            Self::Closed { think, .. } | Self::Ramping { think, .. } => think.is_zero(),
+            Self::Shared { .. } | Self::PerUser { .. } | Self::External { .. } => true,
+            Self::Open { .. } | Self::Replay(_) | Self::Paced { .. } | Self::Scenarios(_) => false,
+        }
+    }
+
+    /// Most users at once of a closed loop.
+    #[must_use]
+    pub fn users(&self) -> Option<usize> {
+        match self {
+            Self::Open { .. } | Self::Replay(_) | Self::Scenarios(_) => None,
+            Self::Closed { users, .. }
+            | Self::Paced { users, .. }
+            | Self::Shared { users, .. }
+            | Self::PerUser { users, .. } => Some(*users),
+            Self::Ramping { stages, .. } => {
+                stages.iter().map(|stage| stage.from.max(stage.to)).max()
+            }
+            Self::External { max, .. } => Some(*max),
+        }
+    }
+
+    /// How long its stages are, when it has stages that end.
+    fn length(&self) -> Option<Duration> {
+        match self {
+            Self::Open { stages, .. } => total(stages.iter().map(|stage| stage.duration)),
+            Self::Ramping { stages, .. } => total(stages.iter().map(|stage| stage.duration)),
+            _ => None,
+        }
+    }
+}
+
+fn total(mut durations: impl Iterator<Item = Duration>) -> Option<Duration> {
+    durations.try_fold(Duration::ZERO, Duration::checked_add)
 }

@@ -1,6 +1,6 @@
 //! Rates as people write them: `1000`, `1000/s`, `100/500ms`, `6000/m`, `2.5k`, `max`.
 
-use super::duration::parse_duration;
+use crate::duration::parse_duration;
 
 /// How much is asked.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,43 +1,9 @@
-//! Stages: `100@30s,100..1000@2m,0@5s`. A ramp is `A..B@T`, a step is `A@T`.
+//! Stages of rates or users: `100@30s,100..1000@2m,0@5s`. A ramp is `A..B@T`, a step is `A@T`.
 
-use std::fmt;
-use std::time::Duration;
-
-use super::duration::{format_duration, parse_duration};
 use super::rate::parse_per_second;
-
-/// A piece of the schedule in which the rate is constant or changes linearly.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Stage {
-    /// Arrivals a second at its start.
-    pub from: f64,
-    /// Arrivals a second at its end.
-    pub to: f64,
-    /// How long it lasts; [`Duration::MAX`] for a run that only a count ends.
-    pub duration: Duration,
-}
-
-impl Stage {
-    /// A step: one rate for a time.
-    #[must_use]
-    pub fn step(rate: f64, duration: Duration) -> Self {
-        Self { from: rate, to: rate, duration }
-    }
-}
-
-impl fmt::Display for Stage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.from == self.to {
-            write!(f, "{}/s", self.from)?;
-        } else {
-            write!(f, "{}..{}/s", self.from, self.to)?;
-        }
-        if self.duration == Duration::MAX {
-            return Ok(());
-        }
-        write!(f, " for {}", format_duration(self.duration))
-    }
-}
+use super::users::UserStage;
+use crate::duration::parse_duration;
+use crate::schedule::Stage;
 
 /// Why a text is not a list of stages.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -71,8 +37,46 @@ fn parse_stage(item: &str) -> Result<Stage, StageError> {
     Ok(Stage { from, to, duration })
 }
 
+/// Why a text is not a list of stages of users.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UserStageError {
+    /// One item is not a stage.
+    #[error(
+        "{0:?} is not a stage of users; write USERS@TIME or USERS..USERS@TIME, for example 50..200@30s"
+    )]
+    Item(String),
+    /// There would never be a user.
+    #[error("the stages {0:?} have no users: every number is 0 or every time is 0")]
+    Nothing(String),
+}
+
+/// Reads a comma-separated list of stages: `50..200@30s,200@1m`.
+///
+/// # Errors
+/// When an item is not a stage, or there would never be a user.
+pub fn parse_user_stages(text: &str) -> Result<Vec<UserStage>, UserStageError> {
+    let stages =
+        text.split(',').map(|item| parse_user_stage(item.trim())).collect::<Result<Vec<_>, _>>()?;
+    let has_users = |s: &UserStage| (s.from > 0 || s.to > 0) && !s.duration.is_zero();
+    match stages.iter().any(has_users) {
+        true => Ok(stages),
+        false => Err(UserStageError::Nothing(text.to_owned())),
+    }
+}
+
+fn parse_user_stage(item: &str) -> Result<UserStage, UserStageError> {
+    let error = || UserStageError::Item(item.to_owned());
+    let (users, time) = item.split_once('@').ok_or_else(error)?;
+    let duration = parse_duration(time).map_err(|_| error())?;
+    let (from, to) = users.split_once("..").unwrap_or((users, users));
+    let number = |text: &str| text.trim().parse().map_err(|_| error());
+    Ok(UserStage { from: number(from)?, to: number(to)?, duration })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -96,5 +100,28 @@ mod tests {
         }
         assert!(matches!(parse_stages("0@5s"), Err(StageError::Nothing(_))));
         assert!(matches!(parse_stages("100@0s"), Err(StageError::Nothing(_))));
+    }
+
+    #[test]
+    fn reads_steps_and_ramps_of_users() {
+        let stages = parse_user_stages("50..200@30s, 200@1m,0@5s").unwrap();
+        let seconds = Duration::from_secs;
+        let expected = [
+            UserStage { from: 50, to: 200, duration: seconds(30) },
+            UserStage::step(200, seconds(60)),
+            UserStage::step(0, seconds(5)),
+        ];
+        assert_eq!(stages, expected);
+        let said: Vec<_> = stages.iter().map(ToString::to_string).collect();
+        assert_eq!(said, ["50..200 users for 30s", "200 users for 1m", "0 users for 5s"]);
+    }
+
+    #[test]
+    fn refuses_other_users() {
+        for text in ["", "50", "50@", "@5s", "a..b@5s", "1..2..3@5s", "5@5s,", "-1@5s", "1.5@5s"] {
+            assert!(matches!(parse_user_stages(text), Err(UserStageError::Item(_))), "{text}");
+        }
+        assert!(matches!(parse_user_stages("0@5s"), Err(UserStageError::Nothing(_))));
+        assert!(matches!(parse_user_stages("5@0s"), Err(UserStageError::Nothing(_))));
     }
 }

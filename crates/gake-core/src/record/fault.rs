@@ -34,8 +34,8 @@ pub enum Fault {
     Write,
     /// The peer reset the connection before the response ended.
     Reset,
-    /// The peer closed the connection before the response ended.
-    ClosedEarly,
+    /// The peer closed the connection before the response ended: before its first byte, or later.
+    ClosedEarly(Phase),
     /// The response is not HTTP/1.1, with the reason.
     Malformed(&'static str),
     /// The request's time was over.
@@ -64,7 +64,7 @@ impl Fault {
             Self::Tls(_) => "tls",
             Self::Write => "write",
             Self::Reset => "reset",
-            Self::ClosedEarly => "closed_early",
+            Self::ClosedEarly(_) => "closed_early",
             Self::Malformed(_) => "malformed",
             Self::Timeout(_) => "timeout",
             Self::TooLarge(_) => "too_large",
@@ -101,6 +101,9 @@ impl Fault {
         match self {
             Self::Tls(reason) | Self::Malformed(reason) | Self::TooLarge(reason) => {
                 reason.to_owned()
+            }
+            Self::ClosedEarly(Phase::Connect | Phase::FirstByte) => {
+                "before the first byte".to_owned()
             }
             Self::Timeout(Phase::Connect) => "connect".to_owned(),
             Self::Timeout(Phase::FirstByte) => "first byte".to_owned(),

@@ -1,7 +1,10 @@
 //! What happened: outcomes in, mergeable counts and histograms out.
 
+mod counts;
+mod exact;
 mod fault;
 mod histogram;
+mod latency;
 mod octaves;
 mod outcome;
 mod recorder;
@@ -10,12 +13,17 @@ mod series;
 mod tally;
 mod watched;
 
+pub use counts::Counts;
+pub use exact::FaultCount;
 pub use fault::{Fault, Phase};
-pub use histogram::Histogram;
+pub use histogram::{Bucket, Histogram, HistogramError, Sum};
+pub use latency::{Latency, Metric};
 pub use octaves::Octaves;
 pub use outcome::{Answer, End, Exchange, Kept, Outcome, TcpSample};
-pub use recorder::{Interval, Recorder};
-pub use run::{Ending, Event, Generator, Run};
-pub use series::{HEAT, Point, Series};
-pub use tally::{Counts, LabelTally, Latency, Metric, Tally};
-pub use watched::{GAUGES_MAX, Gauge, Reading, Sample, Setting, Unit, Watched};
+pub use recorder::{ExchangeLog, Interval, IntervalPart, Recorder};
+pub use run::{Ending, Event, Generator, Origin, Run, ScenarioRun};
+pub use series::{HEAT, LABELS_MAX, LabelPoint, Point, Series};
+pub use tally::{LabelTally, Tally};
+pub use watched::{
+    GAUGES_MAX, Gauge, MACHINE, Reading, Sample, Setting, UNANSWERED, Unit, Watched,
+};

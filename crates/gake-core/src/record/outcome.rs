@@ -1,10 +1,10 @@
-//! What came of one arrival.
+//! One exchange, and one arrival with its exchange.
 
 use super::fault::Fault;
 use crate::clock::Nanos;
 use crate::work::Arrival;
 
-/// How an arrival ended.
+/// How an exchange ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// A whole response came.
@@ -13,9 +13,6 @@ pub enum End {
     Fault(Fault),
     /// It was in flight when the drain ended.
     Unfinished,
-    /// There was nothing left to send, so it was no arrival at all: nobody records it, and no
-    /// more arrivals come.
-    NothingToSend,
 }
 
 /// A whole response.
@@ -45,11 +42,14 @@ pub struct TcpSample {
     pub retransmits: u32,
 }
 
-/// What a work did for one arrival, on the run's clock.
+/// One request and what came of it, on the run's clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
     /// The number of its label.
     pub label: u16,
+    /// How long it waited for a connection with room because the bound on connections was reached;
+    /// 0 unless lanes outnumber the places on connections.
+    pub blocked: Nanos,
     /// When it had a connection and wrote the first byte; the end when it never wrote.
     pub write: Nanos,
     /// Whether every byte of the request was handed to the kernel.
@@ -86,6 +86,7 @@ impl Exchange {
     pub fn unfinished(now: Nanos) -> Self {
         Self {
             label: 0,
+            blocked: 0,
             write: now,
             written: false,
             first_byte: None,
@@ -98,6 +99,13 @@ impl Exchange {
             tcp: None,
             kept: None,
         }
+    }
+
+    /// Whether it left the generator. It did not when there was no descriptor or no local port for
+    /// its connection.
+    #[must_use]
+    pub fn has_left(&self) -> bool {
+        self.bytes_out > 0 || !matches!(self.end, End::Fault(fault) if fault.is_generators())
     }
 
     /// From the first byte written to the end: what the server did.

@@ -1,80 +1,166 @@
 //! A worker's own recorder: counts of the warm-up, and a tally of the figures.
 
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::counts::Counts;
 use super::outcome::Outcome;
-use super::tally::{Counts, Tally};
+use super::tally::Tally;
 use crate::clock::Nanos;
+use crate::metric::{Definition, SeriesId, Tags};
 use crate::plan::Expect;
-use crate::work::Gauges;
+use crate::work::{Ended, Gauges, How, Iteration};
 
 /// What a worker hands over about once a second.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The worker.
     pub worker: usize,
     /// Seconds since the epoch that are complete with this interval.
     pub second: u64,
-    /// What counts.
-    pub tally: Tally,
-    /// What the warm-up saw.
-    pub warmup: Counts,
-    /// Levels.
-    pub gauges: Gauges,
+    /// What each scenario recorded that the worker has a part in.
+    pub parts: Vec<IntervalPart>,
     /// CPU time the worker's thread used since its last interval.
     pub cpu: Nanos,
     /// Time the worker's thread was runnable but not running since its last interval.
     pub run_delay: Nanos,
 }
 
-/// Records outcomes. Belongs to one worker; shares nothing.
-#[derive(Debug)]
+/// What a worker recorded of one scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IntervalPart {
+    /// The scenario's number in the run.
+    pub scenario: usize,
+    /// What counts.
+    pub tally: Tally,
+    /// What the warm-up saw.
+    pub warmup: Counts,
+    /// Levels.
+    pub gauges: Gauges,
+}
+
+/// Takes every exchange besides the figures, when somebody wants each.
+pub trait ExchangeLog {
+    /// Takes one. Must neither wait nor fail: what finds no room is the log's to count.
+    fn push(&self, outcome: Outcome);
+}
+
+/// Records what iterations do. Belongs to one worker and scenario; shares nothing.
 pub struct Recorder {
     expect: Expect,
     warmup_end: Nanos,
+    figures: RefCell<Figures>,
+    log: Option<Box<dyn ExchangeLog>>,
+}
+
+/// What is recorded since it was taken last.
+#[derive(Debug)]
+struct Figures {
     tally: Tally,
     warmup: Counts,
+    /// The instant of the last sample.
+    sampled: Nanos,
 }
 
 impl Recorder {
-    /// A recorder in which arrivals due before `warmup_end` are left out of the figures.
+    /// A recorder in which arrivals due before `warmup_end` are left out of the figures. Every
+    /// exchange goes to `log` too, when there is one.
     #[must_use]
-    pub fn new(expect: Expect, warmup_end: Nanos, labels: usize) -> Self {
-        Self { expect, warmup_end, tally: Tally::new(labels), warmup: Counts::default() }
+    pub fn new(
+        expect: Expect,
+        warmup_end: Nanos,
+        labels: usize,
+        log: Option<Box<dyn ExchangeLog>>,
+    ) -> Self {
+        let (tally, warmup) = (Tally::new(labels), Counts::default());
+        let figures = Figures { tally, warmup, sampled: 0 };
+        Self { expect, warmup_end, figures: RefCell::new(figures), log }
     }
 
-    /// Adds what came of one arrival.
+    /// Adds an exchange of the iteration whose arrival was due at `due`.
     #[inline]
-    pub fn record(&mut self, outcome: &Outcome) {
-        if outcome.arrival.due < self.warmup_end {
-            self.warmup.merge(&Counts::of(outcome, &self.expect));
-        } else {
-            self.tally.record(outcome, &self.expect);
-        }
-    }
-
-    /// Adds an arrival due at `due` that was given up at `now` without having been sent.
-    pub fn record_dropped(&mut self, due: Nanos, now: Nanos) {
+    pub(crate) fn exchange(&self, due: Nanos, outcome: Outcome) {
+        let mut figures = self.figures.borrow_mut();
         if due < self.warmup_end {
-            self.warmup.dropped += 1;
+            figures.warmup.add(&Counts::of(&outcome, &self.expect));
         } else {
-            self.tally.record_dropped(now.saturating_sub(due));
+            figures.tally.record_exchange(&outcome, &self.expect);
+        }
+        drop(figures);
+        if let Some(log) = &self.log {
+            log.push(outcome);
         }
     }
 
-    /// The tally of the figures, for what is counted outside any arrival.
-    pub fn tally_mut(&mut self) -> &mut Tally {
-        &mut self.tally
+    /// The number of a metric's series under these tags. Numbers stay good as long as the recorder
+    /// is there: intern once, and record by number.
+    #[must_use]
+    pub fn intern(&self, metric: &Arc<Definition>, tags: &Tags) -> SeriesId {
+        self.figures.borrow_mut().tally.series.intern(metric, tags)
+    }
+
+    /// Adds a sample of the iteration whose arrival was due at `due` and fired at `fired`.
+    #[inline]
+    pub(crate) fn sample(&self, due: Nanos, fired: Nanos, series: SeriesId, value: f64) {
+        if due < self.warmup_end {
+            return;
+        }
+        let mut figures = self.figures.borrow_mut();
+        // Nobody reads the clock for a sample, but the last one of a gauge comes last.
+        figures.sampled = fired.max(figures.sampled + 1);
+        let at = figures.sampled;
+        figures.tally.series.add(series, value, at);
+    }
+
+    /// Counts an iteration that has ended.
+    #[inline]
+    pub fn end(&self, iteration: &Iteration<'_>, ended: Ended) {
+        let mut figures = self.figures.borrow_mut();
+        let interrupted = ended.how == How::Interrupted;
+        if iteration.arrival.due < self.warmup_end {
+            figures.warmup.end_arrival(interrupted);
+        } else {
+            let lateness = iteration.lateness();
+            figures.tally.record_arrival(lateness, iteration.blocked, interrupted);
+        }
+    }
+
+    /// Counts an arrival due at `due` that was given up at `now` without having been sent.
+    pub fn drop_arrival(&self, due: Nanos, now: Nanos) {
+        let mut figures = self.figures.borrow_mut();
+        if due < self.warmup_end {
+            figures.warmup.dropped += 1;
+        } else {
+            figures.tally.record_dropped(now.saturating_sub(due));
+        }
+    }
+
+    /// Hands the tally of the figures to `add`, for what is counted outside any arrival.
+    pub fn with_tally<T>(&self, add: impl FnOnce(&mut Tally) -> T) -> T {
+        add(&mut self.figures.borrow_mut().tally)
     }
 
     /// Takes what was recorded since the last time, and goes on with `spare`, an empty tally.
     #[must_use]
-    pub fn take(&mut self, mut spare: Tally) -> (Tally, Counts) {
-        spare.tell_labels(self.tally.labels().len());
-        (std::mem::replace(&mut self.tally, spare), std::mem::take(&mut self.warmup))
+    pub fn take(&self, mut spare: Tally) -> (Tally, Counts) {
+        let mut figures = self.figures.borrow_mut();
+        spare.follow(&figures.tally);
+        (std::mem::replace(&mut figures.tally, spare), std::mem::take(&mut figures.warmup))
     }
 
     /// Takes back what was taken and could not be handed over.
-    pub fn put_back(&mut self, tally: &Tally, warmup: &Counts) {
-        self.tally.merge(tally);
-        self.warmup.merge(warmup);
+    pub fn put_back(&self, tally: &Tally, warmup: &Counts) {
+        let mut figures = self.figures.borrow_mut();
+        figures.tally.merge(tally);
+        figures.warmup.merge(warmup);
+    }
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder").field("figures", &self.figures).finish_non_exhaustive()
     }
 }

@@ -1,7 +1,8 @@
 //! A whole run as it was recorded: facts only, no judgement.
 
+use super::counts::Counts;
 use super::series::Series;
-use super::tally::{Counts, Tally};
+use super::tally::Tally;
 use super::watched::Watched;
 use crate::clock::Nanos;
 use crate::plan::Plan;
@@ -45,11 +46,44 @@ pub struct Generator {
     pub cores: usize,
 }
 
+/// Where a run comes from: what somebody needs to repeat it and to judge it as it was judged.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The command lines that fired it, without secrets; several when runs were merged.
+    pub commands: Vec<String>,
+    /// The machines it ran on: name, system, cores.
+    pub hosts: Vec<String>,
+    /// The versions of gake.
+    pub versions: Vec<String>,
+    /// The objectives it was judged against, as they are read.
+    pub objectives: Vec<String>,
+}
+
+impl Origin {
+    /// Adds what `other` says and this does not.
+    pub fn absorb(&mut self, other: &Self) {
+        for (mine, theirs) in [
+            (&mut self.commands, &other.commands),
+            (&mut self.hosts, &other.hosts),
+            (&mut self.versions, &other.versions),
+            (&mut self.objectives, &other.objectives),
+        ] {
+            for text in theirs {
+                if !mine.contains(text) {
+                    mine.push(text.clone());
+                }
+            }
+        }
+    }
+}
+
 /// A whole run.
 #[derive(Debug, Clone)]
 pub struct Run {
     /// What was asked.
     pub plan: Plan,
+    /// Who asked, where, and with which objectives; empty when nothing says so.
+    pub origin: Origin,
     /// When the epoch was, in Unix nanoseconds.
     pub started_unix_ns: u64,
     /// From the end of the warm-up to the end of arrivals: what the rate asked is over.
@@ -82,4 +116,25 @@ pub struct Run {
     pub events: Vec<Event>,
     /// What the target said of itself, when it was watched.
     pub watched: Watched,
+    /// Each scenario by itself, when the run has several; the figures above are their sum.
+    pub scenarios: Vec<ScenarioRun>,
+}
+
+/// One of several scenarios of a run.
+#[derive(Debug, Clone)]
+pub struct ScenarioRun {
+    /// What was asked.
+    pub plan: Plan,
+    /// From the end of its warm-up to the end of its arrivals.
+    pub measured: Nanos,
+    /// From the end of its warm-up to its last arrival fired, `measured` at least.
+    pub sending: Nanos,
+    /// From the end of its warm-up to its last answer or fault, `measured` at least.
+    pub completing: Nanos,
+    /// Arrivals a second that its plan asked for; `None` in a closed loop.
+    pub asked_rate: Option<f64>,
+    /// Every outcome after its warm-up.
+    pub tally: Tally,
+    /// The counts of its warm-up.
+    pub warmup: Counts,
 }

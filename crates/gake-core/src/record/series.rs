@@ -1,7 +1,9 @@
 //! A series over the run's seconds whose memory does not grow with the run's length.
 
+use super::counts::Counts;
+use super::latency::Metric;
 use super::octaves::Octaves;
-use super::tally::{Counts, Metric, Tally, bump};
+use super::tally::{LabelTally, Tally, bump};
 use crate::clock::Nanos;
 
 /// Points kept at most; then neighbours are joined, and each stands for twice the time.
@@ -12,6 +14,41 @@ const STATUSES_MAX: usize = 16;
 
 /// The scale of a point's heat: cells of 19 %.
 pub const HEAT: Octaves = Octaves::new(2);
+
+/// Labels whose figures a point keeps: the first of the plan.
+pub const LABELS_MAX: usize = 64;
+
+/// What one piece of the run saw of one label.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LabelPoint {
+    /// Requests that ended.
+    pub sent: u64,
+    /// Of those, the failed and the unfinished.
+    pub failed: u64,
+    /// The median response time; of joined seconds, the worst.
+    pub p50: Nanos,
+    /// The 99th percentile.
+    pub p99: Nanos,
+}
+
+impl LabelPoint {
+    fn new(label: &LabelTally) -> Self {
+        Self {
+            sent: label.counts.sent,
+            failed: label.counts.failed + label.counts.unfinished,
+            p50: label.response.quantile(0.5),
+            p99: label.response.quantile(0.99),
+        }
+    }
+
+    /// Adds the counts of `other` and takes the worse of each percentile.
+    pub fn absorb(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.failed += other.failed;
+        self.p50 = self.p50.max(other.p50);
+        self.p99 = self.p99.max(other.p99);
+    }
+}
 
 /// What one piece of the run saw.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -58,6 +95,8 @@ pub struct Point {
     pub open: u64,
     /// The workers' CPU time in it.
     pub cpu: Nanos,
+    /// By label number, at most [`LABELS_MAX`]; empty when there is one label.
+    pub labels: Vec<LabelPoint>,
 }
 
 impl Point {
@@ -85,6 +124,7 @@ impl Point {
             lateness_p99: lateness.quantile(0.99),
             lateness_max: lateness.max(),
             in_flight: tally.in_flight_ns as f64 / crate::clock::SECOND as f64,
+            labels: tally.labels().iter().take(LABELS_MAX).map(LabelPoint::new).collect(),
             ..Self::default()
         };
         for &(status, count) in tally.statuses() {
@@ -138,6 +178,10 @@ impl Point {
         self.lateness_p99 = self.lateness_p99.max(other.lateness_p99);
         self.lateness_max = self.lateness_max.max(other.lateness_max);
         self.cpu += other.cpu;
+        if self.labels.len() < other.labels.len() {
+            self.labels.resize(other.labels.len(), LabelPoint::default());
+        }
+        self.labels.iter_mut().zip(&other.labels).for_each(|(mine, theirs)| mine.absorb(theirs));
     }
 }
 
@@ -217,6 +261,27 @@ mod tests {
         let few = series.at_most(100);
         assert!(few.points().len() <= 100);
         assert_eq!(few.points().iter().map(|p| p.counts.sent).sum::<u64>(), 300_000);
+    }
+
+    #[test]
+    fn labels_are_bounded_and_add_up() {
+        let point = |second: u64| {
+            let mut tally = Tally::new(LABELS_MAX + 1);
+            for label in 0..=LABELS_MAX as u16 {
+                let into = tally.label_mut(label).unwrap();
+                into.counts = Counts { sent: 3, failed: 1, unfinished: 1, ..Counts::default() };
+                into.response.record((second + 1) * 1_000);
+            }
+            Point::new(second, &tally)
+        };
+        let mut series = Series::default();
+        (0..4).for_each(|second| series.push(point(second)));
+        let joined = series.at_most(1);
+        let labels = &joined.points()[0].labels;
+        assert_eq!(labels.len(), LABELS_MAX);
+        let LabelPoint { sent, failed, p50, p99 } = labels[LABELS_MAX - 1];
+        assert_eq!((sent, failed), (12, 8));
+        assert_eq!((p50, p99), (4_000, 4_000));
     }
 
     #[test]

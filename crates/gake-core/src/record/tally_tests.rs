@@ -131,3 +131,43 @@ fn a_dropped_arrival_is_due_and_waited() {
     assert_eq!((tally.counts.due(), tally.counts.sent), (1, 0));
     assert_eq!(tally.latency.response().max(), 1_000_000);
 }
+
+#[test]
+fn ten_million_requests_take_no_megabyte_more_than_one_million() {
+    // Two workers, each with a tally that it fills and one that waits, a second that is joined, and
+    // the sum. A second has 100,000 requests, of which ever fewer take ever longer.
+    let mut workers = [Tally::new(0), Tally::new(0)];
+    let mut spares = [Tally::new(0), Tally::new(0)];
+    let (mut second, mut whole) = (Tally::new(0), Tally::new(0));
+    let (mut number, mut at_a_million) = (0_u64, 0);
+    let mut peak = 0;
+    for at in 1..=100 {
+        for n in 0..100_000_usize {
+            number += 1;
+            let chance = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11;
+            let took = (5e4 * (chance as f64 / (1_u64 << 53) as f64).powf(-1.2)) as u64;
+            let due = at * 1_000_000_000;
+            let end = End::Answered(Answer { status: 200, body_bytes: 12 });
+            let (write, done) = (due + took / 50, due + took);
+            let first_byte = Some(due + took / 2);
+            let exchange = Exchange { write, first_byte, done, end, ..Exchange::unfinished(0) };
+            let arrival = Arrival { number, due };
+            let outcome = Outcome { arrival, blocked: 0, fired: write, exchange };
+            workers[n % 2].record(&outcome, &Expect::default());
+        }
+        let bytes = |tallies: &[Tally]| tallies.iter().map(Tally::heap_bytes).sum::<usize>();
+        second.clear();
+        workers.iter().for_each(|worker| second.merge(worker));
+        whole.merge(&second);
+        let bytes = bytes(&workers) + bytes(&spares) + second.heap_bytes() + whole.heap_bytes();
+        peak = peak.max(bytes);
+        if at == 10 {
+            at_a_million = peak;
+        }
+        workers.iter_mut().for_each(Tally::clear);
+        std::mem::swap(&mut workers, &mut spares);
+    }
+    assert_eq!(whole.counts.ok, 10_000_000);
+    let more = peak - at_a_million;
+    assert!(more < 1_000_000, "{more} more than {at_a_million}");
+}

@@ -8,6 +8,14 @@ const SAMPLES_MAX: usize = 1_800;
 /// Gauges kept at most, over all sources.
 pub const GAUGES_MAX: usize = 256;
 
+/// The source of what is read of the generator's own machine, in every run: findings rest on it,
+/// and it is not shown among the target's.
+pub const MACHINE: &str = "machine";
+
+/// The gauge that says when a source did not answer: 1 each time. Of the other times it says
+/// nothing.
+pub const UNANSWERED: &str = "unanswered";
+
 /// What a level is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unit {
@@ -96,6 +104,30 @@ impl Gauge {
             (sum + sample.mean * sample.readings as f64, count + sample.readings)
         });
         (count > 0).then(|| sum / count as f64)
+    }
+
+    /// Its readings from `from` on: how many were `bound` at least, and how many there are. Of
+    /// joined readings all are taken for their mean.
+    #[must_use]
+    pub fn at_least_from(&self, bound: f64, from: Nanos) -> (u64, u64) {
+        let late = self.samples.iter().filter(|sample| sample.at >= from);
+        late.fold((0, 0), |(reached, all), sample| {
+            let reaches = if sample.mean >= bound { sample.readings } else { 0 };
+            (reached + reaches, all + sample.readings)
+        })
+    }
+
+    /// By how much a level that only grows has grown.
+    #[must_use]
+    pub fn growth(&self) -> f64 {
+        let first = self.samples.first().map_or(0.0, |sample| sample.mean);
+        self.max().map_or(0.0, |max| (max - first).max(0.0))
+    }
+
+    /// Whether it is the target's, and not of the generator's own machine.
+    #[must_use]
+    pub fn is_targets(&self) -> bool {
+        self.source != MACHINE
     }
 
     /// The largest of its readings.
@@ -193,10 +225,22 @@ impl Watched {
         self.gauges.iter().filter(move |gauge| gauge.name == name)
     }
 
-    /// Whether nothing was said.
+    /// The gauges that are the target's, in the order in which they were first read: those to
+    /// show.
+    pub fn targets(&self) -> impl Iterator<Item = &Gauge> {
+        self.gauges.iter().filter(|gauge| gauge.is_targets())
+    }
+
+    /// A gauge of the generator's own machine.
+    #[must_use]
+    pub fn machine(&self, name: &str) -> Option<&Gauge> {
+        self.gauges.iter().find(|gauge| gauge.name == name && !gauge.is_targets())
+    }
+
+    /// Whether the target said nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.gauges.is_empty() && self.settings.is_empty()
+        self.targets().next().is_none() && self.settings.is_empty()
     }
 }
 
@@ -221,6 +265,30 @@ mod tests {
         assert!((gauge.mean_from(0).unwrap() - 4999.5).abs() < 1e-6);
         assert_eq!(gauge.max(), Some(9_999.0));
         assert_eq!(gauge.mean_from(20_000 * SECOND), None);
+    }
+
+    #[test]
+    fn time_at_a_bound_is_counted_and_what_grows_is_told() {
+        let mut watched = Watched::default();
+        for (second, value) in [(0, 0.2), (1, 1.0), (2, 0.97), (3, 1.0), (4, 0.5)] {
+            watched.add(second * SECOND, &[reading("pool", value)]);
+            watched.add(second * SECOND, &[reading("dropped", 40.0 + value)]);
+        }
+        let pool = &watched.gauges()[0];
+        assert_eq!(pool.at_least_from(0.95, 0), (3, 5));
+        assert_eq!(pool.at_least_from(0.95, 3 * SECOND), (1, 2));
+        assert!((watched.gauges()[1].growth() - 0.8).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_generators_machine_is_no_target() {
+        let mut watched = Watched::default();
+        let machine = Reading { source: MACHINE.into(), ..reading("machine_cpu", 0.5) };
+        watched.add(0, &[machine]);
+        assert!(watched.is_empty() && watched.machine("machine_cpu").is_some());
+        watched.add(0, &[reading("machine_cpu", 0.5)]);
+        assert!(!watched.is_empty());
+        assert_eq!(watched.targets().count(), 1);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The area under the rate, Λ(t), and its inverse.
 
+use super::Stage;
 use crate::clock::{Nanos, SECOND};
-use crate::plan::Stage;
 
 /// Counts closer than this (relative, or absolute below 1) to a whole number are that number:
 /// a rate times a time is rarely exact in binary.

@@ -7,47 +7,23 @@
 //! rate: its arrivals are due when they were recorded.
 
 mod area;
+mod arrival;
+mod poisson;
+mod random;
+mod rates;
 mod share;
+mod slice;
 mod trace;
 
-use std::fmt;
 use std::time::Duration;
 
 use crate::clock::{Nanos, SECOND};
-use crate::plan::Stage;
 use area::Area;
+pub use arrival::Arrival;
+pub use rates::{Process, Stage};
 pub use share::Share;
+pub use slice::Slice;
 pub use trace::{TRACE_ARRIVALS_MAX, Trace, TraceBuilder, TraceFull};
-
-/// How arrivals are spread within the rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Process {
-    /// A perfect grid.
-    #[default]
-    Uniform,
-    /// Independent arrivals: exponential gaps.
-    Poisson,
-    /// `size` arrivals of the grid at the instant of the first, each later by up to `jitter`,
-    /// uniformly and independently.
-    Bursts {
-        /// Arrivals at once; 1 leaves the grid as it is.
-        size: u64,
-        /// The longest delay, not reached.
-        jitter: Nanos,
-    },
-}
-
-impl fmt::Display for Process {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Uniform => f.write_str("uniform"),
-            Self::Poisson => f.write_str("poisson"),
-            Self::Bursts { size: 0 | 1, .. } => f.write_str("jittered"),
-            Self::Bursts { size, jitter: 0 } => write!(f, "bursts of {size}"),
-            Self::Bursts { size, .. } => write!(f, "bursts of {size} jittered"),
-        }
-    }
-}
 
 /// A pure value that says when each arrival of a run is due.
 #[derive(Debug, Clone, PartialEq)]
@@ -143,31 +119,39 @@ impl Schedule {
     /// Arrivals that are due in the second that starts `second` seconds after the epoch.
     #[must_use]
     pub fn asked_in_second(&self, second: u64) -> f64 {
+        self.asked_before(second as f64 + 1.0) - self.asked_before(second as f64)
+    }
+
+    /// Arrivals that are due in the first `seconds`, those of the warm-up included; 0 before the
+    /// start.
+    #[must_use]
+    pub fn asked_before(&self, seconds: f64) -> f64 {
         let lead = self.lead_length() as f64 / SECOND as f64;
-        let up_to = |t: f64| match self.lead {
-            Some(lead_in) if t < lead => lead_in.rate * t,
-            Some(lead_in) => lead_in.total as f64 + self.course.at(t - lead).min(self.limit as f64),
-            None => self.course.at(t).min(self.limit as f64),
-        };
-        up_to(second as f64 + 1.0) - up_to(second as f64)
+        let seconds = seconds.max(0.0);
+        match self.lead {
+            Some(lead_in) if seconds < lead => lead_in.rate * seconds,
+            Some(lead_in) => {
+                lead_in.total as f64 + self.course.at(seconds - lead).min(self.limit as f64)
+            }
+            None => self.course.at(seconds).min(self.limit as f64),
+        }
     }
 
     fn lead_length(&self) -> Nanos {
         self.lead.map_or(0, |lead| lead.length)
     }
 
-    /// The part of worker `worker` of `workers`: every `workers`-th arrival, from its number on.
-    /// The shares of all workers are the whole, without overlap.
+    /// The arrivals of `slice`. The shares of all slices are the whole, without overlap.
     #[must_use]
-    pub fn share(&self, worker: usize, workers: usize) -> Share<'_> {
-        Share::new(self, worker as u64, workers.max(1) as u64)
+    pub fn share(&self, slice: Slice) -> Share<'_> {
+        Share::new(self, slice)
     }
 
-    /// When arrival `number` is due, or `None` past the end. Costs O(`number`) for a Poisson
-    /// process; a [`Share`] walks the same values at O(1) each.
+    /// When arrival `number` is due, or `None` past the end. A [`Share`] walks the same
+    /// values.
     #[must_use]
     pub fn due(&self, number: u64) -> Option<Nanos> {
-        self.share(0, 1).due(number)
+        self.share(Slice::WHOLE).due(number)
     }
 }
 

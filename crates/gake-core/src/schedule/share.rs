@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Course, Process, Schedule};
+use super::poisson::Walk;
+use super::random::unit;
+use super::{Arrival, Course, Process, Schedule, Slice};
 use crate::clock::{Nanos, SECOND};
-use crate::work::Arrival;
 
 /// Every n-th arrival of a schedule, in the order in which they are due. An iterator without
 /// memory of what was done.
@@ -15,10 +16,8 @@ pub struct Share<'a> {
     stride: u64,
     /// The next arrival's number.
     number: u64,
-    /// Main arrivals whose gaps `position` holds already.
-    summed: u64,
-    /// The sum of unit gaps up to and with number `summed − 1` (Poisson).
-    position: f64,
+    /// The positions of Poisson arrivals.
+    walk: Option<Box<Walk>>,
     piece: usize,
     /// Jittered arrivals, due and number, that others may still come before: those of the time a
     /// jitter takes.
@@ -29,13 +28,15 @@ pub struct Share<'a> {
 }
 
 impl<'a> Share<'a> {
-    pub(super) fn new(schedule: &'a Schedule, first: u64, stride: u64) -> Self {
+    pub(super) fn new(schedule: &'a Schedule, slice: Slice) -> Self {
         Self {
             schedule: std::borrow::Cow::Borrowed(schedule),
-            stride,
-            number: first,
-            summed: 0,
-            position: 0.0,
+            stride: slice.of as u64,
+            number: slice.index as u64,
+            walk: match schedule.course {
+                Course::Rates(Process::Poisson, _) => Some(Box::new(Walk::new(schedule.seed))),
+                _ => None,
+            },
             piece: 0,
             ahead: BinaryHeap::new(),
             settled: 0,
@@ -49,8 +50,7 @@ impl<'a> Share<'a> {
             schedule: std::borrow::Cow::Owned(self.schedule.into_owned()),
             stride: self.stride,
             number: self.number,
-            summed: self.summed,
-            position: self.position,
+            walk: self.walk,
             piece: self.piece,
             ahead: self.ahead,
             settled: self.settled,
@@ -70,7 +70,7 @@ impl<'a> Share<'a> {
 
     /// The next arrival of the walk, which goes by number.
     #[inline]
-    fn walk(&mut self) -> Option<Arrival> {
+    fn next_number(&mut self) -> Option<Arrival> {
         let number = self.number;
         let due = self.due(number)?;
         self.number += self.stride;
@@ -80,7 +80,7 @@ impl<'a> Share<'a> {
     /// The next of jittered arrivals in the order in which they are due.
     fn next_jittered(&mut self) -> Option<Arrival> {
         while self.ahead.peek().is_none_or(|Reverse((due, _))| *due > self.settled) {
-            let Some(arrival) = self.walk() else { break };
+            let Some(arrival) = self.next_number() else { break };
             self.ahead.push(Reverse((arrival.due, arrival.number)));
             let delay = self.delay(arrival.number);
             self.settled = arrival.due - delay;
@@ -117,13 +117,7 @@ impl<'a> Share<'a> {
                 let delay = (unit(self.schedule.seed, main) * jitter as f64) as Nanos;
                 return Some(area.inverse(first as f64, &mut self.piece)? + delay);
             }
-            Process::Poisson => {
-                while self.summed <= main {
-                    self.position += unit_gap(self.schedule.seed, self.summed);
-                    self.summed += 1;
-                }
-                self.position
-            }
+            Process::Poisson => self.walk.as_mut()?.position(main),
         };
         area.inverse(count, &mut self.piece)
     }
@@ -136,24 +130,7 @@ impl Iterator for Share<'_> {
     fn next(&mut self) -> Option<Arrival> {
         match self.schedule.course {
             Course::Rates(Process::Bursts { jitter: 1.., .. }, _) => self.next_jittered(),
-            _ => self.walk(),
+            _ => self.next_number(),
         }
     }
-}
-
-/// The exponential gap of mean 1 before arrival `number`.
-fn unit_gap(seed: u64, number: u64) -> f64 {
-    // In (0, 1]: ln never sees zero.
-    -(unit(seed, number) + 1.0 / (1u64 << 53) as f64).ln()
-}
-
-/// A random number in [0, 1) for arrival `number`: a pure function of seed and number, so that
-/// every worker computes the same process alone. SplitMix64 as a counter-based generator (Steele,
-/// Lea, Flood 2014).
-fn unit(seed: u64, number: u64) -> f64 {
-    let mut z = seed.wrapping_add(number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^= z >> 31;
-    (z >> 11) as f64 / (1u64 << 53) as f64
 }

@@ -129,12 +129,12 @@ fn users_come_at_the_connect_rate_in_a_closed_loop() {
     }
 }
 
-/// No lane was made before the connect rate allowed it.
+/// No lane fired before the connect rate allowed it.
 fn check_openings(done: &Done, rate: f64) {
     let lanes = done.seen.lanes.lock().unwrap();
     assert!(lanes.len() > 1);
     for lane in lanes.iter() {
         let allowed = (lane.global as f64 / rate * 1e9) as u64;
-        assert!(lane.made >= allowed, "lane {} at {}", lane.global, lane.made);
+        assert!(lane.first >= allowed, "lane {} at {}", lane.global, lane.first);
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gake_core::plan::{Load, Plan};
 use gake_core::record::Fault;
-use gake_core::schedule::{Process, TraceBuilder};
+use gake_core::schedule::{Process, Slice, TraceBuilder};
 
 use super::support::*;
 
@@ -38,7 +38,7 @@ fn poisson_arrivals_are_those_of_the_schedule() {
         if let Load::Open { process, .. } = &mut plan.load {
             *process = Process::Poisson;
         }
-        let expected = plan.schedule(SEED).unwrap().share(0, 1).count() as u64;
+        let expected = plan.schedule(SEED).unwrap().share(Slice::WHOLE).count() as u64;
         assert!((100..300).contains(&expected), "seven standard deviations: {expected}");
         let done = run(plan, takes(MS));
         assert_eq!(done.run.tally.counts.sent, expected);
@@ -111,9 +111,9 @@ fn more_users_than_requests_send_no_more_than_asked() {
 
 #[test]
 fn think_time_bounds_what_a_user_sends() {
-    let load = Load::Closed { think: Duration::from_millis(50) };
+    let load = Load::Closed { users: 4, think: Duration::from_millis(50) };
     let duration = Some(Duration::from_millis(400));
-    let done = run(Plan { load, duration, threads: 2, ..closed(4) }, takes(10 * MS));
+    let done = run(Plan { duration, threads: 2, ..Plan::new("a test", load) }, takes(10 * MS));
     let sent = done.run.tally.counts.sent;
     // A round takes 60 ms at least, so a user starts 7 in 400 ms at most.
     assert!((4..=4 * 7).contains(&sent), "{sent}");
@@ -176,16 +176,29 @@ fn users_whose_requests_fail_at_once_starve_nobody() {
 }
 
 #[test]
+fn users_without_a_connection_keep_a_pace() {
+    let behaviour = std::sync::Arc::new(|_, _| Fate::Fault(Fault::ConnectRefused));
+    let duration = Some(Duration::from_millis(500));
+    let done = run(Plan { duration, threads: 2, ..closed(2) }, behaviour.clone());
+    // Starts lie 1, 2, 4 ... 64, 100, 100 ms apart at least: 11 in 500 ms.
+    let failed = done.run.tally.counts.failed;
+    assert!((2..=22).contains(&failed), "{failed}");
+    // Arrivals of an open loop keep their schedule.
+    let done = run(open(1_000.0, 100), behaviour);
+    assert_eq!(done.run.tally.counts.failed, 100);
+}
+
+#[test]
 fn a_pace_bounds_what_a_user_starts() {
-    let load = Load::Paced { pace: Duration::from_millis(100) };
+    let load = |users| Load::Paced { users, pace: Duration::from_millis(100) };
     let second = Some(Duration::from_secs(1));
     // Starts lie at k * 100 ms after the user's own first within the first 100 ms: 10 in a second.
-    let plan = Plan { load: load.clone(), duration: second, threads: 2, ..closed(5) };
+    let plan = Plan { duration: second, threads: 2, ..Plan::new("a test", load(5)) };
     let sent = run(plan, takes(MS)).run.tally.counts.sent;
     assert!((25..=50).contains(&sent), "{sent}");
     // A start that was missed is made up for right after the answer: waiting for the next instant
     // instead would make 5 of these 10.
-    let plan = Plan { load, duration: second, ..closed(1) };
+    let plan = Plan { duration: second, ..Plan::new("a test", load(1)) };
     let sent = run(plan, takes(110 * MS)).run.tally.counts.sent;
     assert!((6..=10).contains(&sent), "{sent}");
 }

@@ -158,7 +158,7 @@ fn a_stop_while_arrivals_wait_for_a_connection_counts_them_as_dropped() {
 #[test]
 fn users_who_think_do_not_hold_up_the_end() {
     let begun = Instant::now();
-    let plan = Plan { load: Load::Closed { think: LONG }, drain: LONG, ..closed(5) };
+    let plan = Plan { load: Load::Closed { users: 5, think: LONG }, drain: LONG, ..closed(5) };
     let done = run_with(plan, takes(MS), None, |stop| {
         sleep(Duration::from_millis(200));
         stop.stop(Stop::Drain);

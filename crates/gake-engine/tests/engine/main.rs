@@ -7,6 +7,8 @@
 mod bounds;
 mod counts;
 mod ends;
+mod iterations;
 mod logs;
+mod scenarios;
 mod support;
 mod truth;

@@ -6,11 +6,13 @@ use std::thread;
 use std::time::Duration;
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::plan::{Expect, Load, Overflow, Plan, Stage, Timeouts};
+use gake_core::plan::{Load, Plan, Stage};
 use gake_core::record::{Answer, End, Ending, Exchange, Fault, Outcome, Run, Tally};
-use gake_core::schedule::Process;
-use gake_core::work::{Arrival, Factory, Gauges, Work};
-use gake_engine::{Collector, Event, LogSender, RunClock, StopHandle, Timer, log_channel, start};
+use gake_core::schedule::{Process, Slice};
+use gake_core::work::{Arrival, Ended, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_engine::{
+    Collector, LogSender, RunClock, StopHandle, Timer, WorkerContext, log_channel, start,
+};
 
 pub const MS: Nanos = 1_000_000;
 pub const SEED: u64 = 7;
@@ -40,12 +42,13 @@ pub fn never() -> Arc<Behaviour> {
     Arc::new(|_, _| Fate::Never)
 }
 
-/// A work that came to be.
+/// A lane that was used.
 #[derive(Clone, Copy, Debug)]
 pub struct Lane {
     /// Its number among those of all workers.
     pub global: usize,
-    pub made: Nanos,
+    /// When it fired first.
+    pub first: Nanos,
 }
 
 /// What the works saw of a run.
@@ -56,12 +59,19 @@ pub struct Seen {
     pub lanes: Mutex<Vec<Lane>>,
     /// Number and worker of each arrival fired.
     fired: Mutex<Vec<(u64, usize)>>,
+    /// Scenario and instant of each.
+    pub instants: Mutex<Vec<(usize, Nanos)>>,
 }
 
 impl Seen {
     /// Most arrivals in flight at once, over all workers.
     pub fn peak(&self) -> u64 {
         self.peak.load(Relaxed)
+    }
+
+    /// Most arrivals in flight at once since the last look.
+    pub fn take_peak(&self) -> u64 {
+        self.peak.swap(0, Relaxed)
     }
 
     /// The numbers of the arrivals fired, in order.
@@ -78,20 +88,29 @@ impl Seen {
     }
 }
 
-struct Actor {
+pub struct Actor {
     timer: Timer,
     clock: RunClock,
     worker: usize,
+    scenario: usize,
+    /// Its number among the lanes of all workers, until it fires.
+    unused: Option<usize>,
     behaviour: Arc<Behaviour>,
     seen: Arc<Seen>,
 }
 
 impl Work for Actor {
-    async fn fire(&mut self, arrival: Arrival, now: Nanos) -> Exchange {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+        let (arrival, now) = (iteration.arrival, iteration.fired);
         let fate = (self.behaviour)(arrival, now);
-        if !matches!(fate, Fate::Nothing) {
-            self.seen.fired.lock().unwrap().push((arrival.number, self.worker));
+        if matches!(fate, Fate::Nothing) {
+            return Err(Exhausted);
         }
+        if let Some(global) = self.unused.take() {
+            self.seen.lanes.lock().unwrap().push(Lane { global, first: now });
+        }
+        self.seen.fired.lock().unwrap().push((arrival.number, self.worker));
+        self.seen.instants.lock().unwrap().push((self.scenario, now));
         let level = self.seen.level.fetch_add(1, Relaxed) + 1;
         self.seen.peak.fetch_max(level, Relaxed);
         let end = match fate {
@@ -101,30 +120,36 @@ impl Work for Actor {
             }
             Fate::Never => std::future::pending().await,
             Fate::Fault(fault) => End::Fault(fault),
-            Fate::Nothing => End::NothingToSend,
+            Fate::Nothing => End::Unfinished,
         };
         self.seen.level.fetch_sub(1, Relaxed);
         let done = self.clock.now();
-        Exchange {
+        iteration.exchange(Exchange {
             write: now,
             written: true,
             first_byte: Some(done),
             end,
             ..Exchange::unfinished(done)
-        }
+        });
+        Ok(match end {
+            End::Fault(fault) => Ended::failed(done, fault),
+            _ => Ended::finished(done),
+        })
     }
 
-    fn abandon(&mut self) -> Exchange {
+    fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended {
         self.seen.level.fetch_sub(1, Relaxed);
-        Exchange { written: true, ..Exchange::unfinished(self.clock.now()) }
+        let now = self.clock.now();
+        iteration.exchange(Exchange { written: true, ..Exchange::unfinished(now) });
+        Ended::interrupted(now)
     }
 }
 
-struct Actors {
+pub struct Actors {
     timer: Timer,
     clock: RunClock,
-    worker: usize,
-    workers: usize,
+    slice: Slice,
+    scenario: usize,
     behaviour: Arc<Behaviour>,
     seen: Arc<Seen>,
 }
@@ -133,12 +158,12 @@ impl Factory for Actors {
     type Work = Actor;
 
     fn work(&self, lane: usize) -> Actor {
-        let global = lane * self.workers + self.worker;
-        self.seen.lanes.lock().unwrap().push(Lane { global, made: self.clock.now() });
         Actor {
+            unused: Some(self.slice.number(lane)),
             timer: self.timer.clone(),
-            clock: self.clock,
-            worker: self.worker,
+            clock: self.clock.clone(),
+            worker: self.slice.index,
+            scenario: self.scenario,
             behaviour: Arc::clone(&self.behaviour),
             seen: Arc::clone(&self.seen),
         }
@@ -163,29 +188,8 @@ pub fn open(rate: f64, ms: u64) -> Plan {
 
 /// A plan of a closed loop that nothing ends.
 pub fn closed(users: usize) -> Plan {
-    Plan {
-        target: "a test".to_owned(),
-        load: Load::Closed { think: Duration::ZERO },
-        duration: None,
-        requests: None,
-        warmup: Duration::ZERO,
-        connections: users,
-        max_in_flight: usize::MAX,
-        overflow: Overflow::Wait,
-        connect_rate: None,
-        idle_connections: 0,
-        keepalive: true,
-        timeouts: Timeouts {
-            connect: Duration::from_secs(10),
-            first_byte: None,
-            total: Duration::from_secs(30),
-        },
-        drain: Duration::from_secs(20),
-        threads: 1,
-        spin: false,
-        expect: Expect::default(),
-        labels: Vec::new(),
-    }
+    let load = Load::Closed { users, think: Duration::ZERO };
+    Plan { max_in_flight: usize::MAX, drain: Duration::from_secs(20), ..Plan::new("a test", load) }
 }
 
 /// A run that is over.
@@ -222,27 +226,50 @@ pub fn run_with(
     log: Option<LogSender>,
     meanwhile: impl FnOnce(StopHandle) + Send + 'static,
 ) -> Done {
+    let done = run_unchecked(plan, behaviour, log, meanwhile);
+    check_identities(&done);
+    check_numbers(&done);
+    done
+}
+
+/// What makes the factories of a run.
+pub fn actors(
+    seen: &Arc<Seen>,
+    behaviour: Arc<Behaviour>,
+) -> impl Fn(WorkerContext) -> Actors + Send + Sync + 'static {
+    let seen = Arc::clone(seen);
+    move |context| Actors {
+        timer: Timer::new(context.clock.clone()).unwrap(),
+        clock: context.clock.clone(),
+        slice: context.slice,
+        scenario: context.scenario,
+        behaviour: Arc::clone(&behaviour),
+        seen: Arc::clone(&seen),
+    }
+}
+
+/// A run of several scenarios; also the scenario and instant of each arrival fired.
+pub fn several(plan: Plan, behaviour: Arc<Behaviour>) -> (Done, Vec<(usize, Nanos)>) {
+    let done = run_unchecked(plan, behaviour, None, |_| {});
+    check_identities(&done);
+    let instants = std::mem::take(&mut *done.seen.instants.lock().unwrap());
+    (done, instants)
+}
+
+fn run_unchecked(
+    plan: Plan,
+    behaviour: Arc<Behaviour>,
+    log: Option<LogSender>,
+    meanwhile: impl FnOnce(StopHandle) + Send + 'static,
+) -> Done {
     let plan = Arc::new(plan);
     let seen = Arc::new(Seen::default());
-    let make = {
-        let seen = Arc::clone(&seen);
-        move |context: gake_engine::WorkerContext| Actors {
-            timer: Timer::new(context.clock).unwrap(),
-            clock: context.clock,
-            worker: context.worker,
-            workers: context.workers,
-            behaviour: Arc::clone(&behaviour),
-            seen: Arc::clone(&seen),
-        }
-    };
-    let running = start(&plan, SEED, log, make).unwrap();
+    let running = start(&plan, SEED, log, actors(&seen, behaviour)).unwrap();
     let stop = running.stop.clone();
     let meanwhile = thread::spawn(move || meanwhile(stop));
     let mut collector = Collector::new(&plan, SEED, running.spares.len());
     while !collector.is_over() {
-        let event = running.events.recv().unwrap();
-        assert!(!matches!(event, Event::Failed(_)), "{event:?}");
-        collector.take(event, |worker, tally| {
+        collector.take(running.messages.recv().unwrap(), |worker, tally| {
             let _ = running.spares[worker].send(tally);
         });
         while collector.next_second().is_some() {}
@@ -250,22 +277,26 @@ pub fn run_with(
     running.join();
     meanwhile.join().unwrap();
     let log_lost = collector.log_lost();
-    let done = Done { run: collector.finish(0, Ending::Done, 1), seen, log_lost };
-    check_identities(&done);
-    done
+    Done { run: collector.finish(0, Ending::Done, 1), seen, log_lost }
 }
 
 fn check_identities(done: &Done) {
     for counts in [&done.run.tally.counts, &done.run.warmup] {
         assert_eq!(counts.sent, counts.ok + counts.failed + counts.unfinished, "{counts:?}");
-        assert_eq!(counts.due(), counts.sent + counts.dropped, "{counts:?}");
+        assert_eq!(counts.arrivals(), counts.started + counts.dropped, "{counts:?}");
+        // Each is one plain request.
+        assert_eq!((counts.started, counts.interrupted), (counts.sent, counts.unfinished));
         assert_eq!(counts.sent, counts.written, "{counts:?}");
     }
     let sent = done.run.tally.counts.sent + done.run.warmup.sent;
-    let numbers = done.seen.numbers();
-    assert_eq!(sent, numbers.len() as u64, "what was sent is what the works fired");
-    assert!(numbers.windows(2).all(|two| two[0] < two[1]), "no arrival is fired twice");
+    let fired = done.seen.fired.lock().unwrap().len() as u64;
+    assert_eq!(sent, fired, "what was sent is what the works fired");
     assert_eq!(done.seen.level.load(Relaxed), 0, "no work is left");
     let series: u64 = done.run.series.points().iter().map(|point| point.counts.sent).sum();
     assert_eq!(series, done.run.tally.counts.sent, "the seconds add up to the whole");
+}
+
+fn check_numbers(done: &Done) {
+    let numbers = done.seen.numbers();
+    assert!(numbers.windows(2).all(|two| two[0] < two[1]), "no arrival is fired twice");
 }

@@ -71,11 +71,11 @@ pub(super) fn conclude(
     let (outcome, conclusion) = if let Some((first, _)) = invalid.first() {
         let both = invalid.iter().any(|(name, _)| name != first);
         let who = if both { "A and B are".to_owned() } else { format!("{first} is") };
-        (Outcome::Inconclusive, format!("it cannot be said: {who} invalid"))
+        (Outcome::Inconclusive, format!("inconclusive: {who} invalid"))
     } else if let Some(worst) = worst {
         (Outcome::Worse, format!("B is worse: {}", told(worst)))
     } else if let Some(figure) = waits {
-        (Outcome::Inconclusive, format!("it cannot be said: {}", doubt(figure, tolerance)))
+        (Outcome::Inconclusive, format!("inconclusive: {}", doubt(figure, tolerance)))
     } else if let Some(best) = best {
         (Outcome::Better, format!("B is better: {}", told(best)))
     } else {
@@ -175,10 +175,10 @@ fn load(plan: &Plan) -> String {
                 .collect();
             format!("{process} arrivals at {}", stages.join(", "))
         }
-        Load::Closed { think } if think.is_zero() => "a closed loop".to_owned(),
-        Load::Closed { think } => {
+        Load::Closed { think, .. } if think.is_zero() => "a closed loop".to_owned(),
+        Load::Closed { think, .. } => {
             format!("a closed loop with {} to think", gake_core::plan::format_duration(*think))
         }
-        Load::Paced { .. } | Load::Replay(_) => plan.to_string(),
+        _ => plan.to_string(),
     }
 }

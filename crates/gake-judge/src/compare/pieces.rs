@@ -25,10 +25,11 @@ impl Times {
         };
         // One walk for all bounds: a histogram has tens of thousands of buckets. A bound is the
         // highest value of its bucket, or the largest of all.
-        for value in histogram.buckets().iter_recorded() {
-            for (beyond, bound) in times.beyond.iter_mut().zip(bounds) {
-                if value.value_iterated_to() > histogram.buckets().highest_equivalent(*bound) {
-                    *beyond += value.count_at_value() as f64;
+        let tops = bounds.map(Histogram::top_of_bucket);
+        for bucket in histogram.buckets() {
+            for (beyond, top) in times.beyond.iter_mut().zip(tops) {
+                if bucket.high > top {
+                    *beyond += bucket.count as f64;
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Intervals: of one figure of one run, and of what differs between two.
 
-use gake_core::record::Histogram;
+use gake_core::record::{Bucket, Histogram};
 
 use super::bootstrap::Spread;
 use super::normal::critical;
@@ -66,18 +66,14 @@ pub(super) struct Ranks {
 
 impl Ranks {
     pub(super) fn of(histogram: &Histogram) -> Self {
-        let (buckets, count) = (histogram.buckets(), histogram.count() as f64);
+        let count = histogram.count() as f64;
+        let inside = |value: u64| (value.clamp(histogram.min(), histogram.max()).max(1)) as f64;
         let mut before = 0;
-        let of = |value: u64, n: u64| {
-            before += n;
-            let (low, high) = (buckets.lowest_equivalent(value), buckets.highest_equivalent(value));
-            let inside = |value: u64| (value.clamp(histogram.min(), histogram.max()).max(1)) as f64;
-            (inside(low).ln(), inside(high).ln(), before as f64 / count)
+        let of = |bucket: Bucket| {
+            before += bucket.count;
+            (inside(bucket.low).ln(), inside(bucket.high).ln(), before as f64 / count)
         };
-        let mut of = of;
-        let buckets =
-            buckets.iter_recorded().map(|v| of(v.value_iterated_to(), v.count_at_value()));
-        Self { buckets: buckets.collect(), count }
+        Self { buckets: histogram.buckets().map(of).collect(), count }
     }
 
     fn at(&self, share: f64) -> Option<&(f64, f64, f64)> {

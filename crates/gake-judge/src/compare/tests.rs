@@ -4,7 +4,7 @@
 
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::Expect;
-use gake_core::record::{Counts, Metric, Tally};
+use gake_core::record::{Counts, Histogram, Tally};
 
 use super::bootstrap::Random;
 use super::normal::normal_quantile;
@@ -75,7 +75,7 @@ fn whole(seconds: &[Vec<(Nanos, bool)>]) -> Run {
 fn sampled(seconds: &[Vec<(Nanos, bool)>]) -> Sample {
     let run = whole(seconds);
     let mut pieces = Pieces::new(&run);
-    let bucket = |bound| run.tally.latency.of(Metric::Service).buckets().highest_equivalent(bound);
+    let bucket = Histogram::top_of_bucket;
     let bounds = [pieces.response.map(bucket), pieces.service.map(bucket)];
     for requests in seconds {
         let times = |late: Nanos, bounds: [Nanos; 5]| Times {

@@ -1,69 +1,107 @@
 //! Limits of the generator's own machine.
 
-use gake_core::record::Fault;
+use gake_core::record::{Fault, Metric};
 
-use super::{Facts, Finding};
+use super::Finding;
+use super::connections::starved;
+use super::facts::Facts;
+use crate::objective::Unit;
 use crate::units;
 use crate::validity::CPU_BUSY;
 
 /// Share of the workers' time in which they wanted a core and had none.
-const RUN_DELAY_MIN: f64 = 0.05;
+pub(super) const RUN_DELAY_MIN: f64 = 0.05;
+/// The generator's own delay explains a response time of which it is this part.
+const EXPLAINS: f64 = 0.5;
 
-pub(super) fn cpu(facts: &Facts<'_>) -> Option<Finding> {
-    let generator = &facts.run.generator;
-    if facts.run.plan.spin || generator.busiest <= CPU_BUSY {
-        return None;
-    }
-    let evidence = format!(
-        "the busiest of {} used {} of its core",
-        units::plural(generator.threads as u64, "worker"),
-        units::percent(generator.busiest.min(1.0))
-    );
-    let advice = if generator.threads < generator.cores {
-        "give it more cores with --threads, or lower the rate"
-    } else {
-        "lower the rate, or generate from a machine with more cores; the server's limit may be \
-         higher than what is shown"
-    };
-    Some(Finding::new("generator_cpu", evidence, advice))
-}
-
-pub(super) fn run_delay(facts: &Facts<'_>) -> Option<Finding> {
+/// The share of the workers' time in which they waited for a core, when it is one to speak of.
+pub(super) fn delayed(facts: &Facts<'_>) -> Option<f64> {
     let generator = &facts.run.generator;
     let time = facts.run.measured as f64 * generator.threads as f64;
     let part = generator.run_delay as f64 / time;
     // Not a number when nothing was measured.
-    if !part.is_finite() || part <= RUN_DELAY_MIN {
+    (part.is_finite() && part > RUN_DELAY_MIN).then_some(part.min(1.0))
+}
+
+/// Whether the workers want their cores all the time, whether they have them or not.
+pub(super) fn wants_its_cores(facts: &Facts<'_>) -> bool {
+    let generator = &facts.run.generator;
+    let time = facts.run.measured as f64 * generator.threads as f64;
+    (generator.cpu + generator.run_delay) as f64 > CPU_BUSY * time
+}
+
+/// Whether requests that left late are why a latency objective was missed. Without objectives:
+/// whether they make up most of the 99th percentile.
+pub(super) fn explains_latency(facts: &Facts<'_>) -> bool {
+    let late = facts.latency(Metric::Lateness);
+    let response = facts.run.tally.latency.response();
+    let part = |quantile: f64| {
+        let whole = response.quantile(quantile).max(1) as f64;
+        late.quantile(quantile) as f64 / whole >= EXPLAINS
+    };
+    let mut missed = facts.missed().filter(|missed| missed.unit == Unit::Nanoseconds).peekable();
+    if missed.peek().is_none() {
+        return facts.objectives.is_empty() && part(0.99);
+    }
+    missed.any(|missed| {
+        let value = missed.value.unwrap_or(0.0) as u64;
+        let above = response.count() - response.count_up_to(value);
+        part(1.0 - above as f64 / response.count().max(1) as f64)
+    })
+}
+
+/// The workers waited for a core, and it does not explain what is wrong: to be known all the same.
+pub(super) fn run_delay(facts: &Facts<'_>) -> Option<Finding> {
+    let part = delayed(facts)?;
+    if !facts.is_troubled() {
         return None;
     }
     let evidence = format!(
-        "the workers waited {} for a core ({} of their time) while other processes had it",
-        units::duration(generator.run_delay as f64),
-        units::percent(part.min(1.0))
+        "the workers waited {} for a core ({} of their time), which explains a small part of it",
+        units::duration(facts.run.generator.run_delay as f64),
+        units::percent(part)
     );
-    let advice = "give the generator cores of its own (taskset, cpusets), or move the server to \
-                  another machine";
-    Some(Finding::new("run_delay", evidence, advice))
+    Some(Finding::new("run_delay", evidence, CORES, RUN_DELAY_CHECK).context())
+}
+
+pub(super) const CORES: &str =
+    "give the generator cores of its own (taskset, cpusets), or another machine";
+pub(super) const RUN_DELAY_CHECK: &str =
+    "the second number of /proc/PID/task/TID/schedstat of gake grows; vmstat 1 shows us, sy, st";
+
+/// Whether so many of the local ports are in use that to find another takes long.
+pub(super) fn ports_are_short(facts: &Facts<'_>) -> bool {
+    let ports = facts.most("quick_ports").unwrap_or(f64::INFINITY);
+    facts.run.peak_connections as f64 >= ports
 }
 
 pub(super) fn ports(facts: &Facts<'_>) -> Option<Finding> {
     let failed = facts.faults(|fault| fault == Fault::NoLocalPort);
-    if failed == 0 {
-        return None;
-    }
-    let evidence = format!(
-        "{} ({}) failed for want of a local port; {} were open at most",
-        units::plural(failed, "request"),
-        units::percent(facts.of_sent(failed)),
-        units::plural(facts.run.peak_connections, "connection")
-    );
+    let open = units::plural(facts.run.peak_connections, "connection");
+    let evidence = if failed > 0 {
+        format!(
+            "{} ({}) failed for want of a local port; {open} were open at most",
+            units::plural(failed, "request"),
+            units::percent(facts.of_sent(failed)),
+        )
+    } else {
+        let (waited, _) = starved(facts).filter(|_| ports_are_short(facts))?;
+        format!(
+            "{} waited for a connection for more than half of the run: {open} are open, and past \
+             {} from one source address the kernel searches long for each free local port",
+            units::plural(waited, "user"),
+            units::count(facts.most("quick_ports").unwrap_or(0.0) as u64),
+        )
+    };
     let advice = if facts.run.plan.keepalive {
         "give more source addresses with --interface, or widen net.ipv4.ip_local_port_range"
     } else {
         "keep connections alive: closed ones hold their port for a minute; or give more source \
          addresses with --interface"
     };
-    Some(Finding::new("client_ports", evidence, advice))
+    let check = "ss -tan here, counted by source address, against sysctl \
+                 net.ipv4.ip_local_port_range";
+    Some(Finding::new("client_ports", evidence, advice, check))
 }
 
 pub(super) fn descriptors(facts: &Facts<'_>) -> Option<Finding> {
@@ -77,9 +115,7 @@ pub(super) fn descriptors(facts: &Facts<'_>) -> Option<Finding> {
         units::percent(facts.of_sent(failed)),
         units::plural(facts.run.peak_connections, "connection")
     );
-    Some(Finding::new(
-        "client_descriptors",
-        evidence,
-        "raise the limit (ulimit -n), or bound the connections with -c",
-    ))
+    let advice = "raise the limit (ulimit -n), or bound the connections with -c";
+    let check = "ulimit -n where gake is started; ls /proc/PID/fd | wc -l of gake";
+    Some(Finding::new("client_descriptors", evidence, advice, check))
 }

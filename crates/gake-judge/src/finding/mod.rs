@@ -1,18 +1,26 @@
-//! What limited a run: named, evidenced statements, each with one sentence of what to try.
+//! What limited a run: named, evidenced statements, each with one sentence of what to try and the
+//! tool that shows the same number.
 //!
-//! A rule looks at the facts and says nothing unless they speak: a healthy run has no finding. To
-//! add one, write a function in the file of its group and name it in `RULES`.
+//! A rule looks at the facts and says nothing unless they speak: a healthy run has no finding, and
+//! where evidence is missing the answer is `unexplained`. To add one, write a function in the file
+//! of its group and name it in `RULES`.
 
 mod connections;
+mod cores;
+mod database;
+mod facts;
 mod generator;
+mod listener;
 mod server;
+mod symptoms;
+mod syns;
 mod target;
-mod unknown;
+mod unexplained;
 
-use gake_core::record::{Counts, Fault, Histogram, Metric, Run};
+use gake_core::record::Run;
 
 use crate::objective::Evaluation;
-use crate::stats::{mean_in_flight, share};
+use facts::Facts;
 
 /// One named, evidenced statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,93 +31,100 @@ pub struct Finding {
     pub evidence: String,
     /// What to try, in a sentence.
     pub advice: String,
+    /// Where the same number can be read with another tool.
+    pub check: String,
+    /// What it is to the run.
+    pub rank: Rank,
+}
+
+/// What a finding is to the run. In this order they are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// It limited the run.
+    Cause,
+    /// It is what the limit did.
+    Symptom,
+    /// It was so, and explains nothing.
+    Context,
 }
 
 impl Finding {
-    fn new(id: &'static str, evidence: String, advice: &str) -> Self {
-        Self { id, evidence, advice: advice.to_owned() }
+    fn new(id: &'static str, evidence: String, advice: &str, check: &str) -> Self {
+        let (advice, check) = (advice.to_owned(), check.to_owned());
+        Self { id, evidence, advice, check, rank: Rank::Cause }
+    }
+
+    fn symptom(self) -> Self {
+        Self { rank: Rank::Symptom, ..self }
+    }
+
+    fn context(self) -> Self {
+        Self { rank: Rank::Context, ..self }
     }
 }
 
 /// The finding that nothing explains a run.
-pub(crate) const UNKNOWN: &str = "unknown";
+pub(crate) const UNEXPLAINED: &str = "unexplained";
 
-/// What rules look at.
-struct Facts<'a> {
-    run: &'a Run,
-}
-
-/// The rules in the order in which findings are told: the generator's own limits first, for they
-/// explain the rest.
-const RULES: [fn(&Facts<'_>) -> Option<Finding>; 21] = [
-    generator::cpu,
-    generator::run_delay,
+/// The rules in the order in which findings are told. What makes figures no figures of the target
+/// comes first; then the target from the inside out, since what is full inside fills what is
+/// around it; then what can be seen from outside alone.
+const RULES: [fn(&Facts<'_>) -> Option<Finding>; 29] = [
+    connections::unreachable,
     generator::ports,
     generator::descriptors,
-    target::overflows,
+    target::ended,
+    database::refused,
+    database::churn,
+    target::memory,
+    target::collector,
+    target::disk,
+    cores::find,
+    database::locks,
+    target::lock,
+    database::pool,
+    target::pool,
     target::descriptors,
     target::connections,
-    target::pool,
-    target::db_pool,
-    target::cpu,
-    connections::unreachable,
-    connections::syn_drops,
-    connections::accept_queue,
-    connections::connection_limit,
+    connections::limit,
+    listener::overflows,
+    target::silent,
+    listener::accept_queue,
     connections::retransmits,
-    connections::blocked,
-    server::pool_queueing,
     server::bandwidth,
-    server::errors,
-    server::closes,
-    server::timeouts,
+    server::pool_queueing,
+    symptoms::blocked,
+    symptoms::syn_drops,
+    symptoms::errors,
+    symptoms::closes,
+    symptoms::timeouts,
+    generator::run_delay,
 ];
 
 /// What limited `run`; `objectives` are its objectives with their values.
 #[must_use]
 pub fn find(run: &Run, objectives: &[Evaluation]) -> Vec<Finding> {
-    let facts = Facts { run };
-    let mut findings: Vec<_> = RULES.iter().filter_map(|rule| rule(&facts)).collect();
-    if findings.is_empty() {
-        findings.extend(unknown::find(&facts, objectives));
+    let facts = Facts { run, objectives };
+    let mut findings: Vec<Finding> = Vec::new();
+    for finding in RULES.iter().filter_map(|rule| rule(&facts)) {
+        if findings.iter().all(|known| known.id != finding.id) {
+            findings.push(finding);
+        }
+    }
+    findings.sort_by_key(|finding| finding.rank);
+    if let Some(finding) = unexplained::find(&facts, &findings) {
+        findings.insert(0, finding);
+    } else if let Some(symptom) = findings.first_mut().filter(|f| f.rank == Rank::Symptom) {
+        symptom.advice.push_str(&format!("; to know more, {}", unexplained::watch(&facts)));
     }
     findings
 }
 
-/// Failures below this share of the requests are no finding.
-const FAILURES_MIN: f64 = 0.001;
-
-impl Facts<'_> {
-    fn counts(&self) -> &Counts {
-        &self.run.tally.counts
-    }
-
-    fn latency(&self, metric: Metric) -> &Histogram {
-        self.run.tally.latency.of(metric)
-    }
-
-    fn faults(&self, which: impl Fn(Fault) -> bool) -> u64 {
-        self.run.tally.faults_where(which)
-    }
-
-    /// Of everything sent.
-    fn of_sent(&self, count: u64) -> f64 {
-        share(count, self.counts().sent)
-    }
-
-    /// Connections opened and attempts that failed.
-    fn attempts(&self) -> u64 {
-        self.counts().opened + self.faults(Fault::is_before_connection)
-    }
-
-    /// Answers of any status.
-    fn answers(&self) -> u64 {
-        self.run.tally.statuses().iter().map(|status| status.1).sum()
-    }
-
-    fn in_flight(&self) -> f64 {
-        mean_in_flight(self.run)
-    }
+/// Whether the target had CPU to spare in `run`, so that requests waited for something else; `None`
+/// when nothing tells.
+#[must_use]
+pub fn target_is_idle(run: &Run) -> Option<bool> {
+    cores::idle(&Facts { run, objectives: &[] })
 }
 
 #[cfg(test)]

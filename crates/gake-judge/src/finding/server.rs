@@ -1,13 +1,12 @@
-//! What the server did.
+//! What the shape of the answers says of the server.
 
 use gake_core::clock::Nanos;
-use gake_core::plan::Load;
-use gake_core::record::{Fault, Metric, Phase, Point};
+use gake_core::record::{Metric, Point};
 
-use super::{FAILURES_MIN, Facts, Finding};
-use crate::stats::{per_second, share};
+use super::facts::Facts;
+use super::{Finding, cores};
+use crate::stats::per_second;
 use crate::units;
-use crate::validity::CPU_BUSY;
 
 /// Answers needed before a shape is seen in them.
 const SHAPE_COUNT_MIN: u64 = 100;
@@ -32,12 +31,22 @@ const DOWNLOAD_SHARE: f64 = 0.6;
 /// Responses smaller than this do not fill a pipe.
 const DOWNLOAD_BYTES_MIN: f64 = 65_536.0;
 
-/// Connects are fast, the first byte waits: requests stand in line inside the server.
+/// Requests stand in line inside the server, and it has CPU to spare: for a pool or a lock.
 pub(super) fn pool_queueing(facts: &Facts<'_>) -> Option<Finding> {
+    let evidence = queue(facts).filter(|_| cores::idle(facts) == Some(true))?;
+    let advice = "look for a pool of threads, processes or database connections: its size is that \
+                  rate times what one request takes alone; more clients only lengthen the queue";
+    let check = "the CPU that the target leaves idle meanwhile: top; what its threads wait for: \
+                 jstack, /debug/pprof/goroutine, ps -eLo wchan";
+    Some(Finding::new("pool_queueing", evidence, advice, check))
+}
+
+/// Connects are fast, the first byte waits: how long, and for how many, when that is the shape.
+/// What they wait for cannot be seen from here: a pool, a lock, or the CPU.
+pub(super) fn queue(facts: &Facts<'_>) -> Option<String> {
     let first = facts.latency(Metric::FirstByte);
     // A generator without CPU makes the same shape.
-    let starved = facts.run.generator.busiest > CPU_BUSY && !facts.run.plan.spin;
-    if first.count() < SHAPE_COUNT_MIN || starved {
+    if first.count() < SHAPE_COUNT_MIN || facts.generator_is_busy() {
         return None;
     }
     let (fastest, median) = (first.min() as f64, first.quantile(0.5) as f64);
@@ -50,8 +59,7 @@ pub(super) fn pool_queueing(facts: &Facts<'_>) -> Option<Finding> {
     let in_flight = facts.in_flight();
     // A closed loop without think time, or arrivals that wait, load the server to its limit; in
     // any other run a wide distribution may be the service's own.
-    let closed = matches!(facts.run.plan.load, Load::Closed { think } if think.is_zero());
-    let pushed = closed || !facts.latency(Metric::Blocked).is_empty();
+    let pushed = facts.is_closed() || !facts.latency(Metric::Blocked).is_empty();
     let shaped = median >= QUEUE_OVER_MIN * fastest
         && first.quantile(0.1) as f64 >= QUEUE_NARROW * median
         && in_flight >= QUEUE_OVER_SLOTS * slots;
@@ -63,17 +71,14 @@ pub(super) fn pool_queueing(facts: &Facts<'_>) -> Option<Finding> {
         0 | 1 => String::new(),
         slots => format!("at least {} were served at once and ", units::plural(slots, "request")),
     };
-    let evidence = format!(
+    Some(format!(
         "the first byte takes {} in the median and {} at best, with {} in flight: at {} {served}the \
          rest waited inside the server",
         units::duration(median),
         units::duration(fastest),
         units::number(in_flight),
         units::rate(rate),
-    );
-    let advice = "look for a pool of threads, processes or database connections: its size is that \
-                  rate times what one request takes alone; more clients only lengthen the queue";
-    Some(Finding::new("pool_queueing", evidence, advice))
+    ))
 }
 
 /// Whether the busiest third of the seconds has more in flight and longer times than the
@@ -98,7 +103,7 @@ fn grows_without_gain(points: &[Point]) -> bool {
 pub(super) fn bandwidth(facts: &Facts<'_>) -> Option<Finding> {
     let download = facts.latency(Metric::Download);
     let service = facts.latency(Metric::Service);
-    if download.count() < SHAPE_COUNT_MIN {
+    if download.count() < SHAPE_COUNT_MIN || facts.generator_is_busy() {
         return None;
     }
     let part = download.mean() / service.mean();
@@ -115,71 +120,6 @@ pub(super) fn bandwidth(facts: &Facts<'_>) -> Option<Finding> {
     );
     let advice = "compare with what the link can carry; compress, send less, or measure closer to \
                   the server";
-    Some(Finding::new("bandwidth", evidence, advice))
-}
-
-pub(super) fn errors(facts: &Facts<'_>) -> Option<Finding> {
-    let expect = &facts.run.plan.expect;
-    let mut codes: Vec<_> = facts
-        .run
-        .tally
-        .statuses()
-        .iter()
-        .filter(|(status, _)| (500..600).contains(status) && !expect.accepts(*status))
-        .collect();
-    codes.sort_by_key(|code| std::cmp::Reverse(code.1));
-    let failed: u64 = codes.iter().map(|code| code.1).sum();
-    let part = share(failed, facts.answers());
-    if failed == 0 || part < FAILURES_MIN {
-        return None;
-    }
-    let list: Vec<_> =
-        codes.iter().take(4).map(|(code, n)| format!("{code} × {}", units::count(*n))).collect();
-    let evidence =
-        format!("{} of the answers were server errors: {}", units::percent(part), list.join(", "));
-    let advice = "look at the server's log; 502, 503 and 504 usually come from a balancer or a \
-                  full pool behind it";
-    Some(Finding::new("server_errors", evidence, advice))
-}
-
-pub(super) fn closes(facts: &Facts<'_>) -> Option<Finding> {
-    let lost = facts.faults(|f| matches!(f, Fault::ClosedEarly | Fault::Reset | Fault::Write));
-    let stale = facts.counts().stale_reconnects;
-    let part = facts.of_sent(lost + stale);
-    if part < FAILURES_MIN {
-        return None;
-    }
-    let kinds: Vec<_> = [(lost, "failed"), (stale, "went again on a new one")]
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{} {what}", units::count(count)))
-        .collect();
-    let evidence = format!(
-        "the server closed or reset the connection under {} of the requests: {}",
-        units::percent(part),
-        kinds.join(", ")
-    );
-    let advice = "look at the server's keep-alive time and requests per connection, and at \
-                  crashes and limits in its log";
-    Some(Finding::new("server_closes", evidence, advice))
-}
-
-pub(super) fn timeouts(facts: &Facts<'_>) -> Option<Finding> {
-    let at = |phase| facts.faults(|fault| fault == Fault::Timeout(phase));
-    let connect = at(Phase::Connect) + facts.faults(|fault| fault == Fault::ConnectTimeout);
-    let (first, body) = (at(Phase::FirstByte), at(Phase::Body));
-    let part = facts.of_sent(connect + first + body);
-    if part < FAILURES_MIN {
-        return None;
-    }
-    let parts: Vec<_> =
-        [(connect, "connecting"), (first, "before the first byte"), (body, "in the body")]
-            .into_iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, place)| format!("{} {place}", units::count(count)))
-            .collect();
-    let evidence =
-        format!("{} of the requests timed out: {}", units::percent(part), parts.join(", "));
-    let advice = "lower the load until they end, then raise it: what saturates first is the limit";
-    Some(Finding::new("timeouts", evidence, advice))
+    let check = "sar -n DEV 1, or ip -s link twice, on both machines; ethtool for the link's speed";
+    Some(Finding::new("bandwidth", evidence, advice, check))
 }

@@ -1,14 +1,39 @@
 //! Every finding at both sides of its threshold.
 
 use gake_core::clock::SECOND;
-use gake_core::record::{Phase, Point, Reading, Series};
+use gake_core::record::{Counts, Fault, Phase, Point, Reading, Series, Unit};
 
+use super::facts::Facts;
+use super::syns::Syns;
 use super::*;
-use crate::objective::Unit;
+use crate::objective;
 use crate::testing::{MS, Sample, answered, healthy};
 
 fn ids(run: &Run) -> Vec<&'static str> {
     find(run, &[]).into_iter().map(|finding| finding.id).collect()
+}
+
+fn named(run: &Run, objectives: &[Evaluation]) -> Vec<&'static str> {
+    find(run, objectives).into_iter().map(|finding| finding.id).collect()
+}
+
+fn missed(text: &str, value: f64) -> Evaluation {
+    Evaluation {
+        text: text.to_owned(),
+        value: Some(value),
+        unit: objective::Unit::Nanoseconds,
+        met: false,
+        problem: None,
+    }
+}
+
+/// Adds what a source said, a second apart.
+fn watch(run: &mut Run, source: &str, name: &str, unit: Unit, values: &[f64]) {
+    for (second, value) in values.iter().enumerate() {
+        let (source, name) = (source.to_owned(), name.to_owned());
+        let reading = Reading { source, name, unit, value: *value };
+        run.watched.add(second as u64 * SECOND, &[reading]);
+    }
 }
 
 fn base() -> Sample {
@@ -34,15 +59,30 @@ fn generator_cpu() {
 }
 
 #[test]
-fn run_delay() {
-    let mut run = healthy();
-    run.generator.run_delay = SECOND * 49 / 100;
-    assert!(ids(&run).is_empty());
-    run.generator.run_delay = SECOND * 51 / 100;
-    assert_eq!(ids(&run), ["run_delay"]);
-    run.generator.threads = 0;
-    run.measured = 0;
-    assert!(!ids(&run).contains(&"run_delay"));
+fn run_delay_is_told_for_what_it_explains() {
+    let delayed = |late: u64| {
+        let mut run =
+            Sample::default().add(10_000, answered(late, late + 5 * MS, late + 5 * MS, 200)).run();
+        run.generator.run_delay = SECOND * 51 / 100;
+        run
+    };
+    // Nothing is wrong: nothing is said.
+    assert!(ids(&delayed(MS / 100)).is_empty());
+    assert_eq!(ids(&delayed(20 * MS)), ["run_delay"]);
+    let mut little = delayed(20 * MS);
+    little.generator.run_delay = SECOND * 49 / 100;
+    assert!(ids(&little).is_empty());
+    // An objective was missed by what the server took, not by what the generator was late.
+    let missed = missed("p99<1ms", 5e6);
+    assert_eq!(
+        named(&delayed(MS / 100), std::slice::from_ref(&missed)),
+        ["unexplained", "run_delay"]
+    );
+    let missed_by_delay = Evaluation { value: Some(25e6), ..missed };
+    assert_eq!(named(&delayed(20 * MS), &[missed_by_delay]), ["run_delay"]);
+    let mut nothing = delayed(20 * MS);
+    (nothing.generator.threads, nothing.measured) = (0, 0);
+    assert!(!ids(&nothing).contains(&"run_delay"));
 }
 
 #[test]
@@ -52,16 +92,17 @@ fn client_limits() {
 }
 
 #[test]
-fn syn_drops_are_modes_of_the_connect_time() {
-    let sample = base().connects(1_000, MS);
+fn lost_syns_are_modes_of_the_connect_time() {
+    let sample = base().connects(10_000, MS);
     let two = sample.clone().connects(2, SECOND + 10 * MS);
     assert!(ids(&two.run()).is_empty());
-    let twelve = sample.clone().connects(12, SECOND + 10 * MS).connects(4, 3 * SECOND + 10 * MS);
-    let findings = find(&twelve.clone().run(), &[]);
+    let some = sample.clone().connects(20, SECOND + 10 * MS).connects(12, 3 * SECOND + 10 * MS);
+    let findings = find(&some.clone().run(), &[]);
+    // Too few of all for an accept queue.
     assert_eq!(findings[0].id, "syn_drops");
-    assert!(findings[0].evidence.contains("12 took about 1 s, 4 took about 3 s"));
+    assert!(findings[0].evidence.contains("20 about 1 s, 12 about 3 s"), "{findings:?}");
     // The same mass spread over the neighbourhood is a slow server, not a lost SYN.
-    let spread = twelve.connects(10, 700 * MS).connects(10, 2 * SECOND);
+    let spread = some.connects(10, 700 * MS).connects(10, 1_600 * MS).connects(12, 2_500 * MS);
     assert!(!ids(&spread.run()).contains(&"syn_drops"));
     // A far away server connects in a second without any loss.
     let far = base().connects(1_000, SECOND + 10 * MS);
@@ -69,16 +110,82 @@ fn syn_drops_are_modes_of_the_connect_time() {
 }
 
 #[test]
+fn new_kernels_send_a_syn_again_each_second() {
+    let sample = base().connects(100, MS);
+    let late = |seconds: &[u64]| {
+        let sample = sample.clone();
+        seconds.iter().fold(sample, |sample, s| sample.connects(5, s * SECOND + 20 * MS)).run()
+    };
+    for seconds in [&[1][..], &[2], &[1, 2, 3, 4], &[4], &[1, 3, 7]] {
+        assert_eq!(ids(&late(seconds)), ["accept_queue"], "{seconds:?}");
+    }
+    // What was sent again of the SYNs themselves is no segment of a request.
+    let mut run = late(&[1, 2, 3, 4]);
+    run.tally.counts.retransmits = 5 * (1 + 2 + 3 + 4);
+    assert_eq!(Syns::of(&Facts { run: &run, objectives: &[] }).segments, 0);
+    let mut run = late(&[1, 3, 7]);
+    run.tally.counts.retransmits = 5 * (1 + 2 + 3);
+    assert_eq!(Syns::of(&Facts { run: &run, objectives: &[] }).segments, 0);
+}
+
+#[test]
 fn accept_queue_needs_established_connections_that_lose_nothing() {
     let sample = base().connects(100, MS).connects(5, SECOND + 10 * MS);
-    assert_eq!(ids(&sample.clone().run()), ["syn_drops", "accept_queue"]);
+    assert_eq!(ids(&sample.clone().run()), ["accept_queue"]);
     let mut lossy = sample.run();
     lossy.tally.counts.retransmits = 500;
-    assert_eq!(ids(&lossy), ["syn_drops", "retransmits"]);
+    assert_eq!(ids(&lossy), ["retransmits", "syn_drops"]);
     let few = base().connects(1_000, MS).fault(Fault::ConnectTimeout, 5);
     assert!(!ids(&few.run()).contains(&"accept_queue"));
     let many = base().connects(1_000, MS).fault(Fault::ConnectTimeout, 20);
     assert_eq!(ids(&many.run()), ["accept_queue", "timeouts"]);
+}
+
+#[test]
+fn the_loopback_loses_nothing() {
+    let mut run = base().connects(100, MS).connects(5, SECOND + 10 * MS).run();
+    run.tally.counts.retransmits = 500;
+    assert_eq!(ids(&run)[0], "retransmits");
+    watch(&mut run, "machine", "target_loopback", Unit::Share, &[1.0]);
+    assert_eq!(ids(&run), ["accept_queue"]);
+    let mut run = base().run();
+    run.tally.counts.retransmits = 500;
+    watch(&mut run, "machine", "target_loopback", Unit::Share, &[1.0]);
+    assert!(ids(&run).is_empty());
+}
+
+#[test]
+fn drops_at_the_targets_own_socket_are_its_own() {
+    let late = base().connects(100, MS).connects(5, SECOND + 10 * MS);
+    let with = |dropped: f64| {
+        let mut run = late.clone().run();
+        // Of another server of the machine, before and during the run.
+        watch(&mut run, "port:80", "listen_overflows", Unit::PerSecond, &[900.0]);
+        watch(&mut run, "machine", "listener_dropped", Unit::Count, &[7.0, 7.0 + dropped]);
+        watch(&mut run, "machine", "accept_queue", Unit::Count, &[3.0, 11.0]);
+        watch(&mut run, "machine", "backlog", Unit::Count, &[10.0]);
+        run
+    };
+    let findings = find(&with(12.0), &[]);
+    assert_eq!(findings[0].id, "target_overflows");
+    for part in ["dropped 12 attempts", "up to 11", "set to 10", "5 connections opened 1 s late"] {
+        assert!(findings[0].evidence.contains(part), "{part}: {}", findings[0].evidence);
+    }
+    assert_eq!(findings.len(), 1);
+    // It dropped nothing: then its queue was not full, whatever others on the machine did.
+    assert_eq!(ids(&with(0.0)), ["syn_drops"]);
+}
+
+#[test]
+fn drops_of_a_whole_machine_are_told_as_such_and_only_beside_late_connections() {
+    let mut run = base().connects(100, MS).connects(5, SECOND + 10 * MS).run();
+    watch(&mut run, "prometheus:http://h", "listen_overflows", Unit::PerSecond, &[40.0]);
+    let findings = find(&run, &[]);
+    assert_eq!(findings[0].id, "target_overflows");
+    assert!(findings[0].evidence.contains("of all its listening sockets"), "{findings:?}");
+    let mut run = base().run();
+    watch(&mut run, "prometheus:http://h", "listen_overflows", Unit::PerSecond, &[40.0]);
+    assert!(ids(&run).is_empty());
 }
 
 #[test]
@@ -108,15 +215,27 @@ fn connection_limit_is_seen_in_who_is_never_answered() {
 }
 
 #[test]
+fn users_who_wait_for_a_local_port_are_not_the_servers() {
+    let starved = || base().more(4, 9 * SECOND).closed().in_flight(10.0).run();
+    let mut run = starved();
+    watch(&mut run, "machine", "quick_ports", Unit::Count, &[9.0]);
+    assert_eq!(ids(&run), ["client_ports"]);
+    assert!(find(&run, &[])[0].evidence.contains("past 9 from one source address"));
+    let mut run = starved();
+    watch(&mut run, "machine", "quick_ports", Unit::Count, &[14_116.0]);
+    assert_eq!(ids(&run), ["connection_limit"]);
+}
+
+#[test]
 fn a_queue_that_loses_syns_is_no_lossy_route() {
     let sample = base().connects(20, MS).connects(80, SECOND + 10 * MS);
     let mut run = sample.run();
     // The SYNs themselves, and segments to a server that has not accepted.
     run.tally.counts.retransmits = 80 + 3_000;
-    assert_eq!(ids(&run), ["syn_drops", "accept_queue"]);
+    assert_eq!(ids(&run), ["accept_queue"]);
     // As many of the segments as of the SYNs.
     run.tally.counts.retransmits = 80 + 8_000;
-    assert_eq!(ids(&run), ["syn_drops", "retransmits"]);
+    assert_eq!(ids(&run), ["retransmits", "syn_drops"]);
 }
 
 #[test]
@@ -135,7 +254,15 @@ fn pool_queueing_by_shape() {
             .add(200, answered(0, fast, fast, 200))
             .add(9_800, answered(0, 50 * MS, 50 * MS, 200))
     };
-    assert_eq!(ids(&queue(10 * MS).closed().run()), ["pool_queueing"]);
+    // Whether for a pool or for the CPU only the target's own CPU tells.
+    let mut run = queue(10 * MS).closed().run();
+    assert_eq!(ids(&run), ["unexplained"]);
+    assert!(find(&run, &[])[0].evidence.contains("for its CPU, a pool or a lock"));
+    watch(&mut run, "port:80", "cores", Unit::Count, &[0.3; 3]);
+    watch(&mut run, "port:80", "cores_waited", Unit::Count, &[0.2; 3]);
+    assert_eq!(ids(&run), ["pool_queueing"]);
+    watch(&mut run, "machine", "busiest_thread", Unit::Share, &[0.85; 3]);
+    assert_eq!(ids(&run), ["unexplained"]);
     assert!(ids(&queue(20 * MS).closed().run()).is_empty());
     // In an open loop below capacity the same shape may be the service's own.
     assert!(ids(&queue(10 * MS).run()).is_empty());
@@ -150,6 +277,7 @@ fn pool_queueing_by_shape() {
 #[test]
 fn pool_queueing_by_growth() {
     let mut run = Sample::of(10_000, 5 * MS).more(1, MS).run();
+    watch(&mut run, "actuator:http://h", "cpu", Unit::Share, &[0.4; 3]);
     let point = |second: u64, rate: u64, in_flight: f64, p50: u64| Point {
         second,
         seconds: 1,
@@ -213,18 +341,17 @@ fn timeouts() {
 
 #[test]
 fn a_target_at_its_limit_says_so() {
-    for (name, unit, below, at, id) in [
-        ("cpu", gake_core::record::Unit::Share, 0.85, 0.93, "target_cpu"),
-        ("pool", gake_core::record::Unit::Share, 0.9, 0.97, "target_pool"),
-        ("db_pool", gake_core::record::Unit::Share, 0.9, 1.0, "target_db_pool"),
-        ("connections", gake_core::record::Unit::Share, 0.9, 1.0, "target_connections"),
-        ("descriptors", gake_core::record::Unit::Share, 0.9, 0.99, "target_descriptors"),
-        ("listen_overflows", gake_core::record::Unit::PerSecond, 0.0, 40.0, "target_overflows"),
+    for (name, below, at, id) in [
+        ("cpu", 0.85, 0.93, "target_cpu"),
+        ("pool", 0.9, 0.97, "target_pool"),
+        ("db_pool", 0.9, 1.0, "target_db_pool"),
+        ("connections", 0.9, 1.0, "target_connections"),
+        ("descriptors", 0.9, 0.99, "target_descriptors"),
+        ("gc", 0.1, 0.3, "target_gc"),
     ] {
         let with = |value| {
             let mut run = base().run();
-            let (source, name) = ("port:80".to_owned(), name.to_owned());
-            run.watched.add(0, &[Reading { source, name, unit, value }]);
+            watch(&mut run, "prometheus:http://h", name, Unit::Share, &[value]);
             run
         };
         assert_eq!(ids(&with(below)), Vec::<&str>::new(), "{name}");
@@ -233,20 +360,188 @@ fn a_target_at_its_limit_says_so() {
 }
 
 #[test]
-fn unknown_is_said_when_nothing_explains() {
+fn a_pool_that_is_full_for_half_of_the_time_is_told() {
+    let with = |values: &[f64]| {
+        let mut run = base().run();
+        watch(&mut run, "actuator:http://h", "pool", Unit::Share, values);
+        let full: Vec<f64> = values.iter().map(|share| share * 200.0).collect();
+        watch(&mut run, "actuator:http://h", "pool_busy", Unit::Count, &full);
+        run
+    };
+    // 72 % in the mean.
+    let run = with(&[0.1, 0.5, 1.0, 1.0, 1.0]);
+    let findings = find(&run, &[]);
+    assert_eq!(findings[0].id, "target_pool");
+    let told = "all 200 busy in 3 of 5 readings (72 % in the mean)";
+    assert!(findings[0].evidence.contains(told), "{}", findings[0].evidence);
+    // Once, for a moment, is no limit.
+    assert!(ids(&with(&[0.1, 0.5, 1.0, 0.6, 0.5, 0.4, 0.5])).is_empty());
+}
+
+#[test]
+fn what_is_full_inside_comes_before_what_is_full_around_it() {
+    let mut run = base().status(500, 900).run();
+    for (source, name) in [
+        ("actuator:http://h", "connections"),
+        ("actuator:http://h", "pool"),
+        ("actuator:http://h", "db_pool"),
+        ("prometheus:http://db", "db_connections"),
+    ] {
+        watch(&mut run, source, name, Unit::Share, &[1.0, 1.0]);
+    }
+    let expected = [
+        "db_connections_refused",
+        "target_db_pool",
+        "target_pool",
+        "target_connections",
+        "server_errors",
+    ];
+    assert_eq!(ids(&run), expected);
+}
+
+#[test]
+fn a_source_that_does_not_answer_is_evidence() {
+    let with = |silent: usize| {
+        let mut run = base().run();
+        watch(&mut run, "actuator:http://h", "pool", Unit::Share, &[0.2, 0.27]);
+        watch(&mut run, "actuator:http://h", "unanswered", Unit::Share, &vec![1.0; silent]);
+        run
+    };
+    assert!(ids(&with(1)).is_empty());
+    let findings = find(&with(6), &[]);
+    assert_eq!(findings[0].id, "target_silent");
+    for part in ["did not answer 6 of 8 times", "pool 27 %"] {
+        assert!(findings[0].evidence.contains(part), "{part}: {}", findings[0].evidence);
+    }
+    // A process that is gone is no source that is slow.
+    let mut run = base().fault(Fault::ConnectRefused, 3_000).run();
+    watch(&mut run, "port:80", "rss", Unit::Bytes, &[1e6, 1e6]);
+    watch(&mut run, "port:80", "unanswered", Unit::Share, &[1.0; 4]);
+    assert_eq!(ids(&run)[0], "target_ended");
+}
+
+/// A run in which this machine's cores were used up by these.
+fn shared(target: f64, waited: f64, generator: f64, busy: f64) -> Run {
+    let mut run = base().closed().run();
+    let machine = [
+        ("target_here", 1.0),
+        ("machine_cpu", busy),
+        ("generator_cpu", generator),
+        ("cpu", target),
+        ("cores", 2.0 * target),
+        ("cores_waited", waited),
+        ("busiest_thread", if target + waited > 1.0 { 0.95 } else { 0.5 }),
+        ("cpu of rustc", busy - target - generator),
+    ];
+    for (name, value) in machine {
+        watch(&mut run, "machine", name, Unit::Share, &[value; 5]);
+    }
+    run
+}
+
+#[test]
+fn who_has_the_cores_is_named() {
+    // Of two cores. The target has most of them.
+    assert_eq!(ids(&shared(0.8, 0.4, 0.15, 1.0)), ["target_cpu"]);
+    // Both take what they can get.
+    let run = shared(0.5, 0.9, 0.45, 1.0);
+    assert_eq!(ids(&run), ["shared_cores"]);
+    let told = &find(&run, &[])[0].evidence;
+    assert!(told.contains("50 % by the target, 45 % by the generator, 5.0 % by others"), "{told}");
+    // Somebody else has them.
+    let run = shared(0.2, 1.6, 0.1, 1.0);
+    assert_eq!(ids(&run), ["run_delay"]);
+    assert!(find(&run, &[])[0].evidence.contains("most of it rustc, 70 %"));
+    // There is a core to spare.
+    assert!(ids(&shared(0.2, 0.1, 0.1, 0.5)).is_empty());
+    // Nobody goes without.
+    assert!(ids(&shared(0.2, 0.1, 0.1, 1.0)).is_empty());
+    // One thread does all of the work and has its core: that others are busy is not why.
+    let mut run = shared(0.45, 0.0, 0.45, 1.0);
+    watch(&mut run, "port:80", "busiest_thread", Unit::Share, &[0.98; 5]);
+    assert_eq!(ids(&run), ["target_thread"]);
+}
+
+#[test]
+fn a_thread_or_a_quota_can_be_the_limit_of_a_machine_that_is_idle() {
+    let mut run = shared(0.5, 0.0, 0.1, 0.6);
+    watch(&mut run, "port:80", "busiest_thread", Unit::Share, &[0.99; 5]);
+    assert_eq!(ids(&run), ["target_thread"]);
+    let mut run = shared(0.25, 0.0, 0.1, 0.4);
+    watch(&mut run, "machine", "cpu_quota", Unit::Count, &[0.5; 5]);
+    watch(&mut run, "machine", "cpu_throttled", Unit::Share, &[0.95; 5]);
+    assert_eq!(ids(&run), ["target_cpu_quota"]);
+}
+
+#[test]
+fn threads_that_wait_for_a_disk_for_memory_or_a_lock_are_told_apart() {
+    // 50 requests in flight.
+    let run = |levels: &[(&str, f64)]| {
+        let mut run = base().in_flight(50.0).run();
+        for (name, value) in levels {
+            watch(&mut run, "port:80", name, Unit::Count, &[*value; 3]);
+        }
+        run
+    };
+    assert_eq!(ids(&run(&[("disk_threads", 30.0)])), ["target_disk"]);
+    assert!(ids(&run(&[("disk_threads", 20.0)])).is_empty());
+    let swapping = [("disk_threads", 30.0), ("major_faults", 900.0)];
+    assert_eq!(ids(&run(&swapping))[0], "target_memory");
+    assert_eq!(ids(&run(&[("lock_waiting", 30.0)])), ["target_lock"]);
+    assert_eq!(ids(&run(&[("db_lock_waits", 30.0)])), ["db_locks"]);
+}
+
+#[test]
+fn a_database_that_refuses_and_a_pool_that_churns() {
+    // 1,000 answers a second.
+    let mut run = base().status(500, 900).run();
+    watch(&mut run, "prometheus:http://db", "db_refused", Unit::Count, &[5.0, 905.0]);
+    watch(&mut run, "prometheus:http://db", "db_open", Unit::Count, &[151.0]);
+    watch(&mut run, "prometheus:http://db", "db_max_connections", Unit::Count, &[151.0]);
+    watch(&mut run, "prometheus:http://db", "db_connects", Unit::PerSecond, &[700.0, 800.0]);
+    assert_eq!(ids(&run), ["db_connections_refused", "db_pool_churn", "server_errors"]);
+    let told = find(&run, &[]);
+    assert!(told[0].evidence.contains("refused 900 connections (up to 151 were open of 151"));
+    assert!(told[1].evidence.contains("750/s connections"), "{}", told[1].evidence);
+    // Of the sockets alone: 6,000 more in TIME-WAIT after 10 s.
+    let mut run = base().run();
+    watch(&mut run, "port:80", "10.0.0.9:3306 time_wait", Unit::Count, &[100.0, 6_100.0]);
+    assert_eq!(ids(&run), ["db_pool_churn"]);
+    // A few, to something else, are none.
+    let mut run = base().run();
+    watch(&mut run, "port:80", "10.0.0.9:3306 time_wait", Unit::Count, &[0.0, 600.0]);
+    watch(&mut run, "port:80", "10.0.0.9:443 time_wait", Unit::Count, &[0.0, 6_000.0]);
+    assert!(ids(&run).is_empty());
+}
+
+#[test]
+fn unexplained_is_said_when_nothing_explains() {
     assert!(ids(&base().status(404, 9).run()).is_empty());
     let run = base().status(404, 12).run();
-    assert_eq!(ids(&run), ["unknown"]);
+    assert_eq!(ids(&run), ["unexplained"]);
     assert!(find(&run, &[])[0].evidence.contains("404 × 12"));
-    let missed = Evaluation {
-        text: "p99<1ms".to_owned(),
-        value: Some(5e6),
-        unit: Unit::Nanoseconds,
+    let missed = missed("p99<1ms", 5e6);
+    let found = find(&healthy(), std::slice::from_ref(&missed));
+    assert_eq!(found[0].id, "unexplained");
+    assert!(found[0].advice.contains("mysqld_exporter"), "{}", found[0].advice);
+    // Some resets do not explain times; that they make errors needs no explanation.
+    let resets = base().fault(Fault::Reset, 12).run();
+    assert_eq!(named(&resets, &[missed]), ["unexplained", "server_closes"]);
+    let errors = Evaluation {
+        text: "errors<0.1%".to_owned(),
+        value: Some(0.0012),
+        unit: objective::Unit::Share,
         met: false,
         problem: None,
     };
-    assert_eq!(find(&healthy(), std::slice::from_ref(&missed))[0].id, "unknown");
-    // A finding explains it.
-    let explained = find(&base().fault(Fault::Reset, 12).run(), &[missed]);
-    assert!(explained.iter().all(|finding| finding.id != "unknown"));
+    assert_eq!(named(&resets, &[errors]), ["server_closes"]);
+}
+
+#[test]
+fn every_finding_names_where_its_number_can_be_read() {
+    let mut run = base().status(503, 100).connects(20, SECOND + 10 * MS).closed().run();
+    watch(&mut run, "port:80", "pool", Unit::Share, &[1.0; 3]);
+    let found = find(&run, &[]);
+    assert!(found.len() >= 2, "{found:?}");
+    assert!(found.iter().all(|finding| finding.check.len() > 10), "{found:?}");
 }

@@ -8,7 +8,8 @@
 use gake_core::clock::Nanos;
 use gake_core::record::{Histogram, LabelTally, Metric, Tally};
 
-use super::{Measure, Objective, Operator, Quantity, Statistic};
+use super::quantity::{Measure, Quantity, Statistic};
+use super::{Claim, Objective, Operator};
 
 /// What of an objective is bounded.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,7 +63,10 @@ impl Objective {
         if !matches!(self.operator, Operator::Less | Operator::LessOrEqual) {
             return refuse("the capacity is the most load under upper bounds, as p99<50ms");
         }
-        let (bound, source) = match self.quantity {
+        let Claim::Builtin { label, quantity } = &self.claim else {
+            return refuse("a search fires plain requests, which have no metrics of their own");
+        };
+        let (bound, source) = match *quantity {
             Quantity::Latency { measure, statistic, bound } => {
                 let known = [Metric::OkResponse, Metric::Service, Metric::FirstByte];
                 if matches!(measure, Measure::Of(metric) if !known.contains(&metric)) {
@@ -87,7 +91,12 @@ impl Objective {
             }
             _ => return refuse("the load is what is searched"),
         };
-        Ok(Clause { text: self.to_string(), bound, label: self.label.clone(), source })
+        Ok(Clause {
+            text: self.to_string(),
+            bound,
+            label: label.as_ref().map(|label| label.name.clone()),
+            source,
+        })
     }
 }
 

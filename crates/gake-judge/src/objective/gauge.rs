@@ -97,21 +97,22 @@ impl Gauge {
         }
     }
 
-    /// The `.mean` or `.max` that must be written for `of`.
-    pub(super) fn suffix(self, of: Of) -> &'static str {
+    /// The `mean` or `max` that must be written for `of`.
+    pub(super) fn suffix(self, of: Of) -> Option<&'static str> {
         match of {
-            _ if of == self.usual => "",
-            Of::Mean => ".mean",
-            Of::Max => ".max",
+            _ if of == self.usual => None,
+            Of::Mean => Some("mean"),
+            Of::Max => Some("max"),
         }
     }
 
     /// The value of a run: of several sources, the largest.
     pub(super) fn value(self, of: Of, watched: &Watched, warmup: Nanos) -> Result<f64, String> {
-        let values = watched.named(self.name).filter_map(|gauge| match of {
-            Of::Mean => gauge.mean_from(warmup),
-            Of::Max => gauge.max(),
-        });
+        let values =
+            watched.targets().filter(|gauge| gauge.name == self.name).filter_map(|g| match of {
+                Of::Mean => g.mean_from(warmup),
+                Of::Max => g.max(),
+            });
         values.reduce(f64::max).ok_or_else(|| {
             let name = self.name;
             format!(
@@ -132,7 +133,7 @@ impl Gauge {
 }
 
 /// `1GB`, `512MiB`, `1.5G`, or bytes.
-fn bytes(text: &str) -> Option<f64> {
+pub(super) fn bytes(text: &str) -> Option<f64> {
     const UNITS: [(&str, f64); 12] = [
         ("KiB", 1024.0),
         ("MiB", 1_048_576.0),

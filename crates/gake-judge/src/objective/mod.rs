@@ -15,63 +15,49 @@
 
 mod clause;
 mod gauge;
+mod limit;
 mod parse;
+mod quantity;
+mod selector;
+mod series;
 
 use std::fmt;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Counts, Histogram, Metric, Run, Tally, Watched};
+use gake_core::metric::{Registry, Tags};
+use gake_core::record::{Run, Tally, Watched};
 
 pub use clause::{Bad, Bound, Clause};
+pub use limit::{Limit, Subject};
 pub use parse::ObjectiveError;
 
-use gauge::{Gauge, Of};
+use quantity::{Measure, Part, Quantity};
+use series::SeriesClaim;
 
-use crate::stats::{per_second, share};
 use crate::units;
 
 /// What a run must keep to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Objective {
-    label: Option<String>,
-    quantity: Quantity,
+    claim: Claim,
     operator: Operator,
 }
 
-/// What is compared, with the bound in the quantity's own unit.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Quantity {
-    Latency { measure: Measure, statistic: Statistic, bound: Nanos },
-    ErrorPercent(f64),
-    ErrorCount(u64),
-    Rate { of: Flow, bound: f64 },
-    SentCount(u64),
-    Gauge { gauge: Gauge, of: Of, bound: f64 },
+/// What is compared, with its bound.
+#[derive(Debug, Clone, PartialEq)]
+enum Claim {
+    /// What every run measures, of all requests or of one label.
+    Builtin { label: Option<Label>, quantity: Quantity },
+    /// A metric of the run's own.
+    Series(SeriesClaim),
 }
 
-/// Which latency.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Measure {
-    /// The headline: every answered arrival and the censored waits.
-    Response,
-    Of(Metric),
-}
-
-/// What of it. A percentile is kept as its percent.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Statistic {
-    Percentile(f64),
-    Mean,
-    Min,
-    Max,
-}
-
-/// Which arrivals a second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flow {
-    Completed,
-    Goodput,
-    Sent,
+/// The label that an objective is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Label {
+    name: String,
+    /// Whether it is written as the tag `name`, and not before a colon.
+    is_tag: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,7 +157,7 @@ impl Evaluation {
         match self.unit {
             Unit::Nanoseconds => units::duration(value),
             Unit::Percent => units::percent(value / 100.0),
-            Unit::Count if value.fract() == 0.0 => units::count(value as u64),
+            Unit::Count if value.fract() == 0.0 && value >= 0.0 => units::count(value as u64),
             Unit::Count => units::number(value),
             Unit::PerSecond => units::rate(value),
             Unit::Share => units::percent(value),
@@ -180,35 +166,46 @@ impl Evaluation {
     }
 }
 
-/// The part of a view that one objective is about.
-struct Part<'a> {
-    counts: &'a Counts,
-    tally: &'a Tally,
-    /// The label's own histograms: response, service.
-    label: Option<(&'a Histogram, &'a Histogram)>,
-}
-
 impl Objective {
-    /// The label it is about, when it is not about all.
-    #[must_use]
-    pub fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-
     /// Whether it bounds what the target says of itself, which must be watched for that.
     #[must_use]
     pub fn is_about_target(&self) -> bool {
-        matches!(self.quantity, Quantity::Gauge { .. })
+        matches!(self.claim, Claim::Builtin { quantity: Quantity::Gauge { .. }, .. })
+    }
+
+    /// Whether a run of these labels and metrics can say anything about it.
+    ///
+    /// # Errors
+    /// What it names that is not there, and what there is.
+    pub fn check(&self, labels: &[String], metrics: &Registry) -> Result<(), String> {
+        match &self.claim {
+            Claim::Series(series) => series.check(labels, metrics),
+            Claim::Builtin { label: Some(label), quantity } if !labels.contains(&label.name) => {
+                match SeriesClaim::fallback(label, *quantity) {
+                    Some(series) if metrics.get(&series.metric).is_some() => {
+                        series.check(labels, metrics)
+                    }
+                    _ => {
+                        let metrics = metrics.metrics().map(|metric| metric.name.as_str());
+                        Err(missing_label(label, labels, &listed(metrics)))
+                    }
+                }
+            }
+            Claim::Builtin { .. } => Ok(()),
+        }
     }
 
     /// Compares with what was measured.
     #[must_use]
     pub fn evaluate(&self, view: &View<'_>) -> Evaluation {
-        let unit = self.quantity.unit();
+        let (unit, measured) = match &self.claim {
+            Claim::Series(series) => (series.bound.unit(), series.measure(view)),
+            Claim::Builtin { label, quantity } => builtin(label.as_ref(), *quantity, view),
+        };
         let text = self.to_string();
-        match self.part(view).and_then(|part| self.quantity.measure(&part, view)) {
-            Ok(value) => {
-                let met = self.operator.holds(value, self.quantity.bound());
+        match measured {
+            Ok(Measured { value, bound, unit }) => {
+                let met = self.operator.holds(value, bound);
                 Evaluation { text, value: Some(value), unit, met, problem: None }
             }
             Err(problem) => {
@@ -216,99 +213,65 @@ impl Objective {
             }
         }
     }
-
-    fn part<'a>(&self, view: &View<'a>) -> Result<Part<'a>, String> {
-        let tally = view.tally;
-        let whole = Part { counts: &tally.counts, tally, label: None };
-        let Some(name) = &self.label else { return Ok(whole) };
-        let missing = || format!("there is no label {name:?}");
-        let number = view.labels.iter().position(|label| label == name).ok_or_else(missing)?;
-        // One label is not told apart: it is the whole.
-        let Some(label) = tally.labels().get(number) else { return Ok(whole) };
-        Ok(Part { counts: &label.counts, label: Some((&label.response, &label.service)), ..whole })
-    }
 }
 
-impl Quantity {
-    fn unit(self) -> Unit {
-        match self {
-            Self::Latency { .. } => Unit::Nanoseconds,
-            Self::ErrorPercent(_) => Unit::Percent,
-            Self::ErrorCount(_) | Self::SentCount(_) => Unit::Count,
-            Self::Rate { .. } => Unit::PerSecond,
-            Self::Gauge { gauge, .. } => gauge.unit(),
-        }
-    }
+/// A value beside the bound on it.
+struct Measured {
+    value: f64,
+    bound: f64,
+    unit: Unit,
+}
 
-    fn bound(self) -> f64 {
-        match self {
-            Self::Latency { bound, .. } => bound as f64,
-            Self::ErrorPercent(bound) | Self::Rate { bound, .. } | Self::Gauge { bound, .. } => {
-                bound
-            }
-            Self::ErrorCount(bound) | Self::SentCount(bound) => bound as f64,
-        }
-    }
-
-    fn measure(self, part: &Part<'_>, view: &View<'_>) -> Result<f64, String> {
-        let counts = part.counts;
-        let errors = counts.due().saturating_sub(counts.ok);
-        match self {
-            Self::Latency { measure, statistic, .. } => measure.value(statistic, part),
-            Self::ErrorPercent(_) | Self::ErrorCount(_) if counts.due() == 0 => {
-                Err("nothing was due".to_owned())
-            }
-            Self::ErrorPercent(_) => Ok(share(errors, counts.due()) * 100.0),
-            Self::ErrorCount(_) => Ok(errors as f64),
-            Self::SentCount(_) => Ok(counts.sent as f64),
-            Self::Gauge { gauge, of, .. } => gauge.value(of, view.watched, view.warmup),
-            Self::Rate { of, .. } => {
-                let (count, time) = match of {
-                    Flow::Completed => (counts.completed(), view.span),
-                    Flow::Goodput => (counts.ok, view.span),
-                    Flow::Sent => (counts.sent, view.sending),
-                };
-                if time == 0 {
-                    return Err("no time was measured".to_owned());
+/// Measures what every run has. A label that there is not may be a metric of that name.
+fn builtin(
+    label: Option<&Label>,
+    quantity: Quantity,
+    view: &View<'_>,
+) -> (Unit, Result<Measured, String>) {
+    let unit = quantity.unit();
+    let part = match label {
+        None => Ok(Part::whole(view)),
+        Some(label) => match Part::of_label(&label.name, view) {
+            Some(part) => Ok(part),
+            None => match SeriesClaim::fallback(label, quantity) {
+                Some(series) if series.is_known(view) => return (unit, series.measure(view)),
+                _ => {
+                    let metrics = listed(series::names(view.tally).into_iter());
+                    Err(missing_label(label, view.labels, &metrics))
                 }
-                Ok(per_second(count as f64, time))
-            }
+            },
+        },
+    };
+    let value = part.and_then(|part| quantity.measure(&part, view));
+    (unit, value.map(|value| Measured { value, bound: quantity.bound(), unit }))
+}
+
+/// Names that a sentence lists at most.
+const NAMES_MAX: usize = 10;
+
+fn missing_label(label: &Label, labels: &[String], metrics: &str) -> String {
+    let (name, labels) = (&label.name, listed(labels.iter().map(String::as_str)));
+    // What is written as a tag of a built-in metric names no other metric.
+    match (labels.as_str(), if label.is_tag { "" } else { metrics }) {
+        ("", "") => format!("there is no label {name:?}"),
+        (labels, "") => format!("there is no label {name:?}; there are {labels}"),
+        ("", metrics) => {
+            format!("there is no label or metric {name:?}; there are the metrics {metrics}")
         }
+        (labels, metrics) => format!(
+            "there is no label or metric {name:?}; there are the labels {labels}, the metrics \
+             {metrics}"
+        ),
     }
 }
 
-impl Measure {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Response => "response",
-            // The short names that objectives use.
-            Self::Of(Metric::OkResponse) => "ok",
-            Self::Of(Metric::FaultResponse) => "fault",
-            Self::Of(metric) => metric.name(),
-        }
-    }
-
-    fn value(self, statistic: Statistic, part: &Part<'_>) -> Result<f64, String> {
-        match (self, part.label) {
-            (Self::Response, Some((response, _))) => statistic.of(response),
-            (Self::Of(_), Some((_, service))) => statistic.of(service),
-            (Self::Response, None) => statistic.of(&part.tally.latency.response()),
-            (Self::Of(metric), None) => statistic.of(part.tally.latency.of(metric)),
-        }
-    }
-}
-
-impl Statistic {
-    fn of(self, histogram: &Histogram) -> Result<f64, String> {
-        if histogram.is_empty() {
-            return Err("no sample".to_owned());
-        }
-        Ok(match self {
-            Self::Percentile(percent) => histogram.quantile(percent / 100.0) as f64,
-            Self::Mean => histogram.mean(),
-            Self::Min => histogram.min() as f64,
-            Self::Max => histogram.max() as f64,
-        })
+/// Some names in a sentence.
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let all: Vec<_> = names.collect();
+    let shown = all[..all.len().min(NAMES_MAX)].join(", ");
+    match all.len() - all.len().min(NAMES_MAX) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 
@@ -335,49 +298,31 @@ impl Operator {
 impl fmt::Display for Objective {
     /// The objective the way it is read.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(label) = &self.label {
-            write!(f, "{label}:")?;
-        }
         let sign = self.operator.sign();
-        match self.quantity {
-            Quantity::Latency { measure, statistic, bound } => {
-                if measure != Measure::Response {
-                    write!(f, "{}.", measure.name())?;
+        let (label, quantity) = match &self.claim {
+            Claim::Series(series) => return write!(f, "{series}{sign}{}", series.bound),
+            Claim::Builtin { label, quantity } => (label, quantity),
+        };
+        let (metric, statistic) = quantity.subject();
+        match (label, &statistic) {
+            (Some(Label { name, is_tag: true }), _) => {
+                let tags = Tags::new([("name", name.as_str())]);
+                write!(f, "{metric}{}", selector::Written(&tags))?;
+                if let Some(statistic) = &statistic {
+                    write!(f, ":{statistic}")?;
                 }
-                match statistic {
-                    Statistic::Percentile(percent) => write!(f, "p{percent}")?,
-                    Statistic::Mean => f.write_str("mean")?,
-                    Statistic::Min => f.write_str("min")?,
-                    Statistic::Max => f.write_str("max")?,
-                }
-                write!(f, "{sign}{}", exact(bound))
+                return write!(f, "{sign}{}", quantity.shown_bound());
             }
-            Quantity::ErrorPercent(bound) => write!(f, "errors{sign}{bound}%"),
-            Quantity::ErrorCount(bound) => write!(f, "errors{sign}{bound}"),
-            Quantity::SentCount(bound) => write!(f, "sent{sign}{bound}"),
-            Quantity::Gauge { gauge, of, bound } => {
-                write!(f, "{}{}{sign}{}", gauge.name, gauge.suffix(of), gauge.shown(bound))
-            }
-            Quantity::Rate { of, bound } => {
-                let name = match of {
-                    Flow::Completed => "rate",
-                    Flow::Goodput => "goodput",
-                    Flow::Sent => "sent",
-                };
-                write!(f, "{name}{sign}{bound}/s")
-            }
+            (Some(label), _) => write!(f, "{}:", label.name)?,
+            (None, _) => {}
         }
-    }
-}
-
-/// A duration in the largest unit in which it is a whole number: no digit is lost.
-fn exact(bound: Nanos) -> String {
-    for (size, unit) in [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")] {
-        if bound.is_multiple_of(size) {
-            return format!("{}{unit}", bound / size);
+        match statistic {
+            Some(statistic) if metric == Measure::Response.name() => f.write_str(&statistic)?,
+            Some(statistic) => write!(f, "{metric}.{statistic}")?,
+            None => f.write_str(metric)?,
         }
+        write!(f, "{sign}{}", quantity.shown_bound())
     }
-    format!("{bound}ns")
 }
 
 #[cfg(test)]

@@ -1,11 +1,14 @@
 //! Reading objectives.
 
 use gake_core::clock::Nanos;
+use gake_core::metric::{CHECKS, Tags};
 use gake_core::plan::{Rate, parse_duration, parse_rate};
 use gake_core::record::Metric;
 
 use super::gauge::Gauge;
-use super::{Flow, Measure, Objective, Operator, Quantity, Statistic};
+use super::quantity::{Flow, Measure, Quantity, Statistic};
+use super::series::SeriesClaim;
+use super::{Claim, Label, Objective, Operator, selector};
 
 /// Why a text is not an objective.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -30,6 +33,9 @@ const MEASURES: [(&str, Measure); 12] = [
     ("download", Measure::Of(Metric::Download)),
     ("rtt", Measure::Of(Metric::Rtt)),
 ];
+
+/// What k6 calls the service time.
+const K6_SERVICE: &str = "http_req_duration";
 
 impl std::str::FromStr for Objective {
     type Err = ObjectiveError;
@@ -58,13 +64,68 @@ fn parse(text: &str) -> Result<Objective, String> {
     if bound.is_empty() {
         return Err("there is nothing after the comparison".to_owned());
     }
+    Ok(Objective { claim: claim(subject, bound)?, operator })
+}
+
+fn claim(subject: &str, bound: &str) -> Result<Claim, String> {
+    if let Some((metric, tags, rest)) = selector::split(subject) {
+        return tagged(metric, tags, rest, bound);
+    }
     // A label may hold colons (a URL does); a quantity does not.
-    let (label, subject) = match subject.rsplit_once(':') {
-        Some(("", _)) => return Err("the label before the colon is empty".to_owned()),
-        Some((label, subject)) => (Some(label.to_owned()), subject.trim()),
-        None => (None, subject),
+    match subject.rsplit_once(':') {
+        Some(("", _)) => Err("the label before the colon is empty".to_owned()),
+        Some((name, subject)) => named(name, subject.trim(), bound),
+        None if subject == CHECKS => {
+            SeriesClaim::parse(CHECKS, Tags::default(), "", bound).map(Claim::Series)
+        }
+        None => Ok(Claim::Builtin { label: None, quantity: quantity(subject, bound)? }),
+    }
+}
+
+/// `LABEL:QUANTITY`, or `METRIC:STATISTIC` when it can be no quantity of a label.
+fn named(name: &str, subject: &str, bound: &str) -> Result<Claim, String> {
+    if name == K6_SERVICE {
+        return of_label(None, latency(&format!("service.{subject}"), bound)?);
+    }
+    let label = Label { name: name.to_owned(), is_tag: false };
+    let of_label = quantity(subject, bound).and_then(|quantity| of_label(Some(label), quantity));
+    if of_label.is_ok() || !selector::is_metric_name(name) {
+        return of_label;
+    }
+    let series = SeriesClaim::parse(name, Tags::default(), subject, bound).map(Claim::Series);
+    // Of two errors that of a label, unless the statistic is one that only metrics have.
+    let of_metrics = ["count", "value"].contains(&subject);
+    if of_metrics { series } else { series.or(of_label) }
+}
+
+/// `METRIC{key:value}:STATISTIC`.
+fn tagged(metric: &str, tags: Tags, rest: &str, bound: &str) -> Result<Claim, String> {
+    let statistic = match rest.strip_prefix([':', '.']) {
+        Some(statistic) if !statistic.trim().is_empty() => statistic.trim(),
+        None if rest.is_empty() => "",
+        _ => return Err("after the tags comes a statistic, as in response{name:a}:p95<1s".into()),
     };
-    let quantity = quantity(subject, bound)?;
+    let metric = if metric == K6_SERVICE { "service" } else { metric };
+    let is_latency = MEASURES.iter().any(|known| known.0 == metric);
+    let is_count = ["errors", "rate", "goodput", "sent"].contains(&metric);
+    if !is_latency && !is_count {
+        return SeriesClaim::parse(metric, tags, statistic, bound).map(Claim::Series);
+    }
+    let label = match tags.pairs() {
+        [] => None,
+        [(key, name)] if key == "name" => Some(Label { name: name.clone(), is_tag: true }),
+        _ => return Err(format!("of {metric} only the tag name is kept, as in {{name:login}}")),
+    };
+    let quantity = match (is_latency, statistic) {
+        (true, "") => return Err(format!("say what of {metric}: p95, mean, min or max")),
+        (true, statistic) => latency(&format!("{metric}.{statistic}"), bound)?,
+        (false, "") => quantity(metric, bound)?,
+        (false, _) => return Err(format!("{metric} is a number: nothing comes after its tags")),
+    };
+    of_label(label, quantity)
+}
+
+fn of_label(label: Option<Label>, quantity: Quantity) -> Result<Claim, String> {
     if let (Some(_), Quantity::Gauge { gauge, .. }) = (&label, quantity) {
         return Err(format!("{} is the target's, not a label's", gauge.name));
     }
@@ -73,7 +134,7 @@ fn parse(text: &str) -> Result<Objective, String> {
     {
         return Err("of one label only response and service times are kept".to_owned());
     }
-    Ok(Objective { label, quantity, operator })
+    Ok(Claim::Builtin { label, quantity })
 }
 
 fn quantity(subject: &str, bound: &str) -> Result<Quantity, String> {
@@ -129,7 +190,8 @@ fn latency(subject: &str, bound: &str) -> Result<Quantity, String> {
 }
 
 fn is_percentile(name: &str) -> bool {
-    name.strip_prefix('p').is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
+    let digits = name.strip_prefix("p(").or(name.strip_prefix('p'));
+    digits.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
 }
 
 fn unknown_measure(name: &str) -> String {
@@ -137,9 +199,10 @@ fn unknown_measure(name: &str) -> String {
     format!("there is no metric {name:?}; there are {}", names.join(", "))
 }
 
-fn parse_statistic(text: &str) -> Result<Statistic, String> {
+pub(super) fn parse_statistic(text: &str) -> Result<Statistic, String> {
     match text {
-        "mean" => return Ok(Statistic::Mean),
+        "mean" | "avg" => return Ok(Statistic::Mean),
+        "med" => return Ok(Statistic::Percentile(50.0)),
         "min" => return Ok(Statistic::Min),
         "max" => return Ok(Statistic::Max),
         _ => {}
@@ -151,6 +214,8 @@ fn parse_statistic(text: &str) -> Result<Statistic, String> {
             Gauge::names()
         ));
     };
+    let in_brackets = percent.strip_prefix('(').and_then(|percent| percent.strip_suffix(')'));
+    let percent = in_brackets.unwrap_or(percent);
     // Digits only: `parse` would also take "1e1", "+5" and "inf".
     let plain = percent.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     match percent.parse::<f64>() {

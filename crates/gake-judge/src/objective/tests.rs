@@ -1,8 +1,13 @@
 //! Objectives: read, written, compared.
 
-use gake_core::record::{Fault, Reading};
+use std::sync::Arc;
+
+use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
+use gake_core::record::{Fault, Metric, Reading};
 use proptest::prelude::*;
 
+use super::quantity::{Flow, Measure, Statistic};
+use super::series::{SeriesBound, SeriesStatistic};
 use super::*;
 use crate::testing::{MS, Sample};
 
@@ -121,6 +126,123 @@ fn a_label_has_its_own_figures() {
     assert_eq!(check(&run, "fast:sent>1").value, Some(50.0));
 }
 
+/// A run with checks, a trend of times and one of numbers, a counter and a gauge.
+fn with_metrics() -> Run {
+    let mut run = Sample::of(10, MS).label("login", 50, MS).run();
+    let table = &mut run.tally.series;
+    let mut add = |name: &str, kind, unit, tag: (&str, &str), values: &[f64]| {
+        let metric = Arc::new(Definition { name: name.to_owned(), kind, unit });
+        let series = table.intern(&metric, &Tags::new([tag]));
+        values.iter().zip(0..).for_each(|(value, at)| table.add(series, *value, at));
+    };
+    use MetricKind::{Counter, Gauge, Rate, Trend};
+    use MetricUnit::{Bytes, Number, Time};
+    add("checks", Rate, Number, ("check", "status is 200"), &[1.0; 99]);
+    add("checks", Rate, Number, ("check", "body, whole"), &[0.0]);
+    add("waits", Trend, Time, ("name", "login"), &[1e6, 2e6, 3e6]);
+    add("waits", Trend, Time, ("name", "home"), &[9e6]);
+    add("items", Trend, Number, ("name", "home"), &[1.5, 2.0, -1.0]);
+    add("hits", Counter, Number, ("name", "home"), &[7.0, 4.0]);
+    add("sizes", Gauge, Bytes, ("name", "home"), &[7e6, 4e6]);
+    run
+}
+
+#[test]
+fn metrics_are_selected_by_name_and_tags() {
+    let run = with_metrics();
+    for (text, met) in [
+        ("checks>=99%", true),
+        ("checks>0.99", false),
+        ("checks{check:status is 200}>99%", true),
+        ("checks{check:\"body, whole\"}:rate>0%", false),
+        ("checks:count>=100", true),
+        ("waits:p95<9.1ms", true),
+        ("waits{name:login}:p(95)<=3ms", true),
+        ("waits{name:login}:max<3ms", false),
+        ("waits:avg<4ms", true),
+        ("waits:count>4", false),
+        ("items:avg<0.9", true),
+        ("items:min>=-1", true),
+        ("items{name:home}.med<2", true),
+        ("hits:count>10", true),
+        ("hits:rate>1/s", true),
+        ("sizes{name:home}<5MB", true),
+        ("sizes{name:home}:max<5MB", false),
+        ("response{name:login}:p95<2ms", true),
+        ("http_req_duration{name:login}:p95<2ms", true),
+        ("http_req_duration:p(95)<1us", false),
+        ("errors{name:login}<1%", true),
+        ("sent{name:login}>50", false),
+    ] {
+        let evaluation = check(&run, text);
+        assert_eq!(evaluation.met, met, "{text}: {}", evaluation.shown());
+        assert!(evaluation.value.is_some(), "{text}: {}", evaluation.shown());
+        let again: Objective = evaluation.text.parse().unwrap();
+        assert_eq!(again, text.parse().unwrap(), "{text} is shown as {}", evaluation.text);
+    }
+    assert_eq!(check(&run, "items:min<0").shown(), "-1");
+    assert_eq!(check(&run, "checks>1%").shown(), "99 %");
+    assert_eq!(check(&run, "waits:max<1s").shown(), "9.00 ms");
+}
+
+#[test]
+fn an_unknown_metric_tag_or_statistic_fails_and_says_what_there_is() {
+    let run = with_metrics();
+    for (text, why) in [
+        ("nope:avg<3", "there is no metric \"nope\"; there are checks, hits, items, sizes, waits"),
+        ("nope:p95<3ms", "there is no label or metric \"nope\"; there are the labels "),
+        ("waits{name:nope}:p95<3ms", "has the tags {name:nope}; there are {name:home}, {name:log"),
+        ("checks{check:nope}>1%", "there are {check:\"body, whole\"}, {check:status is 200}"),
+        ("waits:p95<3", "write a time with its unit"),
+        ("items:p95<3ms", "\"items\": write a plain number"),
+        ("items:rate>3", "is a trend: it has p50, p95"),
+        ("items{name:home}>3", "say what of it"),
+        ("hits:value>3", "is a counter: it has count and rate"),
+        ("sizes:avg<3MB", "is a gauge: it has value, min and max"),
+        ("checks>3", "write a share, as 99%"),
+        ("response{name:nope}:p95<1s", "there is no label \"nope\""),
+    ] {
+        let evaluation = check(&run, text);
+        assert!(!evaluation.met && evaluation.value.is_none(), "{text}");
+        assert!(evaluation.shown().contains(why), "{text}: {}", evaluation.shown());
+    }
+    let plain = Sample::of(10, MS).run();
+    assert_eq!(
+        check(&plain, "checks>99%").shown(),
+        "there is no metric \"checks\": the run has none of its own"
+    );
+    assert!("waits:p99<1ms".parse::<Objective>().unwrap().clause().is_ok());
+    assert!("items:avg<1".parse::<Objective>().unwrap().clause().is_err());
+}
+
+#[test]
+fn what_no_run_of_a_plan_can_have_is_known_before_it() {
+    let mut registry = Registry::default();
+    let (name, kind, unit) = ("waits".to_owned(), MetricKind::Trend, MetricUnit::Time);
+    registry.define(Definition { name, kind, unit }).unwrap();
+    let labels = ["login".to_owned()];
+    let check = |text: &str| text.parse::<Objective>().unwrap().check(&labels, &registry);
+    for text in ["p99<1s", "login:p99<1s", "waits:p99<1s", "waits:avg<1s", "cpu<80%"] {
+        assert_eq!(check(text), Ok(()), "{text}");
+    }
+    for (text, why) in [
+        (
+            "logn:p99<1s",
+            "there is no label or metric \"logn\"; there are the labels login, the metrics waits",
+        ),
+        ("login:p99<50", "\"login\" is a label, whose times are bounded with their unit"),
+        ("waits:p99<50", "write a time with its unit"),
+        ("wait:count>1", "there is no metric \"wait\"; there are waits"),
+        (
+            "wait:avg<1s",
+            "no label or metric \"wait\"; there are the labels login, the metrics waits",
+        ),
+        ("checks>99%", "there is no metric \"checks\"; there are waits"),
+    ] {
+        assert!(check(text).unwrap_err().contains(why), "{text}: {:?}", check(text));
+    }
+}
+
 #[test]
 fn refuses_the_rest_and_says_why() {
     for (text, why) in [
@@ -143,6 +265,13 @@ fn refuses_the_rest_and_says_why() {
         ("rate>=max", "not a rate"),
         ("sent>=x", "not a rate"),
         (":p99<5ms", "label before the colon is empty"),
+        ("response{name:a,b:c}:p95<1s", "only the tag name"),
+        ("response{name:a}<1s", "say what of response"),
+        ("errors{name:a}:p95<1%", "nothing comes after its tags"),
+        ("connect{name:a}:p95<1s", "of one label"),
+        ("response{name:a}p95<1s", "comes a statistic"),
+        ("hits:count>x", "is no bound"),
+        ("hits>10", "nothing that is measured"),
         ("a:connect.p99<5ms", "of one label"),
         ("p99==5ms", "no <"),
         ("p99=<5ms", "not a percentile"),
@@ -181,16 +310,59 @@ fn objective() -> impl Strategy<Value = Objective> {
         Just(Operator::Greater),
         Just(Operator::GreaterOrEqual),
     ];
-    (quantity, operator).prop_map(|(quantity, operator)| Objective {
-        label: None,
-        quantity,
-        operator,
+    (label(), quantity, operator).prop_map(|(label, quantity, operator)| {
+        let kept = match quantity {
+            Quantity::Latency { measure, .. } => {
+                matches!(measure, Measure::Response | Measure::Of(Metric::Service))
+            }
+            _ => true,
+        };
+        let label = label.filter(|_| kept);
+        Objective { claim: Claim::Builtin { label, quantity }, operator }
+    })
+}
+
+fn label() -> impl Strategy<Value = Option<Label>> {
+    prop_oneof![
+        Just(None),
+        "[a-z/:]{0,6}[a-z]".prop_map(|name| Some(Label { name, is_tag: false })),
+        "\\PC{0,8}".prop_map(|name| Some(Label { name, is_tag: true })),
+    ]
+}
+
+fn series_objective() -> impl Strategy<Value = Objective> {
+    let tags = prop_oneof![
+        Just(Tags::default()),
+        "\\PC{0,6}".prop_map(|check| Tags::new([("check", check)])),
+    ];
+    let statistic = prop_oneof![
+        (1u32..=100).prop_map(|p| SeriesStatistic::Of(Statistic::Percentile(f64::from(p)))),
+        Just(SeriesStatistic::Count),
+        Just(SeriesStatistic::Rate),
+    ];
+    let bound = prop_oneof![
+        (-1e6..1e6_f64).prop_map(SeriesBound::Number),
+        (0..1u64 << 50).prop_map(SeriesBound::Time),
+        (0.0..1e12_f64).prop_map(SeriesBound::Bytes),
+        (0.0..=100.0_f64).prop_map(SeriesBound::Percent),
+    ];
+    (tags, statistic, bound).prop_map(|(tags, statistic, bound)| {
+        let metric = "my.trend".to_owned();
+        // Without tags some of these are what a label may claim too.
+        let tags = if tags.is_empty() { Tags::new([("a", "b")]) } else { tags };
+        let series = SeriesClaim { metric, tags, statistic: Some(statistic), bound };
+        Objective { claim: Claim::Series(series), operator: Operator::GreaterOrEqual }
     })
 }
 
 proptest! {
     #[test]
     fn writes_what_it_reads(objective in objective()) {
+        prop_assert_eq!(objective.to_string().parse::<Objective>(), Ok(objective));
+    }
+
+    #[test]
+    fn writes_metrics_as_it_reads_them(objective in series_objective()) {
         prop_assert_eq!(objective.to_string().parse::<Objective>(), Ok(objective));
     }
 

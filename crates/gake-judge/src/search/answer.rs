@@ -144,10 +144,13 @@ impl Search {
             _ => Ended::Interrupted,
         };
         let pool = self.evidence();
+        // Nothing is bound by an objective that was never missed.
+        let missed = |number: usize| self.counted().any(|step| step.ratios[number] > 1.0);
+        let binding = pool.as_ref().map(super::Pool::binding).filter(|number| missed(*number));
         Answer {
             found: self.found(ended, pool.as_ref()),
             ended,
-            binding: pool.as_ref().map(|pool| self.clauses[pool.binding()].clone()),
+            binding: binding.map(|number| self.clauses[number].clone()),
             ceiling: self.ceiling.as_ref().map(|ceiling| ceiling.why.clone()),
             steepness: pool.as_ref().map(super::Pool::steepness),
             flat: pool.as_ref().is_some_and(|pool| pool.steepness() < FLAT),
@@ -195,7 +198,8 @@ impl Answer {
     /// The pool that explains the ladder's plateau, when it has one.
     #[must_use]
     pub fn pool(&self) -> Option<usl::Pool> {
-        let rungs: Vec<_> = self.rungs.iter().map(|rung| (rung.point(), rung.response)).collect();
+        let rungs: Vec<_> =
+            self.rungs.iter().map(|rung| (rung.point(), rung.response, rung.idle)).collect();
         usl::pool(&rungs)
     }
 }

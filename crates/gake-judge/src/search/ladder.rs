@@ -12,6 +12,9 @@ use gake_core::clock::SECOND;
 
 /// Throughput that grows by less than this has stopped growing.
 const GROWTH: f64 = 1.08;
+
+/// An open loop that answers at least this share of its arrivals in their time keeps up.
+const KEPT_UP: f64 = 0.9;
 /// More errors than this end the ladder.
 const ERRORS_MAX: f64 = 0.3;
 /// A response longer than so many times the objective's ends the ladder.
@@ -42,6 +45,8 @@ pub struct Rung {
     pub response: f64,
     /// Their number.
     pub ok: u64,
+    /// Whether the target had CPU to spare; `None` when nothing tells.
+    pub idle: Option<bool>,
 }
 
 impl Rung {
@@ -65,6 +70,8 @@ pub(super) struct Ladder {
     highest: f64,
     pub(super) rungs: Vec<Rung>,
     pub(super) best: f64,
+    /// Whether throughput still grew on the last rung: it was the search's own bound that ended it.
+    pub(super) grows: bool,
 }
 
 impl Ladder {
@@ -80,7 +87,7 @@ impl Ladder {
             (_, None) => (Load::Users(1), options.users_max as f64),
         };
         let limit = limit.map(|limit| limit as f64 / SECOND as f64);
-        Self { load, length: 1.0, limit, highest, rungs: Vec::new(), best: 0.0 }
+        Self { load, length: 1.0, limit, highest, rungs: Vec::new(), best: 0.0, grows: true }
     }
 
     /// The longest latency that is allowed, in seconds.
@@ -113,15 +120,20 @@ impl Ladder {
             _ => seen.in_flight,
         };
         let (throughput, response) = (seen.throughput, seen.response);
-        self.rungs.push(Rung { users, throughput, response, ok: seen.ok });
-        // In an open loop throughput doubles with the rate as long as it can.
-        let grows = throughput >= GROWTH * self.best || self.rungs.len() <= 2;
+        self.rungs.push(Rung { users, throughput, response, ok: seen.ok, idle: seen.idle });
+        // In an open loop throughput doubles with the rate as long as it can. A rung of few
+        // arrivals may have had more of them by chance than the next: what kept up with its own
+        // arrivals grows.
+        let is_open = matches!(self.load, Load::Rate(_));
+        let kept_up = is_open && throughput * seen.measured >= KEPT_UP * seen.due as f64;
+        let grows = throughput >= GROWTH * self.best || kept_up || self.rungs.len() <= 2;
         self.best = self.best.max(throughput);
         if self.rungs.len() == 1 {
             self.length = self.length.max(8.0 * response);
         }
         let slow = self.limit.is_some_and(|limit| response > RESPONSE_MAX * limit);
         if !grows || slow || seen.error_share() > ERRORS_MAX || seen.ok == 0 {
+            self.grows = false;
             return true;
         }
         let level = self.load.level();

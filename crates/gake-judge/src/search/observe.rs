@@ -5,6 +5,7 @@ use gake_core::plan::Load as PlanLoad;
 use gake_core::record::{Fault, Metric, Run, Tally};
 
 use super::trial::{Observation, Second, Seen};
+use crate::finding;
 use crate::objective::{Bad, Bound, Clause};
 use crate::stats::{Rates, mean_in_flight, share};
 use crate::units;
@@ -112,6 +113,7 @@ impl<'a> Observer<'a> {
             response: response.mean() / SECOND as f64,
             in_flight: mean_in_flight(run),
             limited: limited(run, self.clauses),
+            idle: finding::target_is_idle(run),
             clauses: self.seen,
             seconds: self.seconds,
         }

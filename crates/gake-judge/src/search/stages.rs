@@ -1,7 +1,7 @@
 //! Floor, bracket and refinement: which level is tried next.
 
 use super::answer::estimate;
-use super::{Bound, Dimension, Ended, Pool, Purpose, Search, Step, Trial};
+use super::{Bound, Ended, Pool, Purpose, Search, Step, Trial};
 use crate::stats::poisson_at_least;
 
 /// The floor's level, as a part of what the target can do.
@@ -138,8 +138,10 @@ impl Search {
                 high <= BRACKET * low || (whole && high - low <= 1.0)
             }
             (Some(low), None) => {
-                let blind = self.options.dimension != Dimension::Rate
-                    && self.options.dimension != Dimension::ConnectRate;
+                // A ladder that ended while throughput grew has not seen what the target can do.
+                let climbed = !self.ladder.grows;
+                let blind =
+                    !climbed && self.options.highest.is_none() || !self.options.dimension.is_rate();
                 bracket.level = (low * if blind { DOUBLE } else { UP }).min(ceiling);
                 low >= ceiling
             }

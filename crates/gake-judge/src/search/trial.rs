@@ -213,6 +213,8 @@ pub struct Observation {
     pub seconds: Vec<Second>,
     /// Why the generator, and not the target, may have decided this trial.
     pub limited: Option<String>,
+    /// Whether the target had CPU to spare; `None` when nothing tells.
+    pub idle: Option<bool>,
 }
 
 impl Observation {

@@ -20,7 +20,7 @@ pub fn json(report: &CompareReport<'_>) -> Result<String, serde_json::Error> {
 /// Two runs compared: what differs, and with what confidence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "gake.compare/1"))]
-pub(super) struct ComparisonForm {
+pub(crate) struct ComparisonForm {
     /// Always `gake.compare/1`.
     schema: &'static str,
     /// The version of gake that wrote this.

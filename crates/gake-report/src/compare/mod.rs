@@ -1,6 +1,6 @@
 //! A comparison of two runs: text and Markdown for people, JSON `gake.compare/1` for programs.
 
-mod json;
+pub(crate) mod json;
 mod markdown;
 mod text;
 
@@ -83,7 +83,7 @@ fn words(outcome: Outcome) -> &'static str {
 }
 
 /// How the intervals are to be read, in a sentence.
-fn legend(comparison: &Comparison) -> String {
+pub(crate) fn legend(comparison: &Comparison) -> String {
     let how = match comparison.pairs {
         Some(pairs) => format!("{pairs} pairs of slices taken in turns"),
         None => "seconds of each run".to_owned(),

@@ -49,6 +49,25 @@ fn a_comparison_in_every_format() {
 }
 
 #[test]
+fn a_comparison_is_a_page_too() {
+    let (a, b) = (sample(false), sample(true));
+    let mut comparison = compare(&a, &b, &Question::default());
+    comparison.warnings = vec!["<".repeat(10_000); 200];
+    let html = crate::html::compare(&report(&comparison, &a.run, &b.run)).unwrap();
+    assert!(html.len() <= 500_000, "{}", html.len());
+    let data = html.split_once("id=\"page\">").unwrap().1.split_once("</script").unwrap().0;
+    let data: serde_json::Value = serde_json::from_str(data).unwrap();
+    assert_eq!(
+        (&data["kind"], &data["comparison"]["outcome"]),
+        (&"compare".into(), &"worse".into())
+    );
+    // B, with A behind it.
+    assert_eq!(data["run"]["figures"]["failed"], b.run.tally.counts.failed);
+    assert_eq!(data["run"]["over"]["run"]["figures"]["failed"], a.run.tally.counts.failed);
+    assert_eq!(data["run"]["over"]["name"], "before.hlog");
+}
+
+#[test]
 fn a_run_against_itself() {
     let a = sample(false);
     let question = Question { tolerance: 0.3, figures: vec!["service.p50".to_owned()] };

@@ -61,14 +61,16 @@ struct CauseForm {
     evidence: String,
     /// What to try.
     advice: String,
+    /// Where the same number can be read with another tool.
+    check: String,
     /// In how many of the overloaded steps.
     steps: u64,
 }
 
 impl From<&Cause> for CauseForm {
     fn from(cause: &Cause) -> Self {
-        let Finding { id, evidence, advice } = cause.finding.clone();
-        Self { id, evidence, advice, steps: cause.runs }
+        let Finding { id, evidence, advice, check, .. } = cause.finding.clone();
+        Self { id, evidence, advice, check, steps: cause.runs }
     }
 }
 
@@ -281,24 +283,16 @@ pub(crate) mod tests {
     use std::time::Duration;
 
     use gake_core::schedule::Process;
-    use gake_judge::search::{Ask, Dimension, Load, Observation, Options, Search, Seen};
-    use gake_judge::{Bad, Objective, overload};
+    use gake_judge::overload;
+    use gake_judge::search::Dimension;
 
+    use super::super::formula::searched;
     use super::*;
     use crate::testing::bless;
 
     /// A target that holds 100/s and not more, searched.
     pub(crate) fn report() -> FindReport {
-        let objective: Objective = "p99<50ms".parse().unwrap();
-        let clauses = vec![objective.clause().unwrap()];
-        let mut search = Search::new(clauses, Options::default());
-        loop {
-            match search.next() {
-                Ask::Done => break,
-                Ask::Rest(_) => {}
-                Ask::Trial(trial) => search.tell(seen(&trial)),
-            }
-        }
+        let search = searched(|users| (50.0 * users).min(120.0));
         let stairs = overload::stairs(100.0, None);
         FindReport {
             target: "http://localhost:8080/".to_owned(),
@@ -313,27 +307,6 @@ pub(crate) mod tests {
             causes: Vec::new(),
             overloaded: 0,
             map: Some(overload::judge(&stairs, &[])),
-        }
-    }
-
-    fn seen(trial: &gake_judge::search::Trial) -> Observation {
-        let measured = trial.duration.as_secs_f64();
-        let rate = match trial.load {
-            Load::Rate(rate) => rate,
-            load => (50.0 * load.level()).min(120.0),
-        };
-        let due = (rate * measured).round();
-        let bad = (due * 0.01 * (rate / 100.0).powi(30)).round().min(due);
-        Observation {
-            measured,
-            took: measured + trial.warmup.as_secs_f64(),
-            due: due as u64,
-            ok: due as u64,
-            throughput: rate,
-            response: 0.02,
-            in_flight: rate * 0.02,
-            clauses: vec![Seen { total: Bad { bad, of: due }, ..Seen::default() }],
-            ..Observation::default()
         }
     }
 

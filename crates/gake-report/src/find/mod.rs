@@ -1,5 +1,7 @@
 //! The answer of a search, for people and as JSON.
 
+#[cfg(test)]
+mod formula;
 pub(crate) mod json;
 pub(crate) mod map;
 mod models;

@@ -34,7 +34,7 @@ fn causes(page: &mut Page, report: &FindReport) {
             2,
             "",
             Paint::Quiet,
-            "unknown: no rule speaks; --watch the target to see more",
+            "unexplained: no known cause matched; --watch the target to see more",
         );
     }
     for Cause { finding, runs } in &report.causes {
@@ -43,6 +43,7 @@ fn causes(page: &mut Page, report: &FindReport) {
         page.line(&format!("  {id}   (in {runs} of {steps} at the limit)"));
         page.wrapped(4, "", Paint::Plain, &finding.evidence);
         page.wrapped(6, "    →", Paint::Plain, &finding.advice);
+        page.wrapped(6, "", Paint::Quiet, &format!("check: {}", finding.check));
     }
 }
 

@@ -101,7 +101,8 @@ fn findings(text: &mut String, summary: &Summary) {
             line!(text, "\n**Findings**\n");
         }
         let (evidence, advice) = (prose(&finding.evidence), prose(&finding.advice));
-        line!(text, "- `{}`: {evidence}. *{advice}*", finding.id);
+        let check = prose(&finding.check);
+        line!(text, "- `{}`: {evidence}. *{advice}* (check: {check})", finding.id);
     }
     for (i, event) in summary.run.events.iter().take(ROWS_MAX).enumerate() {
         if i == 0 {

@@ -1,7 +1,5 @@
-//! The written forms of core's types: core does not serialise, formats do.
+//! The written forms of core's types, where a format differs from their exact encoding.
 
-pub(crate) mod counts;
-pub(crate) mod fault;
 pub(crate) mod plan;
 pub(crate) mod run;
 pub(crate) mod watched;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gake_core::plan::{Load, Overflow, Plan, Stage, Timeouts};
+use gake_core::plan::{Load, Overflow, Plan, Stage, Timeouts, UserStage};
 use gake_core::schedule::{Process, Trace};
 use serde::{Deserialize, Serialize};
 
@@ -10,17 +10,26 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct PlanForm {
+    /// The scenario's name, when there are several or it was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
     /// What was loaded: a URL or a targets file.
     target: String,
     /// How arrivals came.
     load: LoadForm,
+    /// From the start of the run to the start of this load; left out when they are the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    start_s: Option<f64>,
+    /// Tags of every sample of this load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    tags: Vec<(String, String)>,
     /// After this time no new arrival came; null when only a count ended the run.
     duration_s: Option<f64>,
     /// After this many arrivals no new one came; null when only time ended the run.
     requests: Option<u64>,
     /// The first part of the run, left out of the figures; comes before `duration_s`.
     warmup_s: f64,
-    /// Most connections at once; in a closed loop, the number of users.
+    /// Most connections at once; in a closed loop, one for each user.
     connections: usize,
     /// Most arrivals in flight at once.
     max_in_flight: usize,
@@ -71,14 +80,67 @@ enum LoadForm {
     },
     /// Each user waited for its answer before the next request.
     Closed {
+        /// How many users; left out when each has one of the connections.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        users: Option<usize>,
         /// Time between an answer and the user's next request.
         think_s: f64,
     },
     /// Each user started a request at this interval at most, and waited for its answer.
     Paced {
+        /// How many users; left out when each has one of the connections.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        users: Option<usize>,
         /// From one start to the next.
         pace_s: f64,
     },
+    /// A closed loop whose number of users changed.
+    Ramping {
+        /// The numbers of users, one after the other.
+        stages: Vec<UserStageForm>,
+        /// How long a user that left before the end might take for what it had begun.
+        graceful_ramp_down_s: f64,
+        /// Time between an answer and the user's next request.
+        think_s: f64,
+    },
+    /// Users made a number of iterations between them.
+    Shared {
+        /// How many users.
+        users: usize,
+        /// How many iterations, over all users.
+        iterations: u64,
+    },
+    /// Users each made a number of iterations.
+    PerUser {
+        /// How many users.
+        users: usize,
+        /// How many iterations, each user.
+        iterations: u64,
+    },
+    /// A closed loop whose number of users was set from outside while it ran.
+    External {
+        /// How many users at the start.
+        users: usize,
+        /// Most users at once.
+        max: usize,
+    },
+    /// Several loads side by side.
+    Scenarios {
+        /// Each of them.
+        scenarios: Vec<PlanForm>,
+    },
+}
+
+/// A time in which the number of users stayed, or changed linearly.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct UserStageForm {
+    /// Users at its start.
+    from: usize,
+    /// Users at its end.
+    to: usize,
+    /// How long it lasted.
+    duration_s: f64,
 }
 
 /// A piece of the schedule in which the rate was constant or changed linearly.
@@ -143,7 +205,10 @@ impl From<&Plan> for PlanForm {
     fn from(plan: &Plan) -> Self {
         Self {
             target: plan.target.clone(),
-            load: (&plan.load).into(),
+            name: (plan.name != Plan::DEFAULT_NAME).then(|| plan.name.clone()),
+            load: LoadForm::of(&plan.load, plan.connections),
+            start_s: (!plan.start.is_zero()).then_some(plan.start.as_secs_f64()),
+            tags: plan.tags.clone(),
             duration_s: plan.duration.map(|duration| duration.as_secs_f64()),
             requests: plan.requests,
             warmup_s: plan.warmup.as_secs_f64(),
@@ -171,8 +236,10 @@ impl From<&Plan> for PlanForm {
     }
 }
 
-impl From<&Load> for LoadForm {
-    fn from(load: &Load) -> Self {
+impl LoadForm {
+    /// The form of `load`, which has so many connections.
+    fn of(load: &Load, connections: usize) -> Self {
+        let differs = |users: usize| (users != connections).then_some(users);
         match load {
             Load::Open { stages, process } => Self::Open {
                 stages: stages.iter().map(StageForm::from).collect(),
@@ -191,8 +258,23 @@ impl From<&Load> for LoadForm {
                 speed: trace.speed(),
                 peak: trace.peak(),
             },
-            Load::Closed { think } => Self::Closed { think_s: think.as_secs_f64() },
-            Load::Paced { pace } => Self::Paced { pace_s: pace.as_secs_f64() },
+            Load::Closed { users, think } => {
+                Self::Closed { users: differs(*users), think_s: think.as_secs_f64() }
+            }
+            Load::Paced { users, pace } => {
+                Self::Paced { users: differs(*users), pace_s: pace.as_secs_f64() }
+            }
+            Load::Ramping { stages, graceful_ramp_down, think } => Self::Ramping {
+                stages: stages.iter().map(UserStageForm::from).collect(),
+                graceful_ramp_down_s: graceful_ramp_down.as_secs_f64(),
+                think_s: think.as_secs_f64(),
+            },
+            &Load::Shared { users, iterations } => Self::Shared { users, iterations },
+            &Load::PerUser { users, iterations } => Self::PerUser { users, iterations },
+            &Load::External { users, max } => Self::External { users, max },
+            Load::Scenarios(plans) => {
+                Self::Scenarios { scenarios: plans.iter().map(PlanForm::from).collect() }
+            }
         }
     }
 }
@@ -205,6 +287,12 @@ impl From<&Stage> for StageForm {
     }
 }
 
+impl From<&UserStage> for UserStageForm {
+    fn from(stage: &UserStage) -> Self {
+        Self { from: stage.from, to: stage.to, duration_s: stage.duration.as_secs_f64() }
+    }
+}
+
 /// A plan that makes no sense, with what does not.
 type Senseless = String;
 
@@ -212,8 +300,11 @@ impl PlanForm {
     /// The plan.
     pub(crate) fn plan(self) -> Result<Plan, Senseless> {
         Ok(Plan {
+            name: self.name.unwrap_or_else(|| Plan::DEFAULT_NAME.to_owned()),
             target: self.target,
-            load: self.load.load()?,
+            load: self.load.load(self.connections)?,
+            start: self.start_s.map_or(Ok(Duration::ZERO), seconds)?,
+            tags: self.tags,
             duration: self.duration_s.map(seconds).transpose()?,
             requests: self.requests,
             warmup: seconds(self.warmup_s)?,
@@ -242,7 +333,8 @@ impl PlanForm {
 }
 
 impl LoadForm {
-    fn load(self) -> Result<Load, Senseless> {
+    /// The load, of which `connections` are the users when it does not say so.
+    fn load(self, connections: usize) -> Result<Load, Senseless> {
         Ok(match self {
             Self::Open { stages, arrivals } => {
                 if stages.is_empty() {
@@ -263,8 +355,33 @@ impl LoadForm {
                 let length = seconds(length_s)?.as_nanos().try_into().unwrap_or(u64::MAX);
                 Load::Replay(Trace::described(arrivals, length, speed, peak))
             }
-            Self::Closed { think_s } => Load::Closed { think: seconds(think_s)? },
-            Self::Paced { pace_s } => Load::Paced { pace: seconds(pace_s)? },
+            Self::Closed { users, think_s } => {
+                Load::Closed { users: users.unwrap_or(connections), think: seconds(think_s)? }
+            }
+            Self::Paced { users, pace_s } => {
+                Load::Paced { users: users.unwrap_or(connections), pace: seconds(pace_s)? }
+            }
+            Self::Ramping { stages, graceful_ramp_down_s, think_s } => {
+                if stages.is_empty() {
+                    return Err("a ramp of users without stages".to_owned());
+                }
+                Load::Ramping {
+                    stages: stages.iter().map(UserStageForm::stage).collect::<Result<_, _>>()?,
+                    graceful_ramp_down: seconds(graceful_ramp_down_s)?,
+                    think: seconds(think_s)?,
+                }
+            }
+            Self::Shared { users, iterations } => Load::Shared { users, iterations },
+            Self::PerUser { users, iterations } => Load::PerUser { users, iterations },
+            Self::External { users, max } => Load::External { users, max },
+            Self::Scenarios { scenarios } => {
+                let plans: Vec<_> =
+                    scenarios.into_iter().map(PlanForm::plan).collect::<Result<_, _>>()?;
+                if plans.iter().any(|plan| matches!(plan.load, Load::Scenarios(_))) {
+                    return Err("scenarios within a scenario".to_owned());
+                }
+                Load::Scenarios(plans)
+            }
         })
     }
 }
@@ -279,6 +396,12 @@ impl StageForm {
     }
 }
 
+impl UserStageForm {
+    fn stage(&self) -> Result<UserStage, Senseless> {
+        Ok(UserStage { from: self.from, to: self.to, duration: seconds(self.duration_s)? })
+    }
+}
+
 fn seconds(value: f64) -> Result<Duration, Senseless> {
     // What has no end was written as the longest time there is, which a number rounds up.
     if value >= Duration::MAX.as_secs_f64() {
@@ -288,49 +411,4 @@ fn seconds(value: f64) -> Result<Duration, Senseless> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::plan;
-
-    fn again(plan: &Plan) -> Result<Plan, Senseless> {
-        let text = serde_json::to_string(&PlanForm::from(plan)).unwrap();
-        serde_json::from_str::<PlanForm>(&text).unwrap().plan()
-    }
-
-    #[test]
-    fn every_part_comes_back() {
-        let mut plan = plan();
-        assert_eq!(again(&plan).as_ref(), Ok(&plan));
-        plan.load = Load::Closed { think: Duration::from_millis(1_500) };
-        plan.duration = None;
-        plan.requests = Some(u64::MAX);
-        plan.overflow = Overflow::Drop;
-        plan.connect_rate = Some(0.1);
-        plan.timeouts.first_byte = Some(Duration::from_nanos(1_000_001));
-        plan.expect = "2xx,404".parse().unwrap();
-        assert_eq!(again(&plan).as_ref(), Ok(&plan));
-        plan.overflow = Overflow::Queue { waiting: 7 };
-        plan.labels = vec!["a b".to_owned(), "č,\"".to_owned()];
-        assert_eq!(again(&plan).as_ref(), Ok(&plan));
-        let stages = vec![
-            Stage { from: 1.0 / 3.0, to: 1e9, duration: Duration::from_secs(86_400) },
-            Stage::step(0.0, Duration::MAX),
-        ];
-        for process in [Process::Poisson, Process::Bursts { size: 4, jitter: 1_500_000 }] {
-            plan.load = Load::Open { stages: stages.clone(), process };
-            assert_eq!(again(&plan).as_ref(), Ok(&plan));
-        }
-        plan.load = Load::Replay(Trace::described(3_600, 60_500_000_000, 60.0, 75));
-        assert_eq!(again(&plan).as_ref(), Ok(&plan));
-    }
-
-    #[test]
-    fn a_plan_without_sense_is_refused() {
-        let mut form = PlanForm::from(&plan());
-        form.drain_s = -1.0;
-        assert!(form.plan().is_err());
-        let mut form = PlanForm::from(&plan());
-        form.load = LoadForm::Open { stages: Vec::new(), arrivals: ProcessForm::Uniform };
-        assert!(form.plan().is_err());
-    }
-}
+mod tests;

@@ -104,7 +104,8 @@ impl From<SettingForm> for Setting {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct GaugeForm {
-    /// Where it comes from: `pid:1234`, `port:8080`, `prometheus:URL`, `actuator:URL`.
+    /// Where it comes from: `pid:1234`, `port:8080`, `prometheus:URL`, `actuator:URL`; `machine`
+    /// when it is the generator's own.
     source: String,
     /// What it is: `cpu`, `rss`, `descriptors`, `pool` ... or the source's own name.
     name: String,
@@ -120,6 +121,13 @@ pub(crate) struct GaugeForm {
 }
 
 impl GaugeForm {
+    /// The levels of the generator's own machine; `None` when it was not read.
+    pub(crate) fn of_machine(watched: &Watched, warmup: Nanos) -> Option<Vec<Self>> {
+        let machine = watched.gauges().iter().filter(|gauge| !gauge.is_targets());
+        let all: Vec<_> = machine.map(|gauge| Self::new(gauge, warmup)).collect();
+        (!all.is_empty()).then_some(all)
+    }
+
     fn new(gauge: &Gauge, warmup: Nanos) -> Self {
         Self {
             source: gauge.source.clone(),
@@ -146,7 +154,7 @@ impl WatchedForm {
     /// `None` when nothing was watched.
     pub(crate) fn new(watched: &Watched, warmup: Nanos) -> Option<Self> {
         (!watched.is_empty()).then(|| Self {
-            gauges: watched.gauges().iter().map(|gauge| GaugeForm::new(gauge, warmup)).collect(),
+            gauges: watched.targets().map(|gauge| GaugeForm::new(gauge, warmup)).collect(),
             settings: watched.settings.iter().map(Into::into).collect(),
         })
     }

@@ -1,6 +1,11 @@
 //! The report of a search.
 
+use std::time::Duration;
+
+use gake_core::plan::format_duration;
 use gake_judge::overload::{Class, Recovery};
+use gake_judge::search::{Ended, Found};
+use gake_judge::units;
 use serde::Serialize;
 
 use super::{NoUi, SCHEMA, bounded, cut, instant};
@@ -25,6 +30,8 @@ struct PageForm {
     ended: String,
     /// What must be known to read the number.
     notes: Vec<String>,
+    /// What to do when there is no answer, or none as narrow as asked.
+    next: Vec<String>,
     /// What the map says.
     beyond: Vec<Said>,
     /// Steps that are not in `find`: the first ones.
@@ -60,6 +67,7 @@ impl PageForm {
         for cause in &mut shown.causes {
             cause.finding.evidence = cut(&cause.finding.evidence);
             cause.finding.advice = cut(&cause.finding.advice);
+            cause.finding.check = cut(&cause.finding.check);
         }
         if let Some(binding) = &mut shown.answer.binding {
             binding.text = cut(&binding.text);
@@ -71,10 +79,53 @@ impl PageForm {
             started: instant(report.started_unix_ns),
             ended: text::ended(report),
             notes: text::cautions(&report.answer),
+            next: next(report),
             beyond: beyond(report),
             more_steps,
             find: FindForm::from(&shown),
         }
+    }
+}
+
+/// What to do next, when the search did not give what was asked of it.
+fn next(report: &FindReport) -> Vec<String> {
+    let (answer, target) = (&report.answer, cut(&report.target));
+    let budget = |times: f64| {
+        let seconds = (report.budget.as_secs_f64() * times / 60.0).ceil() * 60.0;
+        format_duration(Duration::from_secs_f64(seconds.max(60.0)))
+    };
+    match (&answer.found, answer.ended) {
+        (Found::Capacity(estimate), Ended::Budget) if estimate.half_width() > report.precision => {
+            // Half the width takes four times the time.
+            let times = (estimate.half_width() / report.precision).powi(2).min(20.0);
+            let time = budget(times);
+            vec![format!("for a narrower interval, give it more time: --budget {time}")]
+        }
+        (Found::AtLeast { .. }, Ended::Ceiling) => vec![
+            "to search higher, raise the bound on the load (--max-rate, --connections), or give \
+             the generator more cores; gake doctor says what this machine can generate"
+                .to_owned(),
+        ],
+        (Found::AtLeast { .. } | Found::Unknown, Ended::Budget) => {
+            vec![format!("give it more time: --budget {}", budget(4.0))]
+        }
+        (_, Ended::Generator) => vec![
+            "give gake cores of its own (taskset), or another machine than the target's".to_owned(),
+            "gake doctor says what this machine can generate, and what limits it".to_owned(),
+        ],
+        (_, Ended::Gone) => vec![
+            "look at the target: is it up, and what does its log say?".to_owned(),
+            format!("find where it stops answering: gake run {target} --stages 1..100@1m"),
+        ],
+        (Found::Infeasible { .. }, _) => {
+            let alone = units::duration(answer.unloaded * 1e9);
+            vec![
+                format!("look at a single user: gake run {target} -c 1 -d 10s"),
+                format!("allow more: without load the mean response takes {alone}"),
+            ]
+        }
+        (_, Ended::Interrupted) => vec!["let it run to its end for a narrower answer".to_owned()],
+        _ => Vec::new(),
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! A page asks for nothing from a network, opens from disk, and stays under 500 KB.
 
+mod compare;
 mod find;
 mod lttb;
 mod plot;
@@ -10,10 +11,11 @@ mod shadow;
 
 use serde::Serialize;
 
+pub use compare::compare;
 pub use find::find;
 pub use lttb::lttb;
 pub use plot::{Plot, PlotSeries, plot};
-pub use run::run;
+pub use run::{run, run_over};
 pub use shadow::shadow;
 
 /// The page as `ui/` builds it; empty when it was built without. The build script makes it.

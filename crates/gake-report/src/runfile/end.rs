@@ -1,15 +1,24 @@
 //! A run from what a file holds, whether it ended or was cut off.
 
 use gake_core::clock::SECOND;
-use gake_core::record::{Ending, Generator, Run};
+use gake_core::plan::Plan;
+use gake_core::record::{Counts, Ending, Generator, Run, ScenarioRun, Tally};
 
-use super::lines::EndLine;
+use super::lines::{EndLine, ScenarioEnd};
 use super::read::{Body, Head};
 
 /// The run of a file with its end.
-pub(super) fn ended(head: Head, body: Body, end: EndLine) -> Run {
+pub(super) fn ended(head: Head, mut body: Body, end: EndLine) -> Run {
     let warmup = u64::try_from(head.plan.warmup.as_nanos()).unwrap_or(u64::MAX);
     let span = end.elapsed_ns.saturating_sub(warmup);
+    let whole = ScenarioEnd {
+        measured_ns: end.measured_ns,
+        sending_ns: end.sending_ns,
+        completing_ns: end.completing_ns.unwrap_or(span),
+        asked_rate: None,
+        warmup: Counts::default(),
+    };
+    let scenarios = scenarios(&head.plan, &mut body, end.scenarios, whole);
     Run {
         plan: head.plan,
         started_unix_ns: head.started_unix_ns,
@@ -26,12 +35,43 @@ pub(super) fn ended(head: Head, body: Body, end: EndLine) -> Run {
         generator: end.generator.into(),
         events: end.events.into_iter().map(Into::into).collect(),
         watched: body.watched,
+        scenarios,
+        origin: body.origin,
     }
+}
+
+/// The scenarios of a run, when it has several. What only the end would have told is, without it,
+/// that of the whole run.
+fn scenarios(
+    plan: &Plan,
+    body: &mut Body,
+    ends: Vec<ScenarioEnd>,
+    whole: ScenarioEnd,
+) -> Vec<ScenarioRun> {
+    let [_, _, ..] = plan.scenarios() else { return Vec::new() };
+    let mut tallies = std::mem::take(&mut body.scenarios).into_iter();
+    let mut ends = ends.into_iter();
+    let labels = plan.labels.len();
+    let each = plan.scenarios().iter().map(|plan| {
+        let end = ends.next().unwrap_or_else(|| whole.clone());
+        let mut tally = tallies.next().unwrap_or_default();
+        tally.tell_labels(Tally::new(labels).labels().len());
+        ScenarioRun {
+            plan: plan.clone(),
+            measured: end.measured_ns,
+            sending: end.sending_ns,
+            completing: end.completing_ns,
+            asked_rate: end.asked_rate,
+            tally,
+            warmup: end.warmup,
+        }
+    });
+    each.collect()
 }
 
 /// The run of a file whose writer never came to its end: everything is taken from the whole
 /// seconds, and what only the end would have told is left at nothing.
-pub(super) fn cut_off(head: Head, body: Body) -> Run {
+pub(super) fn cut_off(head: Head, mut body: Body) -> Run {
     let plan = head.plan;
     let warmup = u64::try_from(plan.warmup.as_nanos()).unwrap_or(u64::MAX);
     let elapsed = body.seconds.saturating_mul(SECOND);
@@ -43,6 +83,15 @@ pub(super) fn cut_off(head: Head, body: Body) -> Run {
     let cpu = figures().map(|point| point.cpu).sum::<u64>();
     let seconds = figures().map(|point| point.seconds).sum::<u64>();
     let asked: Option<f64> = figures().map(|point| point.asked).sum();
+    let asked_rate = asked.filter(|_| seconds > 0).map(|asked| asked / seconds as f64);
+    let whole = ScenarioEnd {
+        measured_ns: measured,
+        sending_ns: measured,
+        completing_ns: measured,
+        asked_rate: None,
+        warmup: Counts::default(),
+    };
+    let scenarios = scenarios(&plan, &mut body, Vec::new(), whole);
     Run {
         started_unix_ns: head.started_unix_ns,
         measured,
@@ -50,7 +99,7 @@ pub(super) fn cut_off(head: Head, body: Body) -> Run {
         completing: measured,
         elapsed,
         ending: Ending::Interrupted,
-        asked_rate: asked.filter(|_| seconds > 0).map(|asked| asked / seconds as f64),
+        asked_rate,
         generator: Generator { cpu, threads: plan.threads, ..Generator::default() },
         plan,
         tally: body.tally,
@@ -59,5 +108,7 @@ pub(super) fn cut_off(head: Head, body: Body) -> Run {
         peak_connections: body.peak,
         events: body.events,
         watched: body.watched,
+        scenarios,
+        origin: body.origin,
     }
 }

@@ -70,16 +70,22 @@ pub fn join_files(whole: &Run, files: &[(&Path, &Run)], out: impl Write) -> Resu
     }
     let labels = &whole.plan.labels;
     let mut writer = Writer::new(out, &whole.plan, whole.started_unix_ns)?;
+    writer.origin(&whole.origin)?;
     while let Some(at) = sources.iter().filter_map(Source::at).min() {
         let mut tally = Tally::new(labels.len());
         let (mut warmup, mut gauges, mut cpu) = (Counts::default(), Gauges::default(), 0);
         let mut asked = Some(0.0);
+        let mut scenarios = match whole.scenarios.len() {
+            0 => Vec::new(),
+            several => vec![Tally::new(labels.len()); several],
+        };
         for source in &mut sources {
             if source.at() != Some(at) {
                 continue;
             }
             if let Some(second) = &source.next {
                 add(&mut tally, &source.plan, &second.tally, labels);
+                add_scenarios(&mut scenarios, &source.plan, second, &whole.plan);
                 warmup.merge(&second.warmup);
                 gauges = gauges.beside(second.gauges);
                 cpu += second.cpu;
@@ -87,11 +93,29 @@ pub fn join_files(whole: &Run, files: &[(&Path, &Run)], out: impl Write) -> Resu
             }
             source.advance()?;
         }
-        writer.second(&Second { at, asked, tally: &tally, warmup: &warmup, gauges, cpu })?;
+        let (tally, scenarios, warmup) = (&tally, &scenarios, &warmup);
+        writer.second(&Second { at, asked, tally, scenarios, warmup, gauges, cpu })?;
     }
     watched(&mut writer, whole)?;
     writer.finish(whole)?;
     Ok(())
+}
+
+/// Adds what a second of one file holds of each scenario to those of the whole, by name.
+fn add_scenarios(sums: &mut [Tally], plan: &Plan, second: &ReadSecond, whole: &Plan) {
+    let names: Vec<&str> = whole.scenarios().iter().map(|plan| plan.name.as_str()).collect();
+    let mut add_one = |part: &Plan, tally: &Tally| {
+        let place = names.iter().position(|name| *name == part.name);
+        if let Some(sum) = place.and_then(|place| sums.get_mut(place)) {
+            add(sum, part, tally, &whole.labels);
+        }
+    };
+    match plan.scenarios() {
+        [only] => add_one(only, &second.tally),
+        several => {
+            several.iter().zip(&second.scenarios).for_each(|(part, tally)| add_one(part, tally));
+        }
+    }
 }
 
 /// What the target said, gauge by gauge.

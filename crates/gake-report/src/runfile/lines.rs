@@ -1,9 +1,10 @@
 //! The `#gake` lines.
 
+use gake_core::clock::Nanos;
+use gake_core::metric::SeriesTable;
+use gake_core::record::{Counts, FaultCount, Origin, ScenarioRun, Tally};
 use serde::{Deserialize, Serialize};
 
-use crate::forms::counts::CountsForm;
-use crate::forms::fault::FaultForm;
 use crate::forms::plan::PlanForm;
 use crate::forms::run::{EndingForm, EventForm, GeneratorForm};
 use crate::forms::watched::{ReadingsForm, SettingForm};
@@ -20,6 +21,8 @@ pub(super) const FORMAT: &str = "gake.runfile/1";
 pub(super) enum Line {
     /// The first: what was asked, and when it started.
     Run(Box<RunLine>),
+    /// Who asked, where, and with which objectives; older files do not say.
+    Origin(OriginForm),
     /// What a second held beside its histograms; its last line.
     Second(Box<SecondLine>),
     /// Something happened.
@@ -41,18 +44,45 @@ pub(super) struct RunLine {
     pub(super) plan: PlanForm,
 }
 
+/// [`Origin`] as the file has it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct OriginForm {
+    #[serde(default)]
+    commands: Vec<String>,
+    #[serde(default)]
+    hosts: Vec<String>,
+    #[serde(default)]
+    versions: Vec<String>,
+    #[serde(default)]
+    objectives: Vec<String>,
+}
+
+impl From<&Origin> for OriginForm {
+    fn from(origin: &Origin) -> Self {
+        let Origin { commands, hosts, versions, objectives } = origin.clone();
+        Self { commands, hosts, versions, objectives }
+    }
+}
+
+impl From<OriginForm> for Origin {
+    fn from(form: OriginForm) -> Self {
+        let OriginForm { commands, hosts, versions, objectives } = form;
+        Self { commands, hosts, versions, objectives }
+    }
+}
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct SecondLine {
     /// Where it starts, in seconds since the start of the run.
     pub(super) at: u64,
     pub(super) asked: Option<f64>,
-    pub(super) counts: CountsForm,
-    pub(super) warmup: CountsForm,
+    pub(super) counts: Counts,
+    pub(super) warmup: Counts,
     /// Status code and count.
     pub(super) statuses: Vec<(u16, u64)>,
-    pub(super) faults: Vec<FaultForm>,
+    pub(super) faults: Vec<FaultCount>,
     /// By label number.
-    pub(super) labels: Vec<CountsForm>,
+    pub(super) labels: Vec<Counts>,
     /// A 128-bit number, hence a text.
     pub(super) in_flight_ns: String,
     /// Arrivals fired in it, whenever they ended; older files do not say.
@@ -63,6 +93,12 @@ pub(super) struct SecondLine {
     pub(super) cpu_ns: u64,
     /// The histograms of the second, with what a histogram's buckets do not tell exactly.
     pub(super) exact: Vec<Exact>,
+    /// Checks and metrics of the run's own.
+    #[serde(default, skip_serializing_if = "SeriesTable::is_empty")]
+    pub(super) series: SeriesTable,
+    /// What each scenario recorded, when the run has several: the figures above are their sum.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) scenarios: Vec<Tally>,
 }
 
 /// A histogram's exact figures.
@@ -91,4 +127,29 @@ pub(super) struct EndLine {
     /// Of the whole run, so that a second that could not be written is missed.
     pub(super) sent: u64,
     pub(super) dropped: u64,
+    /// Each scenario's, when the run has several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) scenarios: Vec<ScenarioEnd>,
+}
+
+/// What the end of a run tells of one scenario.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct ScenarioEnd {
+    pub(super) measured_ns: Nanos,
+    pub(super) sending_ns: Nanos,
+    pub(super) completing_ns: Nanos,
+    pub(super) asked_rate: Option<f64>,
+    pub(super) warmup: Counts,
+}
+
+impl From<&ScenarioRun> for ScenarioEnd {
+    fn from(run: &ScenarioRun) -> Self {
+        Self {
+            measured_ns: run.measured,
+            sending_ns: run.sending,
+            completing_ns: run.completing,
+            asked_rate: run.asked_rate,
+            warmup: run.warmup,
+        }
+    }
 }

@@ -7,6 +7,7 @@
 
 mod detect;
 mod end;
+mod hdr;
 mod join;
 mod lines;
 mod merge;
@@ -21,3 +22,5 @@ pub use write::{RunFile, Second, Writer};
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_series;

@@ -10,18 +10,20 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Event, Histogram, Point, Run, Series, Tally, Watched};
+use gake_core::record::{Counts, Event, Histogram, Origin, Point, Run, Series, Tally, Watched};
 use gake_core::work::Gauges;
-use hdrhistogram::serialization::Deserializer;
 
 use super::detect;
-use super::end;
 use super::lines::{EndLine, Exact, FORMAT, Line, PREFIX, RunLine, SecondLine};
 use super::tag::{self, Tag};
+use super::{end, hdr};
 use crate::vegeta;
 
 /// Longest line that is read: a label's histogram is a few kilobytes.
 const LINE_MAX: u64 = 16 << 20;
+
+/// Warnings that are kept of one file.
+const WARNINGS_MAX: usize = 1_000;
 
 /// Something in the file was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,6 +114,8 @@ pub struct ReadSecond {
     pub asked: Option<f64>,
     /// What was recorded in it, after the warm-up.
     pub tally: Tally,
+    /// What each scenario recorded in it, when the run has several.
+    pub scenarios: Vec<Tally>,
     /// The counts of the warm-up in it.
     pub warmup: Counts,
     /// Levels.
@@ -189,6 +193,7 @@ struct Reading {
     pending: HashMap<String, hdrhistogram::Histogram<u64>>,
     events: Vec<Event>,
     watched: Watched,
+    origin: Origin,
     end: Option<EndLine>,
 }
 
@@ -203,6 +208,7 @@ pub(super) struct Head {
 #[derive(Default)]
 pub(super) struct Body {
     pub(super) tally: Tally,
+    pub(super) scenarios: Vec<Tally>,
     pub(super) warmup: Counts,
     pub(super) series: Series,
     pub(super) peak: u64,
@@ -210,10 +216,18 @@ pub(super) struct Body {
     pub(super) seconds: u64,
     pub(super) events: Vec<Event>,
     pub(super) watched: Watched,
+    pub(super) origin: Origin,
 }
 
 impl Reading {
     fn warn(&mut self, text: impl Into<String>) {
+        if self.warnings.len() == WARNINGS_MAX {
+            let text = "more lines were left out; they are not listed".to_owned();
+            self.warnings.push(Warning { line: self.number, text });
+        }
+        if self.warnings.len() > WARNINGS_MAX {
+            return;
+        }
         self.warnings.push(Warning { line: self.number, text: text.into() });
     }
 
@@ -222,7 +236,8 @@ impl Reading {
         if let Some(json) = text.strip_prefix(PREFIX) {
             match serde_json::from_str(json) {
                 Ok(Line::Run(run)) => self.head(*run)?,
-                Ok(Line::Second(second)) => return Ok(self.second(&second)),
+                Ok(Line::Origin(origin)) => self.origin.absorb(&origin.into()),
+                Ok(Line::Second(second)) => return Ok(self.second(*second)),
                 Ok(Line::Event(event)) => self.events.push(event.into()),
                 Ok(Line::Watched(levels)) => {
                     self.watched.add(levels.at_ns, &levels.readings());
@@ -235,9 +250,12 @@ impl Reading {
             }
         } else if !(text.is_empty() || text.starts_with(['#', '"'])) {
             match histogram(text) {
-                Some((tag, buckets)) => {
+                Some((tag, buckets))
+                    if self.head.as_ref().is_some_and(|h| h.tags.contains_key(tag)) =>
+                {
                     self.pending.insert(tag.to_owned(), buckets);
                 }
+                Some(_) => self.warn("is a histogram of nothing in the run, and was left out"),
                 None => self.warn("is no histogram and was left out"),
             }
         }
@@ -258,15 +276,21 @@ impl Reading {
         Ok(())
     }
 
-    fn second(&mut self, line: &SecondLine) -> Option<ReadSecond> {
+    fn second(&mut self, mut line: SecondLine) -> Option<ReadSecond> {
         let pending = std::mem::take(&mut self.pending);
         let head = self.head.as_ref()?;
-        match tally(line, &pending, head) {
+        let scenarios = std::mem::take(&mut line.scenarios);
+        match tally(&mut line, &pending, head) {
+            Ok(_) if scenarios.len() > head.plan.scenarios().len() => {
+                self.warn(format!("second {} was left out: it has unknown scenarios", line.at));
+                None
+            }
             Ok(tally) => Some(ReadSecond {
                 at: line.at,
                 asked: line.asked,
                 tally,
-                warmup: line.warmup.into(),
+                scenarios,
+                warmup: line.warmup,
                 gauges: Gauges { open: line.open, peak: line.peak },
                 cpu: line.cpu_ns,
             }),
@@ -282,6 +306,7 @@ impl Reading {
         body.tally.tell_labels(Tally::new(head.plan.labels.len()).labels().len());
         body.events = std::mem::take(&mut self.events);
         body.watched = std::mem::take(&mut self.watched);
+        body.origin = std::mem::take(&mut self.origin);
         let counts = &body.tally.counts;
         match &self.end {
             None => self.warn("the run has no end: it holds the whole seconds before"),
@@ -305,6 +330,10 @@ impl Reading {
 impl Body {
     fn add(&mut self, second: &ReadSecond) {
         self.tally.merge(&second.tally);
+        if self.scenarios.len() < second.scenarios.len() {
+            self.scenarios.resize_with(second.scenarios.len(), Tally::default);
+        }
+        self.scenarios.iter_mut().zip(&second.scenarios).for_each(|(sum, part)| sum.merge(part));
         self.warmup.merge(&second.warmup);
         self.peak = self.peak.max(second.gauges.peak);
         self.seconds = self.seconds.max(second.at.saturating_add(1));
@@ -318,15 +347,13 @@ impl Body {
 
 /// The tally of a second, or why there is none.
 fn tally(
-    line: &SecondLine,
+    line: &mut SecondLine,
     pending: &HashMap<String, hdrhistogram::Histogram<u64>>,
     head: &Head,
 ) -> Result<Tally, String> {
     let mut tally = Tally::new(head.plan.labels.len());
-    tally.counts = line.counts.into();
-    if !adds_up(&tally.counts) {
-        return Err("its counts do not add up".to_owned());
-    }
+    tally.counts = line.counts;
+    tally.series = std::mem::take(&mut line.series);
     tally.in_flight_ns =
         line.in_flight_ns.parse().map_err(|_| "in_flight_ns is no number".to_owned())?;
     tally.fired = line.fired.unwrap_or(tally.counts.sent);
@@ -339,7 +366,7 @@ fn tally(
     }
     for (number, counts) in (0u16..).zip(&line.labels) {
         let label = tally.label_mut(number).ok_or("it has more labels than the plan")?;
-        label.counts = (*counts).into();
+        label.counts = *counts;
     }
     for exact in &line.exact {
         let tag = head.tags.get(&exact.tag).ok_or_else(|| format!("what is {:?}?", exact.tag))?;
@@ -357,18 +384,12 @@ fn tally(
     Ok(tally)
 }
 
-/// sent = ok + failed + unfinished.
-fn adds_up(counts: &Counts) -> bool {
-    let ended = counts.ok.checked_add(counts.failed);
-    ended.and_then(|ended| ended.checked_add(counts.unfinished)) == Some(counts.sent)
-}
-
 fn exact_histogram(buckets: &hdrhistogram::Histogram<u64>, exact: &Exact) -> Option<Histogram> {
     let sum = exact.sum.parse().ok()?;
     if buckets.len() != exact.count || exact.min > exact.max {
         return None;
     }
-    Some(Histogram::from_buckets(buckets.clone(), Some((exact.min, exact.max, sum))))
+    Some(hdr::to_histogram(buckets, (exact.min, exact.max, sum)))
 }
 
 /// The tag and buckets of `Tag=name,start,length,max,histogram`; without a tag it is "".
@@ -379,6 +400,5 @@ fn histogram(line: &str) -> Option<(&str, hdrhistogram::Histogram<u64>)> {
     };
     let encoded = rest.splitn(4, ',').nth(3)?;
     let bytes = STANDARD.decode(encoded).ok()?;
-    let buckets = Deserializer::new().deserialize(&mut io::Cursor::new(bytes)).ok()?;
-    Some((tag, buckets))
+    Some((tag, hdr::decode(&bytes)?))
 }

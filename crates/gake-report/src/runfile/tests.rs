@@ -4,8 +4,9 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use gake_core::clock::SECOND;
-use gake_core::plan::Plan;
-use gake_core::record::{Counts, Ending, Event, Reading, Run, Tally};
+use gake_core::plan::{Load, Plan};
+use gake_core::record::{Counts, Ending, Event, Origin, Reading, Run, Tally};
+use gake_judge::Summary;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use proptest::prelude::*;
 
@@ -17,7 +18,7 @@ fn labelled() -> Plan {
     Plan { labels, ..plan() }
 }
 
-fn written(run: &Run, tallies: &[Tally], end: bool) -> Vec<u8> {
+pub(super) fn written(run: &Run, tallies: &[Tally], end: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes, &run.plan, run.started_unix_ns).unwrap();
     for (at, tally) in (0..).zip(tallies) {
@@ -29,13 +30,13 @@ fn written(run: &Run, tallies: &[Tally], end: bool) -> Vec<u8> {
     bytes
 }
 
-fn read_clean(bytes: &[u8]) -> Run {
+pub(super) fn read_clean(bytes: &[u8]) -> Run {
     let (run, warnings) = read(bytes).unwrap();
     assert_eq!(warnings, []);
     run
 }
 
-fn same(a: &Run, b: &Run) {
+pub(super) fn same(a: &Run, b: &Run) {
     assert_eq!(a.tally, b.tally);
     assert_eq!(a.plan, b.plan);
     assert_eq!(a.series, b.series);
@@ -283,6 +284,28 @@ fn what_a_foreign_file_is_is_said() {
 }
 
 #[test]
+fn what_runs_had_at_once_adds_up_whichever_of_them_overlap() {
+    let at = |start: u64| {
+        let mut run = run(plan(), &tallies(2, 0, false));
+        run.started_unix_ns += start * SECOND;
+        run
+    };
+    let connections = |starts: &[u64]| {
+        let whole = merge_runs(starts.iter().map(|start| at(*start)).collect()).unwrap();
+        let rate = match &whole.plan.load {
+            Load::Open { stages, .. } => stages[0].from,
+            _ => 0.0,
+        };
+        (whole.plan.connections, whole.plan.threads, whole.generator.threads, rate)
+    };
+    assert_eq!(connections(&[0, 0, 60]), (128, 4, 4, 2_000.0));
+    assert_eq!(connections(&[0, 60, 60, 61]), (192, 6, 6, 1_000.0));
+    assert_eq!(connections(&[0, 60, 120]), (64, 2, 2, 1_000.0));
+    // The second overlaps with both others, which do not overlap with each other.
+    assert_eq!(connections(&[0, 1, 3]), (128, 4, 4, 2_000.0));
+}
+
+#[test]
 fn labels_are_joined_by_name() {
     let plain = run(plan(), &tallies(1, 0, false));
     let several = troubled();
@@ -291,6 +314,32 @@ fn labels_are_joined_by_name() {
     assert_eq!(joined.tally.labels()[0].counts, plain.tally.counts);
     assert_eq!(joined.tally.labels()[3], several.tally.labels()[2]);
     assert_eq!(joined.tally.counts.sent, 11_000);
+    // In the series too, where a run without labels counts under its target.
+    let points = joined.series.points();
+    let sent = |label: usize| points.iter().map(|p| p.labels[label].sent).sum::<u64>();
+    assert_eq!([sent(0), sent(3)], [1_000, several.tally.labels()[2].counts.sent]);
+}
+
+#[test]
+fn where_a_run_comes_from_is_kept() {
+    let origin = |name: &str| Origin {
+        commands: vec![format!("gake run {name}")],
+        hosts: vec!["here".to_owned()],
+        versions: vec!["0.1.0".to_owned()],
+        objectives: vec!["p99<50ms".to_owned()],
+    };
+    let back = |origin: &Origin| {
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(&mut bytes, &plan(), 1).unwrap();
+        writer.origin(origin).unwrap();
+        read(bytes.as_slice()).unwrap().0
+    };
+    let runs = ["a", "b"].map(|name| back(&origin(name)));
+    assert_eq!(runs[0].origin, origin("a"));
+    assert_eq!(back(&Origin::default()).origin, Origin::default());
+    let joined = merge_runs(runs.to_vec()).unwrap().origin;
+    let commands = ["gake run a", "gake run b"].map(str::to_owned).to_vec();
+    assert_eq!(joined, Origin { commands, ..origin("a") });
 }
 
 proptest! {
@@ -303,5 +352,20 @@ proptest! {
         let at = at.index(bytes.len());
         bytes[at] = byte;
         let _ = read(bytes.as_slice());
+    }
+}
+
+#[test]
+fn a_file_of_an_older_version_shows_what_it_showed() {
+    let (run, warnings) =
+        read(&include_bytes!("../../tests/data/runfile/labels.hlog")[..]).unwrap();
+    assert_eq!(warnings, []);
+    let mut json = Vec::new();
+    crate::formats::json::write(&Summary::new(run, &[]), &mut json).unwrap();
+    let shown: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let then = include_str!("../../tests/data/runfile/labels.json");
+    let then: serde_json::Value = serde_json::from_str(then).unwrap();
+    for (part, value) in then.as_object().unwrap() {
+        assert_eq!(&shown[part], value, "{part}");
     }
 }

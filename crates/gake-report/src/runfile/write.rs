@@ -9,13 +9,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Event, Histogram, Reading, Run, Setting, Tally};
+use gake_core::record::{
+    Counts, Event, FaultCount, Histogram, Origin, Reading, Run, Setting, Tally,
+};
 use gake_core::work::Gauges;
+use gake_files::Access;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
 use super::lines::{EndLine, Exact, FORMAT, Line, PREFIX, RunLine, SecondLine};
-use super::tag;
-use crate::forms::fault::FaultForm;
+use super::{hdr, tag};
 use crate::forms::watched::ReadingsForm;
 
 /// One second of a run, of all workers.
@@ -27,6 +29,8 @@ pub struct Second<'a> {
     pub asked: Option<f64>,
     /// What was recorded in it, after the warm-up.
     pub tally: &'a Tally,
+    /// What each scenario recorded in it, when the run has several.
+    pub scenarios: &'a [Tally],
     /// The counts of the warm-up in it.
     pub warmup: &'a Counts,
     /// Levels.
@@ -62,7 +66,7 @@ impl Writer<File> {
     /// # Errors
     /// When the file cannot be created or written.
     pub fn create(path: &Path, plan: &Plan, started_unix_ns: u64) -> io::Result<Self> {
-        Self::new(File::create(path)?, plan, started_unix_ns)
+        Self::new(gake_files::create(path, Access::Owner)?, plan, started_unix_ns)
     }
 }
 
@@ -95,6 +99,20 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
+    /// Appends where the run comes from. It belongs right after the head, so that a file that is
+    /// cut off has it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn origin(&mut self, origin: &Origin) -> io::Result<()> {
+        if *origin == Origin::default() {
+            return Ok(());
+        }
+        let mut text = String::new();
+        push(&mut text, &Line::Origin(origin.into()))?;
+        self.write(&text)
+    }
+
     /// Appends a second.
     ///
     /// # Errors
@@ -121,17 +139,19 @@ impl<W: Write> Writer<W> {
         let line = Line::Second(Box::new(SecondLine {
             at: second.at,
             asked: second.asked,
-            counts: (&tally.counts).into(),
-            warmup: second.warmup.into(),
+            counts: tally.counts,
+            warmup: *second.warmup,
             statuses: tally.statuses().to_vec(),
-            faults: tally.faults().iter().map(|(f, count)| FaultForm::new(*f, *count)).collect(),
-            labels: tally.labels().iter().map(|label| (&label.counts).into()).collect(),
+            faults: tally.faults().iter().map(|(f, count)| FaultCount::new(*f, *count)).collect(),
+            labels: tally.labels().iter().map(|label| label.counts).collect(),
             in_flight_ns: tally.in_flight_ns.to_string(),
             fired: Some(tally.fired),
             open: second.gauges.open,
             peak: second.gauges.peak,
             cpu_ns: second.cpu,
             exact,
+            series: tally.series.clone(),
+            scenarios: second.scenarios.to_vec(),
         }));
         push(&mut text, &line)?;
         self.write(&text)
@@ -187,6 +207,7 @@ impl<W: Write> Writer<W> {
             events: run.events.iter().map(Into::into).collect(),
             sent: run.tally.counts.sent,
             dropped: run.tally.counts.dropped,
+            scenarios: run.scenarios.iter().map(Into::into).collect(),
         }));
         let mut text = String::new();
         push(&mut text, &end)?;
@@ -202,8 +223,9 @@ impl<W: Write> Writer<W> {
         at: u64,
         histogram: &Histogram,
     ) -> io::Result<()> {
+        let buckets = hdr::from_histogram(histogram).map_err(io::Error::other)?;
         let mut bytes = Vec::new();
-        self.serializer.serialize(histogram.buckets(), &mut bytes).map_err(io::Error::other)?;
+        self.serializer.serialize(&buckets, &mut bytes).map_err(io::Error::other)?;
         let max_ms = histogram.max() as f64 / 1e6;
         // Writing to a String cannot fail.
         let _ = write!(text, "Tag={name},{at}.000,1.000,{max_ms:.3},");

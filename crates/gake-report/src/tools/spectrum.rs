@@ -18,13 +18,13 @@ pub(super) struct Level {
 }
 
 /// The levels of a histogram, from the first bucket to the last. An empty one has a level too.
-pub(super) fn levels(histogram: &hdrhistogram::Histogram<u64>) -> Vec<Level> {
-    let total = histogram.len();
+pub(super) fn levels(histogram: &Histogram) -> Vec<Level> {
+    let total = histogram.count();
     let (mut levels, mut percent) = (Vec::new(), 0.0);
     let (mut count, mut value) = (0, 0);
-    for bucket in histogram.iter_recorded() {
-        count += bucket.count_at_value();
-        value = histogram.highest_equivalent(bucket.value_iterated_to());
+    for bucket in histogram.buckets() {
+        count += bucket.count;
+        value = bucket.high;
         let covered = 100.0 * count as f64 / total as f64;
         while percent <= covered {
             levels.push(Level { quantile: percent / 100.0, count, value });
@@ -39,18 +39,12 @@ pub(super) fn levels(histogram: &hdrhistogram::Histogram<u64>) -> Vec<Level> {
     levels
 }
 
-/// The values in microseconds, with three digits up to a day, as the C library is set up for.
-pub(super) fn in_microseconds(histogram: &Histogram) -> hdrhistogram::Histogram<u64> {
-    const DAY_US: u64 = 86_400_000_000;
-    #[allow(clippy::expect_used, reason = "constant arguments within the documented range")]
-    let mut whole =
-        hdrhistogram::Histogram::new_with_bounds(1, DAY_US, 3).expect("3 digits are allowed");
-    let buckets = histogram.buckets();
-    for bucket in buckets.iter_recorded() {
-        let nanos = buckets.median_equivalent(bucket.value_iterated_to());
-        let nanos = nanos.clamp(histogram.min(), histogram.max());
-        // Saturating, so that it cannot fail.
-        whole.saturating_record_n(nanos / 1_000, bucket.count_at_value());
+/// The values in microseconds, as the C library is set up for.
+pub(super) fn in_microseconds(histogram: &Histogram) -> Histogram {
+    let mut whole = Histogram::new();
+    for bucket in histogram.buckets() {
+        let nanos = bucket.middle().clamp(histogram.min(), histogram.max());
+        whole.record_n(nanos / 1_000, bucket.count);
     }
     whole
 }
@@ -61,8 +55,8 @@ mod tests {
 
     #[test]
     fn five_steps_a_halving() {
-        let mut histogram = hdrhistogram::Histogram::new(3).unwrap();
-        (1..=1_000).for_each(|value| histogram.record(value).unwrap());
+        let mut histogram = Histogram::new();
+        (1..=1_000).for_each(|value| histogram.record(value));
         let levels = levels(&histogram);
         let percents: Vec<_> = levels.iter().take(13).map(|l| l.quantile * 100.0).collect();
         let expected =
@@ -78,9 +72,9 @@ mod tests {
 
     #[test]
     fn nothing_and_one_thing() {
-        let mut histogram = hdrhistogram::Histogram::new(3).unwrap();
+        let mut histogram = Histogram::new();
         assert_eq!(levels(&histogram), [Level { quantile: 1.0, count: 0, value: 0 }]);
-        histogram.record(7).unwrap();
+        histogram.record(7);
         let seven = |quantile| Level { quantile, count: 1, value: 7 };
         assert_eq!(levels(&histogram), [seven(0.0), seven(1.0)]);
     }
@@ -92,8 +86,8 @@ mod tests {
             nanos.record(value);
         }
         let micros = in_microseconds(&nanos);
-        assert_eq!(micros.len(), 4);
-        assert!(micros.equivalent(micros.max(), 86_400_000_000));
-        assert_eq!(micros.count_at(1_234), 1);
+        assert_eq!(micros.count(), 4);
+        assert_eq!(micros.quantile(1.0), 86_400_000_000);
+        assert_eq!(micros.count_between(1_234, 1_234), 1);
     }
 }

@@ -66,13 +66,13 @@ impl Buckets {
 
 /// How many latencies fell into each bucket.
 #[derive(Debug, Clone)]
-pub struct Histogram {
+pub struct BucketCounts {
     /// The buckets.
     pub buckets: Buckets,
     counts: Vec<u64>,
 }
 
-impl Histogram {
+impl BucketCounts {
     /// Nothing counted yet.
     #[must_use]
     pub fn new(buckets: Buckets) -> Self {

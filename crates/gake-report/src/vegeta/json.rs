@@ -8,8 +8,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
+use super::broken::{Broken, read_line};
 use super::go;
-use super::read::{Broken, read_line};
 use super::record::{Headers, Record};
 
 /// Reads records.

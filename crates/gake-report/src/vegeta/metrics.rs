@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::buckets::{Buckets, Histogram};
+use super::buckets::{BucketCounts, Buckets};
 use super::go;
 use super::record::{Record, Timestamp};
 use super::tdigest::TDigest;
@@ -15,7 +15,7 @@ const ERRORS_MAX: usize = 1_000;
 #[derive(Debug, Default)]
 pub struct Metrics {
     /// Latencies by bucket, if buckets were asked for.
-    pub histogram: Option<Histogram>,
+    pub histogram: Option<BucketCounts>,
     /// Requests.
     pub requests: u64,
     /// Requests by status code, 0 for those without a response; in the order of JSON's keys.
@@ -42,7 +42,7 @@ impl Metrics {
     /// Nothing counted yet; latencies will be counted by these buckets too.
     #[must_use]
     pub fn new(buckets: Option<Buckets>) -> Self {
-        Self { histogram: buckets.map(Histogram::new), ..Self::default() }
+        Self { histogram: buckets.map(BucketCounts::new), ..Self::default() }
     }
 
     /// Counts a record.

@@ -5,6 +5,7 @@
 //! written is what Vegeta 12.13 writes, byte for byte; `tests/vegeta.rs` holds its own files
 //! against that.
 
+mod broken;
 mod buckets;
 mod columns;
 mod csv;
@@ -20,7 +21,7 @@ mod seconds;
 mod tdigest;
 mod write;
 
-pub use buckets::{Buckets, BucketsError, Histogram};
+pub use buckets::{BucketCounts, Buckets, BucketsError};
 pub use metrics::Metrics;
 pub use read::{ReadError, Reader, RoundRobin};
 pub use record::{Encoding, EncodingError, Headers, Record, Timestamp};

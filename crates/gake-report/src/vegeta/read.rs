@@ -3,11 +3,9 @@
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 
+use super::broken::Broken;
 use super::record::{Encoding, Record};
 use super::{csv, gob, json};
-
-/// Bytes of the longest record that is read.
-pub(super) const RECORD_MAX: u64 = 256 << 20;
 
 /// Bytes that tell the encoding: a gob message's length and the number of the type it defines.
 const SNIFFED: u64 = 16;
@@ -46,21 +44,6 @@ pub enum ReadError {
         /// What is wrong with it.
         why: String,
     },
-}
-
-/// What a decoder says of the record it is at.
-#[derive(Debug)]
-pub(super) enum Broken {
-    Io(io::Error),
-    CutOff,
-    Record(String),
-    Unreadable(String),
-}
-
-impl From<io::Error> for Broken {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
 }
 
 /// Reads records. After an error the next one may be asked for: when nothing more can be read
@@ -200,14 +183,4 @@ impl<R: BufRead> RoundRobin<R> {
         }
         Ok(None)
     }
-}
-
-/// Reads to a line's end, at most [`RECORD_MAX`] bytes, and appends it; whether there was any.
-pub(super) fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, Broken> {
-    let room = RECORD_MAX.saturating_sub(line.len() as u64);
-    let read = input.by_ref().take(room).read_until(b'\n', line)?;
-    if line.len() as u64 >= RECORD_MAX {
-        return Err(Broken::Unreadable("it is longer than 256 MiB".to_owned()));
-    }
-    Ok(read > 0)
 }

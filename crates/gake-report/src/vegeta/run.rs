@@ -5,9 +5,10 @@ use std::io::BufRead;
 use std::time::Duration;
 
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::plan::{Expect, Load, Overflow, Plan, Stage, Timeouts};
+use gake_core::plan::{Load, Plan, Stage, Timeouts};
 use gake_core::record::{
-    Counts, Ending, Event, Fault, Generator, Metric, Phase, Point, Run, Series, Tally, Watched,
+    Counts, Ending, Event, Fault, Generator, Metric, Origin, Phase, Point, Run, Series, Tally,
+    Watched,
 };
 use gake_core::schedule::Process;
 
@@ -226,6 +227,8 @@ impl Making {
             peak_connections: 0,
             generator: Generator::default(),
             watched: Watched::default(),
+            scenarios: Vec::new(),
+            origin: Origin::default(),
             events: vec![Event { at: elapsed, text: UNKNOWN.to_owned() }],
         }
     }
@@ -236,24 +239,15 @@ fn plan(name: String, labels: Vec<String>, requests: u64, sending: Nanos) -> Pla
     let length = Duration::from_nanos(sending);
     let rate = requests as f64 / length.as_secs_f64();
     let name = if name.is_empty() { String::new() } else { format!(" {name:?}") };
+    let load = Load::Open { stages: vec![Stage::step(rate, length)], process: Process::Uniform };
     Plan {
-        target: format!("Vegeta's attack{name}"),
-        load: Load::Open { stages: vec![Stage::step(rate, length)], process: Process::Uniform },
-        duration: None,
-        requests: None,
-        warmup: Duration::ZERO,
         connections: 0,
         max_in_flight: 0,
-        overflow: Overflow::Wait,
-        connect_rate: None,
-        idle_connections: 0,
-        keepalive: true,
         timeouts: Timeouts { connect: Duration::MAX, first_byte: None, total: Duration::MAX },
         drain: Duration::ZERO,
         threads: 0,
-        spin: false,
-        expect: Expect::default(),
         labels,
+        ..Plan::new(format!("Vegeta's attack{name}"), load)
     }
 }
 
@@ -292,6 +286,8 @@ impl What {
             WhatEnd::Unfinished => (false, true),
         };
         Counts {
+            started: 1,
+            interrupted: u64::from(unfinished),
             sent: 1,
             written: u64::from(matches!(self.end, WhatEnd::Answered { .. })),
             ok: u64::from(ok),
@@ -365,8 +361,10 @@ fn fault(error: &str) -> Option<Fault> {
         Fault::Malformed("as Vegeta told it")
     } else if has("stopped after") {
         Fault::RedirectLimit
+    } else if has("unexpected EOF") {
+        Fault::ClosedEarly(Phase::Body)
     } else if has("EOF") {
-        Fault::ClosedEarly
+        Fault::ClosedEarly(Phase::FirstByte)
     } else {
         Fault::Other(0)
     })

@@ -33,7 +33,9 @@ impl<R: BufRead> Seconds<R> {
         loop {
             if let Some((at, tally)) = self.making.as_mut().and_then(Making::told) {
                 let (warmup, gauges) = (Counts::default(), Gauges::default());
-                return Ok(Some(ReadSecond { at, asked: None, tally, warmup, gauges, cpu: 0 }));
+                let (asked, scenarios) = (None, Vec::new());
+                let cpu = 0;
+                return Ok(Some(ReadSecond { at, asked, tally, scenarios, warmup, gauges, cpu }));
             }
             if self.ended {
                 return Ok(None);

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use gake_core::redact::Redactor;
 use http::HeaderMap;
 
+use super::body;
 use super::field::{Differences, Kind};
 use super::rules::Rules;
-use super::{body, redact};
 use crate::exchange::{Answer, BackendOutcome};
 
 /// Where outcomes of one request differ, by what `rules` say for `endpoint`.
@@ -15,8 +16,9 @@ pub(super) fn differences<'a>(
     actual: &BackendOutcome,
     endpoint: &str,
     rules: &'a Rules,
+    redactor: &'a Redactor,
 ) -> Differences<'a> {
-    let mut out = Differences::new(rules.tolerances(endpoint));
+    let mut out = Differences::new(rules.tolerances(endpoint), redactor);
     let (left, right) = (code(expected), code(actual));
     if left != right {
         // What else differs is a consequence.
@@ -26,7 +28,7 @@ pub(super) fn differences<'a>(
     if let (Ok(expected), Ok(actual)) = (&expected.result, &actual.result) {
         headers(&expected.headers, &actual.headers, rules, &mut out);
         if !is_cut(expected) && !is_cut(actual) {
-            body::compare(expected, actual, &mut out);
+            body::compare(expected, actual, rules.markers(), &mut out);
         }
     }
     out
@@ -52,6 +54,7 @@ fn headers(expected: &HeaderMap, actual: &HeaderMap, rules: &Rules, out: &mut Di
         if left == right {
             continue;
         }
+        let redactor = out.redactor;
         let kind = match (left.is_empty(), right.is_empty()) {
             (false, true) => Kind::Missing,
             (true, false) => Kind::Added,
@@ -61,7 +64,10 @@ fn headers(expected: &HeaderMap, actual: &HeaderMap, rules: &Rules, out: &mut Di
             [] => "nothing".to_owned(),
             // What is left of a cookie holds no secret.
             _ if name == "set-cookie" => values.join(", "),
-            _ => redact::header(name, &values.join(", ")),
+            _ => {
+                let joined = values.join(", ");
+                String::from_utf8_lossy(&redactor.header(name, joined.as_bytes())).into_owned()
+            }
         };
         out.note(&format!("header {name}"), kind, || (shown(&left), shown(&right)));
     }

@@ -2,18 +2,16 @@
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hasher};
-use std::io::Read;
 
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use serde_json::Value;
 
+use super::echo::Markers;
 use super::field::{Differences, Kind};
 use super::{json, text};
+use crate::coding;
 use crate::exchange::Answer;
-
-/// Bytes a body may have when it is decoded. One that is longer is compared as it came.
-const DECODED_MAX: u64 = 16 << 20;
 
 /// A body as it is compared.
 enum Content {
@@ -26,9 +24,10 @@ impl Content {
     fn of(headers: &HeaderMap, bytes: &[u8]) -> Self {
         let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let kind = kind.unwrap_or_default().to_ascii_lowercase();
-        let is_text = ["text/", "html", "xml", "javascript", "csv", "yaml", "urlencoded"]
-            .iter()
-            .any(|part| kind.contains(part));
+        let is_text =
+            ["text/", "message/", "html", "xml", "javascript", "csv", "yaml", "urlencoded"]
+                .iter()
+                .any(|part| kind.contains(part));
         let starts = bytes.trim_ascii_start().first();
         let looks = kind.is_empty() || is_text || kind.contains("octet-stream");
         if (kind.contains("json") || (looks && matches!(starts, Some(b'{' | b'['))))
@@ -54,15 +53,27 @@ impl Content {
 }
 
 /// Compares the bodies of two answers, both held whole.
-pub(super) fn compare(expected: &Answer, actual: &Answer, out: &mut Differences<'_>) {
+pub(super) fn compare(
+    expected: &Answer,
+    actual: &Answer,
+    markers: &Markers,
+    out: &mut Differences<'_>,
+) {
     let (left, right) = (decoded(expected), decoded(actual));
     if left == right {
         return;
     }
     let contents = (Content::of(&expected.headers, &left), Content::of(&actual.headers, &right));
     match contents {
-        (Content::Json(left), Content::Json(right)) => json::compare(&left, &right, out),
-        (Content::Text(left), Content::Text(right)) => text::compare(&left, &right, out),
+        (Content::Json(mut left), Content::Json(mut right)) => {
+            markers.take_from(&mut left);
+            markers.take_from(&mut right);
+            json::compare(&left, &right, out);
+        }
+        (Content::Text(left), Content::Text(right)) => {
+            let [left, right] = [&left, &right].map(|text| markers.without_lines(text));
+            text::compare(&left, &right, out);
+        }
         (Content::Bytes, Content::Bytes) => {
             out.note("bytes", Kind::Value, || (summary(&left), summary(&right)));
         }
@@ -85,22 +96,9 @@ fn summary(bytes: &[u8]) -> String {
 /// The body without its content coding; as it came when that is unknown or broken.
 fn decoded(answer: &Answer) -> Cow<'_, [u8]> {
     let bytes = &answer.body.bytes[..];
-    let coding = answer.headers.get(CONTENT_ENCODING).and_then(|value| value.to_str().ok());
-    let plain = match coding.map(|coding| coding.trim().to_ascii_lowercase()).as_deref() {
-        Some("gzip" | "x-gzip") => read(flate2::read::MultiGzDecoder::new(bytes)),
-        // RFC 9110 says zlib; some servers send the bare stream.
-        Some("deflate") => read(flate2::read::ZlibDecoder::new(bytes))
-            .or_else(|| read(flate2::read::DeflateDecoder::new(bytes))),
-        Some("br") => read(brotli_decompressor::Decompressor::new(bytes, 4096)),
-        _ => None,
-    };
+    let coding = answer.headers.get(CONTENT_ENCODING).map(|value| value.as_bytes());
+    let plain = coding.and_then(|coding| coding::undo(coding, bytes));
     plain.map_or(Cow::Borrowed(bytes), Cow::Owned)
-}
-
-fn read(reader: impl Read) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    reader.take(DECODED_MAX + 1).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 <= DECODED_MAX).then_some(bytes)
 }
 
 #[cfg(test)]
@@ -126,8 +124,9 @@ mod tests {
     }
 
     fn found(expected: &Answer, actual: &Answer) -> Vec<String> {
-        let mut out = Differences::new(Tolerances::default());
-        compare(expected, actual, &mut out);
+        let redactor = gake_core::redact::Redactor::off();
+        let mut out = Differences::new(Tolerances::default(), &redactor);
+        compare(expected, actual, &Markers::default(), &mut out);
         out.fields.keys().map(ToString::to_string).collect()
     }
 

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use gake_core::foreign::Foreign;
+use serde::{Deserialize, Deserializer, Serialize};
 
+use super::bounded;
 use super::field::{Differences, Field, Values};
 use super::looks::Looks;
 use super::spread::{Ratios, Times};
@@ -19,17 +21,22 @@ const STATUSES_MAX: usize = 100;
 #[serde(default)]
 pub struct Endpoint {
     /// Requests that both master and shadow were asked.
+    #[serde(deserialize_with = "bounded::count")]
     pub exchanges: u64,
     /// Those of them that the master's second instance was asked too.
+    #[serde(deserialize_with = "bounded::count")]
     pub paired: u64,
     /// Those whose bodies were not compared, because not all of one was kept.
+    #[serde(deserialize_with = "bounded::count")]
     pub bodies_cut: u64,
     /// By the codes of master and shadow, as `200 503`.
+    #[serde(deserialize_with = "statuses")]
     pub statuses: BTreeMap<String, u64>,
     /// What differed.
     #[serde(with = "as_list")]
     pub fields: BTreeMap<Field, Seen>,
     /// Differences in fields beyond those that are told apart.
+    #[serde(deserialize_with = "bounded::count")]
     pub fields_lost: u64,
     /// How long answers took.
     pub latency: Latency,
@@ -40,12 +47,16 @@ pub struct Endpoint {
 #[serde(default)]
 pub struct Seen {
     /// Exchanges in which shadow and master differed.
+    #[serde(deserialize_with = "bounded::count")]
     pub shadow: u64,
     /// Of those with a second instance: only the shadow differed from the master.
+    #[serde(deserialize_with = "bounded::count")]
     pub only_shadow: u64,
     /// Only the second instance did.
+    #[serde(deserialize_with = "bounded::count")]
     pub only_secondary: u64,
     /// Both did.
+    #[serde(deserialize_with = "bounded::count")]
     pub both: u64,
     /// What the values looked like.
     pub looks: Looks,
@@ -57,11 +68,11 @@ pub struct Seen {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Example {
     /// The request line.
-    pub request: String,
+    pub request: Foreign,
     /// What the master answered.
-    pub expected: String,
+    pub expected: Foreign,
     /// What the other answered.
-    pub actual: String,
+    pub actual: Foreign,
 }
 
 /// Times to the answers' heads.
@@ -153,7 +164,8 @@ impl Seen {
         let of_shadow = self.shadow == 1;
         if self.example.is_none() || of_shadow {
             let Values { expected, actual } = values;
-            self.example = Some(Example { request: request(), expected, actual });
+            let (expected, actual) = (expected.into(), actual.into());
+            self.example = Some(Example { request: request().into(), expected, actual });
         }
     }
 
@@ -190,13 +202,20 @@ impl Latency {
     }
 }
 
+/// Pairs of statuses, and the place for those beyond the bound.
+fn statuses<'de, D: Deserializer<'de>>(input: D) -> Result<BTreeMap<String, u64>, D::Error> {
+    let read = bounded::map::<{ STATUSES_MAX + 1 }, _, String, bounded::Count>(input)?;
+    Ok(read.into_iter().map(|(pair, count)| (pair, count.0)).collect())
+}
+
 /// A map whose keys are no texts, as the list that JSON can hold.
 mod as_list {
     use std::collections::BTreeMap;
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use super::{Field, Seen};
+    use super::super::bounded;
+    use super::{FIELDS_MAX, Field, Seen};
 
     #[derive(Serialize, Deserialize)]
     struct Entry<F, S> {
@@ -216,7 +235,7 @@ mod as_list {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         input: D,
     ) -> Result<BTreeMap<Field, Seen>, D::Error> {
-        let entries = Vec::<Entry<Field, Seen>>::deserialize(input)?;
+        let entries = bounded::list::<FIELDS_MAX, _, Entry<Field, Seen>>(input)?;
         Ok(entries.into_iter().map(|entry| (entry.field, entry.seen)).collect())
     }
 }

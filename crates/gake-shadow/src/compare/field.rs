@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use gake_core::redact::Redactor;
 use serde::{Deserialize, Serialize};
 
 use super::rules::Tolerances;
@@ -80,11 +81,13 @@ pub struct Differences<'a> {
     pub more: bool,
     /// How far numbers may lie apart.
     pub tolerances: Tolerances<'a>,
+    /// Hides secrets in what is kept.
+    pub redactor: &'a Redactor,
 }
 
 impl<'a> Differences<'a> {
-    pub(super) fn new(tolerances: Tolerances<'a>) -> Self {
-        Self { fields: BTreeMap::new(), more: false, tolerances }
+    pub(super) fn new(tolerances: Tolerances<'a>, redactor: &'a Redactor) -> Self {
+        Self { fields: BTreeMap::new(), more: false, tolerances, redactor }
     }
 
     /// Notes a difference; the values are made only when they are kept.

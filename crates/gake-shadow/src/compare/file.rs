@@ -3,19 +3,20 @@
 //! It is replaced as a whole while traffic is compared, so that what a crash leaves behind is the
 //! state of a moment before. Files of several proxies, or of several days, merge by adding.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use gake_files::Access;
 use serde::{Deserialize, Serialize};
 
 use super::Comparison;
+use crate::config::SHADOWS_MAX;
 
 /// The format's name and version.
 pub const SCHEMA: &str = "gake.shadow/1";
 
 /// Bytes of a file that are read: no comparison is larger.
-const FILE_BYTES_MAX: u64 = 1 << 30;
+const FILE_BYTES_MAX: u64 = 256 << 20;
 
 #[derive(Serialize)]
 struct Writing<'a> {
@@ -26,39 +27,35 @@ struct Writing<'a> {
 #[derive(Deserialize)]
 struct Reading {
     schema: String,
+    #[serde(deserialize_with = "super::bounded::list::<SHADOWS_MAX, _, _>")]
     comparisons: Vec<Comparison>,
 }
 
 /// Why a file is not one of comparisons.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// It cannot be read.
+    /// It cannot be read, or is larger than any comparison.
     #[error("{0}")]
-    Read(#[from] io::Error),
+    Read(#[from] gake_files::InputError),
     /// It is not JSON of this form.
     #[error("it is not a comparison that `gake shadow --diff-out` wrote: {0}")]
     Form(#[from] serde_json::Error),
     /// Another format.
     #[error("it says that its format is {0:?}; this version reads {SCHEMA:?}")]
     Schema(String),
-    /// Longer than any comparison.
-    #[error("it is larger than a comparison can be")]
-    TooLarge,
 }
 
-/// Writes comparisons, one a shadow, in the place of what is at `path`.
+/// Writes comparisons, one a shadow, for their owner alone and in the place of what is at `path`.
 ///
 /// # Errors
 /// When the folder cannot be written to, or is full; the file that was there stays then.
 pub fn write(path: &Path, comparisons: &[Comparison]) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
-    let part = path.with_file_name(name);
-    let mut out = BufWriter::new(File::create(&part)?);
-    serde_json::to_writer(&mut out, &Writing { schema: SCHEMA, comparisons })?;
-    out.write_all(b"\n")?;
-    out.into_inner()?.sync_all()?;
-    std::fs::rename(part, path)
+    gake_files::replace(path, Access::Owner, |file| {
+        let mut out = BufWriter::new(file);
+        serde_json::to_writer(&mut out, &Writing { schema: SCHEMA, comparisons })?;
+        out.write_all(b"\n")?;
+        out.flush()
+    })
 }
 
 /// Reads comparisons.
@@ -66,12 +63,15 @@ pub fn write(path: &Path, comparisons: &[Comparison]) -> io::Result<()> {
 /// # Errors
 /// When the file cannot be read, or is none.
 pub fn read(path: &Path) -> Result<Vec<Comparison>, FileError> {
-    let file = File::open(path)?;
-    if file.metadata()?.len() > FILE_BYTES_MAX {
-        return Err(FileError::TooLarge);
-    }
-    let bytes = std::fs::read(path)?;
-    let reading: Reading = serde_json::from_slice(&bytes)?;
+    parse(&gake_files::read(path, "a comparison", FILE_BYTES_MAX)?)
+}
+
+/// The comparisons of a file that holds these bytes.
+///
+/// # Errors
+/// When it holds none.
+pub fn parse(bytes: &[u8]) -> Result<Vec<Comparison>, FileError> {
+    let reading: Reading = serde_json::from_slice(bytes)?;
     if reading.schema != SCHEMA {
         return Err(FileError::Schema(reading.schema));
     }
@@ -89,4 +89,77 @@ pub fn join(comparisons: Vec<Comparison>) -> Vec<Comparison> {
         }
     }
     joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::judge::{Terms, judge};
+    use crate::compare::{Rules, show};
+
+    /// What is read of a file with these comparisons, judged and shown.
+    fn shown(comparisons: &str) -> Result<String, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("d.json");
+        let text = format!("{{\"schema\":\"{SCHEMA}\",\"comparisons\":{comparisons}}}");
+        std::fs::write(&path, text).unwrap();
+        let read = join(read(&path).map_err(|error| error.to_string())?);
+        let judged = read.iter().map(|one| judge(one, &Rules::default(), Terms::default()));
+        Ok(judged.map(|report| show::text(&report)).collect())
+    }
+
+    fn one(endpoint: &str) -> String {
+        format!(
+            "[{{\"master\":\"m\",\"shadow\":\"s\",\"secondary\":\"t\",\"skipped\":0,\
+             \"endpoints\":{{\"GET /\":{endpoint}}},\"templates\":{{\"names\":[]}}}}]"
+        )
+    }
+
+    #[test]
+    fn counts_that_cannot_be_are_refused() {
+        for count in
+            ["9223372036854775808", "18446744073709551615", "9007199254740992", "-1", "0.5"]
+        {
+            for endpoint in [
+                format!("{{\"exchanges\":{count}}}"),
+                format!("{{\"statuses\":{{\"200 200\":{count}}}}}"),
+                format!("{{\"latency\":{{\"master\":{{\"1\":{count}}}}}}}"),
+                format!(
+                    "{{\"fields\":[{{\"path\":\"$\",\"kind\":\"value\",\"only_shadow\":{count}}}]}}"
+                ),
+            ] {
+                shown(&one(&endpoint)).unwrap_err();
+            }
+        }
+        // The largest that are read can be judged.
+        let most = 1_u64 << 50;
+        let field = format!(
+            "{{\"path\":\"$\",\"kind\":\"value\",\"shadow\":{most},\"only_shadow\":{most},\
+             \"only_secondary\":{most},\"both\":{most}}}"
+        );
+        let endpoint = format!("{{\"exchanges\":{most},\"paired\":{most},\"fields\":[{field}]}}");
+        assert!(shown(&one(&endpoint)).unwrap().contains("1 endpoint"));
+    }
+
+    #[test]
+    fn more_of_anything_than_is_written_is_refused() {
+        let many =
+            |each: &dyn Fn(u32) -> String| (0..20_000).map(each).collect::<Vec<_>>().join(",");
+        let fields = many(&|n| format!("{{\"path\":\"$.a{n}\",\"kind\":\"value\"}}"));
+        let counts = many(&|n| format!("\"{n}\":1"));
+        for comparisons in [
+            one(&format!("{{\"fields\":[{fields}]}}")),
+            one(&format!("{{\"statuses\":{{{counts}}}}}")),
+            one(&format!("{{\"latency\":{{\"shadow\":{{{counts}}}}}}}")),
+            one("{}").replace("\"GET /\":{}", &many(&|n| format!("\"GET /{n}\":{{}}"))),
+            one("{}")
+                .replace("\"names\":[]", &format!("\"names\":[{}]", many(&|n| format!("\"{n}\"")))),
+            format!("[{}]", vec![&one("{}")[1..one("{}").len() - 1]; 100].join(",")),
+        ] {
+            let error = shown(&comparisons).unwrap_err();
+            assert!(error.contains("at most"), "{error}");
+        }
+        let deep = one("{}").replace("\"skipped\"", &format!("\"x\":{}", "[".repeat(100_000)));
+        shown(&deep).unwrap_err();
+    }
 }

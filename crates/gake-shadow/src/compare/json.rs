@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use gake_core::redact::Redactor;
 use serde_json::{Map, Value};
 
 use super::field::{Differences, Kind};
-use super::redact::is_secret_name;
 use super::template::placeholder;
 
 /// Members by which elements of an array are recognised, the first that all have.
@@ -55,14 +55,15 @@ impl Walk {
         actual: &Map<String, Value>,
         out: &mut Differences<'_>,
     ) {
+        let redactor = out.redactor;
         for (key, value) in expected {
-            self.within(key, |walk| match actual.get(key) {
+            self.within(key, redactor, |walk| match actual.get(key) {
                 Some(other) => walk.values(value, other, out),
                 None => walk.note(Kind::Missing, Some(value), None, out),
             });
         }
         for (key, value) in actual.iter().filter(|(key, _)| !expected.contains_key(*key)) {
-            self.within(key, |walk| walk.note(Kind::Added, None, Some(value), out));
+            self.within(key, redactor, |walk| walk.note(Kind::Added, None, Some(value), out));
         }
     }
 
@@ -150,13 +151,14 @@ impl Walk {
     }
 
     fn order(&self, expected: &[Value], actual: &[Value], out: &mut Differences<'_>) {
-        let shown = |all: &[Value]| self.shown(Some(&Value::Array(all.to_vec())));
+        let redactor = out.redactor;
+        let shown = |all: &[Value]| self.shown(Some(&Value::Array(all.to_vec())), redactor);
         out.note(&self.path, Kind::Order, || (shown(expected), shown(actual)));
     }
 
-    fn within(&mut self, key: &str, body: impl FnOnce(&mut Self)) {
+    fn within(&mut self, key: &str, redactor: &Redactor, body: impl FnOnce(&mut Self)) {
         let (before, secret) = (self.path.len(), self.secret);
-        self.secret |= is_secret_name(key);
+        self.secret |= redactor.is_secret_name(key);
         match placeholder(key) {
             Some(id) => {
                 self.path.push('.');
@@ -168,7 +170,7 @@ impl Walk {
             }
             None => {
                 self.path.push_str("['");
-                self.path.push_str(key);
+                self.path.push_str(&redactor.text(key));
                 self.path.push_str("']");
             }
         }
@@ -184,15 +186,27 @@ impl Walk {
         actual: Option<&Value>,
         out: &mut Differences<'_>,
     ) {
-        out.note(&self.path, kind, || (self.shown(expected), self.shown(actual)));
+        let redactor = out.redactor;
+        let shown = |value| self.shown(value, redactor);
+        out.note(&self.path, kind, || (shown(expected), shown(actual)));
     }
 
-    fn shown(&self, value: Option<&Value>) -> String {
-        match value {
-            None => "nothing".to_owned(),
-            Some(value) if self.secret => format!("[redacted {}]", kind(value)),
-            Some(value) => super::redact::json(value).to_string(),
+    /// A value without its secrets. What stands for a value is the same wherever it stands, so that
+    /// two that differ are seen to.
+    fn shown(&self, value: Option<&Value>, redactor: &Redactor) -> String {
+        let Some(value) = value else { return "nothing".to_owned() };
+        let written = value.to_string();
+        if self.secret {
+            return redactor.json(&written, true).into_owned();
         }
+        // The last name of the path is not in the value.
+        let name = self.path.rsplit('.').next().unwrap_or_default();
+        let member = format!("{{{}:{written}}}", Value::from(name));
+        let hidden = redactor.json(&member, false);
+        hidden
+            .get(member.len() - written.len() - 1..hidden.len() - 1)
+            .unwrap_or_default()
+            .to_owned()
     }
 }
 
@@ -247,8 +261,13 @@ mod tests {
     use super::super::rules::Tolerances;
     use super::*;
 
+    fn redactor() -> Redactor {
+        Redactor::new([1; 16], gake_core::redact::Names::default())
+    }
+
     fn found(expected: &Value, actual: &Value) -> Vec<String> {
-        let mut out = Differences::new(Tolerances::default());
+        let redactor = redactor();
+        let mut out = Differences::new(Tolerances::default(), &redactor);
         compare(expected, actual, &mut out);
         out.fields.keys().map(ToString::to_string).collect()
     }
@@ -300,7 +319,8 @@ mod tests {
 
     #[test]
     fn secrets_are_not_shown() {
-        let mut out = Differences::new(Tolerances::default());
+        let redactor = redactor();
+        let mut out = Differences::new(Tolerances::default(), &redactor);
         let of = |n: u32| json!({"token": {"value": n}, "list": [{"password": n}], "x": n});
         compare(&of(1), &json!({"x": {"api_key": 2}}), &mut out);
         let shown = format!("{:?}", out.fields);

@@ -14,10 +14,13 @@ pub const INSTANT: &str = "an instant";
 #[serde(default)]
 pub struct Looks {
     /// Both were instants.
+    #[serde(deserialize_with = "super::bounded::count")]
     pub instants: u64,
     /// Both were identifiers.
+    #[serde(deserialize_with = "super::bounded::count")]
     pub identifiers: u64,
     /// Pairs looked at.
+    #[serde(deserialize_with = "super::bounded::count")]
     pub pairs: u64,
 }
 

@@ -8,13 +8,14 @@
 
 mod answer;
 mod body;
+mod bounded;
+mod echo;
 mod endpoint;
 mod field;
 pub mod file;
 mod json;
 pub mod judge;
 mod looks;
-pub mod redact;
 pub mod rules;
 pub mod show;
 pub mod significance;
@@ -25,6 +26,7 @@ mod text;
 
 use std::collections::BTreeMap;
 
+use gake_core::redact::Redactor;
 use serde::{Deserialize, Serialize};
 
 pub use endpoint::{Endpoint, Example, Latency, Seen};
@@ -36,6 +38,9 @@ use template::Templates;
 
 /// Endpoints told apart; the rest is one, [`OTHER`].
 const ENDPOINTS_MAX: usize = 300;
+
+/// Those and [`OTHER`] are in a file.
+const ENDPOINTS_READ: usize = ENDPOINTS_MAX + 1;
 
 /// The endpoint of requests beyond those that are told apart.
 const OTHER: &str = "other";
@@ -50,8 +55,10 @@ pub struct Comparison {
     /// The name of the second instance of the master, once it was asked.
     pub secondary: Option<String>,
     /// Exchanges that were not compared: the shadow was not asked, or the client had left.
+    #[serde(deserialize_with = "bounded::count")]
     pub skipped: u64,
     /// By endpoint.
+    #[serde(deserialize_with = "bounded::map::<ENDPOINTS_READ, _, _, _>")]
     pub endpoints: BTreeMap<String, Endpoint>,
     templates: Templates,
 }
@@ -69,8 +76,8 @@ impl Comparison {
         self.endpoints.values().map(|endpoint| endpoint.exchanges).sum()
     }
 
-    /// Takes an exchange in.
-    pub fn observe(&mut self, exchange: &Exchange, rules: &Rules) {
+    /// Takes an exchange in, and keeps nothing of it that `redactor` hides.
+    pub fn observe(&mut self, exchange: &Exchange, rules: &Rules, redactor: &Redactor) {
         let asked = |outcome: &&BackendOutcome| {
             !matches!(outcome.result, Err(Failure::NotSent(_) | Failure::ClientGone))
         };
@@ -90,10 +97,11 @@ impl Comparison {
         }
         let request = &exchange.request;
         let target = request.uri.path_and_query().map_or("/", |target| target.as_str());
+        let target = &*redactor.target(target);
         let name = self.endpoint(request.method.as_str(), target);
-        let compare = |other| answer::differences(master, other, &name, rules);
+        let compare = |other| answer::differences(master, other, &name, rules, redactor);
         let differences = (compare(shadow), secondary.map(compare));
-        let line = || format!("{} {}", request.method, redact::target(target));
+        let line = || format!("{} {target}", request.method);
         let endpoint = self.endpoints.entry(name.clone()).or_default();
         endpoint.count_statuses(&answer::code(master), &answer::code(shadow));
         endpoint.count(differences.0, differences.1, line);
@@ -102,6 +110,28 @@ impl Comparison {
         }
         if let (Some(a), Some(b)) = (master.first_byte_ns, shadow.first_byte_ns) {
             endpoint.latency.add(a, b, secondary.and_then(|secondary| secondary.first_byte_ns));
+        }
+    }
+
+    /// Hides secrets that were kept, in comparisons of earlier versions or without redaction.
+    pub fn redact(&mut self, redactor: &Redactor) {
+        for endpoint in self.endpoints.values_mut() {
+            for (field, seen) in &mut endpoint.fields {
+                let Some(example) = &mut seen.example else { continue };
+                let name = field.path.rsplit(['.', ' ', '\'']).next().unwrap_or_default();
+                let secret = redactor.is_secret_name(name);
+                example.request = redactor.text(example.request.raw_text()).into_owned().into();
+                for value in [&mut example.expected, &mut example.actual] {
+                    // What is cut short, or says how much there was, is no value.
+                    let raw = value.raw_text();
+                    let hidden = if secret && raw != "nothing" {
+                        redactor.json(raw, true)
+                    } else {
+                        redactor.text(raw)
+                    };
+                    *value = hidden.into_owned().into();
+                }
+            }
         }
     }
 

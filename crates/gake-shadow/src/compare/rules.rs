@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use super::echo::Markers;
+
 /// Headers that differ between any two answers, or say again what is compared elsewhere.
 const IGNORED_HEADERS: &[&str] = &[
     "date",
@@ -40,6 +42,7 @@ pub struct Rules {
     compared_headers: Vec<String>,
     ignores: Vec<Ignore>,
     tolerances: Vec<Near>,
+    markers: Markers,
 }
 
 #[derive(Debug, Clone)]
@@ -142,7 +145,17 @@ impl Rules {
             compared_headers: lower(file.headers.compare),
             ignores: file.ignore.into_iter().map(ignore).collect(),
             tolerances,
+            markers: Markers::default(),
         })
+    }
+
+    /// Leaves out what backends say of a header that marks copies.
+    pub fn ignore_marker(&mut self, name: &str) {
+        self.markers.add(name);
+    }
+
+    pub(super) fn markers(&self) -> &Markers {
+        &self.markers
     }
 
     /// Adds another's rules.
@@ -159,6 +172,7 @@ impl Rules {
         let listed = |list: &[String]| list.iter().any(|listed| listed == name);
         listed(&self.ignored_headers)
             || (IGNORED_HEADERS.contains(&name) && !listed(&self.compared_headers))
+            || self.markers.are(name)
     }
 
     /// Whether differences at a path are not told.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use gake_core::foreign;
 use gake_judge::units::{count, duration, percent, plural};
 
 use super::judge::{Difference, EndpointReport, LatencyReport, Pace, Report, Verdict};
@@ -50,7 +51,8 @@ pub fn text(report: &Report) -> String {
 }
 
 fn line(out: &mut String, text: &str) {
-    out.push_str(text);
+    // Whatever is in a name, a line holds nothing that a terminal would obey.
+    out.push_str(&foreign::lines(text));
     out.push('\n');
 }
 
@@ -65,7 +67,7 @@ fn head(report: &Report, out: &mut String) {
         Some(name) => format!(", {} of them also with {name}", count(report.paired)),
         None => String::new(),
     };
-    let (master, shadow) = (&report.master, &report.shadow);
+    let (master, shadow) = (foreign::line(&report.master), foreign::line(&report.shadow));
     line(
         out,
         &format!(
@@ -119,7 +121,8 @@ fn difference(found: &Difference, out: &mut String) {
         let _ = write!(facts, ", looks like {like}");
     }
     let part = percent(found.shadow as f64 / found.exchanges.max(1) as f64);
-    line(out, &format!("  {}  {} {}  {part} ({facts})", found.endpoint, found.path, found.kind));
+    let (endpoint, path) = (foreign::line(&found.endpoint), foreign::line(&found.path));
+    line(out, &format!("  {endpoint}  {path} {}  {part} ({facts})", found.kind));
     if let Some(example) = found.example.as_ref().filter(|_| found.verdict != Verdict::Noise) {
         line(out, &format!("      expected {}, got {}", example.expected, example.actual));
         line(out, &format!("      {}", example.request));

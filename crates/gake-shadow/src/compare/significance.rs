@@ -1,16 +1,29 @@
 //! The tests behind a verdict: exact sign tests, and a bound on false discoveries over all of
 //! them.
 
+/// Throws up to which the tail is summed term by term.
+const EXACT_MAX: u64 = 1_000_000;
+
 /// The chance of `wins` or more heads in `of` throws of a fair coin: the exact one-sided sign
 /// test, which for two kinds of discordant pairs is McNemar's (1947).
 #[must_use]
 pub fn sign_test(wins: u64, of: u64) -> f64 {
+    let wins = wins.min(of);
     if wins == 0 {
         return 1.0;
     }
     // Below the middle the other tail is the short one.
-    if wins * 2 <= of {
-        return 1.0 - sign_test(of - wins + 1, of);
+    if wins <= of / 2 { 1.0 - tail(of - wins + 1, of) } else { tail(wins, of) }
+}
+
+/// The upper tail from `wins` on, which is above the middle.
+fn tail(wins: u64, of: u64) -> f64 {
+    if of > EXACT_MAX {
+        // The binomial has become the normal distribution; half a throw for the steps between.
+        let deviation = (of as f64).sqrt() / 2.0;
+        // As integers, for above 2^53 a float has no halves.
+        let above = (2 * u128::from(wins)).saturating_sub(u128::from(of) + 1);
+        return normal_tail(above as f64 / 2.0 / deviation);
     }
     let (n, k) = (of as f64, wins as f64);
     let first = ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k) - n * 2f64.ln();
@@ -22,6 +35,16 @@ pub fn sign_test(wins: u64, of: u64) -> f64 {
         sum += term;
     }
     (first + f64::ln(sum)).exp().min(1.0)
+}
+
+/// The chance of more than `z`, which is positive, under the standard normal distribution
+/// (Abramowitz and Stegun 26.2.17), within 8e-8.
+fn normal_tail(z: f64) -> f64 {
+    const TERMS: [f64; 5] =
+        [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
+    let t = 1.0 / (1.0 + 0.231_641_9 * z);
+    let sum = TERMS.iter().rev().fold(0.0, |sum, term| (sum + term) * t);
+    (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt() * sum
 }
 
 /// ln n!, by Stirling's series above 20.
@@ -82,6 +105,20 @@ fn family(tests: &[Tested], rate: f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_counts_have_a_chance() {
+        let all = [0, 1, EXACT_MAX, EXACT_MAX + 1, 1 << 53, 1 << 63, u64::MAX];
+        for (wins, of) in all.iter().flat_map(|wins| all.iter().map(move |of| (*wins, *of))) {
+            let p = sign_test(wins, of);
+            assert!((0.0..=1.0).contains(&p), "{wins} of {of}: {p}");
+        }
+        // Both ways agree where they meet.
+        for wins in [500_000, 500_001, 501_000, 499_000] {
+            let (exact, normal) = (sign_test(wins, EXACT_MAX), sign_test(wins, EXACT_MAX + 1));
+            assert!((exact - normal).abs() < 2e-3, "{wins}: {exact} {normal}");
+        }
+    }
 
     #[test]
     fn the_sign_test_is_the_binomial_tail() {

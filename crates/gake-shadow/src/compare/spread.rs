@@ -2,15 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::bounded;
 
 /// Counts by bin. A bin is all values that round to the same `value / width`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Bins(BTreeMap<i32, u64>);
+pub struct Bins(#[serde(deserialize_with = "bins")] BTreeMap<i32, u64>);
 
 /// Bins on each side of zero at most: what lies farther out is in the last.
 const BINS_MAX: i32 = 5_000;
+
+/// Bins within the bounds.
+fn bins<'de, D: Deserializer<'de>>(input: D) -> Result<BTreeMap<i32, u64>, D::Error> {
+    let read = bounded::map::<{ 2 * BINS_MAX as usize + 1 }, _, i32, bounded::Count>(input)?;
+    let within = |bin: i32| bin.clamp(-BINS_MAX, BINS_MAX);
+    Ok(read.into_iter().map(|(bin, count)| (within(bin), count.0)).collect())
+}
 
 impl Bins {
     fn add(&mut self, value: f64, width: f64) {

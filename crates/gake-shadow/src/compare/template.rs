@@ -29,6 +29,7 @@ pub struct Templates {
     #[serde(skip)]
     seen: BTreeMap<String, BTreeSet<String>>,
     /// The places whose segments are names.
+    #[serde(deserialize_with = "super::bounded::set::<PLACES_MAX, _, _>")]
     names: BTreeSet<String>,
 }
 

@@ -59,8 +59,10 @@ impl Hunk<'_> {
 }
 
 fn note(line: &str, kind: Kind, expected: &str, actual: &str, out: &mut Differences<'_>) {
-    let path = format!("line {:?}", masked(line.trim()));
-    out.note(&path, kind, || (expected.trim().to_owned(), actual.trim().to_owned()));
+    let redactor = out.redactor;
+    let path = format!("line {:?}", masked(&redactor.text(line.trim())));
+    let shown = |line: &str| redactor.text(line.trim()).into_owned();
+    out.note(&path, kind, || (shown(expected), shown(actual)));
 }
 
 /// A line with `#` for every word that holds a digit.
@@ -130,7 +132,8 @@ mod tests {
     use super::*;
 
     fn found(expected: &str, actual: &str) -> Vec<String> {
-        let mut out = Differences::new(Tolerances::default());
+        let redactor = gake_core::redact::Redactor::off();
+        let mut out = Differences::new(Tolerances::default(), &redactor);
         compare(expected, actual, &mut out);
         out.fields.keys().map(ToString::to_string).collect()
     }
@@ -159,7 +162,8 @@ mod tests {
     #[test]
     fn huge_differences_are_bounded() {
         let many = |c: char| (0..10_000).map(|n| format!("{c}{n}\n")).collect::<String>();
-        let mut out = Differences::new(Tolerances::default());
+        let redactor = gake_core::redact::Redactor::off();
+        let mut out = Differences::new(Tolerances::default(), &redactor);
         compare(&many('a'), &many('b'), &mut out);
         assert_eq!(out.fields.len(), 1);
     }

@@ -10,21 +10,19 @@ use serde::Deserialize;
 
 use super::{
     Backend, Breaker, Config, ConfigError, Edits, Forwarded, Glob, Host, Rule, Sample, ServerTls,
-    Shadow, Verdict,
+    Shadow, Verdict, parse_marker,
 };
 use crate::exchange::Role;
+
+/// Bytes of a file.
+const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// Why a file is of no use.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// It cannot be read.
-    #[error("{} cannot be read: {reason}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's words.
-        reason: std::io::Error,
-    },
+    /// It cannot be read, or is larger than settings are.
+    #[error(transparent)]
+    Read(#[from] gake_files::InputError),
     /// It is not what it should be; the text says where.
     #[error("{}: {reason}", path.display())]
     Parse {
@@ -49,9 +47,15 @@ impl Config {
     /// # Errors
     /// When it cannot be read, holds an unknown name or a value that cannot be.
     pub fn from_file(path: &Path) -> Result<Self, FileError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|reason| FileError::Read { path: path.to_owned(), reason })?;
-        let file: File = toml::from_str(&text).map_err(|error| FileError::Parse {
+        Self::parse(&gake_files::read_to_string(path, "settings", FILE_BYTES_MAX)?, path)
+    }
+
+    /// The settings of a file of this text.
+    ///
+    /// # Errors
+    /// When it holds an unknown name or a value that cannot be; `path` is what they call it.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, FileError> {
+        let file: File = toml::from_str(text).map_err(|error| FileError::Parse {
             path: path.to_owned(),
             reason: error.to_string(),
         })?;
@@ -70,6 +74,7 @@ struct File {
     cacert: Option<PathBuf>,
     admin: Option<SocketAddr>,
     forwarded: Option<ForwardedName>,
+    underscores_in_headers: Option<bool>,
     seed: Option<u64>,
     shadow_nice: Option<u8>,
     max_connections: Option<usize>,
@@ -240,6 +245,7 @@ impl File {
             Some(ForwardedName::Replace) => Forwarded::Replace,
             Some(ForwardedName::Off) => Forwarded::Off,
         };
+        config.underscores_in_headers = self.underscores_in_headers.unwrap_or(false);
         let limits = &mut config.limits;
         limits.connections = self.max_connections.unwrap_or(limits.connections);
         limits.shadow_body = self.shadow_body_limit.map_or(limits.shadow_body, |size| size.0);
@@ -394,20 +400,6 @@ impl FromStr for Sample {
     }
 }
 
-/// Reads a marker: `Name: value`, or `none`.
-///
-/// # Errors
-/// When it is no header.
-pub fn parse_marker(text: &str) -> Result<Option<(HeaderName, HeaderValue)>, ConfigError> {
-    if text == "none" {
-        return Ok(None);
-    }
-    let (name, content) = text
-        .split_once(':')
-        .ok_or_else(|| value("marker", text, "write a header as 'Name: value', or none"))?;
-    Ok(Some((header_name(name.trim())?, header_value(content.trim())?)))
-}
-
 /// Reads method names; `all` stands for every method, `safe` for those that change nothing.
 ///
 /// # Errors
@@ -433,14 +425,14 @@ fn string<'a>(name: &str, text: &'a toml::Value) -> Result<&'a str, ConfigError>
     text.as_str().ok_or_else(|| value("header", name, "its value must be a string"))
 }
 
-fn header_name(text: &str) -> Result<HeaderName, ConfigError> {
+pub(super) fn header_name(text: &str) -> Result<HeaderName, ConfigError> {
     text.parse().map_err(|error: http::header::InvalidHeaderName| value("header", text, &error))
 }
 
-fn header_value(text: &str) -> Result<HeaderValue, ConfigError> {
+pub(super) fn header_value(text: &str) -> Result<HeaderValue, ConfigError> {
     HeaderValue::from_str(text).map_err(|error| value("header value", text, &error))
 }
 
-fn value(what: &'static str, text: &str, reason: impl ToString) -> ConfigError {
+pub(super) fn value(what: &'static str, text: &str, reason: impl ToString) -> ConfigError {
     ConfigError::Value { what, text: text.to_owned(), reason: reason.to_string() }
 }

@@ -1,6 +1,8 @@
 //! What a proxy is told: plain values, from flags, a file or a program.
 
+mod error;
 mod file;
+mod marker;
 mod rules;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -8,10 +10,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gake_wire::{Location, LocationError, Scheme, TlsOptions};
+use gake_wire::{Location, Scheme, TlsOptions};
 use http::{HeaderName, HeaderValue, Method};
 
-pub use file::{FileError, methods, parse_marker, parse_size};
+pub use error::ConfigError;
+pub use file::{FileError, methods, parse_size};
+pub(crate) use marker::{MARKER, fold};
+pub use marker::{MarkerSecret, parse_marker};
 pub use rules::{Glob, Rule, Verdict};
 
 use crate::exchange::Role;
@@ -40,6 +45,11 @@ pub struct Config {
     pub admin_token: Option<String>,
     /// What happens to the headers that say where a request came from.
     pub forwarded: Forwarded,
+    /// Whether header names with `_` and other characters that many servers take for `-` are passed
+    /// on.
+    pub underscores_in_headers: bool,
+    /// Signs the markers of copies.
+    pub marker_secret: Option<MarkerSecret>,
     /// Bounds on memory.
     pub limits: Limits,
     /// Time-outs.
@@ -117,7 +127,7 @@ pub struct Shadow {
     pub methods: Vec<Method>,
     /// The paths that may; the first rule that fits decides, and without one a path may.
     pub rules: Vec<Rule>,
-    /// What marks a copy as one.
+    /// What marks a copy as one; clients' requests lose this header.
     pub marker: Option<(HeaderName, HeaderValue)>,
     /// Copies that wait at most.
     pub queue: usize,
@@ -222,6 +232,8 @@ impl Config {
             admin: None,
             admin_token: None,
             forwarded: Forwarded::default(),
+            underscores_in_headers: false,
+            marker_secret: None,
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             seed: 1,
@@ -316,7 +328,7 @@ impl Shadow {
             sample: Sample::default(),
             methods: vec![Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE],
             rules: Vec::new(),
-            marker: Some((HeaderName::from_static("x-gake-shadow"), HeaderValue::from_static("1"))),
+            marker: Some((HeaderName::from_static(MARKER), HeaderValue::from_static("1"))),
             queue: 1024,
             queue_bytes: 64 << 20,
             connections: 64,
@@ -370,46 +382,4 @@ impl Timeouts {
         let Self { head, client, connect, first_byte, idle } = *self;
         head.min(client).min(connect).min(first_byte).min(idle)
     }
-}
-
-/// Settings that cannot be what was meant.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// A bad URL.
-    #[error(transparent)]
-    Url(#[from] LocationError),
-    /// A bad name.
-    #[error("{0:?} is no name for a backend; use letters, digits, '-', '_' and '.'")]
-    Name(String),
-    /// A URL with a path.
-    #[error("{0:?} has a path or a user; a backend is scheme, host and port alone")]
-    NotAnOrigin(String),
-    /// A name twice.
-    #[error("two backends are called {0:?}; reports and hooks tell them by their names")]
-    TwoNames(String),
-    /// Too many shadows.
-    #[error("{0} shadows are too many; {SHADOWS_MAX} are the most")]
-    TooMany(usize),
-    /// A percentage that is none.
-    #[error("the percentage of {0:?} must be 0 to 100")]
-    Percentage(String),
-    /// A queue or pool of nothing.
-    #[error("the queue and the connections of {0:?} must be at least 1; percentage 0 turns it off")]
-    Zero(String),
-    /// A rate that is none.
-    #[error("the rate of {0:?} must be above 0 a second")]
-    Rate(String),
-    /// Admin for everybody.
-    #[error("the admin service listens on loopback alone; forward a port to reach it from afar")]
-    AdminPublic,
-    /// A setting of text that cannot be read.
-    #[error("{what} {text:?} cannot be used: {reason}")]
-    Value {
-        /// What it was to be.
-        what: &'static str,
-        /// The text.
-        text: String,
-        /// What is wrong.
-        reason: String,
-    },
 }

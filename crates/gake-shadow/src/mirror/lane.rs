@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use gake_core::record::{Fault, Phase};
 use http::Request;
@@ -11,6 +12,7 @@ use super::ledger::Category;
 use super::thread::Station;
 use super::{Job, Shade};
 use crate::collect::Slot;
+use crate::config::MarkerSecret;
 use crate::exchange::Failure;
 use crate::hooks;
 use crate::proxy::fault;
@@ -51,7 +53,8 @@ pub(super) async fn run(station: Rc<Station>) {
             slot.turn();
         }
         watch.set(time);
-        let mut sending = Sending { shade, watch: &watch, slot: slot.as_deref_mut() };
+        let secret = shared.config.marker_secret.as_ref();
+        let mut sending = Sending { shade, secret, watch: &watch, slot: slot.as_deref_mut() };
         match sending.send(&copy, &mut upstream, shared.config.limits.answer_body).await {
             Ok(Sent { status, bytes, cut }) => {
                 ticket.answered(status, bytes);
@@ -86,6 +89,7 @@ struct Sent {
 
 struct Sending<'a> {
     shade: &'a Shade,
+    secret: Option<&'a MarkerSecret>,
     watch: &'a Watch,
     slot: Option<&'a mut Slot>,
 }
@@ -146,7 +150,8 @@ impl Sending<'_> {
                 Err(Unanswered::Error(error)) => {
                     let again = error.message().is_some() || copy.method.is_idempotent();
                     let fault = fault::of(error.error(), Phase::FirstByte);
-                    let closed = matches!(fault, Fault::ClosedEarly | Fault::Reset | Fault::Write);
+                    let closed =
+                        matches!(fault, Fault::ClosedEarly(_) | Fault::Reset | Fault::Write);
                     if !(stale && again && closed) {
                         return Err(fault);
                     }
@@ -172,7 +177,14 @@ impl Sending<'_> {
         *request.headers_mut() = copy.headers.clone();
         headers::for_backend(request.headers_mut(), &self.shade.target);
         if let Some((name, value)) = &self.shade.config.marker {
-            request.headers_mut().insert(name.clone(), value.clone());
+            let value = match self.secret {
+                Some(secret) => {
+                    let target = copy.uri.path_and_query().map_or("/", |target| target.as_str());
+                    secret.sign(value, SystemTime::now(), &copy.method, target)
+                }
+                None => value.clone(),
+            };
+            request.headers_mut().insert(name.clone(), value);
         }
         request
     }

@@ -67,7 +67,7 @@ pub(crate) async fn run(
             Err(Unanswered::Error(error)) => error,
         };
         let fault = fault::of(error.error(), Phase::FirstByte);
-        let closed = matches!(fault, Fault::ClosedEarly | Fault::Reset | Fault::Write);
+        let closed = matches!(fault, Fault::ClosedEarly(_) | Fault::Reset | Fault::Write);
         let mut error = error;
         request = match (error.take_message(), spare, &ask.again) {
             _ if !stale || !closed => return Err(fault),

@@ -10,6 +10,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
+use http_body::Frame;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -17,7 +19,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::headers::Origin;
+use super::forwarded::Origin;
 use super::service;
 use super::shared::count;
 use super::stream::Stream;
@@ -58,6 +60,24 @@ pub(crate) enum Turn {
 }
 
 impl Client {
+    /// So many names of a request were taken out for their characters.
+    pub(crate) fn note_odd(&self, names: u64) {
+        if names > 0 {
+            self.worker.counters().odd_names.fetch_add(names, Relaxed);
+        }
+    }
+
+    /// A piece of a request's body, or the fields behind it without what may not stand there.
+    pub(crate) fn cleaned(&self, frame: Frame<Bytes>) -> Frame<Bytes> {
+        match frame.into_trailers() {
+            Ok(mut trailers) => {
+                self.note_odd(self.worker.shared.inbound.clean_trailers(&mut trailers));
+                Frame::trailers(trailers)
+            }
+            Err(frame) => frame,
+        }
+    }
+
     /// A request has come, its head or all of it; it is the backend's turn.
     pub(crate) fn asked(&self) {
         self.turn.set(Turn::Backend);
@@ -144,7 +164,7 @@ async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
     let client = Rc::new(Client {
         peer,
         watch,
-        origin: RefCell::new(Origin::new(peer.ip(), tls)),
+        origin: RefCell::new(Origin::new(peer, worker.shared.config.listen.port(), tls)),
         tunnel: RefCell::new(None),
         turn: Cell::new(Turn::Idle),
         worker,

@@ -15,7 +15,7 @@ pub(crate) fn of(error: &hyper::Error, phase: Phase) -> Fault {
         return Fault::Malformed("not an HTTP/1.1 answer");
     }
     if error.is_incomplete_message() || error.is_canceled() || error.is_closed() {
-        return Fault::ClosedEarly;
+        return Fault::ClosedEarly(phase);
     }
     match cause(error) {
         Some(error)
@@ -26,7 +26,7 @@ pub(crate) fn of(error: &hyper::Error, phase: Phase) -> Fault {
         }
         Some(error) => fault::of_read(error, phase),
         None if error.is_body_write_aborted() => Fault::Write,
-        None => Fault::ClosedEarly,
+        None => Fault::ClosedEarly(phase),
     }
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn sentence(fault: Fault) -> String {
         Fault::NoLocalPort => "the proxy has no local port left".to_owned(),
         Fault::NoDescriptors => "the proxy has no file descriptor left".to_owned(),
         Fault::Reset => "it reset the connection".to_owned(),
-        Fault::ClosedEarly => "it closed the connection before it answered".to_owned(),
+        Fault::ClosedEarly(_) => "it closed the connection before it answered".to_owned(),
         Fault::Timeout(_) => "it did not answer in time".to_owned(),
         fault => fault.to_string(),
     }

@@ -34,6 +34,7 @@ pub(super) async fn whole(
         let Some(frame) = frame else { break };
         let frame =
             frame.map_err(|_| Refusal::bad("the request's body did not come to its end"))?;
+        let frame = client.cleaned(frame);
         client.watch.set(worker.patience.client);
         if let Some(piece) = frame.data_ref() {
             keeper.take(piece, limit);

@@ -17,7 +17,7 @@ pub(crate) fn check<B>(request: &mut Request<B>) -> Result<(), Refusal> {
         return Err(Refusal::new(StatusCode::NOT_IMPLEMENTED, "CONNECT is for forward proxies"));
     }
     coding(request.headers())?;
-    target(request)?;
+    // Before the target's own host takes their place.
     let mut hosts = request.headers().get_all(HOST).iter();
     match (hosts.next(), hosts.next()) {
         (Some(host), None) if is_host(host.as_bytes()) => {}
@@ -28,6 +28,7 @@ pub(crate) fn check<B>(request: &mut Request<B>) -> Result<(), Refusal> {
         }
         (None, _) => {}
     }
+    target(request)?;
     if request.headers().get(EXPECT).is_some_and(is_continue) {
         // Kept by us, as soon as the backend's connection wants the body.
         request.headers_mut().remove(EXPECT);
@@ -102,6 +103,10 @@ mod tests {
         assert_eq!(status("/", &[host]), None);
         assert_eq!(status("/", &[]), Some(400));
         assert_eq!(status("/", &[host, host]), Some(400));
+        assert_eq!(status("http://b/", &[host]), None);
+        assert_eq!(status("http://b/", &[]), Some(400), "1.1 always says a Host");
+        assert_eq!(status("http://b/", &[host, host]), Some(400));
+        assert_eq!(status("http://b/", &[("host", "a b")]), Some(400));
         for bad in ["a b", "a/b", "u@h", "h?x", "a,b", "<h>"] {
             assert_eq!(status("/", &[("host", bad)]), Some(400), "{bad}");
         }

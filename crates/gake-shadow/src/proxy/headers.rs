@@ -1,20 +1,17 @@
-//! Headers on their way through: what belongs to one hop stays there, and the way is told.
+//! Headers on their way through: what belongs to one hop stays there, and backends' own edits.
 
 use http::header::{
-    CONNECTION, CONTENT_LENGTH, FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue,
-    PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
+    CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
 };
 
 use super::target::Target;
-use crate::config::{Edits, Forwarded};
+use crate::config::Edits;
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
-const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
-const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const HTTP2_SETTINGS: HeaderName = HeaderName::from_static("http2-settings");
-/// What we call ourselves in `Via`.
+/// What we call ourselves in an answer's `Via`.
 const VIA_US: HeaderValue = HeaderValue::from_static("1.1 gake");
 const TRAILERS: HeaderValue = HeaderValue::from_static("trailers");
 
@@ -115,94 +112,17 @@ pub(crate) fn same_framing(came: &HeaderMap, changed: &mut HeaderMap) {
     }
 }
 
-/// Adds ourselves to `Via`.
+/// Adds ourselves to an answer's `Via`.
 pub(crate) fn add_via(headers: &mut HeaderMap) {
     headers.append(VIA, VIA_US);
 }
 
-/// What is said of a client's connection in every request, rendered once.
-#[derive(Debug)]
-pub(crate) struct Origin {
-    address: HeaderValue,
-    proto: &'static str,
-    /// The last `Host`, and the element of `Forwarded` for it.
-    last: Option<(Option<HeaderValue>, HeaderValue)>,
-}
-
-impl Origin {
-    pub(crate) fn new(peer: std::net::IpAddr, tls: bool) -> Self {
-        let address = peer.to_canonical().to_string();
-        Self {
-            // An address is always a valid value.
-            address: HeaderValue::from_str(&address)
-                .unwrap_or_else(|_| HeaderValue::from_static("unknown")),
-            proto: if tls { "https" } else { "http" },
-            last: None,
-        }
-    }
-
-    /// Tells where the request came from: `X-Forwarded-For`, `-Proto`, `-Host` and `Forwarded`.
-    pub(crate) fn tell(&mut self, headers: &mut HeaderMap, how: Forwarded) {
-        match how {
-            Forwarded::Off => return,
-            Forwarded::Append => {}
-            Forwarded::Replace => {
-                for name in [X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO, FORWARDED] {
-                    headers.remove(name);
-                }
-            }
-        }
-        let host = headers.get(HOST).cloned();
-        append(headers, X_FORWARDED_FOR, &self.address);
-        // The outermost proxy knows these; one before us has set them already.
-        headers.entry(X_FORWARDED_PROTO).or_insert(HeaderValue::from_static(self.proto));
-        if let Some(host) = &host {
-            headers.entry(X_FORWARDED_HOST).or_insert_with(|| host.clone());
-        }
-        let known = self.last.as_ref().is_some_and(|(last, _)| *last == host);
-        if !known {
-            let element = self.element(host.as_ref());
-            self.last = Some((host, element));
-        }
-        if let Some((_, element)) = &self.last {
-            append(headers, FORWARDED, element);
-        }
-    }
-
-    /// An element of `Forwarded` (RFC 7239).
-    fn element(&self, host: Option<&HeaderValue>) -> HeaderValue {
-        let address = self.address.to_str().unwrap_or("unknown");
-        let address = match address.contains(':') {
-            true => format!("\"[{address}]\""),
-            false => address.to_owned(),
-        };
-        let host = host.and_then(|host| host.to_str().ok()).map(|host| format!(";host=\"{host}\""));
-        let text = format!("for={address}{};proto={}", host.unwrap_or_default(), self.proto);
-        HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static("for=unknown"))
-    }
-}
-
-/// Appends to a list: one line, since many read only the first.
-fn append(headers: &mut HeaderMap, name: HeaderName, value: &HeaderValue) {
-    let mut joined: Vec<u8> = Vec::new();
-    for line in headers.get_all(&name) {
-        joined.extend_from_slice(line.as_bytes());
-        joined.extend_from_slice(b", ");
-    }
-    if joined.is_empty() {
-        headers.insert(name, value.clone());
-        return;
-    }
-    joined.extend_from_slice(value.as_bytes());
-    if let Ok(joined) = HeaderValue::from_bytes(&joined) {
-        headers.insert(name, joined);
-    }
-}
-
 /// What one backend's requests say differently.
 pub(crate) fn for_backend(headers: &mut HeaderMap, target: &Target) {
-    if let Some(host) = &target.host {
-        headers.insert(HOST, host.clone());
+    match &target.host {
+        Some(host) => drop(headers.insert(HOST, host.clone())),
+        // A client that speaks HTTP/1.0 need not have said one; a request in 1.1 must.
+        None => drop(headers.entry(HOST).or_insert_with(|| target.own_host.clone())),
     }
     if !target.backend.edits.is_empty() {
         edit(headers, &target.backend.edits);
@@ -234,10 +154,10 @@ fn edit(headers: &mut HeaderMap, edits: &Edits) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn map(lines: &[(&str, &str)]) -> HeaderMap {
+    pub fn map(lines: &[(&str, &str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for (name, value) in lines {
             headers.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
@@ -245,7 +165,7 @@ mod tests {
         headers
     }
 
-    fn lines(headers: &HeaderMap) -> Vec<String> {
+    pub fn lines(headers: &HeaderMap) -> Vec<String> {
         let mut lines: Vec<String> = headers
             .iter()
             .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
@@ -272,50 +192,6 @@ mod tests {
         ]);
         strip_hop_by_hop(&mut headers);
         assert_eq!(lines(&headers), ["host: h", "te: trailers", "x-kept: 3", "x-kept: 4"]);
-    }
-
-    #[test]
-    fn the_way_is_told() {
-        let mut origin = Origin::new("192.0.2.1".parse().unwrap(), false);
-        let mut headers = map(&[("host", "shop:8080")]);
-        origin.tell(&mut headers, Forwarded::Append);
-        assert_eq!(
-            lines(&headers),
-            [
-                "forwarded: for=192.0.2.1;host=\"shop:8080\";proto=http",
-                "host: shop:8080",
-                "x-forwarded-for: 192.0.2.1",
-                "x-forwarded-host: shop:8080",
-                "x-forwarded-proto: http",
-            ]
-        );
-        let mut origin = Origin::new("2001:db8::1".parse().unwrap(), true);
-        let before = [
-            ("host", "h"),
-            ("x-forwarded-for", "10.0.0.1"),
-            ("x-forwarded-for", "10.0.0.2"),
-            ("x-forwarded-proto", "http"),
-            ("forwarded", "for=10.0.0.1"),
-        ];
-        let mut headers = map(&before);
-        origin.tell(&mut headers, Forwarded::Append);
-        assert_eq!(
-            lines(&headers),
-            [
-                "forwarded: for=10.0.0.1, for=\"[2001:db8::1]\";host=\"h\";proto=https",
-                "host: h",
-                "x-forwarded-for: 10.0.0.1, 10.0.0.2, 2001:db8::1",
-                "x-forwarded-host: h",
-                "x-forwarded-proto: http",
-            ]
-        );
-        let mut headers = map(&before);
-        origin.tell(&mut headers, Forwarded::Replace);
-        assert_eq!(headers["x-forwarded-for"], "2001:db8::1");
-        assert_eq!(headers["x-forwarded-proto"], "https");
-        let mut headers = map(&before);
-        origin.tell(&mut headers, Forwarded::Off);
-        assert_eq!(headers, map(&before));
     }
 
     #[test]

@@ -129,6 +129,7 @@ impl Body for SendBody {
                 Poll::Pending
             }
             Poll::Ready(Some(Ok(frame))) => {
+                let frame = tee.client.cleaned(frame);
                 tee.note(&frame);
                 // hyper asks for nothing behind trailers, and for nothing behind the last byte.
                 if frame.is_trailers() || tee.incoming.is_end_stream() {

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use gake_core::record::Fault;
 use http::header::{CONNECTION, TRANSFER_ENCODING, UPGRADE};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use http_body::Body;
 use hyper::body::Incoming;
 
@@ -21,7 +21,7 @@ use super::refusal::Refusal;
 use super::send_body::{Keep, SendBody, Tee};
 use super::shared::count;
 use super::upstream::Upstream;
-use super::{choice, gather, guard, race};
+use super::{choice, gather, guard, loops, race};
 use crate::collect::{Collector, Slot};
 use crate::exchange::{Failure, Role};
 use crate::hooks::{self, Munge};
@@ -45,11 +45,27 @@ pub(crate) async fn handle(
     let counters = client.worker.counters();
     count(&counters.requests);
     client.asked();
-    Ok(serve(&client, request).await.unwrap_or_else(|refusal| {
+    let is_old = request.version() < Version::HTTP_11;
+    let mut answer = serve(&client, request).await.unwrap_or_else(|refusal| {
         count(if refusal.is_backends() { &counters.master_faults } else { &counters.refused });
         client.answered();
         refusal.answer()
-    }))
+    });
+    if is_old && !is_kept(&answer) {
+        // In 1.0 this is said by saying nothing; to an answer in 1.1 hyper would add that the
+        // connection stays open, when the client asked for that.
+        *answer.version_mut() = Version::HTTP_10;
+        answer.headers_mut().remove(CONNECTION);
+    }
+    Ok(answer)
+}
+
+/// Whether a client that speaks HTTP/1.0 may ask again on the connection: not behind a body whose
+/// end is the connection's.
+fn is_kept(answer: &Response<AnswerBody>) -> bool {
+    let body = answer.body();
+    let has_end = body.is_end_stream() || body.size_hint().exact().is_some();
+    has_end && !answer.headers().contains_key(CONNECTION)
 }
 
 async fn serve(
@@ -57,13 +73,18 @@ async fn serve(
     mut request: Request<Incoming>,
 ) -> Result<Response<AnswerBody>, Refusal> {
     let worker = &client.worker;
+    let shared = &worker.shared;
+    if shared.loops.is_ours(request.headers()) {
+        return Err(loops::refusal());
+    }
     guard::check(&mut request)?;
     let (parts, incoming) = request.into_parts();
     let mut head = Head { method: parts.method, uri: parts.uri, headers: parts.headers };
     let upgrade = upgrade(&head.headers);
     headers::strip_hop_by_hop(&mut head.headers);
-    client.origin.borrow_mut().tell(&mut head.headers, worker.shared.config.forwarded);
-    headers::add_via(&mut head.headers);
+    client.note_odd(shared.inbound.clean(&mut head.headers));
+    client.origin.borrow_mut().tell(&mut head.headers, shared.config.forwarded);
+    shared.loops.add_via(&mut head.headers);
     let collector = collector(client, &head);
     match choice::choose(client, &head, upgrade.is_some()).await? {
         Choice::Race { master, shadows } => {
@@ -222,7 +243,7 @@ pub(super) fn answered(
         return Err(failed(client, pool, slot, Fault::Malformed("an answer nobody asked for")));
     }
     counters.answers[usize::from(head.status.as_u16() / 100).min(5)].fetch_add(1, Relaxed);
-    head.version = http::Version::HTTP_11;
+    head.version = Version::HTTP_11;
     if switched {
         count(&counters.upgrades);
         headers::add_via(&mut head.headers);

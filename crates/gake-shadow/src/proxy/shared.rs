@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use super::inbound::Inbound;
+use super::loops::Loops;
 use super::target::Target;
 use crate::collect::Feed;
 use crate::config::Config;
@@ -17,6 +19,8 @@ pub(crate) struct Shared {
     pub(crate) master: Arc<Target>,
     pub(crate) shadows: Vec<Shade>,
     pub(crate) feed: Arc<Feed>,
+    pub(crate) inbound: Inbound,
+    pub(crate) loops: Loops,
     pub(crate) hooks: Option<Arc<Runner>>,
     pub(crate) counters: Vec<Counters>,
     pub(crate) started: Instant,
@@ -46,6 +50,8 @@ pub(crate) struct Counters {
     pub(crate) stale_reconnects: AtomicU64,
     pub(crate) upgrades: AtomicU64,
     pub(crate) accept_errors: AtomicU64,
+    /// Header names that were taken out for their characters.
+    pub(crate) odd_names: AtomicU64,
 }
 
 /// The proxy's counts at one moment.
@@ -75,6 +81,8 @@ pub struct Stats {
     pub upgrades: u64,
     /// Connections that could not be accepted.
     pub accept_errors: u64,
+    /// Header names of clients that were not passed on for their characters.
+    pub odd_names: u64,
 }
 
 impl Shared {
@@ -87,6 +95,8 @@ impl Shared {
         workers: usize,
     ) -> Self {
         Self {
+            inbound: Inbound::new(&config),
+            loops: Loops::new(),
             config,
             master,
             shadows,
@@ -128,6 +138,7 @@ impl Shared {
                 (&mut stats.stale_reconnects, &worker.stale_reconnects),
                 (&mut stats.upgrades, &worker.upgrades),
                 (&mut stats.accept_errors, &worker.accept_errors),
+                (&mut stats.odd_names, &worker.odd_names),
             ] {
                 *sum += count.load(Relaxed);
             }

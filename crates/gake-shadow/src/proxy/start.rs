@@ -26,6 +26,9 @@ use crate::mirror::gate::Gate;
 use crate::mirror::ledger::Ledger;
 use crate::mirror::{self, Mirror, Shade};
 
+/// Bytes of a file of certificates.
+const PEM_BYTES_MAX: u64 = 16 << 20;
+
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 4096;
 /// Exchanges that wait for a hook.
@@ -55,6 +58,17 @@ pub enum StartError {
         name: String,
         /// What is wrong.
         reason: String,
+    },
+    /// The proxy would be its own backend.
+    #[error(
+        "backend {name:?} is this proxy itself ({addr}): its requests would come back for ever; \
+         listen elsewhere, or name another backend"
+    )]
+    Loop {
+        /// The backend.
+        name: String,
+        /// Where the proxy listens.
+        addr: SocketAddr,
     },
     /// TLS towards backends.
     #[error(transparent)]
@@ -163,7 +177,7 @@ impl Proxy {
     /// # Errors
     /// When it cannot listen, resolve a name or use a certificate.
     pub fn start(mut self) -> Result<Running, StartError> {
-        let config = self.config;
+        let mut config = self.config;
         let threads = match config.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
@@ -180,6 +194,12 @@ impl Proxy {
             shadows.push(Shade::new(shadow.clone(), target, gate, threads));
         }
         let (listeners, addr) = listen(config.listen, threads)?;
+        config.listen = addr;
+        let targets = shadows.iter().map(|shade| &shade.target).chain([&*master]);
+        if let Some(target) = targets.into_iter().find(|target| target.is_at(addr)) {
+            let name = target.backend.name.to_string();
+            return Err(StartError::Loop { name, addr });
+        }
         let admin = config.admin.map(|admin| listen(admin, 1)).transpose()?;
         let hooks = match self.hooks {
             None => None,
@@ -370,13 +390,18 @@ fn acceptor(tls: &ServerTls) -> Result<TlsAcceptor, StartError> {
         what: what.display().to_string(),
         reason: reason.to_string(),
     };
-    let chain = CertificateDer::pem_file_iter(&tls.cert)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+    let read = |path| {
+        gake_files::read(path, "a certificate or key", PEM_BYTES_MAX)
+            .map_err(|error| bad(path, &error))
+    };
+    let chain = CertificateDer::pem_slice_iter(&read(&tls.cert)?)
+        .collect::<Result<Vec<_>, _>>()
         .map_err(|error| bad(&tls.cert, &error))?;
     if chain.is_empty() {
         return Err(bad(&tls.cert, &"it holds no PEM certificate"));
     }
-    let key = PrivateKeyDer::from_pem_file(&tls.key).map_err(|error| bad(&tls.key, &error))?;
+    let key =
+        PrivateKeyDer::from_pem_slice(&read(&tls.key)?).map_err(|error| bad(&tls.key, &error))?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let mut config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

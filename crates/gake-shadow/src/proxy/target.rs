@@ -12,6 +12,7 @@ use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
+use super::loops;
 use super::stream::Stream;
 use crate::StartError;
 use crate::config::{Backend, Host};
@@ -22,6 +23,8 @@ pub(crate) struct Target {
     pub(crate) backend: Backend,
     /// What `Host` is set to, unless it stays.
     pub(crate) host: Option<HeaderValue>,
+    /// The backend's own host and port.
+    pub(crate) own_host: HeaderValue,
     tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     addresses: RwLock<Arc<[SocketAddr]>>,
     turn: AtomicUsize,
@@ -34,12 +37,11 @@ impl Target {
         let bad = |reason: String| StartError::Backend { name: backend.name.to_string(), reason };
         let addresses =
             resolve(&origin.host, origin.port).map_err(|error| bad(error.to_string()))?;
+        let own_host =
+            HeaderValue::from_str(&origin.authority()).map_err(|error| bad(error.to_string()))?;
         let host = match &backend.host {
             Host::Preserve => None,
-            Host::Backend => {
-                let text = origin.authority();
-                Some(HeaderValue::from_str(&text).map_err(|error| bad(error.to_string()))?)
-            }
+            Host::Backend => Some(own_host.clone()),
             Host::Literal(value) => Some(value.clone()),
         };
         let tls = if backend.is_tls() {
@@ -52,10 +54,21 @@ impl Target {
         Ok(Self {
             backend: backend.clone(),
             host,
+            own_host,
             tls,
             addresses: RwLock::new(addresses.into()),
             turn: AtomicUsize::new(0),
         })
+    }
+
+    /// Where it is now.
+    fn addresses(&self) -> Arc<[SocketAddr]> {
+        Arc::clone(&self.addresses.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether a connection to it would end at who listens there.
+    pub(crate) fn is_at(&self, listen: SocketAddr) -> bool {
+        self.addresses().iter().any(|address| loops::is_same_place(listen, *address))
     }
 
     /// Resolves the name again, if it is one. Blocks. A name that cannot be resolved any more
@@ -73,7 +86,7 @@ impl Target {
     /// Opens a connection: the addresses take turns, and when one does not take it, the next is
     /// tried.
     pub(crate) async fn connect(&self) -> Result<Stream, Fault> {
-        let addresses = Arc::clone(&self.addresses.read().unwrap_or_else(PoisonError::into_inner));
+        let addresses = self.addresses();
         let turn = self.turn.fetch_add(1, Relaxed);
         let mut failed = Fault::Dns;
         for step in 0..addresses.len() {

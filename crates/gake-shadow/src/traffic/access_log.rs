@@ -108,7 +108,7 @@ impl<R: BufRead> Source for Reader<R> {
         if self.unsafe_methods > 0 {
             notes.push(format!(
                 "{} requests with other methods than GET, HEAD, OPTIONS and TRACE are left out: \
-                 the log has not their bodies",
+                 the log does not hold their bodies",
                 self.unsafe_methods
             ));
         }
@@ -140,7 +140,7 @@ pub(super) fn parse(line: &str) -> Option<(i64, Record)> {
         let Some(at) = rest.find('"') else { break };
         let Some((value, after)) = quoted(&rest[at..]) else { break };
         if value != "-" && !value.is_empty() {
-            headers.push((name.to_owned(), value));
+            headers.push((name.to_owned(), value.into_bytes()));
         }
         rest = after;
     }

@@ -21,7 +21,10 @@ use std::path::Path;
 use flate2::Crc;
 use serde::{Deserialize, Serialize};
 
-use super::{HEADERS_MAX, RECORD_BYTES_MAX, Record, Redaction, Source, TrafficError};
+use gake_core::redact::Redactor;
+use gake_files::Access;
+
+use super::{HEADERS_MAX, RECORD_BYTES_MAX, Record, Source, TrafficError, redact};
 
 /// The first bytes of a file: the name and the version.
 pub const MAGIC: &[u8] = b"GAKEREC1";
@@ -42,25 +45,27 @@ pub struct Head {
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: W,
-    redaction: Redaction,
+    redactor: Redactor,
     body_limit: usize,
     frame: Vec<u8>,
     records: u64,
 }
 
 impl Writer<BufWriter<File>> {
-    /// Creates a file. Bodies are kept up to `body_limit` bytes.
+    /// Creates a file for its owner alone, which holds no secrets that `redactor` finds. Bodies are
+    /// kept up to `body_limit` bytes.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn create(
         path: &Path,
         head: Head,
-        redaction: Redaction,
+        redactor: Redactor,
         body_limit: usize,
     ) -> io::Result<Self> {
-        let out = BufWriter::with_capacity(1 << 18, File::create(path)?);
-        Self::new(out, head, redaction, body_limit)
+        let file = gake_files::create(path, Access::Owner)?;
+        let out = BufWriter::with_capacity(1 << 18, file);
+        Self::new(out, head, redactor, body_limit)
     }
 }
 
@@ -69,25 +74,20 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn new(
-        mut out: W,
-        head: Head,
-        redaction: Redaction,
-        body_limit: usize,
-    ) -> io::Result<Self> {
+    pub fn new(mut out: W, head: Head, redactor: Redactor, body_limit: usize) -> io::Result<Self> {
         let json = serde_json::to_vec(&head)?;
         out.write_all(MAGIC)?;
         framed(&mut out, &json)?;
         let body_limit = body_limit.min(RECORD_BYTES_MAX / 2);
-        Ok(Self { out, redaction, body_limit, frame: Vec::new(), records: 0 })
+        Ok(Self { out, redactor, body_limit, frame: Vec::new(), records: 0 })
     }
 
-    /// Writes a request, without the secrets in its headers.
+    /// Writes a request without its secrets.
     ///
     /// # Errors
     /// When it cannot be written; or when it is larger than a record can be, and is left out.
     pub fn write(&mut self, mut record: Record) -> io::Result<()> {
-        self.redaction.apply(&mut record);
+        redact(&self.redactor, &mut record);
         let body = &record.body[..record.body.len().min(self.body_limit)];
         let truncated = record.truncated || body.len() < record.body.len();
         let frame = &mut self.frame;
@@ -95,7 +95,7 @@ impl<W: Write> Writer<W> {
         frame.extend_from_slice(&record.offset.to_le_bytes());
         frame.push(if truncated { TRUNCATED } else { 0 });
         short(frame, &record.method)?;
-        long(frame, &record.target)?;
+        long(frame, record.target.as_bytes())?;
         let headers = &record.headers[..record.headers.len().min(HEADERS_MAX)];
         frame.extend_from_slice(&(headers.len() as u16).to_le_bytes());
         for (name, value) in headers {
@@ -145,10 +145,10 @@ fn short(out: &mut Vec<u8>, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn long(out: &mut Vec<u8>, text: &str) -> io::Result<()> {
-    let length = u32::try_from(text.len()).map_err(io::Error::other)?;
+fn long(out: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
     out.extend_from_slice(&length.to_le_bytes());
-    out.extend_from_slice(text.as_bytes());
+    out.extend_from_slice(bytes);
     Ok(())
 }
 
@@ -262,7 +262,7 @@ impl Fields<'_> {
         let offset = u64::from_le_bytes(self.bytes(8)?.try_into().ok()?);
         let flags = self.bytes(1)?[0];
         let method = self.short()?;
-        let target = self.long()?;
+        let target = String::from_utf8(self.long()?).ok()?;
         let count = u16::from_le_bytes(self.bytes(2)?.try_into().ok()?);
         let mut headers = Vec::new();
         for _ in 0..count {
@@ -283,8 +283,8 @@ impl Fields<'_> {
         String::from_utf8(self.bytes(length.into())?.to_vec()).ok()
     }
 
-    fn long(&mut self) -> Option<String> {
+    fn long(&mut self) -> Option<Vec<u8>> {
         let length = u32::from_le_bytes(self.bytes(4)?.try_into().ok()?);
-        String::from_utf8(self.bytes(length as usize)?.to_vec()).ok()
+        self.bytes(length as usize).map(<[u8]>::to_vec)
     }
 }

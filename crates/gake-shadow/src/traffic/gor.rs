@@ -8,7 +8,9 @@ use std::io::{self, BufRead, Read, Write};
 
 use memchr::memmem::Finder;
 
-use super::{RECORD_BYTES_MAX, Record, Source, message};
+use gake_core::redact::Redactor;
+
+use super::{RECORD_BYTES_MAX, Record, Source, message, redact};
 
 /// Between two messages.
 const SEPARATOR: &[u8] = "\n🐵🙈🙉\n".as_bytes();
@@ -164,26 +166,29 @@ impl<R: BufRead> Source for Reader<R> {
 pub struct Writer<W> {
     out: W,
     started_unix_ns: u64,
+    redactor: Redactor,
     buffer: Vec<u8>,
     number: u64,
 }
 
 impl<W: Write> Writer<W> {
-    /// A recording without a request yet, whose offsets are from this instant.
-    pub fn new(out: W, started_unix_ns: u64) -> Self {
-        Self { out, started_unix_ns, buffer: Vec::new(), number: 0 }
+    /// A recording without a request yet, whose offsets are from this instant and whose secrets
+    /// `redactor` hides.
+    pub fn new(out: W, started_unix_ns: u64, redactor: Redactor) -> Self {
+        Self { out, started_unix_ns, redactor, buffer: Vec::new(), number: 0 }
     }
 
-    /// Writes a request. Its timestamp is in Unix nanoseconds.
+    /// Writes a request without its secrets. Its timestamp is in Unix nanoseconds.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn write(&mut self, record: &Record) -> io::Result<()> {
+    pub fn write(&mut self, mut record: Record) -> io::Result<()> {
+        redact(&self.redactor, &mut record);
         self.buffer.clear();
         self.number += 1;
         let timestamp = self.started_unix_ns.saturating_add(record.offset);
         writeln!(self.buffer, "1 {:024x} {timestamp} 0", self.number)?;
-        message::write(record, &mut self.buffer);
+        message::write(&record, &mut self.buffer);
         self.buffer.extend_from_slice(SEPARATOR);
         self.out.write_all(&self.buffer)
     }

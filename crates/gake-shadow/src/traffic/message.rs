@@ -36,12 +36,11 @@ fn head(raw: &[u8]) -> Option<(Record, usize)> {
         httparse::Status::Complete(body_at) => body_at,
         httparse::Status::Partial => return None,
     };
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let lines = request.headers.iter();
     let record = Record {
         method: request.method?.to_owned(),
         target: request.path?.to_owned(),
-        headers: lines.map(|line| (line.name.to_owned(), text(line.value))).collect(),
+        headers: lines.map(|line| (line.name.to_owned(), line.value.to_vec())).collect(),
         ..Record::default()
     };
     Some((record, body_at))
@@ -66,20 +65,20 @@ fn joined(mut rest: &[u8]) -> Option<Vec<u8>> {
 
 /// Writes a raw request.
 pub(super) fn write(record: &Record, out: &mut Vec<u8>) {
-    let mut line = |parts: &[&str]| {
-        parts.iter().for_each(|part| out.extend_from_slice(part.as_bytes()));
+    let mut line = |parts: &[&[u8]]| {
+        parts.iter().for_each(|part| out.extend_from_slice(part));
         out.extend_from_slice(b"\r\n");
     };
-    line(&[&record.method, " ", &record.target, " HTTP/1.1"]);
+    line(&[record.method.as_bytes(), b" ", record.target.as_bytes(), b" HTTP/1.1"]);
     for (name, value) in &record.headers {
         let framing = ["content-length", "transfer-encoding"];
         if !framing.iter().any(|known| name.eq_ignore_ascii_case(known)) {
-            line(&[name, ": ", value]);
+            line(&[name.as_bytes(), b": ", value]);
         }
     }
     let length = record.body.len().to_string();
     if !record.body.is_empty() || record.header("content-length").is_some() {
-        line(&["Content-Length: ", &length]);
+        line(&[b"Content-Length: ", length.as_bytes()]);
     }
     line(&[]);
     out.extend_from_slice(&record.body);

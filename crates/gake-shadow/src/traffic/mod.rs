@@ -8,6 +8,7 @@ pub mod access_log;
 pub mod gakerec;
 pub mod gor;
 mod message;
+mod redaction;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,9 +17,10 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use gake_core::clock::Nanos;
+use gake_core::redact::is_redacted;
 
-use crate::compare::redact::{REDACTED, SECRET_HEADERS};
 use crate::exchange::Captured;
+pub use redaction::redact;
 
 /// Bytes of one record at most, in any format: what a file says of its own lengths is not
 /// believed beyond this.
@@ -36,8 +38,8 @@ pub struct Record {
     pub method: String,
     /// The target as it stood in the request line.
     pub target: String,
-    /// Header lines in order, `Host` among them. Bytes that are not UTF-8 are replaced.
-    pub headers: Vec<(String, String)>,
+    /// Header lines in order, `Host` among them, each value as its bytes were.
+    pub headers: Vec<(String, Vec<u8>)>,
     /// The body.
     pub body: Vec<u8>,
     /// Whether the body was longer than what was kept.
@@ -48,77 +50,46 @@ impl Record {
     /// A request as the proxy saw it.
     #[must_use]
     pub fn of(request: &Captured, offset: Nanos) -> Self {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let headers = request.headers.iter();
         Self {
             offset,
             method: request.method.as_str().to_owned(),
             target: request.uri.to_string(),
             headers: headers
-                .map(|(name, value)| (name.to_string(), text(value.as_bytes())))
+                .map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()))
                 .collect(),
             body: request.body.bytes.to_vec(),
             truncated: request.body.truncated,
         }
     }
 
-    /// The value of a header; names are compared without case.
+    /// The value of a header, when it is text; names are compared without case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
-        headers.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        let (_, value) = headers.find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+        std::str::from_utf8(value).ok()
     }
 
-    /// Whether a header was redacted when it was recorded.
+    /// Whether something in it was redacted when it was recorded.
     #[must_use]
     pub fn is_redacted(&self) -> bool {
-        self.headers.iter().any(|(_, value)| Self::is_redaction(value))
+        let mut values = self.headers.iter().map(|(_, value)| value.as_slice());
+        values.any(|value| is_redacted(value) || Self::is_taken_out(value))
+            || is_redacted(self.target.as_bytes())
+            || is_redacted(&self.body)
     }
 
-    /// Whether a header's value stands for one that was redacted.
+    /// Whether a header's value is gone, as in recordings of earlier versions.
     #[must_use]
-    pub fn is_redaction(value: &str) -> bool {
-        value == REDACTED
+    pub fn is_taken_out(value: &[u8]) -> bool {
+        value == b"[redacted]"
     }
 
     /// Whether the method is safe to be sent again (RFC 9110, section 9.2.1).
     #[must_use]
     pub fn is_safe(&self) -> bool {
         matches!(self.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE")
-    }
-}
-
-/// Which headers are recorded without their values.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Redaction(Vec<String>);
-
-impl Default for Redaction {
-    /// Those that hold secrets.
-    fn default() -> Self {
-        Self(SECRET_HEADERS.iter().map(|name| (*name).to_owned()).collect())
-    }
-}
-
-impl Redaction {
-    /// Nothing is redacted.
-    #[must_use]
-    pub fn none() -> Self {
-        Self(Vec::new())
-    }
-
-    /// These headers are.
-    #[must_use]
-    pub fn of(names: impl IntoIterator<Item = String>) -> Self {
-        Self(names.into_iter().map(|name| name.to_ascii_lowercase()).collect())
-    }
-
-    /// Takes the values out of a record's headers.
-    pub fn apply(&self, record: &mut Record) {
-        for (name, value) in &mut record.headers {
-            if self.0.iter().any(|secret| name.eq_ignore_ascii_case(secret)) {
-                REDACTED.clone_into(value);
-            }
-        }
     }
 }
 
@@ -242,7 +213,14 @@ impl Traffic {
     /// # Errors
     /// When it cannot be read, or is none.
     pub fn open(path: &Path) -> Result<Self, TrafficError> {
-        let mut file = BufReader::with_capacity(1 << 18, File::open(path)?);
+        Self::read(BufReader::with_capacity(1 << 18, File::open(path)?))
+    }
+
+    /// Reads a recording, whatever its format.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is none.
+    pub fn read(mut file: impl BufRead + 'static) -> Result<Self, TrafficError> {
         let format = Format::of(file.fill_buf()?).ok_or(TrafficError::Format)?;
         let source: Box<dyn Source> = match format {
             Format::Gakerec => Box::new(gakerec::Reader::new(file)?),

@@ -13,6 +13,7 @@ mod isolation;
 mod latency;
 mod nginx;
 mod passing;
+mod spoofed;
 mod tls;
 
 use std::time::{Duration, Instant};

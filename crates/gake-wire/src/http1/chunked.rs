@@ -1,7 +1,9 @@
 //! The chunked transfer coding (RFC 9112, section 7.1).
 
+use super::malformed::Malformed;
 use super::scan::{HeadScanner, is_text};
-use super::{Limits, Malformed, Visitor};
+use super::types::ResponseLimits;
+use super::visitor::Visitor;
 
 #[derive(Debug, Clone)]
 enum Place {
@@ -47,7 +49,7 @@ impl ChunkDecoder {
     pub(super) fn push<V: Visitor>(
         &mut self,
         bytes: &[u8],
-        limits: &Limits,
+        limits: &ResponseLimits,
         visitor: &mut V,
     ) -> Result<Pushed, Malformed> {
         let mut at = 0;
@@ -81,7 +83,7 @@ impl ChunkDecoder {
 
     /// Takes one byte of the framing around the data. Line ends are CR LF here without exception:
     /// the leniency of RFC 9112, section 2.2, is about the head alone.
-    fn line_byte(&mut self, byte: u8, limits: &Limits) -> Result<(), Malformed> {
+    fn line_byte(&mut self, byte: u8, limits: &ResponseLimits) -> Result<(), Malformed> {
         self.place = match (&self.place, byte) {
             (Place::SizeStart | Place::Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
                 if self.left > u64::MAX >> 4 {

@@ -2,12 +2,13 @@
 
 use httparse::Header;
 
+use super::malformed::Malformed;
 use super::scan::is_token;
-use super::{Malformed, Version};
+use super::types::Version;
 
 /// The head of a final response, borrowed from the bytes that were read.
 #[derive(Debug, Clone, Copy)]
-pub struct Head<'a> {
+pub struct ResponseHead<'a> {
     /// The status code, 100 to 999.
     pub status: u16,
     /// The version in the status line.
@@ -16,7 +17,7 @@ pub struct Head<'a> {
     pub headers: &'a [Header<'a>],
 }
 
-impl<'a> Head<'a> {
+impl<'a> ResponseHead<'a> {
     /// The value of the first header called `name`, in any case.
     pub fn get(&self, name: &str) -> Option<&'a [u8]> {
         self.headers.iter().find(|h| h.name.eq_ignore_ascii_case(name)).map(|h| h.value)
@@ -37,7 +38,7 @@ pub(super) enum Framing {
 
 /// How the body ends, and whether the connection may carry another request after it.
 pub(super) fn interpret(
-    head: &Head<'_>,
+    head: &ResponseHead<'_>,
     request_is_head: bool,
 ) -> Result<(Framing, bool), Malformed> {
     let fields = Fields::read(head.headers);
@@ -94,7 +95,7 @@ impl Fields {
     }
 
     /// Rules 3 to 8 of RFC 9112, section 6.3.
-    fn framing(&self, head: &Head<'_>) -> Result<Framing, Malformed> {
+    fn framing(&self, head: &ResponseHead<'_>) -> Result<Framing, Malformed> {
         let Some(transfer) = self.transfer else {
             return Ok(match self.length.transpose()? {
                 None => Framing::Close,

@@ -1,17 +1,23 @@
 //! A head seen before needs no parsing.
 //!
-//! A server under load sends the same head again and again, but for its `Date` once a second.
-//! Comparing it with the last one costs a hundredth of parsing it.
+//! A server under load sends the same few heads again and again, but for the `Date` once a
+//! second. Comparing a head with a known one costs a hundredth of parsing it.
 
-use super::Version;
 use super::head::Framing;
+use super::types::Version;
 
-/// Longest head kept. Longer ones are parsed every time.
+/// Bytes of the longest head kept. Longer ones are parsed every time.
 const LONGEST: usize = 1024;
 
-/// After so many heads in a row that were not the last one again, a connection's heads are taken
-/// to be all different, and no more are kept.
-const MISSES_MAX: u8 = 16;
+/// Heads kept at once: a few endpoints, or a few servers behind one address.
+const HEADS_MAX: usize = 4;
+
+/// After this many unknown heads in a row, the heads are taken to be all different, and only one
+/// in [`LEARN_EVERY`] is kept, to find out when that changes.
+const MISSES_MAX: u32 = 16;
+
+/// See [`MISSES_MAX`].
+const LEARN_EVERY: u32 = 64;
 
 /// What a final head means for the response.
 #[derive(Debug, Clone, Copy)]
@@ -22,47 +28,61 @@ pub(super) struct Meaning {
     pub(super) framing: Framing,
 }
 
-/// The last head of a connection, and what it means.
-#[derive(Debug, Default)]
-pub(super) struct Known {
+#[derive(Debug)]
+struct KnownHead {
     bytes: Vec<u8>,
-    /// What `bytes` mean; none as long as there are none.
-    meaning: Option<Meaning>,
+    meaning: Meaning,
     /// The same head means another body for HEAD.
     request_is_head: bool,
-    misses: u8,
 }
 
-impl Known {
-    pub(super) const fn new() -> Self {
-        Self { bytes: Vec::new(), meaning: None, request_is_head: false, misses: 0 }
+/// The last different heads of an origin, and what they mean. Its connections share them.
+#[derive(Debug, Default)]
+pub struct KnownHeads {
+    heads: Vec<KnownHead>,
+    /// The one to be replaced next.
+    oldest: usize,
+    /// Unknown heads in a row.
+    misses: u32,
+}
+
+impl KnownHeads {
+    /// No head is known yet.
+    pub const fn new() -> Self {
+        Self { heads: Vec::new(), oldest: 0, misses: 0 }
     }
 
-    /// The length and meaning of the head that `bytes` begin with, when it is the known one.
+    /// The length and meaning of the head that `bytes` begin with, when it is known.
     #[inline]
     pub(super) fn recall(
         &mut self,
         bytes: &[u8],
         request_is_head: bool,
     ) -> Option<(usize, Meaning)> {
-        let meaning = self.meaning?;
-        if self.request_is_head != request_is_head || !bytes.starts_with(&self.bytes) {
-            return None;
-        }
+        let same = |known: &&KnownHead| {
+            known.request_is_head == request_is_head && bytes.starts_with(&known.bytes)
+        };
+        let known = self.heads.iter().find(same)?;
         self.misses = 0;
-        Some((self.bytes.len(), meaning))
+        Some((known.bytes.len(), known.meaning))
     }
 
     /// Keeps a whole head and what it means.
     pub(super) fn learn(&mut self, head: &[u8], request_is_head: bool, meaning: Meaning) {
-        if self.misses >= MISSES_MAX || head.len() > LONGEST {
-            self.meaning = None;
+        self.misses = self.misses.saturating_add(1);
+        let learns = self.misses <= MISSES_MAX || self.misses.is_multiple_of(LEARN_EVERY);
+        if !learns || head.len() > LONGEST {
             return;
         }
-        self.misses += 1;
-        self.bytes.clear();
-        self.bytes.extend_from_slice(head);
-        self.request_is_head = request_is_head;
-        self.meaning = Some(meaning);
+        if self.heads.len() < HEADS_MAX {
+            self.heads.push(KnownHead { bytes: head.to_vec(), meaning, request_is_head });
+            return;
+        }
+        let oldest = &mut self.heads[self.oldest];
+        oldest.bytes.clear();
+        oldest.bytes.extend_from_slice(head);
+        oldest.meaning = meaning;
+        oldest.request_is_head = request_is_head;
+        self.oldest = (self.oldest + 1) % HEADS_MAX;
     }
 }

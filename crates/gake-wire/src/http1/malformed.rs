@@ -65,22 +65,22 @@ pub enum Malformed {
     /// Bytes came while no request was waiting for an answer.
     #[error("the server sent bytes that nobody asked for")]
     Unsolicited,
-    /// The head is longer than [`Limits::head_bytes`](super::Limits::head_bytes).
+    /// The head is longer than [`ResponseLimits::head_bytes`](super::ResponseLimits::head_bytes).
     #[error("the head of the answer is larger than the bound")]
     HeadTooLarge,
-    /// The head has more lines than [`Limits::headers`](super::Limits::headers).
+    /// The head has more lines than [`ResponseLimits::headers`](super::ResponseLimits::headers).
     #[error("the answer has more headers than the bound")]
     TooManyHeaders,
-    /// More 1xx answers than [`Limits::interim`](super::Limits::interim).
+    /// More 1xx answers than [`ResponseLimits::interim`](super::ResponseLimits::interim).
     #[error("more interim answers came than the bound")]
     TooManyInterim,
-    /// A chunk's size line is longer than [`Limits::chunk_line`](super::Limits::chunk_line).
+    /// A chunk's size line is longer than [`ResponseLimits::chunk_line`](super::ResponseLimits::chunk_line).
     #[error("the line of a chunk size is longer than the bound")]
     ChunkLineTooLong,
-    /// The trailers are longer than [`Limits::head_bytes`](super::Limits::head_bytes).
+    /// The trailers are longer than [`ResponseLimits::head_bytes`](super::ResponseLimits::head_bytes).
     #[error("the trailers are larger than the bound")]
     TrailersTooLarge,
-    /// There are more trailers than [`Limits::headers`](super::Limits::headers).
+    /// There are more trailers than [`ResponseLimits::headers`](super::ResponseLimits::headers).
     #[error("the answer has more trailers than the bound")]
     TooManyTrailers,
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use super::scan::{is_text, is_token};
+use super::types::Version;
 
 /// Bodies up to this size are joined to the head, so that a request is one write.
 pub const JOINED_BODY: usize = 16 * 1024;
@@ -20,24 +21,15 @@ pub struct RequestSpec<'a> {
     pub authority: &'a str,
     /// Header lines in the order and the case they are sent.
     pub headers: &'a [(String, String)],
+    /// Header lines behind them whose values are no UTF-8.
+    pub opaque: &'a [(String, Vec<u8>)],
     /// The body, sent with `Content-Length`, or as one chunk if the headers say
     /// `Transfer-Encoding: chunked`.
     pub body: Option<Arc<[u8]>>,
     /// Off: the request says `Connection: close`.
     pub keep_alive: bool,
-    /// The version it says.
+    /// The version in the request line. The response may be of the other one.
     pub version: Version,
-}
-
-/// The version that a request says. Answers may be of either.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Version {
-    /// HTTP/1.0: without `Connection: keep-alive` the connection ends with the answer, and the
-    /// request says nothing of that.
-    Http10,
-    /// HTTP/1.1.
-    #[default]
-    Http11,
 }
 
 /// A request as it goes over the wire. Cloning shares the bytes.
@@ -129,6 +121,12 @@ pub fn render(spec: &RequestSpec<'_>) -> Result<Rendered, RequestError> {
     for (name, value) in spec.headers {
         line(&mut head, name, value);
     }
+    for (name, value) in spec.opaque {
+        head.extend_from_slice(name.as_bytes());
+        head.extend_from_slice(b": ");
+        head.extend_from_slice(value);
+        head.extend_from_slice(b"\r\n");
+    }
     if !given(spec, "user-agent") {
         line(&mut head, "User-Agent", concat!("gake/", env!("CARGO_PKG_VERSION")));
     }
@@ -177,8 +175,23 @@ fn check(spec: &RequestSpec<'_>) -> Result<(), RequestError> {
             return Err(RequestError::HeaderValue(name.clone()));
         }
     }
+    for (name, value) in spec.opaque {
+        // What frames the message or names its place must be text.
+        if name.is_empty()
+            || !name.bytes().all(is_token)
+            || FRAMING.iter().any(|one| name.eq_ignore_ascii_case(one))
+        {
+            return Err(RequestError::HeaderName(name.clone()));
+        }
+        if !value.iter().all(|byte| is_text(*byte)) {
+            return Err(RequestError::HeaderValue(name.clone()));
+        }
+    }
     Ok(())
 }
+
+/// Headers that say where a message ends, or whose it is.
+const FRAMING: &[&str] = &["host", "content-length", "transfer-encoding", "connection"];
 
 fn is_method(method: &str) -> bool {
     !method.is_empty() && method.bytes().all(is_token)

@@ -5,10 +5,12 @@ use std::mem::{self, MaybeUninit};
 use httparse::{Header, ParserConfig, Status};
 
 use super::chunked::ChunkDecoder;
-use super::head::{Framing, interpret};
-use super::known::{Known, Meaning};
+use super::head::{Framing, ResponseHead, interpret};
+use super::known::{KnownHeads, Meaning};
+use super::malformed::Malformed;
 use super::scan::HeadScanner;
-use super::{End, Feed, Head, Limits, MAX_HEADERS, Malformed, Response, Version, Visitor};
+use super::types::{Eof, MAX_HEADERS, Progress, Response, ResponseLimits, Version};
+use super::visitor::Visitor;
 
 /// Header lines that the common case has room for on the stack.
 const FEW_HEADERS: usize = 64;
@@ -35,7 +37,7 @@ enum State {
 /// gives until it says `Done`, or [`eof`](Self::eof) when the peer closes.
 #[derive(Debug)]
 pub struct ResponseParser {
-    limits: Limits,
+    limits: ResponseLimits,
     state: State,
     request_is_head: bool,
     started: bool,
@@ -48,12 +50,11 @@ pub struct ResponseParser {
     scanner: HeadScanner,
     /// Empty unless a head is incomplete.
     partial: Vec<u8>,
-    known: Known,
 }
 
 impl ResponseParser {
     /// A parser that expects no answer yet.
-    pub const fn new(limits: Limits) -> Self {
+    pub const fn new(limits: ResponseLimits) -> Self {
         Self {
             limits,
             state: State::Idle,
@@ -66,7 +67,6 @@ impl ResponseParser {
             body_bytes: 0,
             scanner: HeadScanner::head(),
             partial: Vec::new(),
-            known: Known::new(),
         }
     }
 
@@ -96,21 +96,35 @@ impl ResponseParser {
     /// # Errors
     /// The first fault in the answer.
     #[inline]
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<Feed, Malformed> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Progress, Malformed> {
         self.feed_with(bytes, &mut ())
     }
 
     /// Takes the next bytes of the answer and shows its head and body to `visitor`.
     ///
     /// # Errors
-    /// The first fault in the answer; the connection is of no more use, and every later call
-    /// gives the same fault until [`start`](Self::start).
+    /// See [`feed_known`](Self::feed_known).
     pub fn feed_with<V: Visitor>(
         &mut self,
         bytes: &[u8],
         visitor: &mut V,
-    ) -> Result<Feed, Malformed> {
-        let fed = self.advance(bytes, visitor);
+    ) -> Result<Progress, Malformed> {
+        self.feed_known(bytes, visitor, &mut KnownHeads::new())
+    }
+
+    /// Takes the next bytes of the answer, shows its head and body to `visitor`, and does not
+    /// parse a head that `known` has, unless the visitor wants to see it.
+    ///
+    /// # Errors
+    /// The first fault in the answer; the connection is of no more use, and every later call
+    /// gives the same fault until [`start`](Self::start).
+    pub fn feed_known<V: Visitor>(
+        &mut self,
+        bytes: &[u8],
+        visitor: &mut V,
+        known: &mut KnownHeads,
+    ) -> Result<Progress, Malformed> {
+        let fed = self.advance(bytes, visitor, known);
         if let Err(fault) = fed {
             self.state = State::Failed(fault);
             self.reset_head();
@@ -119,29 +133,36 @@ impl ResponseParser {
     }
 
     /// The peer closed its side: tells what that means for the answer being read.
-    pub fn eof(&mut self) -> End {
+    pub fn eof(&mut self) -> Eof {
         let end = match self.state {
             State::Close => {
-                let Feed::Done(response) = self.done(0, 0) else { return End::Cut };
-                End::Complete(response)
+                let Progress::Done(response) = self.done(0, 0) else { return Eof::Cut };
+                Eof::Complete(response)
             }
-            State::Idle => End::Nothing,
-            State::Head if !self.started => End::Nothing,
-            _ => End::Cut,
+            State::Idle => Eof::Nothing,
+            State::Head if !self.started => Eof::Nothing,
+            _ => Eof::Cut,
         };
         self.state = State::Idle;
         self.reset_head();
         end
     }
 
-    fn advance<V: Visitor>(&mut self, bytes: &[u8], visitor: &mut V) -> Result<Feed, Malformed> {
+    fn advance<V: Visitor>(
+        &mut self,
+        bytes: &[u8],
+        visitor: &mut V,
+        known: &mut KnownHeads,
+    ) -> Result<Progress, Malformed> {
         let mut at = 0;
         while at < bytes.len() {
             let rest = &bytes[at..];
             match &mut self.state {
                 State::Head => {
                     self.started = true;
-                    let Some(consumed) = self.head(rest, visitor)? else { return Ok(Feed::More) };
+                    let Some(consumed) = self.head(rest, visitor, known)? else {
+                        return Ok(Progress::More);
+                    };
                     at += consumed;
                     if matches!(self.state, State::Idle) {
                         return Ok(self.done(at, bytes.len()));
@@ -175,12 +196,12 @@ impl ResponseParser {
                 State::Failed(fault) => return Err(*fault),
             }
         }
-        Ok(Feed::More)
+        Ok(Progress::More)
     }
 
-    fn done(&mut self, consumed: usize, fed: usize) -> Feed {
+    fn done(&mut self, consumed: usize, fed: usize) -> Progress {
         self.state = State::Idle;
-        Feed::Done(Response {
+        Progress::Done(Response {
             status: self.status,
             version: self.version,
             body_bytes: self.body_bytes,
@@ -195,10 +216,11 @@ impl ResponseParser {
         &mut self,
         bytes: &[u8],
         visitor: &mut V,
+        known: &mut KnownHeads,
     ) -> Result<Option<usize>, Malformed> {
         if self.partial.is_empty() {
             if !visitor.wants_head()
-                && let Some((length, meaning)) = self.known.recall(bytes, self.request_is_head)
+                && let Some((length, meaning)) = known.recall(bytes, self.request_is_head)
             {
                 self.enter(meaning);
                 return Ok(Some(length));
@@ -206,7 +228,7 @@ impl ResponseParser {
             let bounded = &bytes[..bytes.len().min(self.limits.head_bytes)];
             // httparse skips empty lines before a status line; RFC 9112 knows none there.
             if bounded.first() == Some(&b'H')
-                && let Some(length) = self.parse(bounded, visitor)?
+                && let Some(length) = self.parse(bounded, visitor, known)?
             {
                 return Ok(Some(length));
             }
@@ -215,7 +237,7 @@ impl ResponseParser {
         self.partial.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
         if end.is_some() {
             let whole = mem::take(&mut self.partial);
-            let parsed = self.parse(&whole, visitor);
+            let parsed = self.parse(&whole, visitor, known);
             self.partial = whole;
             self.reset_head();
             // The scanner saw the end, so httparse does; if ever it does not, the head is bad.
@@ -230,12 +252,13 @@ impl ResponseParser {
         &mut self,
         bytes: &[u8],
         visitor: &mut V,
+        known: &mut KnownHeads,
     ) -> Result<Option<usize>, Malformed> {
         let mut few = [const { MaybeUninit::uninit() }; FEW_HEADERS];
         let room = self.limits.header_bound().min(FEW_HEADERS);
         match parse_into(bytes, &mut few[..room]) {
-            Err(httparse::Error::TooManyHeaders) => self.parse_many(bytes, visitor),
-            parsed => self.parsed(bytes, parsed, visitor),
+            Err(httparse::Error::TooManyHeaders) => self.parse_many(bytes, visitor, known),
+            parsed => self.parsed(bytes, parsed, visitor, known),
         }
     }
 
@@ -247,24 +270,26 @@ impl ResponseParser {
         &mut self,
         bytes: &[u8],
         visitor: &mut V,
+        known: &mut KnownHeads,
     ) -> Result<Option<usize>, Malformed> {
         let mut many = [const { MaybeUninit::uninit() }; MAX_HEADERS];
         let parsed = parse_into(bytes, &mut many[..self.limits.header_bound()]);
-        self.parsed(bytes, parsed, visitor)
+        self.parsed(bytes, parsed, visitor, known)
     }
 
     #[inline]
     fn parsed<V: Visitor>(
         &mut self,
         bytes: &[u8],
-        parsed: Result<Option<(Head<'_>, usize)>, httparse::Error>,
+        parsed: Result<Option<(ResponseHead<'_>, usize)>, httparse::Error>,
         visitor: &mut V,
+        known: &mut KnownHeads,
     ) -> Result<Option<usize>, Malformed> {
         match parsed {
             Ok(Some((head, length))) => {
                 if let Some(meaning) = self.accept(&head)? {
                     visitor.head(&head);
-                    self.known.learn(&bytes[..length], self.request_is_head, meaning);
+                    known.learn(&bytes[..length], self.request_is_head, meaning);
                 }
                 Ok(Some(length))
             }
@@ -291,7 +316,7 @@ impl ResponseParser {
 
     /// Goes on from a complete head: to the next one (`None`), to the body, or to the end.
     #[inline]
-    fn accept(&mut self, head: &Head<'_>) -> Result<Option<Meaning>, Malformed> {
+    fn accept(&mut self, head: &ResponseHead<'_>) -> Result<Option<Meaning>, Malformed> {
         match head.status {
             ..100 => return Err(Malformed::Status),
             101 => return Err(Malformed::Upgrade),
@@ -333,7 +358,7 @@ impl ResponseParser {
 
 impl Default for ResponseParser {
     fn default() -> Self {
-        Self::new(Limits::default())
+        Self::new(ResponseLimits::default())
     }
 }
 
@@ -342,7 +367,7 @@ impl Default for ResponseParser {
 fn parse_into<'h, 'b: 'h>(
     bytes: &'b [u8],
     headers: &'h mut [MaybeUninit<Header<'b>>],
-) -> Result<Option<(Head<'h>, usize)>, httparse::Error> {
+) -> Result<Option<(ResponseHead<'h>, usize)>, httparse::Error> {
     let mut response = httparse::Response::new(&mut []);
     let config = ParserConfig::default();
     match config.parse_response_with_uninit_headers(&mut response, bytes, headers)? {
@@ -353,7 +378,7 @@ fn parse_into<'h, 'b: 'h>(
                 _ => Version::Http11,
             };
             let status = response.code.unwrap_or(0);
-            Ok(Some((Head { status, version, headers: response.headers }, length)))
+            Ok(Some((ResponseHead { status, version, headers: response.headers }, length)))
         }
     }
 }

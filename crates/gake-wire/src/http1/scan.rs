@@ -7,7 +7,8 @@
 //! httparse accepts (bare line feeds end a line), less the empty lines before a status line; the
 //! fuzz target `response` compares the two.
 
-use super::{Limits, Malformed};
+use super::malformed::Malformed;
+use super::types::ResponseLimits;
 
 /// Where in a head the next byte stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +57,7 @@ impl HeadScanner {
     pub(super) fn push(
         &mut self,
         bytes: &[u8],
-        limits: &Limits,
+        limits: &ResponseLimits,
     ) -> Result<Option<usize>, Malformed> {
         for (index, &byte) in bytes.iter().enumerate() {
             self.bytes += 1;
@@ -71,7 +72,7 @@ impl HeadScanner {
     }
 
     /// Takes one byte; true when it ended the head.
-    fn step(&mut self, byte: u8, limits: &Limits) -> Result<bool, Malformed> {
+    fn step(&mut self, byte: u8, limits: &ResponseLimits) -> Result<bool, Malformed> {
         self.place = match self.place {
             Place::LineStart => match byte {
                 b'\r' => Place::EndLf,
@@ -100,7 +101,7 @@ impl HeadScanner {
         Ok(false)
     }
 
-    fn end_line(&mut self, limits: &Limits) -> Result<Place, Malformed> {
+    fn end_line(&mut self, limits: &ResponseLimits) -> Result<Place, Malformed> {
         self.headers += 1;
         if self.headers > limits.header_bound() {
             return Err(Malformed::TooManyHeaders);

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr, TcpListener};
 
 use gake_core::record::Fault;
-use gake_wire::{SourceError, WireError};
+use gake_wire::{SourceAddressError, WireError};
 
 use crate::client::{Setup, status_of};
 use crate::server::{Again, Request, Server, ok};
@@ -77,7 +77,7 @@ fn all_addresses_of_a_name_take_turns() {
     // The third does not answer, and is left out.
     setup.resolver.fix("both.test:*:127.0.0.1,127.0.0.2,127.0.0.3").unwrap();
     let wire = setup.prepare().unwrap();
-    assert_eq!(wire.origins[0].addresses.len(), 2);
+    assert_eq!(wire.network.origins[0].addresses.len(), 2);
     assert!(wire.notes[0].contains("127.0.0.3"), "{:?}", wire.notes);
     setup.run(async |client| client.lane().fire_ok(10).await);
     assert_eq!((first.requests().len(), second.requests().len()), (5, 5));
@@ -139,7 +139,9 @@ fn refused(target: &str, sources: &str) -> WireError {
 fn a_source_that_is_not_ours_is_found_before_the_run() {
     for address in ["203.0.113.9", "2001:db8::9"] {
         let error = refused("http://127.0.0.1/", address);
-        let WireError::Source(SourceError::NotOurs(named)) = &error else { panic!("{error}") };
+        let WireError::Source(SourceAddressError::NotOurs(named)) = &error else {
+            panic!("{error}")
+        };
         assert_eq!(*named, address.parse::<IpAddr>().unwrap());
         assert!(error.to_string().contains("not an address of this machine"), "{error}");
     }
@@ -150,19 +152,19 @@ fn a_source_that_is_not_ours_is_found_before_the_run() {
 #[test]
 fn a_device_that_is_not_there_is_found_before_the_run() {
     let error = refused("http://127.0.0.1/", "nosuchdev0");
-    assert!(matches!(error, WireError::Source(SourceError::Unusable { .. })), "{error}");
+    assert!(matches!(error, WireError::Source(SourceAddressError::Unusable { .. })), "{error}");
     assert!(error.to_string().starts_with("nosuchdev0 cannot be a source"), "{error}");
 }
 
 #[test]
 fn sources_and_target_must_be_of_one_family() {
     let error = refused("http://[::1]/", "127.0.0.1");
-    assert!(matches!(error, WireError::Source(SourceError::Family { .. })), "{error}");
+    assert!(matches!(error, WireError::Source(SourceAddressError::Family { .. })), "{error}");
     // Of several addresses, those are used that can be reached.
     let mut setup = Setup::get("http://two.test/");
     setup.resolver.fix("two.test:80:::1,127.0.0.1").unwrap();
     setup.settings.sources.add("127.0.0.1").unwrap();
     let wire = setup.prepare().unwrap();
     let v4 = gake_wire::Address::Tcp(SocketAddr::from(([127, 0, 0, 1], 80)));
-    assert_eq!(wire.origins[0].addresses, [v4]);
+    assert_eq!(wire.network.origins[0].addresses, [v4]);
 }

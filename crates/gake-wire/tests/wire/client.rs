@@ -8,11 +8,11 @@ use std::sync::Arc;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::plan::Timeouts;
 use gake_core::record::{Answer, Counts, End, Exchange, Fault, Tally};
-use gake_core::work::{Arrival, Factory, Gauges, Work};
-use gake_wire::http1::Limits;
-use gake_wire::http1::request::Version;
+use gake_core::schedule::Slice;
+use gake_core::work::{Factory, Gauges};
 use gake_wire::{
-    Ask, HttpFactory, HttpWork, Resolver, Settings, Sources, TlsOptions, Wire, WireError,
+    HttpFactory, HttpRequest, HttpWork, Resolver, Settings, TlsOptions, WeightedRequest, Wire,
+    WireError,
 };
 
 /// No test waits longer than this for anything.
@@ -26,34 +26,46 @@ impl Clock for TestClock {
         crate::economy::READS.set(crate::economy::READS.get() + 1);
         self.0.elapsed().as_nanos() as Nanos
     }
+
+    async fn sleep_until(&self, at: Nanos) {
+        tokio::time::sleep(Duration::from_nanos(at.saturating_sub(self.now()))).await;
+    }
+}
+
+impl TestClock {
+    pub fn new() -> Self {
+        Self(Instant::now())
+    }
+}
+
+/// Does something on a runtime of its own, within bounds.
+pub fn on_runtime<T>(doing: impl Future<Output = T>) -> T {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
+    runtime.unwrap().block_on(async {
+        tokio::time::timeout(PATIENCE, doing).await.expect("the test ran out of patience")
+    })
 }
 
 pub struct Setup {
-    pub asks: Vec<Ask>,
+    pub requests: Vec<WeightedRequest>,
     pub resolver: Resolver,
     pub tls: TlsOptions,
     pub settings: Settings,
 }
 
-pub fn ask(method: &str, url: &str) -> Ask {
-    Ask {
-        method: method.to_owned(),
-        url: url.to_owned(),
-        headers: Vec::new(),
-        body: None,
-        label: None,
-        weight: 1,
-    }
+pub fn request(method: &str, url: &str) -> WeightedRequest {
+    HttpRequest::new(method, url).into()
 }
 
 impl Setup {
     pub fn get(url: impl AsRef<str>) -> Self {
-        Self::of(vec![ask("GET", url.as_ref())])
+        Self::of(vec![request("GET", url.as_ref())])
     }
 
-    pub fn of(asks: Vec<Ask>) -> Self {
+    pub fn of(requests: Vec<WeightedRequest>) -> Self {
         Self {
-            asks,
+            requests,
             resolver: Resolver::default(),
             tls: TlsOptions::default(),
             settings: Settings {
@@ -62,25 +74,16 @@ impl Setup {
                     first_byte: None,
                     total: Duration::from_secs(40),
                 },
-                keepalive: true,
-                pooled: true,
                 connections: 10,
-                idle_connections: 0,
-                connect_rate: None,
-                sources: Sources::default(),
-                limits: Limits::default(),
-                max_redirects: 0,
-                keep: None,
-                max_idle: None,
-                feed: None,
-                version: Version::Http11,
+                ..Settings::default()
             },
         }
     }
 
     pub fn post(url: impl AsRef<str>, body: impl Into<Vec<u8>>) -> Self {
         let body = Some(Arc::from(body.into()));
-        Self::of(vec![Ask { body, ..ask("POST", url.as_ref()) }])
+        let request = HttpRequest { body, ..HttpRequest::new("POST", url.as_ref()) };
+        Self::of(vec![request.into()])
     }
 
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
@@ -89,19 +92,15 @@ impl Setup {
     }
 
     pub fn prepare(&self) -> Result<Wire, WireError> {
-        Wire::prepare(&self.asks, &self.resolver, &self.tls, self.settings.clone())
+        Wire::prepare(&self.requests, &self.resolver, &self.tls, self.settings.clone())
     }
 
     /// Does something with a client on a runtime of its own.
     pub fn run<T>(self, doing: impl AsyncFnOnce(&Client) -> T) -> T {
         let wire = Arc::new(self.prepare().unwrap());
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build_local(Default::default());
-        runtime.unwrap().block_on(async {
+        on_runtime(async {
             let client = Client::new(wire);
-            let doing = tokio::time::timeout(PATIENCE, doing(&client));
-            doing.await.expect("the test ran out of patience")
+            doing(&client).await
         })
     }
 
@@ -125,8 +124,8 @@ pub struct Client {
 
 impl Client {
     fn new(wire: Arc<Wire>) -> Self {
-        let clock = TestClock(Instant::now());
-        let factory = HttpFactory::new(wire, 0, 1, clock);
+        let clock = TestClock::new();
+        let factory = HttpFactory::new(wire, Slice::WHOLE, clock);
         factory.begin();
         Self { factory, clock, next: Cell::new(0), tally: RefCell::default() }
     }
@@ -173,9 +172,26 @@ impl Lane<'_> {
     pub async fn fire(&mut self) -> Exchange {
         let now = self.client.clock.now();
         let number = self.client.next.replace(self.client.next.get() + 1);
-        let exchange = self.work.fire(Arrival { number, due: now }, now).await;
+        let exchange = self.work.send(number, now).await.expect("there is a request");
         check(&exchange, now);
         exchange
+    }
+
+    /// The size of what a user holds by itself.
+    pub fn work_bytes(&self) -> usize {
+        size_of_val(&self.work)
+    }
+
+    /// The size of the state of a request under way.
+    pub fn request_bytes(&mut self) -> usize {
+        let now = self.client.clock.now();
+        size_of_val(&self.work.send(0, now))
+    }
+
+    /// Whether there is nothing more to send.
+    pub async fn is_exhausted(&mut self) -> bool {
+        let number = self.client.next.get();
+        self.work.send(number, self.client.clock.now()).await.is_none()
     }
 
     /// Fires so many times, and expects 200 each time.
@@ -197,10 +213,10 @@ impl Lane<'_> {
         let number = client.next.replace(client.next.get() + 1);
         tokio::select! {
             biased;
-            exchange = self.work.fire(Arrival { number, due: now }, now) => panic!("{exchange:?}"),
+            exchange = self.work.send(number, now) => panic!("{exchange:?}"),
             () = client.until(what, is_so) => {}
         }
-        let exchange = self.work.abandon();
+        let exchange = self.work.interrupt();
         check(&exchange, now);
         exchange
     }

@@ -1,5 +1,6 @@
 //! Connections that cannot be opened.
 
+use std::collections::BTreeSet;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
@@ -38,6 +39,8 @@ fn nobody_listens() {
         let exchange = client.lane().fire().await;
         assert_eq!(fault_of(&exchange), Fault::ConnectRefused);
         assert_eq!((exchange.connect, exchange.bytes_out), (None, 0));
+        // The attempt did leave.
+        assert!(exchange.has_left());
         assert_eq!((client.counts().opened, client.gauges().peak), (0, 0));
     });
 }
@@ -120,7 +123,8 @@ fn no_descriptor_is_left() {
         // Nothing can be opened any more; what is open stays so.
         let none = Rlimit { current: Some(0), ..before };
         setrlimit(Resource::Nofile, none).unwrap();
-        assert_eq!(fault_of(&client.lane().fire().await), Fault::NoDescriptors);
+        let exchange = client.lane().fire().await;
+        assert_eq!((fault_of(&exchange), exchange.has_left()), (Fault::NoDescriptors, false));
         setrlimit(Resource::Nofile, before).unwrap();
         client.lane().fire_ok(1).await;
     });
@@ -160,6 +164,45 @@ fn no_local_port_is_left() {
         assert_eq!(fault_of(&client.lane().fire().await), Fault::NoLocalPort);
         assert_eq!(client.counts().opened, 8);
     });
+}
+
+/// In a network of its own, where there are a hundred local ports.
+#[test]
+fn loopback_has_more_addresses_when_one_has_too_few_ports() {
+    if !in_own_network("connecting::loopback_has_more_addresses_when_one_has_too_few_ports") {
+        return;
+    }
+    raise_loopback();
+    std::fs::write("/proc/sys/net/ipv4/ip_local_port_range", "50000 50099").unwrap();
+    let listener = TcpListener::bind("127.0.0.1:8080").unwrap();
+    let server = Server::listen(listener, None, [vec![Request, ok(1), Again]]);
+    for (users, sources) in [(40, 1), (250, 3)] {
+        let before = server.seen().len();
+        let setup = Setup::get(server.url("/")).with(|s| {
+            s.settings.pooled = false;
+            s.settings.connections = users;
+        });
+        let notes = setup.prepare().unwrap().notes;
+        let said = notes.iter().any(|note| note.contains("127.0.0.1 to 127.0.0.3"));
+        assert_eq!(said, sources == 3, "{notes:?}");
+        setup.run(async |client| {
+            let mut lanes: Vec<_> = (0..users).map(|_| client.lane()).collect();
+            for lane in &mut lanes {
+                lane.fire_ok(1).await;
+            }
+            assert_eq!(client.gauges().open as usize, users);
+            let counts = client.counts();
+            // A port that the last run left in TIME-WAIT is one fewer, and the next source is tried.
+            assert!(counts.connects as usize >= users, "{counts:?}");
+            assert!(counts.connect_cpu > 0);
+        });
+        let peers: Vec<_> = server.seen()[before..].iter().filter_map(|seen| seen.peer).collect();
+        let addresses: BTreeSet<_> = peers.iter().map(SocketAddr::ip).collect();
+        assert_eq!(addresses.len(), sources, "{addresses:?}");
+        // The whole range is searched from the start, and not the ports of one parity first.
+        let odd = peers.iter().filter(|peer| peer.port() % 2 == 1).count();
+        assert!(odd > 0 && odd < peers.len(), "{peers:?}");
+    }
 }
 
 fn raise_loopback() {

@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Duration;
 
-use crate::client::{Setup, ask};
+use crate::client::{Setup, request};
 use crate::pki::{Kind, pki};
 use crate::server::{Again, Request, Server, ok, send};
 
@@ -13,6 +13,8 @@ thread_local! {
     pub static READS: Cell<u64> = const { Cell::new(0) };
     /// Allocations on this thread.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    /// Bytes allocated on this thread and not given back on it.
+    static LIVE: Cell<i64> = const { Cell::new(0) };
 }
 
 struct Counting;
@@ -24,11 +26,13 @@ static COUNTING: Counting = Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        LIVE.set(LIVE.get() + layout.size() as i64);
         // SAFETY: the caller's promise is handed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        LIVE.set(LIVE.get() - layout.size() as i64);
         // SAFETY: the caller's promise is handed on.
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -73,8 +77,8 @@ fn nothing_is_allocated_for_a_request() {
 #[test]
 fn several_targets_cost_no_more_than_one() {
     let servers: Vec<_> = (0..2).map(|_| Server::start([vec![Request, ok(100), Again]])).collect();
-    let asks = servers.iter().map(|server| ask("GET", &server.url("/"))).collect();
-    let (allocations, reads) = cost(Setup::of(asks));
+    let requests = servers.iter().map(|server| request("GET", &server.url("/"))).collect();
+    let (allocations, reads) = cost(Setup::of(requests));
     assert_eq!(allocations, 0);
     assert!((TIMES..TIMES + TIMES / 4).contains(&reads), "{reads}");
 }
@@ -88,4 +92,34 @@ fn tls_allocates_little() {
     // What the library needs for a record each way.
     assert!(allocations <= 10 * TIMES, "{allocations}");
     assert!((TIMES..TIMES + TIMES / 4).contains(&reads), "{reads}");
+}
+
+/// Of 4 KB that a user may take, the connection and the work have these; the engine's task, the
+/// allocator and a moment's growth have the rest.
+const USER_BYTES: i64 = 1_100;
+
+/// The state of a request under way, which is a part of each user's task.
+const REQUEST_BYTES: usize = 896;
+
+#[test]
+fn a_user_who_thinks_takes_little_memory() {
+    const USERS: usize = 100;
+    let server = Server::start([vec![Request, ok(100), Again]]);
+    let setup = Setup::get(server.url("/")).with(|s| s.settings.pooled = false);
+    setup.run(async |client| {
+        // What all users share is there before.
+        let mut first = client.lane();
+        first.fire_ok(2).await;
+        assert!(first.request_bytes() <= REQUEST_BYTES, "{}", first.request_bytes());
+        let mut lanes = Vec::with_capacity(USERS);
+        let before = LIVE.get();
+        for _ in 0..USERS {
+            let mut lane = client.lane();
+            lane.fire_ok(2).await;
+            lanes.push(lane);
+        }
+        let bytes = (LIVE.get() - before) / USERS as i64 + first.work_bytes() as i64;
+        assert!(bytes <= USER_BYTES, "{bytes} bytes a user");
+        assert_eq!(client.gauges().open as usize, USERS + 1);
+    });
 }

@@ -1,7 +1,7 @@
 //! Answers that do not come, or not whole: each way has its fault.
 
-use gake_core::record::Fault;
-use gake_wire::http1::Limits;
+use gake_core::record::{Fault, Phase};
+use gake_wire::http1::ResponseLimits;
 
 use crate::client::{Setup, fault_of, status_of};
 use crate::server::{Act, Again, Flood, Hold, Request, Reset, Server, Wait, ok, send};
@@ -34,7 +34,8 @@ fn an_end_before_the_answer_ended_is_never_a_success() {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n",
         "HTTP/1.1 100 Continue\r\n\r\n",
     ] {
-        assert_eq!(fault(vec![Request, send(cut)]), Fault::ClosedEarly, "{cut:?}");
+        let phase = if cut.is_empty() { Phase::FirstByte } else { Phase::Body };
+        assert_eq!(fault(vec![Request, send(cut)]), Fault::ClosedEarly(phase), "{cut:?}");
     }
 }
 
@@ -75,7 +76,7 @@ fn endless_heads_and_interim_answers_are_bounded() {
 fn bounds_are_settings() {
     let server = Server::start([vec![Request, ok(3)]]);
     let setup = Setup::get(server.url("/"))
-        .with(|s| s.settings.limits = Limits { headers: 0, ..Limits::default() });
+        .with(|s| s.settings.limits = ResponseLimits { headers: 0, ..ResponseLimits::default() });
     assert_eq!(setup.fault(), Fault::TooLarge("too_many_headers"));
 }
 

@@ -1,6 +1,6 @@
 //! Every way in which an answer says where it ends, and whether the connection goes on.
 
-use crate::client::{Setup, ask, status_of};
+use crate::client::{Setup, request, status_of};
 use crate::server::{Act, Again, Hold, Request, Server, Wait, ok, send};
 use gake_wire::WireError;
 use gake_wire::http1::request::RequestError;
@@ -12,7 +12,7 @@ const TIMES: usize = 3;
 /// returns how many connections that took.
 fn opened(method: &str, status: u16, script: Vec<Act>) -> u64 {
     let server = Server::start([script]);
-    Setup::of(vec![ask(method, &server.url("/"))]).run(async |client| {
+    Setup::of(vec![request(method, &server.url("/"))]).run(async |client| {
         let mut lane = client.lane();
         for _ in 0..TIMES {
             let exchange = lane.fire().await;
@@ -128,7 +128,7 @@ fn without_keep_alive_each_request_has_its_connection() {
 
 #[test]
 fn what_cannot_be_a_request_is_refused_before_the_run() {
-    let error = Setup::of(vec![ask("CONNECT", "http://127.0.0.1/")]).prepare().unwrap_err();
+    let error = Setup::of(vec![request("CONNECT", "http://127.0.0.1/")]).prepare().unwrap_err();
     assert!(matches!(error, WireError::Request(RequestError::Connect)), "{error}");
     let error = Setup::of(Vec::new()).prepare().unwrap_err();
     assert!(matches!(error, WireError::Nothing), "{error}");

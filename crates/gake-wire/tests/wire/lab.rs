@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use gake_core::record::Fault;
+use gake_core::record::{Fault, Phase};
 use gake_lab::{Lab, LabConfig};
 
-use crate::client::{Setup, ask, fault_of, millis, status_of};
+use crate::client::{Setup, fault_of, millis, request, status_of};
 
 fn lab() -> Lab {
     Lab::start(LabConfig { cores: 1, ..LabConfig::default() }).unwrap()
@@ -59,9 +59,9 @@ fn each_route_ends_as_it_should() {
     }
     assert_eq!(get(&lab, "/reset").fault(), Fault::Reset);
     assert_eq!(get(&lab, "/reset?after=100").fault(), Fault::Reset);
-    assert_eq!(get(&lab, "/close").fault(), Fault::ClosedEarly);
-    assert_eq!(get(&lab, "/close?after=100").fault(), Fault::ClosedEarly);
-    let head = Setup::of(vec![ask("HEAD", &format!("http://{}/bytes/1000", lab.addr()))]);
+    assert_eq!(get(&lab, "/close").fault(), Fault::ClosedEarly(Phase::FirstByte));
+    assert_eq!(get(&lab, "/close?after=100").fault(), Fault::ClosedEarly(Phase::Body));
+    let head = Setup::of(vec![request("HEAD", &format!("http://{}/bytes/1000", lab.addr()))]);
     assert_eq!(status_of(&head.fire()), 200);
 }
 

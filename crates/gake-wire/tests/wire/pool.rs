@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::client::{Client, Lane, Setup, ask, status_of};
+use crate::client::{Client, Lane, Setup, request, status_of};
 use crate::server::{Again, Request, Server, Wait, ok};
 
 fn servers(count: usize) -> Vec<Server> {
@@ -11,7 +11,7 @@ fn servers(count: usize) -> Vec<Server> {
 
 /// One request to each server in turn.
 fn to_all(servers: &[Server]) -> Setup {
-    Setup::of(servers.iter().map(|server| ask("GET", &server.url("/"))).collect())
+    Setup::of(servers.iter().map(|server| request("GET", &server.url("/"))).collect())
 }
 
 fn opened(servers: &[Server]) -> Vec<usize> {
@@ -101,8 +101,8 @@ fn the_bound_holds_while_connections_are_being_opened() {
     let slow = || Server::start([vec![Request, Wait(Duration::from_millis(20)), ok(1), Again]]);
     let servers: Vec<_> = (0..2).map(|_| slow()).collect();
     // Each round goes to one server with all lanes.
-    let asks = [0, 0, 0, 0, 1, 1, 1, 1].map(|at: usize| ask("GET", &servers[at].url("/")));
-    let setup = Setup::of(asks.to_vec()).with(|s| s.settings.connections = 4);
+    let requests = [0, 0, 0, 0, 1, 1, 1, 1].map(|at: usize| request("GET", &servers[at].url("/")));
+    let setup = Setup::of(requests.to_vec()).with(|s| s.settings.connections = 4);
     setup.run(async |client: &Client| {
         let mut lanes: Vec<_> = (0..4).map(|_| client.lane()).collect();
         for _ in 0..4 {
@@ -132,8 +132,8 @@ fn gauges_say_the_level_and_the_peak_since_the_last_look() {
 fn weights_and_labels_are_kept() {
     let servers = servers(2);
     let mut setup = to_all(&servers);
-    setup.asks[0].weight = 3;
-    setup.asks[1].label = Some("second".to_owned());
+    setup.requests[0].weight = 3;
+    setup.requests[1].label = Some("second".to_owned());
     let wire = setup.prepare().unwrap();
     assert_eq!(
         (wire.labels.as_slice(), wire.requests()),

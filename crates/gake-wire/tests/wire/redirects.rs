@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gake_core::record::{Fault, Phase};
 
-use crate::client::{Setup, ask, fault_of, millis, status_of};
+use crate::client::{Setup, fault_of, millis, request, status_of};
 use crate::pki::{Kind, pki};
 use crate::server::{Act, Again, Request, Server, Wait, ok, send};
 
@@ -97,7 +97,10 @@ fn what_is_sent_changes_as_the_status_says() {
     {
         let server = Server::start([vec![Request, to(status, "/next"), Request, ok(1)]]);
         let setup = following(Setup::post(server.url("/"), "hello"), 1).with(|s| {
-            s.asks[0].headers.push(("Content-Type".to_owned(), "text/plain".to_owned()));
+            s.requests[0]
+                .request
+                .headers
+                .push(("Content-Type".to_owned(), "text/plain".to_owned()));
         });
         assert_eq!(status_of(&setup.fire()), 200);
         let next = server.requests().remove(1);
@@ -113,7 +116,7 @@ fn another_origin_is_found_once_and_not_told_secrets() {
     let here = Server::start([vec![Request, to(302, &there.url("/there")), Again]]);
     let setup = following(Setup::get(here.url("/")), 1).with(|s| {
         for name in ["Authorization", "Cookie", "X-Own"] {
-            s.asks[0].headers.push((name.to_owned(), "x".to_owned()));
+            s.requests[0].request.headers.push((name.to_owned(), "x".to_owned()));
         }
     });
     setup.run(async |client| {
@@ -196,7 +199,7 @@ fn the_whole_chain_has_one_time_out() {
 fn a_stale_connection_within_a_chain_is_replaced() {
     // Ends after the redirect, so that the second request meets a dead connection.
     let server = Server::start([vec![Request, to(302, "/b"), Request], vec![Request, ok(1)]]);
-    following(Setup::of(vec![ask("GET", &server.url("/"))]), 1).run(async |client| {
+    following(Setup::of(vec![request("GET", &server.url("/"))]), 1).run(async |client| {
         client.lane().fire_ok(1).await;
         assert_eq!((client.counts().opened, client.counts().stale_reconnects), (2, 1));
     });

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gake_core::record::Fault;
+use gake_core::record::{Fault, Phase};
 
 use crate::client::{Client, Setup, fault_of, status_of};
 use crate::server::{Again, Request, Reset, Server, Wait, ok};
@@ -73,7 +73,7 @@ fn the_second_try_is_the_last() {
     Setup::get(server.url("/")).run(async |client| {
         let mut lane = client.lane();
         lane.fire_ok(1).await;
-        assert_eq!(fault_of(&lane.fire().await), Fault::ClosedEarly);
+        assert_eq!(fault_of(&lane.fire().await), Fault::ClosedEarly(Phase::FirstByte));
         let counts = client.counts();
         assert_eq!((counts.opened, counts.stale_reconnects), (2, 1));
         assert_eq!(server.seen().len(), 2);
@@ -87,7 +87,7 @@ fn what_may_do_harm_twice_is_not_sent_twice() {
         let mut lane = client.lane();
         lane.fire_ok(1).await;
         let second = lane.fire().await;
-        assert_eq!(fault_of(&second), Fault::ClosedEarly);
+        assert_eq!(fault_of(&second), Fault::ClosedEarly(Phase::FirstByte));
         assert!(second.written);
         let counts = client.counts();
         assert_eq!((counts.opened, counts.stale_reconnects), (1, 0));
@@ -102,7 +102,7 @@ fn an_end_in_the_answer_is_not_tried_again() {
     Setup::get(server.url("/")).run(async |client| {
         let mut lane = client.lane();
         lane.fire_ok(1).await;
-        assert_eq!(fault_of(&lane.fire().await), Fault::ClosedEarly);
+        assert_eq!(fault_of(&lane.fire().await), Fault::ClosedEarly(Phase::Body));
         assert_eq!((client.counts().opened, server.seen().len()), (1, 1));
     });
 }
@@ -110,6 +110,6 @@ fn an_end_in_the_answer_is_not_tried_again() {
 #[test]
 fn a_fresh_connection_is_not_tried_again() {
     let server = Server::start([vec![Request]]);
-    assert_eq!(Setup::get(server.url("/")).fault(), Fault::ClosedEarly);
+    assert_eq!(Setup::get(server.url("/")).fault(), Fault::ClosedEarly(Phase::FirstByte));
     assert_eq!(server.seen().len(), 1);
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use gake_core::record::Fault;
+use gake_core::record::{Fault, Phase};
 use gake_wire::WireError;
 
-use crate::client::{Setup, ask, status_of};
+use crate::client::{Setup, request, status_of};
 use crate::pki::{Kind, Pki, pki};
 use crate::server::{Act, Again, Hold, Notify, Request, Reset, Server, ok, send};
 
@@ -20,7 +20,7 @@ fn plain(kind: Kind) -> Server {
 /// A request to `shop.test`, which is where the server is.
 fn to(server: &Server, name: &str) -> Setup {
     let port = server.addr.port();
-    Setup::of(vec![ask("GET", &format!("https://{name}:{port}/"))]).with(|s| {
+    Setup::of(vec![request("GET", &format!("https://{name}:{port}/"))]).with(|s| {
         s.tls.cacert = vec![pki().path("ca.pem")];
         s.resolver.fix(&format!("{name}:{port}:127.0.0.1")).unwrap();
     })
@@ -143,7 +143,7 @@ fn anything_is_taken_when_asked() {
 fn an_end_without_notice_is_no_success() {
     let endless = send("HTTP/1.1 200 OK\r\n\r\nuntil the end");
     let cut = serving(Kind::default(), vec![Request, endless.clone()]);
-    assert_eq!(to(&cut, "shop.test").fault(), Fault::ClosedEarly);
+    assert_eq!(to(&cut, "shop.test").fault(), Fault::ClosedEarly(Phase::Body));
     let whole = serving(Kind::default(), vec![Request, endless, Notify]);
     assert_eq!(status_of(&to(&whole, "shop.test").fire()), 200);
 }
@@ -166,8 +166,8 @@ fn an_idle_session_that_has_ended_is_replaced() {
 fn large_bodies_go_both_ways() {
     let server = serving(Kind::default(), vec![Request, ok(3 << 20), Again]);
     let setup = to(&server, "shop.test").with(|s| {
-        s.asks[0].method = "POST".to_owned();
-        s.asks[0].body = Some(vec![b'x'; 2 << 20].into());
+        s.requests[0].request.method = "POST".to_owned();
+        s.requests[0].request.body = Some(vec![b'x'; 2 << 20].into());
     });
     setup.run(async |client| {
         let mut lane = client.lane();

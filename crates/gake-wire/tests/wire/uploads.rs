@@ -70,7 +70,7 @@ fn an_answer_before_the_end_of_the_request_is_an_answer() {
 fn chunks_are_sent_when_a_header_asks_for_them() {
     let server = Server::start([vec![Head, Skip(5 + 10), ok(1)]]);
     let setup = Setup::post(server.url("/"), "hello").with(|s| {
-        s.asks[0].headers.push(("Transfer-Encoding".to_owned(), "chunked".to_owned()));
+        s.requests[0].request.headers.push(("Transfer-Encoding".to_owned(), "chunked".to_owned()));
     });
     assert_eq!(status_of(&setup.fire()), 200);
     assert!(!server.requests()[0].contains("Content-Length"));

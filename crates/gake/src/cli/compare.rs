@@ -18,10 +18,11 @@ use super::values;
 Examples:
   gake compare before.hlog after.hlog                    run files of gake run --out
   gake compare before.hlog after.hlog --tolerance 10% -o markdown=compare.md
+  gake compare before.hlog after.hlog --html compare.html with the charts of both
   gake compare before.hlog after.hlog --figures goodput,response.p99
   gake compare --interleave 'localhost:8080/ -r 500' 'localhost:8081/ -r 500'
 
-Exit codes: 0 not worse; 1 it could not be done; 2 bad usage; 3 it cannot be said, or a run is
+Exit codes: 0 not worse; 1 it could not be done; 2 bad usage; 3 inconclusive, or a run is
 invalid; 99 worse by more than the tolerance; 130 interrupted (after the comparison).")]
 pub struct CompareArgs {
     /// The run file to compare with; with --interleave the arguments of a `gake run`
@@ -52,9 +53,13 @@ pub struct CompareArgs {
     #[arg(long, value_name = "TIME", default_value = "2s", requires = "interleave", value_parser = values::positive_duration)]
     pub slice: Duration,
 
-    /// text, markdown or json; with =FILE into a file. May be repeated
+    /// text, markdown, json or html; with =FILE into a file. May be repeated
     #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::of_compare)]
     pub formats: Vec<Output>,
+
+    /// Write a page with B's charts over A's, one HTML file: short for -o html=FILE
+    #[arg(long, value_name = "FILE", value_parser = output::html)]
+    pub html: Option<Output>,
 
     /// Only the result
     #[arg(short, long)]

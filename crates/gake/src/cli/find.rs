@@ -9,6 +9,7 @@ use gake_judge::search::Dimension;
 use gake_watch::Source;
 
 use super::output::{self, Output};
+use super::redaction::RedactionArgs;
 use super::run::{Arrivals, ConnectionArgs, RequestArgs};
 use super::values;
 
@@ -50,6 +51,9 @@ pub struct FindArgs {
 
     #[command(flatten)]
     pub output: FindOutputArgs,
+
+    #[command(flatten)]
+    pub redaction: RedactionArgs,
 }
 
 /// What is searched, and how.

@@ -4,6 +4,7 @@ mod compare;
 mod doctor;
 mod find;
 mod output;
+mod redaction;
 mod report;
 mod run;
 mod serve;
@@ -20,17 +21,19 @@ pub use compare::CompareArgs;
 pub use doctor::DoctorArgs;
 pub use find::{FindArgs, SearchArgs};
 pub use output::{Form, Output, files as output_files};
+pub use redaction::RedactionArgs;
 pub use report::ReportArgs;
 pub use run::{
-    Arrivals, ConnectionArgs, LoadArgs, Mode, OutputArgs, OverflowArg, RequestArgs, RunArgs,
+    Arrivals, ConnectionArgs, OutputArgs, OverflowArg, ReplayArgs, RequestArgs, RunArgs, SpecFormat,
 };
 pub use serve::ServeArgs;
 pub use shadow::{
-    ConvertArgs, CopyArgs, ForwardedArg, ProxyArgs, ScriptArgs, ShadowArgs, ShadowCommand,
-    ShadowReportArgs, TapArgs,
+    ConvertArgs, CopyArgs, ForwardedArg, ProxyArgs, ScriptArgs, ServiceArgs, ShadowArgs,
+    ShadowCommand, ShadowReportArgs, TapArgs,
 };
 pub use values::{at_least_one as read_count, header as read_header};
 pub use watch::{WatchArgs, WatchFormat};
+pub use words::words;
 
 use crate::exit::Failure;
 
@@ -73,8 +76,7 @@ pub enum Command {
     /// Behave as another tool: gake as hey -n 200 -c 20 URL
     As {
         /// The tool, or the name under which gake is called: hey, ab, wrk ...
-        #[arg(required = true)]
-        tool: String,
+        tool: Option<String>,
         /// Its own arguments, and --gake-out FILE, --gake-format FORMAT for gake's result beside it
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
@@ -100,23 +102,12 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Failure> {
     Cli::try_parse_from(args).map_err(|error| Failure::Clap(Box::new(error)))
 }
 
-/// What `gake run TARGET` means without any other flag.
-///
-/// # Errors
-/// When the target cannot be one.
-pub fn plain_run(target: &str) -> Result<RunArgs, Failure> {
-    match parse(["gake", "run", "--", target].map(OsString::from))?.command {
-        Command::Run(args) => Ok(*args),
-        _ => Err(Failure::usage(format!("{target:?} is no target"))),
-    }
-}
-
 /// What the arguments of a `gake run` in one text mean, with or without the `run`.
 ///
 /// # Errors
 /// When it is no such command line.
 pub fn run_of(line: &str) -> Result<RunArgs, Failure> {
-    let mut words = words::words(line).map_err(Failure::usage)?;
+    let mut words = words(line).map_err(Failure::usage)?;
     if words.first().is_some_and(|first| first == "gake") {
         words.remove(0);
     }

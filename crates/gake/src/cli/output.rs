@@ -55,8 +55,8 @@ pub fn of_report(text: &str) -> Result<Output, String> {
 pub fn of_compare(text: &str) -> Result<Output, String> {
     let output = of_report(text)?;
     match output.form {
-        Form::Summary(Format::Text | Format::Markdown | Format::Json) => Ok(output),
-        _ => Err("a comparison is text, markdown or json".to_owned()),
+        Form::Summary(Format::Text | Format::Markdown | Format::Json | Format::Html) => Ok(output),
+        _ => Err("a comparison is text, markdown, json or html".to_owned()),
     }
 }
 

@@ -13,10 +13,11 @@ use super::output::{self, Output};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  gake report run.hlog                                       as the run showed it
-  gake report run.hlog --slo 'p99<50ms' -o junit=gake.xml    judge again: text, and JUnit in a file
+  gake report run.hlog                                       as the run showed and judged it
+  gake report run.hlog --slo 'p99<50ms' -o junit=gake.xml    other objectives: text, and JUnit in a file
   gake report run.hlog -o markdown >> $GITHUB_STEP_SUMMARY
   gake report run.hlog --html run.html                       with charts, in one file
+  gake report after.hlog --html both.html --over before.hlog with the other run behind the charts
   gake report one.hlog two.hlog -o hlog=both.hlog            merge generators into one run file
 
 Exit codes: 0 objectives met; 1 a file cannot be read; 2 bad usage; 3 the run is invalid;
@@ -36,7 +37,11 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FILE", value_parser = output::html)]
     pub html: Option<Output>,
 
-    /// Judge again, against these objectives; may be repeated
+    /// Lay this run file under the charts of the page: a run to compare with
+    #[arg(long, value_name = "FILE")]
+    pub over: Option<PathBuf>,
+
+    /// Judge against these objectives instead of those of the run; may be repeated
     #[arg(long, value_name = "OBJECTIVE")]
     pub slo: Vec<Objective>,
 

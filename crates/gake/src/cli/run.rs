@@ -1,18 +1,16 @@
 //! The flags of `gake run`.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use gake_core::plan::{Expect, Rate};
+use gake_core::spec::value::UsersValue;
 use gake_judge::Objective;
-use gake_watch::Source;
-use gake_wire::http1::request::Version;
-use gake_wire::{Feed, Keep};
 
 use super::output::{self, Output};
-use super::values::{self, Stages};
+use super::redaction::RedactionArgs;
+use super::values::{self, Stages, WatchedSource};
 
 /// Load a URL or a targets file, and judge the run.
 ///
@@ -29,16 +27,22 @@ Examples:
   gake run http://localhost:8080/ -r 1000 -d 1m --html report.html                 with charts
   gake run targets.http -r 500 -d 30s              a targets file, as vegeta has them
   gake run http://localhost:8080/ -o text -o junit=gake.xml -o markdown=gake.md    for CI
+  gake run http://localhost:8080/ --users 50..200@30s,200@1m
+                                                   users who come one after the other
   gake run traffic.gakerec --speed 2x --target http://localhost:8080
                                                    a recording, twice as fast as it was recorded
+  gake run --spec checkout.toml                    several loads side by side, from a file
   gake run http://h/api -X POST --data @body.json -H 'Content-Type: application/json' -r 50
 
 Exit codes: 0 done, objectives met; 1 it could not be done; 2 bad usage; 3 the run is invalid;
 99 an objective failed; 130 interrupted (after the summary).")]
 pub struct RunArgs {
     /// A URL (http:// when it has no scheme), a targets file, a recording, or `demo`
-    #[arg(value_name = "TARGET")]
-    pub target: String,
+    #[arg(value_name = "TARGET", required_unless_present = "spec")]
+    pub target: Option<String>,
+
+    #[command(flatten)]
+    pub spec: SpecArgs,
 
     #[command(flatten)]
     pub load: LoadArgs,
@@ -55,13 +59,47 @@ pub struct RunArgs {
     /// Sample the target meanwhile: pid:1234, port:8080, prometheus:URL, actuator:URL; may be
     /// repeated
     #[arg(long, value_name = "SOURCE", help_heading = "Target")]
-    pub watch: Vec<Source>,
+    pub watch: Vec<WatchedSource>,
 
     #[command(flatten)]
     pub judge: JudgeArgs,
 
     #[command(flatten)]
     pub output: OutputArgs,
+
+    #[command(flatten)]
+    pub redaction: RedactionArgs,
+}
+
+/// The run as a file.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Spec")]
+pub struct SpecArgs {
+    /// Run what a file describes, TOML or JSON (docs/spec.md); - is standard input. Flags beside it
+    /// change what it says
+    #[arg(long, value_name = "FILE")]
+    pub spec: Option<PathBuf>,
+
+    /// Print the spec of this run and end: TOML, or =json. It holds the credentials that the run
+    /// needs
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "toml",
+        value_enum
+    )]
+    pub print_spec: Option<SpecFormat>,
+}
+
+/// How a spec is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SpecFormat {
+    /// To be read and changed
+    Toml,
+    /// For programs
+    Json,
 }
 
 /// How much, and how long.
@@ -80,41 +118,41 @@ pub struct LoadArgs {
     #[arg(short, long, value_parser = values::connections)]
     pub connections: Option<usize>,
 
+    /// Users of a closed loop: 50, or steps and ramps one after the other: 50..200@30s,200@1m
+    #[arg(long, value_name = "USERS", conflicts_with_all = ["rate", "stages"])]
+    pub users: Option<UsersValue>,
+
     /// How long requests are sent: 30s, 2m, 1h; seconds without a unit (default 10s)
     #[arg(short, long, value_parser = values::positive_duration)]
     pub duration: Option<Duration>,
 
-    /// Send so many requests
+    /// Number of requests to send
     #[arg(short = 'n', long, value_parser = values::at_least_one)]
     pub requests: Option<u64>,
 
-    /// Run so long before the figures start; comes on top of the duration
-    #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "0s", hide_default_value = true)]
-    pub warmup: Duration,
+    /// Warm-up before the figures start; added to the duration
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    pub warmup: Option<Duration>,
 
-    /// How arrivals of an open loop are spread
-    #[arg(long, value_enum, default_value_t = Arrivals::Uniform)]
-    pub arrivals: Arrivals,
+    /// How arrivals of an open loop are spread (default uniform)
+    #[arg(long, value_enum)]
+    pub arrivals: Option<Arrivals>,
 
     /// Makes Poisson arrivals repeatable
-    #[arg(long, default_value_t = 1, hide_default_value = true)]
-    pub seed: u64,
+    #[arg(long)]
+    pub seed: Option<u64>,
 
     /// Time between an answer and a user's next request (closed loop)
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub think: Option<Duration>,
 
-    /// A user's time from one start to the next: for the tools that gake behaves as.
-    #[arg(skip)]
-    pub pace: Option<Duration>,
-
     /// Most requests in flight at once, when less than the connections
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub max_in_flight: Option<usize>,
 
-    /// What happens to a request that is due when every connection is busy
-    #[arg(long, value_enum, default_value_t = OverflowArg::Wait)]
-    pub overflow: OverflowArg,
+    /// What happens to a request that is due when every connection is busy (default wait)
+    #[arg(long, value_enum)]
+    pub overflow: Option<OverflowArg>,
 
     /// How long answers are waited for at the end (default 5s; with -n alone, the time-out)
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
@@ -167,10 +205,6 @@ pub struct RequestArgs {
     #[arg(long, value_name = "DATA")]
     pub data: Option<String>,
 
-    /// A body as it is, when no text says where to find one: for the tools that gake behaves as.
-    #[arg(skip)]
-    pub body: Option<Arc<[u8]>>,
-
     /// user:password for basic authentication
     #[arg(long, value_name = "USER:PASSWORD")]
     pub user: Option<String>,
@@ -179,42 +213,26 @@ pub struct RequestArgs {
     #[arg(long)]
     pub targets: bool,
 
-    /// Status codes that are ok: 2xx,404 or 200-299
-    #[arg(long, value_name = "CODES", value_parser = values::expect, default_value = "200-399")]
-    pub expect: Expect,
+    /// Status codes that are ok: 2xx,404 or 200-299 (default 200-399)
+    #[arg(long, value_name = "CODES", value_parser = values::expect)]
+    pub expect: Option<Expect>,
 }
 
 /// Over which connections.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connections")]
 pub struct ConnectionArgs {
-    /// For a whole request, connection included
-    #[arg(long, value_name = "TIME", value_parser = values::positive_duration, default_value = "30s")]
-    pub timeout: Duration,
+    /// For a whole request, connection included (default 30s)
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    pub timeout: Option<Duration>,
 
-    /// Follow so many redirects
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    pub max_redirs: u32,
+    /// Follow up to N redirects
+    #[arg(long, value_name = "N")]
+    pub max_redirs: Option<u32>,
 
-    /// What is kept of answers: for the tools that gake behaves as.
-    #[arg(skip)]
-    pub keep: Option<Keep>,
-
-    /// Idle connections kept to a host: for the tools that gake behaves as.
-    #[arg(skip)]
-    pub max_idle: Option<usize>,
-
-    /// Makes requests while the run goes on: for the tools that gake behaves as.
-    #[arg(skip)]
-    pub feed: Option<Arc<dyn Feed>>,
-
-    /// The version that requests say: for the tools that gake behaves as.
-    #[arg(skip)]
-    pub version: Version,
-
-    /// For opening a connection, TLS included
-    #[arg(long, value_name = "TIME", value_parser = values::positive_duration, default_value = "10s")]
-    pub connect_timeout: Duration,
+    /// For opening a connection, TLS included (default 10s)
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    pub connect_timeout: Option<Duration>,
 
     /// For the first byte of an answer
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
@@ -228,9 +246,9 @@ pub struct ConnectionArgs {
     #[arg(long, value_name = "RATE", value_parser = values::finite_rate)]
     pub connect_rate: Option<f64>,
 
-    /// Open so many connections at the start and hold them without a request
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    pub idle_connections: usize,
+    /// Open N connections at the start and hold them idle
+    #[arg(long, value_name = "N")]
+    pub idle_connections: Option<usize>,
 
     /// Source addresses: an address, 127.0.0.2-127.0.0.20, 127.0.1.0/28, or an interface's name
     #[arg(long, value_name = "SOURCES")]
@@ -256,17 +274,13 @@ pub struct ConnectionArgs {
     #[arg(short = '6', long)]
     pub ipv6: bool,
 
-    /// Take any certificate
+    /// Accept any certificate
     #[arg(short = 'k', long)]
     pub insecure: bool,
 
     /// Trust the certificates in this PEM file instead of the system's; may be repeated
     #[arg(long, value_name = "FILE")]
     pub cacert: Vec<PathBuf>,
-
-    /// Take TLS sessions up again: for the tools that gake behaves as.
-    #[arg(skip)]
-    pub session_tickets: bool,
 
     /// Client certificate (PEM)
     #[arg(long, value_name = "FILE")]
@@ -286,7 +300,7 @@ pub struct JudgeArgs {
     pub slo: Vec<Objective>,
 
     /// Stop as soon as an objective is missed
-    #[arg(long, requires = "slo")]
+    #[arg(long)]
     pub abort: bool,
 }
 
@@ -342,15 +356,6 @@ pub enum OverflowArg {
     Drop,
 }
 
-/// Which loop was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// Arrivals come when they are due.
-    Open,
-    /// Users wait for their answers.
-    Closed,
-}
-
 impl OutputArgs {
     /// Every result asked for.
     pub fn results(&self) -> impl Iterator<Item = &Output> {
@@ -361,15 +366,5 @@ impl OutputArgs {
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let beside = [&self.out, &self.log].into_iter().flatten().map(PathBuf::as_path);
         beside.chain(output::files(self.results()))
-    }
-}
-
-impl LoadArgs {
-    /// Which loop these flags mean.
-    pub fn mode(&self) -> Mode {
-        match (&self.rate, &self.stages) {
-            (Some(Rate::PerSecond(_)), _) | (_, Some(_)) => Mode::Open,
-            _ => Mode::Closed,
-        }
     }
 }

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use gake_shadow::compare::judge::Terms;
 
 use super::output::{self, Output};
+use super::redaction::RedactionArgs;
 use super::{serve, values};
 
 /// Run the shadow proxy: clients are answered by the master, other backends get a copy.
@@ -63,7 +64,7 @@ pub struct ShadowArgs {
     #[arg(long, value_name = "NAME=URL|master")]
     pub noise: Vec<String>,
 
-    /// Read settings from a TOML file; flags count more
+    /// Read settings from a TOML file; flags override it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
@@ -145,9 +146,12 @@ pub struct TapArgs {
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
 
-    /// Record Authorization, Cookie and other secrets too
-    #[arg(long, requires = "record")]
+    /// The same as --redact none
+    #[arg(long, requires = "record", hide = true)]
     pub record_secrets: bool,
+
+    #[command(flatten)]
+    pub redaction: RedactionArgs,
 }
 
 /// What counts as a difference.
@@ -203,6 +207,9 @@ pub struct ShadowReportArgs {
 
     #[command(flatten)]
     pub terms: TermArgs,
+
+    #[command(flatten)]
+    pub redaction: RedactionArgs,
 }
 
 /// Write a recording in another format.
@@ -221,9 +228,12 @@ pub struct ConvertArgs {
     #[arg(value_name = "OUT")]
     pub output: PathBuf,
 
-    /// Keep Authorization, Cookie and other secrets
-    #[arg(long)]
+    /// The same as --redact none
+    #[arg(long, hide = true)]
     pub secrets: bool,
+
+    #[command(flatten)]
+    pub redaction: RedactionArgs,
 }
 
 /// What is copied. Each counts for every shadow.
@@ -247,9 +257,24 @@ pub struct CopyArgs {
     #[arg(long, value_name = "METHODS", value_delimiter = ',')]
     pub shadow_methods: Vec<String>,
 
-    /// The header that marks copies, or none (default: 'X-Gake-Shadow: 1')
+    /// The header that marks copies, or none (default: 'X-Gake-Shadow: 1'); clients' own is dropped
     #[arg(long, value_name = "HEADER")]
     pub marker: Option<String>,
+
+    /// Sign the markers of copies with the secret in this file, so that a service can tell a copy
+    /// from a client that says it is one: see docs/shadow.md
+    #[arg(long, value_name = "FILE", conflicts_with = "marker_secret")]
+    pub marker_secret_file: Option<PathBuf>,
+
+    /// The same from the environment; other users see the flags of a process
+    #[arg(
+        long,
+        env = "GAKE_MARKER_SECRET",
+        value_name = "SECRET",
+        hide_env_values = true,
+        hide = true
+    )]
+    pub marker_secret: Option<String>,
 
     /// Bodies of requests over this are not copied (default: 1MiB)
     #[arg(long, value_name = "BYTES", value_parser = size)]
@@ -296,9 +321,13 @@ pub struct ProxyArgs {
     #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
 
-    /// What becomes of X-Forwarded-* and Forwarded (default: append)
+    /// What becomes of X-Forwarded-*, X-Real-IP and Forwarded (default: append)
     #[arg(long, value_enum, value_name = "HOW")]
     pub forwarded: Option<ForwardedArg>,
+
+    /// Pass on header names with `_` and other characters that many servers take for `-`
+    #[arg(long)]
+    pub underscores_in_headers: bool,
 
     /// Speak TLS to clients with this certificate chain (PEM)
     #[arg(long, value_name = "FILE")]
@@ -308,7 +337,7 @@ pub struct ProxyArgs {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
 
-    /// Take any certificate of a backend
+    /// Accept any certificate of a backend
     #[arg(long)]
     pub insecure: bool,
 
@@ -391,7 +420,7 @@ fn percentage(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).parse::<f64>().ok();
     number
         .filter(|number| (0.0..=100.0).contains(number))
-        .ok_or_else(|| format!("{text:?} is no percentage; write 0 to 100"))
+        .ok_or_else(|| format!("{text:?} is not a valid percentage; write 0 to 100"))
 }
 
 fn size(text: &str) -> Result<u64, String> {

@@ -1,5 +1,6 @@
 //! Readers of flag values for clap.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use gake_core::plan::{Expect, Rate, Stage};
@@ -55,6 +56,18 @@ pub struct Stages(pub Vec<Stage>);
 /// A stages flag.
 pub fn stages(text: &str) -> Result<Stages, String> {
     gake_core::plan::parse_stages(text).map(Stages).map_err(|error| error.to_string())
+}
+
+/// A source to watch, in the words of the user: what it is shown as leaves a password out.
+#[derive(Debug, Clone)]
+pub struct WatchedSource(pub String);
+
+impl FromStr for WatchedSource {
+    type Err = gake_watch::SourceError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse::<gake_watch::Source>().map(|_| Self(text.to_owned()))
+    }
 }
 
 /// A list of expected status codes.

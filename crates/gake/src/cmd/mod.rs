@@ -1,6 +1,7 @@
 //! What the commands do.
 
 mod compare;
+pub mod demo;
 mod doctor;
 mod find;
 mod generate;
@@ -31,7 +32,11 @@ pub fn run(cli: Cli, console: &Console) -> Result<Exit, Failure> {
         Command::Compare(args) => compare::run(&args, console),
         Command::Doctor(args) => doctor::run(&args, console),
         Command::Report(args) => report::run(&args, console),
-        Command::As { .. } => Err(Failure::usage("name the tool: gake as TOOL ARGS...")),
+        Command::As { .. } => {
+            let tools: Vec<_> = crate::personality::names().collect();
+            let tools = tools.join(", ");
+            Err(Failure::usage(format!("name the tool: gake as TOOL ARGS...; there are {tools}")))
+        }
         Command::Completions { shell } => generate::completions(shell, console),
         Command::Man { command } => generate::manual(command.as_deref(), console),
     }

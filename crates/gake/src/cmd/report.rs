@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use gake_core::record::Run;
 use gake_judge::{Conclusion, Summary};
-use gake_report::{join_files, merge_runs, read_run};
+use gake_report::{Format, html, join_files, merge_runs, read_run};
 
 use super::show::Results;
-use crate::cli::{ReportArgs, output_files};
+use crate::cli::{Form, Output, ReportArgs, output_files};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::files::distinct;
@@ -20,15 +20,35 @@ use crate::files::distinct;
 /// When no file can be read.
 pub fn run(args: &ReportArgs, console: &Console) -> Result<Exit, Failure> {
     let outputs = || args.formats.iter().chain(&args.html);
-    distinct(output_files(outputs()), args.files.iter().map(PathBuf::as_path))?;
+    let page = |output: &Output| output.form == Form::Summary(Format::Html);
+    if args.over.is_some() && !outputs().any(page) {
+        return Err(Failure::usage(
+            "--over lays a run under the charts of a page: add --html FILE",
+        ));
+    }
+    distinct(output_files(outputs()), args.files.iter().chain(&args.over).map(PathBuf::as_path))?;
     let Inputs { files, broken } = read(args, console)?;
     let whole = merge_runs(files.iter().map(|(_, run)| run.clone()).collect())
         .ok_or_else(|| Failure::could_not("none of the files can be read"))?;
     let results = Results::create(outputs(), args.no_color, console)?;
-    let summary = Summary::new(whole, &args.slo);
-    results.show(&summary, console, &|out| {
-        let files: Vec<_> = files.iter().map(|(path, run)| (*path, run)).collect();
-        join_files(&summary.run, &files, out).map_err(io::Error::other)
+    let summary = judged(whole, args, console);
+    let over = args.over.as_deref().map(|path| behind(path, console)).transpose()?;
+    results.put(console, |form, style| {
+        let mut text = Vec::new();
+        match (form, &over) {
+            (Form::Hlog, _) => {
+                let files: Vec<_> = files.iter().map(|(path, run)| (*path, run)).collect();
+                join_files(&summary.run, &files, &mut text).map_err(io::Error::other)?;
+            }
+            (Form::Summary(Format::Html), Some((name, over))) => {
+                let page = html::run_over(&summary, name, over).map_err(io::Error::other)?;
+                text.extend_from_slice(page.as_bytes());
+            }
+            (Form::Summary(format), _) => {
+                gake_report::write(&summary, format, style, &mut text)?;
+            }
+        }
+        Ok(text)
     })?;
     if broken {
         return Ok(Exit::CouldNot);
@@ -38,6 +58,30 @@ pub fn run(args: &ReportArgs, console: &Console) -> Result<Exit, Failure> {
         Conclusion::Invalid => Exit::Invalid,
         Conclusion::ObjectiveFailed => Exit::ObjectiveFailed,
     })
+}
+
+/// The run that lies behind the charts, and what it is called.
+fn behind(path: &Path, console: &Console) -> Result<(String, Summary), Failure> {
+    let (run, warnings) = read_run(path)
+        .map_err(|error| Failure::could_not(format!("{}: {error}", path.display())))?;
+    for warning in warnings {
+        console.warn(&format!("{}: {warning}", path.display()));
+    }
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    Ok((name, Summary::as_recorded(run).0))
+}
+
+/// The judgement: against the objectives given, else as the runs were judged. What another version
+/// wrote and this one does not understand is said and left out.
+fn judged(run: Run, args: &ReportArgs, console: &Console) -> Summary {
+    if !args.slo.is_empty() {
+        return Summary::new(run, &args.slo);
+    }
+    let (summary, unread) = Summary::as_recorded(run);
+    for error in unread {
+        console.warn(&format!("in the run file: {error}"));
+    }
+    summary
 }
 
 /// What could be read.

@@ -1,6 +1,5 @@
 //! `gake serve`: the lab, until a signal comes.
 
-use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use gake_core::plan::format_duration;
@@ -72,7 +71,7 @@ fn announce(
         return Ok(());
     }
     // On a terminal the URL stands in the line above.
-    let place = if io::stdout().is_terminal() { String::new() } else { format!("{url}: ") };
+    let place = if console.out_is_terminal() { String::new() } else { format!("{url}: ") };
     let socket = args.unix_socket.as_deref().map(Path::display);
     let socket = socket.map_or(String::new(), |path| format!("and on {path}: "));
     let model = model(lab.config());

@@ -1,9 +1,12 @@
 //! Showing a summary: on standard output, and in files.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use gake_core::foreign;
+use gake_files::Access;
 use gake_judge::Summary;
 use gake_report::{Format, Style};
 
@@ -25,10 +28,31 @@ impl Results {
     /// is, when nothing else is.
     ///
     /// # Errors
-    /// When two are to be printed, a file cannot be created, or this gake has not the page.
+    /// When two are to be printed, a file cannot be created, or this gake was built without the page.
     pub fn create<'a>(
         outputs: impl IntoIterator<Item = &'a Output>,
         no_color: bool,
+        console: &Console,
+    ) -> Result<Self, Failure> {
+        Self::of(outputs, no_color, Access::Mask, console)
+    }
+
+    /// The same with files for their owner alone.
+    ///
+    /// # Errors
+    /// As [`Results::create`].
+    pub fn private<'a>(
+        outputs: impl IntoIterator<Item = &'a Output>,
+        no_color: bool,
+        console: &Console,
+    ) -> Result<Self, Failure> {
+        Self::of(outputs, no_color, Access::Owner, console)
+    }
+
+    fn of<'a>(
+        outputs: impl IntoIterator<Item = &'a Output>,
+        no_color: bool,
+        access: Access,
         console: &Console,
     ) -> Result<Self, Failure> {
         let style = Style { colour: console.colour_out() && !no_color };
@@ -45,7 +69,8 @@ impl Results {
                 }
                 None => results.printed = Some(output.form),
                 Some(path) => {
-                    let file = File::create(path).map_err(|error| cannot(path, &error))?;
+                    let file =
+                        gake_files::create(path, access).map_err(|error| cannot(path, &error))?;
                     results.files.push((output.form, path.clone(), file));
                 }
             }
@@ -89,7 +114,9 @@ impl Results {
     ) -> Result<(), Failure> {
         let mut result = Ok(());
         for (form, path, mut file) in self.files {
-            let written = write(form, Style::default()).and_then(|text| file.write_all(&text));
+            let written = write(form, Style::default())
+                .map(|text| shown(form, text))
+                .and_then(|text| file.write_all(&text));
             result = result.and(written.map_err(|error| cannot(&path, &error)));
         }
         if let Some(form) = self.printed {
@@ -97,6 +124,17 @@ impl Results {
             console.result(&String::from_utf8_lossy(&text))?;
         }
         result
+    }
+}
+
+/// A result as a file holds it: what is read as text holds nothing that a terminal would obey.
+fn shown(form: Form, text: Vec<u8>) -> Vec<u8> {
+    match form {
+        Form::Hlog | Form::Summary(Format::Html) => text,
+        Form::Summary(_) => match foreign::lines(&String::from_utf8_lossy(&text)) {
+            Cow::Owned(text) => text.into_bytes(),
+            Cow::Borrowed(_) => text,
+        },
     }
 }
 

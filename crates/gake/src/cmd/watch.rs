@@ -64,6 +64,7 @@ fn show(args: &WatchArgs, console: &Console, batch: Batch) -> Result<(), Failure
             console.warn(&reason);
             Ok(())
         }
+        (Batch::Refreshed, _) => Ok(()),
     }
 }
 

@@ -1,30 +1,25 @@
 //! A run of the engine on behalf of another tool.
 
 use std::io;
-use std::sync::mpsc::Receiver;
-use std::thread::JoinHandle;
 
 use gake_core::record::{Outcome, Run};
-use gake_engine::{Batch, log_channel};
+use gake_core::redact::Names;
+use gake_core::spec::RunSpec;
 use gake_judge::Summary;
+use gake_run::sink::{OutcomeSink, RunFileSink};
+use gake_run::{Beside, Moment, Prepared, RunError, Sink};
 
 use super::native::Native;
-use crate::cli::RunArgs;
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::Failure;
-use crate::load::{Job, Moment, Outputs, Prepared, Watching, record};
+use crate::origin::origin;
+use crate::redaction::usual;
 use crate::signals::Signals;
-
-/// Batches of outcomes that may wait for the sink: a million outcomes or so. These tools keep or
-/// write every one, so what a slow sink loses is told.
-const SINK_QUEUE: usize = 512;
-
-/// Bytes of answers that may wait with them.
-const SINK_BYTES: usize = 256 << 20;
+use crate::spec;
 
 /// Takes every outcome, on a thread of its own. After an error it is not called again.
-pub type Sink = Box<dyn FnMut(&[Outcome]) -> io::Result<()> + Send>;
+pub type TakeOutcomes = Box<dyn FnMut(&[Outcome]) -> io::Result<()> + Send>;
 
 /// A run that is over.
 #[derive(Debug)]
@@ -33,71 +28,59 @@ pub struct Attacked {
     pub run: Run,
     /// Whether a signal ended it.
     pub interrupted: bool,
-    /// Why outcomes are missing from what the sink was given, if some are.
+    /// Why outcomes are missing from what was taken, if some are.
     pub lost: Option<String>,
 }
 
-/// Runs what was prepared. Each second goes to `each`, which may end the run with a reason; every
-/// outcome goes to `sink` when there is one. The native result is written too.
+/// Prepares the run of a tool's spec.
+///
+/// # Errors
+/// When something cannot be read or resolved.
+pub fn prepare(spec: &RunSpec) -> Result<Prepared, Failure> {
+    Prepared::new(spec, spec::inputs()).map_err(|error| spec::failure(&error))
+}
+
+/// Runs what was prepared of `spec`. Each second goes to `each`, which may end the run with a
+/// reason; every outcome goes to `take` when somebody wants them. The native result is written too.
 ///
 /// # Errors
 /// When it cannot be started, or a file cannot be written.
 pub fn attack(
-    args: &mut RunArgs,
+    spec: &RunSpec,
     prepared: &Prepared,
     native: &Native,
-    sink: Option<Sink>,
+    take: Option<TakeOutcomes>,
     console: &Console,
-    mut each: impl FnMut(&Moment<'_>) -> Option<String>,
+    mut each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
 ) -> Result<Attacked, Failure> {
-    prepared.warn(args, descriptors::raise(), console);
-    args.output.out = native.run_file();
-    let mut watching = Watching::start(&args.watch, &args.judge.slo)?;
-    let (outputs, _) = Outputs::create(&args.output, &prepared.plan)?;
-    let (log, drain) = match sink {
-        None => (None, None),
-        Some(sink) => {
-            let (sender, receiver) = log_channel(SINK_QUEUE, SINK_BYTES);
-            (Some(sender), Some(spawn(sink, receiver).map_err(Failure::could_not)?))
-        }
-    };
-    let signals = Signals::watch().map_err(Failure::signals)?;
-    let job = Job {
-        plan: &prepared.plan,
-        wire: &prepared.wire,
-        seed: args.load.seed,
-        started_unix_ns: outputs.started_unix_ns,
-        log,
-    };
-    let recorded =
-        record(job, Some(&signals), &mut watching, outputs, |moment, _, _| each(&moment))?;
-    let lost = drain.and_then(|drain| lost(drain, recorded.log_lost));
-    for loss in &recorded.losses {
-        console.warn(loss);
+    spec::warn(prepared, spec, descriptors::raise(), console);
+    let failure = |error: RunError| spec::failure(&error);
+    // What the tool shows comes first, so that its losses are told apart.
+    let takes = take.is_some();
+    let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
+    sinks.extend(take.map(|take| Box::new(OutcomeSink::new(take)) as Box<dyn Sink>));
+    if let Some(path) = native.run_file() {
+        sinks.push(Box::new(RunFileSink::create(&path).map_err(failure)?));
     }
+    let signals = Signals::watch().map_err(Failure::signals)?;
+    // The tool prints what it prints; the run file keeps no secrets.
+    let redactor = usual(Names::default())?;
+    let mut prepared = prepared.clone();
+    prepared.redact(&redactor);
+    let beside = Beside {
+        sinks,
+        interrupt: Some(signals.interrupt()),
+        origin: origin(&[], &redactor),
+        ..Beside::default()
+    };
+    let recorded = prepared.run_beside(beside, |moment| each(moment)).map_err(failure)?;
+    let (shown, written): (Vec<_>, Vec<_>) =
+        recorded.losses.into_iter().partition(|loss| takes && loss.sink == 0);
+    for loss in written {
+        console.warn(&loss.text);
+    }
+    let lost = shown.into_iter().next().map(|loss| loss.text);
     let summary = Summary::new(recorded.run, &[]);
     native.show(&summary, console)?;
     Ok(Attacked { run: summary.run, interrupted: signals.came(), lost })
-}
-
-fn spawn(mut sink: Sink, outcomes: Receiver<Batch>) -> io::Result<JoinHandle<io::Result<()>>> {
-    std::thread::Builder::new().name("gake-sink".to_owned()).spawn(move || {
-        let mut result = Ok(());
-        // After an error it goes on taking, so that no worker waits.
-        for batch in outcomes {
-            if result.is_ok() {
-                result = sink(&batch);
-            }
-        }
-        result
-    })
-}
-
-fn lost(drain: JoinHandle<io::Result<()>>, count: u64) -> Option<String> {
-    match drain.join() {
-        Ok(Ok(())) if count == 0 => None,
-        Ok(Ok(())) => Some(format!("{count} results are missing: the output was too slow")),
-        Ok(Err(error)) => Some(format!("the results are cut: {error}")),
-        Err(_) => Some("the results are cut: their writer failed".to_owned()),
-    }
 }

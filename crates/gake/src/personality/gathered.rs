@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gake_core::record::{End, Histogram, Outcome};
 use gake_report::tools::Spread;
 
-use super::attack::Sink;
+use super::attack::TakeOutcomes;
 
 /// The parts of answered requests. Its size does not depend on how many there are.
 #[derive(Debug, Default)]
@@ -67,11 +67,11 @@ impl Gathered {
     }
 }
 
-/// What will be gathered, and the sink that feeds it with every outcome.
+/// What will be gathered, and what gives it every outcome.
 pub fn gather<T: Send + 'static>(
     gathered: T,
     take: impl Fn(&mut T, &Outcome) + Send + 'static,
-) -> (Arc<Mutex<T>>, Sink) {
+) -> (Arc<Mutex<T>>, TakeOutcomes) {
     let gathered = Arc::new(Mutex::new(gathered));
     let feed = Arc::clone(&gathered);
     let sink = move |outcomes: &[Outcome]| {

@@ -1,14 +1,16 @@
 //! Why a request had no answer, in the words of Go's `net/http`, which scripts look for.
 
 use std::io;
+use std::sync::Arc;
 
 use gake_core::record::{Fault, Phase, Tally};
 use gake_wire::Wire;
 
 /// What was not answered, by its cause in Go's words, in order of the words. The port of our side,
 /// which Go names and which makes every line another, is left out.
-pub fn errors(tally: &Tally, wire: &Wire, method: &str, url: &str) -> Vec<(String, u64)> {
-    let address = wire.origins.first().and_then(|origin| origin.addresses.first());
+pub fn errors(tally: &Tally, wires: &[Arc<Wire>], method: &str, url: &str) -> Vec<(String, u64)> {
+    let origins = wires.first().map(|wire| wire.network.origins.as_slice()).unwrap_or_default();
+    let address = origins.first().and_then(|origin| origin.addresses.first());
     let address = address.map_or_else(String::new, ToString::to_string);
     let mut errors: Vec<(String, u64)> = Vec::new();
     let mut add = |cause: String, count: u64| match errors.iter_mut().find(|(c, _)| *c == cause) {
@@ -48,7 +50,7 @@ pub fn cause(fault: Fault, address: &str) -> String {
         Fault::Tls(reason) => format!("tls: {reason}"),
         Fault::Write => format!("write tcp {address}: write: broken pipe"),
         Fault::Reset => format!("read tcp {address}: read: connection reset by peer"),
-        Fault::ClosedEarly => "unexpected EOF".to_owned(),
+        Fault::ClosedEarly(_) => "unexpected EOF".to_owned(),
         Fault::Malformed(reason) => {
             format!("net/http: HTTP/1.x transport connection broken: malformed response: {reason}")
         }

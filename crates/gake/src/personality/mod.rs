@@ -1,7 +1,7 @@
 //! gake as another tool: its flags, defaults and output, on our engine.
 //!
 //! `gake as hey ...`, or gake called by the name `hey`. A personality turns the tool's flags into
-//! those of `gake run` ([`RunArgs`](crate::cli::RunArgs)), runs them ([`attack`]), and prints as
+//! the spec of a run ([`RunSpec`](gake_core::spec::RunSpec)), runs it ([`attack`]), and prints as
 //! the tool does. What it cannot honour it refuses by name.
 
 mod ab;
@@ -17,7 +17,11 @@ mod vegeta;
 mod wrk;
 
 use std::ffi::OsString;
+use std::io;
 use std::path::Path;
+
+use gake_files::InputError;
+use gake_run::BODY_BYTES_MAX;
 
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
@@ -76,4 +80,27 @@ fn behave(main: Main, args: &[OsString], console: &Console) -> Result<Exit, Fail
         .ok_or_else(|| Failure::usage("an argument is not UTF-8"))?;
     let native = Native::take(&mut args)?;
     main(&args, &native, console)
+}
+
+/// Checks that a tool's spec means the same when it is written and read.
+#[cfg(test)]
+fn assert_comes_back(spec: &gake_core::spec::RunSpec) {
+    use gake_core::spec::Syntax;
+    use gake_core::spec::file::SpecFile;
+    for (name, syntax) in [("a.toml", Syntax::Toml), ("a.json", Syntax::Json)] {
+        let text = spec.draft().write(syntax).unwrap();
+        let read = SpecFile::read(name, text.as_bytes()).unwrap().spec();
+        assert_eq!(read.as_ref(), Ok(spec), "{text}");
+    }
+}
+
+/// A body, whose file other tools read whole.
+///
+/// # Errors
+/// The system's, or that it is too large.
+fn body_file(path: &str) -> io::Result<Vec<u8>> {
+    gake_files::read(Path::new(path), "a body", BODY_BYTES_MAX).map_err(|error| match error {
+        InputError::Io { error, .. } => error,
+        error => io::Error::other(error),
+    })
 }

@@ -1,9 +1,9 @@
 //! gake's own result beside the tool's output.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use gake_files::Access;
 use gake_judge::Summary;
 use gake_report::Format;
 
@@ -12,7 +12,8 @@ use crate::console::Console;
 use crate::exit::Failure;
 use crate::files::distinct;
 
-/// `--gake-out FILE` and `--gake-format FORMAT`, which every personality takes.
+/// `--gake-out FILE` and `--gake-format FORMAT[=FILE]`, which every personality takes, with one
+/// dash or two: some of the tools have flags of one.
 #[derive(Debug, Default)]
 pub struct Native {
     /// Where the native result goes. Without a format it is the run file.
@@ -30,10 +31,16 @@ impl Native {
         while let Some(path) = take_value(args, "--gake-out")? {
             native.out = Some(path.into());
         }
-        while let Some(name) = take_value(args, "--gake-format")? {
+        while let Some(value) = take_value(args, "--gake-format")? {
+            // `text=FILE` names both, as `-o` of gake's own commands does.
+            let (name, path) = match value.split_once('=') {
+                Some((name, path)) if !path.is_empty() => (name, Some(path)),
+                _ => (value.as_str(), None),
+            };
             let format = name.parse::<Format>();
             native.format =
                 Some(format.map_err(|e| Failure::usage(format!("--gake-format: {e}")))?);
+            native.out = path.map(Into::into).or(native.out);
         }
         Ok(native)
     }
@@ -63,20 +70,24 @@ impl Native {
             console.plain(&text);
             return Ok(());
         };
-        let written = File::create(path).map(BufWriter::new).and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.flush()
-        });
+        let written =
+            gake_files::create(path, Access::Mask).map(BufWriter::new).and_then(|mut file| {
+                file.write_all(text.as_bytes())?;
+                file.flush()
+            });
         written.map_err(|error| {
             Failure::could_not(format!("{} cannot be written: {error}", path.display()))
         })
     }
 }
 
-/// Takes `name VALUE` or `name=VALUE` out of the arguments, wherever it stands.
+/// Takes `name VALUE` or `name=VALUE` out of the arguments, wherever it stands; the name may lack
+/// one of its two dashes.
 fn take_value(args: &mut Vec<String>, name: &str) -> Result<Option<String>, Failure> {
-    let is =
-        |arg: &String| arg == name || arg.strip_prefix(name).is_some_and(|r| r.starts_with('='));
+    let named = |arg: &str, name: &str| {
+        arg.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    };
+    let is = |arg: &String| named(arg, name) || named(arg, &name[1..]);
     let Some(at) = args.iter().position(is) else { return Ok(None) };
     let arg = args.remove(at);
     if let Some((_, value)) = arg.split_once('=') {
@@ -100,6 +111,13 @@ mod tests {
         assert_eq!(args, ["-n", "5", "url"]);
         assert_eq!(native.format, Some(Format::Json));
         assert_eq!(native.run_file(), None);
+        for form in [&["--gake-format", "text=a.txt"][..], &["-gake-format=text=a.txt"]] {
+            let mut args: Vec<String> = form.iter().map(|arg| (*arg).to_owned()).collect();
+            let native = Native::take(&mut args).unwrap();
+            assert_eq!((args.len(), native.format), (0, Some(Format::Text)), "{form:?}");
+            assert_eq!(native.out.as_deref(), Some(Path::new("a.txt")), "{form:?}");
+            assert_eq!(native.run_file(), None);
+        }
         assert!(Native::take(&mut vec!["--gake-out".to_owned()]).is_err());
         assert!(Native::take(&mut vec!["--gake-format=xml".to_owned()]).is_err());
     }

@@ -74,6 +74,11 @@ fn read(mut stream: impl Read + Send + 'static) -> JoinHandle<String> {
 }
 
 impl Started {
+    /// The number of its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }

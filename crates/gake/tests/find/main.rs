@@ -136,6 +136,17 @@ fn what_cannot_be_searched_is_refused_before_anything_is_sent() {
 }
 
 #[test]
+fn a_target_that_refuses_connections_is_told_at_once() {
+    // Nobody may listen on port 1.
+    for flags in [&[][..], &["--slo", "p99<1s"]] {
+        let ran = find(&[&["http://127.0.0.1:1/"], flags].concat());
+        ran.refused(1, "http://127.0.0.1:1/: connection refused");
+        // The budget is two minutes.
+        assert!(ran.took.as_secs() < 30, "{ran:?}");
+    }
+}
+
+#[test]
 fn an_interrupt_gives_the_answer_so_far() {
     let lab = Lab::start(LabConfig::default()).unwrap();
     let url = format!("http://{}/fast", lab.addr());

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::plan::{Expect, Load, Overflow, Plan, Stage, Timeouts};
+use gake_core::plan::{Expect, Load, Plan, Stage, Timeouts};
 use gake_core::record::{
-    Answer, Counts, End, Ending, Exchange, Fault, GAUGES_MAX, Generator, Outcome, Phase, Reading,
-    Run, Series, Setting, Tally, Unit, Watched,
+    Answer, Counts, End, Ending, Exchange, Fault, GAUGES_MAX, Generator, Origin, Outcome, Phase,
+    Reading, Run, Series, Setting, Tally, Unit, Watched,
 };
 use gake_core::schedule::Process;
 use gake_core::work::{Arrival, Gauges};
@@ -23,31 +23,21 @@ const MS: Nanos = 1_000_000;
 
 fn plan() -> Plan {
     let hour = Duration::from_secs(HOUR);
+    let stages = vec![Stage::step(RATE as f64, hour)];
+    let load = Load::Open { stages, process: Process::Uniform };
     Plan {
-        target: format!("http://shop.example:8080/{HOSTILE}"),
-        load: Load::Open {
-            stages: vec![Stage::step(RATE as f64, hour)],
-            process: Process::Uniform,
-        },
         duration: Some(hour),
-        requests: None,
         warmup: Duration::from_secs(120),
         connections: 64,
         max_in_flight: 64,
-        overflow: Overflow::Wait,
-        connect_rate: None,
-        idle_connections: 0,
-        keepalive: true,
         timeouts: Timeouts {
             connect: Duration::from_secs(5),
             first_byte: None,
             total: Duration::from_secs(10),
         },
-        drain: Duration::from_secs(5),
         threads: 2,
-        spin: false,
-        expect: Expect::default(),
         labels: vec!["catalogue".to_owned(), HOSTILE.to_owned(), "checkout".to_owned()],
+        ..Plan::new(format!("http://shop.example:8080/{HOSTILE}"), load)
     }
 }
 
@@ -153,6 +143,7 @@ pub fn write(path: &Path) {
             at,
             asked: Some(RATE as f64),
             tally: &tally,
+            scenarios: &[],
             warmup: &Counts::default(),
             gauges: Gauges { open, peak: open },
             cpu,
@@ -184,6 +175,8 @@ pub fn write(path: &Path) {
         },
         events: Vec::new(),
         watched: Watched::default(),
+        scenarios: Vec::new(),
+        origin: Origin::default(),
     };
     file.finish(&run).unwrap();
 }

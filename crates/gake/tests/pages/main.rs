@@ -16,6 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use gake_lab::Lab;
 use support::*;
 
 /// Writes the page of `gake run` with flags, and checks that its run file gives the same page.
@@ -58,6 +59,29 @@ fn compared(directory: &Path) -> PathBuf {
     html
 }
 
+/// Writes the page of a run over another one, and of their comparison: seven endpoints, stages,
+/// objectives that are met and missed.
+fn laid_over(directory: &Path, lab: &Lab) -> [PathBuf; 2] {
+    let [targets, before, after, over, compared] =
+        ["seven.http", "before.hlog", "after.hlog", "over.html", "compare.html"]
+            .map(|name| directory.join(name));
+    let routes = ["/fast", "/echo", "/delay/2ms", "/bytes/10", "/status/404", "/stream/2", "/"];
+    let list: String = routes.map(|route| format!("GET {}\n\n", url(lab, route))).concat();
+    fs::write(&targets, list).unwrap();
+    let [targets, before, after] = [&targets, &before, &after].map(|path| path.to_str().unwrap());
+    let slo = ["--slo", "p99<1us", "--slo", "errors<50%", "--slo", "goodput>1/s"];
+    for (file, stages) in [(before, "40@4s,60@4s"), (after, "40@3s,40..80@3s")] {
+        let run = ["run", targets, "--stages", stages, "--out", file];
+        start(&mut gake(&[&run, &slo[..]].concat())).wait();
+    }
+    let html = over.to_str().unwrap();
+    let ran = ran(&["report", after, "--html", html, "--over", before]);
+    assert!(matches!(ran.code, Some(99 | 3)), "{ran:?}");
+    let html = compared.to_str().unwrap();
+    start(&mut gake(&["compare", before, after, "--html", html])).wait();
+    [over, compared]
+}
+
 /// The folder in which the driver of the browser is installed, as its lock file says.
 fn driver() -> PathBuf {
     let room = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
@@ -83,7 +107,8 @@ fn pages_work_in_a_browser() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     let lab = lab();
-    let ten = page(directory, "ten", "demo", "-r 300 -d 10s --warmup 1s -t 1 --drain 1s");
+    let ten =
+        page(directory, "ten", "demo", "-r 300 -d 10s --warmup 1s -t 1 --drain 1s --slo p99<10s");
     let second = page(directory, "second", "demo", "-r 200 -d 1s");
     // Nobody listens on port 1.
     let failures = page(directory, "failures", "http://127.0.0.1:1/", "-r 50 -d 2s");
@@ -107,7 +132,9 @@ fn pages_work_in_a_browser() {
     let shadow = compared(directory);
     let search = directory.join("find.html");
     fs::write(&search, gake_report::html::find(&search::report()).unwrap()).unwrap();
-    let pages = [&ten, &second, &failures, &mixed, &hour, &empty, &plot, &shadow, &search];
+    let [over, compare] = laid_over(directory, &lab);
+    let pages =
+        [&ten, &second, &failures, &mixed, &hour, &empty, &plot, &shadow, &search, &over, &compare];
 
     for path in pages {
         let size = fs::metadata(path).unwrap().len();

@@ -1,47 +1,21 @@
-//! A search on a target that is a formula: it misses its objective like load^30, from 100/s on.
+//! A search on a target that is a formula, with hostile names.
 
 use std::time::Duration;
 
 use gake_core::schedule::Process;
 use gake_judge::overload::{self, Leg, Stair};
-use gake_judge::search::{Ask, Dimension, Load, Observation, Options, Search, Second, Seen, Trial};
-use gake_judge::{Bad, Cause, Finding, Objective};
+use gake_judge::search::{Dimension, Second};
+use gake_judge::{Cause, Finding, Rank};
 use gake_report::find::FindReport;
 
 use super::hour::HOSTILE;
 
-fn seen(trial: &Trial) -> Observation {
-    let measured = trial.duration.as_secs_f64();
-    let rate = match trial.load {
-        Load::Rate(rate) => rate,
-        load => 120.0 * load.level() / (load.level() + 2.0),
-    };
-    let due = (rate * measured).round();
-    let bad = (due * 0.01 * (rate / 100.0).powi(30)).round().min(due);
-    Observation {
-        measured,
-        took: measured + trial.warmup.as_secs_f64(),
-        due: due as u64,
-        ok: due as u64,
-        throughput: rate,
-        response: 0.02,
-        in_flight: rate * 0.02,
-        clauses: vec![Seen { total: Bad { bad, of: due }, ..Seen::default() }],
-        ..Observation::default()
-    }
-}
+#[path = "../../../gake-report/src/find/formula.rs"]
+mod formula;
 
 /// The report of the search, with what comes after the capacity.
 pub fn report() -> FindReport {
-    let objective: Objective = "p99<50ms".parse().unwrap();
-    let mut search = Search::new(vec![objective.clause().unwrap()], Options::default());
-    loop {
-        match search.next() {
-            Ask::Done => break,
-            Ask::Rest(_) => {}
-            Ask::Trial(trial) => search.tell(seen(&trial)),
-        }
-    }
+    let search = formula::searched(|users| 120.0 * users / (users + 2.0));
     let stairs = overload::stairs(100.0, None);
     let map = overload::judge(&stairs, &stairs.iter().flat_map(climbed).collect::<Vec<_>>());
     FindReport {
@@ -60,6 +34,8 @@ pub fn report() -> FindReport {
                 id: "saturated_pool",
                 evidence: format!("all of the pool is busy: {HOSTILE}"),
                 advice: "make the pool larger".to_owned(),
+                check: format!("top {HOSTILE}"),
+                rank: Rank::Cause,
             },
             runs: 2,
         }],

@@ -16,10 +16,12 @@ fn a_handler_that_computes_is_limited_by_the_cpu() {
     let gauges = json.at("target.gauges").as_array().unwrap();
     let cpu = gauges.iter().find(|gauge| gauge["name"] == "cpu").unwrap();
     let mean = cpu["mean"].as_f64().unwrap();
-    // What other programs take of the machine is not the server's, and the finding must not say
-    // that it is.
+    // What other programs take of the machine is not the server's, and then they are named.
     assert!(mean > 0.02, "{cpu}");
-    assert_eq!(json.findings().contains(&"target_cpu"), mean >= 0.9, "{}", json.at("verdict"));
+    let expected: &[&str] =
+        if mean >= 0.6 { &["target_cpu"] } else { &["target_cpu", "run_delay"] };
+    assert!(expected.contains(&json.findings()[0]), "{}", json.at("verdict"));
+    assert!(!json.findings().contains(&"pool_queueing"), "{}", json.at("verdict"));
     // Without the work there is no such limit.
     let json = run(&[&[peer.url.as_str(), "--watch", &port], &*words("-r 50 -d 3s")].concat());
     assert!(!json.findings().contains(&"target_cpu"), "{}", json.at("verdict"));

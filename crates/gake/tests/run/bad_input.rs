@@ -1,6 +1,5 @@
 //! What cannot be done is said in one sentence, before anything is sent.
 
-use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -212,11 +211,11 @@ fn an_address_that_does_not_answer_is_a_time_out() {
 fn a_log_on_a_full_disk_is_lost_and_the_run_is_not() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log.csv");
-    symlink("/dev/full", &path).unwrap();
     let lab = lab();
     let url = url(&lab, "/fast");
-    let ran =
-        ran(&["run", &url, "-n", "200", "-c", "5", "-o", "json", "--log", path.to_str().unwrap()]);
+    let log = path.to_str().unwrap();
+    let args = ["run", &url, "-n", "200", "-c", "5", "-o", "json", "--log", log];
+    let ran = start(&mut gake_with_disk_of(2_000, &args)).wait();
     let json = ran.json();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stderr.contains("warning: ") && ran.stderr.contains("log.csv"), "{ran:?}");
@@ -258,4 +257,34 @@ fn a_disk_that_fills_during_the_run_costs_the_run_file_and_not_the_run() {
     assert!(events.contains("run.hlog"), "{events}");
     let length = std::fs::metadata(&path).unwrap().len();
     assert!(length <= 8_000, "{length}");
+}
+
+/// What never ends is read no further than its bound, which is said.
+#[test]
+fn files_without_end_are_refused() {
+    let url = "http://127.0.0.1:9/";
+    for (line, what) in [
+        ("run URL -n 1 --data @/dev/zero", "larger than 256 MiB, the most that is read of a body"),
+        ("run https://127.0.0.1:9/ -n 1 --cert /dev/zero", "larger than 16 MiB"),
+        ("run https://127.0.0.1:9/ -n 1 --cacert /dev/zero", "larger than 16 MiB"),
+        ("run /dev/zero --targets", "longer than"),
+        ("report /dev/zero", "no run file"),
+        ("shadow report /dev/zero", "larger than 256 MiB"),
+        ("shadow --listen 0 --config /dev/zero", "larger than 16 MiB"),
+        ("shadow --listen 0 --master URL --tls-cert /dev/zero", "larger than 16 MiB"),
+        ("shadow --listen 0 --master URL --shadow URL --diff --rules /dev/zero", "16 MiB"),
+        ("shadow --listen 0 --master URL --script /dev/zero", "/dev/zero"),
+        ("shadow convert /dev/zero /tmp/never.gor", "no recording"),
+        ("as hey -D /dev/zero URL", "larger than"),
+        ("as ab -p /dev/zero URL", "larger than"),
+        ("as oha -D /dev/zero URL", "larger than"),
+        ("as oha -F f=@/dev/zero URL", "larger than"),
+    ] {
+        let line = line.replace("URL", url);
+        let args: Vec<&str> = line.split(' ').collect();
+        let refused = ran(&args);
+        assert!(matches!(refused.code, Some(1 | 2)), "{line}: {refused:?}");
+        let said = format!("{}{}", refused.stdout, refused.stderr);
+        assert!(said.contains(what), "{line}: {refused:?}");
+    }
 }

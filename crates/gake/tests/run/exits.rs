@@ -30,6 +30,32 @@ fn objectives_decide_between_0_and_99() {
 }
 
 #[test]
+fn objectives_select_a_label_by_its_tag_and_unknown_ones_are_refused_before_the_run() {
+    let lab = lab();
+    let targets = tempfile::NamedTempFile::new().unwrap();
+    let (fast, failing) = (url(&lab, "/fast"), url(&lab, "/status/503"));
+    let text = format!("# gake: label=a\nGET {fast}\n\n# gake: label=\"b, c\"\nGET {failing}\n");
+    std::fs::write(targets.path(), text).unwrap();
+    let path = targets.path().to_str().unwrap();
+    for (slo, code) in [
+        ("response{name:a}:p(99)<30s", 0),
+        ("http_req_duration{name:a}:p95<30s", 0),
+        ("errors{name:a}<1%", 0),
+        ("errors{name:\"b, c\"}<1%", 99),
+        ("a:med<1ns", 99),
+        ("d:p99<1s", 2),
+        ("checks>99%", 2),
+        ("response{name:d}:p99<1s", 2),
+    ] {
+        let ran = ran(&["run", path, "-n", "20", "-c", "2", "--think", "1ms", "-q", "--slo", slo]);
+        assert_eq!(ran.code, Some(code), "{slo}: {ran:?}");
+        if code == 2 {
+            assert!(ran.stdout.is_empty() && ran.stderr.contains("there is no "), "{ran:?}");
+        }
+    }
+}
+
+#[test]
 fn failures_alone_are_a_result_and_not_an_error() {
     let lab = lab();
     let url = url(&lab, "/status/500");

@@ -23,5 +23,6 @@ mod replay;
 mod report;
 mod sent;
 mod signals;
+mod threads;
 mod watch;
 mod ways;

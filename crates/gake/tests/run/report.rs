@@ -53,6 +53,34 @@ fn a_run_can_be_judged_again() {
 }
 
 #[test]
+fn a_report_judges_as_the_run_did() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let lab = lab();
+    let url = url(&lab, "/fast");
+    let (missed, met, both) = (path("missed"), path("met"), path("both"));
+    let flags = ["-n", "300", "-c", "5", "--think", "1ms", "-H", "X-Token: s3cret"];
+    for (file, slo) in [(&missed, "p50<1us"), (&met, "errors<1%")] {
+        ran(&[&["run", &url, "--slo", slo, "--out", file], &flags[..]].concat());
+    }
+    let text = ran(&["report", &missed]);
+    assert_eq!(text.code, Some(99), "{text:?}");
+    assert!(text.stdout.contains("✘ p50<1us"), "{text:?}");
+    assert_eq!(ran(&["report", &met]).done().code, Some(0));
+    // Others replace them.
+    assert_eq!(ran(&["report", &missed, "--slo", "p50<30s"]).code, Some(0));
+    // Of several runs all of them hold, merged into a file or not.
+    let merged = ran(&["report", &missed, &met, "-o", &format!("hlog={both}")]);
+    assert_eq!(merged.code, Some(99), "{merged:?}");
+    let again = ran(&["report", &both]);
+    assert_eq!((again.code, &again.stdout), (Some(99), &merged.stdout));
+    // The file says what made it, and no secret.
+    let file = std::fs::read_to_string(&missed).unwrap();
+    assert!(file.contains(&format!("gake run {url} --slo 'p50<1us'")), "{file}");
+    assert!(file.contains("'X-Token: redacted-") && !file.contains("s3cret"), "{file}");
+}
+
+#[test]
 fn two_runs_add_up() {
     let directory = tempfile::tempdir().unwrap();
     let lab = lab();
@@ -131,7 +159,7 @@ fn results_go_to_files_and_one_to_standard_output() {
         ("csv", "second,seconds,"),
         ("csv-summary", "run,,200,200,200,0,0,0,"),
         ("markdown", "| 200 | –"),
-        ("junit", "tests=\"1\""),
+        ("junit", "tests=\"2\""),
         ("openmetrics", "gake_requests_total{outcome=\"ok\"} 200\n"),
         ("hdrplot", "Value(ms)"),
         ("hlog", "gake.runfile/1"),

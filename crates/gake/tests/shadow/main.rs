@@ -14,3 +14,4 @@ mod proxy;
 mod record;
 mod replay;
 mod script;
+mod secrets;

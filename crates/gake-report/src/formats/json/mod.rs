@@ -3,7 +3,9 @@
 //! The fields are documented on the types, from which `docs/gake.run.1.schema.json` is made.
 
 mod latency;
+mod metrics;
 mod parts;
+mod scenarios;
 #[cfg(test)]
 mod schema;
 mod summary;

@@ -6,13 +6,13 @@ use serde::Serialize;
 
 use super::latency::HistogramForm;
 
-/// How many arrivals. sent = ok + failed + unfinished; due = sent + dropped.
+/// How many requests. sent = ok + failed + unfinished; due = sent + dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct RequestsForm {
-    /// Arrivals that were due.
+    /// Requests that were due: those sent, and one for each arrival that was dropped.
     due: u64,
-    /// Arrivals that were fired.
+    /// Requests that were fired.
     sent: u64,
     /// Of the sent, those whose request was wholly written.
     written: u64,

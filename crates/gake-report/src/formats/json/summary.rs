@@ -8,13 +8,15 @@ use gake_judge::{Evaluation, Finding, Summary, Validity, Verdict, advice};
 use serde::Serialize;
 
 use super::latency::LatencyForm;
+use super::metrics::{MetricsForm, metrics};
 use super::parts::{
     BytesForm, ConnectionsForm, GeneratorForm, LabelForm, PointForm, RateForm, RequestsForm,
     labels, seconds,
 };
+use super::scenarios::{IterationsForm, ScenarioForm, iterations};
 use crate::forms::plan::PlanForm;
 use crate::forms::run::{EndingForm, EventForm};
-use crate::forms::watched::WatchedForm;
+use crate::forms::watched::{GaugeForm, WatchedForm};
 
 /// A run of gake: what was asked, what came, and what is to be thought of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -38,6 +40,12 @@ pub(super) struct SummaryForm {
     verdict: VerdictForm,
     /// How many arrivals, after the warm-up.
     requests: RequestsForm,
+    /// How many iterations, after the warm-up; absent where each is one request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    iterations: Option<IterationsForm>,
+    /// Each scenario by itself; absent when there is one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    scenarios: Vec<ScenarioForm>,
     /// Arrivals a second.
     rate: RateForm,
     /// Latencies in nanoseconds.
@@ -58,6 +66,9 @@ pub(super) struct SummaryForm {
     generator: GeneratorForm,
     /// By label; empty when there is one.
     labels: Vec<LabelForm>,
+    /// Checks, and metrics that the run counted itself; absent when there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metrics: Option<MetricsForm>,
     /// The counts of the warm-up, which are in no other figure.
     warmup: RequestsForm,
     /// Over the seconds; of a long run each point stands for several.
@@ -67,6 +78,10 @@ pub(super) struct SummaryForm {
     /// What the target said of itself; absent when it was not watched.
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<WatchedForm>,
+    /// What was read of the generator's own machine, and of the target when it is on it: findings
+    /// rest on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<Vec<GaugeForm>>,
 }
 
 impl From<&Summary> for SummaryForm {
@@ -88,6 +103,8 @@ impl From<&Summary> for SummaryForm {
             verdict: (&summary.verdict).into(),
             requests: counts.into(),
             rate: run.into(),
+            iterations: iterations(run),
+            scenarios: run.scenarios.iter().map(ScenarioForm::from).collect(),
             latency_ns: (&run.tally).into(),
             status: run.tally.statuses().iter().map(|(s, n)| (s.to_string(), *n)).collect(),
             faults,
@@ -97,10 +114,12 @@ impl From<&Summary> for SummaryForm {
             objectives: summary.verdict.objectives.iter().map(Into::into).collect(),
             generator: GeneratorForm::new(run),
             labels: labels(run),
+            metrics: metrics(run),
             warmup: (&run.warmup).into(),
             series: run.series.points().iter().map(Into::into).collect(),
             events: run.events.iter().map(Into::into).collect(),
             target: WatchedForm::new(&run.watched, warmup(run)),
+            machine: GaugeForm::of_machine(&run.watched, warmup(run)),
         }
     }
 }
@@ -163,12 +182,14 @@ struct FindingForm {
     evidence: String,
     /// What to try.
     advice: String,
+    /// Where the same number can be read with another tool.
+    check: String,
 }
 
 impl From<&Finding> for FindingForm {
     fn from(finding: &Finding) -> Self {
-        let Finding { id, evidence, advice } = finding.clone();
-        Self { id, evidence, advice }
+        let Finding { id, evidence, advice, check, .. } = finding.clone();
+        Self { id, evidence, advice, check }
     }
 }
 

@@ -6,6 +6,7 @@ use gake_judge::{trusted, units};
 
 use super::super::latencies::{self, COLUMNS};
 use super::page::{INDENT, Page, Paint, fit};
+use super::scenarios;
 
 /// Labels shown at most.
 const LABELS_MAX: usize = 20;
@@ -16,6 +17,7 @@ const UNTRUSTED: &str = "~";
 /// Requests, rates, transfer, connections, the generator.
 pub(super) fn counts(page: &mut Page, run: &Run) {
     page.gap();
+    scenarios::iterations(page, run);
     let counts = &run.tally.counts;
     let [due, sent, ok, failed, unfinished, dropped] =
         [counts.due(), counts.sent, counts.ok, counts.failed, counts.unfinished, counts.dropped]

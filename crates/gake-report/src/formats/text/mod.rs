@@ -3,7 +3,9 @@
 
 mod figures;
 mod histogram;
+mod metrics;
 pub(crate) mod page;
+mod scenarios;
 mod target;
 mod trouble;
 mod verdict;
@@ -27,6 +29,7 @@ pub fn render(summary: &Summary, style: Style) -> String {
     verdict::verdict(&mut page, summary);
     verdict::plan(&mut page, &summary.run);
     figures::counts(&mut page, &summary.run);
+    scenarios::scenarios(&mut page, &summary.run);
     figures::latency(&mut page, &summary.run);
     histogram::responses(&mut page, &summary.run);
     figures::statuses(&mut page, &summary.run);
@@ -34,6 +37,7 @@ pub fn render(summary: &Summary, style: Style) -> String {
     target::target(&mut page, &summary.run);
     trouble::findings(&mut page, &summary.verdict);
     figures::labels(&mut page, &summary.run);
+    metrics::metrics(&mut page, &summary.run);
     trouble::events(&mut page, &summary.run);
     page.text()
 }

@@ -14,7 +14,7 @@ pub(super) fn target(page: &mut Page, run: &Run) {
     page.gap();
     let warmup = u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX);
     let mut sources: Vec<&str> = Vec::new();
-    for gauge in watched.gauges() {
+    for gauge in watched.targets() {
         if !sources.contains(&gauge.source.as_str()) {
             sources.push(&gauge.source);
         }

@@ -7,7 +7,7 @@ use gake_judge::Summary;
 
 use super::page::WIDTH;
 use super::{Style, render};
-use crate::testing::{bless, healthy, troubled, watched};
+use crate::testing::{bless, counting, healthy, several, troubled, watched};
 
 fn summary(run: Run, objectives: &[&str]) -> Summary {
     let objectives: Vec<_> = objectives.iter().map(|text| text.parse().unwrap()).collect();
@@ -32,6 +32,17 @@ fn a_healthy_run() {
 fn a_run_in_trouble() {
     let summary = summary(troubled(), &["p99<5ms", "errors<1%", "checkout:p50<10ms"]);
     compare("troubled.txt", &render(&summary, Style::default()));
+}
+
+#[test]
+fn several_scenarios() {
+    compare("scenarios.txt", &render(&summary(several(), &[]), Style::default()));
+}
+
+#[test]
+fn metrics_of_the_runs_own() {
+    let summary = summary(counting(), &["checks>99%", "waits{name:login}:p95<20ms", "items:avg<3"]);
+    compare("metrics.txt", &render(&summary, Style::default()));
 }
 
 #[test]

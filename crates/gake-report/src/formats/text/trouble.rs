@@ -44,6 +44,7 @@ pub(super) fn findings(page: &mut Page, verdict: &Verdict) {
         page.line(&format!("  {id}"));
         page.wrapped(4, "", Paint::Plain, &finding.evidence);
         page.wrapped(6, &arrow(4), Paint::Plain, &finding.advice);
+        page.wrapped(6, "", Paint::Quiet, &format!("check: {}", finding.check));
     }
 }
 

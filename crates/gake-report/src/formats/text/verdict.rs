@@ -44,7 +44,11 @@ pub(super) fn plan(page: &mut Page, run: &Run) {
     let rest = line.strip_prefix(&run.plan.target).and_then(|rest| rest.strip_prefix(": "));
     let target = page.paint(Paint::Heading, &run.plan.target);
     page.line(&target);
-    page.wrapped(2, "", Paint::Plain, rest.unwrap_or(&line));
+    let mut lines = rest.unwrap_or(&line).lines();
+    page.wrapped(2, "", Paint::Plain, lines.next().unwrap_or_default());
+    for scenario in lines {
+        page.wrapped(4, "", Paint::Plain, scenario.trim_start());
+    }
     let took = units::duration(run.elapsed as f64);
     let started = headline::started(run);
     let comma = if started.is_empty() { "" } else { ", " };

@@ -5,8 +5,6 @@ use gake_judge::stats::{Rates, span};
 use gake_judge::trusted;
 use serde::Serialize;
 
-use super::{LABELS_MAX, NAME_MAX, cut_to};
-
 /// Quantiles of the table.
 const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 
@@ -98,7 +96,7 @@ pub(super) struct LatencyForm {
 }
 
 impl LatencyForm {
-    fn new(metric: &'static str, histogram: &Histogram) -> Self {
+    pub(super) fn new(metric: &'static str, histogram: &Histogram) -> Self {
         Self {
             metric,
             count: histogram.count(),
@@ -128,36 +126,4 @@ pub(super) fn latencies(run: &Run) -> Vec<LatencyForm> {
     let seen = parts.iter().filter(|metric| !latency.of(**metric).is_empty());
     let rows = seen.map(|metric| LatencyForm::new(metric.name(), latency.of(*metric)));
     std::iter::once(LatencyForm::new("response", &latency.response())).chain(rows).collect()
-}
-
-/// What one label saw.
-#[derive(Serialize)]
-pub(super) struct LabelForm {
-    name: String,
-    sent: u64,
-    failed: u64,
-    /// Response time.
-    response: LatencyForm,
-    /// 99th percentile of the service time.
-    service_p99: u64,
-}
-
-/// The labels with most requests, in the order of the plan; none when there is one.
-pub(super) fn labels(run: &Run) -> Vec<LabelForm> {
-    let labels: Vec<_> = run.plan.labels.iter().zip(run.tally.labels()).collect();
-    if labels.len() < 2 {
-        return Vec::new();
-    }
-    let mut sent: Vec<u64> = labels.iter().map(|(_, label)| label.counts.sent).collect();
-    sent.sort_unstable_by(|a, b| b.cmp(a));
-    let least = sent.get(LABELS_MAX - 1).copied().unwrap_or(0);
-    let most = labels.iter().filter(|(_, label)| label.counts.sent >= least).take(LABELS_MAX);
-    most.map(|(name, label)| LabelForm {
-        name: cut_to(name, NAME_MAX),
-        sent: label.counts.sent,
-        failed: label.counts.failed + label.counts.unfinished,
-        response: LatencyForm::new("response", &label.response),
-        service_p99: label.service.quantile(0.99),
-    })
-    .collect()
 }

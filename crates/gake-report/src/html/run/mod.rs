@@ -1,6 +1,8 @@
 //! The report of a run.
 
+mod asked;
 mod figures;
+mod labels;
 mod series;
 mod target;
 
@@ -8,13 +10,15 @@ use gake_core::record::{Ending, Run};
 use gake_judge::{Summary, Validity, advice};
 use serde::Serialize;
 
-use self::figures::{Figures, LabelForm, LatencyForm, labels, latencies};
+use self::asked::{ObjectiveForm, OriginForm, StageForm, objectives, stages};
+use self::figures::{Figures, LatencyForm, latencies};
+use self::labels::{LabelForm, LabelSeries, labels};
 use self::series::{CurveForm, HistogramForm, SeriesForm, curves, histogram};
 use self::target::TargetForm;
 use super::{NoUi, SCHEMA, bounded, cut, cut_to, instant};
 
 /// Points of the series shown at most: wide screens have about as many columns for a chart.
-const POINTS_MAX: usize = 900;
+pub(super) const POINTS_MAX: usize = 900;
 
 /// Characters of a name that are shown.
 const NAME_MAX: usize = 120;
@@ -25,14 +29,17 @@ const LABELS_MAX: usize = 200;
 /// Rows of any other list that are shown.
 const ROWS_MAX: usize = 30;
 
+/// The data of a run, which every page that shows one has.
 #[derive(Serialize)]
-struct RunForm {
+pub(super) struct RunForm {
     schema: &'static str,
     kind: &'static str,
     gake: &'static str,
     target: String,
     /// The plan in a sentence, without the target.
     plan: String,
+    origin: OriginForm,
+    stages: Vec<StageForm>,
     /// RFC 3339 in UTC.
     started: String,
     elapsed_ns: u64,
@@ -50,19 +57,23 @@ struct RunForm {
     labels: Vec<LabelForm>,
     /// Labels that are not in `labels`.
     more_labels: usize,
+    /// The labels over time, on their own points.
+    label_series: Option<LabelSeries>,
     events: Vec<EventForm>,
     series: SeriesForm,
     histogram: HistogramForm,
     curves: Vec<CurveForm>,
     /// What the target said; null when it was not watched.
     target_levels: Option<TargetForm>,
+    /// The run that this one is laid over, and what it is called.
+    over: Option<Box<OverForm>>,
 }
 
+/// A run behind another one.
 #[derive(Serialize)]
-struct ObjectiveForm {
-    text: String,
-    shown: String,
-    met: bool,
+struct OverForm {
+    name: String,
+    run: RunForm,
 }
 
 #[derive(Serialize)]
@@ -70,6 +81,7 @@ struct FindingForm {
     id: &'static str,
     evidence: String,
     advice: String,
+    check: String,
 }
 
 #[derive(Serialize)]
@@ -100,7 +112,25 @@ pub fn run(summary: &Summary) -> Result<String, NoUi> {
     bounded(POINTS_MAX, |points| RunForm::new(summary, points))
 }
 
+/// The report of a run with another one, called `name`, behind it on every chart.
+///
+/// # Errors
+/// When this gake was built without the page.
+pub fn run_over(summary: &Summary, name: &str, over: &Summary) -> Result<String, NoUi> {
+    bounded(POINTS_MAX, |points| RunForm::over(summary, points, name, over))
+}
+
 impl RunForm {
+    /// The data of a run with another one, called `name`, behind it.
+    pub(super) fn over(summary: &Summary, points: usize, name: &str, behind: &Summary) -> Self {
+        let mut run = Self::new(behind, points);
+        // No chart shows these of a run behind, and they take most of the room.
+        run.series.clear_heat();
+        run.label_series = None;
+        let over = OverForm { name: cut_to(name, NAME_MAX), run };
+        Self { over: Some(Box::new(over)), ..Self::new(summary, points) }
+    }
+
     fn new(summary: &Summary, points: usize) -> Self {
         let (run, verdict) = (&summary.run, &summary.verdict);
         let plan = run.plan.to_string();
@@ -109,11 +139,7 @@ impl RunForm {
             id: finding.id,
             evidence: cut(&finding.evidence),
             advice: cut(&finding.advice),
-        });
-        let objectives = verdict.objectives.iter().take(ROWS_MAX).map(|objective| ObjectiveForm {
-            text: cut_to(&objective.text, NAME_MAX),
-            shown: cut_to(&objective.shown(), NAME_MAX),
-            met: objective.met,
+            check: cut(&finding.check),
         });
         Self {
             schema: SCHEMA,
@@ -121,6 +147,8 @@ impl RunForm {
             gake: env!("CARGO_PKG_VERSION"),
             target: cut(&run.plan.target),
             plan: cut(rest.unwrap_or(&plan)),
+            origin: (&run.origin).into(),
+            stages: stages(&run.plan),
             started: instant(run.started_unix_ns),
             elapsed_ns: run.elapsed,
             warmup_s: run.plan.warmup.as_secs_f64(),
@@ -131,7 +159,7 @@ impl RunForm {
                 Validity::Invalid => "invalid",
             },
             reasons: verdict.reasons.iter().map(|reason| cut(&reason.text)).collect(),
-            objectives: objectives.collect(),
+            objectives: objectives(&verdict.objectives),
             findings: findings.collect(),
             figures: Figures::new(run),
             latencies: latencies(run),
@@ -139,11 +167,13 @@ impl RunForm {
             faults: faults(run),
             labels: labels(run),
             more_labels: run.tally.labels().len().saturating_sub(LABELS_MAX),
+            label_series: LabelSeries::new(run, points),
             events: events(run),
             series: SeriesForm::new(run, points),
             histogram: histogram(run),
             curves: curves(run),
             target_levels: TargetForm::new(run, points),
+            over: None,
         }
     }
 }

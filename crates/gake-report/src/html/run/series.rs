@@ -105,6 +105,14 @@ impl SeriesForm {
     }
 }
 
+impl SeriesForm {
+    /// Takes the heat away.
+    pub(super) fn clear_heat(&mut self) {
+        self.heat.clear();
+        self.heat_edges.clear();
+    }
+}
+
 /// Cells by the distance from the one before, which are shorter numbers, and their counts.
 fn gaps(cells: &[(u16, u64)]) -> Vec<u64> {
     let mut before = 0;
@@ -116,7 +124,7 @@ fn gaps(cells: &[(u16, u64)]) -> Vec<u64> {
     cells.iter().flat_map(gap).collect()
 }
 
-fn micros(ns: Nanos) -> f64 {
+pub(super) fn micros(ns: Nanos) -> f64 {
     digits(ns as f64 / 1e3, 4)
 }
 

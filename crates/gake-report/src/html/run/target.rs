@@ -66,7 +66,7 @@ impl TargetForm {
         let mut lines = 0;
         let mut sources = Vec::new();
         let mut gauges = Vec::new();
-        for gauge in watched.gauges().iter().take(GAUGES_MAX) {
+        for gauge in watched.targets().take(GAUGES_MAX) {
             let drawn = changes(gauge) && lines < LINES_MAX;
             lines += usize::from(drawn);
             let mean = gauge.mean_from(warmup).or_else(|| gauge.last());
@@ -90,7 +90,7 @@ impl TargetForm {
         Some(Self {
             sources: sources.into_iter().map(|source| cut_to(source, NAME_MAX)).collect(),
             gauges,
-            more_gauges: watched.gauges().len().saturating_sub(GAUGES_MAX),
+            more_gauges: watched.targets().count().saturating_sub(GAUGES_MAX),
             lost: watched.left_out > 0,
             settings,
             more_settings: watched.settings.len().saturating_sub(SETTINGS_MAX),

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use gake_core::clock::SECOND;
-use gake_core::record::{Event, Fault, Metric, Point, Reading, Series, Setting, Unit};
+use gake_core::plan::{Load, Stage};
+use gake_core::record::{Event, Fault, Metric, Phase, Point, Reading, Series, Setting, Unit};
+use gake_core::schedule::Process;
 use gake_judge::Summary;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::html::PAGE;
@@ -65,7 +67,9 @@ fn worst_hour() -> Run {
     for status in 400..420 {
         second.add_status(status, 1_234_567);
     }
-    for fault in [Fault::Dns, Fault::Write, Fault::ClosedEarly, Fault::TooLarge("head")] {
+    for fault in
+        [Fault::Dns, Fault::Write, Fault::ClosedEarly(Phase::Body), Fault::TooLarge("head")]
+    {
         second.add_fault(fault, 7_654_321);
     }
     for n in 0..3_600 {
@@ -138,4 +142,52 @@ fn an_empty_run_is_a_page_too() {
 fn a_page_does_not_change_by_itself() {
     let summary = Summary::new(healthy(), &[]);
     assert_eq!(run(&summary), run(&summary));
+}
+
+#[test]
+fn charts_know_stages_bounds_and_labels() {
+    let mut run = troubled();
+    let seconds = Duration::from_secs;
+    run.plan.warmup = seconds(1);
+    run.plan.load = Load::Open {
+        stages: vec![
+            Stage::step(5.0, seconds(2)),
+            Stage { from: 5.0, to: 9.0, duration: seconds(3) },
+        ],
+        process: Process::Uniform,
+    };
+    let objectives = ["p99<50ms", "errors<50%", "basket:p95<1s"].map(|text| text.parse().unwrap());
+    let summary = Summary::new(run, &objectives);
+    let data = data(&super::run(&summary).unwrap());
+    let stages = [(1.0, 3.0, 5.0, 5.0), (3.0, 6.0, 5.0, 9.0)]
+        .map(|(start, end, from, to)| json!({"start": start, "end": end, "from": from, "to": to}));
+    assert_eq!(data["stages"], json!(stages));
+    let limit = |i: usize| &data["objectives"][i]["limit"];
+    let part = |i: usize, name: &str| limit(i)[name].clone();
+    assert_eq!([part(0, "metric"), part(0, "statistic")], [json!("response"), json!("p99")]);
+    assert_eq!([part(1, "metric"), part(1, "bound")], [json!("errors"), json!(0.5)]);
+    assert_eq!(part(2, "label"), "basket");
+    let used = data["objectives"][1]["used"].as_f64().unwrap();
+    let counts = &summary.run.tally.counts;
+    let share = 1.0 - counts.ok as f64 / counts.due() as f64;
+    assert!((used - share / 0.5).abs() < 1e-3, "{used}");
+    for label in data["labels"].as_array().unwrap() {
+        let line = &data["label_series"]["labels"][label["index"].as_u64().unwrap() as usize];
+        assert_eq!(sum(&line["sent"]), label["sent"].as_u64().unwrap());
+        assert_eq!(sum(&line["failed"]), label["failed"].as_u64().unwrap());
+    }
+}
+
+#[test]
+fn a_run_lies_over_another() {
+    let (before, after) = (Summary::new(healthy(), &[]), Summary::new(troubled(), &[]));
+    let page = data(&run_over(&after, "before.hlog", &before).unwrap());
+    assert_eq!(page["over"]["name"], "before.hlog");
+    let (own, behind) = (&page["figures"], &page["over"]["run"]["figures"]);
+    assert_eq!(own["sent"], after.run.tally.counts.sent);
+    assert_eq!(behind["sent"], before.run.tally.counts.sent);
+    let worst = Summary::new(worst_hour(), &[]);
+    let html = run_over(&worst, &"<".repeat(9_000), &worst).unwrap();
+    assert!(html.len() <= 500_000, "{}", html.len());
+    assert!(data(&html)["series"]["second"].as_array().unwrap().len() >= 100);
 }

@@ -37,7 +37,7 @@ pub fn fortio(output: &Output) -> String {
 
 fn histogram(values: &Histogram, unit: Unit) -> Value {
     let scale = if unit == Unit::Time { 1e9 } else { 1.0 };
-    let levels = levels(values.buckets());
+    let levels = levels(values);
     let (mut start, mut counted) = (None, 0);
     let mut data = Vec::new();
     for level in &levels {

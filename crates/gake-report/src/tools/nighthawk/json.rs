@@ -111,7 +111,7 @@ fn result(output: &Output, name: &str, worker: &Worker) -> Value {
 }
 
 fn statistic(id: &str, unit: Unit, values: &Histogram) -> Value {
-    let percentiles: Vec<_> = levels(values.buckets())
+    let percentiles: Vec<_> = levels(values)
         .into_iter()
         .map(|level| {
             let mut percentile =

@@ -174,7 +174,6 @@ impl Worker {
             }
             End::Unfinished => self.counters[RQ_TOTAL] += u64::from(exchange.written),
             // No request at all.
-            End::NothingToSend => {}
         }
     }
 
@@ -244,7 +243,7 @@ impl Output {
 /// The percentiles that the formats for people show: the first of the list at or above each.
 fn main_levels(histogram: &Histogram) -> Vec<Level> {
     let mut shown: Vec<Level> = Vec::new();
-    let all = levels(histogram.buckets());
+    let all = levels(histogram);
     for quantile in [0.0, 0.5, 0.75, 0.8, 0.9, 0.95, 0.99, 0.999, 1.0] {
         let last = shown.last().map_or(-1.0, |level| level.quantile);
         let fits = |level: &&Level| level.quantile >= quantile && level.quantile > last;

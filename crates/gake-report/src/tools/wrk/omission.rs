@@ -14,14 +14,14 @@ pub fn backfilled(measured: &Histogram, interval: Nanos) -> Histogram {
     }
     // The latencies of a connection add up to its time, so this is at most about one step for
     // each request.
-    for bucket in measured.buckets().iter_recorded() {
-        let value = bucket.value_iterated_to().clamp(measured.min(), measured.max());
+    for bucket in measured.buckets() {
+        let value = bucket.high.clamp(measured.min(), measured.max());
         if value < 2 * interval {
             continue;
         }
         let mut missing = value - interval;
         while missing > interval {
-            all.record_n(missing, bucket.count_at_value());
+            all.record_n(missing, bucket.count);
             missing -= interval;
         }
     }

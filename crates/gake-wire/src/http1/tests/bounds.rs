@@ -1,11 +1,11 @@
 //! The bounds on what a server can make us hold.
 
-use super::super::{Limits, MAX_HEADERS, Malformed as M};
+use super::super::{MAX_HEADERS, Malformed as M, ResponseLimits};
 use super::harness::{bounded, get, ok};
 
 #[test]
 fn too_large() {
-    let limits = Limits { head_bytes: 100, headers: 3, interim: 2, chunk_line: 8 };
+    let limits = ResponseLimits { head_bytes: 100, headers: 3, interim: 2, chunk_line: 8 };
     let many = |n: usize| "A: b\r\n".repeat(n);
     let long = |n: usize| format!("A: {}\r\n", "b".repeat(n));
     let chunked = |body: &str| ok("Transfer-Encoding: chunked\r\n", body);
@@ -34,7 +34,7 @@ fn too_large() {
 #[test]
 fn the_bound_on_the_head_is_exact() {
     let bytes = ok("Content-Length: 0\r\n", "");
-    let limits = |head_bytes| Limits { head_bytes, ..Limits::default() };
+    let limits = |head_bytes| ResponseLimits { head_bytes, ..ResponseLimits::default() };
     bounded(&bytes, limits(bytes.len())).done();
     assert_eq!(bounded(&bytes, limits(bytes.len() - 1)).bad(), Some(M::HeadTooLarge));
     // A wrong byte within the bound is told before the bound, and after it is not looked at.
@@ -52,6 +52,6 @@ fn up_to_a_thousand_headers() {
         assert_eq!((outcome.done().body_bytes, outcome.heads[0].1.len()), (1, n));
     }
     assert_eq!(get(head(MAX_HEADERS + 1)).bad(), Some(M::TooManyHeaders));
-    let limits = Limits { headers: usize::MAX, ..Limits::default() };
+    let limits = ResponseLimits { headers: usize::MAX, ..ResponseLimits::default() };
     assert_eq!(bounded(head(MAX_HEADERS + 1), limits).bad(), Some(M::TooManyHeaders));
 }

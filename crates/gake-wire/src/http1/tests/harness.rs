@@ -1,7 +1,8 @@
 //! Feeds bytes in given pieces and writes down everything that can be seen of the outcome.
 
 use super::super::{
-    End, Feed, Head, Limits, Malformed, Response, ResponseParser, Version, Visitor,
+    Eof, Malformed, Progress, Response, ResponseHead, ResponseLimits, ResponseParser, Version,
+    Visitor,
 };
 
 type Headers = Vec<(String, Vec<u8>)>;
@@ -42,7 +43,7 @@ pub(super) struct Collect {
 }
 
 impl Visitor for Collect {
-    fn head(&mut self, head: &Head<'_>) {
+    fn head(&mut self, head: &ResponseHead<'_>) {
         let headers = head.headers.iter().map(|h| (h.name.to_owned(), h.value.to_vec())).collect();
         self.heads.push((head.status, headers));
     }
@@ -67,8 +68,8 @@ pub(super) fn run(parser: &mut ResponseParser, bytes: &[u8], cuts: &[usize]) -> 
     let (mut at, mut ending) = (0, None);
     for cut in cuts {
         match parser.feed_with(&bytes[at..cut], &mut collect) {
-            Ok(Feed::More) => at = cut,
-            Ok(Feed::Done(response)) => {
+            Ok(Progress::More) => at = cut,
+            Ok(Progress::Done(response)) => {
                 assert_eq!(response.excess, response.consumed < cut - at);
                 ending = Some(Ending::Done(seen(response, at + response.consumed)));
                 break;
@@ -80,29 +81,29 @@ pub(super) fn run(parser: &mut ResponseParser, bytes: &[u8], cuts: &[usize]) -> 
         }
     }
     let ending = ending.unwrap_or_else(|| match parser.eof() {
-        End::Complete(response) => Ending::Closed(seen(response, at)),
-        End::Nothing => Ending::Nothing,
-        End::Cut => Ending::Cut,
+        Eof::Complete(response) => Ending::Closed(seen(response, at)),
+        Eof::Nothing => Ending::Nothing,
+        Eof::Cut => Ending::Cut,
     });
     Outcome { ending, body: collect.body, heads: collect.heads }
 }
 
 /// The outcome of `bytes` as the answer to GET, fed at once and then byte by byte: both agree.
 pub(super) fn get(bytes: impl AsRef<[u8]>) -> Outcome {
-    both_ways(bytes.as_ref(), false, Limits::default())
+    both_ways(bytes.as_ref(), false, ResponseLimits::default())
 }
 
 /// The same as the answer to HEAD.
 pub(super) fn head(bytes: impl AsRef<[u8]>) -> Outcome {
-    both_ways(bytes.as_ref(), true, Limits::default())
+    both_ways(bytes.as_ref(), true, ResponseLimits::default())
 }
 
 /// The same under other limits.
-pub(super) fn bounded(bytes: impl AsRef<[u8]>, limits: Limits) -> Outcome {
+pub(super) fn bounded(bytes: impl AsRef<[u8]>, limits: ResponseLimits) -> Outcome {
     both_ways(bytes.as_ref(), false, limits)
 }
 
-fn both_ways(bytes: &[u8], is_head: bool, limits: Limits) -> Outcome {
+fn both_ways(bytes: &[u8], is_head: bool, limits: ResponseLimits) -> Outcome {
     let mut parser = ResponseParser::new(limits);
     parser.start(is_head);
     let whole = run(&mut parser, bytes, &[]);

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::super::request::{
-    JOINED_BODY, Rendered, RequestError as E, RequestSpec, Version, render,
-};
+use super::super::Version;
+use super::super::request::{JOINED_BODY, Rendered, RequestError as E, RequestSpec, render};
 
 const AGENT: &str = concat!("User-Agent: gake/", env!("CARGO_PKG_VERSION"), "\r\n");
 
@@ -18,6 +17,7 @@ fn with(method: &str, lines: &[(&str, &str)], body: Option<&[u8]>) -> Result<Ren
         target: "/a?b=c",
         authority: "example.org:81",
         headers: &headers(lines),
+        opaque: &[],
         body: body.map(Arc::from),
         keep_alive: true,
         version: Version::Http11,
@@ -80,6 +80,7 @@ fn large_bodies_are_shared_and_written_after_the_head() {
         target: "/",
         authority: "a",
         headers: &[],
+        opaque: &[],
         body: Some(Arc::clone(&body)),
         keep_alive: true,
         version: Version::Http11,
@@ -107,6 +108,7 @@ fn without_keep_alive() {
         target: "*",
         authority: "",
         headers: &[],
+        opaque: &[],
         body: None,
         keep_alive: false,
         version: Version::Http11,
@@ -132,6 +134,7 @@ fn http_1_0_says_when_it_keeps_the_connection() {
         target: "/",
         authority: "a",
         headers: &[],
+        opaque: &[],
         body: None,
         keep_alive: true,
         version: Version::Http10,
@@ -152,6 +155,7 @@ fn what_is_not_http_is_refused() {
             target,
             authority,
             headers: &[],
+            opaque: &[],
             body: None,
             keep_alive: true,
             version: Version::Http11,

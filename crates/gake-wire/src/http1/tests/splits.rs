@@ -3,11 +3,11 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::super::{Feed, Limits, ResponseParser};
+use super::super::{Progress, ResponseLimits, ResponseParser};
 use super::generate::{damaged, response};
 use super::harness::{Collect, Ending, Outcome, run};
 
-fn outcome(bytes: &[u8], is_head: bool, limits: Limits, cuts: &[usize]) -> Outcome {
+fn outcome(bytes: &[u8], is_head: bool, limits: ResponseLimits, cuts: &[usize]) -> Outcome {
     let mut parser = ResponseParser::new(limits);
     parser.start(is_head);
     run(&mut parser, bytes, cuts)
@@ -21,12 +21,12 @@ fn cuts() -> impl Strategy<Value = Vec<usize>> {
     ]
 }
 
-fn limits() -> impl Strategy<Value = Limits> {
+fn limits() -> impl Strategy<Value = ResponseLimits> {
     prop_oneof![
-        2 => Just(Limits::default()),
+        2 => Just(ResponseLimits::default()),
         1 => (1..300_usize, 0..8_usize, 0..3_u32, 1..12_usize).prop_map(
             |(head_bytes, headers, interim, chunk_line)| {
-                Limits { head_bytes, headers, interim, chunk_line }
+                ResponseLimits { head_bytes, headers, interim, chunk_line }
             }
         ),
     ]
@@ -35,7 +35,7 @@ fn limits() -> impl Strategy<Value = Limits> {
 proptest! {
     #[test]
     fn a_valid_response_is_understood(generated in response(), cuts in cuts()) {
-        let outcome = outcome(&generated.bytes, generated.is_head, Limits::default(), &cuts);
+        let outcome = outcome(&generated.bytes, generated.is_head, ResponseLimits::default(), &cuts);
         let seen = match outcome.ending {
             Ending::Done(seen) if !generated.closes => seen,
             Ending::Closed(seen) if generated.closes => seen,
@@ -67,8 +67,8 @@ proptest! {
         cuts in cuts(),
     ) {
         let bytes = [prefix.as_bytes(), &bytes].concat();
-        let whole = outcome(&bytes, false, Limits::default(), &[]);
-        prop_assert_eq!(whole, outcome(&bytes, false, Limits::default(), &cuts));
+        let whole = outcome(&bytes, false, ResponseLimits::default(), &[]);
+        prop_assert_eq!(whole, outcome(&bytes, false, ResponseLimits::default(), &cuts));
     }
 
     #[test]
@@ -88,8 +88,8 @@ proptest! {
                     rest = slices.next().unwrap();
                 }
                 match parser.feed_with(rest, &mut collect).unwrap() {
-                    Feed::More => rest = &[],
-                    Feed::Done(response) => {
+                    Progress::More => rest = &[],
+                    Progress::Done(response) => {
                         prop_assert_eq!(response.status, generated.status);
                         prop_assert_eq!(response.excess, response.consumed < rest.len());
                         rest = &rest[response.consumed..];

@@ -1,6 +1,6 @@
 //! What a parser says between slices, and after the end.
 
-use super::super::{Feed, Malformed as M, Response, ResponseParser, Version};
+use super::super::{KnownHeads, Malformed as M, Progress, Response, ResponseParser, Version};
 use super::harness::ok;
 
 #[test]
@@ -9,7 +9,8 @@ fn bytes_after_the_end_are_excess() {
         let whole = ok("Content-Length: 2\r\n", "ok");
         let mut parser = ResponseParser::default();
         parser.start(false);
-        let Feed::Done(response) = parser.feed((whole.clone() + rest).as_bytes()).unwrap() else {
+        let Progress::Done(response) = parser.feed((whole.clone() + rest).as_bytes()).unwrap()
+        else {
             panic!("not done");
         };
         let expected = Response {
@@ -30,7 +31,7 @@ fn bytes_after_the_end_are_excess() {
 #[test]
 fn the_state_can_be_asked() {
     let mut parser = ResponseParser::default();
-    assert_eq!(parser.feed(b""), Ok(Feed::More));
+    assert_eq!(parser.feed(b""), Ok(Progress::More));
     parser.start(false);
     assert!(!parser.started() && !parser.in_body());
     parser.feed(b"").unwrap();
@@ -39,7 +40,7 @@ fn the_state_can_be_asked() {
     assert!(parser.started() && !parser.in_body());
     parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n").unwrap();
     assert!(parser.in_body());
-    assert!(matches!(parser.feed(b"ok"), Ok(Feed::Done(_))));
+    assert!(matches!(parser.feed(b"ok"), Ok(Progress::Done(_))));
     assert!(!parser.in_body());
     parser.start(false);
     assert_eq!(parser.feed(b"x"), Err(M::NotHttp));
@@ -89,19 +90,28 @@ fn names_are_unique_and_snake_case() {
 fn a_head_seen_before_means_the_same_again() {
     let whole = ok("Content-Length: 2\r\n", "ok");
     let head = &whole[..whole.len() - 2];
-    let mut parser = ResponseParser::default();
+    let mut known = KnownHeads::new();
+    let mut read = |is_head, bytes: &str| {
+        // Connections of one origin share what is known.
+        let mut parser = ResponseParser::default();
+        parser.start(is_head);
+        let fed = parser.feed_known(bytes.as_bytes(), &mut (), &mut known);
+        let Ok(Progress::Done(response)) = fed else { panic!("{fed:?}") };
+        assert_eq!((response.status, response.excess), (200, false));
+        response.body_bytes
+    };
     // To HEAD the same bytes are a whole response, and to GET they are not.
     for (is_head, bytes) in
         [(false, whole.as_str()), (true, head), (false, &whole), (false, &whole)]
     {
-        parser.start(is_head);
-        let fed = parser.feed(bytes.as_bytes());
-        let Ok(Feed::Done(response)) = fed else { panic!("{fed:?}") };
-        let body = if is_head { 0 } else { 2 };
-        assert_eq!((response.status, response.body_bytes, response.excess), (200, body, false));
+        assert_eq!(read(is_head, bytes), if is_head { 0 } else { 2 });
     }
     // One that differs in its last line is another.
-    parser.start(false);
-    let other = ok("Content-Length: 3\r\n", "abc");
-    assert!(matches!(parser.feed(other.as_bytes()), Ok(Feed::Done(r)) if r.body_bytes == 3));
+    assert_eq!(read(false, &ok("Content-Length: 3\r\n", "abc")), 3);
+    // However many there are, each keeps its meaning.
+    for length in (0..100).chain(0..100) {
+        let body = "x".repeat(length);
+        let bytes = ok(&format!("Content-Length: {length}\r\n"), &body);
+        assert_eq!(read(false, &bytes), length as u64);
+    }
 }

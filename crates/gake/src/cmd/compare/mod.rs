@@ -2,17 +2,20 @@
 
 mod turns;
 
+use std::io;
 use std::path::Path;
 
+use gake_core::redact::Names;
 use gake_judge::compare::{Comparison, Outcome, Pieces, Question, Sample, compare};
 use gake_report::compare::{CompareReport, json, markdown, text};
-use gake_report::{Format, Seconds, read_run};
+use gake_report::{Format, Seconds, html, read_run};
 
 use super::show::Results;
 use crate::cli::{CompareArgs, Form, output_files};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::files::distinct;
+use crate::redaction::usual;
 
 /// Compares two run files, or two sides that take turns.
 ///
@@ -20,24 +23,28 @@ use crate::files::distinct;
 /// When a file cannot be read, or a side cannot be run.
 pub fn run(args: &CompareArgs, console: &Console) -> Result<Exit, Failure> {
     let question = Question { tolerance: args.tolerance, figures: args.figures.clone() };
-    distinct(output_files(&args.formats), [&args.a, &args.b].map(Path::new))?;
-    let results = Results::create(&args.formats, args.no_color, console)?;
+    let outputs = || args.formats.iter().chain(&args.html);
+    distinct(output_files(outputs()), [&args.a, &args.b].map(Path::new))?;
+    let results = Results::create(outputs(), args.no_color, console)?;
+    let redactor = usual(Names::default())?;
     let (comparison, sides, interrupted) = if args.interleave {
-        let turns = turns::take(args, console)?;
+        let turns = turns::take(args, &redactor, console)?;
         (turns.compare(&question), turns.wholes, turns.interrupted)
     } else {
         let (a, b) = (read(&args.a, console)?, read(&args.b, console)?);
         (compare(&a, &b, &question), [a.run, b.run], false)
     };
+    let names = [&args.a, &args.b].map(|name| redactor.text(name));
     let report = CompareReport {
         comparison: &comparison,
         sides: sides.each_ref(),
-        names: [&args.a, &args.b],
+        names: names.each_ref().map(|name| &**name),
     };
     results.put(console, |form, style| {
         let text = match form {
             Form::Summary(Format::Json) => json(&report)?,
             Form::Summary(Format::Markdown) => markdown(&report),
+            Form::Summary(Format::Html) => html::compare(&report).map_err(io::Error::other)?,
             _ => text(&report, style),
         };
         Ok(text.into_bytes())

@@ -5,18 +5,20 @@ use std::time::Duration;
 
 use gake_core::plan::Plan;
 use gake_core::record::{Histogram, Metric, Run, Tally};
+use gake_core::redact::Redactor;
 use gake_judge::compare::{Comparison, Question, compare_pairs};
 use gake_judge::stats::span;
 use gake_lab::Lab;
 use gake_report::merge_runs;
+use gake_run::{Beside, Prepared};
 
-use crate::cli::{CompareArgs, RunArgs, run_of};
-use crate::cmd::run::target;
+use crate::cli::{CompareArgs, run_of};
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::Failure;
-use crate::load::{Job, Prepared, drive, unix_now};
+use crate::origin::origin;
 use crate::signals::Signals;
+use crate::spec::{self, Asked};
 
 /// The start of a slice that is left out when nothing else is asked for: connections open then.
 const WARMUP: Duration = Duration::from_millis(200);
@@ -40,7 +42,7 @@ impl Turns {
 
 /// A side that is ready for its turns.
 struct Side {
-    args: RunArgs,
+    asked: Asked,
     prepared: Prepared,
     /// Ended with the side.
     _lab: Option<Lab>,
@@ -50,12 +52,12 @@ struct Side {
 ///
 /// # Errors
 /// When a command line is none, or a slice cannot be run.
-pub fn take(args: &CompareArgs, console: &Console) -> Result<Turns, Failure> {
+pub fn take(args: &CompareArgs, redactor: &Redactor, console: &Console) -> Result<Turns, Failure> {
     let descriptors = descriptors::raise();
-    let sides = [side(&args.a, args.slice)?, side(&args.b, args.slice)?];
+    let sides = [side(&args.a, args.slice, redactor)?, side(&args.b, args.slice, redactor)?];
     if !args.quiet {
         for side in &sides {
-            side.prepared.announce(&side.args, descriptors, console);
+            spec::announce(&side.prepared, &side.asked.spec, descriptors, console);
         }
     }
     let signals = Signals::watch().map_err(Failure::signals)?;
@@ -77,10 +79,13 @@ pub fn take(args: &CompareArgs, console: &Console) -> Result<Turns, Failure> {
         }
         pairs.push((a, b));
     }
-    let wholes = [
+    let mut wholes = [
         whole(&sides[0].prepared.plan, pairs.iter().map(|pair| &pair.0)),
         whole(&sides[1].prepared.plan, pairs.iter().map(|pair| &pair.1)),
     ];
+    for whole in wholes.iter_mut().flatten() {
+        whole.origin = origin(&[], redactor);
+    }
     let [Some(a), Some(b)] = wholes else {
         return Err(Failure::could_not("interrupted before both sides had their first turn"));
     };
@@ -88,7 +93,7 @@ pub fn take(args: &CompareArgs, console: &Console) -> Result<Turns, Failure> {
 }
 
 /// Reads a side's command line.
-fn side(line: &str, slice: Duration) -> Result<Side, Failure> {
+fn side(line: &str, slice: Duration, redactor: &Redactor) -> Result<Side, Failure> {
     let mut args = run_of(line)?;
     let (load, output) = (&args.load, &args.output);
     for (given, flag) in [
@@ -99,6 +104,8 @@ fn side(line: &str, slice: Duration) -> Result<Side, Failure> {
         (output.log.is_some(), "--log"),
         (output.results().next().is_some(), "-o"),
         (!args.judge.slo.is_empty(), "--slo"),
+        (args.spec.spec.is_some(), "--spec"),
+        (args.spec.print_spec.is_some(), "--print-spec"),
     ] {
         if given {
             return Err(Failure::usage(format!(
@@ -108,24 +115,21 @@ fn side(line: &str, slice: Duration) -> Result<Side, Failure> {
         }
     }
     args.load.duration = Some(slice);
-    if args.load.warmup.is_zero() {
-        args.load.warmup = WARMUP;
-    }
-    let (lab, target) = target(&args)?;
-    let prepared = Prepared::new(&args, &target)?;
-    Ok(Side { args, prepared, _lab: lab })
+    args.load.warmup = args.load.warmup.filter(|warmup| !warmup.is_zero()).or(Some(WARMUP));
+    let mut asked = spec::of_run(&args)?;
+    let lab = asked.start_demo()?;
+    let mut prepared = asked.prepare()?;
+    prepared.redact(redactor);
+    Ok(Side { asked, prepared, _lab: lab })
 }
 
 /// One turn.
 fn slice(side: &Side, number: u64, signals: &Signals) -> Result<Run, Failure> {
-    let job = Job {
-        plan: &side.prepared.plan,
-        wire: &side.prepared.wire,
-        seed: side.args.load.seed.wrapping_add(number),
-        started_unix_ns: unix_now(),
-        log: None,
-    };
-    let mut run = drive(job, Some(signals), |_| None)?.run;
+    let seed = side.prepared.seed.wrapping_add(number);
+    let prepared = Prepared { seed, ..side.prepared.clone() };
+    let beside = Beside { interrupt: Some(signals.interrupt()), ..Beside::default() };
+    let recorded = prepared.run_beside(beside, |_| None);
+    let mut run = recorded.map_err(|error| side.asked.failure(error))?.run;
     run.tally = slimmed(&run.tally);
     Ok(run)
 }

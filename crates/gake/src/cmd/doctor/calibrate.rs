@@ -1,22 +1,18 @@
 //! A server of our own on loopback, loaded by the real engine: what one worker thread can
 //! generate, and the shortest latency that can be seen.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::clock::Nanos;
-use gake_core::plan::{Expect, Load, Overflow, Plan, Timeouts};
+use gake_core::plan::Timeouts;
 use gake_core::record::Run;
+use gake_core::spec::{LoadSpec, RequestSource, RunSpec, ScenarioSpec};
 use gake_judge::units::{count, duration, rate};
 use gake_lab::{Lab, LabConfig};
-use gake_wire::http1::Limits;
-use gake_wire::http1::request::Version;
-use gake_wire::{Ask, Resolver, Settings, Sources, TlsOptions, Wire};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::check::{Check, Group, Status, at_least, at_most};
 use super::limits::round;
-use crate::load::{self, Job};
 
 /// Users of the loop that measures throughput.
 const USERS: usize = 50;
@@ -140,58 +136,19 @@ fn measure(length: Duration) -> Result<Calibration, String> {
 
 /// A closed loop of `users` on one worker thread.
 fn drive(url: &str, users: usize, length: Duration) -> Result<Run, String> {
-    let timeouts = Timeouts {
+    let url = RequestSource::Url(url.to_owned());
+    let scenario = ScenarioSpec {
+        duration: Some(length),
+        graceful_stop: Duration::from_secs(1),
+        ..ScenarioSpec::new(url, LoadSpec::closed(users))
+    };
+    let mut spec = RunSpec { threads: Some(1), ..RunSpec::new(scenario) };
+    spec.connection.timeouts = Timeouts {
         connect: Duration::from_secs(2),
         first_byte: None,
         total: Duration::from_secs(5),
     };
-    let ask = Ask {
-        method: "GET".to_owned(),
-        url: url.to_owned(),
-        headers: Vec::new(),
-        body: None,
-        label: None,
-        weight: 1,
-    };
-    let settings = Settings {
-        timeouts,
-        keepalive: true,
-        pooled: false,
-        connections: users,
-        idle_connections: 0,
-        connect_rate: None,
-        sources: Sources::default(),
-        limits: Limits::default(),
-        max_redirects: 0,
-        keep: None,
-        max_idle: None,
-        feed: None,
-        version: Version::Http11,
-    };
-    let wire = Wire::prepare(&[ask], &Resolver::default(), &TlsOptions::default(), settings)
-        .map_err(|error| error.to_string())?;
-    let plan = Arc::new(Plan {
-        target: url.to_owned(),
-        load: Load::Closed { think: Duration::ZERO },
-        duration: Some(length),
-        requests: None,
-        warmup: Duration::ZERO,
-        connections: users,
-        max_in_flight: users,
-        overflow: Overflow::Wait,
-        connect_rate: None,
-        idle_connections: 0,
-        keepalive: true,
-        timeouts,
-        drain: Duration::from_secs(1),
-        threads: 1,
-        spin: false,
-        expect: Expect::default(),
-        labels: wire.labels.clone(),
-    });
-    let job = Job { plan: &plan, wire: &Arc::new(wire), seed: 1, started_unix_ns: 0, log: None };
-    let driven = load::drive(job, None, |_| None).map_err(|failure| failure.to_string())?;
-    Ok(driven.run)
+    gake_run::run(&spec).map_err(|error| error.to_string())
 }
 
 /// The first two cores that this thread may use.

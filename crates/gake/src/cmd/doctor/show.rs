@@ -49,7 +49,7 @@ fn headline(findings: &Findings) -> String {
         parts.push(format!("{} connections from one address to one target", count(most)));
     }
     if parts.is_empty() {
-        return "This machine tells nothing of itself.".to_owned();
+        return "No facts about this machine could be read.".to_owned();
     }
     wrap(&format!("This machine: {}.", parts.join("; ")), "")
 }

@@ -43,7 +43,7 @@ pub fn lateness() -> Result<Lateness, String> {
             Builder::new_current_thread().enable_all().build_local(LocalOptions::default())?;
         runtime.block_on(async {
             let clock = RunClock::starting_in(0);
-            let timer = Timer::new(clock)?;
+            let timer = Timer::new(clock.clone())?;
             let mut late = Histogram::new();
             let mut due = clock.now();
             for _ in 0..SLEEPS {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gake_engine::Second;
+use gake_engine::JoinedSecond;
 use gake_judge::search::{Found, Load, Search, Step, Trial};
 use gake_judge::units;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -38,7 +38,7 @@ impl<'a> Live<'a> {
     }
 
     /// One second of a trial.
-    pub fn second(&self, trial: &Trial, second: &Second) {
+    pub fn second(&self, trial: &Trial, second: &JoinedSecond) {
         let Some(bar) = &self.bar else { return };
         let mut counts = second.tally.counts;
         counts.merge(&second.warmup);

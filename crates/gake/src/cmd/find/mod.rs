@@ -2,6 +2,7 @@
 
 mod live;
 mod objectives;
+mod reach;
 mod trials;
 
 use std::io;
@@ -12,23 +13,23 @@ use std::time::Duration;
 use gake_judge::overload::{self, Overload};
 use gake_judge::search::{Answer, Ask, Dimension, Ended, Found, Options, Outcome, Purpose, Search};
 use gake_judge::{Clause, units};
-use gake_lab::{Lab, LabConfig};
+use gake_lab::LabConfig;
 use gake_report::find::FindReport;
 use gake_report::{Format, html};
+use gake_run::{LoadedRequests, unix_now};
 
 use crate::cli::{FindArgs, Form};
+use crate::cmd::demo;
 use crate::cmd::show::Results;
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
 use crate::files;
-use crate::load::{Target, unix_now};
+use crate::redaction::redactor;
 use crate::signals::Signals;
+use crate::spec;
 use live::Live;
 use trials::Trials;
-
-/// The target that is a lab in this process.
-const DEMO: &str = "demo";
 
 /// A rest looks this often whether a signal has come.
 const LOOK: Duration = Duration::from_millis(50);
@@ -43,16 +44,16 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     let results =
         Results::create(output.formats.iter().chain(&output.html), output.no_color, console)?;
     let descriptors = descriptors::raise();
-    let lab = if args.target == DEMO { Some(start_lab()?) } else { None };
-    let url = match &lab {
-        Some(lab) => format!("http://{}/fast", lab.addr()),
-        None => args.target.clone(),
-    };
-    let target = Target::read(&args.request, &args.connection, &url)?;
+    let (lab, url) = demo::target(&args.target, demo_config()?)?;
+    let spec = spec::without_load(&args.request, &args.connection, &url)?;
+    let target = LoadedRequests::read(&spec, spec::inputs());
+    let mut target = target.map_err(|error| spec::failure(&error))?;
+    let redactor = redactor(&args.redaction, console)?;
+    target.redact(&redactor);
     let started_unix_ns = unix_now();
     let signals = Signals::watch().map_err(Failure::signals)?;
     let mut live = Live::new(args, console);
-    let mut trials = Trials::new(args, &target, descriptors, &signals)?;
+    let mut trials = Trials::new(args, &spec, &target, &redactor, descriptors, &signals)?;
     announce(args, &target, console);
     let clauses = objectives::clauses(&args.search, &mut trials)?;
     live.plan(&plan_line(args, &target, &clauses));
@@ -172,20 +173,20 @@ fn options(args: &FindArgs, descriptors: u64) -> Options {
     }
 }
 
-fn start_lab() -> Result<Lab, Failure> {
+/// A server whose capacity theory knows: eight slots, 400/s at most.
+fn demo_config() -> Result<LabConfig, Failure> {
     let service = "exp:20ms".parse().map_err(Failure::could_not)?;
-    Lab::start(LabConfig { threads: Some(8), service: Some(service), ..LabConfig::default() })
-        .map_err(|error| Failure::could_not(format!("the demo server: {error}")))
+    Ok(LabConfig { threads: Some(8), service: Some(service), ..LabConfig::default() })
 }
 
-fn announce(args: &FindArgs, target: &Target, console: &Console) {
-    if target.scheme_assumed() && !args.output.quiet {
-        console.note(&format!("{} has no scheme: http is assumed", args.target));
+fn announce(args: &FindArgs, target: &LoadedRequests, console: &Console) {
+    if !args.output.quiet {
+        target.notes().for_each(|note| console.note(note));
     }
 }
 
 /// The one line before the first step.
-fn plan_line(args: &FindArgs, target: &Target, clauses: &[Clause]) -> String {
+fn plan_line(args: &FindArgs, target: &LoadedRequests, clauses: &[Clause]) -> String {
     let search = &args.search;
     let what = match Dimension::from(search.dimension) {
         Dimension::Rate => "the highest rate",

@@ -22,10 +22,12 @@ const ATTEMPTS: [u64; 3] = [1, 5, 30];
 /// still answers: then, as without a word, the usual objectives hold too.
 ///
 /// # Errors
-/// When an objective bounds nothing that grows with the load, or the target does not answer.
+/// When an objective bounds nothing that grows with the load, or the target refuses connections or
+/// does not answer.
 pub fn clauses(args: &SearchArgs, trials: &mut Trials<'_>) -> Result<Vec<Clause>, Failure> {
     let given: Result<Vec<_>, _> = args.slo.iter().map(Objective::clause).collect();
     let mut clauses = given.map_err(Failure::usage)?;
+    trials.reach()?;
     if args.slo.iter().all(Objective::is_about_target) {
         clauses.extend(usual(trials)?);
     }

@@ -4,21 +4,24 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gake_core::plan::{Load as PlanLoad, Overflow, Plan, Stage};
-use gake_core::record::{Reading, Run, Watched};
+use gake_core::plan::{OPEN_CONNECTIONS, Stage};
+use gake_core::record::{MACHINE, Run};
+use gake_core::redact::Redactor;
 use gake_core::schedule::Process;
+use gake_core::spec::{LoadSpec, RunSpec, ScenarioSpec};
 use gake_judge::overload::{self, Stair};
 use gake_judge::search::{Dimension, Load, Observation, Observer, Purpose, Second, Trial};
 use gake_judge::{Cause, Causes, Clause};
+use gake_run::sink::RunFileSink;
+use gake_run::{Beside, LoadedRequests, Moment, Prepared, Recorded, RunError, Sink, Watching};
 use gake_wire::Wire;
 
+use super::reach;
 use crate::cli::{Arrivals, FindArgs};
 use crate::exit::Failure;
-use crate::load::{
-    Job, Moment, OPEN_CONNECTIONS, Outputs, Target, Watching, connection_settings, record,
-    threads_for,
-};
+use crate::origin::origin;
 use crate::signals::Signals;
+use crate::spec;
 
 /// How long the answers in flight may take at the end of a trial.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -29,20 +32,17 @@ const CONNECTIONS_TIMES: f64 = 3.0;
 /// Descriptors that are not connections.
 const OTHER_DESCRIPTORS: u64 = 64;
 
-/// The wire that a kind of trial needs.
-#[derive(Debug)]
-struct Ready {
-    pooled: bool,
-    connections: usize,
-    idle: usize,
-    wire: Arc<Wire>,
-}
+/// How the connections of a trial are made: shared or a user's own, how many, and how many idle.
+type Connections = (bool, usize, usize);
 
 /// Runs trials, one after the other.
 #[derive(Debug)]
 pub struct Trials<'a> {
     args: &'a FindArgs,
-    target: &'a Target,
+    /// What every trial has in common.
+    spec: &'a RunSpec,
+    target: &'a LoadedRequests,
+    redactor: &'a Redactor,
     signals: &'a Signals,
     dimension: Dimension,
     process: Process,
@@ -50,7 +50,8 @@ pub struct Trials<'a> {
     most: usize,
     /// The latency that must be kept, in seconds.
     limit: f64,
-    ready: Option<Ready>,
+    /// The wires of the last trial.
+    ready: Option<(Connections, Vec<Arc<Wire>>)>,
     watching: Watching,
     /// The last trial's run, and its load.
     last: Option<(Run, f64)>,
@@ -69,7 +70,9 @@ impl<'a> Trials<'a> {
     /// When the wire cannot be prepared.
     pub fn new(
         args: &'a FindArgs,
-        target: &'a Target,
+        spec: &'a RunSpec,
+        target: &'a LoadedRequests,
+        redactor: &'a Redactor,
         descriptors: u64,
         signals: &'a Signals,
     ) -> Result<Self, Failure> {
@@ -82,21 +85,24 @@ impl<'a> Trials<'a> {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let mut trials = Self {
             args,
+            spec,
             target,
+            redactor,
             signals,
             dimension,
             process,
             most,
             limit: 0.0,
             ready: None,
-            watching: Watching::start(&args.watch, &args.search.slo)?,
+            watching: Watching::default(),
             last: None,
             fired: 0,
             causes: Causes::default(),
             losses: Vec::new(),
         };
         // Bad names and certificates show before anything is sent.
-        trials.wire(true, OPEN_CONNECTIONS, 0)?;
+        let prepared = trials.first()?;
+        trials.watching = watching(args, &prepared)?;
         Ok(trials)
     }
 
@@ -104,6 +110,28 @@ impl<'a> Trials<'a> {
     pub fn limit(&mut self, clauses: &[Clause]) {
         let limit = clauses.iter().filter_map(Clause::limit).max().unwrap_or(0);
         self.limit = limit as f64 / 1e9;
+    }
+
+    /// Whether anything listens at the target.
+    ///
+    /// # Errors
+    /// When it refuses connections.
+    pub fn reach(&mut self) -> Result<(), Failure> {
+        let prepared = self.first()?;
+        prepared.wires.iter().try_for_each(|wire| reach::check(wire, self.target.name()))
+    }
+
+    /// A run like those to come, which is not run.
+    fn first(&mut self) -> Result<Prepared, Failure> {
+        self.prepare(&Trial {
+            number: 0,
+            purpose: Purpose::Ladder,
+            load: Load::Rate(1.0),
+            warmup: Duration::ZERO,
+            duration: Duration::from_secs(1),
+            seed: 0,
+            enough: Vec::new(),
+        })
     }
 
     /// How arrivals are spread.
@@ -124,16 +152,18 @@ impl<'a> Trials<'a> {
         &mut self,
         trial: &Trial,
         clauses: &[Clause],
-        mut each: impl FnMut(&gake_engine::Second),
+        mut each: impl FnMut(&gake_engine::JoinedSecond) + Send,
     ) -> Result<Observation, Failure> {
-        let (plan, wire) = self.prepare(trial)?;
-        let mut observer = Observer::new(clauses, &plan.labels);
+        let prepared = self.prepare(trial)?;
+        let mut observer = Observer::new(clauses, &prepared.plan.labels);
         let warmup = trial.warmup.as_secs_f64();
-        let run = self.fire_prepared(trial, &plan, &wire, |moment, readings| {
+        let run = self.fire_prepared(trial, &prepared, |moment| {
             observer.second(&moment.second.tally);
             // A level belongs to the second before it was read.
-            for reading in readings.iter().filter(|_| moment.second.second as f64 > warmup) {
-                observer.level(&reading.name, reading.value);
+            if moment.second.second as f64 > warmup {
+                for reading in moment.readings.iter().filter(|reading| reading.source != MACHINE) {
+                    observer.level(&reading.name, reading.value);
+                }
             }
             each(moment.second);
             trial.is_settled(&observer.bad()).then(|| "settled".to_owned())
@@ -150,10 +180,10 @@ impl<'a> Trials<'a> {
     pub fn fire(
         &mut self,
         trial: &Trial,
-        mut each: impl FnMut(Moment<'_>) -> Option<String>,
+        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Run, Failure> {
-        let (plan, wire) = self.prepare(trial)?;
-        self.fire_prepared(trial, &plan, &wire, |moment, _| each(moment))
+        let prepared = self.prepare(trial)?;
+        self.fire_prepared(trial, &prepared, each)
     }
 
     /// Runs up and down the stairs without a pause, and gives what each second saw. Ends early when
@@ -173,13 +203,14 @@ impl<'a> Trials<'a> {
             seed: self.args.search.seed,
             enough: Vec::new(),
         };
-        let (plan, wire) = self.prepare(&trial)?;
         let stage = |s: &Stair| Stage::step(s.level, Duration::from_secs(s.seconds));
         let stages = stairs.iter().map(stage).collect();
-        let load = PlanLoad::Open { stages, process: self.process };
-        let plan = Arc::new(Plan { load, ..(*plan).clone() });
-        let mut observer = Observer::new(clauses, &plan.labels);
-        let run = self.fire_prepared(&trial, &plan, &wire, |moment, _| {
+        let load = LoadSpec::Open { stages, process: self.process };
+        let mut spec = self.trial_spec(&trial);
+        spec.scenarios[0].load = load;
+        let prepared = self.prepare_spec(&trial, &spec)?;
+        let mut observer = Observer::new(clauses, &prepared.plan.labels);
+        let run = self.fire_prepared(&trial, &prepared, |moment| {
             observer.second(&moment.second.tally);
             overload::is_gone(observer.seconds()).then(|| "the target does not answer".to_owned())
         })?;
@@ -209,31 +240,50 @@ impl<'a> Trials<'a> {
     fn fire_prepared(
         &mut self,
         trial: &Trial,
-        plan: &Arc<Plan>,
-        wire: &Arc<Wire>,
-        mut each: impl FnMut(Moment<'_>, &[Reading]) -> Option<String>,
+        prepared: &Prepared,
+        mut each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Run, Failure> {
-        let outputs = self.step_outputs(trial, plan)?;
+        let sinks = self.step_sinks(trial)?;
         self.fired += 1;
-        let started_unix_ns = outputs.started_unix_ns;
-        let job = Job { plan, wire, seed: trial.seed, started_unix_ns, log: None };
-        let each = |moment: Moment<'_>, readings: &[Reading], _: &Watched| each(moment, readings);
-        let recorded = record(job, Some(self.signals), &mut self.watching, outputs, each)?;
-        self.losses.extend(recorded.losses);
+        let mut recorded = self.record(prepared, sinks, &mut each);
+        if let Err(RunError::Sink(lost)) = &recorded
+            && self.fired > 1
+        {
+            self.losses.push(lost.clone());
+            recorded = self.record(prepared, Vec::new(), &mut each);
+        }
+        let recorded = recorded.map_err(|error| spec::failure(&error))?;
+        self.losses.extend(recorded.losses.into_iter().map(|loss| loss.text));
         Ok(recorded.run)
+    }
+
+    fn record(
+        &mut self,
+        prepared: &Prepared,
+        sinks: Vec<Box<dyn Sink>>,
+        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+    ) -> Result<Recorded, RunError> {
+        let beside = Beside {
+            sinks,
+            interrupt: Some(self.signals.interrupt()),
+            watching: Some(&mut self.watching),
+            origin: origin(&self.args.search.slo, self.redactor),
+        };
+        prepared.run_beside(beside, each)
     }
 
     /// The files of the next step. What cannot be written before anything is sent is an error;
     /// later it costs the file, and not the search.
-    fn step_outputs(&mut self, trial: &Trial, plan: &Plan) -> Result<Outputs, Failure> {
-        let outputs =
-            self.step_file(trial).and_then(|path| Outputs::run_file(path.as_deref(), plan));
-        match outputs {
+    fn step_sinks(&mut self, trial: &Trial) -> Result<Vec<Box<dyn Sink>>, Failure> {
+        let create =
+            |path: &PathBuf| RunFileSink::create(path).map_err(|error| spec::failure(&error));
+        let sink = self.step_file(trial).and_then(|path| path.as_ref().map(create).transpose());
+        match sink {
             Err(failure) if self.fired > 0 => {
                 self.losses.push(failure.to_string());
-                Outputs::run_file(None, plan)
+                Ok(Vec::new())
             }
-            outputs => outputs,
+            sink => Ok(sink?.into_iter().map(|sink| Box::new(sink) as Box<dyn Sink>).collect()),
         }
     }
 
@@ -252,41 +302,58 @@ impl<'a> Trials<'a> {
         Ok(Some(folder.join(name)))
     }
 
-    fn prepare(&mut self, trial: &Trial) -> Result<(Arc<Plan>, Arc<Wire>), Failure> {
+    fn prepare(&mut self, trial: &Trial) -> Result<Prepared, Failure> {
+        let spec = self.trial_spec(trial);
+        self.prepare_spec(trial, &spec)
+    }
+
+    /// What a trial asks for.
+    fn trial_spec(&self, trial: &Trial) -> RunSpec {
         let (rate, connections, idle) = match trial.load {
             Load::Rate(rate) => (Some(rate), self.connections_for(rate), 0),
             Load::Users(users) => (None, users, 0),
             Load::Connections(idle) => (Some(LIGHT), OPEN_CONNECTIONS, idle),
         };
-        let wire = self.wire(rate.is_some(), connections, idle)?;
         let load = match rate {
-            Some(rate) => PlanLoad::Open {
+            Some(rate) => LoadSpec::Open {
                 stages: vec![Stage::step(rate, trial.duration)],
                 process: self.process,
             },
-            None => PlanLoad::Closed { think: Duration::ZERO },
+            None => LoadSpec::closed(connections),
         };
-        let peak = rate.unwrap_or(f64::INFINITY);
-        let plan = Plan {
-            target: self.target.name().to_owned(),
-            load,
-            duration: rate.is_none().then_some(trial.duration),
-            requests: None,
-            warmup: trial.warmup,
-            connections,
-            max_in_flight: connections,
-            overflow: Overflow::Wait,
-            connect_rate: self.args.connection.connect_rate,
-            idle_connections: idle,
-            keepalive: wire.settings.keepalive,
-            timeouts: wire.settings.timeouts,
-            drain: DRAIN,
-            threads: threads_for(self.args.search.threads, peak, connections),
-            spin: false,
-            expect: self.args.request.expect.clone(),
-            labels: wire.labels.clone(),
+        let mut spec = self.spec.clone();
+        spec.seed = trial.seed;
+        spec.warmup = trial.warmup;
+        spec.threads = self.args.search.threads;
+        spec.connection.idle_connections = idle;
+        spec.connection.keepalive &= self.dimension != Dimension::ConnectRate;
+        for scenario in &mut spec.scenarios {
+            *scenario = ScenarioSpec {
+                load: load.clone(),
+                duration: rate.is_none().then_some(trial.duration),
+                connections,
+                lanes: connections,
+                graceful_stop: DRAIN,
+                ..scenario.clone()
+            };
+        }
+        spec
+    }
+
+    /// The run of a trial, over the wires of the last one when their connections are made in the
+    /// same way.
+    fn prepare_spec(&mut self, trial: &Trial, spec: &RunSpec) -> Result<Prepared, Failure> {
+        let pooled = !matches!(trial.load, Load::Users(_));
+        let connections = spec.scenarios.iter().map(|scenario| scenario.connections).sum();
+        let key = (pooled, connections, spec.connection.idle_connections);
+        let prepared = match &self.ready {
+            Some((known, wires)) if *known == key => self.target.prepare_over(spec, wires.clone()),
+            _ => self.target.prepare(spec),
         };
-        Ok((Arc::new(plan), wire))
+        let mut prepared = prepared.map_err(|error| spec::failure(&error))?;
+        prepared.redact(self.redactor);
+        self.ready = Some((key, prepared.wires.clone()));
+        Ok(prepared)
     }
 
     /// Enough connections that the bound on them is not what an objective meets.
@@ -295,24 +362,15 @@ impl<'a> Trials<'a> {
         let connections = self.args.search.connections.unwrap_or(OPEN_CONNECTIONS.max(needed));
         connections.min(self.most)
     }
+}
 
-    /// The wire for so many connections; the last one again when it fits.
-    fn wire(
-        &mut self,
-        pooled: bool,
-        connections: usize,
-        idle: usize,
-    ) -> Result<Arc<Wire>, Failure> {
-        if let Some(ready) = &self.ready
-            && (ready.pooled, ready.connections, ready.idle) == (pooled, connections, idle)
-        {
-            return Ok(Arc::clone(&ready.wire));
-        }
-        let mut settings = connection_settings(&self.args.connection, pooled, connections)?;
-        settings.idle_connections = idle;
-        settings.keepalive &= self.dimension != Dimension::ConnectRate;
-        let wire = Arc::new(self.target.wire(settings)?);
-        self.ready = Some(Ready { pooled, connections, idle, wire: Arc::clone(&wire) });
-        Ok(wire)
+fn watching(args: &FindArgs, prepared: &Prepared) -> Result<Watching, Failure> {
+    let about_target = args.search.slo.iter().find(|objective| objective.is_about_target());
+    if let (Some(objective), []) = (about_target, args.watch.as_slice()) {
+        return Err(Failure::usage(format!(
+            "{objective} is about the target itself: add --watch port:8080, pid:1234, \
+             prometheus:URL or actuator:URL"
+        )));
     }
+    Watching::of_any(&args.watch, prepared).map_err(|error| spec::failure(&error))
 }

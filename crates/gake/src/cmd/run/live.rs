@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gake_core::plan::Plan;
-use gake_engine::Second;
+use gake_engine::JoinedSecond;
 use gake_judge::units::duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -25,7 +25,7 @@ impl Live {
     }
 
     /// Shows one second.
-    pub fn show(&mut self, console: &Console, second: &Second, asked: Option<f64>) {
+    pub fn show(&mut self, console: &Console, second: &JoinedSecond, asked: Option<f64>) {
         if self.bar.is_none() && !self.verbose {
             return;
         }

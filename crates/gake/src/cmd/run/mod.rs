@@ -1,81 +1,84 @@
 //! `gake run`: plan, fire, record, judge, show.
 
-mod abort;
 mod live;
-
-use std::path::Path;
 
 use gake_core::record::Ending;
 use gake_judge::{Conclusion, Summary};
-use gake_lab::{Lab, LabConfig};
+use gake_run::sink::{LogSink, RunFileSink};
+use gake_run::{Beside, RunError, Sink, Watching};
 
 use super::show::Results;
-use crate::cli::RunArgs;
+use crate::cli::{OutputArgs, RunArgs};
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
 use crate::files;
-use crate::load::{Job, Outputs, Prepared, Watching, record};
+use crate::origin::origin;
+use crate::redaction::redactor;
 use crate::signals::Signals;
-use abort::Abort;
+use crate::spec;
 use live::Live;
 
-/// The target that is a lab in this process.
-const DEMO: &str = "demo";
-
-/// Runs a load test.
+/// Runs a load test, or prints its spec.
 ///
 /// # Errors
 /// Why there is no result.
 pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
+    let mut asked = spec::of_run(args)?;
+    if let Some(format) = args.spec.print_spec {
+        console.result(&asked.print(format)?)?;
+        return Ok(Exit::Done);
+    }
     let descriptors = descriptors::raise();
-    let (lab, target) = target(args)?;
-    let prepared = Prepared::new(args, &target)?;
-    files::distinct(args.output.files(), [Path::new(&args.target)])?;
+    let lab = asked.start_demo()?;
+    let redactor = redactor(&args.redaction, console)?;
+    let mut prepared = asked.prepare()?;
+    prepared.redact(&redactor);
+    let read = asked.files(args.spec.spec.as_deref());
+    files::distinct(args.output.files(), read.iter().map(std::path::PathBuf::as_path))?;
     let results = Results::create(args.output.results(), args.output.no_color, console)?;
-    let mut watching = Watching::start(&args.watch, &args.judge.slo)?;
-    let (outputs, log) = Outputs::create(&args.output, &prepared.plan)?;
+    let failure = |error| asked.failure(error);
+    let mut watching = Watching::of(&prepared).map_err(failure)?;
+    let sinks = sinks(&args.output).map_err(failure)?;
     if !args.output.quiet {
-        prepared.announce(args, descriptors, console);
+        spec::announce(&prepared, &asked.spec, descriptors, console);
     }
     let signals = Signals::watch().map_err(Failure::signals)?;
     let mut live = Live::new(args, console, &prepared.plan);
-    let abort = Abort::new(args, &prepared.plan);
-    let job = Job {
-        plan: &prepared.plan,
-        wire: &prepared.wire,
-        seed: args.load.seed,
-        started_unix_ns: outputs.started_unix_ns,
-        log,
+    let beside = Beside {
+        sinks,
+        interrupt: Some(signals.interrupt()),
+        watching: Some(&mut watching),
+        origin: origin(&prepared.objectives, &redactor),
     };
-    let recorded = record(job, Some(&signals), &mut watching, outputs, |moment, _, watched| {
+    let recorded = prepared.run_beside(beside, |moment| {
         live.show(console, moment.second, moment.asked);
-        abort.check(moment.so_far, moment.second, watched)
-    })?;
+        None
+    });
     live.clear();
+    let recorded = recorded.map_err(failure)?;
     if let Some(lab) = lab {
         lab.shutdown();
     }
     for loss in &recorded.losses {
-        console.warn(loss);
+        console.warn(&loss.text);
     }
-    let summary = Summary::new(recorded.run, &args.judge.slo);
+    let summary = Summary::new(recorded.run, &prepared.objectives);
     results.show(&summary, console, &|_| Ok(()))?;
     Ok(exit(&summary, signals.came(), console))
 }
 
-/// What is loaded, and the lab that is when it is the demo; it lives as long as it is kept.
-///
-/// # Errors
-/// When the lab cannot be started.
-pub fn target(args: &RunArgs) -> Result<(Option<Lab>, String), Failure> {
-    if args.target != DEMO {
-        return Ok((None, args.target.clone()));
+/// The files written while the run goes on. They are created before it, so that a bad path costs
+/// nothing.
+fn sinks(args: &OutputArgs) -> Result<Vec<Box<dyn Sink>>, RunError> {
+    let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
+    if let Some(path) = &args.out {
+        sinks.push(Box::new(RunFileSink::create(path)?));
     }
-    let lab = Lab::start(LabConfig::default())
-        .map_err(|error| Failure::could_not(format!("the demo server: {error}")))?;
-    let url = format!("http://{}/fast", lab.addr());
-    Ok((Some(lab), url))
+    if let Some(path) = &args.log {
+        sinks.push(Box::new(LogSink::create(path)?));
+    }
+    Ok(sinks)
 }
 
 /// The exit code of a run with a summary. An interrupt wins, since the figures are of a part; a

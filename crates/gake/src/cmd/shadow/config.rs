@@ -1,14 +1,19 @@
 //! From flags and the file to the proxy's settings.
 
-use std::io::Read;
+use std::path::Path;
 
 use gake_shadow::config::{
-    Backend, Config, ConfigError, Forwarded, Host, Sample, ServerTls, Shadow, methods, parse_marker,
+    Backend, Config, ConfigError, Forwarded, Host, MarkerSecret, Sample, ServerTls, Shadow,
+    methods, parse_marker,
 };
 use gake_shadow::exchange::Role;
 
-use crate::cli::{CopyArgs, ForwardedArg, ProxyArgs, ShadowArgs};
+use crate::cli::{CopyArgs, ForwardedArg, ProxyArgs, ServiceArgs, ShadowArgs};
 use crate::exit::Failure;
+use crate::random;
+
+/// Bytes of a file that holds a secret.
+const SECRET_BYTES_MAX: u64 = 1 << 16;
 
 /// As a source of noise: the master itself, asked a second time.
 const AGAIN: &str = "master";
@@ -53,6 +58,7 @@ pub(super) fn from(args: &ShadowArgs) -> Result<Config, Failure> {
     }
     config.seed = args.copies.seed.unwrap_or(config.seed);
     config.shadow_nice = args.copies.shadow_nice.unwrap_or(config.shadow_nice);
+    config.marker_secret = marker_secret(&args.copies)?;
     http(&args.http, &mut config).map_err(Failure::usage)?;
     config.threads = args.service.threads.unwrap_or(config.threads);
     config.limits.connections = args.service.max_connections.unwrap_or(config.limits.connections);
@@ -98,6 +104,7 @@ fn http(args: &ProxyArgs, config: &mut Config) -> Result<(), ConfigError> {
         Some(ForwardedArg::Replace) => Forwarded::Replace,
         Some(ForwardedArg::Off) => Forwarded::Off,
     };
+    config.underscores_in_headers |= args.underscores_in_headers;
     if let Some(cert) = &args.tls_cert {
         let key = args.tls_key.as_ref().unwrap_or(cert).clone();
         config.tls = Some(ServerTls { cert: cert.clone(), key });
@@ -119,20 +126,32 @@ fn http(args: &ProxyArgs, config: &mut Config) -> Result<(), ConfigError> {
     Ok(())
 }
 
+/// What the markers of copies are signed with.
+fn marker_secret(args: &CopyArgs) -> Result<Option<MarkerSecret>, Failure> {
+    let CopyArgs { marker_secret_file, marker_secret, .. } = args;
+    let told = secret("marker secret", marker_secret_file.as_deref(), marker_secret.as_deref())?;
+    told.map(|told| MarkerSecret::new(&told).map_err(Failure::usage)).transpose()
+}
+
+/// A secret from a file, or from the environment.
+fn secret(
+    what: &'static str,
+    file: Option<&Path>,
+    told: Option<&str>,
+) -> Result<Option<String>, Failure> {
+    let Some(path) = file else { return Ok(told.map(str::to_owned)) };
+    let text = gake_files::read_to_string(path, what, SECRET_BYTES_MAX);
+    text.map(Some).map_err(|error| Failure::could_not(format!("the {what}: {error}")))
+}
+
 /// Sets the token for changes, when there is an admin service; returns it when it is new and
 /// nobody knows it yet.
 pub(super) fn token(args: &ShadowArgs, config: &mut Config) -> Result<Option<String>, Failure> {
     if config.admin.is_none() {
         return Ok(None);
     }
-    let told = match (&args.service.admin_token_file, &args.service.admin_token) {
-        (Some(path), _) => Some(std::fs::read_to_string(path).map_err(|error| {
-            Failure::could_not(format!("the token in {}: {error}", path.display()))
-        })?),
-        (None, Some(token)) => Some(token.clone()),
-        (None, None) => None,
-    };
-    if let Some(told) = told {
+    let ServiceArgs { admin_token_file, admin_token, .. } = &args.service;
+    if let Some(told) = secret("token", admin_token_file.as_deref(), admin_token.as_deref())? {
         let token = told.trim();
         if token.is_empty() {
             return Err(Failure::usage("the admin token is empty"));
@@ -140,15 +159,9 @@ pub(super) fn token(args: &ShadowArgs, config: &mut Config) -> Result<Option<Str
         config.admin_token = Some(token.to_owned());
         return Ok(None);
     }
-    let token = random_token()
+    let bytes: [u8; 16] = random::bytes()
         .map_err(|error| Failure::could_not(format!("no token can be made: {error}")))?;
+    let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     config.admin_token = Some(token.clone());
     Ok(Some(token))
-}
-
-/// 128 bits that nobody can guess.
-fn random_token() -> std::io::Result<String> {
-    let mut bytes = [0; 16];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -6,8 +6,6 @@ mod report;
 mod script;
 mod taps;
 
-use std::io::{self, IsTerminal};
-
 use gake_judge::units::{count, plural};
 use gake_shadow::config::Config;
 use gake_shadow::{Category, Proxy, Running, Summary};
@@ -16,6 +14,7 @@ use crate::cli::{ShadowArgs, ShadowCommand};
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
+use crate::redaction;
 use crate::signals;
 use taps::Taps;
 
@@ -47,7 +46,8 @@ fn serve(args: &ShadowArgs, console: &Console) -> Result<Exit, Failure> {
     let signals = signals::receive()
         .map_err(|error| Failure::could_not(format!("signals cannot be watched: {error}")))?;
     let mut proxy = Proxy::new(config.clone()).map_err(Failure::usage)?;
-    let taps = Taps::start(&args.taps, &config, &mut proxy)?;
+    let redactor = redaction::told(&args.taps.redaction, args.taps.record_secrets, console)?;
+    let taps = Taps::start(&args.taps, &config, &redactor, &mut proxy)?;
     let proxy = script::add(&args.script, &config, console, proxy)?;
     let running = proxy.start().map_err(Failure::could_not)?;
     announce(args, console, &config, &running, new_token.as_deref())?;
@@ -98,7 +98,7 @@ fn announce(
     }
     if !args.service.quiet {
         // On a terminal the URL stands in the line above.
-        let place = if io::stdout().is_terminal() { String::new() } else { format!("{url}: ") };
+        let place = if console.out_is_terminal() { String::new() } else { format!("{url}: ") };
         console.note(&format!("{place}{}; Ctrl-C ends it and prints the ledger", plan(config)));
     }
     Ok(())

@@ -42,9 +42,9 @@ fn cut_report(mut report: Report, rows: usize) -> Report {
         cut(&mut difference.endpoint);
         cut(&mut difference.path);
         if let Some(example) = &mut difference.example {
-            cut(&mut example.request);
-            cut(&mut example.expected);
-            cut(&mut example.actual);
+            for text in [&mut example.request, &mut example.expected, &mut example.actual] {
+                text.shorten(NAME_MAX);
+            }
         }
     }
     report

@@ -1,15 +1,15 @@
 //! `gake shadow report` and `gake shadow convert`.
 
-use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
+use gake_files::Access;
 use gake_judge::units::plural;
 use gake_report::{Format, html};
 use gake_shadow::compare::judge::{Report, judge};
 use gake_shadow::compare::{file, show};
 use gake_shadow::traffic::gakerec::{Head, Writer};
-use gake_shadow::traffic::{Redaction, Traffic, gor};
+use gake_shadow::traffic::{Traffic, gor};
 
 use super::page::shown;
 use super::taps::rules;
@@ -18,6 +18,7 @@ use crate::cmd::show::Results;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::files::distinct;
+use crate::redaction;
 
 /// Judges what comparisons' files hold, and shows it.
 ///
@@ -26,12 +27,16 @@ use crate::files::distinct;
 pub fn report(args: &ShadowReportArgs, console: &Console) -> Result<Exit, Failure> {
     let outputs = || args.formats.iter().chain(&args.html);
     distinct(output_files(outputs()), args.files.iter().chain(&args.rules).map(PathBuf::as_path))?;
-    let results = Results::create(outputs(), true, console)?;
+    let results = Results::private(outputs(), true, console)?;
+    let redactor = redaction::redactor(&args.redaction, console)?;
     let rules = rules(&args.rules)?;
     let mut comparisons = Vec::new();
     for path in &args.files {
-        let read = file::read(path)
-            .map_err(|error| Failure::could_not(format!("{}: {error}", path.display())))?;
+        let mut read = file::read(path).map_err(|error| match error {
+            file::FileError::Read(error) => Failure::could_not(error),
+            error => Failure::could_not(format!("{}: {error}", path.display())),
+        })?;
+        read.iter_mut().for_each(|comparison| comparison.redact(&redactor));
         comparisons.extend(read);
     }
     let terms = args.terms.terms();
@@ -76,23 +81,25 @@ pub fn convert(args: &ConvertArgs, console: &Console) -> Result<Exit, Failure> {
     let started_unix_ns = traffic.started_unix_ns();
     let requests = first.into_iter().chain(traffic.by_ref());
     let kind = args.output.extension().and_then(|extension| extension.to_str());
-    let redaction = if args.secrets { Redaction::none() } else { Redaction::default() };
-    let create = || File::create(&args.output).map_err(|error| about(&args.output, &error));
+    let redactor = redaction::told(&args.redaction, args.secrets, console)?;
+    let create = || {
+        let created = gake_files::create(&args.output, Access::Owner);
+        created.map_err(|error| about(&args.output, &error))
+    };
     let mut records = 0;
     match kind {
         Some("gor") => {
-            let mut out = gor::Writer::new(BufWriter::new(create()?), started_unix_ns);
+            let mut out = gor::Writer::new(BufWriter::new(create()?), started_unix_ns, redactor);
             for record in requests {
-                let mut record = record.map_err(|error| about(&args.input, &error))?;
-                redaction.apply(&mut record);
-                out.write(&record).map_err(|error| about(&args.output, &error))?;
+                let record = record.map_err(|error| about(&args.input, &error))?;
+                out.write(record).map_err(|error| about(&args.output, &error))?;
                 records += 1;
             }
             out.flush().map_err(|error| about(&args.output, &error))?;
         }
         Some("gakerec") => {
             let head = Head { started_unix_ns };
-            let mut out = Writer::create(&args.output, head, redaction, usize::MAX)
+            let mut out = Writer::create(&args.output, head, redactor, usize::MAX)
                 .map_err(|error| about(&args.output, &error))?;
             for record in requests {
                 let record = record.map_err(|error| about(&args.input, &error))?;

@@ -6,19 +6,20 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use gake_core::redact::Redactor;
 use gake_judge::units::{count, plural};
+use gake_run::unix_now;
 use gake_shadow::compare::judge::{Report, Terms, judge};
 use gake_shadow::compare::{Comparison, Rules, file};
 use gake_shadow::config::Config;
 use gake_shadow::exchange::Role;
+use gake_shadow::traffic::Record;
 use gake_shadow::traffic::gakerec::{Head, Writer};
-use gake_shadow::traffic::{Record, Redaction};
 use gake_shadow::{Exchanges, Proxy};
 
 use crate::cli::TapArgs;
 use crate::exit::Failure;
 use crate::files::distinct;
-use crate::load::unix_now;
 
 /// Exchanges that may wait for the comparison or the recording.
 const QUEUE: usize = 4_096;
@@ -28,6 +29,9 @@ const SAVE_EVERY: Duration = Duration::from_secs(10);
 
 /// How long the recording may hold back what it has.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
+
+/// Bytes of a file of rules.
+const RULES_BYTES_MAX: u64 = 16 << 20;
 
 /// The threads that listen.
 #[derive(Debug, Default)]
@@ -57,17 +61,20 @@ impl Taps {
     ///
     /// # Errors
     /// When a file cannot be read or written, or is to be both.
-    pub fn start(args: &TapArgs, config: &Config, proxy: &mut Proxy) -> Result<Self, Failure> {
+    pub fn start(
+        args: &TapArgs,
+        config: &Config,
+        redactor: &Redactor,
+        proxy: &mut Proxy,
+    ) -> Result<Self, Failure> {
         let outputs = [&args.record, &args.diff_out].into_iter().flatten();
         distinct(outputs.map(PathBuf::as_path), args.rules.iter().map(PathBuf::as_path))?;
         let mut taps = Self::default();
         if let Some(path) = &args.record {
             let head = Head { started_unix_ns: unix_now() };
-            let redaction =
-                if args.record_secrets { Redaction::none() } else { Redaction::default() };
             let limit = config.limits.shadow_body as usize;
-            let writer =
-                Writer::create(path, head, redaction, limit).map_err(|e| cannot(path, &e))?;
+            let writer = Writer::create(path, head, redactor.clone(), limit)
+                .map_err(|e| cannot(path, &e))?;
             let exchanges = proxy.exchanges(QUEUE);
             let thread = spawn("gake-record", move || record(writer, head, &exchanges))?;
             taps.recording = Some((path.clone(), thread));
@@ -75,7 +82,10 @@ impl Taps {
         if args.diff_out.is_none() && !args.diff {
             return Ok(taps);
         }
-        let rules = rules(&args.rules)?;
+        let mut rules = rules(&args.rules)?;
+        for (name, _) in config.shadows.iter().filter_map(|shadow| shadow.marker.as_ref()) {
+            rules.ignore_marker(name.as_str());
+        }
         let shadows = config.shadows.iter().filter(|shadow| shadow.role == Role::Shadow);
         let mut comparisons: Vec<_> =
             shadows.map(|shadow| Comparison::new(&shadow.backend.name)).collect();
@@ -87,8 +97,9 @@ impl Taps {
             file::write(path, &comparisons).map_err(|error| cannot(path, &error))?;
         }
         let exchanges = proxy.exchanges(QUEUE);
+        let redactor = redactor.clone();
         let compare = move || {
-            let lost = compare(&mut comparisons, &rules, path.as_deref(), &exchanges);
+            let lost = compare(&mut comparisons, &rules, &redactor, path.as_deref(), &exchanges);
             Compared { comparisons, rules, lost }
         };
         taps.comparing = Some(spawn("gake-compare", compare)?);
@@ -133,8 +144,8 @@ impl Taps {
 pub fn rules(paths: &[PathBuf]) -> Result<Rules, Failure> {
     let mut rules = Rules::default();
     for path in paths {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::could_not(format!("{}: {error}", path.display())))?;
+        let text = gake_files::read_to_string(path, "rules", RULES_BYTES_MAX)
+            .map_err(Failure::could_not)?;
         let parsed = Rules::parse(&text)
             .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
         rules.merge(parsed);
@@ -157,6 +168,7 @@ fn spawn<T: Send + 'static>(
 fn compare(
     comparisons: &mut [Comparison],
     rules: &Rules,
+    redactor: &Redactor,
     path: Option<&Path>,
     exchanges: &Exchanges,
 ) -> Option<String> {
@@ -168,7 +180,9 @@ fn compare(
     let mut saved = Instant::now();
     loop {
         match exchanges.next_within(SAVE_EVERY) {
-            Ok(exchange) => comparisons.iter_mut().for_each(|one| one.observe(&exchange, rules)),
+            Ok(exchange) => {
+                comparisons.iter_mut().for_each(|one| one.observe(&exchange, rules, redactor));
+            }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return save(comparisons),
         }

@@ -8,14 +8,14 @@ use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
 use gake_core::record::{Fault, Tally};
+use gake_files::Access;
 use gake_report::tools::ab::{Ab, Attributes, Failed, csv, gnuplot, html, text};
 
-use super::attack::{Attacked, attack};
+use super::attack::{Attacked, attack, prepare};
 use super::gathered::{gather, taken};
 use super::native::Native;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
-use crate::load::Prepared;
 use options::Options;
 use tallied::Tallied;
 
@@ -52,8 +52,8 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
         Ok(options) => options,
         Err(wrong) => return refuse(&wrong, console),
     };
-    let mut args = options.run_args()?;
-    let prepared = Prepared::new(&args, options.url())?;
+    let spec = options.spec();
+    let prepared = prepare(&spec)?;
     native.beside(
         [&options.samples, &options.percentages].into_iter().flatten().map(String::as_str),
     )?;
@@ -64,7 +64,7 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
     let tallied = Tallied { wants_samples: samples.is_some(), ..Tallied::default() };
     let (tallied, sink) = gather(tallied, Tallied::take);
     let mut progress = Progress { step: options.progress, done: 0 };
-    let attacked = attack(&mut args, &prepared, native, Some(sink), console, |moment| {
+    let attacked = attack(&spec, &prepared, native, Some(sink), console, |moment| {
         progress.show(moment.second.tally.counts.completed(), console);
         let faults = moment.second.tally.faults();
         let fatal = faults.iter().find_map(|(fault, _)| fatal(*fault)).filter(|_| !options.goes_on);
@@ -108,7 +108,7 @@ fn refuse(wrong: &Wrong, console: &Console) -> Result<Exit, Failure> {
 
 fn create(path: Option<&str>) -> Result<Option<BufWriter<File>>, Failure> {
     let Some(path) = path else { return Ok(None) };
-    let file = File::create(Path::new(path))
+    let file = gake_files::create(Path::new(path), Access::Mask)
         .map_err(|error| Failure::could_not(format!("Cannot open {path}: {error}")))?;
     Ok(Some(BufWriter::new(file)))
 }
@@ -217,7 +217,7 @@ fn failed(tally: &Tally) -> Failed {
     let mut failed = Failed::default();
     for &(fault, count) in tally.faults() {
         *(match fault {
-            Fault::ClosedEarly => &mut failed.length,
+            Fault::ClosedEarly(_) => &mut failed.length,
             Fault::Malformed(_) | Fault::TooLarge(_) => &mut failed.exceptions,
             fault if fault.is_before_connection() => &mut failed.connect,
             Fault::Tls(_) => &mut failed.connect,
@@ -242,7 +242,7 @@ fn fatal(fault: Fault) -> Option<(String, u8)> {
         Fault::Dns => ("apr_sockaddr_info_get()", "Name or service not known", 670_002),
         Fault::Tls(reason) => ("SSL handshake failed", reason, 1),
         Fault::Other(number) => return Some((format!("{fault} ({number})"), number as u8)),
-        Fault::ClosedEarly
+        Fault::ClosedEarly(_)
         | Fault::Malformed(_)
         | Fault::TooLarge(_)
         | Fault::RedirectLimit

@@ -3,13 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use gake_core::plan::Timeouts;
+use gake_core::spec::{
+    BodySpec, ConnectionSpec, HttpVersion, KeepSpec, LoadSpec, RequestDefaults, RequestSource,
+    RunSpec, ScenarioSpec, TlsSpec,
+};
 use gake_report::tools::ab::Without;
-use gake_wire::http1::request::Version;
-use gake_wire::{Keep, Location, Scheme, basic_authorization};
+use gake_wire::{Location, Scheme, basic_authorization};
 
 use super::Wrong;
-use crate::cli::{RunArgs, plain_run, read_header};
-use crate::exit::Failure;
+use crate::cli::read_header;
+use crate::personality::body_file;
 use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
 
 /// What ab calls itself to servers, which they may look for.
@@ -201,35 +205,39 @@ impl Options {
     }
 
     /// What it is to gake.
-    ///
-    /// # Errors
-    /// When the URL cannot be a target.
-    pub fn run_args(&self) -> Result<RunArgs, Failure> {
-        let mut args = plain_run(&self.url)?;
-        let load = &mut args.load;
-        load.connections = Some(self.concurrency);
-        (load.requests, load.duration) = (Some(self.requests), self.limit);
-        // At its time limit ab forgets what is in flight.
-        load.drain = Some(if self.limit.is_some() { Duration::ZERO } else { self.timeout });
-        let connection = &mut args.connection;
-        (connection.timeout, connection.connect_timeout) = (self.timeout, self.timeout);
-        connection.no_keepalive = !self.keep_alive;
-        connection.version = Version::Http10;
-        connection.keep = Some(Keep { answers: 1, body_bytes: 0 });
-        connection.interface = self.source.iter().cloned().collect();
-        connection.insecure = true;
-        connection.cert = self.certificate.as_ref().map(Into::into);
-        connection.key = self.certificate.as_ref().map(Into::into);
-        let request = &mut args.request;
-        request.method = Some(self.method.clone());
-        request.header.clone_from(&self.headers);
-        request.body.clone_from(&self.body);
-        Ok(args)
-    }
-
-    /// What it is called, for [`Prepared`](crate::load::Prepared).
-    pub fn url(&self) -> &str {
-        &self.url
+    pub fn spec(&self) -> RunSpec {
+        let url = RequestSource::Url(self.url.clone());
+        let scenario = ScenarioSpec {
+            request: RequestDefaults {
+                method: Some(self.method.clone()),
+                headers: self.headers.clone(),
+                body: self.body.clone().map(BodySpec::Bytes),
+                user: None,
+            },
+            requests: Some(self.requests),
+            duration: self.limit,
+            // At its time limit ab forgets what is in flight.
+            graceful_stop: if self.limit.is_some() { Duration::ZERO } else { self.timeout },
+            ..ScenarioSpec::new(url, LoadSpec::closed(self.concurrency))
+        };
+        let (connect, total) = (self.timeout, self.timeout);
+        RunSpec {
+            connection: ConnectionSpec {
+                timeouts: Timeouts { connect, first_byte: None, total },
+                keepalive: self.keep_alive,
+                http: HttpVersion::Http10,
+                keep: Some(KeepSpec { answers: 1, body_bytes: 0 }),
+                sources: self.source.iter().cloned().collect(),
+                ..ConnectionSpec::default()
+            },
+            tls: TlsSpec {
+                insecure: true,
+                certificate: self.certificate.as_ref().map(Into::into),
+                key: self.certificate.as_ref().map(Into::into),
+                ..TlsSpec::default()
+            },
+            ..RunSpec::new(scenario)
+        }
     }
 
     /// Whether there is TLS.
@@ -263,7 +271,7 @@ fn ask(parsed: &Parsed) -> Result<(String, Body), Wrong> {
     let method = parsed.last("m").or(first.map(|(_, method)| method)).unwrap_or("GET").to_owned();
     let Some((name, kind)) = content else { return Ok((method, None)) };
     let path = parsed.last(name).unwrap_or_default();
-    let bytes = std::fs::read(path).map_err(|error| {
+    let bytes = body_file(path).map_err(|error| {
         Wrong::Plain(format!("ab: Could not open {kind} data file ({path}): {error}"))
     })?;
     Ok((method, Some(bytes.into())))
@@ -296,4 +304,17 @@ fn headers(parsed: &Parsed, content: bool) -> Result<Vec<(String, String)>, Wron
 
 fn number(parsed: &Parsed, name: &str) -> Result<Option<u64>, Wrong> {
     parsed.get::<u64>(name).map_err(Wrong::Usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spec_of_ab_comes_back() {
+        for line in ["http://h/", "-n 100 -c 5 -k -B 127.0.0.2 http://h/", "-t 2 -s 9 http://h/a"] {
+            let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+            crate::personality::assert_comes_back(&Options::read(&args).unwrap().spec());
+        }
+    }
 }

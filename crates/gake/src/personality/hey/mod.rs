@@ -5,17 +5,17 @@ mod options;
 use std::io::Write as _;
 
 use gake_core::record::{End, Outcome};
+use gake_core::spec::RunSpec;
 use gake_report::tools::Spread;
 use gake_report::tools::hey::{CSV_HEADER, Hey, HeyRow, csv_row, text};
+use gake_run::Prepared;
 
-use super::attack::{Attacked, Sink, attack};
+use super::attack::{Attacked, TakeOutcomes, attack, prepare};
 use super::gathered::{Gathered, Parts, gather, taken};
 use super::goish;
 use super::native::Native;
-use crate::cli::RunArgs;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
-use crate::load::Prepared;
 use options::{Options, Wrong};
 
 /// Runs hey's command line.
@@ -27,12 +27,12 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
         Ok(options) => options,
         Err(wrong) => return Ok(refuse(&wrong, console)),
     };
-    let mut args = options.run_args()?;
-    let prepared = Prepared::new(&args, &options.url)?;
+    let spec = options.spec();
+    let prepared = prepare(&spec)?;
     if options.csv {
-        csv(&mut args, &prepared, native, console)
+        csv(&spec, &prepared, native, console)
     } else {
-        summary(&options, &mut args, &prepared, native, console)
+        summary(&options, &spec, &prepared, native, console)
     }
 }
 
@@ -60,13 +60,13 @@ fn refuse(wrong: &Wrong, console: &Console) -> Exit {
 
 fn summary(
     options: &Options,
-    args: &mut RunArgs,
+    spec: &RunSpec,
     prepared: &Prepared,
     native: &Native,
     console: &Console,
 ) -> Result<Exit, Failure> {
     let (gathered, sink) = gather(Gathered::default(), Gathered::take);
-    let attacked = attack(args, prepared, native, Some(sink), console, |_| None)?;
+    let attacked = attack(spec, prepared, native, Some(sink), console, |_| None)?;
     warn(&attacked, console);
     console.result(&text(&figures(options, &attacked, &taken(&gathered), prepared)))?;
     Ok(Exit::Done)
@@ -93,13 +93,13 @@ fn figures<'a>(
         ],
         body_bytes: run.tally.counts.body_bytes,
         statuses: run.tally.statuses(),
-        errors: goish::errors(&run.tally, &prepared.wire, &options.method, &options.url),
+        errors: goish::errors(&run.tally, &prepared.wires, &options.method, &options.url),
     }
 }
 
 /// Writes a row an answer while the run goes on, so that memory does not grow with it.
 fn csv(
-    args: &mut RunArgs,
+    spec: &RunSpec,
     prepared: &Prepared,
     native: &Native,
     console: &Console,
@@ -107,7 +107,7 @@ fn csv(
     console.result(CSV_HEADER)?;
     let mut out = console.output();
     let mut rows = String::new();
-    let sink: Sink = Box::new(move |outcomes: &[Outcome]| {
+    let sink: TakeOutcomes = Box::new(move |outcomes: &[Outcome]| {
         rows.clear();
         for outcome in outcomes {
             if let End::Answered(answer) = outcome.exchange.end {
@@ -117,7 +117,7 @@ fn csv(
         out.write_all(rows.as_bytes())?;
         out.flush()
     });
-    let attacked = attack(args, prepared, native, Some(sink), console, |_| None)?;
+    let attacked = attack(spec, prepared, native, Some(sink), console, |_| None)?;
     console.result("\n")?;
     warn(&attacked, console);
     let failed = attacked.run.tally.faults_where(|_| true);

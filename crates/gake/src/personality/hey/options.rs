@@ -3,10 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gake_core::plan::parse_duration;
+use gake_core::plan::{Timeouts, parse_duration};
+use gake_core::spec::{
+    BodySpec, ConnectionSpec, LoadSpec, RequestDefaults, RequestSource, RunSpec, ScenarioSpec,
+    TlsSpec,
+};
 
-use crate::cli::{RunArgs, plain_run};
-use crate::exit::Failure;
+use crate::personality::body_file;
 use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
 
 /// Redirects that Go follows.
@@ -168,28 +171,38 @@ impl Options {
     }
 
     /// What it is to gake.
-    ///
-    /// # Errors
-    /// When the URL cannot be a target.
-    pub fn run_args(&self) -> Result<RunArgs, Failure> {
-        let mut args = plain_run(&self.url)?;
-        let load = &mut args.load;
-        (load.connections, load.requests) = (Some(self.workers), self.requests);
-        (load.duration, load.threads) = (self.duration, self.cpus);
-        // hey waits for the answers in flight.
-        load.drain = Some(self.timeout);
-        load.pace = (self.qps > 0.0).then(|| Duration::from_secs_f64(1.0 / self.qps));
-        let connection = &mut args.connection;
-        (connection.timeout, connection.connect_timeout) = (self.timeout, self.timeout);
-        connection.no_keepalive = !self.keepalive;
-        connection.max_redirs = if self.redirects { REDIRECTS } else { 0 };
-        connection.insecure = true;
-        let request = &mut args.request;
-        request.method = Some(self.method.clone());
-        request.header.clone_from(&self.headers);
-        request.user.clone_from(&self.user);
-        request.body.clone_from(&self.body);
-        Ok(args)
+    pub fn spec(&self) -> RunSpec {
+        let users = self.workers;
+        let pace = (self.qps > 0.0).then(|| Duration::from_secs_f64(1.0 / self.qps));
+        let load = match pace.filter(|pace| !pace.is_zero()) {
+            Some(pace) => LoadSpec::Paced { users, pace },
+            None => LoadSpec::closed(users),
+        };
+        let scenario = ScenarioSpec {
+            request: RequestDefaults {
+                method: Some(self.method.clone()),
+                headers: self.headers.clone(),
+                body: self.body.clone().map(BodySpec::Bytes),
+                user: self.user.clone(),
+            },
+            requests: self.requests,
+            duration: self.duration,
+            // hey waits for the answers in flight.
+            graceful_stop: self.timeout,
+            ..ScenarioSpec::new(RequestSource::Url(self.url.clone()), load)
+        };
+        let (connect, total) = (self.timeout, self.timeout);
+        RunSpec {
+            threads: self.cpus,
+            connection: ConnectionSpec {
+                timeouts: Timeouts { connect, first_byte: None, total },
+                keepalive: self.keepalive,
+                max_redirects: if self.redirects { REDIRECTS } else { 0 },
+                ..ConnectionSpec::default()
+            },
+            tls: TlsSpec { insecure: true, ..TlsSpec::default() },
+            ..RunSpec::new(scenario)
+        }
     }
 }
 
@@ -266,7 +279,7 @@ fn user(parsed: &Parsed) -> Result<Option<String>, Wrong> {
 fn body(parsed: &Parsed) -> Result<Option<Arc<[u8]>>, Wrong> {
     if let Some(path) = parsed.last("D").filter(|path| !path.is_empty()) {
         let bytes =
-            std::fs::read(path).map_err(|error| Wrong::Beyond(format!("open {path}: {error}")))?;
+            body_file(path).map_err(|error| Wrong::Beyond(format!("open {path}: {error}")))?;
         return Ok(Some(bytes.into()));
     }
     Ok(parsed.last("d").filter(|body| !body.is_empty()).map(|body| Arc::from(body.as_bytes())))
@@ -283,4 +296,21 @@ fn number<T: std::str::FromStr>(parsed: &Parsed, name: &str) -> Result<Option<T>
 fn bad_value(parsed: &Parsed, name: &str) -> Wrong {
     let text = parsed.last(name).unwrap_or_default();
     Wrong::Flag(format!("invalid value {text:?} for flag -{name}: parse error"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spec_of_hey_comes_back() {
+        for line in [
+            "http://h/",
+            "-n 10 -c 5 -q 2 -t 0 -m POST -d x -H A:b -a u:p http://h/",
+            "-z 3s -c 2 -disable-keepalive -cpus 1 http://h/",
+        ] {
+            let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+            crate::personality::assert_comes_back(&Options::read(&args).unwrap().spec());
+        }
+    }
 }

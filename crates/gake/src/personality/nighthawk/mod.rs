@@ -9,17 +9,19 @@ mod options;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use gake_core::plan::{Load, Overflow, Plan, Rate};
+use gake_core::plan::{Overflow, Stage, Timeouts};
 use gake_core::record::Outcome;
 use gake_core::schedule::Process;
+use gake_core::spec::{
+    BodySpec, IpFamily, LoadSpec, RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec,
+};
 use gake_report::tools::nighthawk::{Output, Worker, csv, fortio, human, json};
+use gake_run::Moment;
 
-use super::attack::{Sink, attack};
+use super::attack::{TakeOutcomes, attack, prepare};
 use super::native::Native;
-use crate::cli::{RunArgs, plain_run};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
-use crate::load::{Moment, Prepared};
 use options::{Format, Line, Options, USAGE};
 
 /// Nighthawk bounds connecting, and the run; this is longer than any.
@@ -44,16 +46,15 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
 }
 
 fn run(options: Options, native: &Native, console: &Console) -> Result<Exit, Failure> {
-    let mut args = run_args(&options)?;
-    let mut prepared = Prepared::new(&args, &options.asked.uri)?;
-    shape(Arc::make_mut(&mut prepared.plan), &options);
+    let spec = spec(&options);
+    let prepared = prepare(&spec)?;
     let talks = matches!(options.asked.verbosity.as_str(), "trace" | "debug" | "info");
     if talks {
         announce(&options, console);
     }
     let crew = Crew::new(options.workers, options.asked.max_pending > 0);
     let attacked =
-        attack(&mut args, &prepared, native, Some(crew.sink()), console, |moment: &Moment<'_>| {
+        attack(&spec, &prepared, native, Some(crew.taker()), console, |moment: &Moment<'_>| {
             let dropped = dropped(&options, moment.so_far.tally().counts.dropped);
             let all = [&options.asked.termination[..], &options.asked.failure[..]].concat();
             crew.triggered(&all, dropped)
@@ -86,45 +87,55 @@ fn run(options: Options, native: &Native, console: &Console) -> Result<Exit, Fai
     Ok(Exit::Done)
 }
 
-/// The flags of `gake run` that mean the same.
-fn run_args(options: &Options) -> Result<RunArgs, Failure> {
+/// What it is to gake.
+fn spec(options: &Options) -> RunSpec {
     let asked = &options.asked;
-    let mut args = plain_run(&asked.uri)?;
-    args.load.rate = Some(Rate::PerSecond(options.rate()));
-    args.load.duration = Some(asked.duration.unwrap_or(Duration::MAX));
-    args.load.connections = Some(options.total(asked.connections));
-    args.load.max_in_flight = Some(options.total(asked.max_active.min(asked.connections)));
-    args.load.threads = Some(options.workers);
-    args.load.spin = options.spin;
-    args.request.method = Some(asked.method.clone());
-    args.request.header.clone_from(&asked.headers);
-    args.request.data = (asked.body_size > 0).then(|| "a".repeat(asked.body_size as usize));
-    args.connection.timeout = NEVER;
-    args.connection.connect_timeout = asked.timeout;
-    args.connection.no_keepalive = asked.max_per_connection == 1;
-    args.connection.ipv4 = asked.address_family == "v4";
-    args.connection.ipv6 = asked.address_family == "v6";
-    // Nighthawk does not look at certificates.
-    args.connection.insecure = true;
-    Ok(args)
+    let stage = Stage::step(options.rate(), asked.duration.unwrap_or(Duration::MAX));
+    let load = LoadSpec::Open { stages: vec![stage], process: process(options) };
+    let body = (asked.body_size > 0).then(|| "a".repeat(asked.body_size as usize));
+    let scenario = ScenarioSpec {
+        request: RequestDefaults {
+            method: Some(asked.method.clone()),
+            headers: asked.headers.clone(),
+            body: body.map(|body| BodySpec::text(&body)),
+            user: None,
+        },
+        connections: options.total(asked.connections),
+        lanes: options.total(asked.max_active.min(asked.connections)),
+        overflow: match asked.open_loop {
+            true => Overflow::Queue { waiting: options.total(asked.max_pending) },
+            false => Overflow::Wait,
+        },
+        ..ScenarioSpec::new(RequestSource::Url(asked.uri.clone()), load)
+    };
+    let mut spec = RunSpec {
+        threads: Some(options.workers),
+        spin: options.spin,
+        // Nighthawk does not look at certificates.
+        tls: TlsSpec { insecure: true, ..TlsSpec::default() },
+        ..RunSpec::new(scenario)
+    };
+    spec.connection.timeouts = Timeouts { connect: asked.timeout, first_byte: None, total: NEVER };
+    spec.connection.keepalive = asked.max_per_connection != 1;
+    spec.connection.family = match asked.address_family.as_str() {
+        "v4" => Some(IpFamily::Ipv4),
+        "v6" => Some(IpFamily::Ipv6),
+        _ => None,
+    };
+    spec
 }
 
-/// What `gake run` has no flags for.
-fn shape(plan: &mut Plan, options: &Options) {
+/// How its arrivals are spread.
+fn process(options: &Options) -> Process {
     let asked = &options.asked;
-    if asked.open_loop {
-        plan.overflow = Overflow::Queue { waiting: options.total(asked.max_pending) };
-    }
     if asked.burst_size <= 1 && asked.jitter.is_zero() {
-        return;
+        return Process::Uniform;
     }
-    if let Load::Open { process, .. } = &mut plan.load {
-        // Every worker has its own burst.
-        let size = options.total(asked.burst_size.max(1)) as u64;
-        let size = if asked.burst_size <= 1 { 1 } else { size };
-        let jitter = u64::try_from(asked.jitter.as_nanos()).unwrap_or(u64::MAX);
-        *process = Process::Bursts { size, jitter };
-    }
+    // Every worker has its own burst.
+    let size = options.total(asked.burst_size.max(1)) as u64;
+    let size = if asked.burst_size <= 1 { 1 } else { size };
+    let jitter = u64::try_from(asked.jitter.as_nanos()).unwrap_or(u64::MAX);
+    Process::Bursts { size, jitter }
 }
 
 fn announce(options: &Options, console: &Console) {
@@ -171,7 +182,7 @@ impl Crew {
     }
 
     /// Takes outcomes in.
-    fn sink(&self) -> Sink {
+    fn taker(&self) -> TakeOutcomes {
         let (members, queues) = (Arc::clone(&self.members), self.queues);
         Box::new(move |outcomes: &[Outcome]| {
             let mut members = members.lock().unwrap_or_else(PoisonError::into_inner);
@@ -222,5 +233,23 @@ impl Crew {
             figures.push(worker);
         }
         figures
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spec_of_nighthawk_comes_back() {
+        for line in [
+            "127.0.0.1:10000",
+            "--open-loop --max-pending-requests 7 --rps 50 --burst-size 5 http://h/",
+            "--jitter-uniform 0.5s --no-duration --request-body-size 9 http://h/",
+        ] {
+            let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+            let Ok(Line::Run(options)) = Line::read(&args) else { panic!("{line}") };
+            crate::personality::assert_comes_back(&spec(&options));
+        }
     }
 }

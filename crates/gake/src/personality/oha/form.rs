@@ -1,7 +1,8 @@
 //! `-F`: bodies of `multipart/form-data` (RFC 7578), in curl's notation.
 
-use std::fs;
 use std::path::Path;
+
+use crate::personality::body_file;
 
 /// One field of a form.
 #[derive(Debug, PartialEq)]
@@ -63,7 +64,7 @@ fn part(field: &str) -> Result<Part, String> {
         field.split_once('=').ok_or_else(|| wrong("write name=value or name=@file"))?;
     let (value, attributes) = attributes(rest);
     let file = |path: &str| {
-        fs::read(path).map_err(|error| wrong(&format!("{path} cannot be read: {error}")))
+        body_file(path).map_err(|error| wrong(&format!("{path} cannot be read: {error}")))
     };
     let (content, own_name) = match (value.strip_prefix('@'), value.strip_prefix('<')) {
         (Some(path), _) => {
@@ -105,6 +106,8 @@ fn attributes(text: &str) -> (&str, Vec<(&str, &str)>) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -9,20 +9,19 @@ mod tests;
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::sync::Arc;
+use std::path::Path;
 
-use gake_core::plan::{Load, Plan};
 use gake_core::record::{End, Outcome};
-use gake_core::schedule::Process;
+use gake_core::spec::RunSpec;
+use gake_files::Access;
 use gake_report::tools::oha::{CSV_HEADER, Oha, csv_row, json, text};
+use gake_run::Prepared;
 
-use super::attack::{Attacked, Sink, attack};
+use super::attack::{Attacked, TakeOutcomes, attack, prepare};
 use super::gathered::{gather, taken};
 use super::native::Native;
-use crate::cli::RunArgs;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
-use crate::load::Prepared;
 use options::{Format, Line, Options, USAGE};
 use tallied::Tallied;
 
@@ -42,22 +41,21 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
 }
 
 fn run(options: &Options, native: &Native, console: &Console) -> Result<(), Failure> {
-    let mut args = options.run_args()?;
-    let mut prepared = Prepared::of(&args, requests::sent(&options.parsed, &options.target)?)?;
-    shape(Arc::make_mut(&mut prepared.plan), options);
+    let spec = options.spec()?;
+    let prepared = prepare(&spec)?;
     native.beside(options.output.as_deref())?;
     let mut file = options.output.as_deref().map(create).transpose()?;
     match options.format {
-        Format::Csv => return csv(options, &mut args, &prepared, file, native, console),
+        Format::Csv => return csv(options, &spec, &prepared, file, native, console),
         Format::Quiet => {
-            let attacked = attack(&mut args, &prepared, native, None, console, |_| None)?;
+            let attacked = attack(&spec, &prepared, native, None, console, |_| None)?;
             warn(&attacked, console);
             return Ok(());
         }
         Format::Text | Format::Json => {}
     }
     let (tallied, sink) = gather(Tallied::new(options.corrected()), Tallied::take);
-    let attacked = attack(&mut args, &prepared, native, Some(sink), console, |_| None)?;
+    let attacked = attack(&spec, &prepared, native, Some(sink), console, |_| None)?;
     warn(&attacked, console);
     let tallied = taken(&tallied);
     let oha = figures(options, &attacked, &tallied);
@@ -71,15 +69,8 @@ fn run(options: &Options, native: &Native, console: &Console) -> Result<(), Fail
     }
 }
 
-/// What `gake run` has no flag for: bursts on the grid.
-fn shape(plan: &mut Plan, options: &Options) {
-    if let (Some((_, size)), Load::Open { process, .. }) = (options.burst, &mut plan.load) {
-        *process = Process::Bursts { size, jitter: 0 };
-    }
-}
-
 fn create(path: &str) -> Result<File, Failure> {
-    File::create(path)
+    gake_files::create(Path::new(path), Access::Mask)
         .map_err(|error| Failure::could_not(format!("{path} cannot be written: {error}")))
 }
 
@@ -105,7 +96,7 @@ fn figures<'a>(options: &Options, attacked: &'a Attacked, tallied: &'a Tallied) 
 /// Writes a row an answer while the run goes on, so that memory does not grow with it.
 fn csv(
     options: &Options,
-    args: &mut RunArgs,
+    spec: &RunSpec,
     prepared: &Prepared,
     file: Option<File>,
     native: &Native,
@@ -118,7 +109,7 @@ fn csv(
     out.write_all(CSV_HEADER.as_bytes()).and_then(|()| out.flush()).map_err(unwritten)?;
     let corrected = options.corrected();
     let mut rows = String::new();
-    let sink: Sink = Box::new(move |outcomes: &[Outcome]| {
+    let sink: TakeOutcomes = Box::new(move |outcomes: &[Outcome]| {
         rows.clear();
         for outcome in outcomes {
             if let End::Answered(answer) = outcome.exchange.end {
@@ -129,7 +120,7 @@ fn csv(
         out.write_all(rows.as_bytes())?;
         out.flush()
     });
-    let attacked = attack(args, prepared, native, Some(sink), console, |_| None)?;
+    let attacked = attack(spec, prepared, native, Some(sink), console, |_| None)?;
     warn(&attacked, console);
     Ok(())
 }

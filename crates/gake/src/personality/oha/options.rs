@@ -3,11 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gake_core::plan::{Rate, parse_duration};
+use gake_core::plan::{Stage, Timeouts, parse_duration};
+use gake_core::schedule::Process;
+use gake_core::spec::{
+    ConnectionSpec, HttpVersion, IpFamily, LoadSpec, RequestSource, RunSpec, ScenarioSpec, TlsSpec,
+};
 use gake_report::tools::oha::Unit;
-use gake_wire::http1::request::Version;
 
-use crate::cli::{RunArgs, plain_run, read_count as count};
+use super::requests;
+use crate::cli::read_count as count;
 use crate::exit::Failure;
 use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
 
@@ -258,59 +262,92 @@ impl Options {
     /// What it is to gake.
     ///
     /// # Errors
-    /// When a value cannot be meant.
-    pub fn run_args(&self) -> Result<RunArgs, Failure> {
-        let mut args = plain_run("http://localhost/")?;
-        self.load(&mut args).and_then(|()| self.connection(&mut args)).map_err(Failure::usage)?;
-        Ok(args)
+    /// When a value cannot be meant, or a file cannot be read.
+    pub fn spec(&self) -> Result<RunSpec, Failure> {
+        let requests = requests::sent(&self.parsed, &self.target)?;
+        let scenario = self.scenario(requests.source).map_err(Failure::usage)?;
+        let parsed = &self.parsed;
+        let threads = parsed.read_with("worker-threads", count).map_err(Failure::usage)?;
+        let insecure = parsed.on("insecure").map_err(Failure::usage)?;
+        Ok(RunSpec {
+            name: requests.file,
+            threads: threads.map(|threads| threads as usize),
+            connection: self.connection().map_err(Failure::usage)?,
+            tls: TlsSpec {
+                insecure,
+                ca_certificates: parsed.last("cacert").map(PathBuf::from).into_iter().collect(),
+                certificate: parsed.last("cert").map(PathBuf::from),
+                key: parsed.last("key").map(PathBuf::from),
+                session_tickets: false,
+            },
+            ..RunSpec::new(ScenarioSpec { request: requests.defaults, ..scenario })
+        })
     }
 
-    fn load(&self, args: &mut RunArgs) -> Result<(), String> {
-        let (parsed, load) = (&self.parsed, &mut args.load);
+    /// How much, and how long.
+    pub(super) fn scenario(&self, source: RequestSource) -> Result<ScenarioSpec, String> {
+        let parsed = &self.parsed;
         let connections = parsed.read_with("c", count)?.unwrap_or(50);
-        load.connections = Some(usize::try_from(connections).unwrap_or(usize::MAX));
-        load.duration = parsed.read_with("z", positive_duration)?;
+        let connections = usize::try_from(connections).unwrap_or(usize::MAX);
+        let duration = parsed.read_with("z", positive_duration)?;
         let requests = parsed.read_with("n", count)?;
-        load.requests = load.duration.is_none().then(|| requests.unwrap_or(200));
-        let rate = match (self.burst, parsed.read_with("q", rate)?) {
-            (Some((delay, size)), _) => Some(size as f64 / delay.as_secs_f64()),
+        let requests = duration.is_none().then(|| requests.unwrap_or(200));
+        let (rate, process) = match (self.burst, parsed.read_with("q", rate)?) {
+            (Some((delay, size)), _) => {
+                (Some(size as f64 / delay.as_secs_f64()), Process::Bursts { size, jitter: 0 })
+            }
             // To oha no rate is none.
-            (None, rate) => rate.filter(|rate| *rate > 0.0),
+            (None, rate) => (rate.filter(|rate| *rate > 0.0), Process::Uniform),
         };
-        load.rate = rate.map(Rate::PerSecond);
+        let load = match rate {
+            Some(rate) => {
+                let stage = Stage::step(rate, duration.unwrap_or(Duration::MAX));
+                LoadSpec::Open { stages: vec![stage], process }
+            }
+            None => LoadSpec::closed(connections),
+        };
         let waits = parsed.on("wait-ongoing-requests-after-deadline")?;
-        let drain = if waits || load.duration.is_none() { FOREVER } else { Duration::ZERO };
-        load.drain = Some(drain);
-        load.threads = parsed.read_with("worker-threads", count)?.map(|threads| threads as usize);
-        Ok(())
+        Ok(ScenarioSpec {
+            duration: duration.filter(|_| rate.is_none()),
+            requests,
+            graceful_stop: if waits || duration.is_none() { FOREVER } else { Duration::ZERO },
+            connections,
+            lanes: connections,
+            ..ScenarioSpec::new(source, load)
+        })
     }
 
-    fn connection(&self, args: &mut RunArgs) -> Result<(), String> {
-        let (parsed, connection) = (&self.parsed, &mut args.connection);
-        connection.timeout = parsed.read_with("t", positive_duration)?.unwrap_or(FOREVER);
-        let connect = parsed.read_with("connect-timeout", positive_duration)?;
-        connection.connect_timeout = connect.unwrap_or(Duration::from_secs(5));
-        connection.max_redirs = parsed.get("redirect")?.unwrap_or(0);
-        connection.version = match parsed.last("http-version").map(str::trim) {
-            None | Some("1.1") => Version::Http11,
-            Some("1.0") => Version::Http10,
+    /// Over which connections.
+    pub(super) fn connection(&self) -> Result<ConnectionSpec, String> {
+        let parsed = &self.parsed;
+        let http = match parsed.last("http-version").map(str::trim) {
+            None | Some("1.1") => HttpVersion::Http11,
+            Some("1.0") => HttpVersion::Http10,
             Some("0.9" | "2" | "2.0" | "3" | "3.0") => {
                 return Err(format!("--http-version cannot be honoured: {HTTP1}, and 1.0"));
             }
             Some(_) => return Err("--http-version: it is 1.0 or 1.1".to_owned()),
         };
-        // oha's requests of HTTP/1.0 do not ask for the connection to be kept.
-        connection.no_keepalive =
-            parsed.on("disable-keepalive")? || connection.version == Version::Http10;
-        connection.connect_to = parsed.all("connect-to").map(str::to_owned).collect();
-        connection.unix_socket = parsed.last("unix-socket").map(PathBuf::from);
-        let (only_4, only_6) = (parsed.on("ipv4")?, parsed.on("ipv6")?);
-        (connection.ipv4, connection.ipv6) = (only_4 && !only_6, only_6 && !only_4);
-        connection.insecure = parsed.on("insecure")?;
-        connection.cacert = parsed.last("cacert").map(PathBuf::from).into_iter().collect();
-        connection.cert = parsed.last("cert").map(PathBuf::from);
-        connection.key = parsed.last("key").map(PathBuf::from);
-        Ok(())
+        let connect = parsed.read_with("connect-timeout", positive_duration)?;
+        Ok(ConnectionSpec {
+            timeouts: Timeouts {
+                connect: connect.unwrap_or(Duration::from_secs(5)),
+                first_byte: None,
+                total: parsed.read_with("t", positive_duration)?.unwrap_or(FOREVER),
+            },
+            // oha's requests of HTTP/1.0 do not ask for the connection to be kept.
+            keepalive: !parsed.on("disable-keepalive")? && http != HttpVersion::Http10,
+            max_redirects: parsed.get("redirect")?.unwrap_or(0),
+            http,
+            connect_to: parsed.all("connect-to").map(str::to_owned).collect(),
+            unix_socket: parsed.last("unix-socket").map(PathBuf::from),
+            family: match (parsed.on("ipv4")?, parsed.on("ipv6")?) {
+                (true, false) => Some(IpFamily::Ipv4),
+                (false, true) => Some(IpFamily::Ipv6),
+                _ => None,
+            },
+            ..ConnectionSpec::default()
+        })
     }
 }
 

@@ -1,13 +1,15 @@
 //! What oha sends: URLs by bodies, and the headers of all.
 
+use std::io;
 use std::sync::Arc;
 
-use gake_wire::{Ask, basic_authorization};
+use gake_core::spec::{BodySpec, RequestDefaults, RequestSource, RequestSpec};
+use gake_wire::basic_authorization;
 
 use super::form::form;
 use crate::cli::read_header;
 use crate::exit::Failure;
-use crate::load::Sent;
+use crate::personality::body_file;
 use crate::personality::flags::Parsed;
 
 /// Different requests held at most: URLs by bodies.
@@ -16,11 +18,22 @@ const REQUESTS_MAX: usize = 1_000_000;
 /// What oha calls itself to servers, which they may look for.
 const USER_AGENT: &str = "oha/1.16.0";
 
-/// The requests, sent in turn.
+/// What is sent.
+#[derive(Debug)]
+pub struct Requests {
+    /// The requests, sent in turn.
+    pub source: RequestSource,
+    /// What they have in common.
+    pub defaults: RequestDefaults,
+    /// The file that holds their URLs, when one does.
+    pub file: Option<String>,
+}
+
+/// The requests of a command line.
 ///
 /// # Errors
 /// When one cannot be made, or a file cannot be read.
-pub fn sent(parsed: &Parsed, target: &str) -> Result<Sent, Failure> {
+pub fn sent(parsed: &Parsed, target: &str) -> Result<Requests, Failure> {
     let from_file = parsed.on("urls-from-file").map_err(Failure::usage)?;
     let urls = if from_file { lines(target)? } else { vec![target.to_owned()] };
     let urls: Vec<_> = urls.iter().filter(|url| !url.trim().is_empty()).collect();
@@ -41,18 +54,20 @@ pub fn sent(parsed: &Parsed, target: &str) -> Result<Sent, Failure> {
         (None | Some("GET"), true) => "POST",
         (method, _) => method.unwrap_or("GET"),
     };
-    let headers = headers(parsed, content_type)?;
-    let requests = bodies.iter().flat_map(|body| urls.iter().map(move |url| (body, url)));
-    let asks = requests.map(|(body, url)| Ask {
-        method: method.to_owned(),
-        url: url.trim().to_owned(),
-        headers: headers.clone(),
-        body: body.clone(),
-        label: None,
-        weight: 1,
-    });
-    let name = target.to_owned();
-    Ok(Sent { asks: asks.collect(), name, scheme_assumed: false, from_file })
+    let request = |body: &Body, url: &String| RequestSpec {
+        body: body.clone().map(BodySpec::Bytes),
+        ..RequestSpec::new(url.trim())
+    };
+    let all = bodies.iter().flat_map(|body| urls.iter().map(move |url| request(body, url)));
+    Ok(Requests {
+        source: RequestSource::Requests(all.collect()),
+        defaults: RequestDefaults {
+            method: Some(method.to_owned()),
+            headers: headers(parsed, content_type)?,
+            ..RequestDefaults::default()
+        },
+        file: from_file.then(|| target.to_owned()),
+    })
 }
 
 /// A body, when there is one.
@@ -71,7 +86,7 @@ fn bodies(parsed: &Parsed) -> Result<(Vec<Body>, Option<String>), Failure> {
     }
     let body = match (parsed.last("d"), parsed.last("D")) {
         (Some(text), _) => Some(Arc::from(text.as_bytes())),
-        (None, Some(path)) => Some(std::fs::read(path).map_err(|e| unread(path, &e))?.into()),
+        (None, Some(path)) => Some(body_file(path).map_err(|e| unread(path, &e))?.into()),
         (None, None) => None,
     };
     Ok((vec![body], None))
@@ -110,10 +125,12 @@ fn headers(parsed: &Parsed, form: Option<String>) -> Result<Vec<(String, String)
 }
 
 fn lines(path: &str) -> Result<Vec<String>, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| unread(path, &error))?;
+    let bytes = body_file(path).map_err(|error| unread(path, &error))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| unread(path, &io::Error::new(io::ErrorKind::InvalidData, error)))?;
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-fn unread(path: &str, error: &std::io::Error) -> Failure {
+fn unread(path: &str, error: &io::Error) -> Failure {
     Failure::could_not(format!("{path} cannot be read: {error}"))
 }

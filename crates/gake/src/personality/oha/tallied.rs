@@ -2,7 +2,7 @@
 
 use std::io;
 
-use gake_core::record::{End, Fault, Histogram, Outcome, Tally};
+use gake_core::record::{End, Fault, Histogram, Outcome, Phase, Tally};
 use gake_report::tools::Spread;
 use gake_report::tools::oha::{DEADLINE, OhaRow, Rates};
 
@@ -42,7 +42,7 @@ impl Tallied {
                 let begun = u64::from(exchange.first_byte.is_some());
                 match fault {
                     Fault::Reset => self.cut[0] += begun,
-                    Fault::ClosedEarly => self.cut[1] += begun,
+                    Fault::ClosedEarly(_) => self.cut[1] += begun,
                     _ => {}
                 }
                 return;
@@ -75,7 +75,7 @@ impl Tallied {
         for &(fault, count) in tally.faults() {
             let cut = match fault {
                 Fault::Reset => self.cut[0].min(count),
-                Fault::ClosedEarly => self.cut[1].min(count),
+                Fault::ClosedEarly(Phase::Body) => self.cut[1].min(count),
                 _ => 0,
             };
             add(IN_BODY.to_owned(), cut);
@@ -112,7 +112,7 @@ fn cause(fault: Fault) -> String {
         Fault::NoDescriptors => os(24),
         Fault::ConnectTimeout | Fault::Timeout(_) => "timeout".to_owned(),
         Fault::Reset | Fault::Write => "connection error".to_owned(),
-        Fault::ClosedEarly => "connection closed before message completed".to_owned(),
+        Fault::ClosedEarly(_) => "connection closed before message completed".to_owned(),
         Fault::TooLarge(_) => "message head is too large".to_owned(),
         Fault::RedirectLimit => "Redirection limit has reached".to_owned(),
         Fault::Other(errno) if errno != 0 => os(errno),

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use gake_core::plan::Rate;
+use gake_core::plan::Stage;
+use gake_core::schedule::Process;
+use gake_core::spec::{BodySpec, LoadSpec, RequestSource, ScenarioSpec};
 
+use super::requests::Requests;
 use super::*;
-use crate::load::Sent;
 
 fn read(line: &str) -> Result<Line, String> {
     let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
@@ -19,45 +21,61 @@ fn options(line: &str) -> Options {
     }
 }
 
-fn sent(line: &str) -> Result<Sent, Failure> {
+fn sent(line: &str) -> Result<Requests, Failure> {
     let options = options(line);
     requests::sent(&options.parsed, &options.target)
 }
 
+/// URL and body of each request.
+fn requests(sent: &Requests) -> Vec<(&str, &[u8])> {
+    let RequestSource::Requests(all) = &sent.source else { panic!("{sent:?}") };
+    all.iter()
+        .map(|request| match &request.body {
+            Some(BodySpec::Bytes(bytes)) => (request.url.as_str(), &**bytes),
+            _ => (request.url.as_str(), &[][..]),
+        })
+        .collect()
+}
+
 #[test]
 fn the_defaults_are_ohas() {
-    let args = options("http://h/").run_args().unwrap();
-    assert_eq!((args.load.connections, args.load.requests), (Some(50), Some(200)));
-    assert_eq!((args.load.duration, args.load.rate), (None, None));
-    assert_eq!(args.connection.connect_timeout, Duration::from_secs(5));
-    assert!(args.connection.timeout > Duration::from_secs(365 * 86_400));
-    assert!(!args.connection.insecure && !args.connection.no_keepalive);
-    assert_eq!(args.connection.max_redirs, 0);
+    let spec = options("http://h/").spec().unwrap();
+    let scenario = &spec.scenarios[0];
+    assert_eq!((&scenario.load, scenario.requests), (&LoadSpec::closed(50), Some(200)));
+    assert_eq!(scenario.duration, None);
+    assert_eq!(spec.connection.timeouts.connect, Duration::from_secs(5));
+    assert!(spec.connection.timeouts.total > Duration::from_secs(365 * 86_400));
+    assert!(!spec.tls.insecure && spec.connection.keepalive);
+    assert_eq!(spec.connection.max_redirects, 0);
     let sent = sent("http://h/").unwrap();
-    let [ask] = sent.asks.as_slice() else { panic!("{sent:?}") };
-    assert_eq!((ask.method.as_str(), &ask.body), ("GET", &None));
+    assert_eq!(requests(&sent), [("http://h/", &b""[..])]);
+    assert_eq!(sent.defaults.method.as_deref(), Some("GET"));
     let expected = [
         ("accept", "*/*"),
         ("accept-encoding", "gzip, compress, deflate, br"),
         ("user-agent", "oha/1.16.0"),
     ];
-    assert!(ask.headers.iter().map(|(n, v)| (n.as_str(), v.as_str())).eq(expected));
+    let headers = sent.defaults.headers.iter();
+    assert!(headers.map(|(n, v)| (n.as_str(), v.as_str())).eq(expected));
 }
 
 #[test]
 fn load_flags_mean_what_they_mean_to_oha() {
-    let load = |line: &str| options(line).run_args().unwrap().load;
-    assert_eq!(load("-n 10k -c3 http://h/").requests, Some(10_000));
-    let timed = load("-z 1m http://h/");
+    let scenario =
+        |line: &str| -> ScenarioSpec { options(line).spec().unwrap().scenarios.remove(0) };
+    assert_eq!(scenario("-n 10k -c3 http://h/").requests, Some(10_000));
+    let timed = scenario("-z 1m http://h/");
     assert_eq!((timed.requests, timed.duration), (None, Some(Duration::from_secs(60))));
     // What is in flight at the end is aborted, unless it is waited for.
-    assert_eq!(timed.drain, Some(Duration::ZERO));
-    assert!(load("-z 1s -w http://h/").drain.unwrap() > Duration::from_secs(86_400));
-    assert_eq!(load("-q 2.5 http://h/").rate, Some(Rate::PerSecond(2.5)));
-    assert_eq!(load("-q 0 http://h/").rate, None);
-    let bursts = "--burst-delay 500ms --burst-rate 10 http://h/";
-    assert_eq!(load(bursts).rate, Some(Rate::PerSecond(20.0)));
-    assert_eq!(options(bursts).burst, Some((Duration::from_millis(500), 10)));
+    assert_eq!(timed.graceful_stop, Duration::ZERO);
+    assert!(scenario("-z 1s -w http://h/").graceful_stop > Duration::from_secs(86_400));
+    assert_eq!(scenario("-q 2.5 http://h/").load, LoadSpec::rate(2.5, Duration::MAX));
+    assert_eq!(scenario("-q 0 http://h/").load, LoadSpec::closed(50));
+    let bursts = LoadSpec::Open {
+        stages: vec![Stage::step(20.0, Duration::MAX)],
+        process: Process::Bursts { size: 10, jitter: 0 },
+    };
+    assert_eq!(scenario("--burst-delay 500ms --burst-rate 10 http://h/").load, bursts);
     assert!(options("-q 5 --latency-correction http://h/").corrected());
     assert!(!options("--latency-correction http://h/").corrected());
 }
@@ -68,10 +86,11 @@ fn requests_say_what_they_are_told_to() {
         "-m PUT -d x -T a/b -A c/d -a u:p --host v -H User-Agent:me -H X:1 -H x:2 \
          --disable-compression http://h/",
     );
-    let ask = &sent.unwrap().asks[0];
-    assert_eq!((ask.method.as_str(), ask.body.as_deref()), ("PUT", Some(&b"x"[..])));
-    let lines: Vec<_> =
-        ask.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    let sent = sent.unwrap();
+    assert_eq!(requests(&sent), [("http://h/", &b"x"[..])]);
+    assert_eq!(sent.defaults.method.as_deref(), Some("PUT"));
+    let headers = sent.defaults.headers.iter();
+    let lines: Vec<_> = headers.map(|(name, value)| format!("{name}: {value}")).collect();
     assert_eq!(
         lines,
         [
@@ -96,15 +115,14 @@ fn files_of_lines_are_requests_in_turn() {
     let sent = sent(&line);
     std::fs::remove_file(urls).unwrap();
     std::fs::remove_file(bodies).unwrap();
-    let asks = sent.unwrap().asks;
-    let said = asks.iter().map(|ask| (ask.url.as_str(), ask.body.as_deref().unwrap_or_default()));
+    let sent = sent.unwrap();
     let expected = [
         ("http://h/a", &b"one"[..]),
         ("http://h/b", b"one"),
         ("http://h/a", b"two"),
         ("http://h/b", b"two"),
     ];
-    assert!(said.eq(expected));
+    assert_eq!(requests(&sent), expected);
 }
 
 #[test]
@@ -139,7 +157,7 @@ fn what_cannot_be_is_refused_by_name() {
         ("-q -1 http://h/", "a number a second"),
         ("--http-version 2 http://h/", "--http-version cannot be honoured"),
     ] {
-        let error = options(line).run_args().unwrap_err().to_string();
+        let error = options(line).spec().unwrap_err().to_string();
         assert!(error.contains(said), "{line}: {error}");
     }
     for (line, said) in [
@@ -150,5 +168,16 @@ fn what_cannot_be_is_refused_by_name() {
     ] {
         let error = sent(line).unwrap_err().to_string();
         assert!(error.contains(said), "{line}: {error}");
+    }
+}
+
+#[test]
+fn a_spec_of_oha_comes_back() {
+    for line in [
+        "http://h/",
+        "-z 5s -q 10 --latency-correction -d x http://h/",
+        "--burst-delay 500ms --burst-rate 10 -n 7 --http-version 1.0 --ipv4 http://h/",
+    ] {
+        crate::personality::assert_comes_back(&options(line).spec().unwrap());
     }
 }

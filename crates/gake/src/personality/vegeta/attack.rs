@@ -4,19 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gake_core::record::Outcome;
+use gake_core::spec::LoadSpec;
 use gake_report::vegeta::{Encoding, Writer};
+use gake_run::{GivenRequests, Inputs, Prepared, unix_now};
 
-use super::super::attack::{Sink, attack};
+use super::super::attack::{TakeOutcomes, attack};
 use super::files;
-use super::options::{self, Options};
+use super::options::{self, Options, TARGETS};
 use super::records::Records;
 use super::targets::Requests;
-use crate::cli;
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
-use crate::load::{Prepared, Sent, unix_now};
 use crate::personality::Native;
+use crate::spec;
 
 /// Descriptors that are not connections.
 const OTHER_DESCRIPTORS: u64 = 64;
@@ -31,33 +32,33 @@ pub fn run(
     native: &Native,
     console: &Console,
 ) -> Result<Exit, Failure> {
-    let run = cli::plain_run("vegeta")?;
-    let mut options = Options::read(args, cpus, run).map_err(Failure::usage)?;
+    let mut options = Options::read(args, cpus).map_err(Failure::usage)?;
     if options.help {
         console.plain(options::USAGE);
         return Ok(Exit::Done);
     }
     native.beside([options.output.as_str()].into_iter().filter(|output| *output != "stdout"))?;
-    let (requests, asks) = Requests::open(&options)?;
+    let (requests, known) = Requests::open(&options)?;
     let requests = Arc::new(requests);
     bound_connections(&mut options);
-    options.args.connection.feed = Some(Arc::clone(&requests) as _);
     let name = match options.targets.as_str() {
         "stdin" => "targets on standard input".to_owned(),
         path => path.to_owned(),
     };
-    let sent = Sent { asks, name, scheme_assumed: false, from_file: true };
-    let prepared = Prepared::of(&options.args, sent)?;
+    let given = GivenRequests { name, requests: known, feed: Some(Arc::clone(&requests) as _) };
+    let inputs = Inputs { given: vec![(TARGETS.to_owned(), given)], ..Inputs::default() };
+    let prepared = Prepared::new(&options.spec, inputs);
+    let prepared = prepared.map_err(|error| spec::failure(&error))?;
     let records = Records {
         name: options.name.clone(),
         started_unix_ns: unix_now(),
         requests: Arc::clone(&requests),
-        wire: Arc::clone(&prepared.wire),
+        wires: prepared.wires.clone(),
         redirects: options.redirects,
     };
     let is_read = Arc::new(AtomicBool::new(true));
-    let sink = sink(records, &options.output, Arc::clone(&is_read))?;
-    let attacked = attack(&mut options.args, &prepared, native, Some(sink), console, |_| {
+    let sink = sink(records, &options.output, console, Arc::clone(&is_read))?;
+    let attacked = attack(&options.spec, &prepared, native, Some(sink), console, |_| {
         let gone = !is_read.load(Ordering::Relaxed);
         gone.then(|| "the results cannot be written any more".to_owned())
     })?;
@@ -77,13 +78,23 @@ pub fn run(
 fn bound_connections(options: &mut Options) {
     let most = descriptors::raise().saturating_sub(OTHER_DESCRIPTORS).max(1);
     let most = usize::try_from(most).unwrap_or(usize::MAX);
-    let connections = &mut options.args.load.connections;
-    *connections = connections.map(|wanted| wanted.min(most));
+    for scenario in &mut options.spec.scenarios {
+        scenario.connections = scenario.connections.min(most);
+        scenario.lanes = scenario.lanes.min(most);
+        if let LoadSpec::Closed { users, .. } = &mut scenario.load {
+            *users = (*users).min(most);
+        }
+    }
 }
 
 /// Writes results as they come. `is_read` says whether that goes on.
-fn sink(records: Records, output: &str, is_read: Arc<AtomicBool>) -> Result<Sink, Failure> {
-    let mut writer = Writer::new(files::create(output)?, Encoding::Gob);
+fn sink(
+    records: Records,
+    output: &str,
+    console: &Console,
+    is_read: Arc<AtomicBool>,
+) -> Result<TakeOutcomes, Failure> {
+    let mut writer = Writer::new(files::create(output, console)?, Encoding::Gob);
     Ok(Box::new(move |outcomes: &[Outcome]| {
         let written = outcomes
             .iter()

@@ -33,7 +33,7 @@ pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
     let to = parsed.get("to").map_err(Failure::usage)?.unwrap_or(Encoding::Json);
     let mut results = Results::open(&parsed.operands)?;
     let name = parsed.last("output").unwrap_or("stdout");
-    let mut writer = Writer::new(files::create(name)?, to);
+    let mut writer = Writer::new(files::create(name, console)?, to);
     while let Some(record) = results.next(console)? {
         writer.write(&record).map_err(|error| files::unwritten(name, &error))?;
     }

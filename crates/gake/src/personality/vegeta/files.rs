@@ -2,7 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::Path;
 
+use gake_files::Access;
 use gake_report::vegeta::{ReadError, Reader, Record, RoundRobin};
 
 use crate::console::Console;
@@ -79,11 +81,12 @@ fn failure(name: &str, error: &ReadError) -> Failure {
 ///
 /// # Errors
 /// When the file cannot be made.
-pub fn create(name: &str) -> Result<Box<dyn Write + Send>, Failure> {
+pub fn create(name: &str, console: &Console) -> Result<Box<dyn Write + Send>, Failure> {
     Ok(match name {
-        "stdout" => Box::new(BufWriter::new(io::stdout())),
+        "stdout" => console.output(),
         path => {
-            let file = File::create(path).map_err(|error| unwritten(path, &error))?;
+            let created = gake_files::create(Path::new(path), Access::Mask);
+            let file = created.map_err(|error| unwritten(path, &error))?;
             Box::new(BufWriter::new(file))
         }
     })

@@ -57,7 +57,7 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
         "report" => report::run(rest, console),
         "encode" => encode::run(rest, console),
         "plot" => plot::run(rest, console),
-        "dump" => Err(Failure::usage("dump is no more: its place is taken by encode")),
+        "dump" => Err(Failure::usage("dump was removed; use encode")),
         other => Err(Failure::usage(format!(
             "there is no command {other:?}; there are attack, report, encode and plot"
         ))),

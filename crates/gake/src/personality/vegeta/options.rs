@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gake_core::plan::Rate;
+use gake_core::plan::Timeouts;
 use gake_core::plan::targets::TargetFormat;
+use gake_core::spec::{
+    ConnectionSpec, KeepSpec, LoadSpec, RequestSource, RunSpec, ScenarioSpec, TlsSpec,
+};
 use gake_report::vegeta::go;
-use gake_wire::Keep;
 
 use super::super::flags::{Flag, Parsed, refused, switch, value};
-use crate::cli::RunArgs;
 
 const FLAGS: &[Flag] = &[
     value(&["name"]),
@@ -87,8 +88,11 @@ const UNBOUNDED: f64 = 0.0;
 /// Connections at most when nothing bounds them: Vegeta's own bound on idle ones.
 const CONNECTIONS: usize = 10_000;
 
-/// How long a request may take when it may take for ever.
-const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 86_400);
+/// How long a request may take when it may take for ever: a year.
+const FOR_EVER: Duration = Duration::from_secs(366 * 86_400);
+
+/// What the spec calls the targets.
+pub const TARGETS: &str = "targets";
 
 /// What the command line asks for.
 #[derive(Debug)]
@@ -111,8 +115,8 @@ pub struct Options {
     pub headers: Vec<(String, String)>,
     /// Redirects that are followed; `None` takes one as an answer.
     pub redirects: Option<u32>,
-    /// Everything that a run of gake has a flag for.
-    pub args: RunArgs,
+    /// What it is to gake.
+    pub spec: RunSpec,
 }
 
 impl Options {
@@ -120,7 +124,7 @@ impl Options {
     ///
     /// # Errors
     /// The first one that is wrong or cannot be honoured, by name.
-    pub fn read(args: &[String], cpus: Option<usize>, run: RunArgs) -> Result<Self, String> {
+    pub fn read(args: &[String], cpus: Option<usize>) -> Result<Self, String> {
         let parsed = super::parse(FLAGS, args).map_err(|failure| failure.to_string())?;
         if let Some(operand) = parsed.operands.first() {
             return Err(format!("{operand:?} is no flag; targets come by -targets FILE or stdin"));
@@ -136,7 +140,15 @@ impl Options {
         if parsed.on("chunked")? {
             headers.push(("Transfer-Encoding".to_owned(), "chunked".to_owned()));
         }
-        let mut options = Self {
+        let timeout = parsed.read_with("timeout", duration)?.unwrap_or(Duration::from_secs(30));
+        let timeout = if timeout.is_zero() { FOR_EVER } else { timeout };
+        let spec = RunSpec {
+            threads: cpus,
+            connection: connection(&parsed, timeout, redirects)?,
+            tls: tls(&parsed)?,
+            ..RunSpec::new(scenario(&parsed, timeout)?)
+        };
+        Ok(Self {
             name: text("name", ""),
             targets: text("targets", "stdin"),
             format: match text("format", "http").as_str() {
@@ -150,76 +162,82 @@ impl Options {
             body: parsed.last("body").filter(|path| !path.is_empty()).map(PathBuf::from),
             headers,
             redirects,
-            args: run,
-        };
-        options.load(&parsed, cpus)?;
-        options.connection(&parsed)?;
-        Ok(options)
+            spec,
+        })
     }
+}
 
-    fn load(&mut self, parsed: &Parsed, cpus: Option<usize>) -> Result<(), String> {
-        let load = &mut self.args.load;
-        let rate = parsed.read_with("rate", rate)?.unwrap_or(50.0);
-        let max_workers = parsed.get::<u64>("max-workers")?;
-        if rate == UNBOUNDED && max_workers.is_none() {
-            return Err("-rate=0 requires setting -max-workers".to_owned());
-        }
-        load.rate = Some(if rate == UNBOUNDED { Rate::Max } else { Rate::PerSecond(rate) });
-        let duration = parsed.read_with("duration", duration)?.unwrap_or_default();
-        match duration.is_zero() {
-            true => load.requests = Some(u64::MAX),
-            false => load.duration = Some(duration),
-        }
-        // How many there are at first is of no meaning here: one more costs nothing.
-        parsed.get::<u64>("workers")?;
-        let per_host = match parsed.get::<usize>("max-connections")? {
-            None | Some(0) => usize::MAX,
-            Some(bound) => bound,
-        };
-        let workers =
-            max_workers.map_or(usize::MAX, |max| usize::try_from(max).unwrap_or(usize::MAX));
-        if workers == 0 {
-            return Err("-max-workers 0: somebody has to send".to_owned());
-        }
-        let bound = workers.min(per_host);
-        load.connections = Some(if bound == usize::MAX { CONNECTIONS } else { bound });
-        load.threads = cpus;
-        Ok(())
+/// How much, and how long.
+fn scenario(parsed: &Parsed, timeout: Duration) -> Result<ScenarioSpec, String> {
+    let rate = parsed.read_with("rate", rate)?.unwrap_or(50.0);
+    let max_workers = parsed.get::<u64>("max-workers")?;
+    if rate == UNBOUNDED && max_workers.is_none() {
+        return Err("-rate=0 requires setting -max-workers".to_owned());
     }
-
-    fn connection(&mut self, parsed: &Parsed) -> Result<(), String> {
-        let timeout = parsed.read_with("timeout", duration)?.unwrap_or(Duration::from_secs(30));
-        let timeout = if timeout.is_zero() { FOR_EVER } else { timeout };
+    let duration = parsed.read_with("duration", duration)?.filter(|time| !time.is_zero());
+    // How many there are at first is of no meaning here: one more costs nothing.
+    parsed.get::<u64>("workers")?;
+    let per_host = match parsed.get::<usize>("max-connections")? {
+        None | Some(0) => usize::MAX,
+        Some(bound) => bound,
+    };
+    let workers = max_workers.map_or(usize::MAX, |max| usize::try_from(max).unwrap_or(usize::MAX));
+    if workers == 0 {
+        return Err("-max-workers 0: somebody has to send".to_owned());
+    }
+    let bound = workers.min(per_host);
+    let connections = if bound == usize::MAX { CONNECTIONS } else { bound };
+    let load = match rate == UNBOUNDED {
+        true => LoadSpec::closed(connections),
+        false => LoadSpec::rate(rate, duration.unwrap_or(Duration::MAX)),
+    };
+    Ok(ScenarioSpec {
+        duration: duration.filter(|_| !load.is_open()),
         // Vegeta waits for whoever is still under way.
-        self.args.load.drain = Some(timeout);
-        let connection = &mut self.args.connection;
-        connection.timeout = timeout;
-        connection.connect_timeout = timeout;
-        connection.max_redirs = self.redirects.unwrap_or(0);
-        connection.max_idle = Some(parsed.get::<usize>("connections")?.unwrap_or(CONNECTIONS));
-        connection.no_keepalive = parsed.last("keepalive").is_some() && !parsed.on("keepalive")?;
-        connection.insecure = parsed.on("insecure")?;
-        connection.unix_socket =
-            parsed.last("unix-socket").filter(|path| !path.is_empty()).map(PathBuf::from);
-        connection.cert = parsed.last("cert").map(PathBuf::from);
-        connection.key = parsed.last("key").map(PathBuf::from);
-        if connection.cert.is_none() && connection.key.is_some() {
-            return Err("-key needs -cert: a key is of no use without its certificate".to_owned());
-        }
-        let roots = parsed.last("root-certs").unwrap_or_default().split(',');
-        connection.cacert = roots.filter(|path| !path.is_empty()).map(PathBuf::from).collect();
-        connection.session_tickets = parsed.on("session-tickets")?;
-        connection.interface = parsed
-            .last("laddr")
-            .filter(|addr| *addr != "0.0.0.0")
-            .map(str::to_owned)
-            .into_iter()
-            .collect();
-        connection.connect_to = connect_to(parsed)?;
-        let body_bytes = parsed.read_with("max-body", max_body)?.unwrap_or(usize::MAX);
-        connection.keep = Some(Keep { answers: u64::MAX, body_bytes });
-        Ok(())
+        graceful_stop: timeout,
+        connections,
+        lanes: connections,
+        ..ScenarioSpec::new(RequestSource::Given(TARGETS.to_owned()), load)
+    })
+}
+
+/// Over which connections.
+fn connection(
+    parsed: &Parsed,
+    timeout: Duration,
+    redirects: Option<u32>,
+) -> Result<ConnectionSpec, String> {
+    let body_bytes = parsed.read_with("max-body", max_body)?.unwrap_or(usize::MAX);
+    let no_keepalive = parsed.last("keepalive").is_some() && !parsed.on("keepalive")?;
+    let source = parsed.last("laddr").filter(|addr| *addr != "0.0.0.0");
+    Ok(ConnectionSpec {
+        timeouts: Timeouts { connect: timeout, first_byte: None, total: timeout },
+        keepalive: !no_keepalive,
+        max_redirects: redirects.unwrap_or(0),
+        max_idle: Some(parsed.get::<usize>("connections")?.unwrap_or(CONNECTIONS)),
+        unix_socket: parsed.last("unix-socket").filter(|path| !path.is_empty()).map(PathBuf::from),
+        sources: source.map(str::to_owned).into_iter().collect(),
+        connect_to: connect_to(parsed)?,
+        keep: Some(KeepSpec { answers: u64::MAX, body_bytes }),
+        ..ConnectionSpec::default()
+    })
+}
+
+/// What TLS trusts and shows.
+fn tls(parsed: &Parsed) -> Result<TlsSpec, String> {
+    let certificate = parsed.last("cert").map(PathBuf::from);
+    let key = parsed.last("key").map(PathBuf::from);
+    if certificate.is_none() && key.is_some() {
+        return Err("-key needs -cert: a key is of no use without its certificate".to_owned());
     }
+    let roots = parsed.last("root-certs").unwrap_or_default().split(',');
+    Ok(TlsSpec {
+        insecure: parsed.on("insecure")?,
+        ca_certificates: roots.filter(|path| !path.is_empty()).map(PathBuf::from).collect(),
+        certificate,
+        key,
+        session_tickets: parsed.on("session-tickets")?,
+    })
 }
 
 /// What has a meaning that HTTP/1.1 over connections of our own cannot give.
@@ -305,24 +323,20 @@ fn connect_to(parsed: &Parsed) -> Result<Vec<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli;
 
     fn read(line: &str) -> Result<Options, String> {
         let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
-        Options::read(&args, None, cli::plain_run("vegeta").unwrap())
+        Options::read(&args, None)
     }
 
     #[test]
     fn the_defaults_are_vegetas() {
         let options = read("").unwrap();
-        assert_eq!(options.args.load.rate, Some(Rate::PerSecond(50.0)));
-        assert_eq!(
-            (options.args.load.duration, options.args.load.requests),
-            (None, Some(u64::MAX))
-        );
-        assert_eq!(options.args.connection.timeout, Duration::from_secs(30));
+        assert_eq!(options.spec.scenarios[0].load, LoadSpec::rate(50.0, Duration::MAX));
+        assert_eq!(options.spec.scenarios[0].requests, None);
+        assert_eq!(options.spec.connection.timeouts.total, Duration::from_secs(30));
         assert_eq!((options.redirects, options.targets.as_str()), (Some(10), "stdin"));
-        assert!(!options.args.connection.no_keepalive && !options.args.connection.insecure);
+        assert!(options.spec.connection.keepalive && !options.spec.tls.insecure);
     }
 
     #[test]
@@ -360,10 +374,11 @@ mod tests {
     fn go_syntax_and_switches_with_a_word_of_their_own() {
         let line = "-rate 10/1s --duration=2s -lazy -keepalive false -insecure=true -redirects -1";
         let options = read(line).unwrap();
-        assert!(options.lazy && options.args.connection.insecure);
-        assert!(options.args.connection.no_keepalive);
+        assert!(options.lazy && options.spec.tls.insecure);
+        assert!(!options.spec.connection.keepalive);
         assert_eq!(options.redirects, None);
-        assert_eq!(options.args.load.duration, Some(Duration::from_secs(2)));
+        let expected = LoadSpec::rate(10.0, Duration::from_secs(2));
+        assert_eq!(options.spec.scenarios[0].load, expected);
     }
 
     #[test]
@@ -385,7 +400,18 @@ mod tests {
             assert!(error.contains(said), "{line}: {error}");
         }
         assert!(read("-rate 0 -max-workers 5 -http2 -dns-ttl 0 -h2c=false").is_ok());
-        let roots = read("-root-certs a.pem,b.pem").unwrap().args.connection.cacert;
+        let roots = read("-root-certs a.pem,b.pem").unwrap().spec.tls.ca_certificates;
         assert_eq!(roots, [PathBuf::from("a.pem"), PathBuf::from("b.pem")]);
+    }
+
+    #[test]
+    fn a_spec_of_vegeta_comes_back() {
+        for line in [
+            "",
+            "-rate 0 -max-workers 5 -duration 2s -keepalive false",
+            "-rate 10/1s -duration=2s -max-body 5 -connections 7 -timeout 0 -laddr 127.0.0.2",
+        ] {
+            crate::personality::assert_comes_back(&read(line).unwrap().spec);
+        }
     }
 }

@@ -47,7 +47,7 @@ pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
     };
     let page = html::plot(&plot).map_err(Failure::could_not)?;
     let name = parsed.last("output").unwrap_or("stdout");
-    let mut out = files::create(name)?;
+    let mut out = files::create(name, console)?;
     out.write_all(page.as_bytes())
         .and_then(|()| out.flush())
         .map_err(|error| files::unwritten(name, &error))?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gake_core::record::{End, Fault, Kept, Outcome};
 use gake_report::vegeta::{Headers, Record, Timestamp};
-use gake_wire::{Ask, Wire};
+use gake_wire::{HttpRequest, Wire};
 
 use super::super::goish;
 use super::targets::Requests;
@@ -19,7 +19,7 @@ pub struct Records {
     /// What was sent.
     pub requests: Arc<Requests>,
     /// Where to.
-    pub wire: Arc<Wire>,
+    pub wires: Vec<Arc<Wire>>,
     /// Redirects that were followed; `None` takes one as an answer.
     pub redirects: Option<u32>,
 }
@@ -29,7 +29,8 @@ impl Records {
     /// begins when one of its workers takes it, which is later when they are all busy.
     pub fn of(&self, outcome: &Outcome) -> Record {
         let nanos = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-        let ask = self.requests.sent(outcome.arrival.number);
+        let sent = self.requests.sent(outcome.arrival.number);
+        let ask = sent.as_deref().map(|sent| &sent.request);
         let due = self.started_unix_ns.saturating_add(outcome.arrival.due);
         let mut record = Record {
             attack: self.name.clone(),
@@ -38,14 +39,14 @@ impl Records {
             latency: nanos(outcome.response()),
             ..Record::default()
         };
-        if let Some(ask) = &ask {
+        if let Some(ask) = ask {
             record.method.clone_from(&ask.method);
             record.url.clone_from(&ask.url);
         }
         let kept = outcome.exchange.kept.as_deref();
         match outcome.exchange.end {
             End::Answered(answer) if self.is_refused_redirect(answer.status, kept) => {
-                record.error = self.said(ask.as_deref(), "stopped after 0 redirects");
+                record.error = self.said(ask, "stopped after 0 redirects");
             }
             End::Answered(answer) => {
                 record.code = answer.status;
@@ -61,13 +62,13 @@ impl Records {
                 }
             }
             End::Fault(fault) => {
-                record.error = self.fault(ask.as_deref(), fault, outcome);
+                record.error = self.fault(ask, fault, outcome);
                 if let Some(kept) = kept {
                     record.body.clone_from(&kept.body);
                 }
             }
-            End::Unfinished | End::NothingToSend => {
-                record.error = self.said(ask.as_deref(), "context canceled");
+            End::Unfinished => {
+                record.error = self.said(ask, "context canceled");
             }
         }
         record
@@ -84,12 +85,12 @@ impl Records {
     }
 
     /// A fault in the words of Go's client.
-    fn fault(&self, ask: Option<&Ask>, fault: Fault, outcome: &Outcome) -> String {
+    fn fault(&self, ask: Option<&HttpRequest>, fault: Fault, outcome: &Outcome) -> String {
         let begun = outcome.exchange.kept.as_ref().is_some_and(|kept| !kept.headers.is_empty());
         match fault {
             // While the body is read there is no request to name any more.
-            Fault::ClosedEarly if begun => "unexpected EOF".to_owned(),
-            Fault::ClosedEarly => self.said(ask, "EOF"),
+            Fault::ClosedEarly(_) if begun => "unexpected EOF".to_owned(),
+            Fault::ClosedEarly(_) => self.said(ask, "EOF"),
             Fault::RedirectLimit => {
                 let count = self.redirects.unwrap_or(0);
                 self.said(ask, &format!("stopped after {count} redirects"))
@@ -110,18 +111,18 @@ impl Records {
     }
 
     /// `Get "http://...": what happened`.
-    fn said(&self, ask: Option<&Ask>, what: &str) -> String {
+    fn said(&self, ask: Option<&HttpRequest>, what: &str) -> String {
         let Some(ask) = ask else { return what.to_owned() };
         let (first, rest) = ask.method.split_at(ask.method.len().min(1));
         format!("{first}{} \"{}\": {what}", rest.to_ascii_lowercase(), ask.url)
     }
 
     /// The address that a request goes to.
-    fn address(&self, ask: Option<&Ask>) -> String {
+    fn address(&self, ask: Option<&HttpRequest>) -> String {
         let location = ask.and_then(|ask| gake_wire::Location::parse(&ask.url).ok());
         let authority = location.as_ref().map(gake_wire::Location::authority);
-        let origin =
-            self.wire.origins.iter().find(|origin| Some(&origin.name) == authority.as_ref());
+        let mut origins = self.wires.iter().flat_map(|wire| &wire.network.origins);
+        let origin = origins.find(|origin| Some(&origin.name) == authority.as_ref());
         match origin.and_then(|origin| origin.addresses.first()) {
             Some(address) => address.to_string(),
             None => authority.unwrap_or_default(),

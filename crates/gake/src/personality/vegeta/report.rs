@@ -36,9 +36,6 @@ Tells what results say; several files are told as one.
 /// How often it is looked whether it is over.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Clears a terminal and moves to its upper left.
-const CLEAR: &str = "\x1b[2J\x1b[H";
-
 /// Runs the command.
 ///
 /// # Errors
@@ -61,7 +58,7 @@ pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
     let name = parsed.last("output").unwrap_or("stdout");
     let mut page = Page { kind, name, metrics: Arc::clone(&metrics), console };
     follow(results, &mut page, every.map(Duration::from_nanos))?;
-    page.show("")?;
+    page.show(false)?;
     let left_out = page.lock().errors_left_out;
     if left_out > 0 {
         console.warn(&format!("{left_out} results have errors that the set has no more room for"));
@@ -111,7 +108,7 @@ fn follow(
         if let (Some(at), Some(every)) = (next, every)
             && Instant::now() >= at
         {
-            page.show(CLEAR)?;
+            page.show(true)?;
             next = Some(Instant::now() + every);
         }
     }
@@ -134,13 +131,15 @@ impl Page<'_> {
         lock(&self.metrics)
     }
 
-    fn show(&mut self, before: &str) -> Result<(), Failure> {
+    fn show(&mut self, again: bool) -> Result<(), Failure> {
         let text = report::render(self.kind, &mut self.lock());
         if self.name == "stdout" {
-            let before = if self.console.colour_out() { before } else { "" };
-            return self.console.result(&format!("{before}{text}"));
+            if again {
+                self.console.clear();
+            }
+            return self.console.result(&text);
         }
-        let mut out = files::create(self.name)?;
+        let mut out = files::create(self.name, self.console)?;
         out.write_all(text.as_bytes())
             .and_then(|()| out.flush())
             .map_err(|error| files::unwritten(self.name, &error))

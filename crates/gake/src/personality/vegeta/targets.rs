@@ -4,17 +4,16 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use gake_core::plan::targets::{Target, TargetBody, Targets};
-use gake_wire::{Ask, BoxedAsk, Feed, Location};
+use gake_run::Bodies;
+use gake_wire::{Feed, HttpRequest, Location, NextRequest, WeightedRequest};
 use tokio::sync::mpsc::{Receiver, channel};
 
 use super::options::Options;
 use crate::exit::Failure;
-use crate::load::Bodies;
 
 /// Targets held at most when all are read beforehand.
 const TARGETS_MAX: usize = 1_000_000;
@@ -29,9 +28,8 @@ const USER_AGENT: (&str, &str) = ("User-Agent", "Go-http-client/1.1");
 #[derive(Debug)]
 pub struct Requests {
     source: Source,
-    over: AtomicBool,
     /// Of a lazy attack, by number, until the result is told.
-    sent: Mutex<HashMap<u64, Arc<Ask>>>,
+    sent: Mutex<HashMap<u64, Arc<WeightedRequest>>>,
     /// Why reading targets ended early.
     fault: Arc<Mutex<Option<String>>>,
 }
@@ -39,9 +37,9 @@ pub struct Requests {
 #[derive(Debug)]
 enum Source {
     /// Round and round.
-    Fixed(Vec<Arc<Ask>>),
+    Fixed(Vec<Arc<WeightedRequest>>),
     /// As they are read. One who waits holds the lock.
-    Lazy(tokio::sync::Mutex<Receiver<Ask>>),
+    Lazy(tokio::sync::Mutex<Receiver<WeightedRequest>>),
 }
 
 impl Requests {
@@ -50,7 +48,7 @@ impl Requests {
     ///
     /// # Errors
     /// When they cannot be read, or there is none.
-    pub fn open(options: &Options) -> Result<(Self, Vec<Ask>), Failure> {
+    pub fn open(options: &Options) -> Result<(Self, Vec<WeightedRequest>), Failure> {
         let mut reading = Reading::open(options)?;
         let fault = Arc::default();
         let (source, known) = if options.lazy {
@@ -72,12 +70,12 @@ impl Requests {
             }
             (Source::Fixed(asks.iter().cloned().map(Arc::new).collect()), asks)
         };
-        let requests = Self { source, over: AtomicBool::new(false), sent: Mutex::default(), fault };
+        let requests = Self { source, sent: Mutex::default(), fault };
         Ok((requests, known))
     }
 
     /// What arrival `number` sent; of a lazy attack it is told once.
-    pub fn sent(&self, number: u64) -> Option<Arc<Ask>> {
+    pub fn sent(&self, number: u64) -> Option<Arc<WeightedRequest>> {
         match &self.source {
             Source::Fixed(asks) => Some(Arc::clone(in_turn(asks, number))),
             Source::Lazy(_) => lock(&self.sent).remove(&number),
@@ -91,32 +89,25 @@ impl Requests {
 }
 
 impl Feed for Requests {
-    fn next(&self, number: u64) -> BoxedAsk<'_> {
+    fn next(&self, number: u64) -> NextRequest<'_> {
         Box::pin(async move {
             let ask = match &self.source {
                 Source::Fixed(asks) => Arc::clone(in_turn(asks, number)),
                 Source::Lazy(receiver) => {
-                    let Some(ask) = receiver.lock().await.recv().await else {
-                        self.over.store(true, Ordering::Relaxed);
-                        return None;
-                    };
+                    let ask = receiver.lock().await.recv().await?;
                     let ask = Arc::new(ask);
                     lock(&self.sent).insert(number, Arc::clone(&ask));
                     ask
                 }
             };
-            let mut ask = Ask::clone(&ask);
-            ask.headers.push(("X-Vegeta-Seq".to_owned(), number.to_string()));
-            Some(ask)
+            let mut next = WeightedRequest::clone(&ask);
+            next.request.headers.push(("X-Vegeta-Seq".to_owned(), number.to_string()));
+            Some(next)
         })
-    }
-
-    fn is_over(&self) -> bool {
-        self.over.load(Ordering::Relaxed)
     }
 }
 
-fn in_turn(asks: &[Arc<Ask>], number: u64) -> &Arc<Ask> {
+fn in_turn(asks: &[Arc<WeightedRequest>], number: u64) -> &Arc<WeightedRequest> {
     &asks[(number % asks.len() as u64) as usize]
 }
 
@@ -127,7 +118,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Reads on a thread of its own, and no further ahead than the queue is long.
 fn lazy(
     reading: Reading,
-    first: Ask,
+    first: WeightedRequest,
     fault: Arc<Mutex<Option<String>>>,
 ) -> Result<Source, Failure> {
     let (sender, receiver) = channel(AHEAD);
@@ -192,7 +183,7 @@ impl Reading {
         ))
     }
 
-    fn ask(&mut self, target: Target) -> Result<Ask, String> {
+    fn ask(&mut self, target: Target) -> Result<WeightedRequest, String> {
         // `http://:80` is this machine, as Go dials it.
         let url = target.url.replacen("://:", "://localhost:", 1);
         Location::parse(&url).map_err(|error| error.to_string())?;
@@ -211,19 +202,14 @@ impl Reading {
             headers.retain(|(name, _)| !name.eq_ignore_ascii_case("X-Vegeta-Attack"));
             headers.push(("X-Vegeta-Attack".to_owned(), self.attack.clone()));
         }
-        Ok(Ask {
-            method: target.method,
-            url,
-            headers,
-            body: own.or_else(|| self.body.clone()),
-            label: target.label,
-            weight: 1,
-        })
+        let body = own.or_else(|| self.body.clone());
+        let request = HttpRequest { url, headers, body, ..HttpRequest::new(target.method, "") };
+        Ok(WeightedRequest { request, label: target.label, weight: 1 })
     }
 }
 
 impl Iterator for Reading {
-    type Item = Result<Ask, Failure>;
+    type Item = Result<WeightedRequest, Failure>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let wrong = |name: &str, error: String| Failure::usage(format!("{name}: {error}"));

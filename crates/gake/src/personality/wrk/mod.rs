@@ -9,17 +9,17 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use gake_core::clock::Nanos;
-use gake_core::plan::Rate;
+use gake_core::plan::Timeouts;
 use gake_core::record::{Fault, Histogram, Metric, Run, Tally};
+use gake_core::spec::{LoadSpec, RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
 use gake_report::tools::wrk::{Distribution, Figures, SocketErrors, backfilled, closing, opening};
+use gake_run::Moment;
 use gake_wire::Location;
 
-use super::attack::attack;
+use super::attack::{attack, prepare};
 use super::native::Native;
-use crate::cli::{RunArgs, plain_run};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
-use crate::load::{Moment, Prepared};
 use options::{Objection, Options, Tool};
 
 /// How long wrk's threads take to notice that the time is over.
@@ -62,8 +62,8 @@ fn run(tool: Tool, args: &[String], native: &Native, console: &Console) -> Resul
     if options.version {
         console.result(concat!("wrk gake/", env!("CARGO_PKG_VERSION"), " [epoll]\n"))?;
     }
-    let mut args = run_args(&options)?;
-    let prepared = Prepared::new(&args, &options.url)?;
+    let spec = spec(&options);
+    let prepared = prepare(&spec)?;
     if let Err(why) = reach(&options.url) {
         return Err(Failure::could_not(why));
     }
@@ -71,7 +71,7 @@ fn run(tool: Tool, args: &[String], native: &Native, console: &Console) -> Resul
     console.result(&opening(&options.url, duration, threads, connections))?;
     let mut rates = Histogram::new();
     let seconds = duration.as_secs();
-    let attacked = attack(&mut args, &prepared, native, None, console, |moment: &Moment<'_>| {
+    let attacked = attack(&spec, &prepared, native, None, console, |moment: &Moment<'_>| {
         // The last one holds what came after the end.
         if moment.second.second <= seconds {
             rates.record(moment.second.tally.counts.completed() / threads as u64);
@@ -82,19 +82,25 @@ fn run(tool: Tool, args: &[String], native: &Native, console: &Console) -> Resul
     Ok(Exit::Done)
 }
 
-/// The flags of `gake run` that mean the same.
-fn run_args(options: &Options) -> Result<RunArgs, Failure> {
-    let mut args = plain_run(&options.url)?;
-    args.load.threads = Some(options.threads);
-    args.load.connections = Some(options.connections);
-    args.load.duration = Some(options.duration);
-    args.load.rate = options.rate.map(Rate::PerSecond);
-    args.load.drain = Some(DRAIN);
-    args.request.header.clone_from(&options.headers);
-    args.connection.timeout = NEVER;
+/// What it is to gake.
+fn spec(options: &Options) -> RunSpec {
+    let load = match options.rate {
+        Some(rate) => LoadSpec::rate(rate, options.duration),
+        None => LoadSpec::closed(options.connections),
+    };
+    let scenario = ScenarioSpec {
+        request: RequestDefaults { headers: options.headers.clone(), ..RequestDefaults::default() },
+        duration: options.rate.is_none().then_some(options.duration),
+        graceful_stop: DRAIN,
+        connections: options.connections,
+        lanes: options.connections,
+        ..ScenarioSpec::new(RequestSource::Url(options.url.clone()), load)
+    };
+    let mut spec = RunSpec { threads: Some(options.threads), ..RunSpec::new(scenario) };
+    spec.connection.timeouts = Timeouts { total: NEVER, ..Timeouts::default() };
     // Neither looks at certificates.
-    args.connection.insecure = true;
-    Ok(args)
+    spec.tls = TlsSpec { insecure: true, ..TlsSpec::default() };
+    spec
 }
 
 /// Tries one connection, so that a server that is not there is told before the test.
@@ -152,10 +158,10 @@ fn up_to(all: &Histogram, limit: Nanos) -> Histogram {
         return all.clone();
     }
     let mut within = Histogram::new();
-    for bucket in all.buckets().iter_recorded() {
-        let value = bucket.value_iterated_to().clamp(all.min(), all.max());
+    for bucket in all.buckets() {
+        let value = bucket.high.clamp(all.min(), all.max());
         if value <= limit {
-            within.record_n(value, bucket.count_at_value());
+            within.record_n(value, bucket.count);
         }
     }
     within
@@ -180,5 +186,22 @@ fn socket_errors(tally: &Tally, timeout: Nanos) -> SocketErrors {
         write,
         read: tally.faults_where(|_| true) - connect - write,
         timeout: answered + unanswered,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn specs_of_wrk_and_wrk2_come_back() {
+        for (tool, line) in [
+            (Tool::Wrk, "-t2 -c10 -d2s -H A:b http://h/"),
+            (Tool::Wrk2, "-t2 -c10 -d2s -R 2k http://h/"),
+        ] {
+            let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+            let options = Options::read(tool, &args).unwrap();
+            crate::personality::assert_comes_back(&spec(&options));
+        }
     }
 }

@@ -11,7 +11,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use gake_script::{Export, Level, Limits, ScriptError, Sink, Source, Threads, Value};
+use gake_core::foreign;
+use gake_script::{ConsoleSink, Export, Level, Limits, ScriptError, Source, Threads, Value};
 use gake_shadow::Proxy;
 use gake_shadow::config::Config;
 use gake_shadow::exchange::Exchange;
@@ -68,7 +69,7 @@ impl ScriptHooks {
         console: Console,
     ) -> Result<Self, Failure> {
         let source = Source::file(path).map_err(Failure::usage)?;
-        let sink: Sink = Arc::new(move |level, line| match level {
+        let sink: ConsoleSink = Arc::new(move |level, line| match level {
             Level::Log => console.note(line),
             Level::Warn => console.warn(line),
             Level::Error => console.error(line),
@@ -122,7 +123,7 @@ impl ScriptHooks {
 
     /// A fault of what a function returned.
     fn wrong(&self, function: &str, wrong: String) -> HookError {
-        self.faults.tell(&format!("{function} {wrong}"));
+        self.faults.tell(&format!("{function} {}", foreign::line(&wrong)));
         wrong.into()
     }
 }
@@ -180,16 +181,18 @@ impl Faults {
             // The threads are busy with what took too long.
             ScriptError::Busy(_) => TookTooLong.into(),
             ScriptError::Thrown(exception) => {
-                let mut told = format!("{function} threw: {exception}");
+                // What was thrown may be what a client sent.
+                let thrown = exception.to_string();
+                let mut told = format!("{function} threw: {}", foreign::line(&thrown));
                 // The innermost call is the place that is told already.
                 for call in exception.stack.lines().skip(1) {
-                    told = told + "\n" + call;
+                    told = told + "\n" + &foreign::line(call);
                 }
                 self.tell(&told);
                 exception.into()
             }
             error => {
-                self.tell(&error.to_string());
+                self.tell(&foreign::line(&error.to_string()));
                 error.into()
             }
         })

@@ -1,0 +1,146 @@
+//! What a metric is.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// How samples of a metric add up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MetricKind {
+    /// To their sum.
+    Counter,
+    /// To the last of them, with the smallest and the largest.
+    Gauge,
+    /// To the share of those that are not zero.
+    Rate,
+    /// To a distribution.
+    Trend,
+}
+
+impl MetricKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Counter, Self::Gauge, Self::Rate, Self::Trend];
+
+    /// The stable name used in every format.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Rate => "rate",
+            Self::Trend => "trend",
+        }
+    }
+}
+
+/// What the values of a metric are.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum MetricUnit {
+    /// Nanoseconds.
+    Time,
+    /// Bytes.
+    Bytes,
+    /// Plain numbers.
+    #[default]
+    Number,
+}
+
+impl MetricUnit {
+    /// Every unit.
+    pub const ALL: [Self; 3] = [Self::Time, Self::Bytes, Self::Number];
+
+    /// The stable name used in every format.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Bytes => "bytes",
+            Self::Number => "number",
+        }
+    }
+}
+
+/// A metric: its name, and what its samples are.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Definition {
+    /// Its name.
+    pub name: String,
+    /// How its samples add up.
+    pub kind: MetricKind,
+    /// What they are.
+    pub unit: MetricUnit,
+}
+
+impl fmt::Display for Definition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the {} {:?}", self.kind.name(), self.name)?;
+        match self.unit {
+            MetricUnit::Number => Ok(()),
+            unit => write!(f, " of {}", unit.name()),
+        }
+    }
+}
+
+/// Why a metric cannot be defined.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DefineError {
+    /// Its name is none.
+    #[error("{0:?} is not a name for a metric: write letters, digits, _ . - and up to 128 of them")]
+    Name(String),
+    /// Another has its name.
+    #[error("{new} cannot be defined: there is {old} already")]
+    Taken {
+        /// What was to be defined.
+        new: Definition,
+        /// What is.
+        old: Definition,
+    },
+}
+
+/// Longest name of a metric, in bytes.
+const NAME_MAX: usize = 128;
+
+/// The metrics of a run, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Registry {
+    metrics: BTreeMap<String, Arc<Definition>>,
+}
+
+impl Registry {
+    /// Defines a metric. The same one may be defined again.
+    ///
+    /// # Errors
+    /// When the name is not one for a metric, or belongs to another kind of metric.
+    pub fn define(&mut self, new: Definition) -> Result<Arc<Definition>, DefineError> {
+        let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
+        if new.name.is_empty() || new.name.len() > NAME_MAX || !new.name.chars().all(is_plain) {
+            return Err(DefineError::Name(new.name));
+        }
+        match self.metrics.get(&new.name) {
+            Some(old) if **old == new => Ok(Arc::clone(old)),
+            Some(old) => Err(DefineError::Taken { new, old: (**old).clone() }),
+            None => {
+                let metric = Arc::new(new);
+                self.metrics.insert(metric.name.clone(), Arc::clone(&metric));
+                Ok(metric)
+            }
+        }
+    }
+
+    /// The metric of a name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Arc<Definition>> {
+        self.metrics.get(name)
+    }
+
+    /// Every metric, by name.
+    pub fn metrics(&self) -> impl Iterator<Item = &Arc<Definition>> {
+        self.metrics.values()
+    }
+}

@@ -1,0 +1,70 @@
+//! Tags of a sample.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Keys and values, each key once. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Tags(Arc<[(String, String)]>);
+
+impl Default for Tags {
+    fn default() -> Self {
+        Self(Arc::from([]))
+    }
+}
+
+impl Tags {
+    /// The tags of these pairs; of several values of one key, the last.
+    pub fn new<K: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (K, V)>) -> Self {
+        let mut all: Vec<(String, String)> =
+            pairs.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
+        all.reverse();
+        // Stable, so that the last one given comes first.
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all.dedup_by(|later, kept| later.0 == kept.0);
+        Self(all.into())
+    }
+
+    /// The pairs, in the order of their keys.
+    #[must_use]
+    pub fn pairs(&self) -> &[(String, String)] {
+        &self.0
+    }
+
+    /// The value of a key.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&str> {
+        let at = self.0.binary_search_by(|pair| pair.0.as_str().cmp(key)).ok()?;
+        Some(&self.0[at].1)
+    }
+
+    /// Whether there is no tag.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether every tag of `selector` is among these.
+    #[must_use]
+    pub fn contains(&self, selector: &Self) -> bool {
+        selector.0.iter().all(|(key, value)| self.get(key) == Some(value))
+    }
+}
+
+impl fmt::Display for Tags {
+    /// `{key:value,key:value}`; nothing when there is no tag.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = '{';
+        for (key, value) in self.0.iter() {
+            write!(f, "{separator}{key}:{value}")?;
+            separator = ',';
+        }
+        if self.0.is_empty() { Ok(()) } else { f.write_str("}") }
+    }
+}
+
+impl fmt::Debug for Tags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.0.iter().map(|(key, value)| (key, value))).finish()
+    }
+}

@@ -1,0 +1,160 @@
+//! What the samples of a series add up to.
+
+use serde::{Deserialize, Serialize};
+
+use super::definition::MetricKind;
+use crate::clock::Nanos;
+use crate::record::{Histogram, Sum};
+
+/// What the samples of a series add up to. Values merge in any order to the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SeriesValue {
+    /// Of a counter.
+    Counter {
+        /// The sum of the samples.
+        sum: Sum,
+        /// How many they are.
+        samples: u64,
+    },
+    /// Of a gauge.
+    Gauge {
+        /// The last value, and of several at one instant the largest.
+        last: f64,
+        /// When it was sampled.
+        at: Nanos,
+        /// The smallest.
+        min: f64,
+        /// The largest.
+        max: f64,
+        /// How many there were.
+        samples: u64,
+    },
+    /// Of a rate.
+    Rate {
+        /// Samples that were not zero.
+        passed: u64,
+        /// All samples.
+        samples: u64,
+    },
+    /// Of a trend.
+    Trend(Box<Histogram>),
+}
+
+impl SeriesValue {
+    /// No sample of a metric of this kind.
+    #[must_use]
+    pub fn new(kind: MetricKind) -> Self {
+        match kind {
+            MetricKind::Counter => Self::Counter { sum: Sum::default(), samples: 0 },
+            MetricKind::Gauge => Self::Gauge {
+                last: 0.0,
+                at: 0,
+                min: f64::INFINITY,
+                max: f64::NEG_INFINITY,
+                samples: 0,
+            },
+            MetricKind::Rate => Self::Rate { passed: 0, samples: 0 },
+            MetricKind::Trend => Self::Trend(Box::default()),
+        }
+    }
+
+    /// The kind of its metric.
+    #[must_use]
+    pub fn kind(&self) -> MetricKind {
+        match self {
+            Self::Counter { .. } => MetricKind::Counter,
+            Self::Gauge { .. } => MetricKind::Gauge,
+            Self::Rate { .. } => MetricKind::Rate,
+            Self::Trend(_) => MetricKind::Trend,
+        }
+    }
+
+    /// Adds a sample, a finite number, of the instant `at`.
+    #[inline]
+    pub(super) fn add(&mut self, value: f64, at: Nanos) {
+        match self {
+            Self::Counter { sum, samples } => {
+                sum.add(value);
+                *samples += 1;
+            }
+            Self::Gauge { .. } => {
+                self.merge(&Self::Gauge { last: value, at, min: value, max: value, samples: 1 });
+            }
+            Self::Rate { passed, samples } => {
+                *passed += u64::from(value != 0.0);
+                *samples += 1;
+            }
+            Self::Trend(histogram) => histogram.record_number(value),
+        }
+    }
+
+    /// How many samples there were.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        match self {
+            Self::Counter { samples, .. }
+            | Self::Gauge { samples, .. }
+            | Self::Rate { samples, .. } => *samples,
+            Self::Trend(histogram) => histogram.count(),
+        }
+    }
+
+    /// Adds the samples of another value of the same kind; one of another kind has none to add.
+    pub fn merge(&mut self, other: &Self) {
+        match (self, other) {
+            (Self::Counter { sum, samples }, Self::Counter { sum: more, samples: n }) => {
+                sum.merge(*more);
+                *samples = samples.saturating_add(*n);
+            }
+            (
+                Self::Gauge { last, at, min, max, samples },
+                Self::Gauge { last: value, at: when, min: low, max: high, samples: n },
+            ) => {
+                if *samples == 0 || (*n > 0 && is_later((*when, *value), (*at, *last))) {
+                    (*last, *at) = (*value, *when);
+                }
+                (*min, *max) = (min.min(*low), max.max(*high));
+                *samples = samples.saturating_add(*n);
+            }
+            (Self::Rate { passed, samples }, Self::Rate { passed: more, samples: n }) => {
+                *passed = passed.saturating_add(*more);
+                *samples = samples.saturating_add(*n);
+            }
+            (Self::Trend(histogram), Self::Trend(other)) => histogram.merge(other),
+            _ => {}
+        }
+    }
+
+    /// Forgets every sample. With `keep`, room is kept as [`Histogram::clear`] does, and how many
+    /// bytes of it is returned.
+    pub(super) fn clear(&mut self, keep: bool) -> usize {
+        match self {
+            Self::Trend(histogram) if keep => {
+                histogram.clear();
+                histogram.heap_bytes()
+            }
+            Self::Trend(histogram) => {
+                **histogram = Histogram::new();
+                0
+            }
+            other => {
+                *other = Self::new(other.kind());
+                0
+            }
+        }
+    }
+
+    /// Bytes of memory beside the value itself.
+    pub(super) fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Trend(histogram) => size_of::<Histogram>() + histogram.heap_bytes(),
+            _ => 0,
+        }
+    }
+}
+
+/// Whether one value was sampled after another, and of several at one instant is larger.
+fn is_later(new: (Nanos, f64), old: (Nanos, f64)) -> bool {
+    new.0.cmp(&old.0).then(new.1.total_cmp(&old.1)).is_gt()
+}

@@ -1,0 +1,37 @@
+//! Bounds on what is in flight and on waiting.
+
+use std::time::Duration;
+
+/// What happens to an arrival that is due when every connection is busy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Overflow {
+    /// It waits, and its wait is part of its response time.
+    #[default]
+    Wait,
+    /// It is dropped and counted.
+    Drop,
+    /// It waits when fewer than `waiting` do, over all workers; else it is dropped and counted.
+    Queue {
+        /// Most that wait.
+        waiting: usize,
+    },
+}
+
+/// Bounds on waiting for one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For the connection, TLS included.
+    pub connect: Duration,
+    /// From the write to the first byte of the answer.
+    pub first_byte: Option<Duration>,
+    /// For the whole request, connection included.
+    pub total: Duration,
+}
+
+impl Default for Timeouts {
+    /// 10 s for a connection, 30 s for a request.
+    fn default() -> Self {
+        let (connect, total) = (Duration::from_secs(10), Duration::from_secs(30));
+        Self { connect, first_byte: None, total }
+    }
+}

@@ -1,0 +1,190 @@
+//! The plan in a line, echoed before a run.
+
+use std::fmt;
+
+use super::{Load, Overflow, Plan, format_duration};
+use crate::clock::SECOND;
+use crate::schedule::Trace;
+
+impl fmt::Display for Plan {
+    /// One line, and for several scenarios a further one each.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Load::Scenarios(plans) = &self.load {
+            write!(f, "{}: {} side by side", self.target, plural(plans.len(), "scenario"))?;
+            self.warmup(f)?;
+            write!(f, ", {}", plural(self.threads, "thread"))?;
+            for plan in plans {
+                write!(f, "\n  {}", plan.name)?;
+                if !plan.start.is_zero() {
+                    write!(f, " from {}", format_duration(plan.start))?;
+                }
+                write!(f, ": {}: ", plan.target)?;
+                plan.own(f)?;
+            }
+            return Ok(());
+        }
+        write!(f, "{}: ", self.target)?;
+        self.own(f)?;
+        write!(f, ", {}", plural(self.threads, "thread"))
+    }
+}
+
+impl Plan {
+    /// What a load says of itself, without its target and what all loads of a run have in common.
+    fn own(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.load {
+            Load::Open { stages, process } => {
+                write!(f, "open loop, {process} arrivals, ")?;
+                stages_of(f, stages)?;
+            }
+            Load::Replay(trace) => replay(f, trace)?,
+            _ => self.closed(f)?,
+        }
+        if let Some(requests) = self.requests {
+            write!(f, ", {}", plural(requests, "request"))?;
+        }
+        self.warmup(f)?;
+        if self.load.is_open() {
+            write!(f, ", at most {} connections", self.connections)?;
+            match self.overflow {
+                Overflow::Wait => {}
+                Overflow::Drop => write!(f, " (overflow is dropped)")?,
+                Overflow::Queue { waiting } => {
+                    write!(f, " ({waiting} may wait, further overflow is dropped)")?;
+                }
+            }
+        }
+        if !self.keepalive {
+            write!(f, ", a new connection each")?;
+        }
+        if let Some(rate) = self.connect_rate {
+            write!(f, ", {rate} new connections/s at most")?;
+        }
+        if self.idle_connections > 0 {
+            write!(f, ", {} idle connections beside", self.idle_connections)?;
+        }
+        Ok(())
+    }
+
+    /// A closed loop: its users, what they do, and how long.
+    fn closed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "closed loop, ")?;
+        if let Load::Ramping { stages, think, .. } = &self.load {
+            stages_of(f, stages)?;
+            if !think.is_zero() {
+                write!(f, ", think time {}", format_duration(*think))?;
+            }
+            return Ok(());
+        }
+        let users = match &self.load {
+            Load::External { users, .. } => *users,
+            load => load.users().unwrap_or_default(),
+        };
+        write!(f, "{}", plural(users, "user"))?;
+        let mut limit = "";
+        match &self.load {
+            Load::Closed { think, .. } if !think.is_zero() => {
+                write!(f, ", think time {}", format_duration(*think))?;
+            }
+            Load::Paced { pace, .. } => {
+                write!(f, ", a request each {} at most", format_duration(*pace))?;
+            }
+            Load::Shared { iterations, .. } => {
+                write!(f, ", {} between them", plural(*iterations, "iteration"))?;
+                limit = ", at most";
+            }
+            Load::PerUser { iterations, .. } => {
+                write!(f, ", {} each", plural(*iterations, "iteration"))?;
+                limit = ", at most";
+            }
+            Load::External { max, .. } => write!(f, " at first, at most {max}")?,
+            _ => {}
+        }
+        match self.duration {
+            Some(duration) => write!(f, "{limit} for {}", format_duration(duration)),
+            None => Ok(()),
+        }
+    }
+
+    fn warmup(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.warmup.is_zero() {
+            return Ok(());
+        }
+        write!(f, " after {} of warm-up", format_duration(self.warmup))
+    }
+}
+
+fn stages_of<S: fmt::Display>(f: &mut fmt::Formatter<'_>, stages: &[S]) -> fmt::Result {
+    for (i, stage) in stages.iter().enumerate() {
+        let arrow = if i == 0 { "" } else { " → " };
+        write!(f, "{arrow}{stage}")?;
+    }
+    Ok(())
+}
+
+fn replay(f: &mut fmt::Formatter<'_>, trace: &Trace) -> fmt::Result {
+    write!(f, "open loop, replay of {}", plural(trace.arrivals(), "arrival"))?;
+    // The length of a recording is no round number.
+    let seconds = trace.length() as f64 / SECOND as f64;
+    write!(f, " over {seconds:.1}s, {}x as recorded", trace.speed())
+}
+
+fn plural<N: fmt::Display + PartialEq + From<u8>>(count: N, what: &str) -> String {
+    let s = if count == N::from(1) { "" } else { "s" };
+    format!("{count} {what}{s}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::plan::UserStage;
+
+    const URL: &str = "http://localhost/";
+
+    fn line(load: Load) -> String {
+        Plan { duration: Some(Duration::from_secs(60)), ..Plan::new(URL, load) }.to_string()
+    }
+
+    #[test]
+    fn each_closed_loop_says_what_its_users_do() {
+        let second = Duration::from_secs(1);
+        let stages = vec![
+            UserStage { from: 1, to: 20, duration: second * 30 },
+            UserStage::step(1, second * 5),
+        ];
+        let ramping = Load::Ramping { stages, graceful_ramp_down: second, think: second };
+        for (load, said) in [
+            (Load::Closed { users: 1, think: second }, "1 user, think time 1s for 1m"),
+            (Load::Paced { users: 2, pace: second }, "2 users, a request each 1s at most for 1m"),
+            (ramping, "1..20 users for 30s → 1 user for 5s, think time 1s"),
+            (
+                Load::Shared { users: 3, iterations: 9 },
+                "3 users, 9 iterations between them, at most for 1m",
+            ),
+            (
+                Load::PerUser { users: 3, iterations: 1 },
+                "3 users, 1 iteration each, at most for 1m",
+            ),
+            (Load::External { users: 0, max: 50 }, "0 users at first, at most 50 for 1m"),
+        ] {
+            assert_eq!(line(load), format!("{URL}: closed loop, {said}, 1 thread"));
+        }
+    }
+
+    #[test]
+    fn each_scenario_has_its_line() {
+        let one = Plan::new(URL, Load::Shared { users: 3, iterations: 9 });
+        let two = Plan {
+            name: "two".to_owned(),
+            start: Duration::from_secs(5),
+            ..Plan::new(URL, Load::PerUser { users: 3, iterations: 9 })
+        };
+        let whole = Plan { threads: 2, ..Plan::new("a.toml", Load::Scenarios(vec![one, two])) };
+        let expected = "a.toml: 2 scenarios side by side, 2 threads\n  \
+            default: http://localhost/: closed loop, 3 users, 9 iterations between them\n  \
+            two from 5s: http://localhost/: closed loop, 3 users, 9 iterations each";
+        assert_eq!(whole.to_string(), expected);
+    }
+}

@@ -1,0 +1,197 @@
+//! Plain counts.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::outcome::{End, Outcome};
+use crate::plan::Expect;
+
+/// Larger counts are not read: no run comes near, and sums of them stay within 64 bits.
+const READ_MAX: u64 = 1 << 56;
+
+/// Defines the counts, and what is done with each of them.
+macro_rules! counts {
+    ($($(#[$doc:meta])+ $name:ident),+ $(,)?) => {
+        /// Plain counts. Each is a total; all of them add up.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+        pub struct Counts {
+            $($(#[$doc])+ pub $name: u64,)+
+        }
+
+        impl Counts {
+            /// Adds what one exchange counts for.
+            #[inline]
+            pub(super) fn add(&mut self, other: &Self) {
+                $(self.$name += other.$name;)+
+            }
+
+            /// Adds `other`.
+            pub fn merge(&mut self, other: &Self) {
+                $(self.$name = self.$name.saturating_add(other.$name);)+
+            }
+
+            fn all(&self) -> impl Iterator<Item = u64> {
+                [$(self.$name),+].into_iter()
+            }
+
+            /// Takes the value of the count of this name, when there is one.
+            fn read<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+                match name {
+                    $(stringify!($name) => self.$name = map.next_value()?,)+
+                    _ => drop(map.next_value::<IgnoredAny>()?),
+                }
+                Ok(())
+            }
+        }
+    };
+}
+
+counts! {
+    /// Arrivals fired: iterations that were started, and have ended since.
+    started,
+    /// Of the started, those that were cut short.
+    interrupted,
+    /// Exchanges begun. For plain requests, one an arrival.
+    sent,
+    /// Of the sent, those whose request was wholly written. What a server can have counted.
+    written,
+    /// Responses that met the expectation.
+    ok,
+    /// Responses that did not, and faults.
+    failed,
+    /// In flight when the drain ended.
+    unfinished,
+    /// Due but never sent.
+    dropped,
+    /// Bytes read.
+    bytes_in,
+    /// Bytes of whole answers' bodies, without heads and framing.
+    body_bytes,
+    /// Bytes written.
+    bytes_out,
+    /// Connections opened.
+    opened,
+    /// Reused connections found closed, and replaced for the same request.
+    stale_reconnects,
+    /// Responses followed by bytes that nobody asked for; their connection was closed.
+    excess,
+    /// TCP segments sent again, as far as sampled.
+    retransmits,
+    /// Idle connections, held beside the load, that the server closed.
+    idle_lost,
+    /// Idle connections, to be held beside the load, that could not be opened before the end.
+    idle_failed,
+    /// Redirects followed: requests beyond the one that each arrival sends.
+    redirects,
+    /// Of the failed, those that never left the generator: it had no descriptor or no local port
+    /// for a connection.
+    unsent,
+    /// Calls of connect() for TCP.
+    connects,
+    /// CPU time of those calls in ns. A call takes tens of microseconds, and milliseconds when the
+    /// kernel searches long for a free local port: then the generator's ports are what limits.
+    connect_cpu,
+}
+
+impl Counts {
+    /// Arrivals that were due: started + dropped.
+    #[must_use]
+    pub fn arrivals(&self) -> u64 {
+        self.started + self.dropped
+    }
+
+    /// Requests that were due: those sent, and one for each arrival that was dropped. For plain
+    /// requests it is the number of arrivals.
+    #[must_use]
+    pub fn due(&self) -> u64 {
+        self.sent + self.dropped
+    }
+
+    /// Iterations that came to their end.
+    #[must_use]
+    pub fn finished(&self) -> u64 {
+        self.started - self.interrupted
+    }
+
+    /// Counts an iteration that has ended.
+    #[inline]
+    pub fn end_arrival(&mut self, interrupted: bool) {
+        self.started += 1;
+        self.interrupted += u64::from(interrupted);
+    }
+
+    /// Exchanges that ended, with a response or a fault.
+    #[must_use]
+    pub fn completed(&self) -> u64 {
+        self.ok + self.failed
+    }
+
+    /// Whether they can be those of a run: sent = ok + failed + unfinished, and no more were
+    /// interrupted than started.
+    #[must_use]
+    pub fn add_up(&self) -> bool {
+        self.all().all(|count| count <= READ_MAX)
+            && self.sent == self.ok + self.failed + self.unfinished
+            && self.interrupted <= self.started
+    }
+
+    /// What one exchange counts for; its arrival is counted apart ([`Counts::end_arrival`]).
+    #[must_use]
+    pub fn of(outcome: &Outcome, expect: &Expect) -> Self {
+        let exchange = &outcome.exchange;
+        let (ok, body_bytes) = match exchange.end {
+            End::Answered(answer) => (expect.accepts(answer.status), answer.body_bytes),
+            _ => (false, 0),
+        };
+        let unfinished = exchange.end == End::Unfinished;
+        Self {
+            sent: 1,
+            written: u64::from(exchange.written),
+            ok: u64::from(ok),
+            failed: u64::from(!ok && !unfinished),
+            unfinished: u64::from(unfinished),
+            bytes_in: exchange.bytes_in,
+            body_bytes,
+            bytes_out: exchange.bytes_out,
+            unsent: u64::from(!exchange.has_left()),
+            ..Self::default()
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Counts {
+    /// A count that is not there is 0. Files from before iterations had counts of their own lack
+    /// `started`: each arrival was one request.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Counts;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("counts by name")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Counts, A::Error> {
+                let (mut counts, mut is_old) = (Counts::default(), true);
+                while let Some(name) = map.next_key::<Cow<'de, str>>()? {
+                    is_old &= name != "started";
+                    counts.read(&name, &mut map)?;
+                }
+                if is_old {
+                    (counts.started, counts.interrupted) = (counts.sent, counts.unfinished);
+                }
+                if counts.add_up() {
+                    Ok(counts)
+                } else {
+                    Err(A::Error::custom("the counts do not add up"))
+                }
+            }
+        }
+
+        deserializer.deserialize_map(Reader)
+    }
+}

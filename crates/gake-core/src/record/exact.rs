@@ -1,0 +1,221 @@
+//! The exact encoding of tallies: every count, and histograms as
+//! [`Histogram::to_bytes`](super::Histogram::to_bytes) has them.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use serde::de::Error as _;
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::counts::Counts;
+use super::fault::{Fault, Phase};
+use super::histogram::Histogram;
+use super::latency::Metric;
+use super::tally::{LabelTally, Tally};
+use crate::metric::SeriesTable;
+
+/// A fault and how often it occurred.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FaultCount {
+    name: String,
+    /// What is known beyond the name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    reason: String,
+    /// The system's error number, of `other`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    errno: Option<i32>,
+    /// How often.
+    pub count: u64,
+}
+
+impl FaultCount {
+    /// `count` times `fault`.
+    #[must_use]
+    pub fn new(fault: Fault, count: u64) -> Self {
+        let errno = if let Fault::Other(errno) = fault { Some(errno) } else { None };
+        Self { name: fault.name().to_owned(), reason: fault.detail(), errno, count }
+    }
+
+    /// The fault, or `None` when this version does not know it.
+    #[must_use]
+    pub fn fault(&self) -> Option<Fault> {
+        let known = [
+            Fault::Dns,
+            Fault::ConnectRefused,
+            Fault::ConnectTimeout,
+            Fault::ConnectReset,
+            Fault::NoLocalPort,
+            Fault::NoDescriptors,
+            Fault::Write,
+            Fault::Reset,
+            Fault::RedirectLimit,
+            Fault::Script,
+        ];
+        if let Some(fault) = known.into_iter().find(|fault| fault.name() == self.name) {
+            return Some(fault);
+        }
+        Some(match self.name.as_str() {
+            "tls" => Fault::Tls(kept(&self.reason)),
+            "malformed" => Fault::Malformed(kept(&self.reason)),
+            "too_large" => Fault::TooLarge(kept(&self.reason)),
+            "other" => Fault::Other(self.errno.unwrap_or(0)),
+            // Without a reason in the files of old, which did not tell them apart.
+            "closed_early" => Fault::ClosedEarly(match self.reason.is_empty() {
+                true => Phase::Body,
+                false => Phase::FirstByte,
+            }),
+            "timeout" => Fault::Timeout(
+                [Phase::Connect, Phase::FirstByte, Phase::Body]
+                    .into_iter()
+                    .find(|phase| Fault::Timeout(*phase).detail() == self.reason)
+                    .unwrap_or(Phase::FirstByte),
+            ),
+            _ => return None,
+        })
+    }
+}
+
+/// Reasons kept for the life of the process at most: faults hold static texts, and those that are
+/// read are not.
+const KEPT_MAX: usize = 256;
+
+fn kept(reason: &str) -> &'static str {
+    static KEPT: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    // A panic elsewhere cannot leave the list half written.
+    let mut list = KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(known) = list.iter().find(|known| **known == reason) {
+        return known;
+    }
+    if list.len() >= KEPT_MAX || reason.len() > 200 {
+        return "another reason";
+    }
+    let text: &'static str = Box::leak(reason.to_owned().into_boxed_str());
+    list.push(text);
+    text
+}
+
+/// Statuses, and faults, of one tally at most.
+const KINDS_MAX: usize = 4_096;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct TallyForm {
+    counts: Counts,
+    latency: BTreeMap<String, Histogram>,
+    statuses: Vec<(u16, u64)>,
+    faults: Vec<FaultCount>,
+    labels: Vec<LabelTally>,
+    series: SeriesTable,
+    in_flight_ns: Wide,
+    fired: u64,
+}
+
+/// A 128-bit number, which JSON has as a text.
+#[derive(Default, Clone, Copy)]
+struct Wide(u128);
+
+impl Serialize for Wide {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Wide {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(D::Error::custom)
+    }
+}
+
+impl Serialize for Tally {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let histograms = Metric::ALL.map(|metric| (metric.name(), self.latency.of(metric)));
+        let latency: BTreeMap<_, _> =
+            histograms.into_iter().filter(|(_, histogram)| !histogram.is_empty()).collect();
+        let faults = self.faults().iter().map(|(fault, count)| FaultCount::new(*fault, *count));
+        let mut form = serializer.serialize_struct("Tally", 8)?;
+        form.serialize_field("counts", &self.counts)?;
+        form.serialize_field("latency", &latency)?;
+        form.serialize_field("statuses", self.statuses())?;
+        form.serialize_field("faults", &faults.collect::<Vec<_>>())?;
+        form.serialize_field("labels", self.labels())?;
+        form.serialize_field("series", &self.series)?;
+        form.serialize_field("in_flight_ns", &Wide(self.in_flight_ns))?;
+        form.serialize_field("fired", &self.fired)?;
+        form.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Tally {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        TallyForm::deserialize(deserializer)?.tally().map_err(D::Error::custom)
+    }
+}
+
+impl TallyForm {
+    fn tally(self) -> Result<Tally, String> {
+        let mut tally = Tally::default();
+        tally.counts = self.counts;
+        for (name, histogram) in self.latency {
+            let metric = Metric::ALL.into_iter().find(|metric| metric.name() == name);
+            let metric = metric.ok_or_else(|| format!("there is no latency {name:?}"))?;
+            *tally.latency.of_mut(metric) = histogram;
+        }
+        if self.statuses.len().max(self.faults.len()) > KINDS_MAX {
+            return Err("there are more statuses or faults than there can be".to_owned());
+        }
+        for (status, count) in self.statuses {
+            tally.add_status(status, count);
+        }
+        for form in self.faults {
+            let fault = form.fault().ok_or_else(|| format!("unknown fault {:?}", form.name))?;
+            tally.add_fault(fault, form.count);
+        }
+        if self.labels.len() > usize::from(u16::MAX) + 1 {
+            return Err("there are more labels than there can be".to_owned());
+        }
+        tally.set_labels(self.labels);
+        tally.series = self.series;
+        tally.in_flight_ns = self.in_flight_ns.0;
+        tally.fired = self.fired;
+        Ok(tally)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_comes_back() {
+        for fault in [
+            Fault::Dns,
+            Fault::ConnectRefused,
+            Fault::ConnectTimeout,
+            Fault::ConnectReset,
+            Fault::NoLocalPort,
+            Fault::NoDescriptors,
+            Fault::Tls("unknown issuer"),
+            Fault::Write,
+            Fault::Reset,
+            Fault::ClosedEarly(Phase::FirstByte),
+            Fault::ClosedEarly(Phase::Body),
+            Fault::Malformed("bad \"status\" line"),
+            Fault::Timeout(Phase::Connect),
+            Fault::Timeout(Phase::FirstByte),
+            Fault::Timeout(Phase::Body),
+            Fault::TooLarge("head"),
+            Fault::RedirectLimit,
+            Fault::Script,
+            Fault::Other(0),
+            Fault::Other(113),
+        ] {
+            let text = serde_json::to_string(&FaultCount::new(fault, 7)).unwrap();
+            let form: FaultCount = serde_json::from_str(&text).unwrap();
+            assert_eq!((form.fault(), form.count), (Some(fault), 7), "{text}");
+        }
+        let unknown = FaultCount { name: "new".into(), ..FaultCount::new(Fault::Dns, 1) };
+        assert_eq!(unknown.fault(), None);
+    }
+}

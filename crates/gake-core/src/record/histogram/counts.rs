@@ -1,0 +1,133 @@
+//! Counts by bucket: a list while they are few, pages of an octave from then on.
+
+use super::pages::Pages;
+
+/// Buckets a list holds at most when it is recorded to. Most series of a run with many tags see fewer in a second.
+const FEW: usize = 64;
+
+/// Counts by bucket.
+#[derive(Debug, Clone)]
+pub(super) enum Counts {
+    /// In the order of their buckets.
+    Few(Vec<(i32, u64)>),
+    /// Any number.
+    Many(Pages),
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self::Few(Vec::new())
+    }
+}
+
+impl Counts {
+    /// These counts, in the order of their buckets.
+    pub(super) fn listed(list: Vec<(i32, u64)>) -> Self {
+        Self::Few(list)
+    }
+
+    /// Adds to the count of a bucket.
+    #[inline]
+    pub(super) fn add(&mut self, number: i32, count: u64) {
+        match self {
+            Self::Many(pages) => pages.add(number, count),
+            Self::Few(list) => {
+                if !add_to_list(list, number, count) {
+                    self.paged().add(number, count);
+                }
+            }
+        }
+    }
+
+    /// The counts in pages.
+    #[cold]
+    fn paged(&mut self) -> &mut Pages {
+        if let Self::Few(list) = self {
+            let mut pages = Pages::default();
+            list.iter().for_each(|&(number, count)| pages.add(number, count));
+            *self = Self::Many(pages);
+        }
+        match self {
+            Self::Many(pages) => pages,
+            Self::Few(_) => unreachable!("the list was replaced"),
+        }
+    }
+
+    /// Adds every count of `other`.
+    pub(super) fn merge(&mut self, other: &Self) {
+        match other {
+            other if matches!(self, Self::Few(list) if list.is_empty()) => *self = other.clone(),
+            Self::Few(list) => list.iter().for_each(|&(number, count)| self.add(number, count)),
+            Self::Many(pages) => self.paged().merge(pages),
+        }
+    }
+
+    /// Forgets every count, `values` in all. What was used keeps its room for the next interval,
+    /// which is like the last one.
+    pub(super) fn clear(&mut self, values: u64) {
+        match self {
+            Self::Few(list) => list.clear(),
+            Self::Many(_) if values <= FEW as u64 / 2 => *self = Self::default(),
+            Self::Many(pages) => pages.clear(),
+        }
+    }
+
+    /// The buckets with values, in order.
+    pub(super) fn buckets(&self) -> impl Iterator<Item = (i32, u64)> + '_ {
+        let (few, many) = match self {
+            Self::Few(list) => (Some(list.iter().copied()), None),
+            Self::Many(pages) => (None, Some(pages.buckets())),
+        };
+        few.into_iter().flatten().chain(many.into_iter().flatten())
+    }
+
+    /// The bucket of the value of `rank`, counted from 1; `None` when there are fewer.
+    pub(super) fn at_rank(&self, rank: u64) -> Option<i32> {
+        match self {
+            Self::Few(list) => {
+                let mut through = 0_u64;
+                let reaches = |entry: &&(i32, u64)| {
+                    through = through.saturating_add(entry.1);
+                    through >= rank
+                };
+                list.iter().find(reaches).map(|entry| entry.0)
+            }
+            Self::Many(pages) => pages.at_rank(rank),
+        }
+    }
+
+    /// How many values the buckets `low..=high` hold.
+    pub(super) fn count_within(&self, low: i32, high: i32) -> u64 {
+        match self {
+            Self::Few(list) => {
+                let within = list.iter().filter(|entry| (low..=high).contains(&entry.0));
+                within.fold(0, |sum, entry| sum.saturating_add(entry.1))
+            }
+            Self::Many(pages) => pages.count_within(low, high),
+        }
+    }
+
+    /// Bytes of memory beside the value itself.
+    pub(super) fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Few(list) => list.capacity() * size_of::<(i32, u64)>(),
+            Self::Many(pages) => pages.heap_bytes(),
+        }
+    }
+}
+
+impl PartialEq for Counts {
+    fn eq(&self, other: &Self) -> bool {
+        self.buckets().eq(other.buckets())
+    }
+}
+
+/// Adds to a count in the list, and says whether there was room.
+fn add_to_list(list: &mut Vec<(i32, u64)>, number: i32, count: u64) -> bool {
+    match list.binary_search_by_key(&number, |entry| entry.0) {
+        Ok(at) => list[at].1 = list[at].1.saturating_add(count),
+        Err(_) if list.len() >= FEW => return false,
+        Err(at) => list.insert(at, (number, count)),
+    }
+    true
+}

@@ -1,0 +1,294 @@
+//! A histogram of bounded size and error that merges without loss.
+//!
+//! It is log-linear: 1,024 buckets an octave, so a value read back is within 0.1 % of the one
+//! recorded. For whole numbers from 2,048 up these are the buckets of an HDR histogram of three
+//! digits, for smaller ones each number has its own. An octave takes 4 KB, from its first value
+//! on; a histogram of few values takes less.
+
+mod bucket;
+mod counts;
+mod exact;
+mod pages;
+mod sum;
+
+use crate::clock::Nanos;
+use counts::Counts;
+pub use exact::HistogramError;
+pub use sum::Sum;
+
+/// Longest latency told apart: a day. Longer ones count as a day.
+const CEILING: Nanos = 86_400 * 1_000_000_000;
+
+/// How often which values occurred, with count, minimum, maximum and sum kept exactly.
+///
+/// Latencies are whole numbers of nanoseconds ([`Histogram::record`]); other metrics may have any
+/// number ([`Histogram::record_number`]).
+#[derive(Clone, PartialEq)]
+pub struct Histogram {
+    counts: Counts,
+    count: u64,
+    min: f64,
+    max: f64,
+    sum: Sum,
+    /// Whether a value is no whole number.
+    is_fractional: bool,
+}
+
+/// The values of a histogram that it does not tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bucket {
+    /// The smallest.
+    pub low: Nanos,
+    /// The largest.
+    pub high: Nanos,
+    /// How many were recorded.
+    pub count: u64,
+}
+
+impl Bucket {
+    /// The middle of the bucket, rounded up.
+    #[must_use]
+    pub fn middle(self) -> Nanos {
+        self.low + (self.high - self.low).div_ceil(2)
+    }
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self {
+            counts: Counts::default(),
+            count: 0,
+            min: f64::INFINITY,
+            max: f64::NEG_INFINITY,
+            sum: Sum::default(),
+            is_fractional: false,
+        }
+    }
+}
+
+impl Histogram {
+    /// An empty histogram.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds one latency. Allocates only for the first value of an octave, and for the first few.
+    #[inline]
+    pub fn record(&mut self, value: Nanos) {
+        self.record_n(value, 1);
+    }
+
+    /// Adds one latency `count` times.
+    #[inline]
+    pub fn record_n(&mut self, value: Nanos, count: u64) {
+        if count == 0 {
+            return;
+        }
+        let value = value.min(CEILING);
+        self.sum.add_whole(value, count);
+        // A day of nanoseconds is a whole number in a double too.
+        self.place(value as i64 as f64, count);
+    }
+
+    /// Adds any number. Magnitudes from 2^-64 to 2^64 are told apart: smaller ones are in the
+    /// bucket of zero, larger ones count as the largest. What is no finite number is not added.
+    #[inline]
+    pub fn record_number(&mut self, value: f64) {
+        if !value.is_finite() {
+            return;
+        }
+        // Adding nothing makes -0 a 0.
+        let value = value.clamp(-bucket::LIMIT, bucket::LIMIT) + 0.0;
+        self.is_fractional |= value.fract() != 0.0;
+        self.sum.add(value);
+        self.place(value, 1);
+    }
+
+    #[inline]
+    fn place(&mut self, value: f64, count: u64) {
+        self.count = self.count.saturating_add(count);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        self.counts.add(bucket::number(value), count);
+    }
+
+    /// Adds every value of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        if other.is_empty() {
+            return;
+        }
+        self.counts.merge(&other.counts);
+        self.count = self.count.saturating_add(other.count);
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.sum.merge(other.sum);
+        self.is_fractional |= other.is_fractional;
+    }
+
+    /// Forgets every value. The room that the last values took is kept for the next.
+    pub fn clear(&mut self) {
+        if self.is_empty() {
+            return;
+        }
+        let mut counts = std::mem::take(&mut self.counts);
+        counts.clear(self.count);
+        *self = Self { counts, ..Self::default() };
+    }
+
+    /// Number of values.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether there is no value.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The smallest latency, exactly; 0 when there is none.
+    #[must_use]
+    pub fn min(&self) -> Nanos {
+        self.min_number() as Nanos
+    }
+
+    /// The largest latency, exactly; 0 when there is none.
+    #[must_use]
+    pub fn max(&self) -> Nanos {
+        self.max_number() as Nanos
+    }
+
+    /// The smallest number, exactly; 0 when there is none.
+    #[must_use]
+    pub fn min_number(&self) -> f64 {
+        if self.is_empty() { 0.0 } else { self.min }
+    }
+
+    /// The largest number, exactly; 0 when there is none.
+    #[must_use]
+    pub fn max_number(&self) -> f64 {
+        if self.is_empty() { 0.0 } else { self.max }
+    }
+
+    /// The mean, from the exact sum; 0 when there is no value.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        if self.is_empty() { 0.0 } else { self.sum.value() / self.count as f64 }
+    }
+
+    /// The sum of all latencies, exactly.
+    #[must_use]
+    pub fn sum(&self) -> u128 {
+        u128::try_from(self.sum.whole).unwrap_or(0)
+    }
+
+    /// The sum of all numbers.
+    #[must_use]
+    pub fn sum_number(&self) -> f64 {
+        self.sum.value()
+    }
+
+    /// The standard deviation of the values, to the precision of the buckets.
+    #[must_use]
+    pub fn stddev(&self) -> f64 {
+        if self.is_empty() {
+            return 0.0;
+        }
+        let count = self.count as f64;
+        let middle = if self.is_fractional { bucket::middle } else { bucket::whole_middle };
+        let buckets = || self.counts.buckets().map(|(number, n)| (middle(number), n as f64));
+        let mean = buckets().fold(0.0, |sum, (value, n)| sum + value * n / count);
+        let squares = buckets().fold(0.0, |sum, (value, n)| sum + (value - mean).powi(2) * n);
+        (squares / count).sqrt()
+    }
+
+    /// The smallest latency that at least `quantile` of all values do not exceed (the
+    /// nearest-rank definition), to the precision of the buckets, within the exact minimum and
+    /// maximum.
+    #[must_use]
+    pub fn quantile(&self, quantile: f64) -> Nanos {
+        let Some(number) = self.bucket_at(quantile) else { return 0 };
+        let (low, high) = bucket::whole_magnitudes(number.max(0));
+        let value = if quantile <= 0.0 { low } else { high };
+        value.clamp(self.min, self.max) as Nanos
+    }
+
+    /// The same of any number: of whole numbers the largest of the bucket, else its middle.
+    #[must_use]
+    pub fn quantile_number(&self, quantile: f64) -> f64 {
+        let Some(number) = self.bucket_at(quantile) else { return 0.0 };
+        let value = if self.is_fractional { bucket::middle } else { bucket::whole_top };
+        value(number).clamp(self.min, self.max)
+    }
+
+    fn bucket_at(&self, quantile: f64) -> Option<i32> {
+        let rank = (quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64;
+        self.counts.at_rank(rank.clamp(1, self.count.max(1)))
+    }
+
+    /// Number of values up to and with `value`, to the precision of the buckets.
+    #[must_use]
+    pub fn count_up_to(&self, value: Nanos) -> u64 {
+        self.counts.count_within(i32::MIN, bucket::number(value.min(CEILING) as f64))
+    }
+
+    /// Number of values within `low..=high`, to the precision of the buckets.
+    #[must_use]
+    pub fn count_between(&self, low: Nanos, high: Nanos) -> u64 {
+        let number = |value: Nanos| bucket::number(value.min(CEILING) as f64);
+        self.counts.count_within(number(low), number(high))
+    }
+
+    /// The buckets that hold latencies, in order.
+    pub fn buckets(&self) -> impl Iterator<Item = Bucket> + '_ {
+        self.counts.buckets().map(|(number, count)| {
+            let (low, high) = bucket::whole_magnitudes(number.max(0));
+            Bucket { low: low as Nanos, high: high as Nanos, count }
+        })
+    }
+
+    /// The largest latency that is not told apart from `value`.
+    #[must_use]
+    pub fn top_of_bucket(value: Nanos) -> Nanos {
+        bucket::whole_top(bucket::number(value.min(CEILING) as f64)) as Nanos
+    }
+
+    /// A histogram of latencies from how many its buckets hold, each told by a value in it, and
+    /// from its exact parts.
+    #[must_use]
+    pub fn from_buckets(
+        buckets: impl IntoIterator<Item = (Nanos, u64)>,
+        min: Nanos,
+        max: Nanos,
+        sum: u128,
+    ) -> Self {
+        let mut whole = Self::default();
+        for (value, count) in buckets.into_iter().filter(|bucket| bucket.1 > 0) {
+            whole.place(value.min(CEILING) as f64, count);
+        }
+        if whole.is_empty() {
+            return whole;
+        }
+        let min = min.min(CEILING) as f64;
+        let sum = Sum { whole: i128::try_from(sum).unwrap_or(i128::MAX), fraction: 0 };
+        Self { min, max: (max.min(CEILING) as f64).max(min), sum, ..whole }
+    }
+
+    /// Bytes of memory beside the value itself.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        self.counts.heap_bytes()
+    }
+}
+
+impl std::fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (min, max) = (self.min_number(), self.max_number());
+        write!(f, "Histogram({} values, {min}..={max})", self.count())
+    }
+}
+
+#[cfg(test)]
+mod tests;

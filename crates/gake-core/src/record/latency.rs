@@ -1,0 +1,125 @@
+//! The built-in trends of every run.
+
+use std::borrow::Cow;
+
+use super::histogram::Histogram;
+
+/// What a histogram measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Metric {
+    /// Due to done, of arrivals that met the expectation.
+    OkResponse,
+    /// Due to done, of other responses; censored waits of time-outs, unfinished and dropped.
+    OtherResponse,
+    /// Due to done, of arrivals that a fault ended early: apart, so that fast failures cannot
+    /// improve a percentile.
+    FaultResponse,
+    /// First byte written to last byte read.
+    Service,
+    /// The generator's own delay.
+    Lateness,
+    /// Wait for a free connection at the bound.
+    Blocked,
+    /// Opening a connection.
+    Connect,
+    /// TLS handshake.
+    Tls,
+    /// First byte written to first byte read.
+    FirstByte,
+    /// First byte read to last byte read.
+    Download,
+    /// TCP's smoothed round-trip time, sampled.
+    Rtt,
+}
+
+impl Metric {
+    /// Every metric, in the order of their histograms.
+    pub const ALL: [Self; 11] = [
+        Self::OkResponse,
+        Self::OtherResponse,
+        Self::FaultResponse,
+        Self::Service,
+        Self::Lateness,
+        Self::Blocked,
+        Self::Connect,
+        Self::Tls,
+        Self::FirstByte,
+        Self::Download,
+        Self::Rtt,
+    ];
+
+    /// The stable name used in every format.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OkResponse => "ok_response",
+            Self::OtherResponse => "other_response",
+            Self::FaultResponse => "fault_response",
+            Self::Service => "service",
+            Self::Lateness => "lateness",
+            Self::Blocked => "blocked",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::FirstByte => "first_byte",
+            Self::Download => "download",
+            Self::Rtt => "rtt",
+        }
+    }
+}
+
+/// The histograms of a tally.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Latency {
+    histograms: [Histogram; Metric::ALL.len()],
+}
+
+/// Latencies to make room for beforehand, by the power of two: from 1 us to 4 s.
+const USUAL_BITS: std::ops::Range<u32> = 10..32;
+
+/// Values in each octave that make a histogram keep pages for them.
+const ROOM_VALUES: u64 = 4;
+
+impl Latency {
+    /// Makes room for the usual latencies, so that recording the first of them touches no fresh
+    /// memory. Call it on empty histograms.
+    pub fn make_room(&mut self) {
+        for metric in [
+            Metric::OkResponse,
+            Metric::Service,
+            Metric::Lateness,
+            Metric::FirstByte,
+            Metric::Download,
+        ] {
+            let histogram = self.of_mut(metric);
+            for bits in USUAL_BITS {
+                (0..ROOM_VALUES).for_each(|place| histogram.record((1 << bits) + place));
+            }
+            histogram.clear();
+        }
+    }
+
+    /// The histogram of `metric`.
+    #[must_use]
+    pub fn of(&self, metric: Metric) -> &Histogram {
+        &self.histograms[metric as usize]
+    }
+
+    /// The histogram of `metric`, to write to.
+    #[inline]
+    pub fn of_mut(&mut self, metric: Metric) -> &mut Histogram {
+        &mut self.histograms[metric as usize]
+    }
+
+    /// Response time, the headline: every arrival that was answered, and those that timed out,
+    /// were unfinished or dropped, as having waited at least as long as they had.
+    #[must_use]
+    pub fn response(&self) -> Cow<'_, Histogram> {
+        let (ok, other) = (self.of(Metric::OkResponse), self.of(Metric::OtherResponse));
+        if other.is_empty() {
+            return Cow::Borrowed(ok);
+        }
+        let mut all = ok.clone();
+        all.merge(other);
+        Cow::Owned(all)
+    }
+}

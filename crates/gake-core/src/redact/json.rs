@@ -1,0 +1,348 @@
+//! JSON read token by token, so that everything but the secrets stays as it was written, and a
+//! document that is cut short is read as far as it goes. Nothing recurses over the input.
+
+use std::ops::Range;
+
+use super::edits::Edits;
+use super::names::Secrecy;
+use super::{Place, Redactor, shapes};
+
+/// Objects and arrays within each other that are told apart; what is deeper is hidden.
+const NESTED_MAX: usize = 256;
+
+/// Members that name what another member of the object holds.
+const NAMING: &[&str] = &["name", "key", "field", "header", "param", "parameter", "property"];
+
+/// Members that hold what another names.
+const HOLDING: &[&str] = &["value", "val", "content", "data", "text"];
+
+/// The secrets of a text that is one JSON document or several, the last of which may be cut short.
+/// `None` when it is none.
+pub(super) fn edits(redactor: &Redactor, bytes: &[u8], depth: u8) -> Option<Edits> {
+    read(redactor, bytes, depth, None)
+}
+
+/// The same for people, who are to see which numbers are hidden; `secret` says that all of it is one.
+pub(super) fn shown(redactor: &Redactor, bytes: &[u8], depth: u8, secret: bool) -> Option<Edits> {
+    read(redactor, bytes, depth, Some(secret))
+}
+
+fn read(redactor: &Redactor, bytes: &[u8], depth: u8, shown: Option<bool>) -> Option<Edits> {
+    let secret = shown == Some(true);
+    let whole = if secret { Secrecy::Secret } else { Secrecy::Plain };
+    let mut scan = Scan {
+        redactor,
+        bytes,
+        depth,
+        at: 0,
+        whole,
+        is_shown: shown.is_some(),
+        frames: Vec::new(),
+        edits: Edits::default(),
+        bare: 0,
+    };
+    scan.at = bytes.strip_prefix(b"\xef\xbb\xbf").map_or(0, |rest| bytes.len() - rest.len());
+    while scan.step()? {}
+    while let Some(frame) = scan.frames.pop() {
+        scan.close(frame);
+    }
+    Some(scan.edits)
+}
+
+struct Scan<'a> {
+    redactor: &'a Redactor,
+    bytes: &'a [u8],
+    depth: u8,
+    at: usize,
+    whole: Secrecy,
+    is_shown: bool,
+    frames: Vec<Frame>,
+    edits: Edits,
+    /// Numbers and literals outside of any object or array.
+    bare: usize,
+}
+
+/// An object or an array that is open.
+struct Frame {
+    is_object: bool,
+    /// What a name on the way says of all that is in it.
+    secrecy: Secrecy,
+    next: Next,
+    /// The last key of an object.
+    key: String,
+    /// Whether a member names a secret that another holds.
+    names_secret: bool,
+    /// A member `key`, which is a name when another member holds its value.
+    key_member: Option<Scalar>,
+    held: Vec<Scalar>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Next {
+    Key,
+    Colon,
+    Value,
+    Comma,
+}
+
+/// A string without its quotes, or a number.
+#[derive(Clone)]
+struct Scalar {
+    place: Range<usize>,
+    is_string: bool,
+}
+
+impl Scan<'_> {
+    /// One token; `false` at the end, `None` where JSON has no such token.
+    fn step(&mut self) -> Option<bool> {
+        let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0x1e);
+        self.at += self.bytes[self.at..].iter().take_while(|byte| blank(byte)).count();
+        let Some(&byte) = self.bytes.get(self.at) else { return Some(false) };
+        let next = self.frames.last().map_or(Next::Value, |frame| frame.next);
+        match (byte, next) {
+            (b'"', Next::Key) => {
+                let place = self.string();
+                let key = String::from_utf8_lossy(&unescaped(&self.bytes[place])).into_owned();
+                let frame = self.frames.last_mut()?;
+                (frame.key, frame.next) = (key, Next::Colon);
+            }
+            (b'"', Next::Value) => {
+                let place = self.string();
+                self.scalar(Scalar { place, is_string: true });
+            }
+            (b':', Next::Colon) => self.turn(Next::Value, 1),
+            (b',', Next::Comma) => {
+                let is_object = self.frames.last()?.is_object;
+                self.turn(if is_object { Next::Key } else { Next::Value }, 1);
+            }
+            (b'{' | b'[', Next::Value) => self.open(byte == b'{'),
+            (b'}' | b']', Next::Key | Next::Comma | Next::Value) => {
+                let frame = self.frames.pop()?;
+                if frame.is_object != (byte == b'}') || (frame.is_object && next == Next::Value) {
+                    return None;
+                }
+                self.at += 1;
+                self.close(frame);
+            }
+            (_, Next::Value) => return self.literal(),
+            _ => return None,
+        }
+        Some(true)
+    }
+
+    fn turn(&mut self, next: Next, bytes: usize) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.next = next;
+        }
+        self.at += bytes;
+    }
+
+    fn open(&mut self, is_object: bool) {
+        let secrecy = if self.frames.len() >= NESTED_MAX {
+            Secrecy::Secret
+        } else {
+            match self.frames.last() {
+                None => self.whole,
+                Some(frame) if frame.secrecy == Secrecy::Secret => Secrecy::Secret,
+                Some(frame) if frame.is_object => match self.redactor.names.of(&frame.key) {
+                    // What is more than a value is neither a code nor a state.
+                    Secrecy::Guess | Secrecy::Plain => frame.secrecy,
+                    secrecy => secrecy,
+                },
+                Some(frame) => frame.secrecy,
+            }
+        };
+        self.turn(Next::Comma, 1);
+        self.frames.push(Frame {
+            is_object,
+            secrecy,
+            next: if is_object { Next::Key } else { Next::Value },
+            key: String::new(),
+            names_secret: false,
+            key_member: None,
+            held: Vec::new(),
+        });
+    }
+
+    /// What is known of an object only when all of it was read.
+    fn close(&mut self, mut frame: Frame) {
+        if let Some(key) = frame.key_member.take() {
+            if frame.held.is_empty() {
+                self.hide(&key);
+            } else {
+                let name = unescaped(&self.bytes[key.place]);
+                frame.names_secret |= self.redactor.is_secret_name(&String::from_utf8_lossy(&name));
+            }
+        }
+        if frame.names_secret {
+            for held in frame.held {
+                self.hide(&held);
+            }
+        }
+    }
+
+    /// The place of a string's content; it ends at the end of what was cut short.
+    fn string(&mut self) -> Range<usize> {
+        let start = self.at + 1;
+        let mut end = start;
+        loop {
+            match self.bytes.get(end) {
+                None => break,
+                Some(b'"') => break,
+                Some(b'\\') => end += 2,
+                Some(_) => end += 1,
+            }
+        }
+        let end = end.min(self.bytes.len());
+        self.at = (end + 1).min(self.bytes.len());
+        start..end
+    }
+
+    fn literal(&mut self) -> Option<bool> {
+        let of = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
+        let length = self.bytes[self.at..].iter().take_while(|byte| of(byte)).count();
+        let place = self.at..self.at + length;
+        let written = &self.bytes[place.clone()];
+        let is_number = written.first().is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-')
+            && written.iter().all(|b| b.is_ascii_digit() || b"+-.eE".contains(b));
+        let is_word = ["true", "false", "null"].iter().any(|word| {
+            let cut = place.end == self.bytes.len() && word.as_bytes().starts_with(written);
+            word.as_bytes() == written || (cut && length > 0)
+        });
+        if self.frames.is_empty() {
+            self.bare += 1;
+        }
+        // Several bare numbers are no documents but groups of digits.
+        if !(is_number || is_word) || self.bare > 1 {
+            return None;
+        }
+        self.at = place.end;
+        if is_number {
+            self.scalar(Scalar { place, is_string: false });
+        } else {
+            self.turn(Next::Comma, 0);
+        }
+        Some(true)
+    }
+
+    /// A value that is a string or a number.
+    fn scalar(&mut self, scalar: Scalar) {
+        let Some(frame) = self.frames.last_mut() else {
+            let secret = self.whole == Secrecy::Secret;
+            return if secret { self.hide(&scalar) } else { self.look_into(&scalar) };
+        };
+        frame.next = Next::Comma;
+        let lower = frame.key.to_ascii_lowercase();
+        if frame.is_object && HOLDING.contains(&lower.as_str()) {
+            frame.held.push(scalar.clone());
+        }
+        let secrecy = frame.secrecy;
+        let key = if frame.is_object { frame.key.clone() } else { String::new() };
+        let written = &self.bytes[scalar.place.clone()];
+        let value = if scalar.is_string { unescaped(written) } else { written.to_vec() };
+        if frame.is_object && scalar.is_string && NAMING.contains(&lower.as_str()) {
+            if lower == "key" && secrecy == Secrecy::Plain && self.redactor.is_secret_name(&key) {
+                frame.key_member = Some(scalar);
+                return;
+            }
+            let name = String::from_utf8_lossy(&value);
+            frame.names_secret |= self.redactor.is_secret_name(&name);
+        }
+        let hidden = match secrecy {
+            Secrecy::Secret => true,
+            Secrecy::UnlessNumber if scalar.is_string => true,
+            _ => self.redactor.hides(&key, &value, Place::Member),
+        };
+        if hidden { self.hide(&scalar) } else { self.look_into(&scalar) }
+    }
+
+    fn hide(&mut self, scalar: &Scalar) {
+        let written = &self.bytes[scalar.place.clone()];
+        if !scalar.is_string {
+            let instead = if self.is_shown {
+                format!("\"{}\"", self.redactor.tag(written)).into_bytes()
+            } else {
+                self.redactor.number(written)
+            };
+            self.edits.put(scalar.place.clone(), instead);
+            return;
+        }
+        let value = unescaped(written);
+        if !super::is_nothing(&value) {
+            self.edits.put(scalar.place.clone(), self.redactor.tag(&value));
+        }
+    }
+
+    /// A value whose name says nothing: what it holds may still be a secret.
+    fn look_into(&mut self, scalar: &Scalar) {
+        let written = &self.bytes[scalar.place.clone()];
+        if !scalar.is_string {
+            if !shapes::find(written, false).is_empty() {
+                self.hide(scalar);
+            }
+            return;
+        }
+        let value = unescaped(written);
+        if let std::borrow::Cow::Owned(other) = self.redactor.any(&value, self.depth) {
+            self.edits.put(scalar.place.clone(), escaped(&other));
+        }
+    }
+}
+
+/// The content of a string; escapes that mean nothing stay.
+fn unescaped(written: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(written.len());
+    let mut rest = written;
+    while let Some((&byte, more)) = rest.split_first() {
+        rest = more;
+        if byte != b'\\' {
+            out.push(byte);
+            continue;
+        }
+        let Some((&escape, more)) = rest.split_first() else { break };
+        rest = more;
+        match escape {
+            b'n' => out.push(b'\n'),
+            b't' => out.push(b'\t'),
+            b'r' => out.push(b'\r'),
+            b'b' => out.push(8),
+            b'f' => out.push(12),
+            b'u' => {
+                let (c, used) = unicode(rest);
+                out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                rest = &rest[used..];
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// The character behind `\u`, and how many bytes it takes.
+fn unicode(rest: &[u8]) -> (char, usize) {
+    let unit = |at: usize| {
+        let digits = rest.get(at..at + 4).and_then(|digits| std::str::from_utf8(digits).ok());
+        digits.and_then(|digits| u32::from_str_radix(digits, 16).ok())
+    };
+    let Some(first) = unit(0) else { return (char::REPLACEMENT_CHARACTER, 0) };
+    if (0xd800..0xdc00).contains(&first)
+        && rest.get(4..6) == Some(b"\\u")
+        && let Some(second @ 0xdc00..0xe000) = unit(6)
+    {
+        let code = 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+        return (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), 10);
+    }
+    (char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), 4)
+}
+
+fn escaped(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    for &byte in bytes {
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            0..0x20 => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+            byte => out.push(byte),
+        }
+    }
+    out
+}

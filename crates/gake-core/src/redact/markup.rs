@@ -1,0 +1,139 @@
+//! Elements and attributes of XML and HTML whose names say that they hold a secret.
+
+use std::ops::Range;
+
+use super::edits::Edits;
+use super::{Place, Redactor};
+
+/// Bytes of a tag that are looked at.
+const TAG_MAX: usize = 4_096;
+
+/// Attributes that name what the element holds.
+const NAMING: &[&str] = &["name", "key", "id", "property", "itemprop"];
+
+/// Attributes that hold what another names.
+const HOLDING: &[&str] = &["value", "content"];
+
+/// Puts what stands for the secrets into `edits`. Attributes whose own name is a secret's are found
+/// as `name="value"`.
+pub(super) fn edits(redactor: &Redactor, bytes: &[u8], edits: &mut Edits) {
+    let mut at = 0;
+    while let Some(offset) = bytes[at..].iter().position(|byte| *byte == b'<') {
+        at += offset + 1;
+        let Some(tag) = Tag::read(bytes, at) else { continue };
+        let named = tag.attributes.iter().any(|(name, value)| {
+            let is = |list: &[&str]| list.iter().any(|one| name.eq_ignore_ascii_case(one));
+            is(NAMING) && redactor.is_secret_name(&String::from_utf8_lossy(&bytes[value.clone()]))
+        });
+        if named {
+            for (name, place) in &tag.attributes {
+                if HOLDING.iter().any(|one| name.eq_ignore_ascii_case(one)) {
+                    hide(redactor, bytes, place.clone(), edits);
+                }
+            }
+        }
+        if let Some(content) = tag.content(bytes) {
+            let value = bytes[content.clone()].trim_ascii();
+            if named || redactor.hides(&tag.name, value, Place::Member) {
+                hide(redactor, bytes, content, edits);
+            }
+        }
+        at = tag.end;
+    }
+}
+
+fn hide(redactor: &Redactor, bytes: &[u8], place: Range<usize>, edits: &mut Edits) {
+    let value = &bytes[place.clone()];
+    let from = place.start + value.len() - value.trim_ascii_start().len();
+    let value = value.trim_ascii();
+    if !super::is_nothing(value) {
+        edits.put(from..from + value.len(), redactor.tag(value));
+    }
+}
+
+/// A start tag.
+struct Tag {
+    /// Without its prefix.
+    name: String,
+    attributes: Vec<(String, Range<usize>)>,
+    /// Behind its `>`.
+    end: usize,
+    is_empty: bool,
+}
+
+impl Tag {
+    /// The tag whose name begins at `at`.
+    fn read(bytes: &[u8], at: usize) -> Option<Self> {
+        let part = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte);
+        let name_at = |at: usize| {
+            let length = bytes[at..].iter().take(64).take_while(|byte| part(**byte)).count();
+            (length > 0).then(|| (String::from_utf8_lossy(&bytes[at..at + length]), at + length))
+        };
+        let (name, mut at) = name_at(at)?;
+        let name = name.rsplit(':').next().unwrap_or_default().to_owned();
+        let last = bytes.len().min(at + TAG_MAX);
+        let mut tag = Self { name, attributes: Vec::new(), end: at, is_empty: false };
+        while at < last {
+            match bytes[at] {
+                b'>' => {
+                    tag.is_empty = bytes[at - 1] == b'/';
+                    tag.end = at + 1;
+                    return Some(tag);
+                }
+                b'<' => return None,
+                b'=' | b'/' | b'"' | b'\'' => at += 1,
+                byte if byte.is_ascii_whitespace() => at += 1,
+                _ => {
+                    let Some((name, end)) = name_at(at) else {
+                        at += 1;
+                        continue;
+                    };
+                    let name = name.into_owned();
+                    let (value, next) = attribute(bytes, end);
+                    tag.attributes.extend(value.map(|value| (name, value)));
+                    at = next;
+                }
+            }
+        }
+        None
+    }
+
+    /// The text behind the tag, up to the next one.
+    fn content(&self, bytes: &[u8]) -> Option<Range<usize>> {
+        const CDATA: &[u8] = b"<![CDATA[";
+        if self.is_empty {
+            return None;
+        }
+        let rest = &bytes[self.end..];
+        if let Some(data) = rest.strip_prefix(CDATA) {
+            let length = data.windows(3).position(|three| three == b"]]>").unwrap_or(data.len());
+            let start = self.end + CDATA.len();
+            return Some(start..start + length);
+        }
+        let length = rest.iter().take_while(|byte| **byte != b'<').count();
+        (length > 0).then(|| self.end..self.end + length)
+    }
+}
+
+/// The place of an attribute's value, whose name ends at `at`, and where to read on.
+fn attribute(bytes: &[u8], at: usize) -> (Option<Range<usize>>, usize) {
+    let blanks = |at: usize| {
+        at + bytes[at..].iter().take(8).take_while(|byte| byte.is_ascii_whitespace()).count()
+    };
+    let equals = blanks(at);
+    if bytes.get(equals) != Some(&b'=') {
+        return (None, at);
+    }
+    let from = blanks(equals + 1);
+    match bytes.get(from) {
+        Some(quote @ (b'"' | b'\'')) => {
+            let length = bytes[from + 1..].iter().take(TAG_MAX).take_while(|b| *b != quote).count();
+            (Some(from + 1..from + 1 + length), from + length + 2)
+        }
+        _ => {
+            let ends = |byte: &&u8| !byte.is_ascii_whitespace() && !b"\"'<>".contains(byte);
+            let length = bytes[from..].iter().take(TAG_MAX).take_while(ends).count();
+            (Some(from..from + length), from + length)
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Secrets in what is stored or shown: found by name and by shape, and replaced by a keyed hash.
+//!
+//! There is one redaction for recordings, comparisons, reports, logs and run files. A value becomes
+//! `redacted-` and 16 hexadecimal digits, a hash under a key that is drawn for each file and kept
+//! nowhere: equal values stay equal within the file, so it can be replayed and compared, and nobody
+//! finds the value by trying. A number in JSON becomes another number of as many digits.
+//!
+//! - **By name**, matched by word, in headers, cookies, parameters, form fields, members of JSON at
+//!   any depth, elements and attributes of XML, and `name=value` in other text.
+//! - **By shape**: JSON web tokens, keys of AWS, GitHub and other services, private keys, card
+//!   numbers whose check digit is right, passwords in URLs.
+//!
+//! What is cut short, or is not well-formed, is read as far as it goes.
+
+mod edits;
+mod http;
+mod json;
+mod markup;
+mod names;
+mod shapes;
+mod text;
+
+use std::borrow::Cow;
+#[allow(deprecated, reason = "the keyed SipHash-2-4 of the standard library")]
+use std::hash::{Hasher, SipHasher};
+
+pub use names::Names;
+use names::Secrecy;
+
+/// What stands before the hash.
+const MARK: &str = "redacted-";
+
+/// Hexadecimal digits of the hash.
+const DIGITS: usize = 16;
+
+/// Bytes of what stands for a value.
+const TAG: usize = MARK.len() + DIGITS;
+
+/// Texts within texts (JSON in a string, a URL in a parameter) that are looked into.
+const DEPTH: u8 = 4;
+
+/// Hides secrets under a key of its own.
+#[derive(Clone)]
+pub struct Redactor {
+    key: [u64; 2],
+    names: Names,
+    off: bool,
+}
+
+/// Where a name and its value stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In a query, a fragment or a form.
+    Parameter,
+    /// Anywhere else.
+    Member,
+}
+
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Not the key.
+        f.debug_struct("Redactor").field("names", &self.names).field("off", &self.off).finish()
+    }
+}
+
+impl Redactor {
+    /// Hides what `names` say under `key`, which nobody else may know.
+    #[must_use]
+    pub fn new(key: [u8; 16], names: Names) -> Self {
+        let half = |at: usize| {
+            key[at..at + 8].iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+        };
+        Self { key: [half(0), half(8)], names, off: false }
+    }
+
+    /// Hides nothing.
+    #[must_use]
+    pub fn off() -> Self {
+        Self { key: [0; 2], names: Names::default(), off: true }
+    }
+
+    /// Whether it hides nothing.
+    #[must_use]
+    pub fn is_off(&self) -> bool {
+        self.off
+    }
+
+    /// Whether values of this name are secrets, whatever they look like.
+    #[must_use]
+    pub fn is_secret_name(&self, name: &str) -> bool {
+        !self.off && self.names.of(name) == Secrecy::Secret
+    }
+
+    /// The value of a header.
+    #[must_use]
+    pub fn header<'a>(&self, name: &str, value: &'a [u8]) -> Cow<'a, [u8]> {
+        if self.off { Cow::Borrowed(value) } else { http::header(self, name, value) }
+    }
+
+    /// The target of a request, or any URL.
+    #[must_use]
+    pub fn target<'a>(&self, target: &'a str) -> Cow<'a, str> {
+        if self.off { Cow::Borrowed(target) } else { http::target(self, target, DEPTH) }
+    }
+
+    /// The body of a message. `kind` is its content type, or nothing; content codings are undone
+    /// before.
+    #[must_use]
+    pub fn body<'a>(&self, kind: &str, body: &'a [u8]) -> Cow<'a, [u8]> {
+        if self.off { Cow::Borrowed(body) } else { http::body(self, kind, body, DEPTH) }
+    }
+
+    /// Any text: a line of a log, an argument, a piece of a document.
+    #[must_use]
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if self.off { Cow::Borrowed(text) } else { text_of(text, self.any(text.as_bytes(), DEPTH)) }
+    }
+
+    /// A JSON value as it is shown, which is a secret as a whole when `secret` says so.
+    #[must_use]
+    pub fn json<'a>(&self, written: &'a str, secret: bool) -> Cow<'a, str> {
+        if self.off {
+            return Cow::Borrowed(written);
+        }
+        match json::shown(self, written.as_bytes(), DEPTH, secret) {
+            Some(edits) => text_of(written, edits.apply(written.as_bytes())),
+            None => self.text(written),
+        }
+    }
+
+    /// What stands for a value.
+    #[must_use]
+    pub fn tag(&self, value: &[u8]) -> String {
+        format!("{MARK}{:016x}", self.hash(value))
+    }
+
+    fn hash(&self, value: &[u8]) -> u64 {
+        #[allow(deprecated, reason = "the keyed SipHash-2-4 of the standard library")]
+        let mut hasher = SipHasher::new_with_keys(self.key[0], self.key[1]);
+        hasher.write(value);
+        hasher.finish()
+    }
+
+    /// What stands for a written number: another one of as many digits, whose check digit is wrong
+    /// should it look like a card's.
+    fn number(&self, written: &[u8]) -> Vec<u8> {
+        let mut left = self.hash(written);
+        let mut last = 0;
+        let mut out: Vec<u8> = written.to_vec();
+        for (at, byte) in out.iter_mut().enumerate() {
+            if byte.is_ascii_digit() {
+                let digit = (left % 9) as u8 + 1;
+                left = (left / 9) ^ self.hash(&[digit, at as u8]);
+                *byte = b'0' + digit;
+                last = at;
+            } else if matches!(byte, b'e' | b'E') {
+                break; // The exponent keeps it a number.
+            }
+        }
+        let digits: Vec<u8> = out.iter().filter(|b| b.is_ascii_digit()).map(|b| b - b'0').collect();
+        if shapes::luhn(&digits) {
+            out[last] = if out[last] == b'9' { b'1' } else { out[last] + 1 };
+        }
+        out
+    }
+
+    /// Whether the value under a name is to be hidden.
+    fn hides(&self, name: &str, value: &[u8], place: Place) -> bool {
+        // First: most names are plain, and a value may be long.
+        let secrecy = self.names.of(name);
+        if secrecy == Secrecy::Plain || is_nothing(value) {
+            return false;
+        }
+        match secrecy {
+            Secrecy::Plain => false,
+            Secrecy::Secret => true,
+            Secrecy::UnlessNumber => !value.iter().all(u8::is_ascii_digit),
+            Secrecy::Guess => place == Place::Parameter || !is_word(value),
+        }
+    }
+
+    /// Any bytes, read as what they look like.
+    fn any<'a>(&self, bytes: &'a [u8], depth: u8) -> Cow<'a, [u8]> {
+        let Some(deeper) = depth.checked_sub(1) else { return self.closed(bytes) };
+        let structured = matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['));
+        let edits = structured.then(|| json::edits(self, bytes, deeper)).flatten();
+        edits.unwrap_or_else(|| text::edits(self, bytes, deeper)).apply(bytes)
+    }
+
+    /// What lies too deep to be looked into: hidden when it may hold something.
+    fn closed<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        let holds = bytes.iter().any(|byte| b"=:{[<".contains(byte));
+        if holds { Cow::Owned(self.tag(bytes).into_bytes()) } else { Cow::Borrowed(bytes) }
+    }
+}
+
+/// Whether a text holds a value that was redacted.
+#[must_use]
+pub fn is_redacted(bytes: &[u8]) -> bool {
+    bytes.windows(TAG).any(is_tag)
+}
+
+fn is_tag(bytes: &[u8]) -> bool {
+    bytes.strip_prefix(MARK.as_bytes()).is_some_and(|hash| {
+        hash.len() == DIGITS && hash.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+    })
+}
+
+/// Whether there is nothing to hide: no value, a literal, or what was redacted before.
+fn is_nothing(value: &[u8]) -> bool {
+    let literals: [&[u8]; 7] =
+        [b"", b"true", b"false", b"null", b"none", b"undefined", b"[redacted]"];
+    let last = value.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
+    let scheme = &value[..value.len() - last.len()];
+    let is_scheme = scheme.iter().filter(|byte| **byte == b' ').count() <= 1 && scheme.len() <= 20;
+    literals.iter().any(|literal| value.eq_ignore_ascii_case(literal))
+        || (is_tag(last) && is_scheme)
+}
+
+/// Whether a value reads as a name that somebody gave: a few letters, or a short number.
+fn is_word(value: &[u8]) -> bool {
+    let end = value.iter().rposition(|byte| !b",.;:)".contains(byte)).map_or(0, |last| last + 1);
+    let value = &value[..end];
+    let letters = |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-' | b' ');
+    (value.len() <= 24 && value.iter().all(letters))
+        || (value.len() <= 3 && value.iter().all(u8::is_ascii_digit))
+}
+
+/// Bytes that were made of a text, as a text again.
+fn text_of<'a>(text: &'a str, bytes: Cow<'a, [u8]>) -> Cow<'a, str> {
+    match bytes {
+        Cow::Borrowed(_) => Cow::Borrowed(text),
+        Cow::Owned(bytes) => match String::from_utf8(bytes) {
+            Ok(text) => Cow::Owned(text),
+            Err(error) => Cow::Owned(String::from_utf8_lossy(error.as_bytes()).into_owned()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+//! Text of any kind: URLs, `name=value`, `name: value`, `--name value`, XML and HTML. It is read
+//! once from start to end, whatever it holds.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::edits::Edits;
+use super::{Place, Redactor, is_nothing, markup, shapes};
+
+/// Bytes of a name that are looked at.
+const NAME_MAX: usize = 64;
+
+/// What may stand before a secret in a value: the scheme of credentials.
+const SCHEMES: &[&str] = &["bearer", "basic", "digest", "token", "negotiate", "apikey"];
+
+/// The secrets of a text.
+pub(super) fn edits(redactor: &Redactor, bytes: &[u8], depth: u8) -> Edits {
+    let mut edits = Edits::default();
+    for place in shapes::find(bytes, false) {
+        let tag = redactor.tag(&bytes[place.clone()]);
+        edits.put(place, tag);
+    }
+    user_info(redactor, bytes, &mut edits);
+    markup::edits(redactor, bytes, &mut edits);
+    let mut pairs = Pairs { redactor, bytes, depth, edits, open: 0..0, is_encoded: false };
+    let mut at = 0;
+    while at < bytes.len() {
+        at = match bytes[at] {
+            b'=' | b':' => pairs.pair(at),
+            b'-' => pairs.flag(at),
+            _ => None,
+        }
+        .unwrap_or(at + 1);
+    }
+    pairs.edits
+}
+
+/// Passwords in URLs: `scheme://user:password@host`; a user alone is a token.
+pub(super) fn user_info(redactor: &Redactor, bytes: &[u8], edits: &mut Edits) {
+    let mut from = 0;
+    while let Some(at) = bytes[from..].windows(3).position(|three| three == b"://") {
+        let start = from + at + 3;
+        let ends = |byte: &u8| byte.is_ascii_whitespace() || b"/?#\"'<>\\,".contains(byte);
+        let length = bytes[start..].iter().take_while(|byte| !ends(byte)).count();
+        let authority = &bytes[start..start + length];
+        if let Some(end) = authority.iter().rposition(|byte| *byte == b'@') {
+            let colon = authority[..end].iter().position(|byte| *byte == b':');
+            let secret = start + colon.map_or(0, |colon| colon + 1)..start + end;
+            if !is_nothing(&bytes[secret.clone()]) {
+                edits.put(secret.clone(), redactor.tag(&bytes[secret]));
+            }
+        }
+        from = start;
+    }
+}
+
+struct Pairs<'a> {
+    redactor: &'a Redactor,
+    bytes: &'a [u8],
+    depth: u8,
+    edits: Edits,
+    /// The value without quotes that was looked at last, for its end is that of all pairs in it.
+    open: Range<usize>,
+    /// Whether it holds escapes.
+    is_encoded: bool,
+}
+
+/// A value's place, and where to read on.
+struct Value {
+    place: Range<usize>,
+    is_quoted: bool,
+}
+
+impl Pairs<'_> {
+    /// The pair whose `=` or `:` is at `at`; returns where to read on when its value was dealt with.
+    fn pair(&mut self, at: usize) -> Option<usize> {
+        let is_equals = self.bytes[at] == b'=';
+        if self.bytes[at..].starts_with(b"://") {
+            return None;
+        }
+        let name_place = self.name_before(at)?;
+        let before = name_place.start.checked_sub(1).map(|before| self.bytes[before]);
+        let parameter = is_equals && before.is_none_or(|byte| b"?&#;".contains(&byte));
+        let place = if parameter { Place::Parameter } else { Place::Member };
+        let name = percent_decoded(&self.bytes[name_place]);
+        let name = String::from_utf8_lossy(&name).into_owned();
+        let value = self.value_after(at + 1, &name, is_equals)?;
+        let written = &self.bytes[value.place.clone()];
+        let plain = value.is_quoted || (is_equals && !self.is_encoded);
+        let decoded = if plain { Cow::Borrowed(written) } else { percent_decoded(written) };
+        if self.redactor.hides(&name, &decoded, place) {
+            let end = value.place.end;
+            self.edits.put(value.place, self.redactor.tag(&decoded));
+            return Some(end);
+        }
+        let Cow::Owned(decoded) = decoded else { return None };
+        // A parameter may hold a URL or a document.
+        let end = value.place.end;
+        if let Cow::Owned(other) = self.redactor.any(&decoded, self.depth) {
+            self.edits.put(value.place, percent_encoded(&other));
+        }
+        Some(end)
+    }
+
+    /// `--name value`.
+    fn flag(&mut self, at: usize) -> Option<usize> {
+        let begins = at.checked_sub(1).is_none_or(|b| self.bytes[b].is_ascii_whitespace());
+        let rest = self.bytes[at..].strip_prefix(b"--").filter(|_| begins)?;
+        let length = rest.iter().take(NAME_MAX).take_while(|byte| is_name(**byte)).count();
+        let name = String::from_utf8_lossy(&rest[..length]).into_owned();
+        let from = at + 2 + length;
+        if !matches!(self.bytes.get(from), Some(b' ' | b'\t')) {
+            return None;
+        }
+        let value = self.value_after(from, &name, true)?.place;
+        let written = &self.bytes[value.clone()];
+        let is_value = !written.starts_with(b"-");
+        if !is_value || !self.redactor.hides(&name, written, Place::Member) {
+            return None;
+        }
+        let end = value.end;
+        self.edits.put(value, self.redactor.tag(written));
+        Some(end)
+    }
+
+    /// The name that ends before `at`, blanks and a quote between them.
+    fn name_before(&self, at: usize) -> Option<Range<usize>> {
+        let mut end = at;
+        let back = |end: usize, of: &[u8]| end > 0 && of.contains(&self.bytes[end - 1]);
+        for _ in 0..2 {
+            end -= usize::from(back(end, b" \t"));
+        }
+        if back(end, b"\"'`") {
+            end -= 1;
+            end -= usize::from(back(end, b"\\"));
+        }
+        let chars = self.bytes[..end].iter().rev().take(NAME_MAX);
+        let length = chars.take_while(|byte| is_name(**byte) || b"[]%$".contains(byte)).count();
+        (length > 0).then(|| end - length..end)
+    }
+
+    /// The value that begins at `from`.
+    fn value_after(&mut self, from: usize, name: &str, is_equals: bool) -> Option<Value> {
+        let blanks = self.bytes[from..].iter().take(8).take_while(|b| matches!(b, b' ' | b'\t'));
+        let from = from + blanks.count();
+        let rest = &self.bytes[from..];
+        let quote = match rest {
+            [b'\\', quote @ (b'"' | b'\''), ..] => Some((2, *quote)),
+            [quote @ (b'"' | b'\'' | b'`'), ..] => Some((1, *quote)),
+            _ => None,
+        };
+        if let Some((width, quote)) = quote {
+            let start = from + width;
+            return Some(Value {
+                place: start..self.closing(start, quote, width),
+                is_quoted: true,
+            });
+        }
+        let lower = name.to_ascii_lowercase();
+        if lower.contains("authorization") || lower.contains("cookie") {
+            let of_line = |byte: &&u8| !matches!(**byte, b'\r' | b'\n' | b'"' | b'\'' | b'<');
+            let length = rest.iter().take_while(of_line).count();
+            return Some(Value { place: from..from + length, is_quoted: true });
+        }
+        if rest.is_empty() || (!is_equals && matches!(rest[0], b'{' | b'[')) {
+            return None;
+        }
+        let end = self.open_end(from, is_equals);
+        let word = &self.bytes[from..end];
+        let is_scheme = SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme.as_bytes()));
+        if is_scheme && self.bytes.get(end) == Some(&b' ') {
+            let length = self.bytes[end + 1..].iter().take_while(|b| !ends(**b, false)).count();
+            return Some(Value { place: end + 1..end + 1 + length, is_quoted: true });
+        }
+        Some(Value { place: from..end, is_quoted: false })
+    }
+
+    /// Where a value without quotes ends.
+    fn open_end(&mut self, from: usize, is_equals: bool) -> usize {
+        if is_equals && self.open.contains(&from) {
+            return self.open.end;
+        }
+        let rest = self.bytes[from..].iter();
+        let end = from + rest.take_while(|byte| !ends(**byte, is_equals)).count();
+        if is_equals {
+            self.open = from..end;
+            self.is_encoded = self.bytes[from..end].iter().any(|b| matches!(b, b'%' | b'+'));
+        }
+        end
+    }
+
+    /// The quote that closes a value, or the end of what was cut short.
+    fn closing(&self, start: usize, quote: u8, width: usize) -> usize {
+        let mut at = start;
+        while at < self.bytes.len() {
+            match self.bytes[at] {
+                b'\\' if width == 2 && self.bytes.get(at + 1) == Some(&quote) => return at,
+                b'\\' if width == 1 => at += 1,
+                byte if byte == quote => return at,
+                _ => {}
+            }
+            at += 1;
+        }
+        self.bytes.len()
+    }
+}
+
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_-.".contains(&byte) || byte >= 0x80
+}
+
+/// Whether a value without quotes ends here.
+fn ends(byte: u8, is_equals: bool) -> bool {
+    byte.is_ascii_whitespace()
+        || b"&;#\"'`<>\\".contains(&byte)
+        || (!is_equals && b",)}]|".contains(&byte))
+}
+
+/// A text without its percent escapes and the `+` of forms; as it is when there are none.
+pub(super) fn percent_decoded(bytes: &[u8]) -> Cow<'_, [u8]> {
+    if !bytes.iter().any(|byte| matches!(byte, b'%' | b'+')) {
+        return Cow::Borrowed(bytes);
+    }
+    let digit = |at: usize| bytes.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        match (bytes[at], digit(at + 1), digit(at + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                out.push((high * 16 + low) as u8);
+                at += 3;
+            }
+            (b'+', ..) => {
+                out.push(b' ');
+                at += 1;
+            }
+            (byte, ..) => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+    Cow::Owned(out)
+}
+
+fn percent_encoded(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    for &byte in bytes {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            out.push(byte);
+        } else {
+            out.extend_from_slice(format!("%{byte:02X}").as_bytes());
+        }
+    }
+    out
+}

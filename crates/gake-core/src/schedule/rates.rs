@@ -1,0 +1,70 @@
+//! The rate over time, and how arrivals are spread within it.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::clock::Nanos;
+use crate::duration::format_duration;
+
+/// A piece of the schedule in which the rate is constant or changes linearly.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stage {
+    /// Arrivals a second at its start.
+    pub from: f64,
+    /// Arrivals a second at its end.
+    pub to: f64,
+    /// How long it lasts; [`Duration::MAX`] for a run that only a count ends.
+    pub duration: Duration,
+}
+
+impl Stage {
+    /// A step: one rate for a time.
+    #[must_use]
+    pub fn step(rate: f64, duration: Duration) -> Self {
+        Self { from: rate, to: rate, duration }
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.from == self.to {
+            write!(f, "{}/s", self.from)?;
+        } else {
+            write!(f, "{}..{}/s", self.from, self.to)?;
+        }
+        if self.duration == Duration::MAX {
+            return Ok(());
+        }
+        write!(f, " for {}", format_duration(self.duration))
+    }
+}
+
+/// How arrivals are spread within the rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Process {
+    /// A perfect grid.
+    #[default]
+    Uniform,
+    /// Independent arrivals: exponential gaps.
+    Poisson,
+    /// `size` arrivals of the grid at the instant of the first, each later by up to `jitter`,
+    /// uniformly and independently.
+    Bursts {
+        /// Arrivals at once; 1 leaves the grid as it is.
+        size: u64,
+        /// The longest delay, not reached.
+        jitter: Nanos,
+    },
+}
+
+impl fmt::Display for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uniform => f.write_str("uniform"),
+            Self::Poisson => f.write_str("poisson"),
+            Self::Bursts { size: 0 | 1, .. } => f.write_str("jittered"),
+            Self::Bursts { size, jitter: 0 } => write!(f, "bursts of {size}"),
+            Self::Bursts { size, .. } => write!(f, "bursts of {size} jittered"),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! How the arrivals of a scenario come, and for how long.
+
+use std::time::Duration;
+
+use super::super::error::{FieldPath, SpecError};
+use super::super::value::{ArrivalsValue, CountValue, TimeValue, UsersValue};
+use super::super::{DURATION, LoadSpec, RequestSource, USERS};
+use super::scenario::Deciding;
+use crate::plan::{DRAIN, Rate, Stage};
+use crate::schedule::Process;
+
+impl Deciding<'_> {
+    pub(super) fn load(&self, source: &RequestSource) -> Result<LoadSpec, SpecError> {
+        if let RequestSource::Recording(_) = source {
+            return self.recorded();
+        }
+        if self.given("rate") || self.given("stages") {
+            return self.open();
+        }
+        if self.draft.arrivals.is_some_and(|arrivals| arrivals != ArrivalsValue::Uniform) {
+            let problem = "it needs a rate: in a closed loop the answers decide";
+            return Err(self.refuse("arrivals", problem));
+        }
+        self.closed()
+    }
+
+    fn recorded(&self) -> Result<LoadSpec, SpecError> {
+        let own = "a recording has its own rates; speed = \"2x\" doubles them";
+        self.without(&["rate", "stages"], own)?;
+        let users = ["users", "users_max", "pace", "iterations", "iterations_per_user"];
+        self.without(&users, "a recording has no users")?;
+        self.without(&["think", "graceful_ramp_down"], "a replay has no users who think or leave")?;
+        self.without(&["method", "body"], "a recording has its own methods and bodies")?;
+        if !self.warmup.is_zero() {
+            let path = FieldPath::root().key("warmup");
+            return Err(SpecError::new(path, "a replay has none: it has no rate to warm up at"));
+        }
+        Ok(LoadSpec::Recorded { speed: self.draft.speed.map_or(1.0, |speed| speed.0) })
+    }
+
+    fn open(&self) -> Result<LoadSpec, SpecError> {
+        let closed = "it belongs to a closed loop; a rate makes the loop open";
+        self.without(&["think", "pace", "users", "users_max"], closed)?;
+        self.without(&["iterations", "iterations_per_user", "graceful_ramp_down"], closed)?;
+        let process = match self.draft.arrivals {
+            None | Some(ArrivalsValue::Uniform) => Process::Uniform,
+            Some(ArrivalsValue::Poisson) => Process::Poisson,
+            Some(ArrivalsValue::Bursts { size, jitter }) => Process::Bursts {
+                size: size.0.max(1),
+                jitter: jitter.map_or(0, |TimeValue(time)| {
+                    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+                }),
+            },
+        };
+        let stages = match (&self.draft.stages, self.draft.rate) {
+            (Some(_), Some(_)) => {
+                return Err(self.refuse("stages", "they are rates already: leave the rate out"));
+            }
+            (Some(_), None) if self.given("duration") => {
+                return Err(self.refuse("duration", "the stages have times of their own"));
+            }
+            (Some(stages), None) => stages.0.clone(),
+            (None, rate) => {
+                let rate = match rate.map(|rate| rate.0) {
+                    Some(Rate::PerSecond(rate)) => rate,
+                    Some(Rate::Max) | None => return Err(self.refuse("rate", "there is none")),
+                };
+                let forever = if self.given("requests") { Duration::MAX } else { DURATION };
+                let duration = self.draft.duration.map_or(forever, |TimeValue(time)| time);
+                vec![Stage::step(rate, duration)]
+            }
+        };
+        Ok(LoadSpec::Open { stages, process })
+    }
+
+    fn closed(&self) -> Result<LoadSpec, SpecError> {
+        let draft = &self.draft;
+        let think = draft.think.map_or(Duration::ZERO, |TimeValue(time)| time);
+        let shared = draft.iterations.map(|CountValue(count)| count);
+        let each = draft.iterations_per_user.map(|CountValue(count)| count);
+        let max = draft.users_max.map(|CountValue(count)| count as usize);
+        let is_ramp = matches!(draft.users, Some(UsersValue::Stages(_)));
+        if !is_ramp {
+            self.without(&["graceful_ramp_down"], "it needs stages of users, as 50..200@30s")?;
+        }
+        // What else a load cannot have beside what makes it what it is.
+        let (kind, others): (_, &[&str]) = match (is_ramp, shared, each, max) {
+            (true, ..) => (
+                "stages of users",
+                &["pace", "iterations", "iterations_per_user", "users_max", "duration", "requests"],
+            ),
+            (_, Some(_), ..) => {
+                ("iterations", &["think", "pace", "iterations_per_user", "users_max", "requests"])
+            }
+            (_, _, Some(_), _) => {
+                ("iterations_per_user", &["think", "pace", "users_max", "requests"])
+            }
+            (.., Some(_)) => ("users_max", &["think", "pace", "requests"]),
+            _ if self.given("pace") => ("a pace", &["think"]),
+            _ => ("", &[]),
+        };
+        self.without(others, &format!("it has no place beside {kind}"))?;
+        if let Some(UsersValue::Stages(stages)) = &draft.users {
+            let down = draft.graceful_ramp_down.map_or(DRAIN, |TimeValue(time)| time);
+            let stages = stages.clone();
+            return Ok(LoadSpec::Ramping { stages, graceful_ramp_down: down, think });
+        }
+        let users = match &draft.users {
+            Some(UsersValue::Number(users)) => Some(*users),
+            _ => None,
+        };
+        if let Some(max) = max {
+            let users = users.unwrap_or(0);
+            if max == 0 || users > max {
+                return Err(self.refuse("users_max", "it is below the number of users, or 0"));
+            }
+            return Ok(LoadSpec::External { users, max });
+        }
+        let users = users.unwrap_or(USERS);
+        if users == 0 {
+            return Err(self.refuse("users", "it must be at least 1"));
+        }
+        for (key, count) in [("iterations", shared), ("iterations_per_user", each)] {
+            if count == Some(0) {
+                return Err(self.refuse(key, "it must be at least 1"));
+            }
+        }
+        Ok(match (shared, each, draft.pace.map(|TimeValue(time)| time)) {
+            (Some(iterations), ..) => LoadSpec::Shared { users, iterations },
+            (_, Some(iterations), _) => LoadSpec::PerUser { users, iterations },
+            (.., Some(pace)) if !pace.is_zero() => LoadSpec::Paced { users, pace },
+            _ => LoadSpec::Closed { users, think },
+        })
+    }
+
+    /// How long a load lasts that has no stages of its own.
+    pub(super) fn duration(&self, load: &LoadSpec) -> Result<Option<Duration>, SpecError> {
+        let given = self.draft.duration.map(|TimeValue(time)| time);
+        if given.is_some_and(|time| time.is_zero()) {
+            return Err(self.refuse("duration", "it must be longer than 0"));
+        }
+        let ended = given.filter(|time| *time != Duration::MAX);
+        Ok(match load {
+            LoadSpec::Open { .. } | LoadSpec::Ramping { .. } => None,
+            LoadSpec::Closed { .. } | LoadSpec::Paced { .. } => {
+                let default = (!self.given("requests")).then_some(DURATION);
+                if given.is_some() { ended } else { default }
+            }
+            _ => ended,
+        })
+    }
+}

@@ -1,0 +1,172 @@
+//! From what was written to what is meant: defaults, and what contradicts itself.
+
+mod load;
+mod scenario;
+
+use std::time::Duration;
+
+use scenario::Deciding;
+
+use super::error::{FieldPath, SpecError};
+use super::value::{CountValue, TimeValue};
+use super::{
+    ConnectionDraft, ConnectionSpec, HttpVersion, KeepSpec, RunDraft, RunSpec, SCENARIOS_MAX,
+    ScenarioSpec, TlsDraft, TlsSpec, VERSION,
+};
+use crate::plan::{Rate, Timeouts};
+
+/// Longest name of a run, scenario or tag, in bytes.
+const NAME_MAX: usize = 200;
+
+impl RunDraft {
+    /// What it means.
+    ///
+    /// # Errors
+    /// The first field that contradicts another or cannot be.
+    pub fn decide(self) -> Result<RunSpec, SpecError> {
+        let root = FieldPath::root();
+        if let Some(version) = self.version.filter(|version| !(1..=VERSION).contains(version)) {
+            return Err(SpecError::new(
+                root.key("version"),
+                format!("this gake reads versions 1 to {VERSION} of a spec, not {version}"),
+            ));
+        }
+        let connection = connection(self.connection, &root.key("connection"))?;
+        let list = root.key("scenario");
+        if self.scenarios.is_empty() {
+            return Err(SpecError::new(root, "it has no scenario: write [[scenario]] and its url"));
+        }
+        if self.scenarios.len() > SCENARIOS_MAX {
+            let count = self.scenarios.len();
+            return Err(SpecError::new(list, format!("{count} are more than {SCENARIOS_MAX}")));
+        }
+        let warmup = self.warmup.map_or(Duration::ZERO, |TimeValue(time)| time);
+        let several = self.scenarios.len() > 1;
+        let mut scenarios: Vec<ScenarioSpec> = Vec::with_capacity(self.scenarios.len());
+        for (i, draft) in self.scenarios.into_iter().enumerate() {
+            let at = list.index(i);
+            let scenario = Deciding { draft, at: at.clone(), warmup, connection: &connection }
+                .scenario(several)?;
+            if scenarios.iter().any(|known| known.name == scenario.name) {
+                let problem = format!("{:?} is the name of another scenario too", scenario.name);
+                return Err(SpecError::new(at.key("name"), problem));
+            }
+            scenarios.push(scenario);
+        }
+        if several && !warmup.is_zero() {
+            return Err(SpecError::new(
+                root.key("warmup"),
+                "several scenarios have none in common: let one of them warm up, and the others \
+                 start later",
+            ));
+        }
+        let spin = self.spin.unwrap_or(false);
+        if spin && !scenarios.iter().any(|scenario| scenario.load.is_open()) {
+            let problem = "it needs a rate: a closed loop has nothing to wait for";
+            return Err(SpecError::new(root.key("spin"), problem));
+        }
+        let abort = self.abort.unwrap_or(false);
+        if abort && self.objectives.is_empty() {
+            return Err(SpecError::new(root.key("abort"), "it needs an objective to miss"));
+        }
+        let name = self.name.map(|name| named(name, &root.key("name"))).transpose()?;
+        Ok(RunSpec {
+            name,
+            scenarios,
+            threads: self.threads.map(|n| at_least_one(n, &root.key("threads"))).transpose()?,
+            spin,
+            seed: self.seed.map_or(1, |CountValue(seed)| seed),
+            warmup,
+            connection,
+            tls: tls(self.tls),
+            objectives: self.objectives,
+            abort,
+            watch: self.watch,
+        })
+    }
+}
+
+impl TryFrom<RunDraft> for RunSpec {
+    type Error = SpecError;
+
+    fn try_from(draft: RunDraft) -> Result<Self, SpecError> {
+        draft.decide()
+    }
+}
+
+fn connection(draft: ConnectionDraft, at: &FieldPath) -> Result<ConnectionSpec, SpecError> {
+    let default = Timeouts::default();
+    let positive = |time: Option<TimeValue>, key: &str| match time {
+        Some(TimeValue(Duration::ZERO)) => {
+            Err(SpecError::new(at.key(key), "it must be longer than 0"))
+        }
+        time => Ok(time.map(|TimeValue(time)| time)),
+    };
+    let count = |count: CountValue| usize::try_from(count.0).unwrap_or(usize::MAX);
+    let connect_rate = match draft.connect_rate.map(|rate| rate.0) {
+        Some(Rate::Max) => {
+            return Err(SpecError::new(at.key("connect_rate"), "write a number a second"));
+        }
+        Some(Rate::PerSecond(rate)) => Some(rate),
+        None => None,
+    };
+    let keep = match (draft.keep_answers, draft.keep_body_bytes) {
+        (None, None) => None,
+        (None, Some(_)) => {
+            return Err(SpecError::new(at.key("keep_body_bytes"), "it needs keep_answers"));
+        }
+        (Some(CountValue(answers)), bytes) => {
+            Some(KeepSpec { answers, body_bytes: bytes.map_or(0, count) })
+        }
+    };
+    Ok(ConnectionSpec {
+        timeouts: Timeouts {
+            connect: positive(draft.connect_timeout, "connect_timeout")?.unwrap_or(default.connect),
+            first_byte: positive(draft.first_byte_timeout, "first_byte_timeout")?,
+            total: positive(draft.timeout, "timeout")?.unwrap_or(default.total),
+        },
+        keepalive: draft.keepalive.unwrap_or(true),
+        max_redirects: draft.max_redirects.unwrap_or(0),
+        connect_rate,
+        idle_connections: draft.idle_connections.map_or(0, count),
+        max_idle: draft.max_idle.map(count),
+        http: draft.http.unwrap_or(HttpVersion::Http11),
+        sources: draft.sources,
+        resolve: draft.resolve,
+        connect_to: draft.connect_to,
+        unix_socket: draft.unix_socket,
+        family: draft.family,
+        keep,
+    })
+}
+
+fn tls(draft: TlsDraft) -> TlsSpec {
+    TlsSpec {
+        insecure: draft.insecure.unwrap_or(false),
+        ca_certificates: draft.ca_certificates,
+        certificate: draft.certificate,
+        key: draft.key,
+        session_tickets: draft.session_tickets.unwrap_or(false),
+    }
+}
+
+fn at_least_one(CountValue(count): CountValue, at: &FieldPath) -> Result<usize, SpecError> {
+    match usize::try_from(count) {
+        Ok(count @ 1..) => Ok(count),
+        _ => Err(SpecError::new(at.clone(), "it must be at least 1")),
+    }
+}
+
+/// A name that fits on a line.
+fn named(name: String, at: &FieldPath) -> Result<String, SpecError> {
+    if name.trim().is_empty() {
+        return Err(SpecError::new(at.clone(), "it is empty"));
+    }
+    if name.len() > NAME_MAX {
+        return Err(SpecError::new(at.clone(), format!("it is longer than {NAME_MAX} bytes")));
+    }
+    if name.chars().any(char::is_control) {
+        return Err(SpecError::new(at.clone(), "it holds a line feed or a control character"));
+    }
+    Ok(name)
+}

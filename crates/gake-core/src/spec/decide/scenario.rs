@@ -1,0 +1,232 @@
+//! One scenario: what it sends, over what, and for how long.
+
+use std::time::Duration;
+
+use super::super::error::{FieldPath, SpecError};
+use super::super::value::{CountValue, OverflowValue, TimeValue};
+use super::super::{
+    ConnectionSpec, LoadSpec, RecordingSpec, RequestDefaults, RequestDraft, RequestSource,
+    RequestSpec, ScenarioDraft, ScenarioSpec, ScriptSpec,
+};
+use super::{at_least_one, named};
+use crate::plan::{DRAIN, Expect, OPEN_CONNECTIONS, Overflow, Plan, Rate};
+
+/// Most tags of a scenario.
+const TAGS_MAX: usize = 50;
+
+/// A scenario's draft, and what else bears on it.
+pub(super) struct Deciding<'a> {
+    pub(super) draft: ScenarioDraft,
+    pub(super) at: FieldPath,
+    pub(super) warmup: Duration,
+    pub(super) connection: &'a ConnectionSpec,
+}
+
+impl Deciding<'_> {
+    pub(super) fn scenario(mut self, several: bool) -> Result<ScenarioSpec, SpecError> {
+        let name = match self.draft.name.take() {
+            Some(name) => named(name, &self.at.key("name"))?,
+            None if several => {
+                let problem = "each of several scenarios needs a name";
+                return Err(SpecError::new(self.at.key("name"), problem));
+            }
+            None => Plan::DEFAULT_NAME.to_owned(),
+        };
+        let source = self.source()?;
+        let load = self.load(&source)?;
+        let duration = self.duration(&load)?;
+        let requests = self.draft.requests.map(|CountValue(count)| count);
+        if requests == Some(0) {
+            return Err(self.refuse("requests", "it must be at least 1"));
+        }
+        let (connections, lanes) = self.bounds(&load)?;
+        let overflow = self.overflow(&load)?;
+        // Whoever asks for a count wants all of them answered; each is bounded by its time-out.
+        let is_counted = requests.is_some()
+            || matches!(load, LoadSpec::Shared { .. } | LoadSpec::PerUser { .. });
+        let is_timed = self.draft.duration.is_some() || self.draft.stages.is_some();
+        let graceful_stop = match self.draft.graceful_stop {
+            Some(TimeValue(time)) => time,
+            None if is_counted && !is_timed => self.connection.timeouts.total,
+            None => DRAIN,
+        };
+        let tags = self.tags()?;
+        let draft = self.draft;
+        Ok(ScenarioSpec {
+            name,
+            source,
+            request: RequestDefaults {
+                method: draft.method,
+                headers: draft.headers.into_iter().map(|line| (line.0, line.1)).collect(),
+                body: draft.body.map(|body| body.0),
+                user: draft.user,
+            },
+            load,
+            start: draft.start.map_or(Duration::ZERO, |TimeValue(time)| time),
+            duration,
+            requests,
+            graceful_stop,
+            connections,
+            lanes,
+            overflow,
+            tags,
+            expect: draft.expect.map_or_else(Expect::default, |expect| expect.0),
+        })
+    }
+
+    pub(super) fn refuse(&self, key: &str, problem: &str) -> SpecError {
+        SpecError::new(self.at.key(key), problem)
+    }
+
+    /// The fields that are given, of those that say how arrivals come.
+    pub(super) fn given(&self, key: &str) -> bool {
+        let draft = &self.draft;
+        match key {
+            "rate" => matches!(draft.rate, Some(rate) if rate.0 != Rate::Max),
+            "stages" => draft.stages.is_some(),
+            "users" => draft.users.is_some(),
+            "users_max" => draft.users_max.is_some(),
+            "think" => draft.think.is_some(),
+            "pace" => draft.pace.is_some_and(|pace| !pace.0.is_zero()),
+            "iterations" => draft.iterations.is_some(),
+            "iterations_per_user" => draft.iterations_per_user.is_some(),
+            "graceful_ramp_down" => draft.graceful_ramp_down.is_some(),
+            "duration" => draft.duration.is_some(),
+            "requests" => draft.requests.is_some(),
+            "method" => draft.method.is_some(),
+            "body" => draft.body.is_some(),
+            "user" => draft.user.is_some(),
+            "to" => draft.to.is_some(),
+            "speed" => draft.speed.is_some(),
+            "select" => !draft.select.is_empty(),
+            "function" => draft.function.is_some(),
+            "environment" => !draft.environment.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Refuses the first of `keys` that is given.
+    pub(super) fn without(&self, keys: &[&str], problem: &str) -> Result<(), SpecError> {
+        match keys.iter().find(|key| self.given(key)) {
+            Some(key) => Err(self.refuse(key, problem)),
+            None => Ok(()),
+        }
+    }
+
+    fn source(&mut self) -> Result<RequestSource, SpecError> {
+        let draft = &mut self.draft;
+        let requests = std::mem::take(&mut draft.request);
+        let mut all = vec![
+            ("url", draft.url.take().map(RequestSource::Url)),
+            ("targets", draft.targets.take().map(RequestSource::Targets)),
+            ("given", draft.given.take().map(RequestSource::Given)),
+        ];
+        let recording = draft.recording.take();
+        let script = draft.script.take();
+        if recording.is_none() {
+            self.without(&["to", "speed", "select"], "it belongs to a recording")?;
+        }
+        if script.is_none() {
+            self.without(&["function", "environment"], "it belongs to a script")?;
+        }
+        if !requests.is_empty() {
+            let list = self.at.key("request");
+            let requests: Result<_, _> = requests
+                .into_iter()
+                .enumerate()
+                .map(|(i, draft)| request(draft, &list.index(i)))
+                .collect();
+            all.push(("request", Some(RequestSource::Requests(requests?))));
+        }
+        if let Some(path) = recording {
+            let Some(to) = self.draft.to.take() else {
+                let problem = "say where the recording is to be sent: http://HOST:PORT";
+                return Err(self.refuse("to", problem));
+            };
+            let select = std::mem::take(&mut self.draft.select);
+            let recording = RecordingSpec { path, to, select };
+            all.push(("recording", Some(RequestSource::Recording(recording))));
+        }
+        if let Some(path) = script {
+            let environment = std::mem::take(&mut self.draft.environment).into_iter().collect();
+            let function = self.draft.function.take();
+            let script = ScriptSpec { path, function, environment };
+            all.push(("script", Some(RequestSource::Script(script))));
+        }
+        let mut named = all.into_iter().filter_map(|(key, source)| Some((key, source?)));
+        match (named.next(), named.next()) {
+            (Some((_, source)), None) => Ok(source),
+            (Some((first, _)), Some((second, _))) => {
+                Err(self.refuse(second, &format!("the scenario has its {first} already")))
+            }
+            (None, _) => Err(SpecError::new(
+                self.at.clone(),
+                "it says nothing of what to send: write url, targets, request or recording",
+            )),
+        }
+    }
+
+    /// Connections and lanes.
+    fn bounds(&self, load: &LoadSpec) -> Result<(usize, usize), SpecError> {
+        let at_least_one = |count: Option<CountValue>, key: &str| {
+            count.map(|count| at_least_one(count, &self.at.key(key))).transpose()
+        };
+        let connections = at_least_one(self.draft.connections, "connections")?;
+        let lanes = at_least_one(self.draft.lanes, "lanes")?;
+        let Some(users) = load.users() else {
+            let connections = connections.unwrap_or(OPEN_CONNECTIONS);
+            return Ok((connections, lanes.unwrap_or(connections)));
+        };
+        for (key, given, why) in [
+            ("connections", connections, "it needs a rate: in a closed loop each user has one"),
+            ("lanes", lanes, "it needs a rate: a user has one request in flight"),
+        ] {
+            if given.is_some_and(|given| given != users) {
+                return Err(self.refuse(key, why));
+            }
+        }
+        Ok((users, users))
+    }
+
+    fn overflow(&self, load: &LoadSpec) -> Result<Overflow, SpecError> {
+        let overflow = match self.draft.overflow {
+            None | Some(OverflowValue::Wait) => return Ok(Overflow::Wait),
+            Some(OverflowValue::Drop) => Overflow::Drop,
+            Some(OverflowValue::Queue(CountValue(waiting))) => {
+                Overflow::Queue { waiting: usize::try_from(waiting).unwrap_or(usize::MAX) }
+            }
+        };
+        match load.is_open() {
+            true => Ok(overflow),
+            false => Err(self.refuse("overflow", "it needs a rate: a closed loop never overflows")),
+        }
+    }
+
+    fn tags(&mut self) -> Result<Vec<(String, String)>, SpecError> {
+        let at = self.at.key("tags");
+        let tags = std::mem::take(&mut self.draft.tags);
+        if tags.len() > TAGS_MAX {
+            return Err(SpecError::new(at, format!("{} are more than {TAGS_MAX}", tags.len())));
+        }
+        tags.into_iter()
+            .map(|(key, value)| {
+                let at = at.key(&key);
+                Ok((named(key, &at)?, named(value, &at)?))
+            })
+            .collect()
+    }
+}
+
+fn request(draft: RequestDraft, at: &FieldPath) -> Result<RequestSpec, SpecError> {
+    if draft.weight == Some(0) {
+        return Err(SpecError::new(at.key("weight"), "it must be at least 1"));
+    }
+    Ok(RequestSpec {
+        name: draft.name.map(|name| named(name, &at.key("name"))).transpose()?,
+        method: draft.method,
+        url: draft.url,
+        headers: draft.headers.into_iter().map(|line| (line.0, line.1)).collect(),
+        body: draft.body.map(|body| body.0),
+        weight: draft.weight.unwrap_or(1),
+    })
+}

@@ -1,0 +1,271 @@
+//! What somebody wrote: every field may be missing, and nothing is decided yet.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::value::{
+    ArrivalsValue, BodyValue, CountValue, ExpectValue, HeaderValue, OverflowValue, RateValue,
+    SpeedValue, StagesValue, TimeValue, UsersValue,
+};
+use super::{HttpVersion, IpFamily};
+
+/// A run as it is written.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunDraft {
+    /// The version of the format; the newest without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+    /// What the run is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Worker threads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<CountValue>,
+    /// Whether a worker polls the last part of each wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spin: Option<bool>,
+    /// Makes random arrivals repeatable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<CountValue>,
+    /// The first part of the run, left out of the figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warmup: Option<TimeValue>,
+    /// Objectives.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objectives: Vec<String>,
+    /// Whether the run ends as soon as an objective is missed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub abort: Option<bool>,
+    /// What is sampled of the target meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watch: Vec<String>,
+    /// How connections are made and used.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub connection: ConnectionDraft,
+    /// What TLS trusts and shows.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tls: TlsDraft,
+    /// The loads.
+    #[serde(default, rename = "scenario", skip_serializing_if = "Vec::is_empty")]
+    pub scenarios: Vec<ScenarioDraft>,
+}
+
+/// A load as it is written.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScenarioDraft {
+    /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+
+    /// The URL of its one request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// A targets file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub targets: Option<PathBuf>,
+    /// A recording.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recording: Option<PathBuf>,
+    /// The origin that a recording is sent to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// How fast, against the recording.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed: Option<SpeedValue>,
+    /// Only recorded requests like one of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub select: Vec<String>,
+    /// A script.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub script: Option<PathBuf>,
+    /// The function of the script that an iteration calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// The script's environment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
+    /// The name of requests that the program gives beside the spec.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given: Option<String>,
+
+    /// Method of every request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// Header lines of every request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<HeaderValue>,
+    /// The body of requests that have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<BodyValue>,
+    /// `user:password` for basic authentication.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Status codes that are ok.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expect: Option<ExpectValue>,
+
+    /// Arrivals a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<RateValue>,
+    /// Steps and ramps of the rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stages: Option<StagesValue>,
+    /// How arrivals are spread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<ArrivalsValue>,
+    /// Users of a closed loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub users: Option<UsersValue>,
+    /// Most users of a closed loop whose number is set from outside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub users_max: Option<CountValue>,
+    /// Time between an answer and a user's next request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub think: Option<TimeValue>,
+    /// Time from one start of a user to the next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pace: Option<TimeValue>,
+    /// Iterations that all users make between them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<CountValue>,
+    /// Iterations that each user makes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iterations_per_user: Option<CountValue>,
+    /// How long a user that leaves before the end may take for what it has begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub graceful_ramp_down: Option<TimeValue>,
+
+    /// From the start of the run to the start of this load.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<TimeValue>,
+    /// How long arrivals come.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<TimeValue>,
+    /// How many arrivals come.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<CountValue>,
+    /// How long those in flight may take after the last arrival.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub graceful_stop: Option<TimeValue>,
+    /// Most connections at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connections: Option<CountValue>,
+    /// Most arrivals in flight at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lanes: Option<CountValue>,
+    /// What happens to an arrival that is due when all of those are busy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overflow: Option<OverflowValue>,
+    /// Tags of every sample.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
+    /// Its requests, in turn by their weights.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub request: Vec<RequestDraft>,
+}
+
+/// One request as it is written.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequestDraft {
+    /// The name its figures are kept under.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The URL.
+    pub url: String,
+    /// The method.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// Header lines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<HeaderValue>,
+    /// The body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<BodyValue>,
+    /// How often it is sent, relative to the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<u32>,
+}
+
+/// Connections as they are written.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConnectionDraft {
+    /// For a whole request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<TimeValue>,
+    /// For opening a connection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connect_timeout: Option<TimeValue>,
+    /// For the first byte of an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_byte_timeout: Option<TimeValue>,
+    /// Whether a connection serves more than one request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keepalive: Option<bool>,
+    /// Redirects followed for one request at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_redirects: Option<u32>,
+    /// New connections a second at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connect_rate: Option<RateValue>,
+    /// Connections opened at the start and held without a request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_connections: Option<CountValue>,
+    /// Idle connections kept to a host after use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_idle: Option<CountValue>,
+    /// The version that requests say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http: Option<HttpVersion>,
+    /// Where connections come from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<String>,
+    /// `HOST:PORT:ADDRESS` rules.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resolve: Vec<String>,
+    /// `HOST1:PORT1:HOST2:PORT2` rules.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub connect_to: Vec<String>,
+    /// A Unix socket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unix_socket: Option<PathBuf>,
+    /// Only addresses of this family.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub family: Option<IpFamily>,
+    /// Answers kept on each worker.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_answers: Option<CountValue>,
+    /// Bytes kept of the body of each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_body_bytes: Option<CountValue>,
+}
+
+/// TLS as it is written.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TlsDraft {
+    /// Whether any certificate is taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub insecure: Option<bool>,
+    /// PEM files that are trusted instead of the system's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ca_certificates: Vec<PathBuf>,
+    /// The client's certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<PathBuf>,
+    /// Its key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<PathBuf>,
+    /// Whether sessions are taken up again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_tickets: Option<bool>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -1,0 +1,94 @@
+//! What is wrong with a spec, and where.
+
+use std::fmt;
+
+/// The way to a field: `scenario[0].rate`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FieldPath(Vec<Step>);
+
+/// One step of the way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    /// To a key of a table.
+    Key(String),
+    /// To an element of an array.
+    Index(usize),
+}
+
+impl FieldPath {
+    /// The whole document.
+    #[must_use]
+    pub const fn root() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The field `key` of this table.
+    #[must_use]
+    pub fn key(&self, key: &str) -> Self {
+        self.and(Step::Key(key.to_owned()))
+    }
+
+    /// Element `index` of this array.
+    #[must_use]
+    pub fn index(&self, index: usize) -> Self {
+        self.and(Step::Index(index))
+    }
+
+    fn and(&self, step: Step) -> Self {
+        let mut path = self.0.clone();
+        path.push(step);
+        Self(path)
+    }
+
+    /// The name of the field, without the way there.
+    #[must_use]
+    pub fn field(&self) -> Option<&str> {
+        self.0.iter().rev().find_map(|step| match step {
+            Step::Key(key) => Some(key.as_str()),
+            Step::Index(_) => None,
+        })
+    }
+
+    pub(super) fn steps(&self) -> &[Step] {
+        &self.0
+    }
+}
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, step) in self.0.iter().enumerate() {
+            match step {
+                Step::Key(key) if i == 0 => f.write_str(key)?,
+                Step::Key(key) => write!(f, ".{key}")?,
+                Step::Index(index) => write!(f, "[{index}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is wrong with a spec, and in which field.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct SpecError {
+    /// The field.
+    pub path: FieldPath,
+    /// What is wrong with it: a sentence that goes on after the field's name and a colon.
+    pub problem: String,
+}
+
+impl SpecError {
+    /// An error in a field.
+    #[must_use]
+    pub fn new(path: FieldPath, problem: impl fmt::Display) -> Self {
+        Self { path, problem: problem.to_string() }
+    }
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.0.is_empty() {
+            return f.write_str(&self.problem);
+        }
+        write!(f, "{}: {}", self.path, self.problem)
+    }
+}

@@ -1,0 +1,179 @@
+//! Specs in files: TOML or JSON, bounded, with errors that say where.
+
+use std::fmt;
+use std::io::Read;
+use std::path::Path;
+
+use super::error::{FieldPath, SpecError};
+use super::locate::Fields;
+use super::{RunDraft, RunSpec};
+
+/// Bytes of the longest spec.
+pub const BYTES_MAX: u64 = 16 << 20;
+
+/// The language of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Syntax {
+    /// TOML 1.
+    Toml,
+    /// JSON.
+    Json,
+}
+
+/// A spec that was read, with its text, so that what is found wrong later has its line.
+#[derive(Debug, Clone)]
+pub struct SpecFile {
+    name: String,
+    text: String,
+    syntax: Syntax,
+    draft: RunDraft,
+}
+
+/// Why a file is no spec, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct FileError {
+    /// The file, as it was named.
+    pub file: String,
+    /// Line and column, both from 1, when they are known.
+    pub place: Option<(usize, usize)>,
+    /// The field, when it is known.
+    pub field: FieldPath,
+    /// What is wrong.
+    pub problem: String,
+}
+
+impl Syntax {
+    /// The language of a file: by its suffix, else by its first character.
+    #[must_use]
+    pub fn of(name: &str, text: &str) -> Self {
+        let suffix = Path::new(name).extension().and_then(|suffix| suffix.to_str());
+        match suffix.map(str::to_ascii_lowercase).as_deref() {
+            Some("json") => Self::Json,
+            Some("toml") => Self::Toml,
+            _ if text.trim_start().starts_with('{') => Self::Json,
+            _ => Self::Toml,
+        }
+    }
+}
+
+impl SpecFile {
+    /// Reads a spec, of which `name` says what the user called it.
+    ///
+    /// # Errors
+    /// When it cannot be read, is longer than [`BYTES_MAX`], or is no spec.
+    pub fn read(name: &str, reader: impl Read) -> Result<Self, FileError> {
+        let plain = |problem: String| FileError {
+            file: name.to_owned(),
+            place: None,
+            field: FieldPath::root(),
+            problem,
+        };
+        let mut bytes = Vec::new();
+        let read = reader.take(BYTES_MAX + 1).read_to_end(&mut bytes);
+        read.map_err(|error| plain(format!("it cannot be read: {error}")))?;
+        if bytes.len() as u64 > BYTES_MAX {
+            return Err(plain(format!("a spec has at most {} MiB", BYTES_MAX >> 20)));
+        }
+        let text = String::from_utf8(bytes).map_err(|_| plain("it is not UTF-8".to_owned()))?;
+        let syntax = Syntax::of(name, &text);
+        match parse(&text, syntax) {
+            Ok(draft) => Ok(Self { name: name.to_owned(), text, syntax, draft }),
+            Err((offset, problem)) => {
+                let field = offset.and_then(|at| Fields::of(&text, syntax).at(at));
+                let place = offset.map(|at| place(&text, at));
+                let field = field.unwrap_or_default();
+                Err(FileError { file: name.to_owned(), place, field, problem })
+            }
+        }
+    }
+
+    /// The file, as the user named it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it holds.
+    #[must_use]
+    pub fn draft(&self) -> &RunDraft {
+        &self.draft
+    }
+
+    /// What it means.
+    ///
+    /// # Errors
+    /// As [`RunDraft::decide`], with the place in the file.
+    pub fn spec(&self) -> Result<RunSpec, FileError> {
+        self.draft.clone().decide().map_err(|error| self.locate(error))
+    }
+
+    /// An error in what it means, with its place in the file.
+    #[must_use]
+    pub fn locate(&self, error: SpecError) -> FileError {
+        let offset = Fields::of(&self.text, self.syntax).offset(&error.path);
+        FileError {
+            file: self.name.clone(),
+            place: offset.map(|at| place(&self.text, at)),
+            field: error.path,
+            problem: error.problem,
+        }
+    }
+}
+
+impl RunDraft {
+    /// The draft in a language, ready for a file.
+    ///
+    /// # Errors
+    /// When a path in it is not UTF-8.
+    pub fn write(&self, syntax: Syntax) -> Result<String, String> {
+        match syntax {
+            Syntax::Toml => toml::to_string(self).map_err(|error| error.to_string()),
+            Syntax::Json => {
+                let text = serde_json::to_string_pretty(self).map_err(|error| error.to_string())?;
+                Ok(text + "\n")
+            }
+        }
+    }
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some((line, column)) = self.place {
+            write!(f, ":{line}:{column}")?;
+        }
+        let field = self.field.to_string();
+        let colon = if field.is_empty() { "" } else { ": " };
+        write!(f, ": {field}{colon}{}", self.problem)
+    }
+}
+
+/// The draft, or where in the text what is wrong.
+fn parse(text: &str, syntax: Syntax) -> Result<RunDraft, (Option<usize>, String)> {
+    match syntax {
+        Syntax::Toml => toml::from_str(text).map_err(|error| {
+            let problem = error.message().lines().collect::<Vec<_>>().join("; ");
+            (error.span().map(|span| span.start), problem)
+        }),
+        Syntax::Json => serde_json::from_str(text).map_err(|error| {
+            let message = error.to_string();
+            // It ends in the place, which is said in front.
+            let problem =
+                message.rsplit_once(" at line ").map_or(message.as_str(), |(said, _)| said);
+            (Some(offset(text, error.line(), error.column())), problem.to_owned())
+        }),
+    }
+}
+
+/// Line and column of an offset, in characters.
+fn place(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+/// The offset of a line and column in bytes, both from 1, as `serde_json` has them.
+fn offset(text: &str, line: usize, column: usize) -> usize {
+    let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    (start + column.saturating_sub(1)).min(text.len())
+}

@@ -1,0 +1,248 @@
+//! A run as its user describes it: a plain value that can be printed, stored and read back.
+//!
+//! Flags, files, the options of other tools and scripts all produce a [`RunSpec`]; `gake-run` makes
+//! plans and requests of it. Nothing here has been opened, resolved or measured: the same spec means
+//! the same run on another machine, as far as the machine can.
+//!
+//! A [`RunDraft`] is what somebody wrote, with everything left out that they left out. Drafts are
+//! what files hold and what flags change; [`RunDraft::decide`] fills in the defaults and refuses
+//! contradictions, [`RunSpec::draft`] is the way back. [`file`] reads and writes drafts as TOML and
+//! JSON.
+
+mod decide;
+mod draft;
+mod error;
+pub mod file;
+mod load;
+mod locate;
+mod print;
+mod request;
+#[cfg(test)]
+mod tests;
+pub mod value;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use draft::{ConnectionDraft, RequestDraft, RunDraft, ScenarioDraft, TlsDraft};
+pub use error::{FieldPath, SpecError};
+pub use file::{FileError, Syntax};
+pub use load::LoadSpec;
+pub use request::{
+    BodySpec, RecordingSpec, RequestDefaults, RequestSource, RequestSpec, ScriptSpec,
+};
+
+use crate::plan::{DRAIN, Expect, OPEN_CONNECTIONS, Overflow, Plan, Timeouts};
+
+/// The version of the format that this gake writes, and the newest it reads.
+pub const VERSION: u64 = 1;
+
+/// Most scenarios of one run.
+pub const SCENARIOS_MAX: usize = 100;
+
+/// How long a load lasts when nothing says so.
+pub const DURATION: Duration = Duration::from_secs(10);
+
+/// Users of a closed loop when nothing says so, as in hey.
+pub const USERS: usize = 50;
+
+/// A run: one or several loads side by side, and what holds for all of them.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "RunDraft", into = "RunDraft")]
+pub struct RunSpec {
+    /// What the run is called in reports; what it loads, without a name.
+    pub name: Option<String>,
+    /// The loads. Never empty; their names differ.
+    pub scenarios: Vec<ScenarioSpec>,
+    /// Worker threads; as many as the load needs when nothing says so.
+    pub threads: Option<usize>,
+    /// Whether a worker polls the last part of each wait.
+    pub spin: bool,
+    /// Makes random arrivals repeatable.
+    pub seed: u64,
+    /// The first part of the run, left out of the figures; comes before the loads' durations.
+    pub warmup: Duration,
+    /// How connections are made and used.
+    pub connection: ConnectionSpec,
+    /// What TLS trusts and shows.
+    pub tls: TlsSpec,
+    /// Objectives, as `p99<50ms`.
+    pub objectives: Vec<String>,
+    /// Whether the run ends as soon as an objective is missed.
+    pub abort: bool,
+    /// What is sampled of the target meanwhile, as `port:8080`.
+    pub watch: Vec<String>,
+}
+
+/// One load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScenarioSpec {
+    /// Its name, which is the tag `scenario` of its figures.
+    pub name: String,
+    /// What is sent.
+    pub source: RequestSource,
+    /// What all its requests have in common.
+    pub request: RequestDefaults,
+    /// How arrivals come.
+    pub load: LoadSpec,
+    /// From the start of the run to the start of this load.
+    pub start: Duration,
+    /// After this time no new arrival comes. Without it a count, the stages, or a signal ends the
+    /// load. The stages of [`LoadSpec::Open`] and [`LoadSpec::Ramping`] have times of their own.
+    pub duration: Option<Duration>,
+    /// After this many arrivals no new one comes.
+    pub requests: Option<u64>,
+    /// How long those in flight may take after the last arrival.
+    pub graceful_stop: Duration,
+    /// Most connections at once. In a closed loop each user has one.
+    pub connections: usize,
+    /// Most arrivals in flight at once.
+    pub lanes: usize,
+    /// What happens to an arrival that is due when all of those are busy.
+    pub overflow: Overflow,
+    /// Tags of every sample: keys and values.
+    pub tags: Vec<(String, String)>,
+    /// Which responses are ok.
+    pub expect: Expect,
+}
+
+/// How connections are made and used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConnectionSpec {
+    /// The bounds on waiting.
+    pub timeouts: Timeouts,
+    /// Whether a connection serves more than one request.
+    pub keepalive: bool,
+    /// Redirects followed for one request at most.
+    pub max_redirects: u32,
+    /// New connections a second, when bounded.
+    pub connect_rate: Option<f64>,
+    /// Connections opened at the start and held without a request.
+    pub idle_connections: usize,
+    /// Idle connections kept to a host after use, when that is bounded.
+    pub max_idle: Option<usize>,
+    /// The version that requests say.
+    pub http: HttpVersion,
+    /// Where connections come from: addresses, ranges, networks, interfaces.
+    pub sources: Vec<String>,
+    /// `HOST:PORT:ADDRESS` instead of asking for the name, as in curl.
+    pub resolve: Vec<String>,
+    /// `HOST1:PORT1:HOST2:PORT2`, as in curl.
+    pub connect_to: Vec<String>,
+    /// A Unix socket instead of any host.
+    pub unix_socket: Option<PathBuf>,
+    /// Only addresses of this family.
+    pub family: Option<IpFamily>,
+    /// What is kept of answers for whoever takes every outcome.
+    pub keep: Option<KeepSpec>,
+}
+
+/// A version of HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+pub enum HttpVersion {
+    /// HTTP/1.0.
+    #[serde(rename = "1.0")]
+    Http10,
+    /// HTTP/1.1.
+    #[default]
+    #[serde(rename = "1.1")]
+    Http11,
+}
+
+/// A family of addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IpFamily {
+    /// IPv4.
+    Ipv4,
+    /// IPv6.
+    Ipv6,
+}
+
+/// How many answers are kept, and how much of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeepSpec {
+    /// Answers kept on each worker, from its first on.
+    pub answers: u64,
+    /// Bytes of a body kept at most.
+    pub body_bytes: usize,
+}
+
+/// What TLS trusts and shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TlsSpec {
+    /// Whether any certificate is taken.
+    pub insecure: bool,
+    /// PEM files that are trusted instead of the system's.
+    pub ca_certificates: Vec<PathBuf>,
+    /// The client's certificate, PEM.
+    pub certificate: Option<PathBuf>,
+    /// Its key, PEM.
+    pub key: Option<PathBuf>,
+    /// Whether sessions are taken up again.
+    pub session_tickets: bool,
+}
+
+impl RunSpec {
+    /// A run of one load, with the defaults of everything else.
+    #[must_use]
+    pub fn new(scenario: ScenarioSpec) -> Self {
+        Self {
+            name: None,
+            scenarios: vec![scenario],
+            threads: None,
+            spin: false,
+            seed: 1,
+            warmup: Duration::ZERO,
+            connection: ConnectionSpec::default(),
+            tls: TlsSpec::default(),
+            objectives: Vec::new(),
+            abort: false,
+            watch: Vec::new(),
+        }
+    }
+}
+
+impl ScenarioSpec {
+    /// A load of what `source` names, with the defaults of everything else: a connection for each
+    /// user of a closed loop, [`OPEN_CONNECTIONS`] of an open one.
+    #[must_use]
+    pub fn new(source: RequestSource, load: LoadSpec) -> Self {
+        let connections = load.users().unwrap_or(OPEN_CONNECTIONS);
+        Self {
+            name: Plan::DEFAULT_NAME.to_owned(),
+            source,
+            request: RequestDefaults::default(),
+            load,
+            start: Duration::ZERO,
+            duration: None,
+            requests: None,
+            graceful_stop: DRAIN,
+            connections,
+            lanes: connections,
+            overflow: Overflow::Wait,
+            tags: Vec::new(),
+            expect: Expect::default(),
+        }
+    }
+}
+
+impl Default for ConnectionSpec {
+    fn default() -> Self {
+        Self {
+            timeouts: Timeouts::default(),
+            keepalive: true,
+            max_redirects: 0,
+            connect_rate: None,
+            idle_connections: 0,
+            max_idle: None,
+            http: HttpVersion::Http11,
+            sources: Vec::new(),
+            resolve: Vec::new(),
+            connect_to: Vec::new(),
+            unix_socket: None,
+            family: None,
+            keep: None,
+        }
+    }
+}

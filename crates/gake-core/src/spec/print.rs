@@ -1,0 +1,208 @@
+//! From what is meant to what is written: every decision becomes explicit.
+
+use std::time::Duration;
+
+use super::value::{
+    ArrivalsValue, BodyValue, CountValue, ExpectValue, HeaderValue, OverflowValue, RateValue,
+    SpeedValue, StagesValue, TimeValue, UsersValue,
+};
+use super::{
+    BodySpec, ConnectionDraft, ConnectionSpec, HttpVersion, LoadSpec, RequestDraft, RequestSource,
+    RequestSpec, RunDraft, RunSpec, ScenarioDraft, ScenarioSpec, TlsDraft, TlsSpec, VERSION,
+};
+use crate::plan::{Overflow, Plan, Rate, Stage, Timeouts};
+use crate::schedule::Process;
+
+impl RunSpec {
+    /// The draft that means this.
+    #[must_use]
+    pub fn draft(&self) -> RunDraft {
+        let timeout = self.connection.timeouts.total;
+        RunDraft {
+            version: Some(VERSION),
+            name: self.name.clone(),
+            threads: self.threads.map(|threads| CountValue(threads as u64)),
+            spin: self.spin.then_some(true),
+            seed: (self.seed != 1).then_some(CountValue(self.seed)),
+            warmup: (!self.warmup.is_zero()).then_some(TimeValue(self.warmup)),
+            objectives: self.objectives.clone(),
+            abort: self.abort.then_some(true),
+            watch: self.watch.clone(),
+            connection: connection(&self.connection),
+            tls: tls(&self.tls),
+            scenarios: self.scenarios.iter().map(|one| scenario(one, timeout)).collect(),
+        }
+    }
+}
+
+impl From<RunSpec> for RunDraft {
+    fn from(spec: RunSpec) -> Self {
+        spec.draft()
+    }
+}
+
+fn scenario(spec: &ScenarioSpec, timeout: Duration) -> ScenarioDraft {
+    let mut draft = ScenarioDraft {
+        name: (spec.name != Plan::DEFAULT_NAME).then(|| spec.name.clone()),
+        method: spec.request.method.clone(),
+        headers: headers(&spec.request.headers),
+        body: body(spec.request.body.as_ref()),
+        user: spec.request.user.clone(),
+        expect: Some(ExpectValue(spec.expect.clone())),
+        start: (!spec.start.is_zero()).then_some(TimeValue(spec.start)),
+        requests: spec.requests.map(CountValue),
+        tags: spec.tags.iter().cloned().collect(),
+        ..ScenarioDraft::default()
+    };
+    source(&spec.source, &mut draft);
+    load(spec, &mut draft);
+    if spec.load.is_open() {
+        draft.connections = Some(CountValue(spec.connections as u64));
+        draft.lanes = (spec.lanes != spec.connections).then_some(CountValue(spec.lanes as u64));
+        draft.overflow = match spec.overflow {
+            Overflow::Wait => None,
+            Overflow::Drop => Some(OverflowValue::Drop),
+            Overflow::Queue { waiting } => Some(OverflowValue::Queue(CountValue(waiting as u64))),
+        };
+    }
+    let is_needless = spec.graceful_stop == timeout
+        && draft.duration.is_none()
+        && draft.stages.is_none()
+        && (spec.requests.is_some()
+            || matches!(spec.load, LoadSpec::Shared { .. } | LoadSpec::PerUser { .. }));
+    draft.graceful_stop = (!is_needless).then_some(TimeValue(spec.graceful_stop));
+    draft
+}
+
+fn source(source: &RequestSource, draft: &mut ScenarioDraft) {
+    match source {
+        RequestSource::Url(url) => draft.url = Some(url.clone()),
+        RequestSource::Requests(requests) => draft.request = requests.iter().map(request).collect(),
+        RequestSource::Targets(path) => draft.targets = Some(path.clone()),
+        RequestSource::Recording(recording) => {
+            draft.recording = Some(recording.path.clone());
+            draft.to = Some(recording.to.clone());
+            draft.select.clone_from(&recording.select);
+        }
+        RequestSource::Script(script) => {
+            draft.script = Some(script.path.clone());
+            draft.function.clone_from(&script.function);
+            draft.environment = script.environment.iter().cloned().collect();
+        }
+        RequestSource::Given(name) => draft.given = Some(name.clone()),
+    }
+}
+
+fn load(spec: &ScenarioSpec, draft: &mut ScenarioDraft) {
+    let users = |users: usize| Some(UsersValue::Number(users));
+    let time = |time: Duration| (!time.is_zero()).then_some(TimeValue(time));
+    // No end is said where a default would take its place.
+    let forever = || Some(TimeValue(spec.duration.unwrap_or(Duration::MAX)));
+    let bounded = || match spec.requests {
+        Some(_) => spec.duration.map(TimeValue),
+        None => forever(),
+    };
+    match &spec.load {
+        LoadSpec::Open { stages, process } => {
+            draft.arrivals = match *process {
+                Process::Uniform => None,
+                Process::Poisson => Some(ArrivalsValue::Poisson),
+                Process::Bursts { size, jitter } => Some(ArrivalsValue::Bursts {
+                    size: CountValue(size),
+                    jitter: time(Duration::from_nanos(jitter)),
+                }),
+            };
+            match stages.as_slice() {
+                [Stage { from, to, duration }] if from == to => {
+                    draft.rate = Some(RateValue(Rate::PerSecond(*from)));
+                    let is_counted = *duration == Duration::MAX && spec.requests.is_some();
+                    draft.duration = (!is_counted).then_some(TimeValue(*duration));
+                }
+                _ => draft.stages = Some(StagesValue(stages.clone())),
+            }
+        }
+        LoadSpec::Recorded { speed } => {
+            draft.speed = (*speed != 1.0).then_some(SpeedValue(*speed));
+            draft.duration = spec.duration.map(TimeValue);
+        }
+        LoadSpec::Closed { users: number, think } => {
+            (draft.users, draft.think, draft.duration) = (users(*number), time(*think), bounded());
+        }
+        LoadSpec::Paced { users: number, pace } => {
+            (draft.users, draft.pace, draft.duration) = (users(*number), time(*pace), bounded());
+        }
+        LoadSpec::Ramping { stages, graceful_ramp_down, think } => {
+            draft.users = Some(UsersValue::Stages(stages.clone()));
+            draft.graceful_ramp_down = Some(TimeValue(*graceful_ramp_down));
+            draft.think = time(*think);
+        }
+        LoadSpec::Shared { users: number, iterations } => {
+            draft.users = users(*number);
+            draft.iterations = Some(CountValue(*iterations));
+            draft.duration = spec.duration.map(TimeValue);
+        }
+        LoadSpec::PerUser { users: number, iterations } => {
+            draft.users = users(*number);
+            draft.iterations_per_user = Some(CountValue(*iterations));
+            draft.duration = spec.duration.map(TimeValue);
+        }
+        LoadSpec::External { users: number, max } => {
+            draft.users = users(*number);
+            draft.users_max = Some(CountValue(*max as u64));
+            draft.duration = spec.duration.map(TimeValue);
+        }
+    }
+}
+
+fn request(spec: &RequestSpec) -> RequestDraft {
+    RequestDraft {
+        name: spec.name.clone(),
+        url: spec.url.clone(),
+        method: spec.method.clone(),
+        headers: headers(&spec.headers),
+        body: body(spec.body.as_ref()),
+        weight: (spec.weight != 1).then_some(spec.weight),
+    }
+}
+
+fn headers(headers: &[(String, String)]) -> Vec<HeaderValue> {
+    headers.iter().map(|(name, value)| HeaderValue(name.clone(), value.clone())).collect()
+}
+
+fn body(body: Option<&BodySpec>) -> Option<BodyValue> {
+    body.cloned().map(BodyValue)
+}
+
+fn connection(spec: &ConnectionSpec) -> ConnectionDraft {
+    let default = Timeouts::default();
+    let Timeouts { connect, first_byte, total } = spec.timeouts;
+    let count = |count: usize| CountValue(count as u64);
+    ConnectionDraft {
+        timeout: (total != default.total).then_some(TimeValue(total)),
+        connect_timeout: (connect != default.connect).then_some(TimeValue(connect)),
+        first_byte_timeout: first_byte.map(TimeValue),
+        keepalive: (!spec.keepalive).then_some(false),
+        max_redirects: (spec.max_redirects > 0).then_some(spec.max_redirects),
+        connect_rate: spec.connect_rate.map(|rate| RateValue(Rate::PerSecond(rate))),
+        idle_connections: (spec.idle_connections > 0).then(|| count(spec.idle_connections)),
+        max_idle: spec.max_idle.map(count),
+        http: (spec.http != HttpVersion::Http11).then_some(spec.http),
+        sources: spec.sources.clone(),
+        resolve: spec.resolve.clone(),
+        connect_to: spec.connect_to.clone(),
+        unix_socket: spec.unix_socket.clone(),
+        family: spec.family,
+        keep_answers: spec.keep.map(|keep| CountValue(keep.answers)),
+        keep_body_bytes: spec.keep.map(|keep| count(keep.body_bytes)),
+    }
+}
+
+fn tls(spec: &TlsSpec) -> TlsDraft {
+    TlsDraft {
+        insecure: spec.insecure.then_some(true),
+        ca_certificates: spec.ca_certificates.clone(),
+        certificate: spec.certificate.clone(),
+        key: spec.key.clone(),
+        session_tickets: spec.session_tickets.then_some(true),
+    }
+}

@@ -1,0 +1,412 @@
+//! Drafts, specs and files say the same.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::option::of;
+use proptest::prelude::*;
+
+use super::file::{BYTES_MAX, SpecFile};
+use super::*;
+use crate::plan::{Stage, UserStage};
+use crate::schedule::Process;
+
+fn time() -> impl Strategy<Value = Duration> {
+    let longest = 366 * 86_400_000_000_000u64;
+    prop_oneof![
+        (1u64..100_000).prop_map(Duration::from_millis),
+        (1..longest).prop_map(Duration::from_nanos),
+    ]
+}
+
+fn rate() -> impl Strategy<Value = f64> {
+    prop_oneof![(1u32..100_000).prop_map(f64::from), 1e-6..1e9]
+}
+
+fn text() -> impl Strategy<Value = String> {
+    "[a-z0-9 '\"\\\\#=č/-]{1,12}".prop_filter("a name is not blank", |text| !text.trim().is_empty())
+}
+
+fn process() -> impl Strategy<Value = Process> {
+    prop_oneof![
+        Just(Process::Uniform),
+        Just(Process::Poisson),
+        (1u64..50, 0u64..10_000_000_000)
+            .prop_map(|(size, jitter)| Process::Bursts { size, jitter }),
+    ]
+}
+
+fn stages() -> impl Strategy<Value = Vec<Stage>> {
+    let stage =
+        (rate(), rate(), time()).prop_map(|(from, to, duration)| Stage { from, to, duration });
+    prop_oneof![
+        vec(stage, 1..5),
+        (rate(), time()).prop_map(|(rate, time)| vec![Stage::step(rate, time)]),
+        rate().prop_map(|rate| vec![Stage::step(rate, Duration::MAX)]),
+    ]
+}
+
+fn user_stages() -> impl Strategy<Value = Vec<UserStage>> {
+    let stage = (0usize..500, 1usize..500, time());
+    vec(stage.prop_map(|(from, to, duration)| UserStage { from, to, duration }), 1..5)
+}
+
+/// A load, how long it lasts, and how many arrivals it has, where those belong to it.
+fn load() -> impl Strategy<Value = (LoadSpec, Option<Duration>, Option<u64>)> {
+    let count = || 1u64..1_000_000;
+    let users = || 1usize..100_000;
+    let think = || prop_oneof![Just(Duration::ZERO), time()];
+    prop_oneof![
+        (stages(), process(), of(count())).prop_map(|(stages, process, n)| (
+            LoadSpec::Open { stages, process },
+            None,
+            n
+        )),
+        (users(), think(), of(time()), of(count())).prop_map(|(users, think, time, n)| (
+            LoadSpec::Closed { users, think },
+            time,
+            n
+        )),
+        (users(), time(), of(time()), of(count())).prop_map(|(users, pace, time, n)| (
+            LoadSpec::Paced { users, pace },
+            time,
+            n
+        )),
+        (user_stages(), time(), think()).prop_map(|(stages, graceful_ramp_down, think)| {
+            (LoadSpec::Ramping { stages, graceful_ramp_down, think }, None, None)
+        }),
+        (users(), count(), of(time())).prop_map(|(users, iterations, time)| (
+            LoadSpec::Shared { users, iterations },
+            time,
+            None
+        )),
+        (users(), count(), of(time())).prop_map(|(users, iterations, time)| (
+            LoadSpec::PerUser { users, iterations },
+            time,
+            None
+        )),
+        (0usize..50, 50usize..5_000, of(time())).prop_map(|(users, max, time)| (
+            LoadSpec::External { users, max },
+            time,
+            None
+        )),
+    ]
+}
+
+fn body() -> impl Strategy<Value = BodySpec> {
+    prop_oneof![
+        text().prop_map(|text| BodySpec::text(&text)),
+        vec(any::<u8>(), 0..20).prop_map(|bytes| BodySpec::Bytes(bytes.into())),
+        text().prop_map(|path| BodySpec::File(path.into())),
+    ]
+}
+
+fn headers() -> impl Strategy<Value = Vec<(String, String)>> {
+    let header = ("[A-Za-z-]{1,10}", "[!-~]{0,10}");
+    vec(header.prop_map(|(name, value)| (name, value)), 0..3)
+}
+
+fn source() -> impl Strategy<Value = RequestSource> {
+    let request = (of(text()), of("[A-Z]{3}"), text(), headers(), of(body()), 1u32..9).prop_map(
+        |(name, method, url, headers, body, weight)| RequestSpec {
+            name,
+            method,
+            url,
+            headers,
+            body,
+            weight,
+        },
+    );
+    let environment = proptest::collection::btree_map("[A-Z]{1,4}", text(), 0..3);
+    let script = (text(), of(text()), environment).prop_map(|(path, function, environment)| {
+        let environment = environment.into_iter().collect();
+        RequestSource::Script(ScriptSpec { path: path.into(), function, environment })
+    });
+    prop_oneof![
+        text().prop_map(RequestSource::Url),
+        vec(request, 1..4).prop_map(RequestSource::Requests),
+        text().prop_map(|path| RequestSource::Targets(path.into())),
+        text().prop_map(RequestSource::Given),
+        script,
+    ]
+}
+
+fn scenario() -> impl Strategy<Value = ScenarioSpec> {
+    let overflow = prop_oneof![
+        Just(Overflow::Wait),
+        Just(Overflow::Drop),
+        (0usize..99).prop_map(|waiting| Overflow::Queue { waiting }),
+    ];
+    let request = (of("[A-Z]{3,7}"), headers(), of(body()), of("[a-z]{1,5}:[!-~]{1,5}"))
+        .prop_map(|(method, headers, body, user)| RequestDefaults { method, headers, body, user });
+    let tags = proptest::collection::btree_map("[a-z]{1,5}", text(), 0..3);
+    let how = (text(), source(), request, load(), overflow);
+    let bounds = (1usize..9_000, 1usize..9_000, of(time()), of(time()), tags);
+    (how, bounds).prop_map(|((name, source, request, load, overflow), bounds)| {
+        let (connections, lanes, start, graceful_stop, tags) = bounds;
+        let (load, duration, requests) = load;
+        let mut spec = ScenarioSpec::new(source, load);
+        if spec.load.is_open() {
+            (spec.connections, spec.lanes, spec.overflow) = (connections, lanes, overflow);
+        }
+        let graceful_stop = graceful_stop.unwrap_or(spec.graceful_stop);
+        let (start, tags) = (start.unwrap_or_default(), tags.into_iter().collect());
+        let expect = "2xx,404".parse().unwrap();
+        ScenarioSpec {
+            name,
+            request,
+            duration,
+            requests,
+            graceful_stop,
+            start,
+            tags,
+            expect,
+            ..spec
+        }
+    })
+}
+
+fn connection() -> impl Strategy<Value = ConnectionSpec> {
+    let keep = of((any::<u32>(), 0usize..9_999)).prop_map(|keep| {
+        keep.map(|(answers, body_bytes)| KeepSpec { answers: answers.into(), body_bytes })
+    });
+    let family = of(prop_oneof![Just(IpFamily::Ipv4), Just(IpFamily::Ipv6)]);
+    let bounds = (time(), time(), of(time()), any::<bool>(), 0u32..20, of(rate()));
+    let ways = (0usize..99, of(0usize..99), vec(text(), 0..3), of(text()), family, keep);
+    (bounds, ways).prop_map(|(bounds, ways)| {
+        let (connect, total, first_byte, keepalive, max_redirects, connect_rate) = bounds;
+        let (idle_connections, max_idle, rules, socket, family, keep) = ways;
+        ConnectionSpec {
+            timeouts: Timeouts { connect, first_byte, total },
+            keepalive,
+            max_redirects,
+            connect_rate,
+            idle_connections,
+            max_idle,
+            http: if keepalive { HttpVersion::Http11 } else { HttpVersion::Http10 },
+            sources: rules.clone(),
+            resolve: rules.clone(),
+            connect_to: rules,
+            unix_socket: socket.map(PathBuf::from),
+            family,
+            keep,
+        }
+    })
+}
+
+fn run() -> impl Strategy<Value = RunSpec> {
+    let rest = (of(text()), of(1usize..64), any::<bool>(), any::<u64>(), of(time()));
+    (vec(scenario(), 1..4), connection(), rest, vec(text(), 0..3)).prop_map(
+        |(mut scenarios, connection, (name, threads, spin, seed, warmup), texts)| {
+            for (i, scenario) in scenarios.iter_mut().enumerate() {
+                scenario.name = format!("{i}{}", scenario.name);
+            }
+            let several = scenarios.len() > 1;
+            let tls = TlsSpec {
+                insecure: spin,
+                ca_certificates: texts.iter().map(PathBuf::from).collect(),
+                certificate: name.clone().map(PathBuf::from),
+                key: None,
+                session_tickets: spin,
+            };
+            RunSpec {
+                name,
+                threads,
+                spin: spin && scenarios.iter().any(|scenario| scenario.load.is_open()),
+                seed,
+                warmup: warmup.filter(|_| !several).unwrap_or_default(),
+                connection,
+                tls,
+                abort: !texts.is_empty(),
+                objectives: texts.clone(),
+                watch: texts,
+                scenarios,
+            }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn a_spec_that_is_written_and_read_is_the_same(spec in run()) {
+        for (name, syntax) in [("spec.toml", Syntax::Toml), ("spec.json", Syntax::Json)] {
+            let text = spec.draft().write(syntax).unwrap();
+            let read = SpecFile::read(name, text.as_bytes()).unwrap().spec();
+            prop_assert_eq!(read.as_ref(), Ok(&spec), "{}", text);
+        }
+        let json = serde_json::to_string(&spec).unwrap();
+        prop_assert_eq!(&serde_json::from_str::<RunSpec>(&json).unwrap(), &spec);
+    }
+
+    #[test]
+    fn nothing_that_is_read_does_harm(text in "[\\[\\]{}\",:=.a-z0-9 \n#-]{0,80}") {
+        for name in ["a.toml", "a.json", "a"] {
+            if let Ok(file) = SpecFile::read(name, text.as_bytes()) {
+                let _ = file.spec();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_recording_comes_back() {
+    let recording = RecordingSpec {
+        path: "traffic.gakerec".into(),
+        to: "http://localhost:8080".to_owned(),
+        select: vec!["GET /api/*".to_owned()],
+    };
+    let load = LoadSpec::Recorded { speed: 0.1 };
+    let mut scenario = ScenarioSpec::new(RequestSource::Recording(recording), load);
+    scenario.duration = Some(Duration::from_secs(90));
+    let spec = RunSpec::new(scenario);
+    let text = spec.draft().write(Syntax::Toml).unwrap();
+    assert_eq!(SpecFile::read("a.toml", text.as_bytes()).unwrap().spec(), Ok(spec), "{text}");
+}
+
+#[test]
+fn what_is_left_out_has_its_default() {
+    let spec = |text: &str| SpecFile::read("a.toml", text.as_bytes()).unwrap().spec().unwrap();
+    let one = spec("[[scenario]]\nurl = \"http://h/\"\n");
+    let url = || RequestSource::Url("http://h/".to_owned());
+    let closed = ScenarioSpec {
+        duration: Some(DURATION),
+        ..ScenarioSpec::new(url(), LoadSpec::closed(USERS))
+    };
+    assert_eq!(one, RunSpec::new(closed));
+    let open = spec("scenario = [{ url = \"http://h/\", rate = 50, requests = 7 }]");
+    let expected = ScenarioSpec {
+        requests: Some(7),
+        graceful_stop: Timeouts::default().total,
+        ..ScenarioSpec::new(url(), LoadSpec::rate(50.0, Duration::MAX))
+    };
+    assert_eq!(open, RunSpec::new(expected));
+    let three = spec(
+        "[[scenario]]\nname = \"a\"\nurl = \"u\"\nusers = \"1..9@30s\"\n\
+         [[scenario]]\nname = \"b\"\nurl = \"u\"\nrate = \"5/s\"\nstart = 10\n\
+         [[scenario]]\nname = \"c\"\nurl = \"u\"\nusers = 3\niterations_per_user = 4\n",
+    );
+    let loads: Vec<_> = three.scenarios.iter().map(|scenario| &scenario.load).collect();
+    assert!(matches!(loads[0], LoadSpec::Ramping { stages, .. } if stages[0].to == 9));
+    assert_eq!(*loads[1], LoadSpec::rate(5.0, DURATION));
+    assert_eq!(three.scenarios[1].start, Duration::from_secs(10));
+    assert_eq!(*loads[2], LoadSpec::PerUser { users: 3, iterations: 4 });
+}
+
+/// What is said of a file, from its place on.
+fn said(name: &str, text: &str) -> String {
+    let spec = SpecFile::read(name, text.as_bytes()).and_then(|file| file.spec());
+    spec.expect_err(text).to_string()
+}
+
+#[test]
+fn errors_say_the_line_and_the_field() {
+    let url = "[[scenario]]\nurl = \"http://h/\"\n";
+    for (text, expected) in [
+        ("seed = ", ["a.toml:1:8: ", ""]),
+        ("threads = 0\n", ["a.toml:", "scenario"]),
+        (&format!("{url}rate = \"fast\"\n"), ["a.toml:3:8: scenario[0].rate: ", "is not a rate"]),
+        (&format!("{url}rats = 5\n"), ["a.toml:3:1: scenario[0].rats: ", "unknown field `rats`"]),
+        (&format!("threads = 0\n{url}"), ["a.toml:1:1: threads: ", "at least 1"]),
+        (
+            &format!("{url}rate = 5\nthink = \"1s\"\n"),
+            ["a.toml:4:1: scenario[0].think: ", "closed loop"],
+        ),
+        (&format!("{url}targets = \"t\"\n"), ["a.toml:3:1: scenario[0].targets: ", "url already"]),
+        ("[[scenario]]\nrate = 5\n", ["a.toml:1:1: scenario[0]: ", "what to send"]),
+        (&format!("{url}{url}"), ["a.toml:1:1: scenario[0].name: ", "needs a name"]),
+        (&format!("version = 9\n{url}"), ["a.toml:1:1: version: ", "versions 1 to 1"]),
+        (
+            &format!("{url}[scenario.tags]\na = \"\"\n"),
+            ["a.toml:4:1: scenario[0].tags.a: ", "empty"],
+        ),
+        ("[connection]\ntimeout = 0\n", ["a.toml:2:1: connection.timeout: ", "longer than 0"]),
+        ("[connection]\nhttp = \"9\"\n", ["a.toml:2:8: connection.http: ", "1.0"]),
+    ] {
+        let said = said("a.toml", text);
+        assert!(said.starts_with(expected[0]) && said.contains(expected[1]), "{text}\n{said}");
+    }
+}
+
+#[test]
+fn errors_in_json_say_the_line_and_the_field() {
+    for (text, expected) in [
+        ("{\n \"seed\": }", ["a.json:2:10: ", "expected value"]),
+        (
+            "{\"scenario\": [\n {\"url\": \"u\",\n  \"rate\": \"fast\"}]}",
+            ["a.json:3:16: scenario[0].rate: ", "is not a rate"],
+        ),
+        (
+            "{\"scenario\": [\n {\"url\": \"u\", \"think\": 1,\n  \"rate\": 5}]}",
+            ["a.json:2:15: scenario[0].think: ", "closed loop"],
+        ),
+        ("{\"scenario\": [\n {\"url\": \"u\", \"x\": 1}]}", ["a.json:2:", "unknown field `x`"]),
+    ] {
+        let said = said("a.json", text);
+        assert!(said.starts_with(expected[0]) && said.contains(expected[1]), "{text}\n{said}");
+    }
+}
+
+#[test]
+fn contradictions_are_refused_by_name() {
+    for (keys, field, part) in [
+        ("rate = 5\nstages = \"5@5s\"", "stages", "leave the rate out"),
+        ("stages = \"5@5s\"\nduration = 5", "duration", "times of their own"),
+        ("arrivals = \"poisson\"", "arrivals", "needs a rate"),
+        ("overflow = \"drop\"", "overflow", "needs a rate"),
+        ("lanes = 7", "lanes", "one request in flight"),
+        ("users = 0", "users", "at least 1"),
+        ("users = \"1..5@5s\"\nduration = 5", "duration", "stages of users"),
+        ("iterations = 5\niterations_per_user = 5", "iterations_per_user", "beside iterations"),
+        ("iterations = 5\nrequests = 5", "requests", "beside iterations"),
+        ("pace = 1\nthink = 1", "think", "beside a pace"),
+        ("users = 9\nusers_max = 5", "users_max", "below"),
+        ("graceful_ramp_down = 5", "graceful_ramp_down", "stages of users"),
+        ("speed = 2", "speed", "belongs to a recording"),
+        ("function = \"f\"", "function", "belongs to a script"),
+        ("rate = 5\nusers = 5", "users", "closed loop"),
+        ("duration = 0", "duration", "longer than 0"),
+        ("requests = 0", "requests", "at least 1"),
+    ] {
+        let said = said("a.toml", &format!("[[scenario]]\nurl = \"http://h/\"\n{keys}\n"));
+        assert!(said.contains(&format!("scenario[0].{field}: ")) && said.contains(part), "{said}");
+    }
+    for (top, part) in
+        [("spin = true", "spin: it needs a rate"), ("abort = true", "abort: it needs an objective")]
+    {
+        let said = said("a.toml", &format!("{top}\n[[scenario]]\nurl = \"http://h/\"\n"));
+        assert!(said.contains(part), "{said}");
+    }
+}
+
+#[test]
+fn readers_are_bounded() {
+    let too_long = std::io::Read::take(std::io::repeat(b' '), BYTES_MAX + 10);
+    let error = SpecFile::read("a.toml", too_long).unwrap_err().to_string();
+    assert_eq!(error, "a.toml: a spec has at most 16 MiB");
+    for (name, deep) in [
+        ("a.toml", format!("x = {}", "[".repeat(100_000))),
+        ("a.toml", format!("x{} = 1", ".a".repeat(100_000))),
+        ("a.json", "[".repeat(100_000)),
+        ("a.json", "{\"a\":".repeat(100_000)),
+    ] {
+        assert!(SpecFile::read(name, deep.as_bytes()).is_err(), "{name}");
+    }
+    let many: String = (0..=SCENARIOS_MAX)
+        .map(|i| format!("[[scenario]]\nname = \"{i}\"\nurl = \"http://h/\"\n"))
+        .collect();
+    assert!(said("a.toml", &many).contains("101 are more than 100"));
+    assert!(said("a.toml", "\u{1}").starts_with("a.toml"));
+    let not_text = SpecFile::read("a.toml", &b"\xff"[..]).unwrap_err();
+    assert!(not_text.to_string().contains("UTF-8"));
+}
+
+#[test]
+fn the_language_is_known_by_suffix_or_content() {
+    assert_eq!(Syntax::of("a.JSON", ""), Syntax::Json);
+    assert_eq!(Syntax::of("a.toml", "{"), Syntax::Toml);
+    assert_eq!(Syntax::of("-", " \n{\"a\": 1}"), Syntax::Json);
+    assert_eq!(Syntax::of("-", "[[scenario]]"), Syntax::Toml);
+}

@@ -1,0 +1,383 @@
+//! Values of a spec that files write as people do: times, rates, stages, users, headers, bodies.
+//!
+//! Each is read from a text in the form of the flag of the same name; where a number alone says it,
+//! a number will do.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::de::{Error, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::request::BodySpec;
+use crate::duration::{format_duration, parse_duration};
+use crate::plan::{Expect, Rate, Stage, UserStage, parse_rate, parse_stages, parse_user_stages};
+
+/// A time: `30s`, `1m30s`, a number of seconds, or `forever`, which is [`Duration::MAX`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeValue(pub Duration);
+
+/// A rate: `1000`, `100/500ms`, `max`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RateValue(pub Rate);
+
+/// Stages of rates: `100@30s,100..1000@2m`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StagesValue(pub Vec<Stage>);
+
+/// Users: a number, or stages as `50..200@30s,200@1m`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UsersValue {
+    /// As many all the time.
+    Number(usize),
+    /// A number that changes.
+    Stages(Vec<UserStage>),
+}
+
+/// A whole number, with a suffix if need be: `10k`, `2M`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CountValue(pub u64);
+
+/// A factor of speed: `2x`, `0.5`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SpeedValue(pub f64);
+
+/// Status codes: `2xx,404`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExpectValue(pub Expect);
+
+/// A header line: `Name: value`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeaderValue(pub String, pub String);
+
+/// How arrivals of an open loop are spread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum ArrivalsValue {
+    /// A perfect grid.
+    Uniform,
+    /// Independent of each other.
+    Poisson,
+    /// Several at once.
+    Bursts {
+        /// How many at once; 1 leaves the grid as it is.
+        size: CountValue,
+        /// Each is later by up to this, at random.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        jitter: Option<TimeValue>,
+    },
+}
+
+/// What happens to an arrival that is due when every lane is busy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OverflowValue {
+    /// It waits.
+    Wait,
+    /// It is dropped and counted.
+    Drop,
+    /// It waits when fewer than this many do, and else is dropped and counted.
+    Queue(CountValue),
+}
+
+/// A body: a text, or a table with `file` or `base64`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BodyValue(pub BodySpec);
+
+/// A value that is written as a text.
+trait Text: Sized {
+    /// What a message calls it.
+    const WHAT: &'static str;
+    fn read(text: &str) -> Result<Self, String>;
+    fn write(&self) -> String;
+
+    /// The number that says the same, when one does.
+    fn number(&self) -> Option<u64> {
+        None
+    }
+}
+
+impl Text for TimeValue {
+    const WHAT: &'static str = "a time such as \"30s\" or \"1m30s\", or a number of seconds";
+
+    fn read(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "forever" => Ok(Self(Duration::MAX)),
+            text => parse_duration(text).map(Self).map_err(|error| error.to_string()),
+        }
+    }
+
+    fn write(&self) -> String {
+        if self.0 == Duration::MAX {
+            return "forever".to_owned();
+        }
+        let text = format_duration(self.0);
+        if parse_duration(&text) == Ok(self.0) {
+            return text;
+        }
+        format!("{}.{:09}s", self.0.as_secs(), self.0.subsec_nanos())
+    }
+}
+
+impl Text for RateValue {
+    const WHAT: &'static str = "a rate such as 1000, \"100/500ms\" or \"max\"";
+
+    fn read(text: &str) -> Result<Self, String> {
+        parse_rate(text).map(Self).map_err(|error| error.to_string())
+    }
+
+    fn write(&self) -> String {
+        match self.0 {
+            Rate::PerSecond(rate) => format!("{rate}/s"),
+            Rate::Max => "max".to_owned(),
+        }
+    }
+}
+
+impl Text for StagesValue {
+    const WHAT: &'static str = "stages such as \"100@30s,100..1000@2m\"";
+
+    fn read(text: &str) -> Result<Self, String> {
+        parse_stages(text).map(Self).map_err(|error| error.to_string())
+    }
+
+    fn write(&self) -> String {
+        let one = |stage: &Stage| {
+            let rates = match stage.from == stage.to {
+                true => stage.from.to_string(),
+                false => format!("{}..{}", stage.from, stage.to),
+            };
+            format!("{rates}@{}", TimeValue(stage.duration).write())
+        };
+        self.0.iter().map(one).collect::<Vec<_>>().join(",")
+    }
+}
+
+impl Text for UsersValue {
+    const WHAT: &'static str = "a number of users, or stages such as \"50..200@30s\"";
+
+    fn read(text: &str) -> Result<Self, String> {
+        if text.contains(['@', ',', '.']) {
+            return parse_user_stages(text).map(Self::Stages).map_err(|error| error.to_string());
+        }
+        let CountValue(users) = CountValue::read(text)?;
+        usize::try_from(users).map(Self::Number).map_err(|error| error.to_string())
+    }
+
+    fn write(&self) -> String {
+        match self {
+            Self::Number(users) => users.to_string(),
+            Self::Stages(stages) => {
+                let one = |stage: &UserStage| {
+                    let from = match stage.from == stage.to {
+                        true => String::new(),
+                        false => format!("{}..", stage.from),
+                    };
+                    format!("{from}{}@{}", stage.to, TimeValue(stage.duration).write())
+                };
+                stages.iter().map(one).collect::<Vec<_>>().join(",")
+            }
+        }
+    }
+
+    fn number(&self) -> Option<u64> {
+        match self {
+            Self::Number(users) => Some(*users as u64),
+            Self::Stages(_) => None,
+        }
+    }
+}
+
+impl Text for CountValue {
+    const WHAT: &'static str = "a whole number such as 1000 or \"10k\"";
+
+    fn read(text: &str) -> Result<Self, String> {
+        let trimmed = text.trim();
+        let (digits, scale) = match trimmed.chars().last() {
+            Some('k' | 'K') => (&trimmed[..trimmed.len() - 1], 1_000),
+            Some('m' | 'M') => (&trimmed[..trimmed.len() - 1], 1_000_000),
+            _ => (trimmed, 1),
+        };
+        let count = digits.parse::<u64>().ok().and_then(|count| count.checked_mul(scale));
+        let error = || format!("{text:?} is not a whole number; write for example 1000 or 10k");
+        count.map(Self).ok_or_else(error)
+    }
+
+    fn write(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn number(&self) -> Option<u64> {
+        Some(self.0)
+    }
+}
+
+impl Text for SpeedValue {
+    const WHAT: &'static str = "a factor such as 2 or \"0.5x\"";
+
+    fn read(text: &str) -> Result<Self, String> {
+        let number = text.strip_suffix(['x', 'X']).unwrap_or(text);
+        match number.trim().parse::<f64>() {
+            Ok(speed) if speed.is_finite() && speed > 0.0 => Ok(Self(speed)),
+            _ => Err(format!("{text:?} is not a speed; write for example 2x or 0.5x")),
+        }
+    }
+
+    fn write(&self) -> String {
+        format!("{}x", self.0)
+    }
+}
+
+impl Text for ExpectValue {
+    const WHAT: &'static str = "status codes such as 200 or \"2xx,404\"";
+
+    fn read(text: &str) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|error| format!("{error}"))
+    }
+
+    fn write(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+impl Text for HeaderValue {
+    const WHAT: &'static str = "a header line such as \"Name: value\"";
+
+    fn read(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            Some((name, value)) if !name.trim().is_empty() => {
+                Ok(Self(name.trim().to_owned(), value.trim().to_owned()))
+            }
+            _ => Err("write a header as 'Name: value'".to_owned()),
+        }
+    }
+
+    fn write(&self) -> String {
+        format!("{}: {}", self.0, self.1)
+    }
+}
+
+macro_rules! texts {
+    ($($type:ty),*) => {$(
+        impl std::str::FromStr for $type {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                <Self as Text>::read(text)
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&Text::write(self))
+            }
+        }
+
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                // TOML has no numbers past this.
+                match self.number().and_then(|number| i64::try_from(number).ok()) {
+                    Some(number) => serializer.serialize_i64(number),
+                    None => serializer.collect_str(self),
+                }
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(TextVisitor(std::marker::PhantomData))
+            }
+        }
+    )*};
+}
+
+texts!(
+    TimeValue,
+    RateValue,
+    StagesValue,
+    UsersValue,
+    CountValue,
+    SpeedValue,
+    ExpectValue,
+    HeaderValue
+);
+
+struct TextVisitor<T>(std::marker::PhantomData<T>);
+
+impl<T: Text> Visitor<'_> for TextVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::WHAT)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        T::read(text).map_err(E::custom)
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
+    }
+}
+
+/// The table of a body that is no text.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum BodyTable {
+    File(PathBuf),
+    Base64(String),
+}
+
+impl Serialize for BodyValue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            BodySpec::File(path) => BodyTable::File(path.clone()).serialize(serializer),
+            BodySpec::Bytes(bytes) => match std::str::from_utf8(bytes) {
+                Ok(text) => serializer.serialize_str(text),
+                Err(_) => BodyTable::Base64(STANDARD.encode(bytes)).serialize(serializer),
+            },
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for BodyValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(BodyVisitor).map(Self)
+    }
+}
+
+struct BodyVisitor;
+
+impl<'de> Visitor<'de> for BodyVisitor {
+    type Value = BodySpec;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text, { file = \"PATH\" } or { base64 = \"...\" }")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<BodySpec, E> {
+        Ok(BodySpec::text(text))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<BodySpec, A::Error> {
+        match BodyTable::deserialize(MapAccessDeserializer::new(map))? {
+            BodyTable::File(path) => Ok(BodySpec::File(path)),
+            BodyTable::Base64(text) => match STANDARD.decode(text.trim()) {
+                Ok(bytes) => Ok(BodySpec::Bytes(Arc::from(bytes))),
+                Err(error) => Err(A::Error::custom(format!("this is not base64: {error}"))),
+            },
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Whatever somebody sends as an exact encoding, reading it takes bounded memory.
+//!
+//! Memory is counted for the whole process, so this file has one test and nothing beside it.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use gake_core::exact::decode;
+use gake_core::record::{Histogram, Interval, Tally};
+
+struct Counting;
+
+static HELD: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let held = HELD.fetch_add(layout.size(), Relaxed) + layout.size();
+        PEAK.fetch_max(held, Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        HELD.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A tally of `json`, repeated until it is a megabyte, between `before` and `after`.
+fn flood(before: &str, json: &str, after: &str) -> Vec<u8> {
+    let times = (1 << 20) / json.len();
+    let all = vec![json; times].join(",");
+    format!("gake.tally/1\n{before}{all}{after}").into_bytes()
+}
+
+/// A histogram whose every bucket lies in another octave.
+fn octaves() -> String {
+    let mut histogram = Histogram::new();
+    for octave in -64..64 {
+        histogram.record_number(f64::from(octave).exp2());
+        histogram.record_number(-f64::from(octave).exp2());
+    }
+    serde_json::to_string(&histogram).unwrap()
+}
+
+#[test]
+fn hostile_bytes_take_bounded_memory() {
+    let trend = |number: usize, trend: &str| {
+        format!(r#"{{"metric":"m{number}","value":{{"trend":{trend}}}}}"#)
+    };
+    let many: Vec<_> = (0..2_000).map(|number| trend(number, &octaves())).collect();
+    let tiny: Vec<_> = (0..30_000).map(|number| trend(number, "\"\"")).collect();
+    let label = r#"{"counts":{},"response":"","service":""}"#;
+    let fault = r#"{"name":"tls","reason":"x","count":1}"#;
+    let series = |limit: u32, all: &[String]| {
+        let all = all.join(",");
+        format!("gake.tally/1\n{{\"series\":{{\"limit\":{limit},\"series\":[{all}]}}}}")
+    };
+    let tagged = |tag| {
+        format!(
+            r#"{{"metric":"m{}","tags":{{"a":"{tag}"}},"value":{{"trend":{}}}}}"#,
+            tag / 2,
+            octaves()
+        )
+    };
+    let over: Vec<_> = (0..2_000).map(tagged).collect();
+    for bytes in [
+        flood(r#"{"labels":["#, label, "]}"),
+        flood(r#"{"statuses":["#, "[1,1]", "]}"),
+        flood(r#"{"faults":["#, fault, "]}"),
+        flood(r#"{"latency":{"#, r#""service":"""#, "}}"),
+        flood(r#"{"series":{"series":["#, &trend(1, &octaves()), "]}}"),
+        flood(r#"{"unknown":["#, "[[]]", "]}"),
+        flood("[[", "[", ""),
+        series(99_999_999, &many).into_bytes(),
+        series(99_999_999, &tiny).into_bytes(),
+        series(0, &over).into_bytes(),
+        format!("gake.tally/1\n{}", "[".repeat(1 << 20)).into_bytes(),
+    ] {
+        let before = HELD.load(Relaxed);
+        PEAK.store(before, Relaxed);
+        let read = decode::<Tally>(&bytes);
+        let peak = PEAK.load(Relaxed) - before;
+        let start = String::from_utf8_lossy(&bytes[..60.min(bytes.len())]).into_owned();
+        assert!(peak <= 64 * bytes.len(), "{peak} for {} bytes: {start}", bytes.len());
+        drop(read);
+        assert!(decode::<Interval>(&bytes).is_err());
+    }
+}

@@ -1,0 +1,75 @@
+//! What runs beside the workers without delaying them.
+
+use std::num::NonZeroU64;
+
+use gake_core::plan::Plan;
+
+/// Does something that goes on beside a run of `plan`: in the background when arrivals of it are due
+/// at instants, which nothing of ours may delay; on this thread when every loop is closed, so that
+/// nobody who takes in what its users do falls behind.
+pub fn beside<T: Send>(plan: &Plan, work: impl FnOnce() -> T + Send) -> T {
+    let is_open = plan.scenarios().iter().any(|scenario| scenario.load.is_open());
+    if is_open { in_background(work) } else { work() }
+}
+
+/// Does something on a thread of the lowest scheduling class, and waits for it. Threads that it
+/// starts are of that class too: a worker that has something to do always goes before them, and
+/// what starves on a saturated machine catches up later.
+///
+/// Without a further thread, or where the system has no such class, it is done all the same.
+pub fn in_background<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let mut work = Some(work);
+    let mut result = None;
+    std::thread::scope(|scope| {
+        let (work, result) = (&mut work, &mut result);
+        let started = std::thread::Builder::new().name("gake-beside".to_owned()).spawn_scoped(
+            scope,
+            move || {
+                lower();
+                *result = work.take().map(|work| work());
+            },
+        );
+        drop(started);
+    });
+    result.unwrap_or_else(|| match work {
+        Some(work) => work(),
+        None => unreachable!("a scope ends with the panic of its thread"),
+    })
+}
+
+/// Puts the calling thread into the lowest class: SCHED_IDLE, else SCHED_BATCH.
+fn lower() {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    for class in [libc::SCHED_IDLE, libc::SCHED_BATCH] {
+        // SAFETY: the pointer is to a value that outlives the call, which only reads it; 0 is the
+        // calling thread.
+        if unsafe { libc::sched_setscheduler(0, class, &raw const parameters) } == 0 {
+            break;
+        }
+    }
+    // Nobody waits for it to the microsecond, and wake-ups that come together cost less.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(50_000));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The scheduling policy of the calling thread.
+    fn class() -> i32 {
+        // SAFETY: 0 is the calling thread.
+        unsafe { libc::sched_getscheduler(0) }
+    }
+
+    #[test]
+    fn what_runs_in_the_background_and_what_it_starts_is_of_the_lowest_class() {
+        let before = class();
+        let text = "borrowed".to_owned();
+        let classes = in_background(|| {
+            assert_eq!(text, "borrowed");
+            (class(), std::thread::spawn(class).join().unwrap())
+        });
+        assert_eq!(classes, (libc::SCHED_IDLE, libc::SCHED_IDLE));
+        assert_eq!(class(), before, "the caller stays what it was");
+    }
+}

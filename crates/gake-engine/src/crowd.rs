@@ -1,0 +1,80 @@
+//! What the users of one worker share.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use gake_core::clock::Nanos;
+use gake_core::work::Arrival;
+use tokio::sync::watch;
+
+use crate::shared::{Progress, Shared};
+
+/// What a user does between an answer and the next request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// Nothing.
+    None,
+    /// Waits for this time.
+    Think(Nanos),
+    /// Waits for the next instant of a grid of this spacing; when one was missed, not at all.
+    Pace(Nanos),
+}
+
+/// How many requests the users of one worker may make.
+pub(crate) enum Budget {
+    /// As many as they can.
+    Unbounded,
+    /// So many between them, after the warm-up.
+    Shared(Cell<u64>),
+}
+
+/// What the users of one worker share.
+pub(crate) struct Crowd {
+    pub(crate) shared: Rc<Shared>,
+    pub(crate) pause: Pause,
+    /// How long a user that leaves before the end may take for what it has begun.
+    pub(crate) graceful_ramp_down: Nanos,
+    pub(crate) warmup_end: Nanos,
+    /// No new request from here on.
+    pub(crate) end: Option<Nanos>,
+    pub(crate) budget: Budget,
+    pub(crate) next_number: Cell<u64>,
+    pub(crate) stride: u64,
+    /// Users who are not done.
+    pub(crate) active: Cell<usize>,
+    /// How many users of all workers are wanted, when that is set from outside.
+    pub(crate) wanted: Cell<usize>,
+    /// Tells it.
+    pub(crate) setting: RefCell<Option<watch::Receiver<usize>>>,
+}
+
+impl Crowd {
+    /// The next request at `now`, unless there is none for anybody.
+    pub(crate) fn take(&self, now: Nanos) -> Option<Arrival> {
+        let is_over = self.end.is_some_and(|end| now >= end);
+        if self.shared.progress.get() != Progress::Running || is_over {
+            return None;
+        }
+        if let Budget::Shared(left) = &self.budget
+            && now >= self.warmup_end
+        {
+            left.set(left.get().checked_sub(1)?);
+        }
+        let number = self.next_number.get();
+        self.next_number.set(number + self.stride);
+        Some(Arrival { number, due: now })
+    }
+
+    /// How many users of all workers are wanted, when that is set from outside.
+    pub(crate) fn wanted(&self) -> usize {
+        self.wanted.get()
+    }
+
+    /// A user is done.
+    pub(crate) fn leave(&self) {
+        self.active.set(self.active.get() - 1);
+        if self.active.get() == 0 {
+            self.shared.quiet.notify_one();
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What is known of one scenario while its run is collected.
+
+use std::time::Duration;
+
+use gake_core::clock::{Nanos, SECOND};
+use gake_core::plan::Plan;
+use gake_core::record::{Counts, ScenarioRun, Tally};
+use gake_core::schedule::Schedule;
+
+use crate::message::ScenarioEnd;
+
+/// The figures of one scenario.
+#[derive(Debug)]
+pub(crate) struct Figures {
+    schedule: Option<Schedule>,
+    start: Nanos,
+    warmup: Nanos,
+    /// Whether a time ends it, and not only a count.
+    timed: bool,
+    /// What it recorded after its warm-up; filled when the run has several scenarios.
+    pub(crate) tally: Tally,
+    /// The counts of its warm-up; filled likewise.
+    pub(crate) warmup_counts: Counts,
+    arrivals_end: Nanos,
+    pub(crate) last_fired: Nanos,
+    pub(crate) last_ended: Nanos,
+    done: Nanos,
+    pub(crate) exhausted: bool,
+}
+
+fn nanos(duration: Duration) -> Nanos {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Figures {
+    pub(crate) fn new(plan: &Plan, seed: u64) -> Self {
+        let schedule = plan.schedule(seed);
+        Self {
+            start: nanos(plan.start),
+            warmup: nanos(plan.warmup),
+            timed: plan.length().is_some() || schedule.is_some(),
+            schedule,
+            tally: Tally::new(plan.labels.len()),
+            warmup_counts: Counts::default(),
+            arrivals_end: 0,
+            last_fired: 0,
+            last_ended: 0,
+            done: 0,
+            exhausted: false,
+        }
+    }
+
+    /// Takes in how a worker's part of it ended.
+    pub(crate) fn take_end(&mut self, end: &ScenarioEnd) {
+        self.arrivals_end = self.arrivals_end.max(end.arrivals_end);
+        self.last_fired = self.last_fired.max(end.last_fired);
+        self.last_ended = self.last_ended.max(end.last_ended);
+        self.done = self.done.max(end.done);
+        self.exhausted |= end.exhausted;
+    }
+
+    pub(crate) fn warmup_end(&self) -> Nanos {
+        self.start.saturating_add(self.warmup)
+    }
+
+    /// How many arrivals are due in the second before `second` is complete.
+    pub(crate) fn asked_in(&self, second: u64) -> Option<f64> {
+        let schedule = self.schedule.as_ref()?;
+        let end = second as f64 - self.start as f64 / SECOND as f64;
+        Some(schedule.asked_before(end) - schedule.asked_before(end - 1.0))
+    }
+
+    /// How many arrivals after the warm-up are due before an instant of the run.
+    pub(crate) fn asked_before(&self, at: Nanos) -> Option<f64> {
+        let schedule = self.schedule.as_ref()?;
+        let seconds = |at: Nanos| at.saturating_sub(self.start) as f64 / SECOND as f64;
+        Some(schedule.asked_before(seconds(at)) - schedule.asked_before(seconds(self.warmup_end())))
+    }
+
+    /// When its arrivals were over. A closed loop that only a count ends is over when its last
+    /// answer is there; `done` is whether it came to that.
+    pub(crate) fn arrivals_over(&self, done: bool) -> Nanos {
+        if self.timed || !done { self.arrivals_end } else { self.done }
+    }
+
+    /// From the epoch to its last outcome.
+    pub(crate) fn elapsed(&self) -> Nanos {
+        self.done.max(self.arrivals_end)
+    }
+
+    /// Arrivals a second that its plan asked for, the mean over its time or over the part before
+    /// an interrupt.
+    pub(crate) fn asked_rate(&self, done: bool) -> Option<f64> {
+        let schedule = self.schedule.as_ref()?;
+        let over = self.arrivals_over(done).saturating_sub(self.start);
+        Some(schedule.mean_rate(schedule.end().unwrap_or(Nanos::MAX).min(over)))
+    }
+
+    pub(crate) fn finish(self, plan: Plan, done: bool) -> ScenarioRun {
+        let since = |at: Nanos| at.saturating_sub(self.warmup_end());
+        let measured = since(self.arrivals_over(done));
+        ScenarioRun {
+            measured,
+            sending: measured.max(since(self.last_fired)),
+            completing: measured.max(since(self.last_ended)),
+            asked_rate: self.asked_rate(done),
+            plan,
+            tally: self.tally,
+            warmup: self.warmup_counts,
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Lanes: long-lived tasks that each fire one arrival at a time with their own work.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use gake_core::clock::{Nanos, SECOND};
+use gake_core::plan::Plan;
+use gake_core::schedule::Slice;
+use gake_core::work::Factory;
+
+use crate::shared::Shared;
+
+/// What the lanes of one worker are made from.
+pub(crate) struct Lanes<F: Factory> {
+    pub(crate) shared: Rc<Shared>,
+    pub(crate) slice: Slice,
+    /// The works of lanes that are not there yet, the last one first.
+    works: RefCell<Vec<F::Work>>,
+}
+
+impl<F: Factory> Lanes<F> {
+    /// Makes the works of `lanes` lanes.
+    pub(crate) fn new(shared: &Rc<Shared>, slice: Slice, factory: &F, lanes: usize) -> Self {
+        let works = (0..lanes).rev().map(|lane| factory.work(lane)).collect();
+        Self { shared: Rc::clone(shared), slice, works: RefCell::new(works) }
+    }
+
+    /// The work of the next lane; `None` when every lane is there.
+    pub(crate) fn next_work(&self) -> Option<F::Work> {
+        self.works.borrow_mut().pop()
+    }
+
+    /// Whether every lane is there.
+    pub(crate) fn is_all(&self) -> bool {
+        self.works.borrow().is_empty()
+    }
+
+    /// The number of this worker's lane `lane` among the lanes of all workers.
+    pub(crate) fn global(&self, lane: usize) -> usize {
+        self.slice.number(lane)
+    }
+}
+
+/// When the plan's connect rate allows the connection with this number.
+pub(crate) fn opens_at(plan: &Plan, connection: usize) -> Nanos {
+    plan.connect_rate.map_or(0, |rate| (connection as f64 / rate * SECOND as f64) as Nanos)
+}

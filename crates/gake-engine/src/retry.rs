@@ -1,0 +1,54 @@
+//! The pace of a user whose connections cannot be opened.
+//!
+//! A refusal costs the generator next to nothing, so without a pace a user would be refused ten
+//! thousand times a second, and the only load would be its own.
+
+use gake_core::clock::Nanos;
+use gake_core::work::How;
+
+/// From the start of the first iteration without a connection to the next start.
+const FIRST: Nanos = 1_000_000;
+
+/// The longest such time: it doubles with each iteration without a connection in a row.
+const LONGEST: Nanos = 100_000_000;
+
+/// How long the next iteration is held back.
+#[derive(Debug, Default)]
+pub(crate) struct RetryPace {
+    /// Of the last iteration, when it found no connection.
+    last: Nanos,
+}
+
+impl RetryPace {
+    /// The earliest start of the iteration after the one that started at `fired` and ended so.
+    pub(crate) fn next_start(&mut self, fired: Nanos, how: How) -> Nanos {
+        self.last = match how {
+            How::Failed(fault) if fault.is_before_connection() => {
+                (2 * self.last).clamp(FIRST, LONGEST)
+            }
+            _ => 0,
+        };
+        fired.saturating_add(self.last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gake_core::record::{Fault, Phase};
+
+    use super::*;
+
+    const MS: Nanos = 1_000_000;
+
+    #[test]
+    fn it_doubles_up_to_a_bound_until_there_is_a_connection() {
+        let mut pace = RetryPace::default();
+        let refused = How::Failed(Fault::ConnectRefused);
+        let next: Vec<_> = (0..9).map(|_| pace.next_start(7, refused) - 7).collect();
+        assert_eq!(next, [1, 2, 4, 8, 16, 32, 64, 100, 100].map(|ms| ms * MS));
+        for served in [How::Finished, How::Failed(Fault::Timeout(Phase::Body))] {
+            assert_eq!(pace.next_start(7, served), 7);
+            assert_eq!(pace.next_start(7, refused), 7 + MS);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! A worker's part of one scenario: one load with its own lanes and recorder.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gake_core::clock::{Clock, Nanos};
+use gake_core::plan::Plan;
+use gake_core::record::{IntervalPart, Recorder, Tally};
+use gake_core::schedule::Slice;
+use gake_core::work::Factory;
+use tokio::sync::watch;
+
+use crate::clock::RunClock;
+use crate::control::Stop;
+use crate::crowd::Crowd;
+use crate::lanes::Lanes;
+use crate::log::{LogHandle, WorkerLog};
+use crate::message::ScenarioEnd;
+use crate::shared::Shared;
+use crate::timer::Timer;
+use crate::{closed, open};
+
+/// Tallies of a scenario that are made before the epoch, beside the one recorded to: enough until
+/// the receiver gives the first ones back.
+const SPARES: usize = 3;
+
+/// An empty tally that has room for the usual latencies.
+fn roomy_tally() -> Tally {
+    let mut tally = Tally::default();
+    tally.latency.make_room();
+    tally
+}
+
+/// What the scenarios of a worker have in common.
+pub(crate) struct Common {
+    pub(crate) clock: RunClock,
+    /// For arrivals alone.
+    pub(crate) timer: Timer,
+    /// For everything else.
+    pub(crate) chores: Timer,
+    pub(crate) log: Option<Rc<WorkerLog>>,
+}
+
+/// A worker's part of a scenario, as it is told.
+pub(crate) struct Part {
+    /// The scenario's number in the run.
+    pub(crate) number: usize,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) slice: Slice,
+    pub(crate) seed: u64,
+    /// Says how many users are wanted, when that is set from outside.
+    pub(crate) setting: Option<watch::Receiver<usize>>,
+}
+
+/// One scenario, whose lanes are made and wait for the epoch.
+pub(crate) struct Scenario<F: Factory> {
+    /// Its number in the run.
+    pub(crate) number: usize,
+    plan: Arc<Plan>,
+    seed: u64,
+    start: Nanos,
+    shared: Rc<Shared>,
+    lanes: Rc<Lanes<F>>,
+    /// The users of a closed loop.
+    crowd: Option<Rc<Crowd>>,
+    factory: F,
+}
+
+impl<F: Factory + 'static> Scenario<F> {
+    /// Makes everything that can be made before the epoch.
+    ///
+    /// # Errors
+    /// Why it cannot run, in a sentence.
+    pub(crate) async fn prepare(part: Part, common: &Common, factory: F) -> Result<Self, String> {
+        let Part { number, plan, slice, seed, setting } = part;
+        let start = u64::try_from(plan.start.as_nanos()).unwrap_or(u64::MAX);
+        let warmup = u64::try_from(plan.warmup.as_nanos()).unwrap_or(u64::MAX);
+        let warmup_end = start.saturating_add(warmup);
+        let log = common.log.as_ref().map(|log| Box::new(LogHandle(Rc::clone(log))) as _);
+        let recorder = Recorder::new(plan.expect.clone(), warmup_end, plan.labels.len(), log);
+        // What the first seconds record to is mapped before the epoch.
+        drop(recorder.take(roomy_tally()));
+        let timers = (common.timer.clone(), common.chores.clone());
+        let shared = Rc::new(Shared::new(common.clock.clone(), timers, warmup_end, recorder));
+        let count = match plan.load.users() {
+            Some(users) => slice.part(users),
+            None => slice.part(plan.connections.min(plan.max_in_flight)),
+        };
+        factory.prepare(count).await?;
+        let lanes = Rc::new(Lanes::new(&shared, slice, &factory, count));
+        let crowd = plan.load.users().map(|_| closed::gather(&plan, start, &lanes, setting));
+        Ok(Self { number, plan, seed, start, shared, lanes, crowd, factory })
+    }
+
+    /// A tally to be recorded to when the receiver has given none back yet.
+    pub(crate) fn spares() -> impl Iterator<Item = Tally> {
+        std::iter::repeat_with(roomy_tally).take(SPARES)
+    }
+
+    /// The epoch is near: what must run beside the lanes begins.
+    pub(crate) fn begin(&self) {
+        self.factory.begin();
+    }
+
+    /// Runs to the end; the epoch has come.
+    pub(crate) async fn run(&self, stop: watch::Receiver<Stop>) -> ScenarioEnd {
+        let shared = &self.shared;
+        shared.begin();
+        let arrivals_end = match &self.crowd {
+            Some(crowd) => closed::run(&self.plan, crowd, stop).await,
+            None => open::run(&self.plan, self.seed, self.start, &self.lanes, stop).await,
+        };
+        shared.cut();
+        shared.until_quiet().await;
+        self.factory.finish();
+        ScenarioEnd {
+            arrivals_end,
+            last_fired: shared.last_fired.get(),
+            last_ended: shared.last_ended.get(),
+            done: shared.clock.now(),
+            exhausted: shared.is_exhausted.get(),
+        }
+    }
+
+    /// Takes what was recorded since the last time, and goes on with `spare`.
+    pub(crate) fn take(&self, spare: Tally) -> IntervalPart {
+        let now = self.shared.clock.now();
+        let recorder = &self.shared.recorder;
+        let gauges = recorder.with_tally(|tally| {
+            tally.in_flight_ns += self.shared.flight.take(now);
+            tally.fired += self.shared.flight.take_entered();
+            self.factory.observe(tally)
+        });
+        let (tally, warmup) = recorder.take(spare);
+        IntervalPart { scenario: self.number, tally, warmup, gauges }
+    }
+
+    /// Takes back what could not be handed over.
+    pub(crate) fn put_back(&self, part: &IntervalPart) {
+        self.shared.recorder.put_back(&part.tally, &part.warmup);
+    }
+}

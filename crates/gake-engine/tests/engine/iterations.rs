@@ -1,0 +1,203 @@
+//! Iterations of several requests: arrivals and exchanges are counted apart.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gake_core::clock::{Clock, Nanos};
+use gake_core::metric::{Definition, MetricKind, MetricUnit, SeriesId, SeriesValue, Tags};
+use gake_core::plan::Plan;
+use gake_core::record::{Answer, End, Ending, Exchange, Histogram, Metric, Run, Tally};
+use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_engine::{Collector, RunClock, Timer, WorkerContext, start};
+
+use super::support::*;
+
+/// Five requests an iteration, each of this length; the third is not ok. Besides, three checks, of
+/// which one fails, and two samples.
+const STEP: Nanos = 2 * MS;
+
+struct Journey {
+    timer: Timer,
+    clock: RunClock,
+    /// The request that is never answered, when there is one.
+    stuck: Option<u64>,
+    /// The request under way.
+    step: Option<Nanos>,
+    /// Its series, once the recorder has interned them.
+    series: Option<[SeriesId; 5]>,
+}
+
+impl Journey {
+    /// The checks' series, then those of the samples, interned in an order that differs by worker.
+    fn series(&mut self, iteration: &Iteration<'_>) -> [SeriesId; 5] {
+        *self.series.get_or_insert_with(|| {
+            let metric =
+                |name: &str, kind, unit| Arc::new(Definition { name: name.to_owned(), kind, unit });
+            let checks = metric("checks", MetricKind::Rate, MetricUnit::Number);
+            let items = metric("items", MetricKind::Trend, MetricUnit::Number);
+            let steps = metric("steps", MetricKind::Counter, MetricUnit::Number);
+            let check = |name| (Arc::clone(&checks), Tags::new([("check", name)]));
+            let none = Tags::default;
+            let all =
+                [check("body"), check("head"), check("late"), (items, none()), (steps, none())];
+            let mut order = [0, 1, 2, 3, 4];
+            if !iteration.arrival.number.is_multiple_of(2) {
+                order.reverse();
+            }
+            let interned = order.map(|n| iteration.recorder().intern(&all[n].0, &all[n].1));
+            order.map(|n| interned[n])
+        })
+    }
+
+    fn exchange(start: Nanos, done: Nanos, end: End) -> Exchange {
+        let answered = matches!(end, End::Answered(_));
+        Exchange {
+            write: start,
+            written: true,
+            first_byte: answered.then_some(done),
+            end,
+            ..Exchange::unfinished(done)
+        }
+    }
+}
+
+impl Work for Journey {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+        let mut now = iteration.fired;
+        let [body, head, late, items, steps] = self.series(iteration);
+        iteration.check(body, true);
+        iteration.check(head, true);
+        iteration.check(late, false);
+        iteration.sample(items, iteration.arrival.number as f64 / 4.0);
+        iteration.sample(steps, 5.0);
+        for step in 0..5 {
+            self.step = Some(now);
+            if self.stuck == Some(step) {
+                std::future::pending::<()>().await;
+            }
+            self.timer.sleep_until(now + STEP).await;
+            let (start, status) = (now, if step == 2 { 503 } else { 200 });
+            now = self.clock.now();
+            let end = End::Answered(Answer { status, body_bytes: 0 });
+            iteration.exchange_from(start, Self::exchange(start, now, end));
+        }
+        self.step = None;
+        Ok(Ended::finished(now))
+    }
+
+    fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended {
+        let now = self.clock.now();
+        if let Some(start) = self.step.take() {
+            iteration.exchange_from(start, Self::exchange(start, now, End::Unfinished));
+        }
+        Ended::interrupted(now)
+    }
+}
+
+struct Journeys {
+    clock: RunClock,
+    stuck: Option<u64>,
+}
+
+impl Factory for Journeys {
+    type Work = Journey;
+
+    fn work(&self, _: usize) -> Journey {
+        let timer = Timer::new(self.clock.clone()).unwrap();
+        Journey { timer, clock: self.clock.clone(), stuck: self.stuck, step: None, series: None }
+    }
+
+    fn observe(&self, _: &mut Tally) -> Gauges {
+        Gauges::default()
+    }
+}
+
+fn journeys(plan: Plan, stuck: Option<u64>) -> Run {
+    let plan = Arc::new(plan);
+    let make = move |context: WorkerContext| Journeys { clock: context.clock, stuck };
+    let running = start(&plan, SEED, None, make).unwrap();
+    let mut collector = Collector::new(&plan, SEED, running.spares.len());
+    while !collector.is_over() {
+        collector.take(running.messages.recv().unwrap(), |_, _| {});
+        while collector.next_second().is_some() {}
+    }
+    running.join();
+    collector.finish(0, Ending::Done, 1)
+}
+
+#[test]
+fn arrivals_and_requests_are_counted_apart() {
+    for threads in [1, 2] {
+        let run = journeys(Plan { threads, ..open(100.0, 300) }, None);
+        let counts = run.tally.counts;
+        assert_eq!((counts.started, counts.finished(), counts.dropped), (30, 30, 0), "{counts:?}");
+        assert_eq!((counts.sent, counts.ok, counts.failed), (150, 120, 30), "{counts:?}");
+        let latency = &run.tally.latency;
+        // Lateness is an arrival's; a response time is a request's, from when it was asked for.
+        assert_eq!(latency.of(Metric::Lateness).count(), 30);
+        assert_eq!(latency.response().count(), 150);
+        assert!(latency.response().min() >= STEP);
+    }
+}
+
+#[test]
+fn checks_and_samples_are_joined_by_name_and_tags() {
+    for threads in [1, 2] {
+        let run = journeys(Plan { threads, ..open(100.0, 300) }, None);
+        let series = &run.tally.series;
+        assert_eq!(series.series().count(), 5);
+        let value = |metric, tags: &[(&str, &str)]| {
+            let tags = Tags::new(tags.iter().copied());
+            series.select(metric, &tags).map(|series| series.1.clone()).collect::<Vec<_>>()
+        };
+        for (check, passed) in [("body", 30), ("head", 30), ("late", 0)] {
+            let rate = SeriesValue::Rate { passed, samples: 30 };
+            assert_eq!(value("checks", &[("check", check)]), [rate]);
+        }
+        assert_eq!(value("checks", &[]).len(), 3);
+        let mut trend = Histogram::new();
+        (0..30).for_each(|number| trend.record_number(f64::from(number) / 4.0));
+        assert_eq!(value("items", &[]), [SeriesValue::Trend(Box::new(trend))]);
+        let counter = &value("steps", &[])[0];
+        assert!(
+            matches!(counter, SeriesValue::Counter { sum, samples: 30 } if sum.value() == 150.0)
+        );
+    }
+}
+
+#[test]
+fn a_warm_up_has_no_samples() {
+    let warmup = Duration::from_millis(100);
+    let run = journeys(Plan { warmup, ..open(100.0, 200) }, None);
+    let samples: u64 =
+        run.tally.series.select("steps", &Tags::default()).map(|s| s.1.samples()).sum();
+    assert_eq!((run.warmup.started, samples), (10, run.tally.counts.started));
+}
+
+#[test]
+fn an_iteration_that_is_cut_is_interrupted_and_its_request_unfinished() {
+    let (drain, duration) = (Duration::from_millis(500), Some(Duration::from_millis(500)));
+    let counts = journeys(Plan { drain, duration, ..closed(3) }, Some(2)).tally.counts;
+    assert_eq!((counts.started, counts.interrupted, counts.finished()), (3, 3, 0), "{counts:?}");
+    assert_eq!((counts.sent, counts.ok, counts.unfinished), (9, 6, 3), "{counts:?}");
+}
+
+#[test]
+fn a_factory_that_cannot_be_made_ready_says_why_before_anything_is_sent() {
+    struct Unready;
+    impl Factory for Unready {
+        type Work = Journey;
+        async fn prepare(&self, lanes: usize) -> Result<(), String> {
+            Err(format!("no room for {lanes} lanes"))
+        }
+        fn work(&self, _: usize) -> Journey {
+            unreachable!("nothing is made after a failure")
+        }
+        fn observe(&self, _: &mut Tally) -> Gauges {
+            Gauges::default()
+        }
+    }
+    let plan = Arc::new(Plan { threads: 2, ..closed(8) });
+    let error = start(&plan, SEED, None, |_| Unready).err().unwrap();
+    assert_eq!(error.to_string(), "no room for 4 lanes");
+}

@@ -1,0 +1,101 @@
+//! What a user costs the loop: bytes, counted at the allocator.
+//!
+//! The count is of the whole process, so this file has one test and nothing beside it.
+
+#![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use gake_core::clock::Clock;
+use gake_core::plan::{Load, Plan};
+use gake_core::record::{Answer, End, Ending, Exchange, Tally};
+use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_engine::{Collector, RunClock, Stop, WorkerContext, start};
+
+struct Counting;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LIVE.fetch_add(layout.size(), Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Users of the run.
+const USERS: usize = 100_000;
+
+/// Bytes a user may take: its task, its place in the timer's heap, and what wakes it.
+const BYTES_EACH: usize = 1_024;
+
+/// Answers at once, without a socket.
+struct Instantly(RunClock);
+
+impl Work for Instantly {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+        let done = self.0.now();
+        let end = End::Answered(Answer { status: 200, body_bytes: 0 });
+        iteration.exchange(Exchange { end, written: true, ..Exchange::unfinished(done) });
+        Ok(Ended::finished(done))
+    }
+
+    fn abandon(&mut self, _: &Iteration<'_>) -> Ended {
+        Ended::interrupted(self.0.now())
+    }
+}
+
+struct Instants(RunClock);
+
+impl Factory for Instants {
+    type Work = Instantly;
+
+    fn work(&self, _: usize) -> Instantly {
+        Instantly(self.0.clone())
+    }
+
+    fn observe(&self, _: &mut Tally) -> Gauges {
+        Gauges::default()
+    }
+}
+
+#[test]
+fn a_hundred_thousand_users_who_think_take_a_kilobyte_each() {
+    let load = Load::Closed { users: USERS, think: Duration::from_secs(600) };
+    let plan = Arc::new(Plan { threads: 2, ..Plan::new("users", load) });
+    let before = LIVE.load(Relaxed);
+    let make = |context: WorkerContext| Instants(context.clock);
+    let running = start(&plan, 1, None, make).unwrap();
+    let mut collector = Collector::new(&plan, 1, running.spares.len());
+    let begun = Instant::now();
+    let mut each = 0;
+    while !collector.is_over() {
+        collector.take(running.messages.recv().unwrap(), |_, _| {});
+        while collector.next_second().is_some() {}
+        let all_think = collector.tally().counts.ok == USERS as u64;
+        if all_think && running.stop.asked() == Stop::Go {
+            each = LIVE.load(Relaxed).saturating_sub(before) / USERS;
+            running.stop.stop(Stop::Drain);
+        }
+        assert!(begun.elapsed() < Duration::from_secs(100), "not every user came");
+    }
+    running.join();
+    let run = collector.finish(0, Ending::Interrupted, 1);
+    assert_eq!(run.tally.counts.ok, USERS as u64);
+    assert!(each > 0 && each <= BYTES_EACH, "{each} bytes a user");
+    println!("{each} bytes a user");
+}

@@ -1,0 +1,221 @@
+//! Creating files anew: nobody's link is followed, no other name of a file loses its content, and
+//! who has an old file open does not see the new one.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+/// Names that are tried for a file beside.
+const TRIES: usize = 16;
+
+/// Who may read a new file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Its owner alone (0600).
+    Owner,
+    /// Who the process's mask lets.
+    Mask,
+}
+
+impl Access {
+    fn mode(self) -> u32 {
+        match self {
+            Self::Owner => 0o600,
+            Self::Mask => 0o666,
+        }
+    }
+}
+
+/// Creates a file in the place of what is at `path`. Pipes, terminals and other devices are opened
+/// as they are, and so is what stands in `/dev` and `/proc` for an open file.
+///
+/// # Errors
+/// When the folder cannot be written to; when `path` is a symbolic link, which somebody else may
+/// have put there; or when it is another user's pipe.
+pub fn create(path: &Path, access: Access) -> io::Result<File> {
+    let kind = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return new(path, access),
+        Err(error) => return Err(error),
+        Ok(metadata) => metadata,
+    };
+    if path.starts_with("/dev") || path.starts_with("/proc") {
+        // What is open there may hold something already.
+        return OpenOptions::new().append(true).open(path);
+    }
+    let kind_of = kind.file_type();
+    if kind_of.is_symlink() {
+        return Err(io::Error::other("it is a symbolic link; name the file that is meant"));
+    }
+    if kind_of.is_fifo() || kind_of.is_char_device() || kind_of.is_socket() {
+        let ours = [rustix::process::geteuid().as_raw(), 0].contains(&kind.uid());
+        return if ours {
+            let no_follow = OFlags::NOFOLLOW.bits() as i32;
+            OpenOptions::new().write(true).custom_flags(no_follow).open(path)
+        } else {
+            Err(io::Error::other("it is another user's pipe or device"))
+        };
+    }
+    let (beside, file) = match beside(path, access) {
+        // A folder that is not ours may hold a file that is.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return in_place(path, access);
+        }
+        other => other?,
+    };
+    match fs::rename(&beside, path) {
+        Ok(()) => Ok(file),
+        Err(error) => {
+            let _ = fs::remove_file(beside);
+            Err(error)
+        }
+    }
+}
+
+/// Writes a file whole and puts it in the place of what is at `path`, a link included: who reads
+/// sees the old file or the new one.
+///
+/// # Errors
+/// When the folder cannot be written to, or is full; what was there stays then.
+pub fn replace(
+    path: &Path,
+    access: Access,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    let (beside, mut file) = beside(path, access)?;
+    let written = write(&mut file).and_then(|()| file.sync_all());
+    let done = written.and_then(|()| fs::rename(&beside, path));
+    if done.is_err() {
+        let _ = fs::remove_file(beside);
+    }
+    done
+}
+
+/// A file where none is, not even a link to nowhere.
+fn new(path: &Path, access: Access) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(access.mode()).open(path)
+}
+
+/// A new file in the same folder, under a name that nobody can foresee.
+fn beside(path: &Path, access: Access) -> io::Result<(PathBuf, File)> {
+    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+    let draws = RandomState::new();
+    for number in 0..TRIES {
+        let mut beside = OsString::from(".");
+        beside.push(name);
+        beside.push(format!(".{:016x}", draws.hash_one(number)));
+        let beside = path.with_file_name(beside);
+        match new(&beside, access) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Ok(file) => return Ok((beside, file)),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Our own file, emptied.
+fn in_place(path: &Path, access: Access) -> io::Result<File> {
+    let file =
+        OpenOptions::new().write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.nlink() > 1 || metadata.uid() != rustix::process::geteuid().as_raw() {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    if access == Access::Owner {
+        file.set_permissions(fs::Permissions::from_mode(access.mode()))?;
+    }
+    file.set_len(0)?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    fn names(folder: &Path) -> Vec<OsString> {
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    }
+
+    #[test]
+    fn a_new_file_is_its_owners() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        create(&path, Access::Owner).unwrap().write_all(b"new").unwrap();
+        assert_eq!((mode(&path), fs::read(&path).unwrap()), (0o600, b"new".to_vec()));
+        let shared = folder.path().join("g");
+        create(&shared, Access::Mask).unwrap();
+        assert_ne!(mode(&shared) & 0o400, 0);
+    }
+
+    #[test]
+    fn an_old_file_is_replaced_and_its_readers_see_nothing_of_the_new() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, other] = ["f", "other"].map(|name| folder.path().join(name));
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        fs::hard_link(&path, &other).unwrap();
+        let reader = File::open(&path).unwrap();
+        create(&path, Access::Owner).unwrap().write_all(b"secret").unwrap();
+        assert_eq!((mode(&path), fs::read(&path).unwrap()), (0o600, b"secret".to_vec()));
+        assert_eq!(io::read_to_string(reader).unwrap(), "old");
+        assert_eq!(fs::read(other).unwrap(), b"old");
+        assert_eq!(names(folder.path()).len(), 2, "nothing is left beside");
+    }
+
+    #[test]
+    fn no_link_is_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let [link, target, nowhere] =
+            ["link", "target", "nowhere"].map(|name| folder.path().join(name));
+        fs::write(&target, "kept").unwrap();
+        symlink(&target, &link).unwrap();
+        symlink(folder.path().join("none"), &nowhere).unwrap();
+        for path in [&link, &nowhere] {
+            let error = create(path, Access::Owner).unwrap_err();
+            assert!(error.to_string().contains("symbolic link"), "{error}");
+        }
+        assert_eq!(fs::read(&target).unwrap(), b"kept");
+        assert!(!folder.path().join("none").exists());
+        replace(&link, Access::Owner, |file| file.write_all(b"new")).unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"kept");
+        assert_eq!((mode(&link), fs::read(&link).unwrap()), (0o600, b"new".to_vec()));
+        assert!(!fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn what_fails_leaves_the_old_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        fs::write(&path, "old").unwrap();
+        let failed = replace(&path, Access::Owner, |_| Err(io::Error::other("full")));
+        assert!(failed.is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(names(folder.path()), ["f"]);
+        assert!(create(folder.path(), Access::Owner).is_err());
+        assert!(create(&folder.path().join("no/f"), Access::Owner).is_err());
+    }
+
+    #[test]
+    fn devices_and_open_files_are_written_to() {
+        create(Path::new("/dev/null"), Access::Owner).unwrap().write_all(b"x").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        let open = File::create(&path).unwrap();
+        let number = std::os::fd::AsRawFd::as_raw_fd(&open);
+        let name = PathBuf::from(format!("/proc/self/fd/{number}"));
+        create(&name, Access::Owner).unwrap().write_all(b"x").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"x");
+    }
+}

@@ -1,0 +1,133 @@
+//! Reading up to a bound.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Bytes read of what has no length of its own: pipes and devices.
+const STREAM_MAX: u64 = 256 << 20;
+
+/// Why a file was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// The system's words.
+    #[error("{} cannot be read: {error}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        error: io::Error,
+    },
+    /// It is longer than it may be.
+    #[error("{} is larger than {}, the most that is read of {what}", path.display(), size(*limit))]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// What it was to hold.
+        what: &'static str,
+        /// Bytes.
+        limit: u64,
+    },
+}
+
+impl InputError {
+    /// The system's error, if it was one.
+    #[must_use]
+    pub fn io(&self) -> Option<&io::Error> {
+        match self {
+            Self::Io { error, .. } => Some(error),
+            Self::TooLarge { .. } => None,
+        }
+    }
+}
+
+/// Reads a file, which holds `what`, of at most `limit` bytes.
+///
+/// # Errors
+/// When it cannot be read, or is longer. Of pipes and devices, which need not end, at most 256 MiB
+/// are read.
+pub fn read(path: &Path, what: &'static str, limit: u64) -> Result<Vec<u8>, InputError> {
+    let failed = |error| InputError::Io { path: path.to_owned(), error };
+    let file = File::open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    if metadata.is_dir() {
+        return Err(failed(io::ErrorKind::IsADirectory.into()));
+    }
+    let limit = if metadata.is_file() { limit } else { limit.min(STREAM_MAX) };
+    let too_large = || InputError::TooLarge { path: path.to_owned(), what, limit };
+    if metadata.is_file() && metadata.len() > limit {
+        return Err(too_large());
+    }
+    bounded(file, limit).map_err(failed)?.ok_or_else(too_large)
+}
+
+/// Reads a file of UTF-8; see [`read`].
+///
+/// # Errors
+/// When it cannot be read, is longer, or no text.
+pub fn read_to_string(path: &Path, what: &'static str, limit: u64) -> Result<String, InputError> {
+    String::from_utf8(read(path, what, limit)?).map_err(|_| InputError::Io {
+        path: path.to_owned(),
+        error: io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8 text"),
+    })
+}
+
+/// Reads to the end; `None` when there is more than `limit` bytes.
+///
+/// # Errors
+/// The input's.
+pub fn bounded(input: impl Read, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    input.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= limit).then_some(bytes))
+}
+
+/// Bytes in the largest unit that leaves a whole number.
+fn size(bytes: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let fits = units.iter().find(|(shift, _)| bytes > 0 && bytes.is_multiple_of(1 << shift));
+    fits.map_or_else(
+        || format!("{bytes} bytes"),
+        |(shift, unit)| format!("{} {unit}", bytes >> shift),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_up_to_its_bound() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        std::fs::write(&path, "12345").unwrap();
+        assert_eq!(read(&path, "a test", 5).unwrap(), b"12345");
+        let error = read(&path, "a test", 4).unwrap_err();
+        assert!(
+            error.to_string().ends_with("larger than 4 bytes, the most that is read of a test")
+        );
+        assert_eq!(read_to_string(&path, "a test", 5).unwrap(), "12345");
+        std::fs::write(&path, b"\xff").unwrap();
+        assert!(read_to_string(&path, "a test", 5).unwrap_err().to_string().contains("UTF-8"));
+        assert!(read(folder.path(), "a test", 5).unwrap_err().io().is_some());
+        // As long as it says, and no byte of it on the disk.
+        File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        assert!(matches!(read(&path, "a test", 1 << 30), Err(InputError::TooLarge { .. })));
+    }
+
+    #[test]
+    fn what_never_ends_is_read_no_further_than_its_bound() {
+        let error = read(Path::new("/dev/zero"), "a test", 1 << 20).unwrap_err();
+        assert!(error.to_string().contains("/dev/zero is larger than 1 MiB"), "{error}");
+        assert_eq!(read(Path::new("/dev/null"), "a test", 0).unwrap(), b"");
+    }
+
+    #[test]
+    fn sizes_are_said_in_their_largest_unit() {
+        let said = [0, 1, 1023, 1 << 10, 3 << 20, 1 << 30, (1 << 20) + 1].map(size);
+        assert_eq!(
+            said,
+            ["0 bytes", "1 bytes", "1023 bytes", "1 KiB", "3 MiB", "1 GiB", "1048577 bytes"]
+        );
+    }
+}

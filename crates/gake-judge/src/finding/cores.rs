@@ -1,0 +1,254 @@
+//! Who has the cores: the target, the generator, both, or somebody else.
+//!
+//! A process that is slow for want of CPU wants a core all the time, whether it has one or not. So
+//! what a target wants is what it ran plus what it waited for a core; who is to blame is whoever
+//! had the cores meanwhile.
+
+use std::collections::BTreeSet;
+
+use gake_core::clock::SECOND;
+use gake_core::record::{Gauge, MACHINE};
+
+use super::facts::Facts;
+use super::{Finding, generator};
+use crate::units;
+
+/// CPU, as a share of all of it, from which on it is used up: the scheduler leaves no process all.
+const USED_UP: f64 = 0.9;
+/// The machine as a whole.
+const MACHINE_USED_UP: f64 = 0.95;
+/// The target is to blame when it has this share of the machine.
+const TARGETS: f64 = 0.6;
+/// Others are to blame when they have this share.
+const OTHERS: f64 = 0.25;
+/// A target goes without CPU that waits for this part of what it wants.
+const GOES_WITHOUT: f64 = 0.2;
+/// The generator takes part from this share on.
+const GENERATORS: f64 = 0.15;
+/// A quota is the limit when it stopped the target in this part of the periods.
+const THROTTLED: f64 = 0.3;
+
+const MORE_CORES: &str = "profile what it does for a request, or give it more cores; no setting of \
+                          pools or queues will help";
+
+/// The one finding that says who has the cores.
+pub(super) fn find(facts: &Facts<'_>) -> Option<Finding> {
+    quota(facts)
+        .or_else(|| on_this_machine(facts))
+        .or_else(|| target_elsewhere(facts))
+        .or_else(|| own_cpu(facts))
+        .or_else(|| one_thread(facts))
+        .or_else(|| delayed(facts))
+}
+
+/// A container's bound on CPU.
+fn quota(facts: &Facts<'_>) -> Option<Finding> {
+    let seen = facts.at_bound("cpu_throttled", THROTTLED)?;
+    let evidence = format!(
+        "the target may use {} cores (its control group's quota) and was stopped in {} of the \
+         scheduler's periods, {}",
+        units::number(facts.most("cpu_quota")?),
+        units::percent(seen.mean),
+        seen.how_often()
+    );
+    let advice = "raise its CPU quota (docker --cpus, resources.limits.cpu, CPUQuota=), or make \
+                  requests cheaper";
+    let check = "nr_throttled in the cpu.stat of its control group grows";
+    Some(Finding::new("target_cpu_quota", evidence, advice, check))
+}
+
+/// Shares of this machine's CPU while it was used up.
+struct Shares {
+    busy: f64,
+    target: f64,
+    generator: f64,
+    /// Cores that the target waited for, and those that it wanted: had or waited for.
+    waited: f64,
+    wanted: f64,
+    busiest_thread: f64,
+    readings: usize,
+}
+
+impl Shares {
+    fn others(&self) -> f64 {
+        (self.busy - self.target - self.generator).max(0.0)
+    }
+
+    /// `Some` when the machine was used up for a part of the time that tells.
+    fn of(facts: &Facts<'_>) -> Option<Self> {
+        facts.at_bound("machine_cpu", MACHINE_USED_UP)?;
+        let busy = facts.run.watched.machine("machine_cpu")?;
+        let full = full_seconds(busy, facts.warmup());
+        let machine =
+            |name: &str| facts.run.watched.machine(name).and_then(|gauge| mean_in(gauge, &full));
+        // Read by the user's own source, or by itself; never added up.
+        let target = |name| facts.gauges(name).filter(local).filter_map(|g| mean_in(g, &full));
+        let largest = |name| target(name).reduce(f64::max);
+        let waited = largest("cores_waited").unwrap_or(0.0);
+        Some(Self {
+            busy: machine("machine_cpu")?,
+            generator: machine("generator_cpu")?,
+            target: largest("cpu")?,
+            waited,
+            wanted: largest("cores")? + waited,
+            busiest_thread: largest("busiest_thread").unwrap_or(0.0),
+            readings: full.len(),
+        })
+    }
+}
+
+/// Whether a gauge is of a process on this machine.
+fn local(gauge: &&Gauge) -> bool {
+    gauge.source == MACHINE || gauge.source.starts_with("port:") || gauge.source.starts_with("pid:")
+}
+
+fn full_seconds(busy: &Gauge, warmup: u64) -> BTreeSet<u64> {
+    let full = busy.samples().iter().filter(|s| s.at >= warmup && s.mean >= MACHINE_USED_UP);
+    full.map(|sample| sample.at / SECOND).collect()
+}
+
+/// The mean of the samples in these seconds.
+fn mean_in(gauge: &Gauge, seconds: &BTreeSet<u64>) -> Option<f64> {
+    let within = gauge.samples().iter().filter(|sample| seconds.contains(&(sample.at / SECOND)));
+    let (sum, count) = within.fold((0.0, 0u32), |(sum, n), sample| (sum + sample.mean, n + 1));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+/// The machine that both are on has no core left.
+fn on_this_machine(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.machine_says("target_here") {
+        return None;
+    }
+    let shares = Shares::of(facts)?;
+    let wants = shares.wanted >= USED_UP * facts.run.generator.cores as f64
+        || shares.busiest_thread >= USED_UP;
+    let who = format!(
+        "this machine's CPU was used up (in {} readings): {} by the target, {} by the generator, \
+         {} by others",
+        shares.readings,
+        units::percent(shares.target),
+        units::percent(shares.generator),
+        units::percent(shares.others()),
+    );
+    let check = "top, or pidstat -u 1, on this machine";
+    if shares.target >= TARGETS {
+        return Some(Finding::new("target_cpu", who, MORE_CORES, check));
+    }
+    // A target that has all the CPU it wants is not slow for want of it, and nobody is who sleeps.
+    let served = wants && shares.waited < GOES_WITHOUT * shares.wanted;
+    let wanted = wants || generator::wants_its_cores(facts) || generator::explains_latency(facts);
+    if served || !wanted {
+        return None;
+    }
+    if shares.others() >= OTHERS && shares.others() >= shares.target {
+        return Some(others_have_it(facts, who));
+    }
+    if shares.generator >= 2.0 * shares.target
+        && let Some(own) = own_cpu(facts)
+    {
+        return Some(own);
+    }
+    if shares.generator >= GENERATORS {
+        let evidence = format!("the target and the generator share cores: {who}");
+        let advice = "give each cores of its own (taskset, cpusets), or run the generator on \
+                      another machine: the target's own limit is higher than what is shown";
+        return Some(Finding::new("shared_cores", evidence, advice, check));
+    }
+    wants.then(|| Finding::new("target_cpu", who, MORE_CORES, check))
+}
+
+fn others_have_it(facts: &Facts<'_>, who: String) -> Finding {
+    let named = facts.run.watched.gauges().iter().filter_map(|gauge| {
+        let name = gauge.name.strip_prefix("cpu of ").filter(|_| !gauge.is_targets())?;
+        Some((name, gauge.mean_from(facts.warmup())?))
+    });
+    let most = named.max_by(|a, b| a.1.total_cmp(&b.1));
+    let mut evidence = who;
+    if let Some((name, share)) = most {
+        evidence.push_str(&format!(" (most of it {name}, {})", units::percent(share)));
+    }
+    if facts.most("machine_steal").is_some_and(|steal| steal >= OTHERS / 2.0) {
+        evidence.push_str("; the host took cores away (steal)");
+    }
+    Finding::new("run_delay", evidence, generator::CORES, "top, or pidstat -u 1, on this machine")
+}
+
+/// What a target on another machine says of its CPU.
+fn target_elsewhere(facts: &Facts<'_>) -> Option<Finding> {
+    let seen = facts.at_bound("cpu", USED_UP)?;
+    let evidence = format!(
+        "{} used {} of its machine's CPU or more {} ({} in the mean)",
+        seen.source,
+        units::percent(USED_UP),
+        seen.how_often(),
+        units::percent(seen.mean)
+    );
+    Some(Finding::new("target_cpu", evidence, MORE_CORES, "top, or mpstat 1, on the target"))
+}
+
+fn own_cpu(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.generator_is_busy() {
+        return None;
+    }
+    let generator = &facts.run.generator;
+    let evidence = format!(
+        "the busiest of {} used {} of its core",
+        units::plural(generator.threads as u64, "worker"),
+        units::percent(generator.busiest.min(1.0))
+    );
+    let advice = if generator.threads < generator.cores {
+        "give it more cores with --threads, or lower the rate"
+    } else {
+        "lower the rate, or generate from a machine with more cores; the server's limit may be \
+         higher than what is shown"
+    };
+    Some(Finding::new("generator_cpu", evidence, advice, "top -H -p of gake's process"))
+}
+
+/// A server whose work is done by one thread, with cores to spare.
+fn one_thread(facts: &Facts<'_>) -> Option<Finding> {
+    let seen = facts.at_bound("busiest_thread", USED_UP)?;
+    let (ran, waited) = (facts.mean("cores")?, facts.mean("cores_waited").unwrap_or(0.0));
+    if waited >= GOES_WITHOUT * (ran + waited) {
+        return None;
+    }
+    let evidence = format!(
+        "one thread of the target was busy for {} of the time or more {}, and the target used {} \
+         cores in all",
+        units::percent(USED_UP),
+        seen.how_often(),
+        units::number(ran)
+    );
+    let advice = "the work of that thread is the limit: let several do it (workers, processes), or \
+                  make it cheaper; more cores alone will not help";
+    Some(Finding::new("target_thread", evidence, advice, "top -H -p of the target's process"))
+}
+
+/// The workers waited for a core, it explains what is wrong, and who had it is not known.
+fn delayed(facts: &Facts<'_>) -> Option<Finding> {
+    let part = generator::delayed(facts).filter(|_| generator::explains_latency(facts))?;
+    let evidence = format!(
+        "the workers waited {} for a core ({} of their time), and requests left as late as that",
+        units::duration(facts.run.generator.run_delay as f64),
+        units::percent(part)
+    );
+    Some(Finding::new("run_delay", evidence, generator::CORES, generator::RUN_DELAY_CHECK))
+}
+
+/// Whether the target has CPU to spare, so that requests wait for something else; `None` when
+/// nothing tells.
+pub(super) fn idle(facts: &Facts<'_>) -> Option<bool> {
+    let local = |name| facts.gauges(name).filter(local).filter_map(|g| g.mean_from(facts.warmup()));
+    let cores = facts.most("cpu_quota").unwrap_or(facts.run.generator.cores as f64);
+    match local("cores").reduce(f64::max) {
+        Some(ran) => {
+            let wanted = ran + local("cores_waited").reduce(f64::max).unwrap_or(0.0);
+            let one = local("busiest_thread").reduce(f64::max).unwrap_or(0.0);
+            Some(wanted < IDLE * cores && one < IDLE)
+        }
+        None => facts.mean("cpu").map(|share| share < IDLE),
+    }
+}
+
+/// Below this part of what it could use there is CPU to spare.
+const IDLE: f64 = 0.75;

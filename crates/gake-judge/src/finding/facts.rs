@@ -1,0 +1,189 @@
+//! What rules look at: the run, and what was read beside it.
+
+use gake_core::clock::{Nanos, SECOND};
+use gake_core::record::{Counts, Fault, Gauge, Histogram, Metric, Run, UNANSWERED};
+
+use crate::objective::Evaluation;
+use crate::stats::{mean_in_flight, share};
+use crate::validity::CPU_BUSY;
+
+/// A level is at its bound when this share of the readings is: a mean over the whole run hides a
+/// pool that is full for half of it.
+const AT_BOUND: f64 = 1.0 / 3.0;
+
+/// Failures below this share of the requests are no finding.
+pub(super) const FAILURES_MIN: f64 = 0.001;
+
+/// What rules look at.
+pub(super) struct Facts<'a> {
+    pub(super) run: &'a Run,
+    pub(super) objectives: &'a [Evaluation],
+}
+
+/// How long a level was at its bound.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct AtBound<'a> {
+    pub(super) source: &'a str,
+    /// Readings at the bound.
+    pub(super) reached: u64,
+    /// All readings after the warm-up.
+    pub(super) readings: u64,
+    pub(super) mean: f64,
+    pub(super) max: f64,
+}
+
+impl AtBound<'_> {
+    /// `in 8 of 12 readings`.
+    pub(super) fn how_often(&self) -> String {
+        let s = if self.readings == 1 { "" } else { "s" };
+        format!("in {} of {} reading{s}", self.reached, self.readings)
+    }
+}
+
+impl<'a> Facts<'a> {
+    pub(super) fn counts(&self) -> &Counts {
+        &self.run.tally.counts
+    }
+
+    pub(super) fn latency(&self, metric: Metric) -> &Histogram {
+        self.run.tally.latency.of(metric)
+    }
+
+    pub(super) fn faults(&self, which: impl Fn(Fault) -> bool) -> u64 {
+        self.run.tally.faults_where(which)
+    }
+
+    /// Of everything sent.
+    pub(super) fn of_sent(&self, count: u64) -> f64 {
+        share(count, self.counts().sent)
+    }
+
+    /// Connections opened and attempts that failed.
+    pub(super) fn attempts(&self) -> u64 {
+        self.counts().opened + self.faults(Fault::is_before_connection)
+    }
+
+    /// Answers of any status.
+    pub(super) fn answers(&self) -> u64 {
+        self.run.tally.statuses().iter().map(|status| status.1).sum()
+    }
+
+    pub(super) fn in_flight(&self) -> f64 {
+        mean_in_flight(self.run)
+    }
+
+    /// Answers a second.
+    pub(super) fn rate(&self) -> f64 {
+        self.answers() as f64 * SECOND as f64 / self.run.measured.max(1) as f64
+    }
+
+    /// Whether it is a closed loop that never rests: it loads the target to its limit.
+    pub(super) fn is_closed(&self) -> bool {
+        self.run.plan.load.is_back_to_back()
+    }
+
+    /// Whether the generator itself has no CPU left, which slows everything that it sees.
+    pub(super) fn generator_is_busy(&self) -> bool {
+        self.run.generator.busiest > CPU_BUSY && !self.run.plan.spin
+    }
+
+    /// The objectives that were missed.
+    pub(super) fn missed(&self) -> impl Iterator<Item = &'a Evaluation> {
+        self.objectives.iter().filter(|objective| !objective.met)
+    }
+
+    /// Whether anything is wrong that a cause could explain.
+    pub(super) fn is_troubled(&self) -> bool {
+        let counts = self.counts();
+        let lost = counts.failed + counts.unfinished + counts.dropped;
+        self.missed().next().is_some() || share(lost, counts.due()) >= FAILURES_MIN
+    }
+
+    pub(super) fn warmup(&self) -> Nanos {
+        u64::try_from(self.run.plan.warmup.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Gauges of a name, whether the user asked for them or they were read of this machine.
+    pub(super) fn gauges(&self, name: &'a str) -> impl Iterator<Item = &'a Gauge> {
+        self.run.watched.named(name)
+    }
+
+    /// The largest mean after the warm-up of the gauges of a name, and its source.
+    pub(super) fn mean(&self, name: &'a str) -> Option<f64> {
+        self.gauges(name).filter_map(|gauge| gauge.mean_from(self.warmup())).reduce(f64::max)
+    }
+
+    /// The largest reading of the gauges of a name.
+    pub(super) fn most(&self, name: &'a str) -> Option<f64> {
+        self.gauges(name).filter_map(Gauge::max).reduce(f64::max)
+    }
+
+    /// The most that a counter has grown.
+    pub(super) fn growth(&self, name: &'a str) -> Option<f64> {
+        self.gauges(name).map(Gauge::growth).reduce(f64::max)
+    }
+
+    /// A level of the generator's machine that is yes or no.
+    pub(super) fn machine_says(&self, name: &str) -> bool {
+        self.run.watched.machine(name).and_then(Gauge::last).is_some_and(|value| value >= 0.5)
+    }
+
+    /// Whether the target is reached by the loopback interface, which loses nothing.
+    pub(super) fn is_loopback(&self) -> bool {
+        self.machine_says("target_loopback")
+    }
+
+    /// Where a level was `bound` at least for a part of the time that tells; of several sources,
+    /// the one that was there most.
+    pub(super) fn at_bound(&self, name: &'a str, bound: f64) -> Option<AtBound<'a>> {
+        let warmup = self.warmup();
+        let seen = self.gauges(name).filter_map(|gauge| {
+            let (reached, readings) = gauge.at_least_from(bound, warmup);
+            let (mean, max) = (gauge.mean_from(warmup)?, gauge.max()?);
+            Some(AtBound { source: &gauge.source, reached, readings, mean, max })
+        });
+        let enough = |seen: &AtBound<'_>| {
+            let few = seen.readings <= 2 && seen.reached == seen.readings;
+            few || (seen.reached >= 2 && share(seen.reached, seen.readings) >= AT_BOUND)
+        };
+        let part = |seen: &AtBound<'_>| share(seen.reached, seen.readings);
+        seen.filter(enough).max_by(|a, b| part(a).total_cmp(&part(b)))
+    }
+
+    /// Sources that did not answer: how often each, how often it did, and what it last said.
+    pub(super) fn unanswered(&self) -> Vec<Unanswered<'a>> {
+        let silent = self.gauges(UNANSWERED);
+        silent
+            .map(|gauge| {
+                let source = gauge.source.as_str();
+                let others = self
+                    .run
+                    .watched
+                    .gauges()
+                    .iter()
+                    .filter(move |other| other.source == source && other.name != UNANSWERED);
+                Unanswered {
+                    source,
+                    times: gauge.at_least_from(0.0, 0).1,
+                    answered: others
+                        .clone()
+                        .map(|g| g.at_least_from(f64::MIN, 0).1)
+                        .max()
+                        .unwrap_or(0),
+                    last: others.collect(),
+                }
+            })
+            .collect()
+    }
+}
+
+/// A source that did not answer.
+pub(super) struct Unanswered<'a> {
+    pub(super) source: &'a str,
+    /// How often it did not.
+    pub(super) times: u64,
+    /// How often it did.
+    pub(super) answered: u64,
+    /// Its gauges, with what they last said.
+    pub(super) last: Vec<&'a Gauge>,
+}

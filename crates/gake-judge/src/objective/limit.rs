@@ -1,0 +1,89 @@
+//! What an objective bounds, for whoever draws it beside what was measured.
+
+use super::quantity::Quantity;
+use super::{Claim, Objective, Operator};
+
+/// A bound and what it is on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limit {
+    /// The label it is about; `None` is the whole run.
+    pub label: Option<String>,
+    /// What is bounded.
+    pub subject: Subject,
+    /// In the subject's unit.
+    pub bound: f64,
+    /// Whether values above the bound miss the objective; else those below do.
+    pub upper: bool,
+}
+
+/// What a limit is on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Subject {
+    /// A statistic of a latency, in nanoseconds: `response` and `p99`.
+    Latency {
+        /// The latency, by the name that objectives use.
+        metric: &'static str,
+        /// `p99`, `mean`, `min` or `max`.
+        statistic: String,
+    },
+    /// The share of the arrivals due that did not end ok, 0 to 1.
+    ErrorShare,
+    /// A number of arrivals over the whole run: errors, or sent.
+    Count,
+    /// `rate` (completed), `goodput` or `sent` a second.
+    Rate(&'static str),
+    /// A level of the watched target by its name, in the level's unit.
+    Gauge(&'static str),
+}
+
+impl Objective {
+    /// What it bounds; `None` when that is a metric of the run's own.
+    #[must_use]
+    pub fn limit(&self) -> Option<Limit> {
+        let Claim::Builtin { label, quantity } = &self.claim else { return None };
+        let bound = quantity.bound();
+        let (subject, bound) = match *quantity {
+            Quantity::Latency { measure, statistic, .. } => {
+                let statistic = statistic.to_string();
+                (Subject::Latency { metric: measure.name(), statistic }, bound)
+            }
+            Quantity::ErrorPercent(percent) => (Subject::ErrorShare, percent / 100.0),
+            Quantity::ErrorCount(_) | Quantity::SentCount(_) => (Subject::Count, bound),
+            Quantity::Rate { of, .. } => (Subject::Rate(of.name()), bound),
+            Quantity::Gauge { gauge, .. } => (Subject::Gauge(gauge.name), bound),
+        };
+        let upper = matches!(self.operator, Operator::Less | Operator::LessOrEqual);
+        let label = label.as_ref().map(|label| label.name.clone());
+        Some(Limit { label, subject, bound, upper })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_in_the_unit_of_what_they_bound() {
+        let limit = |text: &str| text.parse::<Objective>().unwrap().limit();
+        let latency =
+            |metric, statistic: &str| Subject::Latency { metric, statistic: statistic.to_owned() };
+        for (text, label, subject, bound, upper) in [
+            ("p99<50ms", None, latency("response", "p99"), 5e7, true),
+            ("buy:service.p99.9<=1s", Some("buy"), latency("service", "p99.9"), 1e9, true),
+            (
+                "http_req_duration{name:buy}:p(95)<1s",
+                Some("buy"),
+                latency("service", "p95"),
+                1e9,
+                true,
+            ),
+            ("errors<0.1%", None, Subject::ErrorShare, 0.001, true),
+            ("errors<5", None, Subject::Count, 5.0, true),
+            ("goodput>=990/s", None, Subject::Rate("goodput"), 990.0, false),
+            ("cpu<80%", None, Subject::Gauge("cpu"), 0.8, true),
+        ] {
+            let label = label.map(str::to_owned);
+            assert_eq!(limit(text), Some(Limit { label, subject, bound, upper }), "{text}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! What every run measures: its statistics, counts and rates.
+
+use std::fmt;
+
+use gake_core::clock::Nanos;
+use gake_core::record::{Counts, Histogram, Metric, Tally};
+
+use super::gauge::{Gauge, Of};
+use super::{Unit, View};
+use crate::stats::{per_second, share};
+
+/// What is compared, with the bound in the quantity's own unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Quantity {
+    Latency { measure: Measure, statistic: Statistic, bound: Nanos },
+    ErrorPercent(f64),
+    ErrorCount(u64),
+    Rate { of: Flow, bound: f64 },
+    SentCount(u64),
+    Gauge { gauge: Gauge, of: Of, bound: f64 },
+}
+
+/// Which latency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Measure {
+    /// The headline: every answered arrival and the censored waits.
+    Response,
+    Of(Metric),
+}
+
+/// What of it. A percentile is kept as its percent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Statistic {
+    Percentile(f64),
+    Mean,
+    Min,
+    Max,
+}
+
+/// Which arrivals a second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flow {
+    Completed,
+    Goodput,
+    Sent,
+}
+
+/// The part of a view that one objective is about.
+pub(super) struct Part<'a> {
+    pub(super) counts: &'a Counts,
+    pub(super) tally: &'a Tally,
+    /// The label's own histograms: response, service.
+    pub(super) label: Option<(&'a Histogram, &'a Histogram)>,
+}
+
+impl<'a> Part<'a> {
+    /// All of it.
+    pub(super) fn whole(view: &View<'a>) -> Self {
+        Self { counts: &view.tally.counts, tally: view.tally, label: None }
+    }
+
+    /// That of one label; `None` when there is no such label.
+    pub(super) fn of_label(name: &str, view: &View<'a>) -> Option<Self> {
+        let number = view.labels.iter().position(|label| label == name)?;
+        let whole = Self::whole(view);
+        // One label is not told apart: it is the whole.
+        let Some(label) = view.tally.labels().get(number) else { return Some(whole) };
+        let histograms = Some((&label.response, &label.service));
+        Some(Self { counts: &label.counts, label: histograms, ..whole })
+    }
+}
+
+impl Quantity {
+    pub(super) fn unit(self) -> Unit {
+        match self {
+            Self::Latency { .. } => Unit::Nanoseconds,
+            Self::ErrorPercent(_) => Unit::Percent,
+            Self::ErrorCount(_) | Self::SentCount(_) => Unit::Count,
+            Self::Rate { .. } => Unit::PerSecond,
+            Self::Gauge { gauge, .. } => gauge.unit(),
+        }
+    }
+
+    pub(super) fn bound(self) -> f64 {
+        match self {
+            Self::Latency { bound, .. } => bound as f64,
+            Self::ErrorPercent(bound) | Self::Rate { bound, .. } | Self::Gauge { bound, .. } => {
+                bound
+            }
+            Self::ErrorCount(bound) | Self::SentCount(bound) => bound as f64,
+        }
+    }
+
+    pub(super) fn measure(self, part: &Part<'_>, view: &View<'_>) -> Result<f64, String> {
+        let counts = part.counts;
+        let errors = counts.due().saturating_sub(counts.ok);
+        match self {
+            Self::Latency { measure, statistic, .. } => measure.value(statistic, part),
+            Self::ErrorPercent(_) | Self::ErrorCount(_) if counts.due() == 0 => {
+                Err("nothing was due".to_owned())
+            }
+            Self::ErrorPercent(_) => Ok(share(errors, counts.due()) * 100.0),
+            Self::ErrorCount(_) => Ok(errors as f64),
+            Self::SentCount(_) => Ok(counts.sent as f64),
+            Self::Gauge { gauge, of, .. } => gauge.value(of, view.watched, view.warmup),
+            Self::Rate { of, .. } => {
+                let (count, time) = match of {
+                    Flow::Completed => (counts.completed(), view.span),
+                    Flow::Goodput => (counts.ok, view.span),
+                    Flow::Sent => (counts.sent, view.sending),
+                };
+                if time == 0 {
+                    return Err("no time was measured".to_owned());
+                }
+                Ok(per_second(count as f64, time))
+            }
+        }
+    }
+}
+
+impl Quantity {
+    /// What is bounded: the metric, and the statistic when one must be said.
+    pub(super) fn subject(self) -> (&'static str, Option<String>) {
+        match self {
+            Self::Latency { measure, statistic, .. } => {
+                (measure.name(), Some(statistic.to_string()))
+            }
+            Self::ErrorPercent(_) | Self::ErrorCount(_) => ("errors", None),
+            Self::SentCount(_) => ("sent", None),
+            Self::Rate { of, .. } => (of.name(), None),
+            Self::Gauge { gauge, of, .. } => {
+                let of = gauge.suffix(of);
+                (gauge.name, of.map(str::to_owned))
+            }
+        }
+    }
+
+    /// The bound, as it is read.
+    pub(super) fn shown_bound(self) -> String {
+        match self {
+            Self::Latency { bound, .. } => exact(bound),
+            Self::ErrorPercent(bound) => format!("{bound}%"),
+            Self::ErrorCount(bound) | Self::SentCount(bound) => bound.to_string(),
+            Self::Gauge { gauge, bound, .. } => gauge.shown(bound),
+            Self::Rate { bound, .. } => format!("{bound}/s"),
+        }
+    }
+}
+
+impl Measure {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Response => "response",
+            // The short names that objectives use.
+            Self::Of(Metric::OkResponse) => "ok",
+            Self::Of(Metric::FaultResponse) => "fault",
+            Self::Of(metric) => metric.name(),
+        }
+    }
+
+    pub(super) fn value(self, statistic: Statistic, part: &Part<'_>) -> Result<f64, String> {
+        match (self, part.label) {
+            (Self::Response, Some((response, _))) => statistic.of(response),
+            (Self::Of(_), Some((_, service))) => statistic.of(service),
+            (Self::Response, None) => statistic.of(&part.tally.latency.response()),
+            (Self::Of(metric), None) => statistic.of(part.tally.latency.of(metric)),
+        }
+    }
+}
+
+impl Flow {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Completed => "rate",
+            Self::Goodput => "goodput",
+            Self::Sent => "sent",
+        }
+    }
+}
+
+impl Statistic {
+    pub(super) fn of(self, histogram: &Histogram) -> Result<f64, String> {
+        if histogram.is_empty() {
+            return Err("no sample".to_owned());
+        }
+        Ok(match self {
+            Self::Percentile(percent) => histogram.quantile(percent / 100.0) as f64,
+            Self::Mean => histogram.mean(),
+            Self::Min => histogram.min() as f64,
+            Self::Max => histogram.max() as f64,
+        })
+    }
+}
+
+impl fmt::Display for Statistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Percentile(percent) => write!(f, "p{percent}"),
+            Self::Mean => f.write_str("mean"),
+            Self::Min => f.write_str("min"),
+            Self::Max => f.write_str("max"),
+        }
+    }
+}
+
+/// A duration in the largest unit in which it is a whole number: no digit is lost.
+pub(super) fn exact(bound: Nanos) -> String {
+    for (size, unit) in [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")] {
+        if bound.is_multiple_of(size) {
+            return format!("{}{unit}", bound / size);
+        }
+    }
+    format!("{bound}ns")
+}

@@ -1,0 +1,39 @@
+//! A search on a target that is a formula: it misses its objective like load^30, from 100/s on.
+//! Tests of other crates include this file too.
+
+use gake_judge::search::{Ask, Load, Observation, Options, Search, Seen, Trial};
+use gake_judge::{Bad, Objective};
+
+/// The search for p99<50ms, over. `users` is the throughput of a closed loop.
+pub fn searched(users: fn(f64) -> f64) -> Search {
+    let objective: Objective = "p99<50ms".parse().unwrap();
+    let mut search = Search::new(vec![objective.clause().unwrap()], Options::default());
+    loop {
+        match search.next() {
+            Ask::Done => return search,
+            Ask::Rest(_) => {}
+            Ask::Trial(trial) => search.tell(seen(&trial, users)),
+        }
+    }
+}
+
+fn seen(trial: &Trial, users: fn(f64) -> f64) -> Observation {
+    let measured = trial.duration.as_secs_f64();
+    let rate = match trial.load {
+        Load::Rate(rate) => rate,
+        load => users(load.level()),
+    };
+    let due = (rate * measured).round();
+    let bad = (due * 0.01 * (rate / 100.0).powi(30)).round().min(due);
+    Observation {
+        measured,
+        took: measured + trial.warmup.as_secs_f64(),
+        due: due as u64,
+        ok: due as u64,
+        throughput: rate,
+        response: 0.02,
+        in_flight: rate * 0.02,
+        clauses: vec![Seen { total: Bad { bad, of: due }, ..Seen::default() }],
+        ..Observation::default()
+    }
+}

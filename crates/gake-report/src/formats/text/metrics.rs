@@ -1,0 +1,82 @@
+//! Checks, and metrics of the run's own.
+
+use gake_core::clock::Nanos;
+use gake_core::metric::{MetricUnit, SeriesValue};
+use gake_core::record::Run;
+use gake_judge::stats::{per_second, share};
+use gake_judge::units;
+
+use super::page::{INDENT, Page, Paint, fit};
+
+/// Series shown at most.
+const SERIES_MAX: usize = 30;
+
+/// Columns a series' name takes at most.
+const NAME_MAX: usize = 34;
+
+/// One line for each series, when there are any.
+pub(super) fn metrics(page: &mut Page, run: &Run) {
+    let table = &run.tally.series;
+    let all = table.sorted();
+    if all.is_empty() && table.is_empty() {
+        return;
+    }
+    page.gap();
+    let head = page.paint(Paint::Heading, "metrics");
+    page.line(&head);
+    let shown = &all[..all.len().min(SERIES_MAX)];
+    let name = |key: &gake_core::metric::SeriesKey| format!("{}{}", key.metric.name, key.tags);
+    let width = shown.iter().map(|(key, _)| name(key).chars().count()).max().unwrap_or(0);
+    let width = width.clamp(INDENT - 4, NAME_MAX);
+    for (key, value) in shown {
+        let figures = figures(value, key.metric.unit, run.completing);
+        page.line(&format!("  {:<width$}  {figures}", fit(&name(key), width)));
+    }
+    if all.len() > shown.len() {
+        let more = format!("and {} more; JSON has them all", all.len() - shown.len());
+        page.wrapped(2, "", Paint::Quiet, &more);
+    }
+    for (count, what) in [
+        (
+            table.over(),
+            "samples counted under series:other, as there are more series than the bound",
+        ),
+        (table.not_numbers(), "samples left out, as they are not finite numbers"),
+    ] {
+        if count > 0 {
+            page.wrapped(2, "", Paint::Warn, &format!("{what}: {}", units::count(count)));
+        }
+    }
+}
+
+fn figures(value: &SeriesValue, unit: MetricUnit, span: Nanos) -> String {
+    let show = |value: f64| shown(value, unit);
+    match value {
+        SeriesValue::Counter { sum, .. } if span > 0 => {
+            let rate = per_second(sum.value(), span);
+            format!("{}  {}/s", show(sum.value()), show(rate))
+        }
+        SeriesValue::Counter { sum, .. } => show(sum.value()),
+        SeriesValue::Gauge { last, min, max, .. } => {
+            format!("{}  min {}  max {}", show(*last), show(*min), show(*max))
+        }
+        SeriesValue::Rate { passed, samples } => {
+            let part = units::percent(share(*passed, *samples));
+            format!("{part}  {} of {}", units::count(*passed), units::count(*samples))
+        }
+        SeriesValue::Trend(trend) => {
+            let [p50, p95] = [0.5, 0.95].map(|quantile| show(trend.quantile_number(quantile)));
+            format!("p50 {p50}  p95 {p95}  max {}", show(trend.max_number()))
+        }
+    }
+}
+
+fn shown(value: f64, unit: MetricUnit) -> String {
+    match unit {
+        // What is below nothing is no time, but a difference may be.
+        _ if value < 0.0 => format!("-{}", shown(-value, unit)),
+        MetricUnit::Time => units::duration(value),
+        MetricUnit::Bytes => units::bytes(value),
+        MetricUnit::Number => units::number(value),
+    }
+}

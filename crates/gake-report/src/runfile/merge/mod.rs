@@ -1,0 +1,111 @@
+//! Several runs as one: generators side by side, or one after the other.
+
+mod labels;
+mod plan;
+mod scenarios;
+mod series;
+mod spans;
+
+use gake_core::clock::Nanos;
+use gake_core::record::{Ending, Event, Generator, Origin, Run, Tally, Watched};
+
+pub(super) use labels::add;
+use spans::{at_once, end};
+
+/// Joins runs exactly: every count and histogram is the sum. `None` when there is no run.
+///
+/// Times are those in which at least one of them ran, so that rates of generators side by side
+/// add up, and runs after one another follow on. Peaks of runs that overlapped add up, as an upper
+/// bound. Percentiles of the series are, of the seconds joined, the worst.
+#[must_use]
+pub fn merge_runs(mut runs: Vec<Run>) -> Option<Run> {
+    runs.sort_by_key(|run| run.started_unix_ns);
+    if runs.len() < 2 {
+        return runs.pop();
+    }
+    let first = runs.first()?;
+    let started = first.started_unix_ns;
+    let ended = runs.iter().map(end).max()?;
+    let labels = labels::union_of_labels(&runs);
+    let mut tally = Tally::new(labels.len());
+    let mut warmup = first.warmup;
+    for (i, run) in runs.iter().enumerate() {
+        add(&mut tally, &run.plan, &run.tally, &labels);
+        if i > 0 {
+            warmup.merge(&run.warmup);
+        }
+    }
+    let covered = |length: fn(&Run) -> Nanos| {
+        spans::covered(runs.iter().map(|run| (spans::figures_from(run, &run.plan), length(run))))
+    };
+    let measured = covered(|run| run.measured);
+    let asked = runs.iter().map(|run| (run.asked_rate, run.measured));
+    let ending = runs.iter().map(|run| &run.ending).find(|ending| **ending != Ending::Done);
+    let scenarios = scenarios::scenarios(&runs, &labels);
+    let parts: Vec<_> = runs.iter().map(|run| (run, &run.plan)).collect();
+    Some(Run {
+        plan: scenarios::several(plan::plan(&parts, &labels)?, &scenarios),
+        started_unix_ns: started,
+        measured,
+        sending: covered(|run| run.sending),
+        completing: covered(|run| run.completing),
+        elapsed: ended - started,
+        ending: ending.cloned().unwrap_or(Ending::Done),
+        asked_rate: spans::asked_rate(asked, measured),
+        tally,
+        warmup,
+        series: series::series(&runs, started, &labels),
+        peak_connections: at_once(runs.iter(), |run| run.peak_connections),
+        generator: generator(&runs),
+        events: events(&runs, started),
+        watched: watched(&runs, started),
+        scenarios,
+        origin: origin(&runs),
+    })
+}
+
+/// What every generator saw of the target; of a gauge that several saw, the first one's view.
+fn watched(runs: &[Run], started: u64) -> Watched {
+    let mut all = Watched::default();
+    for run in runs {
+        all.absorb(&run.watched, run.started_unix_ns - started);
+    }
+    all
+}
+
+/// Each command, machine, version and objective once.
+fn origin(runs: &[Run]) -> Origin {
+    let mut all = Origin::default();
+    runs.iter().for_each(|run| all.absorb(&run.origin));
+    all
+}
+
+/// What the generators used: CPU time in all, the rest at one instant.
+fn generator(runs: &[Run]) -> Generator {
+    let at_once = |of: fn(&Generator) -> u64| at_once(runs.iter(), |run| of(&run.generator));
+    let sum = |of: fn(&Generator) -> u64| {
+        runs.iter().fold(0, |sum: u64, run| sum.saturating_add(of(&run.generator)))
+    };
+    Generator {
+        cpu: sum(|one| one.cpu),
+        busiest: runs.iter().map(|run| run.generator.busiest).fold(0.0, f64::max),
+        run_delay: sum(|one| one.run_delay),
+        rss_bytes: at_once(|one| one.rss_bytes),
+        threads: at_once(|one| one.threads as u64) as usize,
+        cores: at_once(|one| one.cores as u64) as usize,
+    }
+}
+
+fn events(runs: &[Run], started: u64) -> Vec<Event> {
+    let of = |run: &Run| {
+        let offset = run.started_unix_ns - started;
+        let shift = move |event: &Event| Event {
+            at: event.at.saturating_add(offset),
+            text: event.text.clone(),
+        };
+        run.events.iter().map(shift).collect::<Vec<_>>()
+    };
+    let mut events: Vec<_> = runs.iter().flat_map(of).collect();
+    events.sort_by_key(|event| event.at);
+    events
+}

@@ -1,0 +1,32 @@
+//! The end of a run at the first objective that is missed.
+
+use gake_core::clock::{Nanos, SECOND};
+use gake_judge::View;
+
+use crate::Prepared;
+use crate::moment::Moment;
+
+/// Objectives are looked at once this much was measured: the first second of a run is no rate.
+const AFTER: Nanos = 2 * SECOND;
+
+/// The objective that is missed after a second, if one is and the run is to end then.
+pub(crate) fn missed(prepared: &Prepared, moment: &Moment<'_>) -> Option<String> {
+    let plan = &prepared.plan;
+    let warmup = u64::try_from(plan.warmup.as_nanos()).unwrap_or(u64::MAX);
+    let measured = (moment.second.second * SECOND).saturating_sub(warmup);
+    if !prepared.abort || measured < AFTER {
+        return None;
+    }
+    let view = View {
+        tally: moment.so_far.tally(),
+        sending: measured,
+        span: measured,
+        labels: &plan.labels,
+        watched: moment.watched,
+        warmup,
+    };
+    // What has not been seen yet may still come.
+    let mut seen = prepared.objectives.iter().map(|objective| objective.evaluate(&view));
+    let missed = seen.find(|seen| !seen.met && seen.value.is_some());
+    missed.map(|missed| missed.text)
+}

@@ -1,0 +1,70 @@
+//! How connections are made, for the wire.
+
+use gake_core::spec::{ConnectionSpec, FieldPath, HttpVersion, IpFamily, RunSpec, TlsSpec};
+use gake_wire::http1::{ResponseLimits, Version};
+use gake_wire::{Keep, Resolver, Settings, Sources, TlsOptions};
+
+use crate::RunError;
+
+/// How up to so many connections are made and used: by all (`pooled`), or each by its own user.
+pub(crate) fn settings(
+    spec: &ConnectionSpec,
+    pooled: bool,
+    connections: usize,
+) -> Result<Settings, RunError> {
+    let mut sources = Sources::default();
+    let list = FieldPath::root().key("connection").key("sources");
+    for (i, source) in spec.sources.iter().enumerate() {
+        sources.add(source).map_err(|error| RunError::spec(list.index(i), error))?;
+    }
+    Ok(Settings {
+        timeouts: spec.timeouts,
+        keepalive: spec.keepalive,
+        pooled,
+        connections,
+        idle_connections: spec.idle_connections,
+        connect_rate: spec.connect_rate,
+        sources,
+        limits: ResponseLimits::default(),
+        max_redirects: spec.max_redirects,
+        keep: spec.keep.map(|keep| Keep { answers: keep.answers, body_bytes: keep.body_bytes }),
+        max_idle: spec.max_idle,
+        feed: None,
+        version: match spec.http {
+            HttpVersion::Http10 => Version::Http10,
+            HttpVersion::Http11 => Version::Http11,
+        },
+    })
+}
+
+/// How names become addresses.
+pub(crate) fn resolver(spec: &RunSpec) -> Result<Resolver, RunError> {
+    let (spec, at) = (&spec.connection, FieldPath::root().key("connection"));
+    let mut resolver = Resolver::default();
+    resolver.unix_socket.clone_from(&spec.unix_socket);
+    resolver.family = spec.family.map(|family| match family {
+        IpFamily::Ipv4 => 4,
+        IpFamily::Ipv6 => 6,
+    });
+    for (i, rule) in spec.resolve.iter().enumerate() {
+        let path = at.key("resolve").index(i);
+        resolver.fix(rule).map_err(|error| RunError::spec(path, error))?;
+    }
+    for (i, rule) in spec.connect_to.iter().enumerate() {
+        let path = at.key("connect_to").index(i);
+        let rule = rule.parse().map_err(|error| RunError::spec(path, error))?;
+        resolver.connect_to.push(rule);
+    }
+    Ok(resolver)
+}
+
+/// What TLS trusts and shows.
+pub(crate) fn tls(spec: &TlsSpec) -> TlsOptions {
+    TlsOptions {
+        insecure: spec.insecure,
+        cacert: spec.ca_certificates.clone(),
+        session_tickets: spec.session_tickets,
+        cert: spec.certificate.clone(),
+        key: spec.key.clone(),
+    }
+}

@@ -1,0 +1,184 @@
+//! The loop that takes in what the workers hand over, second by second.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use gake_core::record::{Ending, Event, Origin, Run};
+use gake_engine::{Collector, JoinedSecond, LogSender, Running, Stop, WorkerContext, start};
+use gake_wire::HttpFactory;
+
+use crate::abort::missed;
+use crate::moment::Moment;
+use crate::sink::{Fanout, Loss, Sink, SinkStart};
+use crate::{Interrupt, Prepared, RunError, Watching};
+
+/// What a run has beside its spec; nothing by default.
+#[derive(Default)]
+pub struct Beside<'a> {
+    /// Where figures go meanwhile.
+    pub sinks: Vec<Box<dyn Sink>>,
+    /// Ends the run early.
+    pub interrupt: Option<&'a Interrupt>,
+    /// Samples the target, when that goes on over several runs; otherwise what the spec names is
+    /// sampled during this one.
+    pub watching: Option<&'a mut Watching>,
+    /// Who asks, where, and with which objectives.
+    pub origin: Origin,
+}
+
+impl std::fmt::Debug for Beside<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let sinks: Vec<_> = self.sinks.iter().map(|sink| sink.name()).collect();
+        f.debug_struct("Beside").field("sinks", &sinks).finish_non_exhaustive()
+    }
+}
+
+/// A run that is over, its sinks closed.
+#[derive(Debug)]
+pub struct Recorded {
+    /// What was recorded, and why it ended. What the sinks lost is among its events.
+    pub run: Run,
+    /// What the sinks lost.
+    pub losses: Vec<Loss>,
+}
+
+impl Prepared {
+    /// Runs it to its end, with nothing beside it.
+    ///
+    /// # Errors
+    /// When it cannot be started, or a worker is lost.
+    pub fn run(&self) -> Result<Run, RunError> {
+        Ok(self.run_beside(Beside::default(), |_| None)?.run)
+    }
+
+    /// Runs it to its end, and shows each second to `each`, which may answer with a reason to end
+    /// the run early: no new arrivals, then the drain.
+    ///
+    /// # Errors
+    /// When a sink cannot take the run, it cannot be started, or a worker is lost.
+    pub fn run_beside(
+        &self,
+        beside: Beside<'_>,
+        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+    ) -> Result<Recorded, RunError> {
+        let mut own = None;
+        let watching = match beside.watching {
+            Some(watching) => watching,
+            None => own.insert(Watching::of(self)?),
+        };
+        let (origin, started_unix_ns) = (beside.origin, unix_now());
+        let (settings, first) = watching.begin();
+        let about = SinkStart { plan: &self.plan, started_unix_ns, origin: &origin, settings };
+        // The threads of sinks are of the class of the one that starts them.
+        let started = gake_engine::beside(&self.plan, || Fanout::start(beside.sinks, &about));
+        let (mut fanout, log) = started?;
+        for (at, readings) in &first.samples {
+            fanout.readings(*at, readings);
+        }
+        let running = self.start(log)?;
+        if let Some(interrupt) = beside.interrupt {
+            interrupt.attach(running.stop.clone());
+        }
+        let collecting = Collecting {
+            prepared: self,
+            collector: Collector::new(&self.plan, self.seed, running.spares.len()),
+            running,
+            watching,
+            fanout: &mut fanout,
+            each,
+        };
+        let (collector, reason) = gake_engine::beside(&self.plan, || collecting.collect())?;
+        let ending = match reason {
+            Some(reason) => Ending::Aborted(reason),
+            None if beside.interrupt.is_some_and(Interrupt::came) => Ending::Interrupted,
+            None if collector.is_exhausted() => Ending::OutOfTargets,
+            None => Ending::Done,
+        };
+        for (at, readings) in &watching.take_last().samples {
+            fanout.readings(*at, readings);
+        }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let log_lost = collector.log_lost();
+        let mut run = Run { origin, ..collector.finish(started_unix_ns, ending, cores) };
+        watching.end(&mut run);
+        let losses = fanout.finish(&run, log_lost);
+        let event = |loss: &Loss| Event { at: run.elapsed, text: loss.text.clone() };
+        let events: Vec<_> = losses.iter().map(event).collect();
+        run.events.extend(events);
+        Ok(Recorded { run, losses })
+    }
+
+    fn start(&self, log: Option<LogSender>) -> Result<Running, RunError> {
+        let wires = self.wires.clone();
+        let make = move |context: WorkerContext| {
+            let wire = Arc::clone(&wires[context.scenario]);
+            HttpFactory::new(wire, context.slice, context.clock)
+        };
+        start(&self.plan, self.seed, log, make).map_err(RunError::cannot)
+    }
+}
+
+/// What takes in what the workers hand over.
+struct Collecting<'a, E> {
+    prepared: &'a Prepared,
+    running: Running,
+    collector: Collector,
+    watching: &'a mut Watching,
+    fanout: &'a mut Fanout,
+    each: E,
+}
+
+impl<E: FnMut(&Moment<'_>) -> Option<String>> Collecting<'_, E> {
+    /// Takes it in to the end; also why the run was ended early, if an objective or `each` wanted
+    /// that.
+    fn collect(mut self) -> Result<(Collector, Option<String>), RunError> {
+        let mut reason = None;
+        while !self.collector.is_over() {
+            let Ok(message) = self.running.messages.recv() else {
+                let bug = "a worker thread ended unexpectedly; this is a bug";
+                return Err(RunError::cannot(bug));
+            };
+            let spares = &self.running.spares;
+            self.collector.take(message, |worker, tally| {
+                // A worker that has ended needs no more.
+                let _ = spares[worker].send(tally);
+            });
+            while let Some(second) = self.collector.next_second() {
+                let wish = self.second(second);
+                if wish.is_some() && self.running.stop.asked() == Stop::Go {
+                    self.running.stop.stop(Stop::Drain);
+                    reason = wish;
+                }
+            }
+        }
+        self.running.join();
+        Ok((self.collector, reason))
+    }
+
+    /// Shows one second to everybody; a reason to end the run is somebody's wish.
+    fn second(&mut self, second: JoinedSecond) -> Option<String> {
+        let asked = self.collector.asked_in(second.second);
+        let fresh = self.watching.take();
+        for (at, readings) in &fresh.samples {
+            self.fanout.readings(*at, readings);
+        }
+        let moment = Moment {
+            second: &second,
+            asked,
+            so_far: &self.collector,
+            readings: &fresh.readings,
+            watched: self.watching.so_far(),
+        };
+        let wish = (self.each)(&moment).or_else(|| missed(self.prepared, &moment));
+        let collector = &mut self.collector;
+        self.fanout.second(second, asked, |free| collector.retire(free));
+        wish
+    }
+}
+
+/// Nanoseconds since 1970.
+#[must_use]
+pub fn unix_now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |since| since.as_nanos() as u64)
+}

@@ -1,0 +1,69 @@
+//! What a spec names and only the program around it can open.
+
+use std::io::BufRead;
+use std::sync::Arc;
+
+use gake_core::schedule::Trace;
+use gake_core::spec::{FieldPath, RecordingSpec, ScenarioSpec};
+use gake_wire::{Feed, WeightedRequest};
+
+use crate::RunError;
+
+/// What a spec names and this crate cannot open: standard input, recordings, requests that the
+/// program makes. A spec that names none of them needs none.
+#[derive(Default)]
+pub struct Inputs<'a> {
+    /// Standard input, for `-`. It is read once.
+    pub stdin: Option<Box<dyn BufRead + 'a>>,
+    /// Reads recordings.
+    pub recordings: Option<&'a dyn Recordings>,
+    /// What is meant by the names of `given` requests.
+    pub given: Vec<(String, GivenRequests)>,
+}
+
+impl std::fmt::Debug for Inputs<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inputs").field("given", &self.given).finish_non_exhaustive()
+    }
+}
+
+/// Requests that a program gives beside the spec.
+#[derive(Debug, Clone)]
+pub struct GivenRequests {
+    /// What is loaded, for people.
+    pub name: String,
+    /// Those known before the run. Where a request of `feed` may go, and its label, is known from
+    /// them.
+    pub requests: Vec<WeightedRequest>,
+    /// Makes each request when it is fired, instead of those.
+    pub feed: Option<Arc<dyn Feed>>,
+}
+
+/// Reads recordings of traffic.
+pub trait Recordings {
+    /// Reads what `scenario` wants of `recording`. `at` is the scenario's place in the spec.
+    ///
+    /// # Errors
+    /// When it is no recording, or nothing in it can be sent.
+    fn read(
+        &self,
+        recording: &RecordingSpec,
+        scenario: &ScenarioSpec,
+        at: &FieldPath,
+    ) -> Result<Replay, RunError>;
+}
+
+/// A recording, read.
+#[derive(Debug, Clone)]
+pub struct Replay {
+    /// Its different requests.
+    pub requests: Vec<WeightedRequest>,
+    /// Which of them each arrival sends.
+    pub order: Vec<u32>,
+    /// When each arrival is due.
+    pub trace: Trace,
+    /// What is loaded, for people.
+    pub name: String,
+    /// What was left out, in sentences.
+    pub notes: Vec<String>,
+}

@@ -1,0 +1,53 @@
+//! Ending runs early, from any thread.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use gake_engine::{Stop, StopHandle};
+
+/// Ends the run that goes on, and those that start after it: for signal handlers and user
+/// interfaces. A run that was ended by it is [`Ending::Interrupted`].
+///
+/// [`Ending::Interrupted`]: gake_core::record::Ending::Interrupted
+#[derive(Debug, Clone, Default)]
+pub struct Interrupt(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    asked: Option<Stop>,
+    running: Option<StopHandle>,
+}
+
+impl Interrupt {
+    /// Asks for an end: [`Stop::Drain`] waits for what is in flight, [`Stop::Now`] does not. What
+    /// was asked is never taken back.
+    pub fn stop(&self, stop: Stop) {
+        let mut state = self.lock();
+        state.asked = state.asked.max(Some(stop));
+        state.tell();
+    }
+
+    /// Whether an end was asked for.
+    #[must_use]
+    pub fn came(&self) -> bool {
+        self.lock().asked.is_some_and(|stop| stop > Stop::Go)
+    }
+
+    /// A run that starts is ended through `handle`; at once when that was asked for already.
+    pub(crate) fn attach(&self, handle: StopHandle) {
+        let mut state = self.lock();
+        state.running = Some(handle);
+        state.tell();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn tell(&self) {
+        if let (Some(stop), Some(running)) = (self.asked, &self.running) {
+            running.stop(stop);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! From a spec to a recorded run: gake as a library.
+//!
+//! A [`RunSpec`] says what to send, how much, for how long and over which connections. [`run`] makes
+//! the run of it:
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use gake_run::spec::{LoadSpec, RequestSource, RunSpec, ScenarioSpec};
+//!
+//! let url = RequestSource::Url("http://localhost:8080/".to_owned());
+//! let load = LoadSpec::rate(500.0, Duration::from_secs(10));
+//! let run = gake_run::run(&RunSpec::new(ScenarioSpec::new(url, load)))?;
+//! let p99 = run.tally.latency.response().quantile(0.99);
+//! println!("{} sent, p99 {} us", run.tally.counts.sent, p99 / 1_000);
+//! # Ok::<(), gake_run::RunError>(())
+//! ```
+//!
+//! With more around it, a run has two steps. [`Prepared`] is what is known before the first request;
+//! it can be looked at, and run any number of times. [`Prepared::run_beside`] runs it with
+//! [`Sink`]s that take the figures meanwhile, an [`Interrupt`] that ends it early, and a function
+//! that sees each second. What a spec names and only a program can open (standard input,
+//! recordings, requests made while the run goes on) comes in [`Inputs`].
+//!
+//! This crate prints nothing and sees neither arguments nor environment nor standard streams.
+
+mod abort;
+mod bodies;
+mod connection;
+mod drive;
+mod error;
+mod inputs;
+mod interrupt;
+mod moment;
+mod plan;
+mod prepare;
+mod requests;
+pub mod sink;
+mod watching;
+
+pub use bodies::{BODY_BYTES_MAX, Bodies};
+pub use drive::{Beside, Recorded, unix_now};
+pub use error::RunError;
+pub use gake_core::record::{Run, ScenarioRun};
+pub use gake_core::spec;
+pub use inputs::{GivenRequests, Inputs, Recordings, Replay};
+pub use interrupt::Interrupt;
+pub use moment::Moment;
+pub use prepare::{LoadedRequests, Prepared};
+pub use sink::Sink;
+pub use watching::Watching;
+
+use gake_core::spec::RunSpec;
+
+/// Runs a spec to its end. Blocks.
+///
+/// # Errors
+/// When the spec cannot be what was meant, something cannot be read or resolved, or the run cannot
+/// be started. Requests that fail are no error: they are in the run.
+pub fn run(spec: &RunSpec) -> Result<Run, RunError> {
+    Prepared::new(spec, Inputs::default())?.run()
+}

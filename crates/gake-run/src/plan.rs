@@ -1,0 +1,141 @@
+//! From a spec and what is sent to a plan for the engine.
+
+use std::time::Duration;
+
+use gake_core::plan::{Load, Plan};
+use gake_core::schedule::Trace;
+use gake_core::spec::{LoadSpec, RunSpec, ScenarioSpec};
+
+/// Arrivals a second that one thread paces with ease; few threads share connections better and
+/// pace better than many.
+const RATE_PER_THREAD: f64 = 10_000.0;
+
+/// The plan of one scenario, without its labels and threads.
+pub(crate) fn of_scenario(
+    run: &RunSpec,
+    spec: &ScenarioSpec,
+    target: String,
+    trace: Option<&Trace>,
+) -> Plan {
+    let load = load(run, spec, trace);
+    let users = load.users();
+    Plan {
+        name: spec.name.clone(),
+        start: spec.start,
+        tags: spec.tags.clone(),
+        duration: spec.duration.filter(|_| !load.is_open()),
+        requests: spec.requests,
+        warmup: run.warmup,
+        connections: users.unwrap_or(spec.connections),
+        max_in_flight: users.unwrap_or(spec.lanes),
+        overflow: spec.overflow,
+        connect_rate: run.connection.connect_rate,
+        idle_connections: run.connection.idle_connections,
+        keepalive: run.connection.keepalive,
+        timeouts: run.connection.timeouts,
+        drain: spec.graceful_stop,
+        spin: run.spin,
+        expect: spec.expect.clone(),
+        ..Plan::new(target, load)
+    }
+}
+
+fn load(run: &RunSpec, spec: &ScenarioSpec, trace: Option<&Trace>) -> Load {
+    // A user without a request to send is none.
+    let busy = |users: usize, count: Option<u64>| match count {
+        Some(count) if run.warmup.is_zero() => {
+            users.min(usize::try_from(count).unwrap_or(usize::MAX))
+        }
+        _ => users,
+    };
+    match &spec.load {
+        LoadSpec::Open { stages, process } => {
+            Load::Open { stages: stages.clone(), process: *process }
+        }
+        LoadSpec::Recorded { .. } => Load::Replay(trace.cloned().unwrap_or_else(no_trace)),
+        LoadSpec::Closed { users, think } => {
+            Load::Closed { users: busy(*users, spec.requests), think: *think }
+        }
+        LoadSpec::Paced { users, pace } => {
+            Load::Paced { users: busy(*users, spec.requests), pace: *pace }
+        }
+        LoadSpec::Ramping { stages, graceful_ramp_down, think } => Load::Ramping {
+            stages: stages.clone(),
+            graceful_ramp_down: *graceful_ramp_down,
+            think: *think,
+        },
+        LoadSpec::Shared { users, iterations } => {
+            Load::Shared { users: busy(*users, Some(*iterations)), iterations: *iterations }
+        }
+        LoadSpec::PerUser { users, iterations } => {
+            Load::PerUser { users: *users, iterations: *iterations }
+        }
+        LoadSpec::External { users, max } => Load::External { users: *users, max: *max },
+    }
+}
+
+/// A recording of nothing.
+fn no_trace() -> Trace {
+    Trace::described(0, 0, 1.0, 0)
+}
+
+/// The plan of the whole run: of one scenario its own.
+pub(crate) fn whole(run: &RunSpec, mut plans: Vec<Plan>, labels: &[String]) -> Plan {
+    for plan in &mut plans {
+        plan.labels = labels.to_vec();
+    }
+    let peak = plans.iter().map(|plan| peak(&plan.load)).sum();
+    let lanes = plans.iter().map(|plan| plan.connections.min(plan.max_in_flight)).max();
+    let threads = threads_for(run.threads, peak, lanes.unwrap_or(1));
+    if plans.len() == 1
+        && let Some(plan) = plans.pop()
+    {
+        let target = run.name.clone().unwrap_or_else(|| plan.target.clone());
+        return Plan { threads, target, ..plan };
+    }
+    let target = run.name.clone().unwrap_or_else(|| {
+        let mut names: Vec<&str> = Vec::new();
+        for plan in &plans {
+            if !names.contains(&plan.target.as_str()) {
+                names.push(&plan.target);
+            }
+        }
+        names.join(" + ")
+    });
+    let sum = |of: fn(&Plan) -> usize| plans.iter().map(of).fold(0, usize::saturating_add);
+    let longest = plans.iter().map(|plan| plan.drain).max().unwrap_or(Duration::ZERO);
+    let first = plans.first().cloned();
+    Plan {
+        connections: sum(|plan| plan.connections),
+        max_in_flight: sum(|plan| plan.max_in_flight),
+        connect_rate: run.connection.connect_rate,
+        idle_connections: run.connection.idle_connections,
+        keepalive: run.connection.keepalive,
+        timeouts: run.connection.timeouts,
+        drain: longest,
+        threads,
+        spin: run.spin,
+        expect: first.map(|plan| plan.expect).unwrap_or_default(),
+        labels: labels.to_vec(),
+        ..Plan::new(target, Load::Scenarios(plans))
+    }
+}
+
+/// The highest rate of a load; infinite for a closed loop.
+fn peak(load: &Load) -> f64 {
+    match load {
+        Load::Open { stages, .. } => {
+            stages.iter().map(|stage| stage.from.max(stage.to)).fold(0.0, f64::max)
+        }
+        Load::Replay(trace) => trace.peak() as f64,
+        _ => f64::INFINITY,
+    }
+}
+
+/// Threads for a load with this peak rate (infinite for a closed loop): as many as are asked for,
+/// or as the load needs, and no more than there can be requests in flight.
+fn threads_for(asked: Option<usize>, peak: f64, in_flight: usize) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let needed = || ((peak / RATE_PER_THREAD).ceil() as usize).clamp(1, cores);
+    asked.unwrap_or_else(needed).clamp(1, in_flight.max(1))
+}

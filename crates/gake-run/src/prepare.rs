@@ -1,0 +1,235 @@
+//! What is known before the first request: the plan, and what is sent where.
+
+use std::sync::Arc;
+
+use gake_core::metric::Registry;
+use gake_core::plan::{Load, Plan};
+use gake_core::redact::Redactor;
+use gake_core::spec::{FieldPath, RunSpec};
+use gake_judge::Objective;
+use gake_watch::Source;
+use gake_wire::{Location, Resolver, Settings, TlsOptions, WeightedRequest, Wire, WireError};
+
+use crate::requests::{self, RequestSet};
+use crate::{Inputs, RunError, connection, plan};
+
+/// What a spec sends, read once for any number of runs.
+#[derive(Debug)]
+pub struct LoadedRequests {
+    sets: Vec<RequestSet>,
+    resolver: Resolver,
+    tls: TlsOptions,
+}
+
+/// A run that is ready to start, any number of times.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// What is asked.
+    pub plan: Arc<Plan>,
+    /// What each scenario sends, and where.
+    pub wires: Vec<Arc<Wire>>,
+    /// Makes random arrivals repeatable.
+    pub seed: u64,
+    /// What is expected of the run.
+    pub objectives: Vec<Objective>,
+    /// Whether it ends as soon as one of those is missed.
+    pub abort: bool,
+    /// What is sampled of the target meanwhile.
+    pub watch: Vec<Source>,
+    /// What somebody should know before the run, in sentences.
+    pub notes: Vec<String>,
+}
+
+impl LoadedRequests {
+    /// Reads what every scenario of `spec` sends.
+    ///
+    /// # Errors
+    /// When something cannot be read, or is not what it should be.
+    pub fn read(spec: &RunSpec, mut inputs: Inputs<'_>) -> Result<Self, RunError> {
+        let resolver = connection::resolver(spec)?;
+        // Bad sources are told before a large file is read.
+        connection::settings(&spec.connection, true, 1)?;
+        let mut sets = requests::read(spec, &mut inputs)?;
+        if sets.len() > 1 {
+            sets.iter_mut().flat_map(|set| &mut set.requests).for_each(label);
+        }
+        Ok(Self { sets, resolver, tls: connection::tls(&spec.tls) })
+    }
+
+    /// What the user named: a URL without its password, or a file; of several scenarios the first.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.sets.first().map_or("", |set| set.name.as_str())
+    }
+
+    /// Hides secrets in what it is called.
+    pub fn redact(&mut self, redactor: &Redactor) {
+        for set in &mut self.sets {
+            set.name = redactor.text(&set.name).into_owned();
+        }
+    }
+
+    /// What somebody should know of what was read, in sentences.
+    pub fn notes(&self) -> impl Iterator<Item = &str> {
+        self.sets.iter().flat_map(|set| &set.notes).map(String::as_str)
+    }
+
+    /// A run of `spec`, which may differ in everything but what it sends from the one this was
+    /// read for. Blocks for name resolution.
+    ///
+    /// # Errors
+    /// When a request is not HTTP, a name has no address, or an objective or source is none.
+    pub fn prepare(&self, spec: &RunSpec) -> Result<Prepared, RunError> {
+        let plans = self.plans(spec);
+        let mut labels = Vec::new();
+        let mut wires = Vec::with_capacity(self.sets.len());
+        for (set, plan) in self.sets.iter().zip(&plans) {
+            let pooled = plan.load.is_open();
+            let settings = connection::settings(&spec.connection, pooled, plan.connections)?;
+            let mut wire = self.wire(set, settings)?;
+            if self.sets.len() > 1 {
+                wire.number_labels(&mut labels);
+            } else {
+                labels.clone_from(&wire.labels);
+            }
+            wires.push(Arc::new(wire));
+        }
+        self.ready(spec, plans, wires, &labels)
+    }
+
+    /// As [`LoadedRequests::prepare`], over the wires of a run whose connections are made in the
+    /// same way.
+    ///
+    /// # Errors
+    /// When an objective or source is none.
+    pub fn prepare_over(
+        &self,
+        spec: &RunSpec,
+        wires: Vec<Arc<Wire>>,
+    ) -> Result<Prepared, RunError> {
+        let labels = wires.last().map(|wire| wire.labels.clone()).unwrap_or_default();
+        self.ready(spec, self.plans(spec), wires, &labels)
+    }
+
+    fn plans(&self, spec: &RunSpec) -> Vec<Plan> {
+        let both = spec.scenarios.iter().zip(&self.sets);
+        both.map(|(one, set)| plan::of_scenario(spec, one, set.name.clone(), set.trace.as_ref()))
+            .collect()
+    }
+
+    fn wire(&self, set: &RequestSet, mut settings: Settings) -> Result<Wire, RunError> {
+        settings.feed.clone_from(&set.feed);
+        let wire = Wire::prepare(&set.requests, &self.resolver, &self.tls, settings);
+        let wire = match &set.order {
+            Some(order) => wire.and_then(|wire| wire.in_order(order.clone())),
+            None => wire,
+        };
+        wire.map_err(|error| {
+            let place = set.file.as_ref().map_or(String::new(), |file| format!("{file}: "));
+            match error {
+                WireError::Resolve(_) | WireError::Tls(_) => {
+                    RunError::cannot(format!("{place}{error}"))
+                }
+                WireError::Source(_) => {
+                    let field = FieldPath::root().key("connection").key("sources");
+                    RunError::spec(field, error)
+                }
+                // What cannot be sent was recorded so.
+                _ if set.trace.is_some() => RunError::cannot(format!("{place}{error}")),
+                _ => RunError::spec(set.field.clone(), format!("{place}{error}")),
+            }
+        })
+    }
+
+    fn ready(
+        &self,
+        spec: &RunSpec,
+        plans: Vec<Plan>,
+        wires: Vec<Arc<Wire>>,
+        labels: &[String],
+    ) -> Result<Prepared, RunError> {
+        let objectives: Vec<Objective> = parsed(&spec.objectives, "objectives")?;
+        let watch: Vec<Source> = parsed(&spec.watch, "watch")?;
+        let about_target = objectives.iter().position(Objective::is_about_target);
+        if let (Some(at), true) = (about_target, watch.is_empty()) {
+            let problem = format!(
+                "{} is about the target itself: add --watch port:8080, pid:1234, prometheus:URL or \
+                 actuator:URL",
+                objectives[at]
+            );
+            return Err(RunError::spec(FieldPath::root().key("objectives").index(at), problem));
+        }
+        // A plain request has no metrics of its own.
+        let metrics = Registry::default();
+        for (i, objective) in objectives.iter().enumerate() {
+            let path = FieldPath::root().key("objectives").index(i);
+            let check = objective.check(labels, &metrics);
+            check.map_err(|why| RunError::spec(path, format!("{objective}: {why}")))?;
+        }
+        let wire_notes = wires.iter().flat_map(|wire| &wire.notes).cloned();
+        let set_notes = |is_file: bool| {
+            let sets = self.sets.iter().filter(move |set| set.file.is_some() == is_file);
+            sets.flat_map(|set| &set.notes).cloned()
+        };
+        let notes = set_notes(false).chain(wire_notes).chain(set_notes(true)).collect();
+        Ok(Prepared {
+            plan: Arc::new(plan::whole(spec, plans, labels)),
+            wires,
+            seed: spec.seed,
+            objectives,
+            abort: spec.abort,
+            watch,
+            notes,
+        })
+    }
+}
+
+impl Prepared {
+    /// Hides secrets in what is shown and stored of it: the names of targets and of labels.
+    pub fn redact(&mut self, redactor: &Redactor) {
+        self.plan = Arc::new(redacted(&self.plan, redactor));
+    }
+
+    /// Reads what `spec` sends and prepares a run of it. Blocks for name resolution.
+    ///
+    /// # Errors
+    /// When the spec cannot be what was meant, or something cannot be read or resolved.
+    pub fn new(spec: &RunSpec, inputs: Inputs<'_>) -> Result<Self, RunError> {
+        LoadedRequests::read(spec, inputs)?.prepare(spec)
+    }
+}
+
+/// A plan whose names hold no secrets.
+fn redacted(plan: &Plan, redactor: &Redactor) -> Plan {
+    let mut plan = plan.clone();
+    let hide = |text: &mut String| *text = redactor.text(text).into_owned();
+    hide(&mut plan.target);
+    plan.labels.iter_mut().for_each(hide);
+    if let Load::Scenarios(plans) = &mut plan.load {
+        for plan in plans {
+            *plan = redacted(plan, redactor);
+        }
+    }
+    plan
+}
+
+/// Names a request that has no name, since those of several scenarios are told apart.
+fn label(request: &mut WeightedRequest) {
+    if request.label.is_none()
+        && let Ok(location) = Location::parse(&request.request.url)
+    {
+        let path = location.target.split('?').next().unwrap_or_default();
+        request.label = Some(format!("{} {path}", request.request.method));
+    }
+}
+
+fn parsed<T>(texts: &[String], key: &str) -> Result<Vec<T>, RunError>
+where
+    T: std::str::FromStr<Err: std::fmt::Display>,
+{
+    let list = FieldPath::root().key(key);
+    let each = texts.iter().enumerate().map(|(i, text)| {
+        text.parse().map_err(|error| RunError::spec(list.index(i), format!("{text}: {error}")))
+    });
+    each.collect()
+}

@@ -1,0 +1,249 @@
+//! What each scenario sends, read from where the spec says it is.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::sync::Arc;
+
+use gake_core::plan::targets::{Target, TargetBody, TargetFormat, Targets};
+use gake_core::schedule::Trace;
+use gake_core::spec::{
+    BodySpec, FieldPath, RequestDefaults, RequestSource, RequestSpec, RunSpec, ScenarioSpec,
+};
+use gake_wire::{Feed, HttpRequest, Location, WeightedRequest, basic_authorization};
+
+use crate::bodies::Bodies;
+use crate::{Inputs, RunError};
+
+/// Targets held at most. More than this is a log to replay, not a mix.
+const TARGETS_MAX: usize = 1_000_000;
+
+/// What one scenario sends.
+#[derive(Debug)]
+pub(crate) struct RequestSet {
+    pub(crate) requests: Vec<WeightedRequest>,
+    /// Which of them each arrival sends, when not in turn.
+    pub(crate) order: Option<Vec<u32>>,
+    /// When each arrival is due, when that was recorded.
+    pub(crate) trace: Option<Trace>,
+    pub(crate) feed: Option<Arc<dyn Feed>>,
+    /// What the user named: the URL without its password, or the file.
+    pub(crate) name: String,
+    pub(crate) notes: Vec<String>,
+    /// The file that errors are in, when there is one.
+    pub(crate) file: Option<String>,
+    /// The field that says what is sent.
+    pub(crate) field: FieldPath,
+}
+
+impl RequestSet {
+    fn new(requests: Vec<WeightedRequest>, name: String, field: FieldPath) -> Self {
+        let (order, trace, feed, file) = (None, None, None, None);
+        Self { requests, order, trace, feed, name, notes: Vec::new(), file, field }
+    }
+}
+
+/// Reads what every scenario sends.
+pub(crate) fn read(spec: &RunSpec, inputs: &mut Inputs<'_>) -> Result<Vec<RequestSet>, RunError> {
+    let mut bodies = Bodies::default();
+    let list = FieldPath::root().key("scenario");
+    let scenarios = spec.scenarios.iter().enumerate();
+    scenarios
+        .map(|(i, scenario)| {
+            let at = list.index(i);
+            Reader { scenario, at, inputs, bodies: &mut bodies }.read()
+        })
+        .collect()
+}
+
+/// What is known while a scenario's requests are read.
+struct Reader<'a, 'b> {
+    scenario: &'a ScenarioSpec,
+    at: FieldPath,
+    inputs: &'a mut Inputs<'b>,
+    bodies: &'a mut Bodies,
+}
+
+impl Reader<'_, '_> {
+    fn read(mut self) -> Result<RequestSet, RunError> {
+        match &self.scenario.source {
+            RequestSource::Url(url) => self.url(url),
+            RequestSource::Requests(requests) => self.listed(requests),
+            RequestSource::Targets(path) => self.targets(path),
+            RequestSource::Recording(recording) => {
+                let field = self.at.key("recording");
+                let Some(reader) = self.inputs.recordings else {
+                    return Err(RunError::spec(field, "this program cannot read recordings"));
+                };
+                let replay = reader.read(recording, self.scenario, &self.at)?;
+                let mut set = RequestSet::new(replay.requests, replay.name, field);
+                (set.order, set.trace) = (Some(replay.order), Some(replay.trace));
+                (set.notes, set.file) = (replay.notes, Some(set.name.clone()));
+                Ok(set)
+            }
+            RequestSource::Script(_) => {
+                Err(RunError::spec(self.at.key("script"), "scripts cannot be run yet"))
+            }
+            RequestSource::Given(name) => {
+                let field = self.at.key("given");
+                let given = self.inputs.given.iter().find(|(known, _)| known == name);
+                let Some((_, given)) = given.cloned() else {
+                    let problem = format!("{name:?} are requests that only a program can give");
+                    return Err(RunError::spec(field, problem));
+                };
+                let mut set = RequestSet::new(given.requests, given.name.clone(), field);
+                (set.feed, set.file) = (given.feed, Some(given.name));
+                Ok(set)
+            }
+        }
+    }
+
+    fn url(&mut self, url: &str) -> Result<RequestSet, RunError> {
+        let field = self.at.key("url");
+        let location =
+            Location::parse(url).map_err(|error| RunError::spec(field.clone(), error))?;
+        let request = self.request(&RequestSpec::new(url))?;
+        let mut set = RequestSet::new(vec![request], location.to_string(), field);
+        if location.scheme_assumed {
+            set.notes.push(format!("{url} has no scheme: http is assumed"));
+        }
+        Ok(set)
+    }
+
+    fn listed(&mut self, requests: &[RequestSpec]) -> Result<RequestSet, RunError> {
+        let field = self.at.key("request");
+        let mut all = Vec::with_capacity(requests.len());
+        for (i, request) in requests.iter().enumerate() {
+            Location::parse(&request.url)
+                .map_err(|error| RunError::spec(field.index(i).key("url"), error))?;
+            all.push(self.request(request)?);
+        }
+        let name = match requests {
+            [only] => only.url.clone(),
+            several => format!("{} requests", several.len()),
+        };
+        // A password in the URL is not for people.
+        let name = Location::parse(&name).map_or(name, |location| location.to_string());
+        Ok(RequestSet::new(all, name, field))
+    }
+
+    fn request(&mut self, request: &RequestSpec) -> Result<WeightedRequest, RunError> {
+        let common = &self.scenario.request;
+        let body = match request.body.as_ref().or(common.body.as_ref()) {
+            Some(body) => Some(self.body(body)?),
+            None => None,
+        };
+        let method = match (request.method.as_ref().or(common.method.as_ref()), &body) {
+            (Some(method), _) => method.clone(),
+            (None, Some(_)) => "POST".to_owned(),
+            (None, None) => "GET".to_owned(),
+        };
+        let request_part = HttpRequest {
+            method,
+            url: request.url.trim().to_owned(),
+            headers: joined(&headers(common), &request.headers),
+            opaque: Vec::new(),
+            body,
+        };
+        Ok(WeightedRequest {
+            request: request_part,
+            label: request.name.clone(),
+            weight: request.weight,
+        })
+    }
+
+    fn body(&mut self, body: &BodySpec) -> Result<Arc<[u8]>, RunError> {
+        self.bodies.of(body, &mut self.inputs.stdin).map_err(RunError::Cannot)
+    }
+
+    fn targets(&mut self, path: &Path) -> Result<RequestSet, RunError> {
+        let field = self.at.key("targets");
+        let common = self.scenario.request.body.as_ref();
+        let body = common.map(|body| self.body(body)).transpose()?;
+        let is_stdin = path.as_os_str() == "-";
+        let shown = path.display().to_string();
+        let reader: Box<dyn BufRead + '_> = if is_stdin {
+            let problem = "standard input is not to be had, or holds the body already";
+            let missing = || RunError::spec(field.clone(), problem);
+            self.inputs.stdin.take().ok_or_else(missing)?
+        } else {
+            let file = File::open(path)
+                .map_err(|error| RunError::cannot(format!("targets file {shown}: {error}")))?;
+            Box::new(BufReader::with_capacity(1 << 18, file))
+        };
+        let name = if is_stdin { "standard input".to_owned() } else { shown };
+        let wrong = |error: &dyn std::fmt::Display| {
+            RunError::spec(field.clone(), format!("{name}: {error}"))
+        };
+        let targets = Targets::detect(reader).map_err(|error| wrong(&error))?;
+        let format = targets.format();
+        let headers = headers(&self.scenario.request);
+        let mut requests = Vec::new();
+        for target in targets {
+            let target = target.map_err(|error| wrong(&error))?;
+            if requests.len() == TARGETS_MAX {
+                return Err(wrong(&format!("it holds more than {TARGETS_MAX} targets")));
+            }
+            let line = target.line;
+            let defaults = Defaults {
+                request: &self.scenario.request,
+                headers: &headers,
+                body: body.as_ref(),
+            };
+            let request = of_target(target, &defaults, self.bodies)
+                .map_err(|error| wrong(&format!("line {line}: {error}")))?;
+            requests.push(request);
+        }
+        if requests.is_empty() {
+            let form = match format {
+                TargetFormat::Http => "lines like `GET http://localhost:8080/`",
+                TargetFormat::Json => "objects like {\"method\":\"GET\",\"url\":\"...\"}",
+            };
+            return Err(wrong(&format!("it holds no target; write {form}")));
+        }
+        let mut set = RequestSet::new(requests, name, field);
+        set.file = Some(set.name.clone());
+        Ok(set)
+    }
+}
+
+/// The header lines of every request.
+fn headers(common: &RequestDefaults) -> Vec<(String, String)> {
+    let user = common.user.as_ref().map(|user| basic_authorization(user));
+    common.headers.iter().cloned().chain(user).collect()
+}
+
+/// A request's own header wins over one for all requests.
+fn joined(common: &[(String, String)], own: &[(String, String)]) -> Vec<(String, String)> {
+    let is_own = |name: &str| own.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+    let common = common.iter().filter(|(name, _)| !is_own(name));
+    common.chain(own).cloned().collect()
+}
+
+/// What the targets of a file have in common.
+struct Defaults<'a> {
+    request: &'a RequestDefaults,
+    headers: &'a [(String, String)],
+    body: Option<&'a Arc<[u8]>>,
+}
+
+fn of_target(
+    target: Target,
+    defaults: &Defaults<'_>,
+    bodies: &mut Bodies,
+) -> Result<WeightedRequest, String> {
+    Location::parse(&target.url).map_err(|error| error.to_string())?;
+    let own = match target.body {
+        TargetBody::None => None,
+        TargetBody::Bytes(bytes) => Some(Arc::from(bytes)),
+        TargetBody::File(path) => Some(bodies.of_file(&path)?),
+    };
+    let request = HttpRequest {
+        method: defaults.request.method.clone().unwrap_or(target.method),
+        url: target.url,
+        headers: joined(defaults.headers, &target.headers),
+        opaque: Vec::new(),
+        body: own.or_else(|| defaults.body.cloned()),
+    };
+    Ok(WeightedRequest { request, label: target.label, weight: target.weight })
+}

@@ -1,0 +1,219 @@
+//! Giving the figures of a run to its sinks.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::Receiver;
+use std::thread::JoinHandle;
+
+use gake_core::clock::Nanos;
+use gake_core::record::{Reading, Run};
+use gake_engine::{JoinedSecond, LogBatch, LogSender, log_channel};
+
+use super::mailbox::{Item, Mailbox};
+use super::threads::spawn;
+use super::{Loss, Sink, SinkLosses, SinkSecond, SinkStart, SinkStep};
+use crate::RunError;
+
+/// Seconds that may wait for a sink.
+const SECONDS_MAX: usize = 64;
+
+/// Batches of readings that may wait for a sink.
+const READINGS_MAX: usize = 1_024;
+
+/// Seconds that were given to every sink and are kept to see when all are done with them.
+const SHARED_MAX: usize = 4;
+
+/// The sinks of a run that goes on.
+pub(crate) struct Fanout {
+    feeds: Vec<Feed>,
+    /// Seconds whose memory is used again when every sink has let go of them.
+    shared: Vec<Arc<SinkSecond>>,
+    distributor: Option<JoinHandle<()>>,
+}
+
+/// One sink's queue, thread and losses.
+struct Feed {
+    mailbox: Arc<Mailbox>,
+    thread: JoinHandle<Fed>,
+    takes_outcomes: bool,
+    seconds_lost: u64,
+    readings_lost: u64,
+    /// Counted by the thread that distributes outcomes.
+    outcomes_lost: Arc<AtomicU64>,
+}
+
+/// What the thread of a sink gives back.
+struct Fed {
+    sink: Box<dyn Sink>,
+    error: Option<(SinkStep, std::io::Error)>,
+}
+
+impl Fanout {
+    /// Begins every sink and starts its thread. The sender is for the workers, when a sink takes
+    /// outcomes.
+    ///
+    /// # Errors
+    /// When a sink cannot take the run.
+    pub(crate) fn start(
+        mut sinks: Vec<Box<dyn Sink>>,
+        start: &SinkStart<'_>,
+    ) -> Result<(Self, Option<LogSender>), RunError> {
+        for sink in &mut sinks {
+            sink.begin(start).map_err(RunError::Sink)?;
+        }
+        let wanted: Vec<_> = sinks.iter().filter_map(|sink| sink.takes().outcomes).collect();
+        let alone = wanted.len() == 1;
+        let feeds = sinks.into_iter().map(|sink| Feed::start(sink, alone));
+        let feeds = feeds.collect::<Result<Vec<_>, _>>()?;
+        let mut fanout = Self { feeds, shared: Vec::new(), distributor: None };
+        let (batches, bytes) = (
+            wanted.iter().map(|bounds| bounds.batches).max(),
+            wanted.iter().map(|bounds| bounds.bytes).max().unwrap_or(0),
+        );
+        let Some(batches) = batches else { return Ok((fanout, None)) };
+        let (sender, receiver) = log_channel(batches, bytes);
+        let takers = fanout.feeds.iter().filter(|feed| feed.takes_outcomes);
+        let takers: Vec<_> = takers
+            .map(|feed| (Arc::clone(&feed.mailbox), Arc::clone(&feed.outcomes_lost)))
+            .collect();
+        let distribute = move || distribute(&receiver, &takers);
+        fanout.distributor = Some(spawn("gake-outcomes", distribute).map_err(RunError::cannot)?);
+        Ok((fanout, Some(sender)))
+    }
+
+    /// Gives a second to every sink. Gives seconds back that all are done with.
+    pub(crate) fn second(
+        &mut self,
+        second: JoinedSecond,
+        asked: Option<f64>,
+        mut done: impl FnMut(JoinedSecond),
+    ) {
+        if self.feeds.is_empty() {
+            done(second);
+            return;
+        }
+        let second = Arc::new(SinkSecond { second, asked });
+        for feed in &mut self.feeds {
+            let offered = feed.mailbox.offer(Item::Second(Arc::clone(&second)));
+            feed.seconds_lost += u64::from(offered.is_err());
+        }
+        self.shared.push(second);
+        let mut waiting = Vec::with_capacity(self.shared.len());
+        for second in self.shared.drain(..) {
+            match Arc::try_unwrap(second) {
+                Ok(free) => done(free.second),
+                Err(second) => waiting.push(second),
+            }
+        }
+        // Those that are held for long are given up to whoever holds them.
+        let held = waiting.len().saturating_sub(SHARED_MAX);
+        waiting.drain(..held);
+        self.shared = waiting;
+    }
+
+    /// Gives readings to every sink.
+    pub(crate) fn readings(&mut self, at: Nanos, readings: &[Reading]) {
+        let readings: Arc<[Reading]> = readings.into();
+        for feed in &mut self.feeds {
+            let offered = feed.mailbox.offer(Item::Readings(at, Arc::clone(&readings)));
+            feed.readings_lost += u64::from(offered.is_err());
+        }
+    }
+
+    /// Ends every sink when it has taken what waits for it. Gives what was lost, with the
+    /// `log_lost` outcomes that did not come this far.
+    pub(crate) fn finish(self, run: &Run, log_lost: u64) -> Vec<Loss> {
+        if let Some(distributor) = self.distributor {
+            // It ends when the workers' senders are gone.
+            let _ = distributor.join();
+        }
+        let mut losses = Vec::new();
+        for (number, feed) in self.feeds.into_iter().enumerate() {
+            let sentences = feed.finish(run, log_lost).into_iter();
+            losses.extend(sentences.map(|text| Loss { sink: number, text }));
+        }
+        losses
+    }
+}
+
+impl Feed {
+    /// `alone`: no other sink takes outcomes, so that the workers' channel is its queue.
+    fn start(sink: Box<dyn Sink>, alone: bool) -> Result<Self, RunError> {
+        let bounds = sink.takes().outcomes;
+        let batches = if alone { 1 } else { bounds.map_or(0, |bounds| bounds.batches) };
+        let mailbox = Arc::new(Mailbox::new([SECONDS_MAX, batches, READINGS_MAX]));
+        let reader = Arc::clone(&mailbox);
+        let thread = spawn("gake-sink", move || feed(sink, &reader)).map_err(RunError::cannot)?;
+        Ok(Self {
+            mailbox,
+            thread,
+            takes_outcomes: bounds.is_some(),
+            seconds_lost: 0,
+            readings_lost: 0,
+            outcomes_lost: Arc::default(),
+        })
+    }
+
+    fn finish(self, run: &Run, log_lost: u64) -> Vec<String> {
+        self.mailbox.close();
+        let log_lost = if self.takes_outcomes { log_lost } else { 0 };
+        let mut losses = SinkLosses {
+            seconds: self.seconds_lost,
+            readings: self.readings_lost,
+            outcomes: self.outcomes_lost.load(Relaxed) + log_lost,
+            error: None,
+        };
+        let Ok(mut fed) = self.thread.join() else {
+            // It catches panics, so that there is always a sink to end.
+            return losses.sentences("a sink");
+        };
+        losses.error = fed.error;
+        if let Err(error) = fed.sink.end(run)
+            && losses.error.is_none()
+        {
+            losses.error = Some((SinkStep::End, error));
+        }
+        fed.sink.losses(&losses)
+    }
+}
+
+/// Gives a sink what comes, until nothing more does.
+fn feed(mut sink: Box<dyn Sink>, mailbox: &Mailbox) -> Fed {
+    let mut error: Option<(SinkStep, std::io::Error)> = None;
+    let mut is_cut = false;
+    while let Some(item) = mailbox.take() {
+        let call = AssertUnwindSafe(|| match &item {
+            Item::Second(second) => (SinkStep::Second, sink.second(second)),
+            Item::Outcomes(_) if is_cut => (SinkStep::Outcomes, Ok(())),
+            Item::Outcomes(batch) => (SinkStep::Outcomes, sink.outcomes(batch)),
+            Item::Readings(at, readings) => (SinkStep::Readings, sink.readings(*at, readings)),
+        });
+        let (step, result) = catch_unwind(call).unwrap_or_else(|_| {
+            mailbox.abandon();
+            (SinkStep::Panic, Err(std::io::Error::other("a panic")))
+        });
+        is_cut |= step == SinkStep::Outcomes && result.is_err();
+        if let Err(first) = result {
+            error.get_or_insert((step, first));
+        }
+    }
+    Fed { sink, error }
+}
+
+/// Gives every batch to all who take outcomes. One alone may take its time: the workers' channel
+/// is its queue, and what finds no room there is counted there.
+fn distribute(receiver: &Receiver<LogBatch>, takers: &[(Arc<Mailbox>, Arc<AtomicU64>)]) {
+    for batch in receiver {
+        let batch = Arc::new(batch);
+        if let [(only, _)] = takers {
+            only.put(Item::Outcomes(batch));
+            continue;
+        }
+        for (mailbox, lost) in takers {
+            if mailbox.offer(Item::Outcomes(Arc::clone(&batch))).is_err() {
+                lost.fetch_add(batch.len() as u64, Relaxed);
+            }
+        }
+    }
+}

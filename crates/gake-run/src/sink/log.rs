@@ -1,0 +1,92 @@
+//! The log of every request as a sink.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+use gake_core::record::{Outcome, Run};
+use gake_core::spec::FieldPath;
+use gake_files::Access;
+use gake_report::{Log, LogFormat};
+
+use super::run_file::cannot;
+use super::{OutcomeBounds, Sink, SinkLosses, SinkStart, SinkStep, Takes};
+use crate::RunError;
+
+/// Batches that may wait for it: 4 MiB or so.
+const QUEUE: usize = 16;
+
+/// Writes a line for each request: CSV or JSON, by the file's ending.
+#[derive(Debug)]
+pub struct LogSink {
+    path: PathBuf,
+    format: LogFormat,
+    /// Until the run begins.
+    created: Option<File>,
+    log: Option<Log<BufWriter<File>>>,
+}
+
+impl LogSink {
+    /// Creates the file, over an older one of that name.
+    ///
+    /// # Errors
+    /// When it cannot be written, or its ending is that of no format.
+    pub fn create(path: &Path) -> Result<Self, RunError> {
+        let format = LogFormat::of_path(path).ok_or_else(|| {
+            let problem = format!("{}: a log ends in .csv or .json", path.display());
+            RunError::spec(FieldPath::root(), problem)
+        })?;
+        let created = gake_files::create(path, Access::Owner)
+            .map_err(|error| RunError::Sink(cannot(path, &error)))?;
+        Ok(Self { path: path.to_owned(), format, created: Some(created), log: None })
+    }
+}
+
+impl Sink for LogSink {
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn takes(&self) -> Takes {
+        // No answers are kept for it.
+        Takes { outcomes: Some(OutcomeBounds { batches: QUEUE, bytes: usize::MAX }) }
+    }
+
+    fn begin(&mut self, run: &SinkStart<'_>) -> Result<(), String> {
+        let Some(created) = self.created.take() else {
+            return Err(format!("{}: a log holds one run", self.name()));
+        };
+        let out = BufWriter::with_capacity(1 << 18, created);
+        let log = Log::new(out, self.format, run.started_unix_ns, &run.plan.labels);
+        self.log = Some(log.map_err(|error| cannot(&self.path, &error))?);
+        Ok(())
+    }
+
+    fn outcomes(&mut self, outcomes: &[Outcome]) -> io::Result<()> {
+        self.log.as_mut().map_or(Ok(()), |log| log.write(outcomes))
+    }
+
+    fn end(&mut self, _: &Run) -> io::Result<()> {
+        self.log.take().map_or(Ok(()), |mut log| log.flush())
+    }
+
+    fn losses(&self, losses: &SinkLosses) -> Vec<String> {
+        let name = self.name();
+        let mut sentences = Vec::new();
+        match &losses.error {
+            Some((SinkStep::Panic, _)) => {
+                sentences.push(format!("{name}: the log's writer failed"))
+            }
+            Some((_, error)) => sentences.push(format!("{name}: the log is cut: {error}")),
+            None => {}
+        }
+        if losses.outcomes > 0 {
+            sentences.push(format!(
+                "{name}: {} requests are not in the log, whose disk was too slow; they are in the \
+                 figures",
+                losses.outcomes
+            ));
+        }
+        sentences
+    }
+}

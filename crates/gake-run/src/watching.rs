@@ -1,0 +1,163 @@
+//! The target watched while runs go on, and the machine that loads it.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use gake_core::clock::Nanos;
+use gake_core::plan::Plan;
+use gake_core::record::{Event, MACHINE, Reading, Run, Setting, Watched};
+use gake_engine::{beside, in_background};
+use gake_watch::{Batch, Sampler, Source};
+use gake_wire::Address;
+
+use crate::{Prepared, RunError};
+
+/// Between two samples.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// How long a run waits at its start and at its end for a reading of this machine.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// What is sampled of the target and of this machine, over one run or several.
+#[derive(Debug, Default)]
+pub struct Watching {
+    sampler: Option<Sampler>,
+    /// When the run that goes on began, on the sampler's clock.
+    began: Nanos,
+    watched: Watched,
+    settings: Vec<Setting>,
+    failures: Vec<Event>,
+}
+
+/// What was read since the last time.
+#[derive(Debug, Default)]
+pub(crate) struct Fresh {
+    /// All readings.
+    pub(crate) readings: Vec<Reading>,
+    /// The same by the instant at which they were read.
+    pub(crate) samples: Vec<(Nanos, Vec<Reading>)>,
+}
+
+impl Watching {
+    /// Starts to read the sources of one run, and this machine beside them, without delaying its
+    /// arrivals.
+    ///
+    /// # Errors
+    /// When a source cannot be read.
+    pub fn of(prepared: &Prepared) -> Result<Self, RunError> {
+        Self::start(&prepared.watch, prepared, Some(&prepared.plan))
+    }
+
+    /// The same for several runs of any plan that load what `prepared` does.
+    ///
+    /// # Errors
+    /// When a source cannot be read.
+    pub fn of_any(sources: &[Source], prepared: &Prepared) -> Result<Self, RunError> {
+        Self::start(sources, prepared, None)
+    }
+
+    fn start(
+        sources: &[Source],
+        prepared: &Prepared,
+        plan: Option<&Plan>,
+    ) -> Result<Self, RunError> {
+        let mut sources = sources.to_vec();
+        // The target's processes are read once.
+        let usage = !sources.iter().any(Source::is_local);
+        sources.push(Source::Machine {
+            targets: addresses(prepared),
+            usage,
+            ports: prepared.wires.iter().filter_map(|wire| wire.network.quick_ports()).min(),
+        });
+        // Its thread is of the class of the one that starts it.
+        let start = || Sampler::start(sources, EVERY);
+        let sampler = match plan {
+            Some(plan) => beside(plan, start),
+            None => in_background(start),
+        };
+        let sampler = sampler.map_err(RunError::cannot)?;
+        Ok(Self { sampler: Some(sampler), ..Self::default() })
+    }
+
+    /// To be called right before a run, whose clock counts from now on. What was read before it is
+    /// of no run. Gives the settings known so far, and what was read of this machine.
+    pub(crate) fn begin(&mut self) -> (&[Setting], Fresh) {
+        let Some(sampler) = &self.sampler else { return (&[], Fresh::default()) };
+        let mut first = Vec::new();
+        for batch in sampler.refresh(PATIENCE) {
+            match batch {
+                Batch::Settings(settings) => self.settings.extend(settings),
+                batch => first.push(batch),
+            }
+        }
+        self.watched = Watched::default();
+        self.watched.settings.clone_from(&self.settings);
+        self.failures.clear();
+        self.began = sampler.now();
+        let fresh = self.add(first.into_iter().filter(is_of_machine));
+        (&self.settings, fresh)
+    }
+
+    /// Takes in what was read since the last time, and gives it.
+    pub(crate) fn take(&mut self) -> Fresh {
+        let Some(sampler) = &self.sampler else { return Fresh::default() };
+        let batches: Vec<_> = sampler.batches.try_iter().collect();
+        self.add(batches)
+    }
+
+    /// Takes in the last that is read for a run, and gives it.
+    pub(crate) fn take_last(&mut self) -> Fresh {
+        let Some(sampler) = &self.sampler else { return Fresh::default() };
+        let last = sampler.refresh(PATIENCE);
+        self.add(last)
+    }
+
+    fn add(&mut self, batches: impl IntoIterator<Item = Batch>) -> Fresh {
+        let mut fresh = Fresh::default();
+        for batch in batches {
+            match batch {
+                Batch::Readings { at, readings } => {
+                    let at = at.saturating_sub(self.began);
+                    self.watched.add(at, &readings);
+                    fresh.readings.extend(readings.iter().cloned());
+                    fresh.samples.push((at, readings));
+                }
+                Batch::Settings(settings) => self.settings.extend(settings),
+                Batch::Failed { at, reason } => {
+                    let at = at.saturating_sub(self.began);
+                    self.failures.push(Event { at, text: reason });
+                }
+                Batch::Refreshed => {}
+            }
+        }
+        fresh
+    }
+
+    /// What was read in this run so far.
+    pub(crate) fn so_far(&self) -> &Watched {
+        &self.watched
+    }
+
+    /// Gives a run that is over what was read in it.
+    pub(crate) fn end(&mut self, run: &mut Run) {
+        run.watched = std::mem::take(&mut self.watched);
+        run.events.append(&mut self.failures);
+    }
+}
+
+/// The TCP addresses of what is loaded.
+fn addresses(prepared: &Prepared) -> Vec<SocketAddr> {
+    let origins = prepared.wires.iter().flat_map(|wire| &wire.network.origins);
+    let tcp = origins.flat_map(|origin| &origin.addresses).filter_map(|address| match address {
+        Address::Tcp(address) => Some(*address),
+        Address::Unix(_) => None,
+    });
+    tcp.collect()
+}
+
+/// Whether a batch has readings of the generator's own machine: counters are read before a run,
+/// so that what it adds to them is known.
+fn is_of_machine(batch: &Batch) -> bool {
+    matches!(batch, Batch::Readings { readings, .. }
+        if readings.first().is_some_and(|reading| reading.source == MACHINE))
+}

@@ -1,0 +1,98 @@
+//! What a spec names and only a program can open.
+
+use std::io::Cursor;
+use std::path::PathBuf;
+
+use gake_run::spec::{
+    BodySpec, LoadSpec, RecordingSpec, RequestSource, RunSpec, ScenarioSpec, ScriptSpec,
+};
+use gake_run::{GivenRequests, Inputs, Prepared, RunError};
+use gake_wire::{HttpRequest, WeightedRequest};
+
+use crate::support::*;
+
+fn of(source: RequestSource) -> RunSpec {
+    let load = LoadSpec::closed(1);
+    RunSpec::new(ScenarioSpec { requests: Some(3), ..ScenarioSpec::new(source, load) })
+}
+
+fn problem(spec: &RunSpec) -> String {
+    Prepared::new(spec, Inputs::default()).unwrap_err().to_string()
+}
+
+#[test]
+fn what_is_not_given_is_missed_by_name() {
+    let recording = RecordingSpec {
+        path: "a.gakerec".into(),
+        to: "http://localhost:1".to_owned(),
+        select: Vec::new(),
+    };
+    let script = ScriptSpec { path: "a.js".into(), function: None, environment: Vec::new() };
+    for (source, said) in [
+        (RequestSource::Given("mine".to_owned()), "scenario[0].given: \"mine\""),
+        (RequestSource::Recording(recording), "scenario[0].recording: this program cannot"),
+        (RequestSource::Script(script), "scenario[0].script: scripts cannot be run yet"),
+        (RequestSource::Targets(PathBuf::from("-")), "scenario[0].targets: standard input"),
+        (RequestSource::Targets(PathBuf::from("/nowhere")), "targets file /nowhere: No such file"),
+        (RequestSource::Url("ftp://h/".to_owned()), "scenario[0].url: "),
+    ] {
+        let problem = problem(&of(source));
+        assert!(problem.contains(said), "{problem}");
+    }
+}
+
+#[test]
+fn fields_that_only_the_run_can_judge_are_named() {
+    let lab = lab();
+    let check = |change: &dyn Fn(&mut RunSpec), said: &str| {
+        let mut spec = counted(&lab, 1);
+        change(&mut spec);
+        let problem = problem(&spec);
+        assert!(problem.starts_with(said), "{problem}");
+    };
+    check(&|spec| spec.objectives = vec!["p99<5ms".into(), "x<".into()], "objectives[1]: x<: ");
+    check(&|spec| spec.objectives = vec!["cpu<80%".into()], "objectives[0]: cpu<80% is about");
+    check(&|spec| spec.watch = vec!["disk:1".into()], "watch[0]: disk:1: ");
+    check(&|spec| spec.connection.sources = vec!["not-there9".into()], "connection.sources: ");
+    check(&|spec| spec.connection.resolve = vec!["x".into()], "connection.resolve[0]: ");
+    check(&|spec| spec.connection.connect_to = vec!["x".into()], "connection.connect_to[0]: ");
+}
+
+#[test]
+fn standard_input_may_be_a_body_or_the_targets_and_not_both() {
+    let lab = lab();
+    let mut spec = of(RequestSource::Url(format!("http://{}/echo", lab.addr())));
+    spec.scenarios[0].request.body = Some(BodySpec::File("-".into()));
+    let inputs = |text: &str| Inputs {
+        stdin: Some(Box::new(Cursor::new(text.to_owned().into_bytes()))),
+        ..Inputs::default()
+    };
+    let sent = |text: &str| {
+        let run = Prepared::new(&spec, inputs(text)).unwrap().run().unwrap();
+        assert_eq!(run.tally.counts.ok, 3);
+        run.tally.counts.bytes_out
+    };
+    assert_eq!(sent("hello") - sent("hell"), 3, "a byte more in each");
+    let targets = format!("GET http://{}/fast\n", lab.addr());
+    spec.scenarios[0].source = RequestSource::Targets("-".into());
+    let error = Prepared::new(&spec, inputs(&targets)).unwrap_err();
+    assert!(matches!(error, RunError::Spec(_)), "{error}");
+    spec.scenarios[0].request.body = None;
+    let run = Prepared::new(&spec, inputs(&targets)).unwrap().run().unwrap();
+    assert_eq!((run.tally.counts.ok, run.plan.target.as_str()), (3, "standard input"));
+}
+
+#[test]
+fn a_program_gives_requests_beside_the_spec() {
+    let lab = lab();
+    let request = HttpRequest::new("GET", format!("http://{}/fast", lab.addr()));
+    let given = GivenRequests {
+        name: "of the program".to_owned(),
+        requests: vec![WeightedRequest::from(request)],
+        feed: None,
+    };
+    let inputs = Inputs { given: vec![("mine".to_owned(), given)], ..Inputs::default() };
+    let spec = of(RequestSource::Given("mine".to_owned()));
+    let run = Prepared::new(&spec, inputs).unwrap().run().unwrap();
+    assert_eq!((run.tally.counts.ok, run.plan.target.as_str()), (3, "of the program"));
+}

@@ -1,0 +1,9 @@
+//! Runs as a library: what a spec says is what a server sees.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that fails says where")]
+
+mod example;
+mod inputs;
+mod scenarios;
+mod sinks;
+mod support;

@@ -1,0 +1,50 @@
+//! Why settings are of no use.
+
+use gake_wire::LocationError;
+
+use super::SHADOWS_MAX;
+
+/// Settings that cannot be what was meant.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// A bad URL.
+    #[error(transparent)]
+    Url(#[from] LocationError),
+    /// A bad name.
+    #[error("{0:?} is no name for a backend; use letters, digits, '-', '_' and '.'")]
+    Name(String),
+    /// A URL with a path.
+    #[error("{0:?} has a path or a user; a backend is scheme, host and port alone")]
+    NotAnOrigin(String),
+    /// A name twice.
+    #[error("two backends are called {0:?}; reports and hooks tell them by their names")]
+    TwoNames(String),
+    /// Too many shadows.
+    #[error("{0} shadows are too many; {SHADOWS_MAX} are the most")]
+    TooMany(usize),
+    /// A percentage that is none.
+    #[error("the percentage of {0:?} must be 0 to 100")]
+    Percentage(String),
+    /// A queue or pool of nothing.
+    #[error("the queue and the connections of {0:?} must be at least 1; percentage 0 turns it off")]
+    Zero(String),
+    /// A rate that is none.
+    #[error("the rate of {0:?} must be above 0 a second")]
+    Rate(String),
+    /// Admin for everybody.
+    #[error("the admin service listens on loopback alone; forward a port to reach it from afar")]
+    AdminPublic,
+    /// A secret for markers that could be guessed.
+    #[error("the marker secret must have at least {0} bytes")]
+    MarkerSecret(usize),
+    /// A setting of text that cannot be read.
+    #[error("{what} {text:?} cannot be used: {reason}")]
+    Value {
+        /// What it was to be.
+        what: &'static str,
+        /// The text.
+        text: String,
+        /// What is wrong.
+        reason: String,
+    },
+}

@@ -1,0 +1,284 @@
+//! Where a request came from, told to backends: `X-Forwarded-*`, `X-Real-IP` and `Forwarded`.
+
+use std::net::SocketAddr;
+
+use http::header::{FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue};
+
+use crate::config::Forwarded;
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const X_FORWARDED_PORT: HeaderName = HeaderName::from_static("x-forwarded-port");
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
+
+/// What else proxies say of a client, beside `X-Forwarded-*` and `Forwarded`.
+const OTHERS: &[&str] = &[
+    "cf-connecting-ip",
+    "client-ip",
+    "fastly-client-ip",
+    "forwarded-for",
+    "front-end-https",
+    "true-client-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-forwarded",
+    "x-original-forwarded-for",
+    "x-original-host",
+    "x-real-ip",
+    "x-url-scheme",
+];
+
+/// Whether a header says where a request came from, and is therefore a proxy's to say.
+pub(crate) fn is_about_the_way(name: &HeaderName) -> bool {
+    let text = name.as_str();
+    *name == FORWARDED || text.starts_with("x-forwarded-") || OTHERS.contains(&text)
+}
+
+/// What is said of a client's connection in every request, rendered once.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    address: HeaderValue,
+    proto: &'static str,
+    /// The port that the client connected to.
+    port: HeaderValue,
+    /// The last `Host`, and the element of `Forwarded` for it.
+    last: Option<(Option<HeaderValue>, HeaderValue)>,
+}
+
+impl Origin {
+    /// A client at `peer`, which came to our `port`.
+    pub(crate) fn new(peer: SocketAddr, port: u16, tls: bool) -> Self {
+        let address = peer.ip().to_canonical().to_string();
+        Self {
+            // An address is always a valid value.
+            address: HeaderValue::from_str(&address)
+                .unwrap_or_else(|_| HeaderValue::from_static("unknown")),
+            proto: if tls { "https" } else { "http" },
+            port: port.into(),
+            last: None,
+        }
+    }
+
+    /// Says where the request came from. Before that, what the client said of itself is thrown away
+    /// ([`Forwarded::Replace`]), or only what cannot be read ([`Forwarded::Append`]).
+    pub(crate) fn tell(&mut self, headers: &mut HeaderMap, how: Forwarded) {
+        match how {
+            Forwarded::Off => return,
+            Forwarded::Append => drop_unreadable(headers),
+            Forwarded::Replace => {
+                let said: Vec<_> =
+                    headers.keys().filter(|name| is_about_the_way(name)).cloned().collect();
+                for name in said {
+                    headers.remove(name);
+                }
+            }
+        }
+        let host = headers.get(HOST).cloned();
+        append(headers, X_FORWARDED_FOR, &self.address);
+        // The outermost proxy knows these; one before us has set them already.
+        headers.entry(X_FORWARDED_PROTO).or_insert(HeaderValue::from_static(self.proto));
+        headers.entry(X_FORWARDED_PORT).or_insert_with(|| self.port.clone());
+        headers.entry(X_REAL_IP).or_insert_with(|| self.address.clone());
+        if let Some(host) = &host {
+            headers.entry(X_FORWARDED_HOST).or_insert_with(|| host.clone());
+        }
+        let known = self.last.as_ref().is_some_and(|(last, _)| *last == host);
+        if !known {
+            let element = self.element(host.as_ref());
+            self.last = Some((host, element));
+        }
+        if let Some((_, element)) = &self.last {
+            append(headers, FORWARDED, element);
+        }
+    }
+
+    /// An element of `Forwarded` (RFC 7239).
+    fn element(&self, host: Option<&HeaderValue>) -> HeaderValue {
+        let address = self.address.to_str().unwrap_or("unknown");
+        let address = match address.contains(':') {
+            true => format!("\"[{address}]\""),
+            false => address.to_owned(),
+        };
+        let host = host.and_then(|host| host.to_str().ok()).map(|host| format!(";host=\"{host}\""));
+        let text = format!("for={address}{};proto={}", host.unwrap_or_default(), self.proto);
+        HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static("for=unknown"))
+    }
+}
+
+/// Removes the lines of `Forwarded` that are no list of elements: an unclosed quote would swallow
+/// the element that follows.
+fn drop_unreadable(headers: &mut HeaderMap) {
+    if headers.get_all(FORWARDED).iter().all(|line| is_list(line.as_bytes())) {
+        return;
+    }
+    let lines: Vec<_> = headers.get_all(FORWARDED).iter().cloned().collect();
+    headers.remove(FORWARDED);
+    for line in lines.into_iter().filter(|line| is_list(line.as_bytes())) {
+        headers.append(FORWARDED, line);
+    }
+}
+
+/// Whether a line is a list of `Forwarded` elements (RFC 7239, section 4). Addresses without their
+/// quotes are let through, for many write them so and they swallow nothing.
+fn is_list(line: &[u8]) -> bool {
+    let mut rest = line.trim_ascii();
+    loop {
+        rest = match pair(rest) {
+            Some(rest) => rest.trim_ascii_start(),
+            None => return false,
+        };
+        match rest.split_first() {
+            None => return true,
+            Some((b',' | b';', more)) => rest = more.trim_ascii_start(),
+            Some(_) => return false,
+        }
+    }
+}
+
+/// What follows a `name=value`, or an empty place of the list.
+fn pair(text: &[u8]) -> Option<&[u8]> {
+    let token = |text: &[u8], more: &[u8]| {
+        let of_token =
+            |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+        text.iter().take_while(|byte| of_token(byte) || more.contains(byte)).count()
+    };
+    let name = token(text, b"");
+    if name == 0 {
+        return matches!(text.first(), None | Some(b',' | b';')).then_some(text);
+    }
+    let value = text[name..].strip_prefix(b"=")?;
+    let Some(quoted) = value.strip_prefix(b"\"") else {
+        let length = token(value, b":[]/");
+        return (length > 0).then(|| &value[length..]);
+    };
+    let mut at = 0;
+    loop {
+        match quoted.get(at)? {
+            b'"' => return Some(&quoted[at + 1..]),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+}
+
+/// Appends to a list: one line, since many read only the first.
+fn append(headers: &mut HeaderMap, name: HeaderName, value: &HeaderValue) {
+    let mut joined: Vec<u8> = Vec::new();
+    for line in headers.get_all(&name) {
+        joined.extend_from_slice(line.as_bytes());
+        joined.extend_from_slice(b", ");
+    }
+    if joined.is_empty() {
+        headers.insert(name, value.clone());
+        return;
+    }
+    joined.extend_from_slice(value.as_bytes());
+    if let Ok(joined) = HeaderValue::from_bytes(&joined) {
+        headers.insert(name, joined);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::headers::tests::{lines, map};
+    use super::*;
+
+    fn origin(peer: &str, tls: bool) -> Origin {
+        Origin::new(peer.parse().unwrap(), 8080, tls)
+    }
+
+    #[test]
+    fn the_way_is_told() {
+        let mut headers = map(&[("host", "shop:8080")]);
+        origin("192.0.2.1:5", false).tell(&mut headers, Forwarded::Append);
+        assert_eq!(
+            lines(&headers),
+            [
+                "forwarded: for=192.0.2.1;host=\"shop:8080\";proto=http",
+                "host: shop:8080",
+                "x-forwarded-for: 192.0.2.1",
+                "x-forwarded-host: shop:8080",
+                "x-forwarded-port: 8080",
+                "x-forwarded-proto: http",
+                "x-real-ip: 192.0.2.1",
+            ]
+        );
+        let mut origin = origin("[2001:db8::1]:5", true);
+        let before = [
+            ("host", "h"),
+            ("x-forwarded-for", "10.0.0.1"),
+            ("x-forwarded-for", "10.0.0.2"),
+            ("x-forwarded-proto", "http"),
+            ("x-forwarded-port", "99"),
+            ("x-real-ip", "10.0.0.1"),
+            ("true-client-ip", "10.0.0.1"),
+            ("x-forwarded-prefix", "/admin"),
+            ("forwarded", "for=10.0.0.1"),
+        ];
+        let mut headers = map(&before);
+        origin.tell(&mut headers, Forwarded::Append);
+        assert_eq!(
+            lines(&headers),
+            [
+                "forwarded: for=10.0.0.1, for=\"[2001:db8::1]\";host=\"h\";proto=https",
+                "host: h",
+                "true-client-ip: 10.0.0.1",
+                "x-forwarded-for: 10.0.0.1, 10.0.0.2, 2001:db8::1",
+                "x-forwarded-host: h",
+                "x-forwarded-port: 99",
+                "x-forwarded-prefix: /admin",
+                "x-forwarded-proto: http",
+                "x-real-ip: 10.0.0.1",
+            ]
+        );
+        let mut headers = map(&before);
+        origin.tell(&mut headers, Forwarded::Replace);
+        assert_eq!(
+            lines(&headers),
+            [
+                "forwarded: for=\"[2001:db8::1]\";host=\"h\";proto=https",
+                "host: h",
+                "x-forwarded-for: 2001:db8::1",
+                "x-forwarded-host: h",
+                "x-forwarded-port: 8080",
+                "x-forwarded-proto: https",
+                "x-real-ip: 2001:db8::1",
+            ]
+        );
+        let mut headers = map(&before);
+        origin.tell(&mut headers, Forwarded::Off);
+        assert_eq!(headers, map(&before));
+    }
+
+    #[test]
+    fn a_client_cannot_swallow_the_element_that_follows() {
+        for good in [
+            "for=1.2.3.4",
+            "for=\"[2001:db8::1]:47\";proto=http;by=_x",
+            "for=a, for=b;host=\"x, y; z\"",
+            "for=\"a\\\"b\", ,for=c;",
+            "for=1.2.3.4:80, for=[::1]",
+            "",
+        ] {
+            assert!(is_list(good.as_bytes()), "{good}");
+        }
+        for bad in [
+            "for=\"1.2.3.4",
+            "for=\"1.2.3.4\\\"",
+            "for=1.2.3.4\"",
+            "for=\"a\"b",
+            "for",
+            "for=",
+            "for=a b",
+            "=a",
+            "for=a, \"",
+            "for=(",
+        ] {
+            assert!(!is_list(bad.as_bytes()), "{bad}");
+            let mut headers = map(&[("forwarded", "for=a"), ("forwarded", bad)]);
+            origin("192.0.2.1:5", false).tell(&mut headers, Forwarded::Append);
+            assert_eq!(headers["forwarded"], "for=a, for=192.0.2.1;proto=http", "{bad}");
+        }
+    }
+}

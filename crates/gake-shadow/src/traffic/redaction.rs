@@ -1,0 +1,130 @@
+//! A request without its secrets.
+
+use std::borrow::Cow;
+
+use gake_core::redact::Redactor;
+
+use super::Record;
+use crate::coding;
+
+/// Hides the secrets of a request. A body in a content coding is stored without it when something in
+/// it was hidden; one whose coding is unknown or broken cannot be looked into and is left out, as if
+/// it had been too long.
+pub fn redact(redactor: &Redactor, record: &mut Record) {
+    if redactor.is_off() {
+        return;
+    }
+    if let Cow::Owned(target) = redactor.target(&record.target) {
+        record.target = target;
+    }
+    for (name, value) in &mut record.headers {
+        if let Cow::Owned(other) = redactor.header(name, value) {
+            *value = other;
+        }
+    }
+    if record.body.is_empty() {
+        return;
+    }
+    let kind = record.header("content-type").unwrap_or_default().to_owned();
+    let codings = codings(record);
+    if codings.is_empty() {
+        if let Cow::Owned(body) = redactor.body(&kind, &record.body) {
+            set_body(record, body);
+        }
+        return;
+    }
+    // The last one that was applied is undone first.
+    let plain = codings
+        .iter()
+        .rev()
+        .try_fold(record.body.clone(), |body, coding| coding::undo(coding.as_bytes(), &body));
+    let Some(plain) = plain else {
+        record.body.clear();
+        record.truncated = true;
+        return;
+    };
+    if let Cow::Owned(body) = redactor.body(&kind, &plain) {
+        record.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-encoding"));
+        set_body(record, body);
+    }
+}
+
+/// The content codings of a body, in the order in which they were applied.
+fn codings(record: &Record) -> Vec<String> {
+    let lines = record.headers.iter();
+    let lines = lines.filter(|(name, _)| name.eq_ignore_ascii_case("content-encoding"));
+    let text = lines.map(|(_, value)| String::from_utf8_lossy(value).into_owned());
+    let all = text.collect::<Vec<_>>().join(",");
+    all.split(',').map(|coding| coding.trim().to_owned()).filter(|c| !c.is_empty()).collect()
+}
+
+/// Another body, and its length where one is said.
+fn set_body(record: &mut Record, body: Vec<u8>) {
+    if !record.truncated {
+        let length = body.len().to_string().into_bytes();
+        for (name, value) in &mut record.headers {
+            if name.eq_ignore_ascii_case("content-length") {
+                value.clone_from(&length);
+            }
+        }
+    }
+    record.body = body;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use gake_core::redact::Names;
+
+    use super::*;
+
+    fn post(headers: &[(&str, &str)], body: &[u8]) -> Record {
+        let line = |(name, value): &(&str, &str)| ((*name).to_owned(), value.as_bytes().to_vec());
+        Record {
+            method: "POST".to_owned(),
+            target: "/login?access_token=s3cr3t".to_owned(),
+            headers: headers.iter().map(line).collect(),
+            body: body.to_vec(),
+            ..Record::default()
+        }
+    }
+
+    fn redacted(mut record: Record) -> Record {
+        redact(&Redactor::new([1; 16], Names::default()), &mut record);
+        record
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        out.write_all(bytes).unwrap();
+        out.finish().unwrap()
+    }
+
+    #[test]
+    fn every_part_of_a_request_is_looked_at() {
+        let headers = [("X-Vault-Token", "s3cr3t"), ("content-length", "21")];
+        let record = redacted(post(&headers, b"{\"password\":\"s3cr3t\"}"));
+        let shown = format!("{record:?} {}", String::from_utf8_lossy(&record.body));
+        assert!(!shown.contains("s3cr3t"), "{shown}");
+        assert_eq!(record.header("content-length"), Some(&*record.body.len().to_string()));
+        assert!(record.is_redacted());
+    }
+
+    #[test]
+    fn a_coding_hides_nothing_from_it() {
+        let secret = b"{\"password\":\"s3cr3t\"}";
+        for (coding, body) in [("gzip", gzip(secret)), ("gzip, gzip", gzip(&gzip(secret)))] {
+            let record = redacted(post(&[("Content-Encoding", coding)], &body));
+            assert!(record.body.starts_with(b"{\"password\":\"redacted-"), "{coding}");
+            assert!(record.headers.is_empty() && !record.truncated);
+        }
+        let plain = gzip(b"{\"a\":1}");
+        let record = redacted(post(&[("Content-Encoding", "gzip")], &plain));
+        assert_eq!((record.body, record.headers.len()), (plain, 1), "nothing to hide");
+        for (coding, body) in [("zstd", secret.to_vec()), ("gzip", secret.to_vec())] {
+            let record = redacted(post(&[("Content-Encoding", coding)], &body));
+            assert!(record.body.is_empty() && record.truncated, "{coding}");
+        }
+    }
+}

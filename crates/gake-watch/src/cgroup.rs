@@ -1,0 +1,128 @@
+//! Bounds that a control group puts on a process: CPU and memory, of cgroups version 1 and 2.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where control groups are mounted.
+const ROOT: &str = "/sys/fs/cgroup";
+
+/// The files of one process's control groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cgroup {
+    cpu: Option<PathBuf>,
+    memory: Option<PathBuf>,
+}
+
+/// Periods in which a group could run, and in which it was stopped since its quota was used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Throttled {
+    pub(crate) periods: u64,
+    pub(crate) throttled: u64,
+}
+
+impl Cgroup {
+    pub(crate) fn of(pid: i32) -> Self {
+        let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+        Self {
+            cpu: folder(&text, "cpu", Path::new(ROOT)),
+            memory: folder(&text, "memory", Path::new(ROOT)),
+        }
+    }
+
+    /// Cores that it may use; `None` without a bound.
+    pub(crate) fn cores(&self) -> Option<f64> {
+        let cpu = self.cpu.as_ref()?;
+        if let Ok(text) = fs::read_to_string(cpu.join("cpu.max")) {
+            let (quota, period) = text.trim().split_once(' ')?;
+            return Some(quota.parse::<f64>().ok()? / period.parse::<f64>().ok()?);
+        }
+        let quota = number(&cpu.join("cpu.cfs_quota_us")).filter(|quota| *quota > 0.0)?;
+        Some(quota / number(&cpu.join("cpu.cfs_period_us"))?)
+    }
+
+    pub(crate) fn throttled(&self) -> Option<Throttled> {
+        let text = fs::read_to_string(self.cpu.as_ref()?.join("cpu.stat")).ok()?;
+        let (periods, throttled) = (field(&text, "nr_periods")?, field(&text, "nr_throttled")?);
+        Some(Throttled { periods, throttled })
+    }
+
+    /// How often it was refused memory at its bound: each makes it give some back first.
+    pub(crate) fn memory_refused(&self) -> Option<u64> {
+        let memory = self.memory.as_ref()?;
+        match fs::read_to_string(memory.join("memory.events")) {
+            Ok(text) => field(&text, "max"),
+            Err(_) => number(&memory.join("memory.failcnt")).map(|count| count as u64),
+        }
+    }
+}
+
+/// The folder of a controller, from the lines of `/proc/PID/cgroup`.
+fn folder(text: &str, controller: &str, root: &Path) -> Option<PathBuf> {
+    let parts = || text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
+    let version_1 = parts().find(|(names, _)| names.split(',').any(|name| name == controller));
+    let version_2 = || parts().find(|(names, _)| names.is_empty());
+    let found = match version_1 {
+        Some((_, path)) => root.join(controller).join(path.trim_start_matches('/')),
+        None => root.join(version_2()?.1.trim_start_matches('/')),
+    };
+    found.is_dir().then_some(found)
+}
+
+/// A field of a file with a name and a number a line.
+fn field(text: &str, name: &str) -> Option<u64> {
+    let mut fields = text.lines().filter_map(|line| line.split_once(' '));
+    fields.find(|(known, _)| *known == name)?.1.trim().parse().ok()
+}
+
+fn number(path: &Path) -> Option<f64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(folder: &Path, file: &str, text: &str) {
+        fs::create_dir_all(folder).unwrap();
+        fs::write(folder.join(file), text).unwrap();
+    }
+
+    #[test]
+    fn version_2_is_read() {
+        let root = tempfile::tempdir().unwrap();
+        let group = root.path().join("system.slice/app.service");
+        write(&group, "cpu.max", "150000 100000\n");
+        write(&group, "cpu.stat", "usage_usec 5\nnr_periods 200\nnr_throttled 150\n");
+        write(&group, "memory.events", "low 0\nmax 12\noom 0\n");
+        let lines = "0::/system.slice/app.service\n";
+        let folder = |controller| folder(lines, controller, root.path());
+        let group = Cgroup { cpu: folder("cpu"), memory: folder("memory") };
+        assert_eq!(group.cores(), Some(1.5));
+        assert_eq!(group.throttled(), Some(Throttled { periods: 200, throttled: 150 }));
+        assert_eq!(group.memory_refused(), Some(12));
+    }
+
+    #[test]
+    fn version_1_is_read() {
+        let root = tempfile::tempdir().unwrap();
+        let group = root.path().join("cpu/app");
+        write(&group, "cpu.cfs_quota_us", "-1\n");
+        write(&group, "cpu.cfs_period_us", "100000\n");
+        write(&group, "cpu.stat", "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n");
+        write(&root.path().join("memory/app"), "memory.failcnt", "3\n");
+        let lines = "5:memory:/app\n4:cpu,cpuacct:/app\n0::/\n";
+        let folder = |controller| folder(lines, controller, root.path());
+        let cgroup = Cgroup { cpu: folder("cpu"), memory: folder("memory") };
+        assert_eq!(cgroup.cores(), None);
+        assert_eq!(cgroup.memory_refused(), Some(3));
+        write(&group, "cpu.cfs_quota_us", "50000\n");
+        assert_eq!(cgroup.cores(), Some(0.5));
+    }
+
+    #[test]
+    fn what_is_not_there_is_none() {
+        let none = Cgroup { cpu: None, memory: None };
+        assert_eq!((none.cores(), none.throttled(), none.memory_refused()), (None, None, None));
+        assert_eq!(folder("nonsense", "cpu", Path::new("/nowhere")), None);
+    }
+}

@@ -1,0 +1,156 @@
+//! One request of a client: the connection it goes over, the second try, and its redirects.
+
+use std::pin::pin;
+
+use gake_core::clock::{Clock, Nanos};
+use gake_core::record::{Answer, Exchange, Fault, Phase};
+
+use crate::alarm::Alarm;
+use crate::deadline::Deadline;
+use crate::http1::Visitor;
+use crate::meter::bump;
+use crate::pool::{Place, Pool};
+use crate::redirect::{BAD_LOCATION, RedirectVisitor};
+use crate::request::{Message, PreparedRequest};
+use crate::shared::Shared;
+use crate::transport::{Http1, IdleState, Timing, Transport, TransportError};
+
+/// A call under way.
+pub(crate) struct Call<'a, C, V> {
+    pub(crate) shared: &'a Shared<C>,
+    pub(crate) pool: &'a Pool<Http1>,
+    pub(crate) alarm: &'a Alarm<'a>,
+    pub(crate) deadline: &'a Deadline,
+    /// Instants and bytes, as they come.
+    pub(crate) exchange: &'a mut Exchange,
+    /// Sees the last response.
+    pub(crate) visitor: &'a mut V,
+}
+
+/// A place, and how it was come by.
+struct Seat<'a> {
+    place: Place<'a, Http1>,
+    /// When the request can be written.
+    write: Nanos,
+    /// Whether the connection was open before.
+    is_reused: bool,
+}
+
+impl<'a, C: Clock, V: Visitor> Call<'a, C, V> {
+    /// Sends the request at `now`, and follows where it leads.
+    pub(crate) async fn run(
+        &mut self,
+        request: &PreparedRequest,
+        now: Nanos,
+    ) -> Result<Answer, Fault> {
+        let (answer, to) = self.hop(request, now).await?;
+        match (to, &request.message) {
+            (Some(to), Some(message)) => Box::pin(self.follow(message, (answer.status, to))).await,
+            _ => Ok(answer),
+        }
+    }
+
+    /// Goes where a redirect leads, until a response is no redirect.
+    async fn follow(
+        &mut self,
+        message: &Message,
+        (mut status, mut to): (u16, String),
+    ) -> Result<Answer, Fault> {
+        let Shared { network, clock, meter, .. } = self.shared;
+        let mut message = message.follow(status, &to)?;
+        for _ in 0..network.settings.max_redirects {
+            let located = self.alarm.before(pin!(network.locate(&message.location))).await;
+            let origin = located.unwrap_or(Err(Fault::Timeout(Phase::Connect)))?;
+            let rendered = message.render(network.settings.version, network.settings.keepalive);
+            let rendered = rendered.map_err(|_| BAD_LOCATION)?;
+            let request = PreparedRequest { origin, rendered, message: Some(Box::new(message)) };
+            bump(&meter.redirects);
+            let (answer, further) = self.hop(&request, clock.now()).await?;
+            let (Some(further), Some(from)) = (further, request.message) else {
+                return Ok(answer);
+            };
+            (status, to) = (answer.status, further);
+            message = from.follow(status, &to)?;
+        }
+        Err(Fault::RedirectLimit)
+    }
+
+    /// Sends one request and reads its response, on a connection that is open if there is one;
+    /// with it comes where it redirects to.
+    async fn hop(
+        &mut self,
+        request: &PreparedRequest,
+        now: Nanos,
+    ) -> Result<(Answer, Option<String>), Fault> {
+        let Shared { clock, scratch, meter, .. } = self.shared;
+        let mut may_reuse = true;
+        loop {
+            let Seat { place, write, is_reused } =
+                self.seat(request.origin, now, may_reuse).await?;
+            if self.exchange.bytes_out == 0 {
+                self.exchange.write = write;
+            }
+            let (alarm, deadline) = (self.alarm, self.deadline);
+            let timing = Timing { clock, scratch, alarm, deadline, write };
+            let mut visitor = RedirectVisitor::new(request.message.is_some(), &mut *self.visitor);
+            match place.exchange(request, self.exchange, &timing, &mut visitor).await {
+                Ok(answer) => return Ok((answer, visitor.to)),
+                Err(TransportError::BeforeRequest(_)) if is_reused => {}
+                Err(TransportError::BeforeResponse(_))
+                    if is_reused && request.rendered.idempotent => {}
+                Err(error) => return Err(error.fault()),
+            }
+            bump(&meter.stale_reconnects);
+            self.exchange.written = false;
+            may_reuse = false;
+        }
+    }
+
+    /// Takes a place on a connection that is open, opens one, or waits for either.
+    async fn seat(
+        &mut self,
+        origin: u32,
+        mut now: Nanos,
+        mut may_reuse: bool,
+    ) -> Result<Seat<'a>, Fault> {
+        let (pool, clock) = (self.pool, &self.shared.clock);
+        let mut ticket = None;
+        loop {
+            // Who comes later waits behind those who wait.
+            if ticket.is_some() || !pool.has_waiters(origin) {
+                if may_reuse && let Some(place) = self.reuse(origin, now) {
+                    return Ok(Seat { place, write: now, is_reused: true });
+                }
+                if let Some(permit) = pool.permit(origin) {
+                    // Apart, so that who opens nothing carries nothing of it along.
+                    let http1 = Box::pin(self.dial(origin)).await?;
+                    let place = pool.admit(http1, origin, permit);
+                    return Ok(Seat { place, write: clock.now(), is_reused: false });
+                }
+            }
+            let waits = self.alarm.before(pin!(pool.wait(origin, &mut ticket))).await;
+            let woken = clock.now();
+            self.exchange.blocked += woken.saturating_sub(now);
+            (now, may_reuse) = (woken, true);
+            waits.ok_or(Fault::Timeout(Phase::Connect))?;
+        }
+    }
+
+    async fn dial(&mut self, origin: u32) -> Result<Http1, Fault> {
+        self.shared.dialer.dial(origin, self.alarm, self.deadline, self.exchange).await
+    }
+
+    /// A place on an open connection that is still good, counting those that are not.
+    #[inline]
+    fn reuse(&self, origin: u32, now: Nanos) -> Option<Place<'a, Http1>> {
+        let Shared { scratch, meter, .. } = self.shared;
+        while let Some(place) = self.pool.take(origin) {
+            match place.idle_state(now, scratch) {
+                IdleState::Usable => return Some(place),
+                IdleState::Ended => bump(&meter.stale_reconnects),
+                IdleState::Unsolicited => bump(&meter.excess),
+            }
+        }
+        None
+    }
+}

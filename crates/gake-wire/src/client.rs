@@ -1,0 +1,150 @@
+//! The client: sends requests, any number at once, over connections that it keeps.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gake_core::clock::{Clock, Nanos};
+use gake_core::record::{Counts, End, Exchange, Fault, Kept};
+use gake_core::schedule::Slice;
+use gake_core::work::Gauges;
+
+use crate::call::Call;
+use crate::deadline::Deadline;
+use crate::http1::Visitor;
+use crate::kept::KeepVisitor;
+use crate::network::Network;
+use crate::pool::{Bounds, Pool};
+use crate::request::{HttpRequest, PreparedRequest};
+use crate::shared::Shared;
+use crate::transport::Http1;
+
+/// Idle connections that a user keeps, beside one for each origin known before the run.
+const OWN_IDLE_EXTRA: usize = 4;
+
+/// A client of one thread. Clones share its connections.
+///
+/// Its futures run on a local runtime of that thread. Requests under way at once share nothing but
+/// the thread; what carries them, and how many go over one connection, is the transport's.
+#[derive(Debug)]
+pub struct Client<C> {
+    shared: Rc<Shared<C>>,
+    pool: Rc<Pool<Http1>>,
+}
+
+impl<C> Clone for Client<C> {
+    fn clone(&self) -> Self {
+        Self { shared: Rc::clone(&self.shared), pool: Rc::clone(&self.pool) }
+    }
+}
+
+impl<C: Clock + Clone + 'static> Client<C> {
+    /// The client of a thread that has `slice` of the network's connections.
+    #[must_use]
+    pub fn new(network: Arc<Network>, slice: Slice, clock: C) -> Self {
+        let settings = &network.settings;
+        let bounds = Bounds {
+            open: slice.part(settings.connections).max(1),
+            idle: usize::MAX,
+            idle_per_origin: settings.max_idle.map_or(usize::MAX, |max| max.div_ceil(slice.of)),
+        };
+        let shared = Rc::new(Shared::new(network, clock, slice.index));
+        Self { shared, pool: Rc::new(Pool::new(bounds)) }
+    }
+
+    /// A client with connections of its own, as a user has them: as many as its requests need, of
+    /// which it keeps about one an origin. It counts with this one.
+    #[must_use]
+    pub fn with_own_connections(&self) -> Self {
+        let idle = self.shared.network.origins.len() + OWN_IDLE_EXTRA;
+        let bounds = Bounds { open: usize::MAX, idle, idle_per_origin: usize::MAX };
+        Self { shared: Rc::clone(&self.shared), pool: Rc::new(self.pool.beside(bounds)) }
+    }
+
+    /// How the client reaches its origins.
+    #[must_use]
+    pub fn network(&self) -> &Network {
+        &self.shared.network
+    }
+
+    /// The clock of its instants.
+    #[must_use]
+    pub fn clock(&self) -> &C {
+        &self.shared.clock
+    }
+
+    /// Makes a request ready; its origin may be a new one.
+    ///
+    /// # Errors
+    /// See [`Network::make`].
+    pub async fn prepare(&self, request: &HttpRequest) -> Result<PreparedRequest, Fault> {
+        self.shared.network.make(request).await
+    }
+
+    /// Sends a request, follows its redirects, and keeps the head and the first `keep` bytes of the
+    /// body of its response.
+    pub async fn send(
+        &self,
+        request: &PreparedRequest,
+        deadline: Deadline,
+        keep: usize,
+    ) -> (Exchange, Kept) {
+        let mut visitor = KeepVisitor::new(Some(keep));
+        let exchange = self.send_to(request, deadline, &mut visitor).await;
+        (exchange, visitor.take().map_or_else(Kept::default, |kept| *kept))
+    }
+
+    /// Sends a request, follows its redirects, and shows the last response to `visitor` as it
+    /// comes; the visitor `()` discards it.
+    pub async fn send_to<V: Visitor>(
+        &self,
+        request: &PreparedRequest,
+        deadline: Deadline,
+        visitor: &mut V,
+    ) -> Exchange {
+        let now = self.shared.clock.now();
+        let mut exchange = Exchange::unfinished(now);
+        self.exchange(request, now, deadline, visitor, &mut exchange).await;
+        exchange
+    }
+
+    /// The same at `now`, an instant just read, noting in `exchange` (a new
+    /// [`Exchange::unfinished`]) what happens when it happens: when the future is dropped before its
+    /// end, what is known stays there.
+    pub async fn exchange<V: Visitor>(
+        &self,
+        request: &PreparedRequest,
+        now: Nanos,
+        deadline: Deadline,
+        visitor: &mut V,
+        exchange: &mut Exchange,
+    ) {
+        let Self { shared, pool } = self;
+        shared.alarms.watch(&shared.clock);
+        let alarm = shared.alarms.set(deadline.end, deadline.shortest(now));
+        let (alarm, deadline) = (&alarm, &deadline);
+        let mut call = Call { shared, pool, alarm, deadline, exchange, visitor };
+        match call.run(request, now).await {
+            Ok(answer) => exchange.end = End::Answered(answer),
+            Err(fault) => self.end(exchange, End::Fault(fault)),
+        }
+    }
+
+    /// Notes that a request has ended now without a response.
+    pub fn end(&self, exchange: &mut Exchange, end: End) {
+        exchange.done = self.shared.clock.now();
+        if exchange.bytes_out == 0 {
+            exchange.write = exchange.done;
+        }
+        exchange.end = end;
+    }
+
+    /// Adds to `counts` what was counted outside any single request since the last call, and
+    /// returns the levels of this moment.
+    pub fn observe(&self, counts: &mut Counts) -> Gauges {
+        self.shared.meter.take(counts)
+    }
+
+    pub(crate) fn shared(&self) -> &Rc<Shared<C>> {
+        &self.shared
+    }
+}

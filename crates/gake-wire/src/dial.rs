@@ -1,0 +1,218 @@
+//! Opening connections.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gake_core::clock::{Clock, Nanos, SECOND};
+use gake_core::record::{Exchange, Fault, Phase};
+use rustix::time::{ClockId, clock_gettime};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::TlsConnector;
+
+use crate::address::Address;
+use crate::alarm::Alarm;
+use crate::deadline::Deadline;
+use crate::fault;
+use crate::http1::KnownHeads;
+use crate::meter::Meter;
+use crate::network::{Network, is_loopback};
+use crate::ports::LocalPorts;
+use crate::sockopt;
+use crate::stream::Stream;
+use crate::transport::Http1;
+
+/// A source address whose ports ran out is left alone for this long: every further try would
+/// search the whole port range in the kernel.
+const SOURCE_PAUSE: Nanos = SECOND;
+
+/// Opens the connections of one thread.
+#[derive(Debug)]
+pub(crate) struct Dialer<C> {
+    network: Arc<Network>,
+    clock: C,
+    meter: Rc<Meter>,
+    /// The number of the next connection, for turns among addresses and sources.
+    next: Cell<usize>,
+    /// Until when each source is left alone.
+    paused: RefCell<Vec<Nanos>>,
+    /// The heads that each origin sends, by its number.
+    known: RefCell<Vec<Rc<RefCell<KnownHeads>>>>,
+}
+
+impl<C: Clock> Dialer<C> {
+    /// `first` is where the turns start, different for each worker.
+    pub(crate) fn new(network: Arc<Network>, clock: C, meter: Rc<Meter>, first: usize) -> Self {
+        let sources = &network.settings.sources.addresses;
+        let paused = RefCell::new(vec![0; sources.len().max(network.loopback_sources.len())]);
+        let next = Cell::new(first);
+        Self { network, clock, meter, next, paused, known: RefCell::default() }
+    }
+
+    /// Opens a connection to origin number `number`, and notes in `exchange` how long it took.
+    /// `alarm` is set to the end of the request; the connect time-out is kept within it, and it is
+    /// set back after.
+    pub(crate) async fn dial(
+        &self,
+        number: u32,
+        alarm: &Alarm<'_>,
+        deadline: &Deadline,
+        exchange: &mut Exchange,
+    ) -> Result<Http1, Fault> {
+        let begun = self.clock.now();
+        let limit = begun.saturating_add(deadline.connect);
+        alarm.set(limit.min(deadline.end));
+        let opened = alarm.before(pin!(self.open(number, begun, exchange))).await;
+        alarm.set(deadline.end);
+        opened.unwrap_or(Err(match limit < deadline.end {
+            true => Fault::ConnectTimeout,
+            false => Fault::Timeout(Phase::Connect),
+        }))
+    }
+
+    async fn open(
+        &self,
+        number: u32,
+        begun: Nanos,
+        exchange: &mut Exchange,
+    ) -> Result<Http1, Fault> {
+        let discovered;
+        let origin = match self.network.origins.get(number as usize) {
+            Some(origin) => origin,
+            None => {
+                discovered = self.network.discovered(number).ok_or(Fault::Dns)?;
+                &*discovered
+            }
+        };
+        let turn = self.next.replace(self.next.get().wrapping_add(1));
+        let addresses = &origin.addresses;
+        let stream = match &addresses[turn % addresses.len()] {
+            // Each source takes its turn with every address.
+            Address::Tcp(address) => self.open_tcp(*address, turn / addresses.len()).await?,
+            Address::Unix(path) => open_unix(path).await?,
+        };
+        let guard = self.meter.opened();
+        let connected = self.clock.now();
+        let connect = connected - begun;
+        // The times of an arrival that opens several connections, for redirects, add up.
+        exchange.connect = Some(exchange.connect.unwrap_or(0) + connect);
+        let stream = match (&origin.server_name, &self.network.tls) {
+            (Some(name), Some(config)) => {
+                let stream = secure(name, config, stream).await?;
+                let handshake = self.clock.now() - connected;
+                exchange.tls = Some(exchange.tls.unwrap_or(0) + handshake);
+                stream
+            }
+            (Some(_), None) => return Err(Fault::Tls("TLS was not set up for this origin")),
+            (None, _) => stream,
+        };
+        let limits = self.network.settings.limits;
+        Ok(Http1::new(stream, self.known(number), limits, guard, (connected, connect)))
+    }
+
+    /// The heads that an origin sends.
+    fn known(&self, number: u32) -> Rc<RefCell<KnownHeads>> {
+        let mut known = self.known.borrow_mut();
+        let number = number as usize;
+        if number >= known.len() {
+            known.resize_with(number + 1, Rc::default);
+        }
+        Rc::clone(&known[number])
+    }
+
+    async fn open_tcp(&self, address: SocketAddr, turn: usize) -> Result<Stream, Fault> {
+        let own = &self.network.settings.sources.addresses;
+        let sources = match own.is_empty() && is_loopback(address.ip()) {
+            true => &self.network.loopback_sources,
+            false => own,
+        };
+        if sources.is_empty() {
+            return self.connect_from(address, None).await.map_err(|e| fault::of_connect(&e));
+        }
+        let count = sources.len();
+        for step in 0..count {
+            let at = (turn + step) % count;
+            let source = sources[at];
+            let fits = source.is_ipv4() == address.is_ipv4();
+            if !fits || self.paused.borrow()[at] > self.clock.now() {
+                continue;
+            }
+            match self.connect_from(address, Some(source)).await {
+                Ok(stream) => return Ok(stream),
+                Err(error) => match fault::of_connect(&error) {
+                    Fault::NoLocalPort => {
+                        self.paused.borrow_mut()[at] = self.clock.now() + SOURCE_PAUSE;
+                    }
+                    fault => return Err(fault),
+                },
+            }
+        }
+        Err(Fault::NoLocalPort)
+    }
+
+    async fn connect_from(
+        &self,
+        address: SocketAddr,
+        source: Option<IpAddr>,
+    ) -> io::Result<Stream> {
+        let socket = self.network.settings.sources.socket(address.ip(), source)?;
+        if let Some(range) = self.network.ports.and_then(LocalPorts::own_range) {
+            // A kernel that refuses it searches as it always did.
+            let _ = sockopt::local_port_range(socket.as_fd(), range);
+        }
+        if self.network.is_small {
+            // Congestion control has no say in requests that fit into the initial window, except
+            // that BBR, where it is the default, delays them to pace them and costs CPU time for
+            // each. Reno is always there; a kernel that refuses it goes on with its own.
+            let _ = socket.set_tcp_congestion(b"reno");
+        }
+        let before = thread_cpu();
+        let begun = socket.connect(&address.into());
+        self.meter.connect_called(thread_cpu().saturating_sub(before));
+        match begun {
+            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => return Err(error),
+            _ => {}
+        }
+        let stream = TcpStream::from_std(socket.into())?;
+        stream.writable().await?;
+        match stream.take_error()? {
+            Some(error) => Err(error),
+            None => Ok(Stream::Tcp(stream)),
+        }
+    }
+}
+
+/// CPU time of this thread: what a call costs however busy the machine is.
+fn thread_cpu() -> Nanos {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    now.tv_sec as u64 * SECOND + now.tv_nsec as u64
+}
+
+async fn secure(
+    name: &ServerName<'static>,
+    config: &Arc<ClientConfig>,
+    stream: Stream,
+) -> Result<Stream, Fault> {
+    let connector = TlsConnector::from(Arc::clone(config));
+    let secured = match stream {
+        Stream::Tcp(tcp) => {
+            connector.connect(name.clone(), tcp).await.map(|s| Stream::TcpTls(Box::new(s)))
+        }
+        Stream::Unix(unix) => {
+            connector.connect(name.clone(), unix).await.map(|s| Stream::UnixTls(Box::new(s)))
+        }
+        secured => Ok(secured),
+    };
+    secured.map_err(|error| fault::of_handshake(&error))
+}
+
+async fn open_unix(path: &Path) -> Result<Stream, Fault> {
+    UnixStream::connect(path).await.map(Stream::Unix).map_err(|error| fault::of_connect(&error))
+}

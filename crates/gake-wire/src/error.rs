@@ -1,0 +1,33 @@
+//! Why nothing can be sent.
+
+use crate::address::ResolveError;
+use crate::http1::request::RequestError;
+use crate::location::LocationError;
+use crate::source::SourceAddressError;
+use crate::tls::TlsError;
+
+/// Why a request cannot be sent, found out before the run.
+#[derive(Debug, thiserror::Error)]
+pub enum WireError {
+    /// Nothing to send.
+    #[error("there is nothing to send: no target, or every weight is 0")]
+    Nothing,
+    /// A bad URL.
+    #[error(transparent)]
+    Location(#[from] LocationError),
+    /// A name without an address.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    /// A request that is not HTTP.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// Bad TLS files.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// A source that cannot be used.
+    #[error(transparent)]
+    Source(#[from] SourceAddressError),
+    /// A name that no certificate can have.
+    #[error("{0:?} cannot be checked against a certificate")]
+    ServerName(String),
+}

@@ -1,0 +1,84 @@
+//! What goes into the parser and what comes out.
+
+/// The most header lines that any [`ResponseLimits`] can allow.
+pub const MAX_HEADERS: usize = 1_000;
+
+/// Bounds on what a server can make us hold or wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResponseLimits {
+    /// Bytes of one head, up to and with its empty line; of one trailer section, too.
+    pub head_bytes: usize,
+    /// Header lines of one head, and trailer lines; values above [`MAX_HEADERS`] count as it.
+    pub headers: usize,
+    /// Interim (1xx) answers before the final one.
+    pub interim: u32,
+    /// Bytes of the line that holds a chunk's size and extensions, without its line feed.
+    pub chunk_line: usize,
+}
+
+impl ResponseLimits {
+    pub(super) const fn header_bound(&self) -> usize {
+        if self.headers < MAX_HEADERS { self.headers } else { MAX_HEADERS }
+    }
+}
+
+impl Default for ResponseLimits {
+    fn default() -> Self {
+        Self { head_bytes: 256 * 1024, headers: MAX_HEADERS, interim: 100, chunk_line: 4096 }
+    }
+}
+
+/// The version of HTTP that a request line or a status line names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Version {
+    /// HTTP/1.0: a connection ends with the response unless both sides say `keep-alive`.
+    Http10,
+    /// HTTP/1.1.
+    #[default]
+    Http11,
+}
+
+/// A complete response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Response {
+    /// The status code of the final answer, 100 to 999. Those from 600 on are not HTTP's, but
+    /// servers send them; RFC 9110, section 15, has them treated as server errors.
+    pub status: u16,
+    /// The version in the status line.
+    pub version: Version,
+    /// Bytes of the body, without chunk framing and trailers.
+    pub body_bytes: u64,
+    /// Bytes of the slice last fed that belong to this response.
+    pub consumed: usize,
+    /// Whether the server lets the connection be used again (RFC 9112, section 9.3).
+    pub keep_alive: bool,
+    /// Whether bytes follow in the slice that nobody asked for. The response itself is sound.
+    pub excess: bool,
+}
+
+impl Response {
+    /// Whether the next request may be sent on the same connection.
+    pub const fn reusable(&self) -> bool {
+        self.keep_alive && !self.excess
+    }
+}
+
+/// How far a response has come after a slice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// The whole slice was taken, and the response goes on.
+    More,
+    /// The response is complete.
+    Done(Response),
+}
+
+/// What the end of the stream means for the response being read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Eof {
+    /// The body went on until the peer closed, as the head said: it is complete.
+    Complete(Response),
+    /// Not one byte of the answer had come: on a reused connection, it was stale.
+    Nothing,
+    /// The response is cut short.
+    Cut,
+}

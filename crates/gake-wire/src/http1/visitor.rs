@@ -1,0 +1,34 @@
+//! Who sees a response pass by.
+
+use super::head::ResponseHead;
+
+/// Sees a response pass by. Every method does nothing unless it is implemented, and costs nothing
+/// then, since [`ResponseParser::feed_with`](super::ResponseParser::feed_with) is compiled for each visitor.
+pub trait Visitor {
+    /// Whether the head is to be shown. When it is not, a head seen before is not parsed again.
+    #[inline]
+    fn wants_head(&self) -> bool {
+        true
+    }
+
+    /// The head of the final answer; interim (1xx) heads are not shown.
+    #[inline]
+    fn head(&mut self, head: &ResponseHead<'_>) {
+        let _ = head;
+    }
+
+    /// The next bytes of the body, decoded from chunks, never empty. Also called for a body that
+    /// turns out to be malformed later.
+    #[inline]
+    fn body(&mut self, bytes: &[u8]) {
+        let _ = bytes;
+    }
+}
+
+/// The visitor that looks at nothing.
+impl Visitor for () {
+    #[inline]
+    fn wants_head(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,214 @@
+//! How requests reach their origins: what all clients of a run share.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use gake_core::record::Fault;
+use rustls::ClientConfig;
+
+use crate::address::{Address, Resolver};
+use crate::error::WireError;
+use crate::location::{Location, Scheme};
+use crate::origin::{DiscoveredOrigins, Origin};
+use crate::ports::LocalPorts;
+use crate::request::{HttpRequest, Message, PreparedRequest};
+use crate::settings::Settings;
+use crate::tls::TlsOptions;
+
+/// Bytes that a new connection may send before it hears of the peer: ten segments (RFC 6928) of
+/// the usual size.
+const INITIAL_WINDOW: usize = 14_000;
+
+/// A request made while the run goes on that cannot be sent.
+const BAD_REQUEST: Fault = Fault::Malformed("request");
+
+/// Origins with their addresses, TLS, and how connections are made and used.
+#[derive(Debug)]
+pub struct Network {
+    /// The origins known before the run, by number.
+    pub origins: Vec<Origin>,
+    /// How connections are made and used.
+    pub settings: Settings,
+    /// What the user should know before the run, in sentences.
+    pub notes: Vec<String>,
+    pub(crate) tls: Option<Arc<ClientConfig>>,
+    /// Whether every prepared request fits into a connection's initial window.
+    pub(crate) is_small: bool,
+    /// The system's local ports, when it names them.
+    pub(crate) ports: Option<LocalPorts>,
+    /// Where connections to loopback come from when one address has too few ports for them.
+    pub(crate) loopback_sources: Vec<IpAddr>,
+    numbers: HashMap<(Scheme, String, u16), u32>,
+    resolver: Resolver,
+    tls_options: TlsOptions,
+    discovered: DiscoveredOrigins,
+}
+
+impl Network {
+    /// A network without origins.
+    ///
+    /// # Errors
+    /// When a source address or a TLS file cannot be used. TLS files are read as soon as a request
+    /// needs them: now when any may.
+    pub fn new(
+        resolver: &Resolver,
+        tls: &TlsOptions,
+        settings: Settings,
+    ) -> Result<Self, WireError> {
+        if resolver.unix_socket.is_none() {
+            settings.sources.check()?;
+        }
+        // A redirect, and a request yet to be made, may lead to any origin.
+        let is_open = settings.max_redirects > 0 || settings.feed.is_some();
+        let ports = LocalPorts::read();
+        let loopback_sources = match ports {
+            Some(ports) if settings.sources.is_default() => {
+                ports.loopback_sources(planned_connections(&settings))
+            }
+            _ => Vec::new(),
+        };
+        let network = Self {
+            ports,
+            loopback_sources,
+            origins: Vec::new(),
+            notes: Vec::new(),
+            tls: None,
+            is_small: true,
+            numbers: HashMap::new(),
+            resolver: resolver.clone(),
+            tls_options: tls.clone(),
+            discovered: DiscoveredOrigins::new(resolver.clone(), settings.sources.clone()),
+            settings,
+        };
+        if is_open { network.to_any_origin() } else { Ok(network) }
+    }
+
+    /// Lets requests that are made during the run go to origins over TLS, even if none known
+    /// before is.
+    ///
+    /// # Errors
+    /// When a TLS file cannot be used.
+    pub fn to_any_origin(mut self) -> Result<Self, WireError> {
+        if self.tls.is_none() {
+            self.tls = Some(self.tls_options.config()?);
+        }
+        Ok(self)
+    }
+
+    /// Makes a request ready before the run, and its origin known. Blocks for name resolution.
+    ///
+    /// # Errors
+    /// What keeps it from being sent.
+    pub fn prepare(&mut self, request: &HttpRequest) -> Result<PreparedRequest, WireError> {
+        let location = Location::parse(&request.url)?;
+        self.prepare_at(request, location)
+    }
+
+    /// The same, for a request whose URL is read already.
+    pub(crate) fn prepare_at(
+        &mut self,
+        request: &HttpRequest,
+        location: Location,
+    ) -> Result<PreparedRequest, WireError> {
+        if location.scheme == Scheme::Https && self.tls.is_none() {
+            self.tls = Some(self.tls_options.config()?);
+        }
+        let origin = self.origin(&location)?;
+        let message = Message::new(request, location);
+        let rendered = message.render(self.settings.version, self.settings.keepalive)?;
+        self.is_small &= rendered.len() <= INITIAL_WINDOW;
+        Ok(PreparedRequest { origin, rendered, message: self.kept(message) })
+    }
+
+    /// Makes a request ready while the run goes on; its origin may be a new one.
+    ///
+    /// # Errors
+    /// `malformed` when it is not HTTP, else why its origin cannot be reached.
+    pub async fn make(&self, request: &HttpRequest) -> Result<PreparedRequest, Fault> {
+        let location = Location::parse(&request.url).map_err(|_| BAD_REQUEST)?;
+        let origin = self.locate(&location).await?;
+        let message = Message::new(request, location);
+        let rendered = message.render(self.settings.version, self.settings.keepalive);
+        let rendered = rendered.map_err(|_| BAD_REQUEST)?;
+        Ok(PreparedRequest { origin, rendered, message: self.kept(message) })
+    }
+
+    /// Where connections to loopback come from, when one address has too few ports for them.
+    pub(crate) fn source_note(&self) -> Option<String> {
+        let (first, last) = (self.loopback_sources.first()?, self.loopback_sources.last()?);
+        let addresses = self.origins.iter().flat_map(|origin| &origin.addresses);
+        let is_loopback = |to: &Address| matches!(to, Address::Tcp(to) if is_loopback(to.ip()));
+        let target = addresses.into_iter().find(|to| is_loopback(to))?;
+        Some(format!(
+            "connections to {target} come from {first} to {last}: one source address has too few \
+             local ports for them"
+        ))
+    }
+
+    /// Whether the local ports of one source address bound the connections to each address: not
+    /// when there are several of either, or no TCP.
+    #[must_use]
+    pub fn has_one_source(&self) -> bool {
+        let is_spread = |address: &Address| match address {
+            Address::Tcp(to) => is_loopback(to.ip()) && !self.loopback_sources.is_empty(),
+            Address::Unix(_) => true,
+        };
+        let mut addresses = self.origins.iter().flat_map(|origin| &origin.addresses);
+        self.settings.sources.addresses.len() < 2 && !addresses.all(is_spread)
+    }
+
+    /// Connections that open without a long search for a local port, when those of one source
+    /// address bound them.
+    #[must_use]
+    pub fn quick_ports(&self) -> Option<usize> {
+        let addresses = self.origins.iter().map(|origin| origin.addresses.len()).sum::<usize>();
+        let ports = self.ports.filter(|_| self.has_one_source())?;
+        Some(ports.per_source() * addresses)
+    }
+
+    fn kept(&self, message: Message) -> Option<Box<Message>> {
+        (self.settings.max_redirects > 0).then(|| Box::new(message))
+    }
+
+    /// The number of the origin of `location`, which may be a new one.
+    pub(crate) async fn locate(&self, location: &Location) -> Result<u32, Fault> {
+        if let Some(known) = self.origins.iter().position(|origin| origin.holds(location)) {
+            return Ok(known as u32);
+        }
+        Ok((self.origins.len() + self.discovered.number(location).await?) as u32)
+    }
+
+    /// An origin that was not known before the run.
+    pub(crate) fn discovered(&self, number: u32) -> Option<Arc<Origin>> {
+        self.discovered.get((number as usize).checked_sub(self.origins.len())?)
+    }
+
+    fn origin(&mut self, location: &Location) -> Result<u32, WireError> {
+        let place = (location.scheme, location.host.clone(), location.port);
+        if let Some(&known) = self.numbers.get(&place) {
+            return Ok(known);
+        }
+        let (origin, refusing) = Origin::resolve(location, &self.resolver, &self.settings.sources)?;
+        if let (Some(first), false) = (origin.addresses.first(), refusing.is_empty()) {
+            let refusing: Vec<_> = refusing.iter().map(ToString::to_string).collect();
+            let host = &location.host;
+            self.notes.push(format!("{host} is {first}; {} does not answer", refusing.join(", ")));
+        }
+        let number = self.origins.len() as u32;
+        self.origins.push(origin);
+        self.numbers.insert(place, number);
+        Ok(number)
+    }
+}
+
+/// Connections to one target that the settings foresee.
+fn planned_connections(settings: &Settings) -> usize {
+    let load = if settings.connections == usize::MAX { 0 } else { settings.connections };
+    load + settings.idle_connections
+}
+
+/// Whether any address of 127.0.0.0/8 reaches this one.
+pub(crate) fn is_loopback(address: IpAddr) -> bool {
+    address.is_ipv4() && address.is_loopback()
+}

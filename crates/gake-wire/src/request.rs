@@ -1,0 +1,91 @@
+//! A request: as a user describes it, as it is known to all transports, and ready to be sent.
+
+use std::sync::Arc;
+
+use crate::http1::Version;
+use crate::http1::request::{Rendered, RequestError, RequestSpec, render};
+use crate::location::Location;
+
+/// What to send. Added when no header says otherwise: `Host`, `User-Agent`, `Content-Length`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpRequest {
+    /// The method, as it is sent.
+    pub method: String,
+    /// The URL; `http` when it has no scheme.
+    pub url: String,
+    /// Header lines, in order.
+    pub headers: Vec<(String, String)>,
+    /// Header lines behind them whose values are no UTF-8, as a recording may have them.
+    pub opaque: Vec<(String, Vec<u8>)>,
+    /// The body.
+    pub body: Option<Arc<[u8]>>,
+}
+
+impl HttpRequest {
+    /// A request without headers and body.
+    #[must_use]
+    pub fn new(method: impl Into<String>, url: impl Into<String>) -> Self {
+        let (headers, opaque) = (Vec::new(), Vec::new());
+        Self { method: method.into(), url: url.into(), headers, opaque, body: None }
+    }
+}
+
+/// A request ready to be sent by the clients of the [`Network`](crate::Network) that prepared it.
+#[derive(Debug)]
+pub struct PreparedRequest {
+    /// The number of its origin in the network.
+    pub(crate) origin: u32,
+    /// What HTTP/1.1 writes.
+    pub(crate) rendered: Rendered,
+    /// What it says, when redirects are followed.
+    pub(crate) message: Option<Box<Message>>,
+}
+
+/// What a request says, whatever transport carries it.
+#[derive(Debug, Clone)]
+pub(crate) struct Message {
+    pub(crate) location: Location,
+    pub(crate) method: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) opaque: Vec<(String, Vec<u8>)>,
+    pub(crate) body: Option<Arc<[u8]>>,
+}
+
+impl Message {
+    /// What `request`, whose URL is `location`, says.
+    pub(crate) fn new(request: &HttpRequest, location: Location) -> Self {
+        let mut headers = request.headers.clone();
+        let is_given = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        if let Some(user) = location.user.as_ref().filter(|_| !is_given) {
+            headers.push(basic_authorization(user));
+        }
+        let (method, opaque) = (request.method.clone(), request.opaque.clone());
+        Self { location, method, headers, opaque, body: request.body.clone() }
+    }
+
+    /// The bytes that HTTP/1.1 writes.
+    pub(crate) fn render(
+        &self,
+        version: Version,
+        keep_alive: bool,
+    ) -> Result<Rendered, RequestError> {
+        render(&RequestSpec {
+            method: &self.method,
+            target: &self.location.target,
+            authority: &self.location.authority(),
+            headers: &self.headers,
+            opaque: &self.opaque,
+            body: self.body.clone(),
+            keep_alive,
+            version,
+        })
+    }
+}
+
+/// The header of basic authentication (RFC 7617) for `user:password`.
+#[must_use]
+pub fn basic_authorization(user: &str) -> (String, String) {
+    use base64::Engine as _;
+    let encoded = base64::engine::general_purpose::STANDARD.encode(user);
+    ("Authorization".to_owned(), format!("Basic {encoded}"))
+}

@@ -1,0 +1,78 @@
+//! How connections are made and used.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gake_core::plan::Timeouts;
+
+use crate::feed::Feed;
+use crate::http1::{ResponseLimits, Version};
+use crate::source::Sources;
+
+/// The settings of a network's clients, and of the load that uses them.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The bounds on waiting.
+    pub timeouts: Timeouts,
+    /// Whether a connection serves more than one request.
+    pub keepalive: bool,
+    /// Whether any lane may use any connection (open loop), or each has its own (a user of a
+    /// closed loop).
+    pub pooled: bool,
+    /// Most connections at once, over all workers, when they are pooled. Users of a closed loop
+    /// have one an origin each.
+    pub connections: usize,
+    /// Connections opened at the start and held without a request, over all workers.
+    pub idle_connections: usize,
+    /// New idle connections a second, over all workers.
+    pub connect_rate: Option<f64>,
+    /// Where connections come from.
+    pub sources: Sources,
+    /// Bounds on what a server can make us hold.
+    pub limits: ResponseLimits,
+    /// Redirects followed for one request at most; when 0, a redirect is a response like any other.
+    pub max_redirects: u32,
+    /// What is kept of responses, when anything is.
+    pub keep: Option<Keep>,
+    /// Idle connections kept to an origin, over all workers, when that is bounded.
+    pub max_idle: Option<usize>,
+    /// Makes each request when it is fired, instead of those known beforehand.
+    pub feed: Option<Arc<dyn Feed>>,
+    /// The version in the request line.
+    pub version: Version,
+}
+
+impl Default for Settings {
+    /// HTTP/1.1 with as many connections as are needed, which are kept and shared; no redirects;
+    /// 10 s for a connection and 30 s for a request.
+    fn default() -> Self {
+        Self {
+            timeouts: Timeouts {
+                connect: Duration::from_secs(10),
+                first_byte: None,
+                total: Duration::from_secs(30),
+            },
+            keepalive: true,
+            pooled: true,
+            connections: usize::MAX,
+            idle_connections: 0,
+            connect_rate: None,
+            sources: Sources::default(),
+            limits: ResponseLimits::default(),
+            max_redirects: 0,
+            keep: None,
+            max_idle: None,
+            feed: None,
+            version: Version::Http11,
+        }
+    }
+}
+
+/// How many responses are kept, and how much of each. A request whose response is kept allocates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keep {
+    /// Responses kept on each worker, from its first on.
+    pub answers: u64,
+    /// Bytes of a body kept at most.
+    pub body_bytes: usize,
+}

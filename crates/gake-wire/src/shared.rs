@@ -1,0 +1,33 @@
+//! What the clients of one thread share.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gake_core::clock::Clock;
+
+use crate::alarm::Alarms;
+use crate::dial::Dialer;
+use crate::meter::Meter;
+use crate::network::Network;
+use crate::scratch::Scratch;
+
+/// Everything but connections.
+#[derive(Debug)]
+pub(crate) struct Shared<C> {
+    pub(crate) network: Arc<Network>,
+    pub(crate) clock: C,
+    pub(crate) dialer: Dialer<C>,
+    pub(crate) scratch: Scratch,
+    pub(crate) alarms: Rc<Alarms>,
+    pub(crate) meter: Rc<Meter>,
+}
+
+impl<C: Clock + Clone> Shared<C> {
+    /// `first` is where turns among addresses start, different for each thread.
+    pub(crate) fn new(network: Arc<Network>, clock: C, first: usize) -> Self {
+        let meter = Rc::new(Meter::default());
+        let dialer = Dialer::new(Arc::clone(&network), clock.clone(), Rc::clone(&meter), first);
+        let (scratch, alarms) = (Scratch::new(), Alarms::new());
+        Self { network, clock, dialer, scratch, alarms, meter }
+    }
+}

@@ -1,0 +1,75 @@
+//! Requests that are made while the run goes on.
+
+use std::sync::Arc;
+
+use gake_wire::{Feed, HttpRequest, NextRequest, WeightedRequest};
+
+use crate::client::{Setup, request, status_of};
+use crate::server::{Again, Request, Server, ok};
+
+/// Gives each request once, in order.
+#[derive(Debug)]
+struct Few(Vec<WeightedRequest>);
+
+impl Feed for Few {
+    fn next(&self, number: u64) -> NextRequest<'_> {
+        Box::pin(async move { self.0.get(number as usize).cloned() })
+    }
+}
+
+fn labelled(server: &Server, label: &str) -> WeightedRequest {
+    WeightedRequest { label: Some(label.to_owned()), ..request("GET", &server.url("/")) }
+}
+
+fn fed(known: Vec<WeightedRequest>, fed: Vec<WeightedRequest>) -> Setup {
+    Setup::of(known).with(|s| s.settings.feed = Some(Arc::new(Few(fed))))
+}
+
+fn server() -> Server {
+    Server::start([vec![Request, ok(1), Again]])
+}
+
+#[test]
+fn a_label_that_nobody_knew_is_other() {
+    let server = server();
+    let known = ["a", "b"].map(|label| labelled(&server, label)).to_vec();
+    let unnamed = request("GET", &server.url("/new"));
+    let next = vec![labelled(&server, "b"), labelled(&server, "c"), unnamed, known[0].clone()];
+    let setup = fed(known, next);
+    assert_eq!(setup.prepare().unwrap().labels, ["a", "b", "other"]);
+    setup.run(async |client| {
+        let mut lane = client.lane();
+        for label in [1, 2, 2, 0] {
+            let exchange = lane.fire().await;
+            assert_eq!((status_of(&exchange), exchange.label), (200, label));
+        }
+    });
+}
+
+#[test]
+fn requests_without_names_need_none() {
+    let server = server();
+    let get = request("GET", &server.url("/"));
+    let setup = fed(vec![get.clone()], vec![get, request("GET", &server.url("/new"))]);
+    assert!(setup.prepare().unwrap().labels.is_empty());
+    setup.run(async |client| {
+        let mut lane = client.lane();
+        for _ in 0..2 {
+            assert_eq!(lane.fire().await.label, 0);
+        }
+        assert!(lane.is_exhausted().await);
+    });
+}
+
+#[test]
+fn a_request_that_cannot_be_sent_is_a_fault_of_its_arrival() {
+    let server = server();
+    let get = request("GET", &server.url("/"));
+    let bad = HttpRequest::new("GET", "gopher://x/").into();
+    fed(vec![get.clone()], vec![bad, get]).run(async |client| {
+        let mut lane = client.lane();
+        let exchange = lane.fire().await;
+        assert!(crate::client::fault_of(&exchange).name() == "malformed", "{exchange:?}");
+        lane.fire_ok(1).await;
+    });
+}

@@ -1,0 +1,51 @@
+//! What is said before a run.
+
+use gake_core::spec::RunSpec;
+use gake_run::Prepared;
+
+use crate::console::Console;
+use crate::ports;
+
+/// Descriptors that are not connections: the standard streams, timers, files, the lab's own.
+const OTHER_DESCRIPTORS: u64 = 64;
+
+/// Says what will be done, and what will probably get in its way.
+pub fn announce(prepared: &Prepared, spec: &RunSpec, descriptors: u64, console: &Console) {
+    for note in &prepared.notes {
+        console.note(note);
+    }
+    warn(prepared, spec, descriptors, console);
+    console.note(&prepared.plan.to_string());
+}
+
+/// Warns of what will probably get in the way of so many connections.
+pub fn warn(prepared: &Prepared, spec: &RunSpec, descriptors: u64, console: &Console) {
+    let plans = prepared.plan.scenarios().iter();
+    let connections: u64 =
+        plans.map(|plan| (plan.connections + plan.idle_connections) as u64).sum();
+    if connections + OTHER_DESCRIPTORS > descriptors {
+        console.warn(&format!(
+            "{connections} connections need more than the {descriptors} file descriptors of this \
+             process; those over it will fail as no_descriptors (raise `ulimit -Hn`)"
+        ));
+    }
+    let ports = local_ports(prepared, spec);
+    if connections > ports {
+        console.warn(&format!(
+            "{connections} connections need more than the {ports} local ports that there are from \
+             one address to this target; those over it will fail as no_local_port (widen \
+             net.ipv4.ip_local_port_range, or give more addresses: gake run --interface)"
+        ));
+    }
+}
+
+/// Local ports towards everything that is loaded; [`u64::MAX`] when they are not the bound.
+fn local_ports(prepared: &Prepared, spec: &RunSpec) -> u64 {
+    let has_one_source = prepared.wires.iter().all(|wire| wire.network.has_one_source());
+    let origins = prepared.wires.iter().flat_map(|wire| &wire.network.origins);
+    let addresses = origins.map(|origin| origin.addresses.len() as u64).sum();
+    if !has_one_source || !spec.connection.sources.is_empty() {
+        return u64::MAX;
+    }
+    ports::local().map_or(u64::MAX, |ports| ports.saturating_mul(addresses))
+}

@@ -1,0 +1,239 @@
+//! Flags as a draft.
+
+use std::path::Path;
+use std::time::Duration;
+
+use gake_core::plan::Expect;
+use gake_core::spec::value::{
+    ArrivalsValue, BodyValue, CountValue, ExpectValue, HeaderValue, OverflowValue, RateValue,
+    SpeedValue, StagesValue, TimeValue, UsersValue,
+};
+use gake_core::spec::{
+    BodySpec, ConnectionDraft, FieldPath, IpFamily, RunDraft, RunSpec, ScenarioDraft, SpecError,
+    TlsDraft,
+};
+use gake_run::RunError;
+
+use super::recording;
+use crate::cli::{Arrivals, ConnectionArgs, OverflowArg, RequestArgs, RunArgs};
+use crate::exit::Failure;
+
+/// The fields of a spec that have a flag, and the flag.
+const FLAGS: &[(&str, &str)] = &[
+    ("rate", "--rate"),
+    ("stages", "--stages"),
+    ("users", "--users"),
+    ("connections", "-c"),
+    ("duration", "-d"),
+    ("requests", "-n"),
+    ("warmup", "--warmup"),
+    ("arrivals", "--arrivals"),
+    ("seed", "--seed"),
+    ("think", "--think"),
+    ("lanes", "--max-in-flight"),
+    ("overflow", "--overflow"),
+    ("graceful_stop", "--drain"),
+    ("threads", "--threads"),
+    ("spin", "--spin"),
+    ("to", "--target"),
+    ("speed", "--speed"),
+    ("select", "--select"),
+    ("method", "--method"),
+    ("headers", "--header"),
+    ("body", "--data"),
+    ("user", "--user"),
+    ("expect", "--expect"),
+    ("abort", "--abort"),
+    ("timeout", "--timeout"),
+    ("connect_timeout", "--connect-timeout"),
+    ("first_byte_timeout", "--first-byte-timeout"),
+    ("connect_rate", "--connect-rate"),
+    ("sources", "--interface"),
+    ("resolve", "--resolve"),
+    ("connect_to", "--connect-to"),
+    ("objectives", "--slo"),
+    ("watch", "--watch"),
+];
+
+/// The flag of a field.
+pub fn flag(field: &str) -> Option<&'static str> {
+    FLAGS.iter().find(|(known, _)| *known == field).map(|(_, flag)| *flag)
+}
+
+/// What is wrong, in the words of the command line.
+pub fn failure(error: &RunError) -> Failure {
+    match error {
+        RunError::Cannot(problem) | RunError::Sink(problem) => Failure::could_not(problem),
+        RunError::Spec(SpecError { path, problem }) => Failure::usage(said(path, problem)),
+    }
+}
+
+/// What is wrong with a field, of which the flag is named.
+fn said(path: &FieldPath, problem: &str) -> String {
+    let Some(flag) = path.field().and_then(flag) else { return problem.to_owned() };
+    match problem.strip_prefix("it ") {
+        Some(rest) => {
+            let rest = rest.replace("needs a rate", "needs a --rate");
+            format!("{flag} {}", rest.replace("an objective", "an objective (--slo)"))
+        }
+        None => format!("{flag}: {problem}"),
+    }
+}
+
+/// The draft of the flags of `gake run`.
+///
+/// # Errors
+/// When the target cannot be what it is said to be.
+pub fn draft(args: &RunArgs) -> Result<RunDraft, Failure> {
+    let load = &args.load;
+    let mut scenario = request(&args.request);
+    if let Some(target) = &args.target {
+        source(args, target, &mut scenario)?;
+    }
+    scenario.to.clone_from(&args.replay.target);
+    scenario.speed = args.replay.speed.map(SpeedValue);
+    scenario.select.clone_from(&args.replay.select);
+    scenario.rate = load.rate.map(RateValue);
+    scenario.stages = load.stages.as_ref().map(|stages| StagesValue(stages.0.clone()));
+    scenario.users.clone_from(&load.users);
+    scenario.connections = load.connections.map(count);
+    if args.spec.spec.is_none() {
+        connections_or_users(&mut scenario);
+    }
+    scenario.duration = time(load.duration);
+    scenario.requests = load.requests.map(CountValue);
+    scenario.arrivals = load.arrivals.map(|arrivals| match arrivals {
+        Arrivals::Uniform => ArrivalsValue::Uniform,
+        Arrivals::Poisson => ArrivalsValue::Poisson,
+    });
+    scenario.think = time(load.think);
+    scenario.lanes = load.max_in_flight.map(count);
+    scenario.overflow = load.overflow.map(|overflow| match overflow {
+        OverflowArg::Wait => OverflowValue::Wait,
+        OverflowArg::Drop => OverflowValue::Drop,
+    });
+    scenario.graceful_stop = time(load.drain);
+    let mut draft = connection(&args.connection);
+    draft.warmup = time(load.warmup);
+    draft.seed = load.seed.map(CountValue);
+    draft.threads = load.threads.map(count);
+    draft.spin = load.spin.then_some(true);
+    draft.objectives = args.judge.slo.iter().map(ToString::to_string).collect();
+    draft.abort = args.judge.abort.then_some(true);
+    draft.watch = args.watch.iter().map(|source| source.0.clone()).collect();
+    draft.scenarios.push(scenario);
+    Ok(draft)
+}
+
+/// The run of a command that makes its own load of what its flags say.
+///
+/// # Errors
+/// When the target cannot be one.
+pub fn without_load(
+    request_args: &RequestArgs,
+    connection_args: &ConnectionArgs,
+    target: &str,
+) -> Result<RunSpec, Failure> {
+    let mut scenario = request(request_args);
+    url_or_targets(request_args, target, &mut scenario)?;
+    let mut draft = connection(connection_args);
+    draft.scenarios.push(scenario);
+    draft.decide().map_err(|error| failure(&error.into()))
+}
+
+/// `-c` means connections of an open loop, and users of a closed one.
+pub fn connections_or_users(scenario: &mut ScenarioDraft) {
+    let is_open = scenario.rate.is_some_and(|rate| rate.0 != gake_core::plan::Rate::Max)
+        || scenario.stages.is_some()
+        || scenario.recording.is_some();
+    if !is_open && scenario.users.is_none() {
+        let users =
+            |CountValue(users)| UsersValue::Number(usize::try_from(users).unwrap_or(usize::MAX));
+        scenario.users = scenario.connections.take().map(users);
+    }
+}
+
+fn source(args: &RunArgs, target: &str, scenario: &mut ScenarioDraft) -> Result<(), Failure> {
+    if let Some(format) = recording::known(&args.replay, args.request.targets, target)? {
+        if args.replay.target.is_none() && args.spec.spec.is_none() {
+            return Err(Failure::usage(format!(
+                "{target} is {format}: say where it is to be sent, with --target http://HOST:PORT"
+            )));
+        }
+        scenario.recording = Some(target.into());
+        return Ok(());
+    }
+    url_or_targets(&args.request, target, scenario)
+}
+
+fn url_or_targets(
+    args: &RequestArgs,
+    target: &str,
+    scenario: &mut ScenarioDraft,
+) -> Result<(), Failure> {
+    if args.targets || (!target.contains("://") && Path::new(target).is_file()) {
+        scenario.targets = Some(target.into());
+    } else if target == "-" {
+        return Err(Failure::usage("`-` is a targets file on standard input: add --targets"));
+    } else {
+        scenario.url = Some(target.to_owned());
+    }
+    Ok(())
+}
+
+fn request(args: &RequestArgs) -> ScenarioDraft {
+    let body = args.data.as_ref().map(|data| match data.strip_prefix('@') {
+        None => BodySpec::text(data),
+        Some(path) => BodySpec::File(path.into()),
+    });
+    let expect = |expect: &Expect| ExpectValue(expect.clone());
+    let headers = args.header.iter();
+    ScenarioDraft {
+        method: args.method.clone(),
+        headers: headers.map(|(name, value)| HeaderValue(name.clone(), value.clone())).collect(),
+        body: body.map(BodyValue),
+        user: args.user.clone(),
+        expect: args.expect.as_ref().map(expect),
+        ..ScenarioDraft::default()
+    }
+}
+
+fn connection(args: &ConnectionArgs) -> RunDraft {
+    let connection = ConnectionDraft {
+        timeout: time(args.timeout),
+        connect_timeout: time(args.connect_timeout),
+        first_byte_timeout: time(args.first_byte_timeout),
+        keepalive: args.no_keepalive.then_some(false),
+        max_redirects: args.max_redirs,
+        connect_rate: args
+            .connect_rate
+            .map(|rate| RateValue(gake_core::plan::Rate::PerSecond(rate))),
+        idle_connections: args.idle_connections.map(count),
+        sources: args.interface.clone(),
+        resolve: args.resolve.clone(),
+        connect_to: args.connect_to.clone(),
+        unix_socket: args.unix_socket.clone(),
+        family: match (args.ipv4, args.ipv6) {
+            (true, _) => Some(IpFamily::Ipv4),
+            (_, true) => Some(IpFamily::Ipv6),
+            _ => None,
+        },
+        ..ConnectionDraft::default()
+    };
+    let tls = TlsDraft {
+        insecure: args.insecure.then_some(true),
+        ca_certificates: args.cacert.clone(),
+        certificate: args.cert.clone(),
+        key: args.key.clone(),
+        session_tickets: None,
+    };
+    RunDraft { connection, tls, ..RunDraft::default() }
+}
+
+fn time(time: Option<Duration>) -> Option<TimeValue> {
+    time.map(TimeValue)
+}
+
+fn count(count: usize) -> CountValue {
+    CountValue(count as u64)
+}

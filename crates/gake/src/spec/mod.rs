@@ -1,0 +1,159 @@
+//! From flags and a spec file to the spec of a run.
+//!
+//! Flags become a draft, as a file holds one. Beside `--spec` they change what the file says, where
+//! it is clear what is meant.
+
+mod announce;
+mod flags;
+mod merge;
+mod recording;
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+
+use gake_core::spec::file::SpecFile;
+use gake_core::spec::{RequestSource, RunDraft, RunSpec, Syntax};
+use gake_lab::{Lab, LabConfig};
+use gake_run::{Inputs, Prepared, RunError};
+
+pub use announce::{announce, warn};
+pub use flags::without_load;
+
+use crate::cli::{RunArgs, SpecFormat};
+use crate::cmd::demo;
+use crate::exit::Failure;
+use recording::RecordedTraffic;
+
+/// What was asked for.
+#[derive(Debug)]
+pub struct Asked {
+    /// The run.
+    pub spec: RunSpec,
+    /// The file that describes it, when there is one.
+    file: Option<SpecFile>,
+}
+
+/// Reads what the flags of `gake run` ask for, without touching what it names.
+///
+/// # Errors
+/// When a file is no spec, or flags or fields contradict each other.
+pub fn of_run(args: &RunArgs) -> Result<Asked, Failure> {
+    let flags = flags::draft(args)?;
+    let Some(path) = &args.spec.spec else {
+        let spec = flags.decide().map_err(|error| flags::failure(&error.into()))?;
+        return Ok(Asked { spec, file: None });
+    };
+    let file = read(path)?;
+    let draft = merge::beside(file.draft().clone(), flags, args, path)?;
+    match draft.decide() {
+        Ok(spec) => Ok(Asked { spec, file: Some(file) }),
+        Err(error) => Err(Failure::usage(file.locate(error))),
+    }
+}
+
+fn read(path: &Path) -> Result<SpecFile, Failure> {
+    let name = path.display().to_string();
+    let reader: Box<dyn Read> = match path.as_os_str() == "-" {
+        true => Box::new(io::stdin()),
+        false => Box::new(File::open(path).map_err(|error| {
+            Failure::could_not(format!("the spec {name} cannot be read: {error}"))
+        })?),
+    };
+    let name = if name == "-" { "standard input" } else { &name };
+    SpecFile::read(name, reader).map_err(Failure::usage)
+}
+
+impl Asked {
+    /// Reads what it sends and prepares the run. Blocks for name resolution.
+    ///
+    /// # Errors
+    /// When something cannot be read, resolved, or be what was meant.
+    pub fn prepare(&self) -> Result<Prepared, Failure> {
+        Prepared::new(&self.spec, self.inputs()).map_err(|error| self.failure(error))
+    }
+
+    fn inputs(&self) -> Inputs<'static> {
+        // A spec that came from there has used it up.
+        let used = self.file.as_ref().is_some_and(|file| file.name() == "standard input");
+        let mut inputs = inputs();
+        if used {
+            inputs.stdin = None;
+        }
+        inputs
+    }
+
+    /// What is wrong, in the words of the command line, or with its place in the spec file.
+    pub fn failure(&self, error: RunError) -> Failure {
+        match (error, &self.file) {
+            (RunError::Spec(error), Some(file)) => Failure::usage(file.locate(error)),
+            (error, _) => flags::failure(&error),
+        }
+    }
+
+    /// Starts the lab for scenarios that load the demo; it lives as long as it is kept.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start_demo(&mut self) -> Result<Option<Lab>, Failure> {
+        let mut lab = None;
+        for scenario in &mut self.spec.scenarios {
+            let RequestSource::Url(url) = &mut scenario.source else { continue };
+            match &lab {
+                Some((_, demo)) if demo::is_demo(url) => url.clone_from(demo),
+                Some(_) => {}
+                None => {
+                    let (started, target) = demo::target(url, LabConfig::default())?;
+                    lab = started.map(|lab| (lab, target.clone()));
+                    *url = target;
+                }
+            }
+        }
+        Ok(lab.map(|(lab, _)| lab))
+    }
+
+    /// The files that are read for it, so that nothing is written over them.
+    pub fn files(&self, spec: Option<&Path>) -> Vec<std::path::PathBuf> {
+        let scenarios = self.spec.scenarios.iter().filter_map(|scenario| match &scenario.source {
+            RequestSource::Targets(path) => Some(path.clone()),
+            RequestSource::Recording(recording) => Some(recording.path.clone()),
+            RequestSource::Script(script) => Some(script.path.clone()),
+            _ => None,
+        });
+        scenarios.chain(spec.map(Path::to_owned)).collect()
+    }
+
+    /// The spec as it is printed.
+    ///
+    /// # Errors
+    /// When a path in it is not UTF-8.
+    pub fn print(&self, format: SpecFormat) -> Result<String, Failure> {
+        let draft: RunDraft = self.spec.draft();
+        match format {
+            SpecFormat::Json => draft.write(Syntax::Json),
+            SpecFormat::Toml => draft.write(Syntax::Toml).map(|text| {
+                format!(
+                    "# gake run --spec FILE runs this again. It holds the credentials it needs.\n\
+                     {text}"
+                )
+            }),
+        }
+        .map_err(Failure::could_not)
+    }
+}
+
+/// Standard input and recordings, for specs that name them.
+pub fn inputs() -> Inputs<'static> {
+    Inputs {
+        stdin: Some(Box::new(BufReader::new(io::stdin()))),
+        recordings: Some(&RecordedTraffic),
+        given: Vec::new(),
+    }
+}
+
+/// What is wrong with a spec that no file holds.
+pub fn failure(error: &RunError) -> Failure {
+    flags::failure(error)
+}

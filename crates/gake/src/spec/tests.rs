@@ -1,0 +1,230 @@
+//! Every documented command line is a spec that gives the same run again.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gake_core::spec::file::SpecFile;
+use gake_core::spec::{BodySpec, RequestSource, RunSpec};
+use gake_run::Prepared;
+
+use super::*;
+use crate::cli::{definition, run_of};
+
+/// Files that the examples name, in a folder of their own.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = std::env::temp_dir().join(format!("gake-spec-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let here = Self(folder);
+        here.file(
+            "targets.http",
+            "GET http://localhost:8080/a\n\nPOST http://localhost:8080/b\n@body.json\n",
+        );
+        here.file("body.json", "{}");
+        here.file("traffic.gakerec", &access_log());
+        here
+    }
+
+    fn file(&self, name: &str, text: &str) {
+        let text = text.replace("@body.json", &format!("@{}", self.path("body.json")));
+        fs::write(self.0.join(name), text).unwrap();
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A recording in a format that is easily written.
+fn access_log() -> String {
+    let line = |second| {
+        format!(
+            "10.0.0.1 - - [21/Nov/2026:10:00:{second:02} +0000] \"GET /a HTTP/1.1\" 200 5 \"-\" \"x\"\n"
+        )
+    };
+    (0..5).map(line).collect()
+}
+
+/// The examples of `gake run` in the help, the README and the documentation.
+fn examples() -> BTreeSet<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut texts = vec![fs::read_to_string(root.join("README.md")).unwrap()];
+    for entry in fs::read_dir(root.join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|suffix| suffix == "md") {
+            texts.push(fs::read_to_string(path).unwrap());
+        }
+    }
+    let command = definition();
+    let run = command.get_subcommands().find(|command| command.get_name() == "run").unwrap();
+    texts.push(run.get_after_help().unwrap().to_string());
+    let examples = texts.iter().flat_map(|text| text.lines()).filter_map(example);
+    examples.collect()
+}
+
+/// The command line in a line of text, without what is said about it.
+fn example(line: &str) -> Option<String> {
+    let line = line.trim().trim_start_matches("$ ");
+    let is_run = line.starts_with("gake run ") || line.starts_with("gake http");
+    let line = line.split("   ").next()?.trim();
+    let line = line.split(" > ").next()?.split(" | ").next()?.trim();
+    // Not of one word, of a shell, or of files that are no examples.
+    let is_whole = !["...", "$(", "script.js", "FILE", "--help", "`", "--spec"]
+        .iter()
+        .any(|part| line.contains(part));
+    (is_run && is_whole).then(|| line.to_owned())
+}
+
+/// What is asked for by a command line, with the files of the folder.
+fn asked(line: &str, folder: &Folder) -> Asked {
+    let mut line = line.replace(" URL", " http://localhost:8080/");
+    for name in ["targets.http", "traffic.gakerec", "body.json"] {
+        line = line.replace(name, &folder.path(name));
+    }
+    let mut args = run_of(&line).unwrap_or_else(|error| panic!("{line}: {error}"));
+    args.spec.print_spec = None;
+    of_run(&args).unwrap_or_else(|error| panic!("{line}: {error}"))
+}
+
+/// The line that is said before the run, with every name at this machine.
+fn plan_line(spec: &RunSpec) -> String {
+    let mut spec = spec.clone();
+    for host in ["h:80", "localhost:8080", "demo:80", "staging:80", "staging:8080"] {
+        spec.connection.resolve.push(format!("{host}:127.0.0.1"));
+    }
+    let prepared =
+        Prepared::new(&spec, inputs()).unwrap_or_else(|error| panic!("{spec:?}: {error}"));
+    prepared.plan.to_string()
+}
+
+#[test]
+fn every_documented_example_comes_back_as_the_same_run() {
+    let folder = Folder::new();
+    let examples = examples();
+    assert!(examples.len() >= 20, "they are found: {examples:#?}");
+    for example in &examples {
+        let asked = asked(example, &folder);
+        let line = plan_line(&asked.spec);
+        for (format, name) in [(SpecFormat::Toml, "a.toml"), (SpecFormat::Json, "a.json")] {
+            let printed = asked.print(format).unwrap();
+            let again = SpecFile::read(name, printed.as_bytes()).unwrap().spec();
+            let again = again.unwrap_or_else(|error| panic!("{example}: {error}\n{printed}"));
+            assert_eq!(again, asked.spec, "{example}\n{printed}");
+            assert_eq!(plan_line(&again), line, "{example}");
+        }
+    }
+}
+
+#[test]
+fn the_specs_of_the_documentation_are_specs() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/spec.md");
+    let page = fs::read_to_string(page).unwrap();
+    let blocks: Vec<_> = page.split("```toml\n").skip(1).collect();
+    assert!(!blocks.is_empty());
+    for block in blocks {
+        let text = block.split("```").next().unwrap();
+        let spec = SpecFile::read("spec.md", text.as_bytes()).unwrap().spec();
+        let spec = spec.unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert_eq!(spec.scenarios.len(), 3);
+    }
+}
+
+#[test]
+fn every_field_of_a_spec_is_documented() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/spec.md");
+    let page = fs::read_to_string(page).unwrap();
+    // A field that does not exist lists all that do.
+    for table in [
+        "x = 1",
+        "[connection]\nx = 1",
+        "[tls]\nx = 1",
+        "[[scenario]]\nx = 1",
+        "[[scenario]]\n[[scenario.request]]\nx = 1",
+    ] {
+        let error = SpecFile::read("a.toml", table.as_bytes()).unwrap_err().to_string();
+        let fields: Vec<_> = error.split('`').skip(3).step_by(2).collect();
+        assert!(fields.len() >= 5, "{error}");
+        for field in fields {
+            assert!(
+                page.contains(&format!("`{field}`")) || page.contains(&format!("{field}]")),
+                "{field}"
+            );
+        }
+    }
+}
+
+fn spec_beside(file: &str, flags: &str) -> Result<RunSpec, String> {
+    let folder =
+        std::env::temp_dir().join(format!("gake-beside-{}-{}", std::process::id(), flags.len()));
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("a.toml");
+    fs::write(&path, file).unwrap();
+    let args = run_of(&format!("run --spec {} {flags}", path.display())).map_err(|e| e.to_string());
+    let spec = args.and_then(|args| of_run(&args).map_err(|error| error.to_string()));
+    fs::remove_dir_all(folder).unwrap();
+    spec.map(|asked| asked.spec)
+}
+
+#[test]
+fn flags_beside_a_file_change_what_it_says() {
+    let file = "objectives = [\"p99<1s\"]\nseed = 7\n[connection]\ntimeout = 5\nkeepalive = false\n\
+                [[scenario]]\nurl = \"http://h/\"\nusers = 50\nduration = 60\n\
+                headers = [\"A: 1\", \"B: 2\"]\n";
+    let spec = |flags: &str| spec_beside(file, flags).unwrap();
+    let plain = spec("");
+    assert_eq!(spec("-d 5s").scenarios[0].duration, Some(std::time::Duration::from_secs(5)));
+    assert_eq!(spec("-c 7").scenarios[0].load, gake_core::spec::LoadSpec::closed(7));
+    assert_eq!(spec("--users 8").scenarios[0].load, gake_core::spec::LoadSpec::closed(8));
+    assert_eq!(spec("--slo errors<1%").objectives, ["errors<1%"]);
+    assert_eq!(spec("-t 3").threads, Some(3));
+    let connected = spec("--connect-timeout 1s").connection;
+    assert_eq!(connected.timeouts.connect, std::time::Duration::from_secs(1));
+    assert_eq!(connected.timeouts.total, plain.connection.timeouts.total, "the rest stays");
+    assert!(!connected.keepalive);
+    let headers = spec("-H a:9").scenarios[0].request.headers.clone();
+    assert_eq!(headers, [("B".to_owned(), "2".to_owned()), ("a".to_owned(), "9".to_owned())]);
+    let other = spec("http://other/").scenarios[0].source.clone();
+    assert_eq!(other, RequestSource::Url("http://other/".to_owned()));
+    let body = spec("--data x").scenarios[0].request.body.clone();
+    assert_eq!(body, Some(BodySpec::text("x")));
+    let open = "[[scenario]]\nurl = \"http://h/\"\nstages = \"5@5s\"\nconnections = 9\n";
+    let rate = spec_beside(open, "-r 100 -d 2s -c 4").unwrap();
+    let expected = gake_core::spec::LoadSpec::rate(100.0, std::time::Duration::from_secs(2));
+    assert_eq!((&rate.scenarios[0].load, rate.scenarios[0].connections), (&expected, 4));
+}
+
+#[test]
+fn flags_that_do_not_say_what_they_mean_are_refused() {
+    let one = "[[scenario]]\nurl = \"http://h/\"\nusers = 50\n";
+    let two = "[[scenario]]\nname = \"a\"\nurl = \"u\"\n[[scenario]]\nname = \"b\"\nurl = \"u\"\n";
+    for (file, flags, said) in [
+        (one, "-r 100", "a.toml:3:1: scenario[0].users: it belongs to a closed loop"),
+        (two, "-r 100", "--rate does not say which of the 2 scenarios of"),
+        (two, "http://other/", "the target http://other/ does not say which"),
+        (two, "-H a:1", "--header does not say which"),
+        (one, "--think 1s --users 1..2@5s -d 5s", "scenario[0].duration: it has no place beside"),
+    ] {
+        let error = spec_beside(file, flags).unwrap_err();
+        assert!(error.contains(said), "{flags}: {error}");
+    }
+    assert_eq!(spec_beside(two, "-t 2 --slo p99<1s").unwrap().threads, Some(2));
+}
+
+#[test]
+fn users_may_ramp_from_the_command_line() {
+    let args = run_of("run http://h/ --users 50..200@30s,200@1m --think 1s").unwrap();
+    let spec = of_run(&args).unwrap().spec;
+    let gake_core::spec::LoadSpec::Ramping { stages, .. } = &spec.scenarios[0].load else {
+        panic!("{spec:?}")
+    };
+    assert_eq!((stages.len(), stages[0].from, stages[1].to), (2, 50, 200));
+}

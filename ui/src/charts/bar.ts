@@ -1,0 +1,99 @@
+/** The bar that stays on top: the verdict, the figures that matter, and the way to each section. */
+
+import { el } from "../dom";
+import { onTheme, theme, toggleTheme } from "../theme/theme";
+import type { Group } from "./group";
+
+/** A word with a colour: `valid`, `suspect`, `invalid`, or none. */
+export interface Pill {
+  text: string;
+  state: "valid" | "suspect" | "invalid" | "";
+  title?: string;
+  /** The section that it leads to; the verdict without one. */
+  link?: string;
+}
+
+/** A figure of the bar. */
+export interface Figure {
+  name: string;
+  value: string;
+  bad?: boolean;
+}
+
+/** The bar; its links are those of the sections below `root` once the page is whole. */
+export class Bar {
+  readonly element: HTMLElement;
+  private readonly links = el("nav", { class: "links", "aria-label": "Sections" });
+  private readonly menu = el("details", { class: "menu" });
+
+  constructor(pills: Pill[], figures: Figure[], group?: Group) {
+    const reset = group && this.reset(group);
+    const marks = pills.map(({ text, state, title, link }) =>
+      el("a", { class: "pill", "data-verdict": state, href: `#${link ?? "verdict"}`, title }, text),
+    );
+    const values = figures.map(({ name, value, bad }) =>
+      el("dl", { class: bad ? "bad" : undefined }, el("dt", {}, name), el("dd", {}, value)),
+    );
+    this.element = el(
+      "div",
+      { class: "bar", role: "banner" },
+      el(
+        "div",
+        { class: "bar-in" },
+        el("div", { class: "pills" }, ...marks),
+        el("div", { class: "figures" }, ...values),
+        this.links,
+        el("div", { class: "tools" }, reset ?? null, this.menu, themeButton()),
+      ),
+    );
+  }
+
+  private reset(group: Group): HTMLElement {
+    const button = el("button", { class: "tool", type: "button", hidden: true, onclick: () => group.zoom(null) }, "Reset zoom");
+    group.watch((span) => (button.hidden = span === null));
+    return button;
+  }
+
+  /** Links to every section with a heading, and follows the one that is being read. */
+  link(root: HTMLElement): void {
+    const sections = [...root.querySelectorAll<HTMLElement>(":scope > section[id]")].filter((part) => part.querySelector("h2"));
+    const entries = sections.map((part) => ({ part, name: part.querySelector("h2")?.firstChild?.textContent ?? "" }));
+    const anchors = entries.map(({ part, name }) => el("a", { href: `#${part.id}` }, name));
+    this.links.replaceChildren(...anchors);
+    const close = (): void => void (this.menu.open = false);
+    this.menu.replaceChildren(
+      el("summary", { class: "tool" }, "Sections"),
+      el("nav", { "aria-label": "Sections" }, ...entries.map(({ part, name }) => el("a", { href: `#${part.id}`, onclick: close }, name)), themeButton()),
+    );
+    // A section is read while it is in the upper third.
+    const seen = new IntersectionObserver(
+      (changes) => {
+        for (const { target, isIntersecting } of changes) {
+          if (!isIntersecting) continue;
+          const at = sections.indexOf(target as HTMLElement);
+          anchors.forEach((anchor, i) => anchor.toggleAttribute("aria-current", i === at));
+        }
+      },
+      { rootMargin: "-60px 0px -66% 0px" },
+    );
+    for (const part of sections) seen.observe(part);
+    // Links that do not fit into the bar are in a menu.
+    const fit = (): void => {
+      this.element.classList.remove("full");
+      this.element.classList.toggle("full", this.links.scrollWidth > this.links.clientWidth + 1);
+    };
+    new ResizeObserver(fit).observe(this.element);
+    fit();
+  }
+}
+
+/** The switch of the theme. */
+export function themeButton(): HTMLElement {
+  const button = el("button", { class: "tool theme", type: "button", title: "Light or dark", onclick: toggleTheme });
+  const label = (): void => {
+    button.textContent = theme() === "dark" ? "Light" : "Dark";
+  };
+  label();
+  onTheme(label);
+  return button;
+}
