@@ -1,6 +1,6 @@
 //! One worker: its scenarios side by side, and what it hands over.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
@@ -70,6 +70,7 @@ impl<F: Factory + 'static> Worker<F> {
             scenarios,
             spares,
             usage: RefCell::new(ThreadUsage::new()),
+            awaited: Cell::new(1),
         });
         Ok(Self { stop, chores, reporter })
     }
@@ -98,8 +99,9 @@ impl<F: Factory + 'static> Worker<F> {
             ends.push((scenario.number, end));
         }
         seconds.abort();
-        // The last part of a second is handed over like a whole one.
-        reporter.hand_over(reporter.clock.now() / SECOND + 1, true);
+        // The last part of a second is handed over like a whole one, under the second whose end was
+        // awaited: a run that ends with a second must not count it as the next.
+        reporter.hand_over(reporter.awaited.get(), true);
         let ended = Message::Ended(WorkerEnd {
             worker: reporter.worker,
             scenarios: ends,
@@ -121,11 +123,14 @@ struct Reporter<F: Factory> {
     spares: Receiver<Tally>,
     made: RefCell<Vec<Tally>>,
     usage: RefCell<ThreadUsage>,
+    /// The second that is handed over next.
+    awaited: Cell<u64>,
 }
 
 async fn hand_over_seconds<F: Factory + 'static>(reporter: Rc<Reporter<F>>) {
     loop {
         let second = reporter.clock.now() / SECOND + 1;
+        reporter.awaited.set(second);
         reporter.chores.sleep_until(second * SECOND).await;
         reporter.hand_over(second, false);
     }
