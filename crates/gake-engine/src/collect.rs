@@ -93,6 +93,13 @@ impl Collector {
         &self.tally
     }
 
+    /// What each scenario adds up to so far, and when its warm-up ends; nothing when there is one.
+    pub fn scenarios(&self) -> impl Iterator<Item = (&Tally, Nanos)> {
+        let several = self.scenarios.len() > 1;
+        let told = self.scenarios.iter().filter(move |_| several);
+        told.map(|figures| (&figures.tally, figures.warmup_end()))
+    }
+
     /// Exchanges that the log could not take in time.
     #[must_use]
     pub fn log_lost(&self) -> u64 {

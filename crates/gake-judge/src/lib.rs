@@ -22,7 +22,9 @@ mod verdict;
 pub use advice::advice;
 pub use causes::{Cause, Causes};
 pub use finding::{Finding, Rank};
-pub use objective::{Bad, Bound, Clause, Evaluation, Objective, ObjectiveError, Unit, View};
+pub use objective::{
+    Bad, Bound, Clause, Evaluation, Objective, ObjectiveError, ScenarioView, Unit, View,
+};
 pub use stats::trusted;
 pub use validity::{Reason, Validity};
 pub use verdict::{Conclusion, Summary, Verdict, judge};

@@ -1,7 +1,7 @@
 //! The end of a run at the first objective that is missed.
 
 use gake_core::clock::{Nanos, SECOND};
-use gake_judge::View;
+use gake_judge::{ScenarioView, View};
 
 use crate::Prepared;
 use crate::moment::Moment;
@@ -13,17 +13,24 @@ const AFTER: Nanos = 2 * SECOND;
 pub(crate) fn missed(prepared: &Prepared, moment: &Moment<'_>) -> Option<String> {
     let plan = &prepared.plan;
     let warmup = u64::try_from(plan.warmup.as_nanos()).unwrap_or(u64::MAX);
-    let measured = (moment.second.second * SECOND).saturating_sub(warmup);
+    let now = moment.second.second * SECOND;
+    let measured = now.saturating_sub(warmup);
     if !prepared.abort || measured < AFTER {
         return None;
     }
+    let scenarios = moment.so_far.scenarios();
     let view = View {
         tally: moment.so_far.tally(),
         sending: measured,
         span: measured,
-        labels: &plan.labels,
+        plan,
         watched: moment.watched,
-        warmup,
+        scenarios: scenarios
+            .map(|(tally, begun)| {
+                let span = now.saturating_sub(begun);
+                ScenarioView { tally, sending: span, span }
+            })
+            .collect(),
     };
     // What has not been seen yet may still come.
     let mut seen = prepared.objectives.iter().map(|objective| objective.evaluate(&view));

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gake_core::record::{Ending, Event, Origin, Run};
-use gake_engine::{Collector, JoinedSecond, LogSender, Running, Stop, WorkerContext, start};
+use gake_core::work::Factory;
+use gake_engine::{Collector, JoinedSecond, Running, Stop, WorkerContext, start};
 use gake_wire::HttpFactory;
 
 use crate::abort::missed;
@@ -61,6 +62,25 @@ impl Prepared {
         beside: Beside<'_>,
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
+        let wires = self.wires.clone();
+        let make = move |context: WorkerContext| {
+            let wire = Arc::clone(&wires[context.scenario]);
+            HttpFactory::new(wire, context.slice, context.clock)
+        };
+        self.run_works(make, beside, each)
+    }
+
+    /// As [`Prepared::run_beside`], fired by works of the program's own: `make` makes the factory
+    /// of each scenario of each worker.
+    ///
+    /// # Errors
+    /// When a sink cannot take the run, a factory cannot prepare its works, or a worker is lost.
+    pub fn run_works<F: Factory + 'static>(
+        &self,
+        make: impl Fn(WorkerContext) -> F + Send + Sync + 'static,
+        beside: Beside<'_>,
+        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+    ) -> Result<Recorded, RunError> {
         let mut own = None;
         let watching = match beside.watching {
             Some(watching) => watching,
@@ -75,7 +95,7 @@ impl Prepared {
         for (at, readings) in &first.samples {
             fanout.readings(*at, readings);
         }
-        let running = self.start(log)?;
+        let running = start(&self.plan, self.seed, log, make).map_err(RunError::cannot)?;
         if let Some(interrupt) = beside.interrupt {
             interrupt.attach(running.stop.clone());
         }
@@ -106,15 +126,6 @@ impl Prepared {
         let events: Vec<_> = losses.iter().map(event).collect();
         run.events.extend(events);
         Ok(Recorded { run, losses })
-    }
-
-    fn start(&self, log: Option<LogSender>) -> Result<Running, RunError> {
-        let wires = self.wires.clone();
-        let make = move |context: WorkerContext| {
-            let wire = Arc::clone(&wires[context.scenario]);
-            HttpFactory::new(wire, context.slice, context.clock)
-        };
-        start(&self.plan, self.seed, log, make).map_err(RunError::cannot)
     }
 }
 

@@ -148,40 +148,51 @@ impl LoadedRequests {
         wires: Vec<Arc<Wire>>,
         labels: &[String],
     ) -> Result<Prepared, RunError> {
-        let objectives: Vec<Objective> = parsed(&spec.objectives, "objectives")?;
-        let watch: Vec<Source> = parsed(&spec.watch, "watch")?;
-        let about_target = objectives.iter().position(Objective::is_about_target);
-        if let (Some(at), true) = (about_target, watch.is_empty()) {
-            let problem = format!(
-                "{} is about the target itself: add --watch port:8080, pid:1234, prometheus:URL or \
-                 actuator:URL",
-                objectives[at]
-            );
-            return Err(RunError::spec(FieldPath::root().key("objectives").index(at), problem));
-        }
         // A plain request has no metrics of its own.
-        let metrics = Registry::default();
-        for (i, objective) in objectives.iter().enumerate() {
-            let path = FieldPath::root().key("objectives").index(i);
-            let check = objective.check(labels, &metrics);
-            check.map_err(|why| RunError::spec(path, format!("{objective}: {why}")))?;
-        }
+        let ready = ready(spec, plans, labels, &Registry::default())?;
         let wire_notes = wires.iter().flat_map(|wire| &wire.notes).cloned();
         let set_notes = |is_file: bool| {
             let sets = self.sets.iter().filter(move |set| set.file.is_some() == is_file);
             sets.flat_map(|set| &set.notes).cloned()
         };
         let notes = set_notes(false).chain(wire_notes).chain(set_notes(true)).collect();
-        Ok(Prepared {
-            plan: Arc::new(plan::whole(spec, plans, labels)),
-            wires,
-            seed: spec.seed,
-            objectives,
-            abort: spec.abort,
-            watch,
-            notes,
-        })
+        Ok(Prepared { wires, notes, ..ready })
     }
+}
+
+/// What is known of a run whatever fires it.
+fn ready(
+    spec: &RunSpec,
+    plans: Vec<Plan>,
+    labels: &[String],
+    metrics: &Registry,
+) -> Result<Prepared, RunError> {
+    let objectives: Vec<Objective> = parsed(&spec.objectives, "objectives")?;
+    let watch: Vec<Source> = parsed(&spec.watch, "watch")?;
+    let about_target = objectives.iter().position(Objective::is_about_target);
+    if let (Some(at), true) = (about_target, watch.is_empty()) {
+        let problem = format!(
+            "{} is about the target itself: add --watch port:8080, pid:1234, prometheus:URL or \
+             actuator:URL",
+            objectives[at]
+        );
+        return Err(RunError::spec(FieldPath::root().key("objectives").index(at), problem));
+    }
+    let plan = plan::whole(spec, plans, labels);
+    for (i, objective) in objectives.iter().enumerate() {
+        let path = FieldPath::root().key("objectives").index(i);
+        let check = objective.check(&plan, metrics);
+        check.map_err(|why| RunError::spec(path, format!("{objective}: {why}")))?;
+    }
+    Ok(Prepared {
+        plan: Arc::new(plan),
+        wires: Vec::new(),
+        seed: spec.seed,
+        objectives,
+        abort: spec.abort,
+        watch,
+        notes: Vec::new(),
+    })
 }
 
 impl Prepared {
@@ -196,6 +207,26 @@ impl Prepared {
     /// When the spec cannot be what was meant, or something cannot be read or resolved.
     pub fn new(spec: &RunSpec, inputs: Inputs<'_>) -> Result<Self, RunError> {
         LoadedRequests::read(spec, inputs)?.prepare(spec)
+    }
+
+    /// A run of `spec` that [`Prepared::run_works`] fires with works of the program's own, which
+    /// have these labels and metrics. What the spec sends is not looked at; `targets` names it, for
+    /// each scenario.
+    ///
+    /// # Errors
+    /// When an objective or source is none, or is about what the run will not have.
+    pub fn of_works(
+        spec: &RunSpec,
+        targets: &[String],
+        labels: &[String],
+        metrics: &Registry,
+    ) -> Result<Self, RunError> {
+        let target = |number: usize| targets.get(number).cloned().unwrap_or_default();
+        let scenarios = spec.scenarios.iter().enumerate();
+        let plans = scenarios
+            .map(|(number, scenario)| plan::of_scenario(spec, scenario, target(number), None))
+            .collect();
+        ready(spec, plans, labels, metrics)
     }
 }
 

@@ -38,6 +38,12 @@ impl Tags {
         Some(&self.0[at].1)
     }
 
+    /// These without a key.
+    #[must_use]
+    pub fn without(&self, key: &str) -> Self {
+        Self(self.0.iter().filter(|pair| pair.0 != key).cloned().collect())
+    }
+
     /// Whether there is no tag.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -9,7 +9,7 @@ use gake_core::clock::Nanos;
 use gake_core::record::{Histogram, LabelTally, Metric, Tally};
 
 use super::quantity::{Measure, Quantity, Statistic};
-use super::{Claim, Objective, Operator};
+use super::{Claim, Objective, Operator, Scope};
 
 /// What of an objective is bounded.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,9 +63,12 @@ impl Objective {
         if !matches!(self.operator, Operator::Less | Operator::LessOrEqual) {
             return refuse("the capacity is the most load under upper bounds, as p99<50ms");
         }
-        let Claim::Builtin { label, quantity } = &self.claim else {
+        let Claim::Builtin { scope: Scope { label, scenario }, quantity } = &self.claim else {
             return refuse("a search fires plain requests, which have no metrics of their own");
         };
+        if scenario.is_some() {
+            return refuse("a search has one scenario; leave the tag out");
+        }
         let (bound, source) = match *quantity {
             Quantity::Latency { measure, statistic, bound } => {
                 let known = [Metric::OkResponse, Metric::Service, Metric::FirstByte];

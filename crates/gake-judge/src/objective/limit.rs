@@ -1,7 +1,7 @@
 //! What an objective bounds, for whoever draws it beside what was measured.
 
 use super::quantity::Quantity;
-use super::{Claim, Objective, Operator};
+use super::{Claim, Objective, Operator, Scope};
 
 /// A bound and what it is on.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,10 +37,13 @@ pub enum Subject {
 }
 
 impl Objective {
-    /// What it bounds; `None` when that is a metric of the run's own.
+    /// What it bounds; `None` when that is a metric of the run's own, or one scenario's.
     #[must_use]
     pub fn limit(&self) -> Option<Limit> {
-        let Claim::Builtin { label, quantity } = &self.claim else { return None };
+        let Claim::Builtin { scope: Scope { label, scenario: None }, quantity } = &self.claim
+        else {
+            return None;
+        };
         let bound = quantity.bound();
         let (subject, bound) = match *quantity {
             Quantity::Latency { measure, statistic, .. } => {

@@ -25,7 +25,8 @@ use std::fmt;
 
 use gake_core::clock::Nanos;
 use gake_core::metric::{Registry, Tags};
-use gake_core::record::{Run, Tally, Watched};
+use gake_core::plan::Plan;
+use gake_core::record::{Run, ScenarioRun, Tally, Watched};
 
 pub use clause::{Bad, Bound, Clause};
 pub use limit::{Limit, Subject};
@@ -46,10 +47,18 @@ pub struct Objective {
 /// What is compared, with its bound.
 #[derive(Debug, Clone, PartialEq)]
 enum Claim {
-    /// What every run measures, of all requests or of one label.
-    Builtin { label: Option<Label>, quantity: Quantity },
+    /// What every run measures, of all requests, of one label or of one scenario.
+    Builtin { scope: Scope, quantity: Quantity },
     /// A metric of the run's own.
     Series(SeriesClaim),
+}
+
+/// The part of a run that an objective is about; the whole by default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Scope {
+    label: Option<Label>,
+    /// A scenario by its name, written as the tag `scenario`.
+    scenario: Option<String>,
 }
 
 /// The label that an objective is about.
@@ -69,7 +78,7 @@ enum Operator {
 }
 
 /// What an objective looks at: a whole run, or a run so far.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct View<'a> {
     /// What was recorded.
     pub tally: &'a Tally,
@@ -77,12 +86,23 @@ pub struct View<'a> {
     pub sending: Nanos,
     /// The time over which they were answered or failed.
     pub span: Nanos,
-    /// The names of the labels, by number.
-    pub labels: &'a [String],
+    /// What was asked.
+    pub plan: &'a Plan,
     /// What the target said.
     pub watched: &'a Watched,
-    /// From when on it counts.
-    pub warmup: Nanos,
+    /// Each scenario by itself, in the plan's order, when the run has several.
+    pub scenarios: Vec<ScenarioView<'a>>,
+}
+
+/// One scenario of a [`View`].
+#[derive(Debug, Clone, Copy)]
+pub struct ScenarioView<'a> {
+    /// What it recorded.
+    pub tally: &'a Tally,
+    /// The time over which its requests were sent.
+    pub sending: Nanos,
+    /// The time over which they were answered or failed.
+    pub span: Nanos,
 }
 
 impl<'a> View<'a> {
@@ -93,10 +113,34 @@ impl<'a> View<'a> {
             tally: &run.tally,
             sending: run.sending,
             span: run.completing,
-            labels: &run.plan.labels,
+            plan: &run.plan,
             watched: &run.watched,
-            warmup: u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX),
+            scenarios: run.scenarios.iter().map(ScenarioView::of).collect(),
         }
+    }
+
+    /// Only one scenario of it.
+    fn within(&self, scenario: &str) -> Option<Self> {
+        let number = self.plan.scenarios().iter().position(|plan| plan.name == scenario)?;
+        // One scenario is not told apart: it is the whole.
+        let Some(part) = self.scenarios.get(number) else { return Some(self.clone()) };
+        let ScenarioView { tally, sending, span } = *part;
+        Some(Self { tally, sending, span, scenarios: Vec::new(), ..self.clone() })
+    }
+
+    fn labels(&self) -> &'a [String] {
+        &self.plan.labels
+    }
+
+    /// From when on what the target said counts.
+    fn warmup(&self) -> Nanos {
+        u64::try_from(self.plan.warmup.as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+impl<'a> ScenarioView<'a> {
+    fn of(run: &'a ScenarioRun) -> Self {
+        Self { tally: &run.tally, sending: run.sending, span: run.completing }
     }
 }
 
@@ -173,14 +217,24 @@ impl Objective {
         matches!(self.claim, Claim::Builtin { quantity: Quantity::Gauge { .. }, .. })
     }
 
-    /// Whether a run of these labels and metrics can say anything about it.
+    /// Whether a run of this plan with these metrics can say anything about it.
     ///
     /// # Errors
     /// What it names that is not there, and what there is.
-    pub fn check(&self, labels: &[String], metrics: &Registry) -> Result<(), String> {
-        match &self.claim {
-            Claim::Series(series) => series.check(labels, metrics),
-            Claim::Builtin { label: Some(label), quantity } if !labels.contains(&label.name) => {
+    pub fn check(&self, plan: &Plan, metrics: &Registry) -> Result<(), String> {
+        let labels = &plan.labels;
+        let (label, scenario, quantity) = match &self.claim {
+            Claim::Series(series) => return series.check(labels, metrics),
+            Claim::Builtin { scope: Scope { label, scenario }, quantity } => {
+                (label, scenario, quantity)
+            }
+        };
+        let is_there = |name: &&String| plan.scenarios().iter().any(|plan| plan.name == **name);
+        if let Some(name) = scenario.as_ref().filter(|name| !is_there(name)) {
+            return Err(missing_scenario(name, plan));
+        }
+        match label {
+            Some(label) if !labels.contains(&label.name) => {
                 match SeriesClaim::fallback(label, *quantity) {
                     Some(series) if metrics.get(&series.metric).is_some() => {
                         series.check(labels, metrics)
@@ -191,7 +245,7 @@ impl Objective {
                     }
                 }
             }
-            Claim::Builtin { .. } => Ok(()),
+            _ => Ok(()),
         }
     }
 
@@ -200,7 +254,7 @@ impl Objective {
     pub fn evaluate(&self, view: &View<'_>) -> Evaluation {
         let (unit, measured) = match &self.claim {
             Claim::Series(series) => (series.bound.unit(), series.measure(view)),
-            Claim::Builtin { label, quantity } => builtin(label.as_ref(), *quantity, view),
+            Claim::Builtin { scope, quantity } => builtin(scope, *quantity, view),
         };
         let text = self.to_string();
         match measured {
@@ -223,13 +277,17 @@ struct Measured {
 }
 
 /// Measures what every run has. A label that there is not may be a metric of that name.
-fn builtin(
-    label: Option<&Label>,
-    quantity: Quantity,
-    view: &View<'_>,
-) -> (Unit, Result<Measured, String>) {
+fn builtin(scope: &Scope, quantity: Quantity, view: &View<'_>) -> (Unit, Result<Measured, String>) {
     let unit = quantity.unit();
-    let part = match label {
+    let narrowed = match &scope.scenario {
+        None => None,
+        Some(name) => match view.within(name) {
+            None => return (unit, Err(missing_scenario(name, view.plan))),
+            Some(view) => Some(view),
+        },
+    };
+    let view = narrowed.as_ref().unwrap_or(view);
+    let part = match &scope.label {
         None => Ok(Part::whole(view)),
         Some(label) => match Part::of_label(&label.name, view) {
             Some(part) => Ok(part),
@@ -237,7 +295,7 @@ fn builtin(
                 Some(series) if series.is_known(view) => return (unit, series.measure(view)),
                 _ => {
                     let metrics = listed(series::names(view.tally).into_iter());
-                    Err(missing_label(label, view.labels, &metrics))
+                    Err(missing_label(label, view.labels(), &metrics))
                 }
             },
         },
@@ -265,6 +323,11 @@ fn missing_label(label: &Label, labels: &[String], metrics: &str) -> String {
     }
 }
 
+fn missing_scenario(name: &str, plan: &Plan) -> String {
+    let there = listed(plan.scenarios().iter().map(|plan| plan.name.as_str()));
+    format!("there is no scenario {name:?}; there are {there}")
+}
+
 /// Some names in a sentence.
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let all: Vec<_> = names.collect();
@@ -272,6 +335,15 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     match all.len() - all.len().min(NAMES_MAX) {
         0 => shown,
         more => format!("{shown} and {more} more"),
+    }
+}
+
+impl Scope {
+    /// What of it is written in braces.
+    fn tags(&self) -> Tags {
+        let name = self.label.as_ref().filter(|label| label.is_tag).map(|label| &label.name);
+        let name = name.map(|name| ("name", name));
+        Tags::new(name.into_iter().chain(self.scenario.as_ref().map(|name| ("scenario", name))))
     }
 }
 
@@ -299,22 +371,21 @@ impl fmt::Display for Objective {
     /// The objective the way it is read.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = self.operator.sign();
-        let (label, quantity) = match &self.claim {
+        let (scope, quantity) = match &self.claim {
             Claim::Series(series) => return write!(f, "{series}{sign}{}", series.bound),
-            Claim::Builtin { label, quantity } => (label, quantity),
+            Claim::Builtin { scope, quantity } => (scope, quantity),
         };
         let (metric, statistic) = quantity.subject();
-        match (label, &statistic) {
-            (Some(Label { name, is_tag: true }), _) => {
-                let tags = Tags::new([("name", name.as_str())]);
-                write!(f, "{metric}{}", selector::Written(&tags))?;
-                if let Some(statistic) = &statistic {
-                    write!(f, ":{statistic}")?;
-                }
-                return write!(f, "{sign}{}", quantity.shown_bound());
+        let tags = scope.tags();
+        if !tags.is_empty() {
+            write!(f, "{metric}{}", selector::Written(&tags))?;
+            if let Some(statistic) = &statistic {
+                write!(f, ":{statistic}")?;
             }
-            (Some(label), _) => write!(f, "{}:", label.name)?,
-            (None, _) => {}
+            return write!(f, "{sign}{}", quantity.shown_bound());
+        }
+        if let Some(label) = &scope.label {
+            write!(f, "{}:", label.name)?;
         }
         match statistic {
             Some(statistic) if metric == Measure::Response.name() => f.write_str(&statistic)?,

@@ -7,8 +7,8 @@ use gake_core::record::Metric;
 
 use super::gauge::Gauge;
 use super::quantity::{Flow, Measure, Quantity, Statistic};
-use super::series::SeriesClaim;
-use super::{Claim, Label, Objective, Operator, selector};
+use super::series::{SCENARIO, SeriesClaim};
+use super::{Claim, Label, Objective, Operator, Scope, selector};
 
 /// Why a text is not an objective.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -78,17 +78,19 @@ fn claim(subject: &str, bound: &str) -> Result<Claim, String> {
         None if subject == CHECKS => {
             SeriesClaim::parse(CHECKS, Tags::default(), "", bound).map(Claim::Series)
         }
-        None => Ok(Claim::Builtin { label: None, quantity: quantity(subject, bound)? }),
+        None => Ok(Claim::Builtin { scope: Scope::default(), quantity: quantity(subject, bound)? }),
     }
 }
 
 /// `LABEL:QUANTITY`, or `METRIC:STATISTIC` when it can be no quantity of a label.
 fn named(name: &str, subject: &str, bound: &str) -> Result<Claim, String> {
     if name == K6_SERVICE {
-        return of_label(None, latency(&format!("service.{subject}"), bound)?);
+        let quantity = latency(&format!("service.{subject}"), bound)?;
+        return within(Scope::default(), quantity);
     }
     let label = Label { name: name.to_owned(), is_tag: false };
-    let of_label = quantity(subject, bound).and_then(|quantity| of_label(Some(label), quantity));
+    let scope = Scope { label: Some(label), scenario: None };
+    let of_label = quantity(subject, bound).and_then(|quantity| within(scope, quantity));
     if of_label.is_ok() || !selector::is_metric_name(name) {
         return of_label;
     }
@@ -111,10 +113,15 @@ fn tagged(metric: &str, tags: Tags, rest: &str, bound: &str) -> Result<Claim, St
     if !is_latency && !is_count {
         return SeriesClaim::parse(metric, tags, statistic, bound).map(Claim::Series);
     }
-    let label = match tags.pairs() {
-        [] => None,
-        [(key, name)] if key == "name" => Some(Label { name: name.clone(), is_tag: true }),
-        _ => return Err(format!("of {metric} only the tag name is kept, as in {{name:login}}")),
+    if tags.pairs().iter().any(|(key, _)| key != "name" && key != SCENARIO) {
+        return Err(format!(
+            "of {metric} only the tags name and scenario are kept, as in {{name:login}}"
+        ));
+    }
+    let label = |name: &str| Label { name: name.to_owned(), is_tag: true };
+    let scope = Scope {
+        label: tags.get("name").map(label),
+        scenario: tags.get(SCENARIO).map(str::to_owned),
     };
     let quantity = match (is_latency, statistic) {
         (true, "") => return Err(format!("say what of {metric}: p95, mean, min or max")),
@@ -122,19 +129,20 @@ fn tagged(metric: &str, tags: Tags, rest: &str, bound: &str) -> Result<Claim, St
         (false, "") => quantity(metric, bound)?,
         (false, _) => return Err(format!("{metric} is a number: nothing comes after its tags")),
     };
-    of_label(label, quantity)
+    within(scope, quantity)
 }
 
-fn of_label(label: Option<Label>, quantity: Quantity) -> Result<Claim, String> {
-    if let (Some(_), Quantity::Gauge { gauge, .. }) = (&label, quantity) {
+fn within(scope: Scope, quantity: Quantity) -> Result<Claim, String> {
+    let label = &scope.label;
+    if let (Some(_), Quantity::Gauge { gauge, .. }) = (label, quantity) {
         return Err(format!("{} is the target's, not a label's", gauge.name));
     }
-    if let (Some(_), Quantity::Latency { measure, .. }) = (&label, quantity)
+    if let (Some(_), Quantity::Latency { measure, .. }) = (label, quantity)
         && !matches!(measure, Measure::Response | Measure::Of(Metric::Service))
     {
         return Err("of one label only response and service times are kept".to_owned());
     }
-    Ok(Claim::Builtin { label, quantity })
+    Ok(Claim::Builtin { scope, quantity })
 }
 
 fn quantity(subject: &str, bound: &str) -> Result<Quantity, String> {

@@ -61,7 +61,7 @@ impl<'a> Part<'a> {
 
     /// That of one label; `None` when there is no such label.
     pub(super) fn of_label(name: &str, view: &View<'a>) -> Option<Self> {
-        let number = view.labels.iter().position(|label| label == name)?;
+        let number = view.labels().iter().position(|label| label == name)?;
         let whole = Self::whole(view);
         // One label is not told apart: it is the whole.
         let Some(label) = view.tally.labels().get(number) else { return Some(whole) };
@@ -102,7 +102,7 @@ impl Quantity {
             Self::ErrorPercent(_) => Ok(share(errors, counts.due()) * 100.0),
             Self::ErrorCount(_) => Ok(errors as f64),
             Self::SentCount(_) => Ok(counts.sent as f64),
-            Self::Gauge { gauge, of, .. } => gauge.value(of, view.watched, view.warmup),
+            Self::Gauge { gauge, of, .. } => gauge.value(of, view.watched, view.warmup()),
             Self::Rate { of, .. } => {
                 let (count, time) = match of {
                     Flow::Completed => (counts.completed(), view.span),

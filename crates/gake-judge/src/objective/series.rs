@@ -12,6 +12,9 @@ use super::quantity::{Flow, Measure, Quantity, Statistic, exact};
 use super::{Label, Measured, Unit, View, gauge, listed, selector};
 use crate::stats::per_second;
 
+/// The tag that a scenario's name is to every sample of it.
+pub(super) const SCENARIO: &str = "scenario";
+
 /// A bound on a statistic of a metric, over the series that carry the tags.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SeriesClaim {
@@ -108,8 +111,14 @@ impl SeriesClaim {
 
     /// What is measured, beside its bound.
     pub(super) fn measure(&self, view: &View<'_>) -> Result<Measured, String> {
+        // The samples of a scenario are kept apart by the run, whether or not a work tags them.
+        let narrowed = self.tags.get(SCENARIO).and_then(|name| view.within(name));
+        let (view, tags) = match &narrowed {
+            Some(view) => (view, self.tags.without(SCENARIO)),
+            None => (view, self.tags.clone()),
+        };
         let table = &view.tally.series;
-        let mut selected = table.select(&self.metric, &self.tags);
+        let mut selected = table.select(&self.metric, &tags);
         let Some((first, value)) = selected.next() else { return Err(self.unseen(view)) };
         let (statistic, unit) = self.fits(&first.metric)?;
         let mut sum = std::borrow::Cow::Borrowed(value);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
+use gake_core::plan::Load;
 use gake_core::record::{Fault, Metric, Reading};
 use proptest::prelude::*;
 
@@ -216,13 +217,74 @@ fn an_unknown_metric_tag_or_statistic_fails_and_says_what_there_is() {
 }
 
 #[test]
+fn a_scenario_can_be_bounded() {
+    let slow = Sample::of(10, 20 * MS).run();
+    let mut run = Sample::of(90, 10 * MS).more(10, 20 * MS).run();
+    let names = ["steady", "ramp"];
+    let plans = names.map(|name| Plan { name: name.to_owned(), ..run.plan.clone() });
+    run.plan.load = Load::Scenarios(plans.to_vec());
+    let metric = Definition {
+        name: "waits".to_owned(),
+        kind: MetricKind::Counter,
+        unit: MetricUnit::Number,
+    };
+    let waits = Registry::default().define(metric).unwrap();
+    let parts = [Sample::of(90, 10 * MS).run(), slow];
+    run.scenarios = parts
+        .into_iter()
+        .zip(plans)
+        .zip([1.0, 5.0])
+        .map(|((mut part, plan), value)| {
+            let series = part.tally.series.intern(&waits, &Tags::default());
+            part.tally.series.add(series, value, 0);
+            let series = run.tally.series.intern(&waits, &Tags::default());
+            run.tally.series.add(series, value, 0);
+            ScenarioRun {
+                plan,
+                measured: part.measured,
+                sending: part.sending,
+                completing: part.completing,
+                asked_rate: None,
+                tally: part.tally,
+                warmup: part.warmup,
+            }
+        })
+        .collect();
+    for (text, met) in [
+        ("max<15ms", false),
+        ("response{scenario:steady}:max<15ms", true),
+        ("response{scenario:ramp}:p50>=19ms", true),
+        ("service{scenario:ramp}:max<1s", true),
+        ("sent{scenario:ramp}<=10", true),
+        ("errors{scenario:steady}<1%", true),
+        ("waits:count>=6", true),
+        ("waits{scenario:steady}:count<=1", true),
+        ("waits{scenario:ramp}:count>=5", true),
+    ] {
+        let seen = check(&run, text);
+        assert_eq!(seen.met, met, "{text}: {}", seen.shown());
+        assert_eq!(seen.text, text);
+    }
+    let missing = check(&run, "errors{scenario:spike}<1%");
+    assert_eq!(missing.shown(), "there is no scenario \"spike\"; there are steady, ramp");
+}
+
+#[test]
 fn what_no_run_of_a_plan_can_have_is_known_before_it() {
     let mut registry = Registry::default();
     let (name, kind, unit) = ("waits".to_owned(), MetricKind::Trend, MetricUnit::Time);
     registry.define(Definition { name, kind, unit }).unwrap();
-    let labels = ["login".to_owned()];
-    let check = |text: &str| text.parse::<Objective>().unwrap().check(&labels, &registry);
-    for text in ["p99<1s", "login:p99<1s", "waits:p99<1s", "waits:avg<1s", "cpu<80%"] {
+    let mut plan = Sample::of(1, MS).run().plan;
+    plan.labels = vec!["login".to_owned()];
+    let check = |text: &str| text.parse::<Objective>().unwrap().check(&plan, &registry);
+    for text in [
+        "p99<1s",
+        "login:p99<1s",
+        "waits:p99<1s",
+        "waits:avg<1s",
+        "cpu<80%",
+        "errors{scenario:default}<1%",
+    ] {
         assert_eq!(check(text), Ok(()), "{text}");
     }
     for (text, why) in [
@@ -238,6 +300,7 @@ fn what_no_run_of_a_plan_can_have_is_known_before_it() {
             "no label or metric \"wait\"; there are the labels login, the metrics waits",
         ),
         ("checks>99%", "there is no metric \"checks\"; there are waits"),
+        ("response{scenario:ramp}:p99<1s", "there is no scenario \"ramp\"; there are default"),
     ] {
         assert!(check(text).unwrap_err().contains(why), "{text}: {:?}", check(text));
     }
@@ -265,7 +328,7 @@ fn refuses_the_rest_and_says_why() {
         ("rate>=max", "not a rate"),
         ("sent>=x", "not a rate"),
         (":p99<5ms", "label before the colon is empty"),
-        ("response{name:a,b:c}:p95<1s", "only the tag name"),
+        ("response{name:a,b:c}:p95<1s", "only the tags name and scenario"),
         ("response{name:a}<1s", "say what of response"),
         ("errors{name:a}:p95<1%", "nothing comes after its tags"),
         ("connect{name:a}:p95<1s", "of one label"),
@@ -310,7 +373,8 @@ fn objective() -> impl Strategy<Value = Objective> {
         Just(Operator::Greater),
         Just(Operator::GreaterOrEqual),
     ];
-    (label(), quantity, operator).prop_map(|(label, quantity, operator)| {
+    let scenario = prop_oneof![Just(None), "\\PC{0,8}".prop_map(Some)];
+    (label(), scenario, quantity, operator).prop_map(|(label, scenario, quantity, operator)| {
         let kept = match quantity {
             Quantity::Latency { measure, .. } => {
                 matches!(measure, Measure::Response | Measure::Of(Metric::Service))
@@ -318,7 +382,10 @@ fn objective() -> impl Strategy<Value = Objective> {
             _ => true,
         };
         let label = label.filter(|_| kept);
-        Objective { claim: Claim::Builtin { label, quantity }, operator }
+        // Beside a label that is no tag there are no braces.
+        let is_free = label.as_ref().is_none_or(|label| label.is_tag);
+        let scope = Scope { label, scenario: scenario.filter(|_| is_free) };
+        Objective { claim: Claim::Builtin { scope, quantity }, operator }
     })
 }
 

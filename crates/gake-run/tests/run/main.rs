@@ -7,3 +7,4 @@ mod inputs;
 mod scenarios;
 mod sinks;
 mod support;
+mod works;

@@ -82,12 +82,35 @@ pub struct Parsed {
     pub operands: Vec<String>,
 }
 
+/// Why a command line could not be read; each is a sentence that names the flag.
+#[derive(Debug, PartialEq, Eq)]
+pub enum FlagError {
+    /// The tool has the flag and gake cannot do what it asks.
+    Refused(String),
+    /// The flag is unknown, or lacks its value.
+    Wrong(String),
+}
+
+impl FlagError {
+    fn refused(shown: &str, why: &str) -> Self {
+        Self::Refused(format!("{shown} cannot be honoured: {why}"))
+    }
+}
+
+impl From<FlagError> for String {
+    fn from(error: FlagError) -> Self {
+        match error {
+            FlagError::Refused(sentence) | FlagError::Wrong(sentence) => sentence,
+        }
+    }
+}
+
 impl Parsed {
     /// Reads `args`.
     ///
     /// # Errors
     /// A flag that is unknown, refused, or lacks its value, by name.
-    pub fn read(grammar: Grammar, flags: &[Flag], args: &[String]) -> Result<Self, String> {
+    pub fn read(grammar: Grammar, flags: &[Flag], args: &[String]) -> Result<Self, FlagError> {
         let mut parsed = Self::default();
         let mut rest = args.iter();
         while let Some(arg) = rest.next() {
@@ -120,20 +143,20 @@ impl Parsed {
         flags: &[Flag],
         arg: &str,
         rest: &mut impl Iterator<Item = &'a String>,
-    ) -> Result<(), String> {
+    ) -> Result<(), FlagError> {
         let bare = arg.trim_start_matches('-');
         let (name, inline) = match bare.split_once('=') {
             Some((name, value)) => (name, Some(value.to_owned())),
             None => (bare, None),
         };
         let shown = arg.split('=').next().unwrap_or(arg);
-        let flag = find(flags, name).ok_or_else(|| grammar.unknown(shown))?;
+        let flag = find(flags, name).ok_or_else(|| FlagError::Wrong(grammar.unknown(shown)))?;
         let value = match flag.takes {
-            Takes::Refused(why) => return Err(format!("{shown} cannot be honoured: {why}")),
+            Takes::Refused(why) => return Err(FlagError::refused(shown, why)),
             Takes::Nothing => inline.unwrap_or_else(|| "true".to_owned()),
-            Takes::Value => {
-                inline.or_else(|| rest.next().cloned()).ok_or_else(|| grammar.lacks_value(shown))?
-            }
+            Takes::Value => inline
+                .or_else(|| rest.next().cloned())
+                .ok_or_else(|| FlagError::Wrong(grammar.lacks_value(shown)))?,
         };
         self.given.push((flag.names[0], value));
         Ok(())
@@ -145,18 +168,22 @@ impl Parsed {
         flags: &[Flag],
         letters: &str,
         rest: &mut impl Iterator<Item = &'a String>,
-    ) -> Result<(), String> {
+    ) -> Result<(), FlagError> {
         for (at, letter) in letters.char_indices() {
             let after = &letters[at + letter.len_utf8()..];
             let mut name = [0; 4];
             let flag = find(flags, letter.encode_utf8(&mut name))
-                .ok_or_else(|| format!("there is no flag -{letter}"))?;
+                .ok_or_else(|| FlagError::Wrong(format!("there is no flag -{letter}")))?;
             match flag.takes {
-                Takes::Refused(why) => return Err(format!("-{letter} cannot be honoured: {why}")),
+                Takes::Refused(why) => {
+                    return Err(FlagError::refused(&format!("-{letter}"), why));
+                }
                 Takes::Nothing => self.given.push((flag.names[0], "true".to_owned())),
                 Takes::Value => {
                     let value = if after.is_empty() {
-                        rest.next().cloned().ok_or_else(|| format!("-{letter} needs a value"))?
+                        rest.next()
+                            .cloned()
+                            .ok_or_else(|| FlagError::Wrong(format!("-{letter} needs a value")))?
                     } else {
                         after.to_owned()
                     };
@@ -231,7 +258,7 @@ mod tests {
 
     fn read(grammar: Grammar, line: &str) -> Result<Parsed, String> {
         let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
-        Parsed::read(grammar, FLAGS, &args)
+        Parsed::read(grammar, FLAGS, &args).map_err(String::from)
     }
 
     #[test]
@@ -277,6 +304,8 @@ mod tests {
             let error = read(grammar, line).unwrap_err();
             assert!(error.contains(said), "{line}: {error}");
         }
+        let refused = Parsed::read(Grammar::Getopt, FLAGS, &["-s".to_owned()]).unwrap_err();
+        assert!(matches!(refused, FlagError::Refused(_)), "{refused:?}");
         let error = read(Grammar::Go, "-n five").unwrap().get::<u32>("n").unwrap_err();
         assert!(error.contains("-n \"five\""), "{error}");
     }

@@ -146,7 +146,8 @@ impl Options {
     /// # Errors
     /// What is wrong, in ab's words where it has some.
     pub fn read(args: &[String]) -> Result<Self, Wrong> {
-        let parsed = Parsed::read(Grammar::Getopt, FLAGS, args).map_err(Wrong::Usage)?;
+        let parsed = Parsed::read(Grammar::Getopt, FLAGS, args)
+            .map_err(|error| Wrong::Usage(error.into()))?;
         let on = |name| parsed.on(name).map_err(Wrong::Usage);
         if on("V")? {
             return Err(Wrong::Version);

@@ -10,7 +10,7 @@ use gake_core::spec::{
 };
 
 use crate::personality::body_file;
-use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use crate::personality::flags::{Flag, FlagError, Grammar, Parsed, refused, switch, value};
 
 /// Redirects that Go follows.
 const REDIRECTS: u32 = 10;
@@ -120,12 +120,9 @@ impl Options {
     /// # Errors
     /// What is wrong, in hey's words where it has some.
     pub fn read(args: &[String]) -> Result<Self, Wrong> {
-        let parsed = Parsed::read(Grammar::Go, FLAGS, args).map_err(|sentence| {
-            if sentence.contains("cannot be honoured") {
-                Wrong::Beyond(sentence)
-            } else {
-                Wrong::Flag(sentence)
-            }
+        let parsed = Parsed::read(Grammar::Go, FLAGS, args).map_err(|error| match error {
+            FlagError::Refused(sentence) => Wrong::Beyond(sentence),
+            FlagError::Wrong(sentence) => Wrong::Flag(sentence),
         })?;
         let on = |name| parsed.on(name).map_err(Wrong::Flag);
         if on("help")? {

@@ -80,7 +80,7 @@ fn parse(flags: &[Flag], args: &[String]) -> Result<Parsed, Failure> {
             _ => joined.push(arg.clone()),
         }
     }
-    Parsed::read(Grammar::Go, flags, &joined).map_err(Failure::usage)
+    Parsed::read(Grammar::Go, flags, &joined).map_err(|error| Failure::usage(String::from(error)))
 }
 
 fn is_named(flag: &Flag, name: &str) -> bool {

@@ -88,8 +88,8 @@ impl Options {
             Tool::Wrk2 => &WRK2[..],
         };
         let usage = |why| Objection::Usage(Some(why));
-        let parsed =
-            Parsed::read(Grammar::GetoptLong, &[&COMMON[..], own].concat(), args).map_err(usage)?;
+        let parsed = Parsed::read(Grammar::GetoptLong, &[&COMMON[..], own].concat(), args)
+            .map_err(|error| usage(error.into()))?;
         if parsed.last("s").is_some() {
             return Err(Objection::Refused(
                 "-s cannot be honoured: gake runs no Lua; write the script in JavaScript and run \
