@@ -3,20 +3,29 @@
 use std::error::Error;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
+use bytes::Bytes;
 use hyper::server::conn::http1::Builder;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::io::Errno;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
+use tokio::time::Instant;
 
 use crate::accept::{Accepted, Place};
+use crate::flight::Requests;
 use crate::handler::Handler;
 use crate::io::{Counted, FlushWatch};
+use crate::opening::Opening;
 use crate::worker::Worker;
+
+/// A connection without a request for this long, and at most twice as long, gives its buffers back.
+const REST: Duration = Duration::from_secs(1);
 
 /// What the requests of one connection share.
 #[derive(Debug)]
@@ -27,6 +36,7 @@ pub(crate) struct Connection {
     /// `None` on a Unix socket.
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) flushes: Arc<FlushWatch>,
+    pub(crate) requests: Requests,
 }
 
 /// How a connection ends without an answer, or in the middle of one.
@@ -78,20 +88,96 @@ where
     S: AsyncRead + AsyncWrite + AsFd + Unpin + Send,
 {
     let flushes = Arc::new(FlushWatch::default());
-    let io = Counted::new(stream, Arc::clone(&worker), Arc::clone(&flushes));
-    let shared_by_requests =
-        Connection { worker: Arc::clone(&worker), number: place.number, peer, flushes };
-    let handler = Handler::new(Arc::new(shared_by_requests));
-    let mut connection = worker.http.serve_connection(TokioIo::new(io), handler);
-    let Err(error) = (&mut connection).await else { return };
+    let mut io = Counted::new(stream, Arc::clone(&worker), Arc::clone(&flushes));
+    let requests = Requests::default();
+    let connection = Arc::new(Connection { worker, number: place.number, peer, flushes, requests });
+    let mut opening = Opening::default();
+    while opened(&connection, &mut io, &mut opening).await {
+        io.put_back(opening.take());
+        // Boxed, so that a connection that waits is small.
+        let Some((rested, read)) = Box::pin(serve_requests(&connection, io)).await else { return };
+        io = rested;
+        opening.put_back(&read);
+    }
+}
+
+/// Waits for a request's head; `false` when none comes.
+async fn opened<S: AsyncRead + Unpin>(
+    connection: &Connection,
+    io: &mut Counted<S>,
+    opening: &mut Opening,
+) -> bool {
+    let shared = &connection.worker.shared;
+    let head = std::future::poll_fn(|cx| opening.poll(io, cx));
+    let came = match shared.config.connection_timeout {
+        None => head.await,
+        Some(limit) => match tokio::time::timeout(limit, head).await {
+            Ok(came) => came,
+            Err(_) => {
+                shared.connections.timed_out();
+                return false;
+            }
+        },
+    };
+    matches!(came, Ok(true))
+}
+
+/// Serves requests to the connection's end, or until none has come for a while: the stream then,
+/// and what was read of the next head.
+async fn serve_requests<S>(
+    connection: &Arc<Connection>,
+    io: Counted<S>,
+) -> Option<(Counted<S>, Bytes)>
+where
+    S: AsyncRead + AsyncWrite + AsFd + Unpin + Send,
+{
+    let worker = &connection.worker;
+    let handler = Handler::new(Arc::clone(connection));
+    let mut http = worker.http.serve_connection(TokioIo::new(io), handler);
+    // With a time-out it is hyper's to end the connection.
+    let rests = worker.shared.config.connection_timeout.is_none();
+    let mut rest = rests.then(|| Box::pin(tokio::time::sleep(REST)));
+    let (mut begun, mut is_new, mut is_armed) = (0, true, false);
+    let ended = std::future::poll_fn(|cx| {
+        if let Poll::Ready(ended) = Pin::new(&mut http).poll(cx) {
+            return Poll::Ready(Some(ended));
+        }
+        let Some(rest) = &mut rest else { return Poll::Pending };
+        let now = connection.requests.begun();
+        if now != begun {
+            (begun, is_new) = (now, true);
+            if is_armed {
+                // The timer is looked at when it wakes the task: not with every request.
+                return Poll::Pending;
+            }
+        }
+        is_armed = true;
+        while rest.as_mut().poll(cx).is_ready() {
+            let is_idle = connection.requests.is_idle() && connection.flushes.is_written();
+            if is_idle && !is_new {
+                return Poll::Ready(None);
+            }
+            is_new = false;
+            rest.as_mut().reset(Instant::now() + REST);
+        }
+        Poll::Pending
+    })
+    .await;
+    let Some(ended) = ended else {
+        // Its buffers are dropped; what is in them is the beginning of a head alone.
+        let parts = http.into_parts();
+        return Some((parts.io.into_inner(), parts.read_buf));
+    };
+    let error = ended.err()?;
     if error.is_parse() {
         worker.counters().malformed.add(1);
     } else if error.is_timeout() {
         worker.shared.connections.timed_out();
     } else if error.source().and_then(|source| source.downcast_ref()) == Some(&Cut::Reset) {
-        let socket = connection.into_parts().io.into_inner().stream;
-        reset(&socket, &worker).await;
+        let socket = http.into_parts().io.into_inner().stream;
+        reset(&socket, worker).await;
     }
+    None
 }
 
 /// Makes the close that follows send a RST. What was written goes out first:

@@ -16,7 +16,7 @@ use hyper::service::Service;
 
 use crate::body::{Answer, Broken, Chunks, Source};
 use crate::connection::{Connection, Cut};
-use crate::flight::Flight;
+use crate::flight::{Flight, Open};
 use crate::pool;
 use crate::routes::{self, Plan, Route};
 use crate::stats::{Stats, render_prometheus};
@@ -66,6 +66,7 @@ impl Service<Request<Incoming>> for Handler {
 
     fn call(&self, mut request: Request<Incoming>) -> Reply {
         let worker = &self.0.worker;
+        self.0.requests.begin();
         let route = Route::of(request.uri().path());
         if route.is_control() {
             worker.counters().control.add(1);
@@ -81,7 +82,7 @@ impl Service<Request<Incoming>> for Handler {
             let answer = Answer::counted(Bytes::from_static(FAST));
             return Reply::Now(Some(respond(StatusCode::OK, headers, TEXT, answer)));
         }
-        let flight = Flight::new(worker);
+        let flight = Flight::new(&self.0);
         Reply::Later(Box::pin(answer(route, Arc::clone(&self.0), request, flight)))
     }
 }
@@ -135,6 +136,7 @@ async fn answer(
 /// `/metrics`, `/config` and `/stall`: no worker, no service time, no count
 /// among the others.
 async fn control(route: Route, connection: Arc<Connection>, request: Request<Incoming>) -> Outcome {
+    let _open = Open::new(&connection);
     let (head, mut body) = request.into_parts();
     read_body(&mut body, 0).await?;
     let shared = &connection.worker.shared;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 
+use bytes::{Buf, Bytes};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 
@@ -18,11 +19,18 @@ pub(crate) struct Counted<S> {
     pub(crate) stream: S,
     worker: Arc<Worker>,
     flushes: Arc<FlushWatch>,
+    /// What was read before hyper was there.
+    early: Bytes,
 }
 
 impl<S> Counted<S> {
     pub(crate) fn new(stream: S, worker: Arc<Worker>, flushes: Arc<FlushWatch>) -> Counted<S> {
-        Counted { stream, worker, flushes }
+        Counted { stream, worker, flushes, early: Bytes::new() }
+    }
+
+    /// Lets the next reader read something again.
+    pub(crate) fn put_back(&mut self, early: Bytes) {
+        self.early = early;
     }
 }
 
@@ -32,6 +40,8 @@ impl<S> Counted<S> {
 pub(crate) struct FlushWatch {
     /// Looked at on every flush, so it is not behind the lock.
     watched: AtomicBool,
+    /// Something was written, and hyper has not said that this was all it had.
+    unwritten: AtomicBool,
     waiting: Mutex<Option<Waker>>,
 }
 
@@ -45,6 +55,11 @@ impl FlushWatch {
     /// Whether the flush has happened since.
     pub(crate) fn is_flushed(&self) -> bool {
         !self.watched.load(Relaxed)
+    }
+
+    /// Whether hyper has written everything it had.
+    pub(crate) fn is_written(&self) -> bool {
+        !self.unwritten.load(Relaxed)
     }
 
     fn flushed(&self) {
@@ -62,6 +77,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if !self.early.is_empty() {
+            let most = self.early.len().min(buf.remaining());
+            buf.put_slice(&self.early[..most]);
+            self.early.advance(most);
+            return Poll::Ready(Ok(()));
+        }
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
         self.worker.counters().bytes_in.add((buf.filled().len() - before) as u64);
@@ -75,6 +96,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.flushes.unwritten.store(true, Relaxed);
         let written = ready!(Pin::new(&mut self.stream).poll_write(cx, buf))?;
         self.worker.counters().bytes_out.add(written as u64);
         Poll::Ready(Ok(written))
@@ -85,6 +107,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.flushes.unwritten.store(true, Relaxed);
         let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, bufs))?;
         self.worker.counters().bytes_out.add(written as u64);
         Poll::Ready(Ok(written))
@@ -97,6 +120,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
     /// hyper comes here when it has written everything it had.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+        self.flushes.unwritten.store(false, Relaxed);
         if !self.flushes.is_flushed() {
             self.flushes.flushed();
         }

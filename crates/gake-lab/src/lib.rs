@@ -48,6 +48,7 @@ mod io;
 mod lab;
 mod listen;
 mod metastable;
+mod opening;
 mod pool;
 mod routes;
 mod service_time;

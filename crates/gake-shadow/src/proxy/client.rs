@@ -20,6 +20,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::forwarded::Origin;
+use super::opening::Opening;
 use super::service;
 use super::shared::count;
 use super::stream::Stream;
@@ -44,6 +45,10 @@ pub(crate) struct Client {
     /// The master's side, when the protocol has been switched.
     pub(crate) tunnel: RefCell<Option<Upstream>>,
     turn: Cell<Turn>,
+    /// More of a request's body may come.
+    body_open: Cell<bool>,
+    /// The client has not taken all that was written.
+    unwritten: Cell<bool>,
 }
 
 /// Who has to do something next, and is to blame when it takes too long.
@@ -76,6 +81,18 @@ impl Client {
             }
             Err(frame) => frame,
         }
+    }
+
+    /// A request's head has come, and its body, if it has one, is `open`.
+    pub(crate) fn begun(&self, open: bool) {
+        self.body_open.set(open);
+        self.asked();
+    }
+
+    /// All of a request's body has come.
+    pub(crate) fn body_ended(&self) {
+        self.body_open.set(false);
+        self.asked();
     }
 
     /// A request has come, its head or all of it; it is the backend's turn.
@@ -125,13 +142,22 @@ impl Client {
     pub(crate) fn answered(&self) {
         self.turn.set(Turn::Idle);
         self.watch.set(self.worker.patience.head);
+        self.watch.remind(self.worker.patience.rest);
+    }
+
+    /// Whether nothing is under way in either direction, so that what has been read since is the
+    /// beginning of the next request.
+    fn is_idle(&self) -> bool {
+        self.turn.get() == Turn::Idle && !self.body_open.get() && !self.unwritten.get()
     }
 }
 
 /// The stream as hyper sees it; every byte the client takes gives it more time.
 struct Watched {
     io: TokioIo<Stream>,
-    watch: Rc<Watch>,
+    /// Read before hyper was there.
+    early: Bytes,
+    client: Rc<Client>,
 }
 
 /// Serves a connection to its end.
@@ -152,31 +178,70 @@ pub(crate) async fn serve(worker: Rc<Worker>, stream: TcpStream, peer: SocketAdd
 async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
     let (stream, tls) = match &worker.acceptor {
         None => (Stream::Plain(stream), false),
-        Some(acceptor) => match tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await {
-            Ok(Ok(stream)) => (Stream::Tls(Box::new(stream.into())), true),
-            Ok(Err(_)) => return count(&worker.counters().malformed),
-            Err(_) => return count(&worker.counters().client_timeouts),
-        },
+        // Boxed, like all that is not there as long as the connection: thousands may wait.
+        Some(acceptor) => {
+            let handshake = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream));
+            match Box::pin(handshake).await {
+                Ok(Ok(stream)) => (Stream::Tls(Box::new(stream.into())), true),
+                Ok(Err(_)) => return count(&worker.counters().malformed),
+                Err(_) => return count(&worker.counters().client_timeouts),
+            }
+        }
     };
     let watch = Rc::new(worker.ticker.watch());
     watch.set(worker.patience.head);
-    let io = Watched { io: TokioIo::new(stream), watch: Rc::clone(&watch) };
     let client = Rc::new(Client {
         peer,
         watch,
         origin: RefCell::new(Origin::new(peer, worker.shared.config.listen.port(), tls)),
         tunnel: RefCell::new(None),
         turn: Cell::new(Turn::Idle),
+        body_open: Cell::new(false),
+        unwritten: Cell::new(false),
         worker,
     });
-    let shared_by_requests = Rc::clone(&client);
+    let mut opening = Opening::new(client.worker.shared.config.limits.head_bytes);
+    let mut stream = stream;
+    while opened(&client, &mut stream, &mut opening).await {
+        let io =
+            Watched { io: TokioIo::new(stream), early: opening.take(), client: Rc::clone(&client) };
+        match Box::pin(serve_requests(&client, io)).await {
+            Some((rested, read)) => {
+                stream = rested;
+                opening.put_back(&read);
+            }
+            None => return,
+        }
+    }
+}
+
+/// Waits for a request's head; `false` when the client has left, was too slow, or is to leave.
+async fn opened(client: &Rc<Client>, stream: &mut Stream, opening: &mut Opening) -> bool {
+    std::future::poll_fn(|cx| {
+        client.watch.register(cx);
+        if let Poll::Ready(came) = opening.poll(stream, cx) {
+            return Poll::Ready(matches!(came, Ok(true)));
+        }
+        let leaves = client.worker.is_stopping() && opening.is_empty();
+        if leaves || client.watch.fired() { Poll::Ready(false) } else { Poll::Pending }
+    })
+    .await
+}
+
+/// Serves requests to the connection's end, or until none has come for a while: the stream then,
+/// and what was read of the next head.
+async fn serve_requests(client: &Rc<Client>, io: Watched) -> Option<(Stream, Bytes)> {
+    let shared_by_requests = Rc::clone(client);
     let service =
         service_fn(move |request| service::handle(Rc::clone(&shared_by_requests), request));
     let connection = client.worker.http.serve_connection(io, service);
-    run(&client, connection).await;
+    run(client, connection).await
 }
 
-async fn run<S>(client: &Rc<Client>, mut connection: http1::Connection<Watched, S>)
+async fn run<S>(
+    client: &Rc<Client>,
+    mut connection: http1::Connection<Watched, S>,
+) -> Option<(Stream, Bytes)>
 where
     S: hyper::service::HttpService<hyper::body::Incoming, ResBody = super::answer::AnswerBody>,
     S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -185,38 +250,59 @@ where
     let mut told = false;
     let ended = std::future::poll_fn(|cx| {
         client.watch.register(cx);
-        if worker.is_stopping() && !told {
+        // A switch of protocols ends it too, and then its stream is still open.
+        let mut polled = Pin::new(&mut connection).poll(cx);
+        // Told only now: before it has read the head that is there it would close at once.
+        if polled.is_pending() && worker.is_stopping() && !told {
             told = true;
             Pin::new(&mut connection).graceful_shutdown();
+            polled = Pin::new(&mut connection).poll(cx);
         }
-        // A switch of protocols ends it too, and then its stream is still open.
-        if let Poll::Ready(ended) = Pin::new(&mut connection).poll(cx) {
-            return Poll::Ready(Some(ended));
+        if let Poll::Ready(ended) = polled {
+            return Poll::Ready(End::Of(ended));
         }
-        if client.watch.fired() { Poll::Ready(None) } else { Poll::Pending }
+        if client.watch.fired() {
+            return Poll::Ready(End::TooSlow);
+        }
+        let rests = client.watch.reminds() && client.is_idle() && !told;
+        if rests { Poll::Ready(End::Rest) } else { Poll::Pending }
     })
     .await;
     let tunnel = client.tunnel.borrow_mut().take();
     match (ended, tunnel) {
-        (Some(Ok(())), Some(upstream)) => {
+        (End::Of(Ok(())), Some(upstream)) => {
             let parts = connection.into_parts();
             tunnel::run(client, parts.io.io.into_inner(), parts.read_buf, upstream).await;
         }
-        (Some(ended), _) => {
+        (End::Of(ended), _) => {
             if ended.is_err_and(|error| error.is_parse()) {
                 count(&worker.counters().malformed);
             }
             // What is left of a request keeps the connection from being closed at once.
             linger(connection.into_parts().io.io.into_inner()).await;
         }
-        // Too slow: the connection is dropped with all it had.
-        (None, _) => match client.turn() {
+        // Its buffers are dropped; what is in them is the beginning of a head alone.
+        (End::Rest, _) => {
+            let parts = connection.into_parts();
+            return Some((parts.io.io.into_inner(), parts.read_buf));
+        }
+        // The connection is dropped with all it had.
+        (End::TooSlow, _) => match client.turn() {
             // An idle connection that is closed is nobody's fault.
             Turn::Idle => {}
             Turn::Client | Turn::BrokenOff => count(&worker.counters().client_timeouts),
             Turn::Backend => count(&worker.counters().broken_answers),
         },
     }
+    None
+}
+
+/// How hyper's part of a connection ends.
+enum End {
+    Of(hyper::Result<()>),
+    TooSlow,
+    /// No request has come for a while.
+    Rest,
 }
 
 /// Says goodbye, and waits a moment for the client to hear it.
@@ -242,8 +328,13 @@ impl Read for Watched {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        buffer: ReadBufCursor<'_>,
+        mut buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
+        if !self.early.is_empty() {
+            let most = self.early.len().min(buffer.remaining());
+            buffer.put_slice(&self.early.split_to(most));
+            return Poll::Ready(Ok(()));
+        }
         Pin::new(&mut self.io).poll_read(cx, buffer)
     }
 }
@@ -251,8 +342,10 @@ impl Read for Watched {
 impl Watched {
     fn wrote(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if matches!(written, Poll::Ready(Ok(1..))) {
-            self.watch.extend();
+            self.client.watch.extend();
         }
+        // Until all of it is flushed.
+        self.client.unwritten.set(true);
         written
     }
 }
@@ -281,7 +374,11 @@ impl Write for Watched {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(cx)
+        let flushed = Pin::new(&mut self.io).poll_flush(cx);
+        if flushed.is_ready() {
+            self.client.unwritten.set(false);
+        }
+        flushed
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

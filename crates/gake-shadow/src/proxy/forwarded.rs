@@ -86,7 +86,10 @@ impl Origin {
         let known = self.last.as_ref().is_some_and(|(last, _)| *last == host);
         if !known {
             let element = self.element(host.as_ref());
-            self.last = Some((host, element));
+            // A copy of its own: the value is a part of the buffer that was read into, and would keep
+            // all of that for as long as the connection is open.
+            let own = host.and_then(|host| HeaderValue::from_bytes(host.as_bytes()).ok());
+            self.last = Some((own, element));
         }
         if let Some((_, element)) = &self.last {
             append(headers, FORWARDED, element);

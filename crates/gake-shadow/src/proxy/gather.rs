@@ -51,6 +51,6 @@ pub(super) async fn whole(
     if let Some(collector) = collector {
         collector.body(&kept, seen, false);
     }
-    client.asked();
+    client.body_ended();
     Ok(kept)
 }

@@ -11,6 +11,7 @@ mod guard;
 pub(crate) mod headers;
 mod inbound;
 mod loops;
+pub(crate) mod opening;
 mod pool;
 mod race;
 mod refusal;

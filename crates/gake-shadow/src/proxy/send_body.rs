@@ -76,7 +76,7 @@ impl Tee {
 
     fn end(&mut self) {
         self.ended = true;
-        self.client.asked();
+        self.client.body_ended();
         if let Some(keep) = self.keep.take() {
             keep.end(true);
         }

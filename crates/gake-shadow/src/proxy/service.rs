@@ -44,7 +44,7 @@ pub(crate) async fn handle(
 ) -> Result<Response<AnswerBody>, Infallible> {
     let counters = client.worker.counters();
     count(&counters.requests);
-    client.asked();
+    client.begun(!request.body().is_end_stream());
     let is_old = request.version() < Version::HTTP_11;
     let mut answer = serve(&client, request).await.unwrap_or_else(|refusal| {
         count(if refusal.is_backends() { &counters.master_faults } else { &counters.refused });

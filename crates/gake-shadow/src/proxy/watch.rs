@@ -6,6 +6,9 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+/// Watches that there is always room for.
+const ROOM: usize = 64;
+
 /// The coarse time of one thread, and what waits on it.
 #[derive(Debug)]
 pub(crate) struct Ticker {
@@ -28,6 +31,9 @@ struct State {
     /// What it was last set to.
     span: Cell<u64>,
     fired: Cell<bool>,
+    /// A tick at which the task is woken without having failed; 0 means none.
+    reminder: Cell<u64>,
+    reminds: Cell<bool>,
     waker: RefCell<Option<Waker>>,
     dropped: Cell<bool>,
 }
@@ -53,17 +59,22 @@ impl Ticker {
     fn tick(&self) {
         let now = self.now.get() + 1;
         self.now.set(now);
-        self.watches.borrow_mut().retain(|state| {
-            let deadline = state.deadline.get();
-            if deadline != 0 && deadline < now {
-                state.deadline.set(0);
-                state.fired.set(true);
-                if let Some(waker) = state.waker.borrow().as_ref() {
-                    waker.wake_by_ref();
-                }
+        let mut watches = self.watches.borrow_mut();
+        watches.retain(|state| {
+            let fires = passed(&state.deadline, &state.fired, now);
+            let reminds = passed(&state.reminder, &state.reminds, now);
+            if (fires || reminds)
+                && let Some(waker) = state.waker.borrow().as_ref()
+            {
+                waker.wake_by_ref();
             }
             !state.dropped.get()
         });
+        // What a crowd needed is given back when it has left.
+        let (needed, room) = (watches.len().max(ROOM), watches.capacity());
+        if room > 4 * needed {
+            watches.shrink_to(2 * needed);
+        }
     }
 
     /// Wakes everybody, to look around.
@@ -81,6 +92,8 @@ impl Ticker {
             deadline: Cell::new(0),
             span: Cell::new(0),
             fired: Cell::new(false),
+            reminder: Cell::new(0),
+            reminds: Cell::new(false),
             waker: RefCell::new(None),
             dropped: Cell::new(false),
         });
@@ -99,12 +112,34 @@ impl Ticker {
     }
 }
 
+/// Notes that a tick has passed, once.
+fn passed(tick: &Cell<u64>, note: &Cell<bool>, now: u64) -> bool {
+    let passed = tick.get() != 0 && tick.get() < now;
+    if passed {
+        tick.set(0);
+        note.set(true);
+    }
+    passed
+}
+
 impl Watch {
     /// Fires after so many ticks (and at most one more), unless told otherwise before.
     pub(crate) fn set(&self, ticks: u64) {
         self.state.fired.set(false);
+        self.state.reminds.set(false);
+        self.state.reminder.set(0);
         self.state.span.set(ticks);
         self.state.deadline.set(self.ticker.now().saturating_add(ticks));
+    }
+
+    /// Wakes the task after so many ticks too, unless a deadline is set before.
+    pub(crate) fn remind(&self, ticks: u64) {
+        self.state.reminder.set(self.ticker.now().saturating_add(ticks));
+    }
+
+    /// Whether that time has passed.
+    pub(crate) fn reminds(&self) -> bool {
+        self.state.reminds.get()
     }
 
     /// Something moves: the time begins anew, if there is a deadline.

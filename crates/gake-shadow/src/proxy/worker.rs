@@ -26,6 +26,10 @@ use crate::mirror::{Mirror, gate};
 /// How long to wait when the system has no descriptor or memory for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
+/// A connection that has been idle so long gives its buffers back: making new ones costs little
+/// then, and thousands may wait.
+const REST: Duration = Duration::from_secs(1);
+
 /// hyper's own lower bound.
 const BUFFER_LEAST: usize = 8192;
 
@@ -66,6 +70,8 @@ pub(crate) struct Patience {
     pub(crate) connect: u64,
     pub(crate) first_byte: u64,
     pub(crate) idle: u64,
+    /// Then an idle connection gives its buffers back.
+    pub(crate) rest: u64,
 }
 
 impl Worker {
@@ -84,6 +90,7 @@ impl Worker {
             connect: ticker.ticks(timeouts.connect),
             first_byte: ticker.ticks(timeouts.first_byte),
             idle: ticker.ticks(timeouts.idle),
+            rest: ticker.ticks(REST),
         };
         let pool = |target: &Arc<Target>| {
             Rc::new(Pool::new(Arc::clone(target), limits.idle, patience.idle))

@@ -1,0 +1,155 @@
+//! A connection while no whole head has come on it: it takes as much memory as was sent, and the
+//! large buffers of one that is served are made when its request can be read.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use tokio::io::{AsyncRead, ReadBuf};
+
+/// Bytes read at once.
+const PIECE: usize = 4096;
+/// So much is parsed whenever more of it comes, so that what is no request is refused at once. In a
+/// longer head only its end is looked for.
+const PARSED: usize = 1024;
+/// As many as hyper takes.
+const HEADERS: usize = 100;
+/// The buffer grows by multiples of this.
+const STEP: usize = 512;
+
+/// What has come of a head.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    bytes: Vec<u8>,
+    most: usize,
+}
+
+impl Opening {
+    /// Nothing has come; `most` bytes are enough for the parser to judge.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { bytes: Vec::new(), most }
+    }
+
+    /// Whether nothing of a request has come.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// What has come, for who serves it.
+    pub(crate) fn take(&mut self) -> Bytes {
+        std::mem::take(&mut self.bytes).into()
+    }
+
+    /// What a server that is given up had read.
+    pub(crate) fn put_back(&mut self, bytes: &[u8]) {
+        self.add(bytes);
+    }
+
+    /// Reads until the parser can judge what has come; `false` when the client has ended before.
+    pub(crate) fn poll<S: AsyncRead + Unpin>(
+        &mut self,
+        stream: &mut S,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<bool>> {
+        let mut seen = 0;
+        while !self.is_enough(seen) {
+            let mut piece = [MaybeUninit::uninit(); PIECE];
+            let mut piece = ReadBuf::uninit(&mut piece);
+            ready!(Pin::new(&mut *stream).poll_read(cx, &mut piece))?;
+            if piece.filled().is_empty() {
+                return Poll::Ready(Ok(false));
+            }
+            seen = self.bytes.len();
+            self.add(piece.filled());
+        }
+        Poll::Ready(Ok(true))
+    }
+
+    fn add(&mut self, mut bytes: &[u8]) {
+        // Empty lines before a request say nothing, and are none of its head.
+        if self.bytes.is_empty() {
+            let blank = bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+            bytes = &bytes[blank..];
+        }
+        if self.bytes.capacity() - self.bytes.len() < bytes.len() {
+            self.bytes.reserve_exact(bytes.len().next_multiple_of(STEP));
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Whether the parser can say what it is; of the first `seen` bytes alone it could not.
+    fn is_enough(&self, seen: usize) -> bool {
+        if self.bytes.len() <= PARSED {
+            let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+            let parsed = httparse::Request::new(&mut headers).parse(&self.bytes);
+            return !matches!(parsed, Ok(httparse::Status::Partial));
+        }
+        self.bytes.len() >= self.most || has_end(&self.bytes[seen.saturating_sub(2)..])
+    }
+}
+
+/// Whether an empty line is in it.
+fn has_end(bytes: &[u8]) -> bool {
+    let ends = |at: usize| {
+        let rest = &bytes[at + 1..];
+        rest.starts_with(b"\n") || rest.starts_with(b"\r\n")
+    };
+    memchr::memchr_iter(b'\n', bytes).any(ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads a text in pieces of a size; what had come when it was enough.
+    fn read(text: &[u8], size: usize) -> Option<Vec<u8>> {
+        let mut opening = Opening::new(8192);
+        for piece in text.chunks(size) {
+            let seen = opening.bytes.len();
+            opening.add(piece);
+            if opening.is_enough(seen) {
+                return Some(opening.bytes);
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn a_whole_head_is_enough_however_it_comes() {
+        let long = format!("GET / HTTP/1.1\r\nX: {}\r\nY: z\r\n\r\n", "a".repeat(3000));
+        for head in ["GET / HTTP/1.1\r\nHost: h\r\n\r\n", "GET / HTTP/1.1\nHost: h\n\n", &long] {
+            for size in [1, 2, 3, 7, 1000, 5000] {
+                assert_eq!(read(head.as_bytes(), size).as_deref(), Some(head.as_bytes()), "{size}");
+                let blank = format!("\r\n\n\r\n{head}");
+                assert_eq!(
+                    read(blank.as_bytes(), size).as_deref(),
+                    Some(head.as_bytes()),
+                    "{size}"
+                );
+                let cut = &head.as_bytes()[..head.len() - 1];
+                assert_eq!(read(cut, size), None, "{size}");
+            }
+        }
+        let mixed = long.replace("z\r\n\r\n", "z\n\r\n");
+        assert_eq!(read(mixed.as_bytes(), 1).as_deref(), Some(mixed.as_bytes()));
+    }
+
+    #[test]
+    fn what_is_no_request_or_too_long_is_judged_without_its_end() {
+        assert_eq!(read(b"\x16\x03\x01\x02", 1).unwrap(), b"\x16");
+        assert!(read(b"GET / HTTP/1.1\r\nno colon\r\nX: y", 1).is_some());
+        assert_eq!(read(&b"a".repeat(9000), 1).unwrap().len(), 8192);
+        assert_eq!(read(&b"\r\n".repeat(9000), 1), None, "of which nothing is kept");
+    }
+
+    #[test]
+    fn it_takes_as_much_memory_as_was_sent() {
+        let mut opening = Opening::new(64 << 10);
+        for sent in 1..20_000 {
+            opening.add(b"a");
+            assert!(opening.bytes.capacity() <= sent + STEP);
+        }
+    }
+}
