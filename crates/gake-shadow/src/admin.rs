@@ -1,64 +1,31 @@
 //! The admin service: status, ledger and metrics for everybody on this machine, changes for those
 //! who know the token.
 
-use std::convert::Infallible;
+mod host;
+mod serve;
+
 use std::fmt::Write;
-use std::net::TcpListener;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap};
+use http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderMap};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::{Value, json};
 
 use crate::control::{Control, ShadowState};
 use crate::mirror::ledger::Category;
 
-/// For a whole request head.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Admin connections at once.
-const CONNECTIONS: usize = 64;
+pub(crate) use serve::serve;
 
 /// Text as a body.
 type Page = Response<http_body_util::Full<Bytes>>;
 
-/// Serves until it is dropped.
-pub(crate) async fn serve(listener: TcpListener, control: Control) {
-    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-    let places = std::rc::Rc::new(tokio::sync::Semaphore::new(CONNECTIONS));
-    loop {
-        let Ok(place) = std::rc::Rc::new(&places).acquire().await else { return };
-        place.forget();
-        let Ok((stream, _)) = listener.accept().await else {
-            places.add_permits(1);
-            tokio::time::sleep(Duration::from_millis(10)).await;
-            continue;
-        };
-        let (control, places) = (control.clone(), std::rc::Rc::clone(&places));
-        tokio::task::spawn_local(async move {
-            let service = service_fn(|request: Request<Incoming>| {
-                let page = page(&control, &request);
-                async move { Ok::<_, Infallible>(page) }
-            });
-            // A client that breaks off is no news.
-            let _ = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(PATIENCE)
-                .serve_connection(TokioIo::new(stream), service)
-                .await;
-            places.add_permits(1);
-        });
-    }
-}
-
 fn page<B>(control: &Control, request: &Request<B>) -> Page {
-    // A page of the web that has rebound its name to this machine says another host.
-    if !is_local(request.headers()) {
-        return text(StatusCode::FORBIDDEN, "the Host must be an address or localhost\n");
+    if !host::is_ours(request) {
+        return text(
+            StatusCode::FORBIDDEN,
+            "say one Host, an address or localhost, and a path as the target\n",
+        );
     }
     let get = request.method() == Method::GET;
     match (get, request.uri().path()) {
@@ -95,14 +62,9 @@ POST /resume  or  /resume?shadow=NAME          send them again
 Changes need the header `Authorization: Bearer TOKEN`.
 ";
 
-fn is_local(headers: &HeaderMap) -> bool {
-    let Some(host) = headers.get(HOST).and_then(|host| host.to_str().ok()) else { return true };
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let name = name.trim_matches(['[', ']']);
-    name.eq_ignore_ascii_case("localhost") || name.parse::<std::net::IpAddr>().is_ok()
+/// Whether somebody who knows the token asks for a change.
+fn is_change<B>(control: &Control, request: &Request<B>) -> bool {
+    request.method() == Method::POST && is_allowed(control, request.headers())
 }
 
 fn is_allowed(control: &Control, headers: &HeaderMap) -> bool {

@@ -64,7 +64,9 @@ fn more(all: usize, out: &mut String) {
 
 fn head(report: &Report, out: &mut String) {
     let secondary = match &report.secondary {
-        Some(name) => format!(", {} of them also with {name}", count(report.paired)),
+        Some(name) => {
+            format!(", {} of them also with {}", count(report.paired), foreign::line(name))
+        }
         None => String::new(),
     };
     let (master, shadow) = (foreign::line(&report.master), foreign::line(&report.shadow));
@@ -133,14 +135,13 @@ fn latencies(report: &Report, out: &mut String) {
     if report.endpoints.is_empty() {
         return;
     }
-    let against = match &report.secondary {
-        Some(name) if report.paired > 0 => format!("{} / {name}", report.shadow),
-        _ => format!("{} / {}", report.shadow, report.master),
-    };
+    let other = report.secondary.as_ref().filter(|_| report.paired > 0);
+    let other = foreign::line(other.unwrap_or(&report.master));
+    let against = format!("{} / {other}", foreign::line(&report.shadow));
     line(out, "\nTime to the answer's head");
     let shown: Vec<_> = report.endpoints.iter().take(SHOWN_MAX).collect();
-    let width =
-        shown.iter().map(|endpoint| endpoint.name.chars().count()).max().unwrap_or(0).max(8);
+    let names: Vec<_> = shown.iter().map(|endpoint| foreign::line(&endpoint.name)).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(8);
     line(
         out,
         &format!(
@@ -151,7 +152,7 @@ fn latencies(report: &Report, out: &mut String) {
             format!("{} p50 p99", cut(&report.shadow)),
         ),
     );
-    for EndpointReport { name, exchanges, latency, .. } in shown {
+    for (EndpointReport { exchanges, latency, .. }, name) in shown.into_iter().zip(names) {
         let of = |p50, p99| format!("{} {:>9}", duration(p50), duration(p99));
         let text = format!(
             "  {name:width$} {exchanges:>9}  {:>20}  {:>20}  {}",
@@ -179,14 +180,16 @@ fn statuses(report: &Report, out: &mut String) {
     if report.statuses.iter().all(|(master, shadow, _)| master == shadow) {
         return;
     }
-    line(out, &format!("\nStatus: {} → {}", report.master, report.shadow));
+    let (master, shadow) = (foreign::line(&report.master), foreign::line(&report.shadow));
+    line(out, &format!("\nStatus: {master} → {shadow}"));
     for (master, shadow, number) in &report.statuses {
+        let (master, shadow) = (foreign::line(master), foreign::line(shadow));
         line(out, &format!("  {master:>5} → {shadow:<12} {:>10}", count(*number)));
     }
 }
 
 fn cut(name: &str) -> String {
-    name.chars().take(12).collect()
+    foreign::line(name).chars().take(12).collect()
 }
 
 fn small(q: f64) -> String {

@@ -1,6 +1,8 @@
 //! The admin service: for everybody to see, for those with the token to change.
 
+use std::io::Read;
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
 use gake_shadow::Category;
 
@@ -95,8 +97,74 @@ fn anybody_here_may_look_but_no_page_of_the_web() {
         401,
         "without a token nobody changes anything"
     );
-    let mut rebound = Client::new(admin);
-    rebound.write("GET /status HTTP/1.1\r\nHost: evil.test\r\n\r\n");
-    assert_eq!(rebound.answer(false).status, 403);
+    stop(proxy);
+}
+
+#[test]
+fn a_request_names_this_machine_and_nothing_else() {
+    let master = Backend::hello();
+    let mut config = config(&master, &[]);
+    config.admin = Some("127.0.0.1:0".parse().unwrap());
+    let proxy = start(config);
+    let admin = proxy.admin_addr().unwrap();
+    let status = |head: &[u8]| {
+        let mut client = Client::new(admin);
+        client.write([head, b"\r\n"].concat());
+        client.answer(false).status
+    };
+    for known in [
+        &b"GET /status HTTP/1.1\r\nHost: localhost\r\n"[..],
+        b"GET /status HTTP/1.1\r\nHost: 127.0.0.1:9901\r\n",
+        b"GET /status HTTP/1.0\r\nHost: [::1]\r\n",
+    ] {
+        assert_eq!(status(known), 200, "{}", known.escape_ascii());
+    }
+    for refused in [
+        &b"GET /status HTTP/1.1\r\nHost: evil.test\r\n"[..],
+        b"GET /status HTTP/1.1\r\nHost: evil\xff.test\r\n",
+        b"GET /status HTTP/1.1\r\nHost: localhost\xe9\r\n",
+        b"GET /status HTTP/1.1\r\nHost: localhost\r\nHost: evil.test\r\n",
+        b"GET /status HTTP/1.1\r\nHost: evil.test\r\nHost: localhost\r\n",
+        b"GET /status HTTP/1.1\r\nHost: localhost\r\nhost: localhost\r\n",
+        b"GET http://evil.test/status HTTP/1.1\r\nHost: localhost\r\n",
+        b"GET http://localhost/status HTTP/1.1\r\nHost: evil.test\r\n",
+        b"GET http://localhost/status HTTP/1.1\r\nHost: localhost\r\n",
+        b"GET /status HTTP/1.1\r\nHost: \r\n",
+        b"GET /status HTTP/1.1\r\n",
+        b"GET /status HTTP/1.0\r\n",
+    ] {
+        assert_eq!(status(refused), 403, "{}", refused.escape_ascii());
+    }
+    stop(proxy);
+}
+
+#[test]
+fn half_requests_keep_nobody_from_the_kill_switch() {
+    let (master, shadow) = (Backend::hello(), Backend::hello());
+    let mut config = config(&master, &[&shadow]);
+    config.admin = Some("127.0.0.1:0".parse().unwrap());
+    config.admin_token = Some("secret".to_owned());
+    let proxy = start(config);
+    let admin = proxy.admin_addr().unwrap();
+    let half = || {
+        let mut client = Client::new(admin);
+        client.write("POST /kill HTTP/1.1\r\nHost: localhost\r\nX");
+        client
+    };
+    let begun = Instant::now();
+    let mut crowd: Vec<Client> = Vec::new();
+    for _ in 0..5 {
+        crowd.extend((0..64).map(|_| half()));
+        assert_eq!(ask(admin, "GET", "/status", "").status, 200);
+        let token = "Authorization: Bearer secret\r\n";
+        assert_eq!(ask(admin, "POST", "/kill", token).status, 200);
+    }
+    // Were they waited for, each round would take seconds: this is for busy machines.
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert!(proxy.control().shadows()[0].killed);
+    // All of them go, those that came last too.
+    for client in &mut crowd {
+        assert!(!matches!(client.0.read(&mut [0]), Ok(1..)), "an answer to half a request");
+    }
     stop(proxy);
 }

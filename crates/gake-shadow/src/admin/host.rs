@@ -1,0 +1,88 @@
+//! Whom a request is for: a page of the web that has rebound its name to this machine says another
+//! host, and must be told nothing.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use http::Request;
+use http::header::HOST;
+
+/// Whether a request names exactly one host, and that is this machine: `localhost` or an address.
+pub(super) fn is_ours<B>(request: &Request<B>) -> bool {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+    // A target with a host of its own would be a second one.
+    request.uri().authority().is_none() && host.to_str().is_ok_and(is_here)
+}
+
+fn is_here(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if is_port(port) => name,
+        _ => host,
+    };
+    match name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
+        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
+        None => name.eq_ignore_ascii_case("localhost") || name.parse::<Ipv4Addr>().is_ok(),
+    }
+}
+
+fn is_port(port: &str) -> bool {
+    port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn ours(target: &str, hosts: &[&[u8]]) -> bool {
+        let mut request = Request::builder().uri(target).body(()).unwrap();
+        for host in hosts {
+            request.headers_mut().append(HOST, HeaderValue::from_bytes(host).unwrap());
+        }
+        is_ours(&request)
+    }
+
+    #[test]
+    fn exactly_one_known_host() {
+        for host in
+            ["localhost", "LocalHost:9000", "127.0.0.1", "10.1.2.3:80", "[::1]", "[fe80::1]:81"]
+        {
+            assert!(ours("/status", &[host.as_bytes()]), "{host}");
+        }
+        for host in [
+            "",
+            "evil.test",
+            "evil.test:9000",
+            "localhost.evil.test",
+            "localhost.",
+            "localhost:",
+            "localhost:x",
+            "localhost:99999",
+            "localhost:+80",
+            "localhost:80:80",
+            "localhost evil.test",
+            "localhost,evil.test",
+            "evil@localhost",
+            "127.1",
+            "0x7f000001",
+            "127.0.0.1.evil.test",
+            "::1",
+            "[::1",
+            "[127.0.0.1]",
+            "[localhost]",
+            "[::1]evil.test",
+            "[[::1]]",
+            ":80",
+        ] {
+            assert!(!ours("/status", &[host.as_bytes()]), "{host}");
+        }
+        assert!(!ours("/status", &[]));
+        assert!(!ours("/status", &[b"localhost\xff"]));
+        assert!(!ours("/status", &[b"evil\xe9.test"]));
+        assert!(!ours("/status", &[b"localhost", b"localhost"]));
+        assert!(!ours("/status", &[b"localhost", b"evil.test"]));
+        assert!(!ours("http://localhost/status", &[b"localhost"]));
+        assert!(!ours("http://evil.test/status", &[b"localhost"]));
+    }
+}

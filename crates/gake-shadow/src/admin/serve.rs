@@ -1,0 +1,175 @@
+//! Connections to the admin service: one request each, and nobody keeps another from the kill
+//! switch. Who has sent no whole head is in a crowd whose oldest gives way to whoever comes; of
+//! those who have, some places are for changes alone.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::io;
+use std::net::TcpListener;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+
+use super::{is_change, page, text};
+use crate::control::Control;
+use crate::proxy::opening::Opening;
+
+/// For a whole request head.
+const HEAD: Duration = Duration::from_secs(2);
+/// Bytes of a head.
+const HEAD_BYTES: usize = 8 << 10;
+/// For taking the answer.
+const ANSWER: Duration = Duration::from_secs(5);
+/// Connections without a whole head.
+const CROWD: usize = 64;
+/// Requests that are answered at once.
+const PLACES: usize = 64;
+/// More places for changes of those who know the token.
+const CHANGES: usize = 8;
+
+/// Those without a whole head, in the order in which they came.
+#[derive(Default)]
+struct Crowd {
+    waiting: RefCell<VecDeque<Rc<Notify>>>,
+}
+
+impl Crowd {
+    /// Takes somebody in. Who has waited longest is told to go when there are too many.
+    fn enter(&self) -> Rc<Notify> {
+        let gone = Rc::new(Notify::new());
+        let mut waiting = self.waiting.borrow_mut();
+        waiting.push_back(Rc::clone(&gone));
+        if waiting.len() > CROWD
+            && let Some(oldest) = waiting.pop_front()
+        {
+            oldest.notify_one();
+        }
+        gone
+    }
+
+    fn leave(&self, gone: &Rc<Notify>) {
+        self.waiting.borrow_mut().retain(|other| !Rc::ptr_eq(other, gone));
+    }
+}
+
+/// A request that is answered, until it is dropped.
+struct Place(Rc<Cell<usize>>);
+
+impl Place {
+    fn take(taken: &Rc<Cell<usize>>, is_change: bool) -> Option<Self> {
+        let places = if is_change { PLACES + CHANGES } else { PLACES };
+        (taken.get() < places).then(|| {
+            taken.set(taken.get() + 1);
+            Self(Rc::clone(taken))
+        })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+/// Serves until it is dropped.
+pub(crate) async fn serve(listener: TcpListener, control: Control) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+    let (crowd, taken) = (Rc::new(Crowd::default()), Rc::new(Cell::new(0)));
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
+        let gone = crowd.enter();
+        let (control, crowd, taken) = (control.clone(), Rc::clone(&crowd), Rc::clone(&taken));
+        tokio::task::spawn_local(async move {
+            let opened = opened(stream, &gone).await;
+            crowd.leave(&gone);
+            if let Some(opened) = opened {
+                // A client that breaks off, or takes no answer, is no news.
+                let _ = tokio::time::timeout(ANSWER, answer(opened, &control, &taken)).await;
+            }
+        });
+        // Everybody is listened to once before the next comes in.
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Waits for a whole head.
+async fn opened(mut stream: TcpStream, gone: &Notify) -> Option<Opened> {
+    let mut opening = Opening::new(HEAD_BYTES);
+    let head = std::future::poll_fn(|cx| opening.poll(&mut stream, cx));
+    let came = tokio::select! {
+        biased;
+        came = tokio::time::timeout(HEAD, head) => came.ok()?.ok()?,
+        () = gone.notified() => false,
+    };
+    came.then(|| Opened { stream, early: opening.take() })
+}
+
+async fn answer(opened: Opened, control: &Control, taken: &Rc<Cell<usize>>) {
+    let place = RefCell::new(None);
+    let service = service_fn(|request: Request<Incoming>| {
+        *place.borrow_mut() = Place::take(taken, is_change(control, &request));
+        let page = match &*place.borrow() {
+            Some(_) => page(control, &request),
+            None => text(StatusCode::SERVICE_UNAVAILABLE, "too many requests at once\n"),
+        };
+        async move { Ok::<_, Infallible>(page) }
+    });
+    let mut http = http1::Builder::new();
+    http.keep_alive(false).header_read_timeout(None).max_buf_size(HEAD_BYTES);
+    // It fails when the client breaks off.
+    let _ = http.serve_connection(TokioIo::new(opened), service).await;
+}
+
+/// A connection whose head has come.
+struct Opened {
+    stream: TcpStream,
+    early: Bytes,
+}
+
+impl AsyncRead for Opened {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if !self.early.is_empty() {
+            let most = self.early.len().min(buffer.remaining());
+            buffer.put_slice(&self.early.split_to(most));
+            return Poll::Ready(Ok(()));
+        }
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Opened {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
