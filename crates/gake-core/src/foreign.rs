@@ -64,6 +64,12 @@ pub fn coloured_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| !is_hazard(c), colour)
 }
 
+/// A line that we have coloured, its other controls as escapes, and line ends too.
+#[must_use]
+pub fn coloured_line(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| c != '\n' && c != '\t' && !is_hazard(c), colour)
+}
+
 /// Whether a terminal obeys a character, or a reader does not see it. A carriage return before a
 /// line feed is none.
 #[must_use]
@@ -171,7 +177,8 @@ mod tests {
     #[test]
     fn our_colours_stay_and_nothing_else_does() {
         let ours = "\u{1b}[1m\u{1b}[31mred\u{1b}[0m \u{1b}[1;32mgreen\u{1b}[39m";
-        assert_eq!(coloured_lines(ours), ours);
+        assert_eq!((&*coloured_lines(ours), &*coloured_line(ours)), (ours, ours));
+        assert_eq!(coloured_line("\u{1b}[1ma\n\u{1b}[2J"), "\u{1b}[1ma\\n\\u001b[2J");
         for theirs in [
             "\u{1b}[2J",
             "\u{1b}[8mhidden",

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
 
 use gake_core::foreign;
+use indicatif::{ProgressBar, ProgressStyle};
 use owo_colors::OwoColorize;
 
 use crate::exit::Failure;
@@ -21,6 +23,49 @@ pub struct Console {
 /// nothing that a terminal obeys, or that its reader does not see.
 fn safe(text: &str, coloured: bool) -> Cow<'_, str> {
     if coloured { foreign::coloured_lines(text) } else { foreign::lines(text) }
+}
+
+/// Lines after the first are indented: a text of others cannot begin a line as a message of ours.
+fn continued(text: &str) -> Cow<'_, str> {
+    if text.contains('\n') { text.replace('\n', "\n  ").into() } else { text.into() }
+}
+
+/// A line of standard error that changes while something goes on.
+#[derive(Debug)]
+pub struct Moving(ProgressBar);
+
+impl Moving {
+    /// Changes what it says.
+    pub fn say(&self, text: &str) {
+        self.0.set_message(foreign::line(text).into_owned());
+    }
+
+    /// Moves the bar.
+    pub fn at(&self, position: u64) {
+        self.0.set_position(position);
+    }
+
+    /// Writes a line above it.
+    pub fn above(&self, text: &str) {
+        self.0.println(foreign::lines(text));
+    }
+
+    /// Takes it away.
+    pub fn clear(self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Tells of a panic as of anything else: what is in its message may come from outside.
+pub fn tell_of_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let thread = std::thread::current();
+        let name = thread.name().unwrap_or("<unnamed>");
+        let trace = std::backtrace::Backtrace::capture();
+        let has_trace = trace.status() == std::backtrace::BacktraceStatus::Captured;
+        let trace = if has_trace { format!("\n{trace}") } else { String::new() };
+        Console::new().note(&format!("thread '{name}' {panic}{trace}"));
+    }));
 }
 
 /// Bytes on their way to a terminal.
@@ -118,8 +163,35 @@ impl Console {
         let _ = writeln!(io::stderr(), "{}", safe(text, self.colour_err));
     }
 
+    /// What clap has to say: help and versions are results.
+    pub fn clap(&self, error: &clap::Error) {
+        let coloured = if error.use_stderr() { self.colour_err } else { self.colour_out };
+        let text = error.render();
+        let text = if coloured { text.ansi().to_string() } else { text.to_string() };
+        if error.use_stderr() {
+            self.plain(&text);
+        } else {
+            // A closed pipe is no news.
+            let _ = self.result(&text);
+        }
+    }
+
+    /// A line that moves, when someone watches standard error: a bar up to `length`, or a spinner.
+    pub fn moving(&self, length: Option<u64>, template: &str) -> Option<Moving> {
+        let bar = self.live.then(|| match length {
+            Some(length) => ProgressBar::new(length),
+            None => ProgressBar::new_spinner(),
+        })?;
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.enable_steady_tick(Duration::from_millis(250));
+        Some(Moving(bar))
+    }
+
     /// A warning.
     pub fn warn(&self, text: &str) {
+        let text = continued(text);
         if self.colour_err {
             self.note(&format!("{} {text}", "warning:".yellow().bold()));
         } else {
@@ -129,6 +201,7 @@ impl Console {
 
     /// An error.
     pub fn error(&self, text: &str) {
+        let text = continued(text);
         if self.colour_err {
             self.note(&format!("{} {text}", "error:".red().bold()));
         } else {
@@ -156,5 +229,10 @@ mod tests {
     fn only_our_colours_pass() {
         assert_eq!(safe("\u{1b}[31ma\u{1b}[2J", true), "\u{1b}[31ma\\u001b[2J");
         assert_eq!(safe("\u{1b}[31ma", false), "\\u001b[31ma");
+    }
+
+    #[test]
+    fn only_a_message_of_ours_begins_a_line_as_one() {
+        assert_eq!(continued("a\nerror: b\n\nwarning: c"), "a\n  error: b\n  \n  warning: c");
     }
 }

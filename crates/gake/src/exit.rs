@@ -82,10 +82,7 @@ impl Failure {
         match self {
             Self::Usage(message) => console.error(message),
             Self::CouldNot(error) => console.error(&format!("{error:#}")),
-            Self::Clap(error) => {
-                // To stdout or stderr as it belongs; a closed pipe is no news.
-                let _ = error.print();
-            }
+            Self::Clap(error) => console.clap(error),
             Self::OutputClosed => {}
         }
     }

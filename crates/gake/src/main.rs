@@ -25,6 +25,7 @@ use console::Console;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    console::tell_of_panics();
     let console = Console::new();
     let args: Vec<_> = std::env::args_os().collect();
     let result = personality::run(&args, &console)

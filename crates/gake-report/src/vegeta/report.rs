@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use gake_core::foreign;
+
 use super::buckets::{Buckets, BucketsError};
 use super::columns::align;
 use super::go;
@@ -117,7 +119,7 @@ fn text(metrics: &mut Metrics) -> String {
     ]);
     report.push_str("Error Set:\n");
     for error in &metrics.errors {
-        report.push_str(error);
+        report.push_str(&foreign::line(error));
         report.push('\n');
     }
     report

@@ -211,6 +211,31 @@ pub fn run(args: &[&str]) -> Json {
     ran(&[&["run", "-o", "json"], args].concat()).done().json()
 }
 
+/// What others write: it names a terminal's window, empties it, turns the reading direction round,
+/// takes no room, and then looks like a message of ours.
+pub const HOSTILE: &str = "\u{1b}]0;PWN\u{7}\u{9b}2J\u{90}q\u{9c}\u{7f}\u{202e}\u{200b}\u{2066}\u{feff}\u{ad}\r\nerror: spoofed";
+
+/// That a text shows [`HOSTILE`] as escapes: nothing in it that a terminal obeys or a reader does
+/// not see, and no line that only looks like ours.
+pub fn shows_escapes(text: &str) {
+    holds_no_hazard(text);
+    assert!(text.contains("\\u001b]0;PWN\\u0007\\u009b2J"), "{text:?}");
+    assert!(!text.lines().any(|line| line.starts_with("error: spoofed")), "{text}");
+}
+
+/// That there is nothing in a text that a terminal obeys or a reader does not see.
+pub fn holds_no_hazard(text: &str) {
+    let hazard = |c: &char| match *c {
+        '\n' | '\t' => false,
+        '\u{ad}' | '\u{feff}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => true,
+        '\u{2060}'..='\u{206f}' | '\u{e0000}'..='\u{e0fff}' => true,
+        c => c.is_control(),
+    };
+    // As a line's end a carriage return is obeyed as one.
+    let found: Vec<char> = text.replace("\r\n", "\n").chars().filter(hazard).collect();
+    assert!(found.is_empty(), "{found:?} in {text:?}");
+}
+
 /// Whether every figure is to be that of the full size: minutes, on a quiet machine.
 pub fn full() -> bool {
     std::env::var_os("GAKE_FULL").is_some()

@@ -12,6 +12,7 @@ mod bad_input;
 mod bad_servers;
 mod compare;
 mod counts;
+mod escapes;
 mod exits;
 mod golang;
 mod limits;

@@ -7,8 +7,12 @@
 #[path = "../common/mod.rs"]
 mod support;
 
+#[path = "../../../gake-core/src/redact/tests/canaries.rs"]
+mod canaries;
+
 mod backends;
 mod compare;
+mod escapes;
 mod isolation;
 mod proxy;
 mod record;

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use rustix::process::Signal;
 
+use crate::canaries::{HEADERS, PARAMETERS};
 use crate::proxy::{Proxy, ask};
 use crate::support::*;
 
@@ -21,34 +22,10 @@ fn echo() -> gake_lab::Lab {
 
 /// Requests with secrets in every part.
 fn traffic(url: &str) {
-    for name in [
-        "token",
-        "access_token",
-        "api_key",
-        "password",
-        "code",
-        "auth",
-        "jwt",
-        "otp",
-        "pwd",
-        "session",
-        "state",
-        "key",
-    ] {
+    for name in PARAMETERS {
         ask(url, "GET", &format!("/echo?{name}={CANARY}&n=1"), "", "");
     }
-    for name in [
-        "X-Access-Token",
-        "X-Amz-Security-Token",
-        "X-Goog-Api-Key",
-        "Api-Key",
-        "X-Vault-Token",
-        "PRIVATE-TOKEN",
-        "X-Gitlab-Token",
-        "X-CSRF-Token",
-        "X-Session-Id",
-        "DPoP",
-    ] {
+    for name in HEADERS {
         ask(url, "GET", "/echo", &format!("{name}: {CANARY}\r\n"), "");
     }
     let referer = format!("Referer: https://h/?token={CANARY}\r\nCookie: a={CANARY}\r\n");

@@ -1,5 +1,7 @@
 //! A page of text: lines, paint, wrapping.
 
+use gake_core::foreign;
+
 use super::Style;
 
 /// Columns of a page.
@@ -61,8 +63,11 @@ impl Page {
         format!("\x1b[{}m{text}\x1b[0m", paint.code())
     }
 
+    /// One line, whatever is in a name that stands in it: no label can look like a line of ours.
     pub(crate) fn line(&mut self, line: &str) {
-        self.text.push_str(line);
+        let coloured = self.style.colour;
+        let line = if coloured { foreign::coloured_line(line) } else { foreign::line(line) };
+        self.text.push_str(&line);
         self.text.push('\n');
     }
 
@@ -83,7 +88,7 @@ impl Page {
     /// stands in the indent.
     pub(crate) fn wrapped(&mut self, indent: usize, mark: &str, paint: Paint, text: &str) {
         let mut lead = format!("{mark:<indent$}");
-        for part in wrap(text, WIDTH.saturating_sub(indent).max(20)) {
+        for part in wrap(&foreign::lines(text), WIDTH.saturating_sub(indent).max(20)) {
             let part = self.paint(paint, &part);
             self.line(&format!("{lead}{part}"));
             lead = " ".repeat(indent);
@@ -109,10 +114,11 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Cuts a text to `width` characters, with an ellipsis.
+/// Cuts a text of others to `width` characters, with an ellipsis.
 pub(crate) fn fit(text: &str, width: usize) -> String {
+    let text = foreign::line(text);
     if text.chars().count() <= width {
-        return text.to_owned();
+        return text.into_owned();
     }
     let mut cut: String = text.chars().take(width.saturating_sub(1)).collect();
     cut.push('…');

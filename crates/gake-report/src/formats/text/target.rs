@@ -1,5 +1,6 @@
 //! What the watched target said of itself.
 
+use gake_core::foreign;
 use gake_core::record::{Gauge, Run, Unit};
 use gake_judge::units;
 
@@ -20,7 +21,7 @@ pub(super) fn target(page: &mut Page, run: &Run) {
         }
     }
     for source in sources {
-        page.headed("target", source);
+        page.headed("target", &foreign::line(source));
         let mine = watched.gauges().iter().filter(|gauge| gauge.source == source);
         let levels: Vec<_> = mine.filter_map(|gauge| level(gauge, warmup)).collect();
         page.wrapped(INDENT, "", Paint::Plain, &levels.join(",  "));

@@ -1,5 +1,6 @@
 //! The top of the page: can it be believed, were the objectives met, what was run.
 
+use gake_core::foreign;
 use gake_core::record::Run;
 use gake_judge::{Summary, Validity, units};
 
@@ -33,7 +34,8 @@ pub(super) fn verdict(page: &mut Page, summary: &Summary) {
     for objective in &verdict.objectives {
         let (mark, paint) = if objective.met { ("✔", Paint::Good) } else { ("✘", Paint::Bad) };
         let mark = page.paint(paint, mark);
-        page.line(&format!("  {mark} {:<width$}   {}", objective.text, objective.shown()));
+        let text = foreign::line(&objective.text);
+        page.line(&format!("  {mark} {text:<width$}   {}", objective.shown()));
     }
 }
 
@@ -42,7 +44,7 @@ pub(super) fn plan(page: &mut Page, run: &Run) {
     page.gap();
     let line = run.plan.to_string();
     let rest = line.strip_prefix(&run.plan.target).and_then(|rest| rest.strip_prefix(": "));
-    let target = page.paint(Paint::Heading, &run.plan.target);
+    let target = page.paint(Paint::Heading, &foreign::line(&run.plan.target));
     page.line(&target);
     let mut lines = rest.unwrap_or(&line).lines();
     page.wrapped(2, "", Paint::Plain, lines.next().unwrap_or_default());

@@ -5,16 +5,15 @@ use std::time::Duration;
 use gake_engine::JoinedSecond;
 use gake_judge::search::{Found, Load, Search, Step, Trial};
 use gake_judge::units;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::FindArgs;
-use crate::console::Console;
+use crate::console::{Console, Moving};
 
 /// Standard error, while the search goes on.
 pub struct Live<'a> {
     console: &'a Console,
     quiet: bool,
-    bar: Option<ProgressBar>,
+    bar: Option<Moving>,
     budget: Duration,
 }
 
@@ -22,13 +21,7 @@ impl<'a> Live<'a> {
     /// What suits the terminal and the flags.
     pub fn new(args: &FindArgs, console: &'a Console) -> Self {
         let quiet = args.output.quiet;
-        let bar = (console.live() && !quiet).then(ProgressBar::new_spinner);
-        if let Some(bar) = &bar {
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
-                bar.set_style(style);
-            }
-            bar.enable_steady_tick(Duration::from_millis(250));
-        }
+        let bar = if quiet { None } else { console.moving(None, "{spinner} {msg}") };
         Self { console, quiet, bar, budget: args.search.budget }
     }
 
@@ -43,7 +36,7 @@ impl<'a> Live<'a> {
         let mut counts = second.tally.counts;
         counts.merge(&second.warmup);
         let p99 = second.tally.latency.response().quantile(0.99);
-        bar.set_message(format!(
+        bar.say(&format!(
             "{} {}: sent {}/s, p99 {}, {} failed",
             trial.purpose.name(),
             load(trial.load),
@@ -56,7 +49,7 @@ impl<'a> Live<'a> {
     /// A rest, while it lasts.
     pub fn resting(&self, rest: Duration, wait: impl FnOnce()) {
         if let Some(bar) = &self.bar {
-            bar.set_message(format!("resting {}", units::duration(rest.as_nanos() as f64)));
+            bar.say(&format!("resting {}", units::duration(rest.as_nanos() as f64)));
         }
         wait();
     }
@@ -86,14 +79,14 @@ impl<'a> Live<'a> {
     /// Takes the moving line away.
     pub fn clear(&mut self) {
         if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
+            bar.clear();
         }
     }
 
     fn line(&self, text: &str) {
         match &self.bar {
             _ if self.quiet => {}
-            Some(bar) => bar.println(text),
+            Some(bar) => bar.above(text),
             None => self.console.note(text),
         }
     }

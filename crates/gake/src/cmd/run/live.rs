@@ -1,27 +1,25 @@
 //! The line that shows a run while it goes on.
 
-use std::time::Duration;
-
 use gake_core::plan::Plan;
 use gake_engine::JoinedSecond;
 use gake_judge::units::duration;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::RunArgs;
-use crate::console::Console;
+use crate::console::{Console, Moving};
 
 /// A progress bar on a terminal, a line a second when asked for, or nothing.
 #[derive(Debug)]
 pub struct Live {
-    bar: Option<ProgressBar>,
+    bar: Option<Moving>,
     verbose: bool,
 }
 
 impl Live {
     /// What suits the terminal and the flags.
     pub fn new(args: &RunArgs, console: &Console, plan: &Plan) -> Self {
-        let watched = console.live() && !args.output.quiet && !args.output.verbose;
-        Self { bar: watched.then(|| bar(plan)), verbose: args.output.verbose }
+        let watched = !args.output.quiet && !args.output.verbose;
+        let bar = if watched { bar(plan, console) } else { None };
+        Self { bar, verbose: args.output.verbose }
     }
 
     /// Shows one second.
@@ -44,29 +42,25 @@ impl Live {
             console.note(&format!("{:>5}s  {text}", second.second));
         }
         if let Some(bar) = &self.bar {
-            bar.set_position(second.second);
-            bar.set_message(text);
+            bar.at(second.second);
+            bar.say(&text);
         }
     }
 
     /// Takes the line away.
     pub fn clear(&mut self) {
         if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
+            bar.clear();
         }
     }
 }
 
-fn bar(plan: &Plan) -> ProgressBar {
-    let (bar, template) = match plan.length() {
+fn bar(plan: &Plan, console: &Console) -> Option<Moving> {
+    match plan.length() {
         Some(length) => {
-            (ProgressBar::new(length.as_secs_f64().ceil() as u64), "[{bar:20}] {pos}/{len}s  {msg}")
+            let seconds = length.as_secs_f64().ceil() as u64;
+            console.moving(Some(seconds), "[{bar:20}] {pos}/{len}s  {msg}")
         }
-        None => (ProgressBar::new_spinner(), "{spinner} {elapsed}  {msg}"),
-    };
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style.progress_chars("=> "));
+        None => console.moving(None, "{spinner} {elapsed}  {msg}"),
     }
-    bar.enable_steady_tick(Duration::from_millis(250));
-    bar
 }

@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
+use gake_core::foreign;
 use gake_core::record::{End, Outcome};
 use gake_core::spec::RunSpec;
 use gake_files::Access;
@@ -64,7 +65,7 @@ fn run(options: &Options, native: &Native, console: &Console) -> Result<(), Fail
         _ => text(&oha, options.unit),
     };
     match &mut file {
-        Some(file) => file.write_all(result.as_bytes()).map_err(unwritten),
+        Some(file) => file.write_all(foreign::lines(&result).as_bytes()).map_err(unwritten),
         None => console.result(&result),
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use gake_core::foreign;
 use gake_report::vegeta::{Kind, Metrics, go, report};
 
 use super::super::flags::{Flag, switch, value};
@@ -140,7 +141,7 @@ impl Page<'_> {
             return self.console.result(&text);
         }
         let mut out = files::create(self.name, self.console)?;
-        out.write_all(text.as_bytes())
+        out.write_all(foreign::lines(&text).as_bytes())
             .and_then(|()| out.flush())
             .map_err(|error| files::unwritten(self.name, &error))
     }
