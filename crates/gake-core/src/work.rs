@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Nanos;
 use crate::metric::SeriesId;
-use crate::record::{Exchange, Fault, Outcome, Recorder, Tally};
+use crate::record::{Exchange, Fault, Recorder, Start, Tally};
 pub use crate::schedule::Arrival;
 
 /// One arrival under way: what its work records through. The loop makes it, on the stack.
@@ -33,18 +33,25 @@ impl<'a> Iteration<'a> {
     /// Records the arrival's own request: its response time counts from the instant the arrival
     /// was due.
     #[inline]
-    pub fn exchange(&self, exchange: Exchange) {
+    pub fn exchange(&self, mut exchange: Exchange) {
+        self.take_exchange(&mut exchange);
+    }
+
+    /// The same of an exchange that its owner will write over: nothing is moved unless a log takes
+    /// it.
+    #[inline]
+    pub fn take_exchange(&self, exchange: &mut Exchange) {
         let Self { arrival, blocked, fired, recorder } = *self;
-        recorder.exchange(arrival.due, Outcome { arrival, blocked, fired, exchange });
+        recorder.exchange(arrival.due, &Start { arrival, blocked, fired }, exchange);
     }
 
     /// Records a further request of the iteration, which it asked for at `start`: its response
     /// time counts from then.
     #[inline]
-    pub fn exchange_from(&self, start: Nanos, exchange: Exchange) {
+    pub fn exchange_from(&self, start: Nanos, mut exchange: Exchange) {
         let arrival = Arrival { number: self.arrival.number, due: start };
-        let outcome = Outcome { arrival, blocked: 0, fired: start, exchange };
-        self.recorder.exchange(self.arrival.due, outcome);
+        let start = Start { arrival, blocked: 0, fired: start };
+        self.recorder.exchange(self.arrival.due, &start, &mut exchange);
     }
 
     /// Counts whether a check passed: a sample of the rate that `series` is of.

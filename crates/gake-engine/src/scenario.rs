@@ -77,14 +77,15 @@ impl<F: Factory + 'static> Scenario<F> {
         let warmup = u64::try_from(plan.warmup.as_nanos()).unwrap_or(u64::MAX);
         let warmup_end = start.saturating_add(warmup);
         let log = common.log.as_ref().map(|log| Box::new(LogHandle(Rc::clone(log))) as _);
-        let recorder = Recorder::new(plan.expect.clone(), warmup_end, plan.labels.len(), log);
+        let recorder = Recorder::new(plan.expect.clone(), warmup_end, plan.labels.len(), log)
+            .with_max_series(plan.max_series);
         // What the first seconds record to is mapped before the epoch.
         drop(recorder.take(roomy_tally()));
         let timers = (common.timer.clone(), common.chores.clone());
         let shared = Rc::new(Shared::new(common.clock.clone(), timers, warmup_end, recorder));
         let count = match plan.load.users() {
             Some(users) => slice.part(users),
-            None => slice.part(plan.connections.min(plan.max_in_flight)),
+            None => slice.part(plan.max_in_flight),
         };
         factory.prepare(count).await?;
         let lanes = Rc::new(Lanes::new(&shared, slice, &factory, count));

@@ -145,7 +145,7 @@ fn users_from_outside(plan: &Plan) -> Option<(UsersHandle, watch::Receiver<usize
 
 /// Most arrivals of a scenario that can be in flight at once; at least one.
 fn lanes(plan: &Plan) -> usize {
-    plan.load.users().unwrap_or(plan.connections.min(plan.max_in_flight)).max(1)
+    plan.load.users().unwrap_or(plan.max_in_flight).max(1)
 }
 
 /// What a worker is told of each scenario that it has a part in: of one with fewer lanes than there

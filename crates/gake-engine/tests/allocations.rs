@@ -94,7 +94,7 @@ impl Factory for Brief {
 
 fn plan(load: Load, requests: u64) -> Arc<Plan> {
     let drain = Duration::from_secs(20);
-    let plan = Plan { requests: Some(requests), connections: 8, drain, ..Plan::new("", load) };
+    let plan = Plan { requests: Some(requests), max_in_flight: 8, drain, ..Plan::new("", load) };
     Arc::new(Plan { max_in_flight: 8, ..plan })
 }
 

@@ -27,7 +27,8 @@ pub(crate) fn of_scenario(
         requests: spec.requests,
         warmup: run.warmup,
         connections: users.unwrap_or(spec.connections),
-        max_in_flight: users.unwrap_or(spec.lanes),
+        // With HTTP/1.1 a connection carries one request at a time.
+        max_in_flight: users.unwrap_or(spec.lanes.min(spec.connections)),
         overflow: spec.overflow,
         connect_rate: run.connection.connect_rate,
         idle_connections: run.connection.idle_connections,
@@ -35,6 +36,7 @@ pub(crate) fn of_scenario(
         timeouts: run.connection.timeouts,
         drain: spec.graceful_stop,
         spin: run.spin,
+        max_series: run.max_series,
         expect: spec.expect.clone(),
         ..Plan::new(target, load)
     }
@@ -85,7 +87,7 @@ pub(crate) fn whole(run: &RunSpec, mut plans: Vec<Plan>, labels: &[String]) -> P
         plan.labels = labels.to_vec();
     }
     let peak = plans.iter().map(|plan| peak(&plan.load)).sum();
-    let lanes = plans.iter().map(|plan| plan.connections.min(plan.max_in_flight)).max();
+    let lanes = plans.iter().map(|plan| plan.max_in_flight).max();
     let threads = threads_for(run.threads, peak, lanes.unwrap_or(1));
     if plans.len() == 1
         && let Some(plan) = plans.pop()
@@ -115,6 +117,7 @@ pub(crate) fn whole(run: &RunSpec, mut plans: Vec<Plan>, labels: &[String]) -> P
         drain: longest,
         threads,
         spin: run.spin,
+        max_series: run.max_series,
         expect: first.map(|plan| plan.expect).unwrap_or_default(),
         labels: labels.to_vec(),
         ..Plan::new(target, Load::Scenarios(plans))

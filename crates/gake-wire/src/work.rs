@@ -42,43 +42,26 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
     /// no more to send. When its future is dropped before the end, [`HttpWork::interrupt`] says what
     /// is known.
     pub async fn send(&mut self, number: u64, now: Nanos) -> Option<Exchange> {
-        let load = Rc::clone(&self.load);
-        self.is_fired = true;
-        self.exchange = Exchange::unfinished(now);
-        match &load.wire.network.settings.feed {
-            None => self.exchange(load.wire.request(number), now).await,
-            Some(feed) => Box::pin(self.send_made(feed.as_ref(), number)).await?,
-        }
-        self.is_fired = false;
+        self.run(number, now).await.ok()?;
         Some(self.take_exchange())
     }
 
-    /// Sends a request that is made now; `None` when there are no more.
-    async fn send_made(&mut self, feed: &dyn Feed, number: u64) -> Option<()> {
-        let load = Rc::clone(&self.load);
-        match load.wire.make(feed, number).await {
-            Ok(Some(request)) => {
-                let now = self.client.clock().now();
-                self.exchange(&request, now).await;
+    /// The same, leaving in `self.exchange` what came of it.
+    async fn run(&mut self, number: u64, now: Nanos) -> Result<(), Exhausted> {
+        self.is_fired = true;
+        self.exchange = Exchange::unfinished(now);
+        let Self { load, client, exchange, .. } = self;
+        let ended = match &load.wire.network.settings.feed {
+            None => {
+                load.exchange(client, load.wire.request(number), now, exchange).await;
+                Ok(())
             }
-            Ok(None) => {
-                self.is_fired = false;
-                return None;
+            Some(feed) => {
+                Box::pin(load.exchange_made(client, feed.as_ref(), number, exchange)).await
             }
-            Err(fault) => self.client.end(&mut self.exchange, End::Fault(fault)),
-        }
-        Some(())
-    }
-
-    #[inline]
-    async fn exchange(&mut self, request: &Labelled, now: Nanos) {
-        let settings = &self.load.wire.network.settings;
-        let deadline = Deadline::after(now, &settings.timeouts);
-        let mut visitor = KeepVisitor::new(self.load.keep());
-        self.exchange.label = request.label;
-        let Self { client, exchange, .. } = self;
-        client.exchange(&request.request, now, deadline, &mut visitor, exchange).await;
-        exchange.kept = visitor.take();
+        };
+        self.is_fired = false;
+        ended
     }
 
     /// What is known of a request whose future was dropped before its end.
@@ -99,13 +82,13 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
 
 impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
-        let exchange =
-            self.send(iteration.arrival.number, iteration.fired).await.ok_or(Exhausted)?;
+        self.run(iteration.arrival.number, iteration.fired).await?;
+        let exchange = &mut self.exchange;
         let ended = match exchange.end {
             End::Fault(fault) => Ended::failed(exchange.done, fault),
             End::Answered(_) | End::Unfinished => Ended::finished(exchange.done),
         };
-        iteration.exchange(exchange);
+        iteration.take_exchange(exchange);
         Ok(ended)
     }
 
@@ -118,6 +101,40 @@ impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
 }
 
 impl Load {
+    #[inline]
+    async fn exchange<C: Clock + Clone + 'static>(
+        &self,
+        client: &Client<C>,
+        request: &Labelled,
+        now: Nanos,
+        exchange: &mut Exchange,
+    ) {
+        let deadline = Deadline::after(now, &self.wire.network.settings.timeouts);
+        let mut visitor = KeepVisitor::new(self.keep());
+        exchange.label = request.label;
+        client.exchange(&request.request, now, deadline, &mut visitor, exchange).await;
+        exchange.kept = visitor.take();
+    }
+
+    /// Sends a request that is made now.
+    async fn exchange_made<C: Clock + Clone + 'static>(
+        &self,
+        client: &Client<C>,
+        feed: &dyn Feed,
+        number: u64,
+        exchange: &mut Exchange,
+    ) -> Result<(), Exhausted> {
+        match self.wire.make(feed, number).await {
+            Ok(Some(request)) => {
+                let now = client.clock().now();
+                self.exchange(client, &request, now, exchange).await;
+            }
+            Ok(None) => return Err(Exhausted),
+            Err(fault) => client.end(exchange, End::Fault(fault)),
+        }
+        Ok(())
+    }
+
     /// How many bytes of the next response's body to keep, when it is to be kept.
     #[inline]
     fn keep(&self) -> Option<usize> {

@@ -1,10 +1,11 @@
 //! `cargo xtask tidy`: the rules of the house as a test, so that reviews discuss design.
 //!
 //! The rules and their exceptions are data ([`table`]); the checks are pure
-//! functions over text and JSON ([`arrows`], [`names`], [`sizes`], [`words`]); only this
+//! functions over text and JSON ([`arrows`], [`circles`], [`names`], [`sizes`], [`words`]); only this
 //! file touches the disk.
 
 mod arrows;
+mod circles;
 mod mask;
 mod names;
 mod sizes;
@@ -75,6 +76,9 @@ fn check(root: &Path) -> Result<(Vec<Complaint>, usize)> {
         found.extend(words::check(source, is_test));
         types.extend(names::public_types(source, is_test));
     }
+    let code = |source: &&Source| !source.is_test_path() && !test_files.contains(&source.path);
+    let of_products: Vec<_> = sources.iter().filter(code).collect();
+    complaints.extend(circles::check(&of_products, table::WITHOUT_CIRCLES));
     complaints.extend(names::check(&types, table::TWINS));
     complaints.extend(words::apply_allow_list(found, table::ALLOWED));
     Ok((complaints, sources.len()))

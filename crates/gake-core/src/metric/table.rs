@@ -135,7 +135,11 @@ impl SeriesTable {
     }
 
     /// Adds everything of `other`, by name and tags.
+    /// It takes over the bound on their number when it has none of its own series yet; else the
+    /// larger one holds.
     pub fn merge(&mut self, other: &Self) {
+        let own = if self.keys.list.is_empty() { 0 } else { self.limit };
+        self.limit = own.max(other.limit);
         self.not_numbers = self.not_numbers.saturating_add(other.not_numbers);
         for (i, (key, value)) in other.keys.list.iter().zip(&other.values).enumerate() {
             if value.samples() == 0 {

@@ -20,6 +20,7 @@ pub use stage::{StageError, UserStageError, parse_stages, parse_user_stages};
 pub use users::{UserStage, presence};
 
 pub use crate::duration::{format_duration, parse_duration};
+use crate::metric::MAX_SERIES;
 pub use crate::schedule::Stage;
 use crate::schedule::{Process, Schedule, Trace};
 
@@ -52,7 +53,8 @@ pub struct Plan {
     pub warmup: Duration,
     /// Most connections at once, over all workers. In a closed loop each user has one.
     pub connections: usize,
-    /// Lanes: most arrivals in flight at once; never over `connections` with HTTP/1.1.
+    /// Lanes: most arrivals in flight at once. How many of them share a connection is the
+    /// transport's.
     pub max_in_flight: usize,
     /// What happens to an arrival that is due when the bound is reached.
     pub overflow: Overflow,
@@ -72,6 +74,8 @@ pub struct Plan {
     pub spin: bool,
     /// Which responses are ok.
     pub expect: Expect,
+    /// Most series of the run's own metrics that are told apart.
+    pub max_series: usize,
     /// Names of the labels, by label number; empty when there is one target without a name.
     pub labels: Vec<String>,
 }
@@ -168,6 +172,7 @@ impl Plan {
             drain: DRAIN,
             threads: 1,
             spin: false,
+            max_series: MAX_SERIES,
             expect: Expect::default(),
             labels: Vec::new(),
         }

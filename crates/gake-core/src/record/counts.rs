@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::outcome::{End, Outcome};
+use super::outcome::{End, Exchange};
 use crate::plan::Expect;
 
 /// Larger counts are not read: no run comes near, and sums of them stay within 64 bits.
@@ -140,8 +140,7 @@ impl Counts {
 
     /// What one exchange counts for; its arrival is counted apart ([`Counts::end_arrival`]).
     #[must_use]
-    pub fn of(outcome: &Outcome, expect: &Expect) -> Self {
-        let exchange = &outcome.exchange;
+    pub fn of(exchange: &Exchange, expect: &Expect) -> Self {
         let (ok, body_bytes) = match exchange.end {
             End::Answered(answer) => (expect.accepts(answer.status), answer.body_bytes),
             _ => (false, 0),

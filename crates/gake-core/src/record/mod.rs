@@ -20,6 +20,7 @@ pub use histogram::{Bucket, Histogram, HistogramError, Sum};
 pub use latency::{Latency, Metric};
 pub use octaves::Octaves;
 pub use outcome::{Answer, End, Exchange, Kept, Outcome, TcpSample};
+pub(crate) use recorder::Start;
 pub use recorder::{ExchangeLog, Interval, IntervalPart, Recorder};
 pub use run::{Ending, Event, Generator, Origin, Run, ScenarioRun};
 pub use series::{HEAT, LABELS_MAX, LabelPoint, Point, Series};

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
-use super::outcome::Outcome;
+use super::outcome::{Exchange, Outcome};
 use super::tally::Tally;
 use crate::clock::Nanos;
-use crate::metric::{Definition, SeriesId, Tags};
+use crate::metric::{Definition, SeriesId, SeriesTable, Tags};
 use crate::plan::Expect;
-use crate::work::{Ended, Gauges, How, Iteration};
+use crate::work::{Arrival, Ended, Gauges, How, Iteration};
 
 /// What a worker hands over about once a second.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,6 +65,13 @@ struct Figures {
     sampled: Nanos,
 }
 
+/// When and by whom an exchange was asked for.
+pub(crate) struct Start {
+    pub(crate) arrival: Arrival,
+    pub(crate) blocked: Nanos,
+    pub(crate) fired: Nanos,
+}
+
 impl Recorder {
     /// A recorder in which arrivals due before `warmup_end` are left out of the figures. Every
     /// exchange goes to `log` too, when there is one.
@@ -80,18 +87,28 @@ impl Recorder {
         Self { expect, warmup_end, figures: RefCell::new(figures), log }
     }
 
-    /// Adds an exchange of the iteration whose arrival was due at `due`.
+    /// Tells at most `limit` series of the run's own metrics apart.
+    #[must_use]
+    pub fn with_max_series(self, limit: usize) -> Self {
+        self.figures.borrow_mut().tally.series = SeriesTable::with_limit(limit);
+        self
+    }
+
+    /// Adds an exchange that was asked for at `start`, of the iteration whose arrival was due at
+    /// `due`. Where there is a log it is taken; else it stays.
     #[inline]
-    pub(crate) fn exchange(&self, due: Nanos, outcome: Outcome) {
+    pub(crate) fn exchange(&self, due: Nanos, start: &Start, exchange: &mut Exchange) {
         let mut figures = self.figures.borrow_mut();
         if due < self.warmup_end {
-            figures.warmup.add(&Counts::of(&outcome, &self.expect));
+            figures.warmup.add(&Counts::of(exchange, &self.expect));
         } else {
-            figures.tally.record_exchange(&outcome, &self.expect);
+            figures.tally.record_exchange(start.arrival.due, exchange, &self.expect);
         }
         drop(figures);
         if let Some(log) = &self.log {
-            log.push(outcome);
+            let &Start { arrival, blocked, fired } = start;
+            let exchange = std::mem::replace(exchange, Exchange::unfinished(exchange.done));
+            log.push(Outcome { arrival, blocked, fired, exchange });
         }
     }
 

@@ -6,7 +6,7 @@ use super::counts::Counts;
 use super::fault::Fault;
 use super::histogram::Histogram;
 use super::latency::{Latency, Metric};
-use super::outcome::{Answer, End, Outcome};
+use super::outcome::{Answer, End, Exchange, Outcome};
 use crate::clock::Nanos;
 use crate::metric::SeriesTable;
 use crate::plan::Expect;
@@ -62,7 +62,7 @@ impl Tally {
 
     /// Adds a plain request: an arrival and its one exchange.
     pub fn record(&mut self, outcome: &Outcome, expect: &Expect) {
-        self.record_exchange(outcome, expect);
+        self.record_exchange(outcome.arrival.due, &outcome.exchange, expect);
         let interrupted = outcome.exchange.end == End::Unfinished;
         self.record_arrival(outcome.lateness(), outcome.blocked, interrupted);
     }
@@ -80,10 +80,9 @@ impl Tally {
 
     /// Adds an exchange. Allocates nothing, but for the first of a status or fault and for a
     /// latency larger than any before.
-    pub fn record_exchange(&mut self, outcome: &Outcome, expect: &Expect) {
-        let exchange = &outcome.exchange;
-        let response = outcome.response();
-        let counts = Counts::of(outcome, expect);
+    pub fn record_exchange(&mut self, due: Nanos, exchange: &Exchange, expect: &Expect) {
+        let response = exchange.done.saturating_sub(due);
+        let counts = Counts::of(exchange, expect);
         let metric = match exchange.end {
             End::Answered(Answer { status, .. }) => {
                 bump(&mut self.statuses, status, 1);
@@ -98,7 +97,7 @@ impl Tally {
         };
         self.counts.add(&counts);
         self.latency.of_mut(metric).record(response);
-        self.record_parts(outcome);
+        self.record_parts(exchange);
         if let Some(label) = self.label_mut(exchange.label) {
             label.counts.add(&counts);
             if metric != Metric::FaultResponse {
@@ -112,8 +111,7 @@ impl Tally {
 
     /// The parts of the way from due to done.
     #[inline]
-    fn record_parts(&mut self, outcome: &Outcome) {
-        let exchange = &outcome.exchange;
+    fn record_parts(&mut self, exchange: &Exchange) {
         let latency = &mut self.latency;
         if exchange.blocked > 0 {
             latency.of_mut(Metric::Blocked).record(exchange.blocked);

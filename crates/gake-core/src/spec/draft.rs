@@ -39,6 +39,9 @@ pub struct RunDraft {
     /// Whether the run ends as soon as an objective is missed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub abort: Option<bool>,
+    /// Most series of the run's own metrics that are told apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_series: Option<CountValue>,
     /// What is sampled of the target meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watch: Vec<String>,

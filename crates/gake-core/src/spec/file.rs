@@ -2,23 +2,14 @@
 
 use std::fmt;
 use std::io::Read;
-use std::path::Path;
 
 use super::error::{FieldPath, SpecError};
 use super::locate::Fields;
+pub use super::syntax::Syntax;
 use super::{RunDraft, RunSpec};
 
 /// Bytes of the longest spec.
 pub const BYTES_MAX: u64 = 16 << 20;
-
-/// The language of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Syntax {
-    /// TOML 1.
-    Toml,
-    /// JSON.
-    Json,
-}
 
 /// A spec that was read, with its text, so that what is found wrong later has its line.
 #[derive(Debug, Clone)]
@@ -40,20 +31,6 @@ pub struct FileError {
     pub field: FieldPath,
     /// What is wrong.
     pub problem: String,
-}
-
-impl Syntax {
-    /// The language of a file: by its suffix, else by its first character.
-    #[must_use]
-    pub fn of(name: &str, text: &str) -> Self {
-        let suffix = Path::new(name).extension().and_then(|suffix| suffix.to_str());
-        match suffix.map(str::to_ascii_lowercase).as_deref() {
-            Some("json") => Self::Json,
-            Some("toml") => Self::Toml,
-            _ if text.trim_start().starts_with('{') => Self::Json,
-            _ => Self::Toml,
-        }
-    }
 }
 
 impl SpecFile {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
 use super::error::FieldPath;
-use super::file::Syntax;
+use super::syntax::Syntax;
 
 /// Every field of a file that could be read, in order, with its bytes: from its key, or the start
 /// of an element, to the end of its value.

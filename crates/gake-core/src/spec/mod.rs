@@ -17,6 +17,7 @@ mod load;
 mod locate;
 mod print;
 mod request;
+mod syntax;
 #[cfg(test)]
 mod tests;
 pub mod value;
@@ -32,6 +33,7 @@ pub use request::{
     BodySpec, RecordingSpec, RequestDefaults, RequestSource, RequestSpec, ScriptSpec,
 };
 
+use crate::metric::MAX_SERIES;
 use crate::plan::{DRAIN, Expect, OPEN_CONNECTIONS, Overflow, Plan, Timeouts};
 
 /// The version of the format that this gake writes, and the newest it reads.
@@ -45,6 +47,9 @@ pub const DURATION: Duration = Duration::from_secs(10);
 
 /// Users of a closed loop when nothing says so, as in hey.
 pub const USERS: usize = 50;
+
+/// Most series that a run may be told to keep apart; a million trends take gigabytes.
+pub const SERIES_MAX: usize = 1_000_000;
 
 /// A run: one or several loads side by side, and what holds for all of them.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -70,6 +75,8 @@ pub struct RunSpec {
     pub objectives: Vec<String>,
     /// Whether the run ends as soon as an objective is missed.
     pub abort: bool,
+    /// Most series of the run's own metrics that are told apart; those over it count together.
+    pub max_series: usize,
     /// What is sampled of the target meanwhile, as `port:8080`.
     pub watch: Vec<String>,
 }
@@ -198,6 +205,7 @@ impl RunSpec {
             tls: TlsSpec::default(),
             objectives: Vec::new(),
             abort: false,
+            max_series: MAX_SERIES,
             watch: Vec::new(),
         }
     }

@@ -10,6 +10,7 @@ use super::{
     BodySpec, ConnectionDraft, ConnectionSpec, HttpVersion, LoadSpec, RequestDraft, RequestSource,
     RequestSpec, RunDraft, RunSpec, ScenarioDraft, ScenarioSpec, TlsDraft, TlsSpec, VERSION,
 };
+use crate::metric::MAX_SERIES;
 use crate::plan::{Overflow, Plan, Rate, Stage, Timeouts};
 use crate::schedule::Process;
 
@@ -27,6 +28,8 @@ impl RunSpec {
             warmup: (!self.warmup.is_zero()).then_some(TimeValue(self.warmup)),
             objectives: self.objectives.clone(),
             abort: self.abort.then_some(true),
+            max_series: (self.max_series != MAX_SERIES)
+                .then_some(CountValue(self.max_series as u64)),
             watch: self.watch.clone(),
             connection: connection(&self.connection),
             tls: tls(&self.tls),

@@ -195,10 +195,14 @@ fn connection() -> impl Strategy<Value = ConnectionSpec> {
     })
 }
 
+fn series() -> impl Strategy<Value = usize> {
+    prop_oneof![Just(MAX_SERIES), 1..=SERIES_MAX]
+}
+
 fn run() -> impl Strategy<Value = RunSpec> {
-    let rest = (of(text()), of(1usize..64), any::<bool>(), any::<u64>(), of(time()));
+    let rest = (of(text()), of(1usize..64), any::<bool>(), any::<u64>(), of(time()), series());
     (vec(scenario(), 1..4), connection(), rest, vec(text(), 0..3)).prop_map(
-        |(mut scenarios, connection, (name, threads, spin, seed, warmup), texts)| {
+        |(mut scenarios, connection, (name, threads, spin, seed, warmup, max_series), texts)| {
             for (i, scenario) in scenarios.iter_mut().enumerate() {
                 scenario.name = format!("{i}{}", scenario.name);
             }
@@ -219,6 +223,7 @@ fn run() -> impl Strategy<Value = RunSpec> {
                 connection,
                 tls,
                 abort: !texts.is_empty(),
+                max_series,
                 objectives: texts.clone(),
                 watch: texts,
                 scenarios,

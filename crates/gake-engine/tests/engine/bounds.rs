@@ -12,7 +12,7 @@ use super::support::*;
 fn arrivals_over_the_bound_are_dropped_when_asked() {
     for threads in [1, 2] {
         let overflow = Overflow::Drop;
-        let plan = Plan { connections: 2, overflow, threads, ..open(1_000.0, 300) };
+        let plan = Plan { max_in_flight: 2, overflow, threads, ..open(1_000.0, 300) };
         let done = run(plan, takes(50 * MS));
         let counts = done.run.tally.counts;
         assert_eq!(counts.due(), 300);
@@ -34,7 +34,7 @@ fn no_more_than_were_allowed_wait_at_the_bound() {
     // All 20 are due within 20 ms, and nothing is answered before 200 ms.
     for (waiting, threads) in [(5, 1), (6, 2)] {
         let overflow = Overflow::Queue { waiting };
-        let plan = Plan { connections: 2, threads, overflow, ..open(1_000.0, 20) };
+        let plan = Plan { max_in_flight: 2, threads, overflow, ..open(1_000.0, 20) };
         let whole = run(plan, takes(200 * MS));
         let counts = whole.run.tally.counts;
         let sent = 2 + waiting as u64;
@@ -48,7 +48,7 @@ fn no_more_than_were_allowed_wait_at_the_bound() {
 fn arrivals_over_the_bound_wait_and_the_wait_is_in_their_response() {
     // 100 arrivals in 100 ms for two lanes that take 5 ms each: the last is due at 99 ms and
     // cannot be fired before 49 rounds, 245 ms, are over.
-    let done = run(Plan { connections: 2, ..open(1_000.0, 100) }, takes(5 * MS));
+    let done = run(Plan { max_in_flight: 2, ..open(1_000.0, 100) }, takes(5 * MS));
     let tally = &done.run.tally;
     assert_eq!((tally.counts.ok, tally.counts.dropped), (100, 0));
     assert_eq!(done.seen.peak(), 2);
@@ -64,7 +64,7 @@ fn arrivals_over_the_bound_wait_and_the_wait_is_in_their_response() {
 
 #[test]
 fn the_wait_for_a_connection_is_not_the_generators_lateness() {
-    let done = run(Plan { connections: 1, ..open(200.0, 200) }, takes(20 * MS));
+    let done = run(Plan { max_in_flight: 1, ..open(200.0, 200) }, takes(20 * MS));
     // 40 arrivals of 20 ms on one lane: 800 ms, of which the last has waited 585 ms.
     let latency = &done.run.tally.latency;
     assert!(latency.of(Metric::Blocked).max() >= 580 * MS);
@@ -74,13 +74,13 @@ fn the_wait_for_a_connection_is_not_the_generators_lateness() {
 #[test]
 fn no_more_lanes_are_made_than_the_bound() {
     for threads in 1..=3 {
-        let plan = Plan { connections: 7, threads, ..open(2_000.0, 100) };
+        let plan = Plan { max_in_flight: 7, threads, ..open(2_000.0, 100) };
         let done = run(plan, takes(10 * MS));
         assert_eq!(done.run.tally.counts.ok, 200);
         assert_eq!(done.seen.lanes.lock().unwrap().len(), 7, "{threads} threads");
         assert!(done.seen.peak() <= 7);
     }
-    let plan = Plan { connections: 7, max_in_flight: 3, ..open(2_000.0, 50) };
+    let plan = Plan { max_in_flight: 3, ..open(2_000.0, 50) };
     assert_eq!(run(plan, takes(10 * MS)).seen.peak(), 3);
 }
 
@@ -89,7 +89,7 @@ fn any_idle_lane_takes_the_next_arrival() {
     let stuck = Arc::new(|arrival: Arrival, now| {
         Fate::At(if arrival.number == 0 { 1_000 * MS } else { now })
     });
-    let (done, outcomes) = logged(Plan { connections: 2, ..open(100.0, 300) }, stuck);
+    let (done, outcomes) = logged(Plan { max_in_flight: 2, ..open(100.0, 300) }, stuck);
     assert_eq!(done.run.tally.counts.ok, 30);
     assert_eq!(outcomes.last().unwrap().arrival.number, 0);
     let before = outcomes.iter().filter(|outcome| outcome.exchange.done < 1_000 * MS).count();
@@ -108,7 +108,7 @@ fn lanes_are_used_again_before_new_ones_are_made() {
 fn connections_open_at_their_rate_in_an_open_loop() {
     for threads in [1, 2] {
         let connect_rate = Some(100.0);
-        let plan = Plan { connect_rate, connections: 40, threads, ..open(1_000.0, 200) };
+        let plan = Plan { connect_rate, max_in_flight: 40, threads, ..open(1_000.0, 200) };
         let done = run(plan, takes(50 * MS));
         assert_eq!(done.run.tally.counts.ok, 200);
         check_openings(&done, 100.0);

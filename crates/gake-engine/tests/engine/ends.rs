@@ -84,7 +84,7 @@ fn without_a_drain_the_end_is_the_end() {
 #[test]
 fn what_is_due_but_cannot_be_sent_within_the_drain_is_dropped() {
     let drain = Duration::from_millis(200);
-    let done = run(Plan { drain, connections: 2, ..open(100.0, 200) }, never());
+    let done = run(Plan { drain, max_in_flight: 2, ..open(100.0, 200) }, never());
     let counts = done.run.tally.counts;
     assert_eq!((counts.sent, counts.unfinished, counts.dropped), (2, 2, 18));
     assert_eq!(done.run.tally.latency.response().count(), 20);
@@ -142,7 +142,7 @@ fn a_stop_while_arrivals_wait_for_a_connection_counts_them_as_dropped() {
     let behaviour = Arc::new(|arrival: Arrival, now| {
         Fate::At(if arrival.number == 0 { now } else { now + 500 * MS })
     });
-    let plan = Plan { connections: 1, drain: LONG, ..open(1_000.0, 600_000) };
+    let plan = Plan { max_in_flight: 1, drain: LONG, ..open(1_000.0, 600_000) };
     let done = run_with(plan, behaviour, None, |stop| {
         sleep(Duration::from_millis(300));
         stop.stop(Stop::Drain);
@@ -197,7 +197,7 @@ fn a_run_ends_when_there_is_nothing_left_to_send() {
         let counts = done.run.tally.counts;
         assert_eq!((counts.ok, counts.due()), (50, 50), "threads {threads}");
         // With one connection a backlog is due when nothing is left: it is not dropped.
-        let one = Plan { connections: 1, max_in_flight: 1, ..open(1000.0, long) };
+        let one = Plan { max_in_flight: 1, ..open(1000.0, long) };
         let counts = run(one, at_most(5, 20 * MS)).run.tally.counts;
         assert_eq!((counts.ok, counts.due()), (5, 5));
 

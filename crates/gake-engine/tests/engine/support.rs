@@ -189,7 +189,7 @@ pub fn open(rate: f64, ms: u64) -> Plan {
 /// A plan of a closed loop that nothing ends.
 pub fn closed(users: usize) -> Plan {
     let load = Load::Closed { users, think: Duration::ZERO };
-    Plan { max_in_flight: usize::MAX, drain: Duration::from_secs(20), ..Plan::new("a test", load) }
+    Plan { drain: Duration::from_secs(20), ..Plan::new("a test", load) }
 }
 
 /// A run that is over.

@@ -17,7 +17,7 @@ fn stalled(connections: usize, scale: u64) -> Done {
     let (from, to) = (300 * MS * scale, 500 * MS * scale);
     let behaviour =
         Arc::new(move |_, now| Fate::At(if (from..to).contains(&now) { to } else { now }));
-    run(Plan { connections, ..open(1_000.0, 2_000 * scale) }, behaviour)
+    run(Plan { max_in_flight: connections, ..open(1_000.0, 2_000 * scale) }, behaviour)
 }
 
 /// Checks both percentiles of a stop of `200 ms * scale` in `2 s * scale` at 1,000/s.

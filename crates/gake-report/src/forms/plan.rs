@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gake_core::metric::MAX_SERIES;
 use gake_core::plan::{Load, Overflow, Plan, Stage, Timeouts, UserStage};
 use gake_core::schedule::{Process, Trace};
 use serde::{Deserialize, Serialize};
@@ -51,6 +52,9 @@ pub(crate) struct PlanForm {
     spin: bool,
     /// Which status codes were ok, for example `200-399`.
     expect: String,
+    /// Most series of the run's own metrics told apart; left out when nobody said how many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_series: Option<usize>,
     /// Names of the labels; empty when there is one target without a name.
     labels: Vec<String>,
 }
@@ -231,6 +235,7 @@ impl From<&Plan> for PlanForm {
             threads: plan.threads,
             spin: plan.spin,
             expect: plan.expect.to_string(),
+            max_series: (plan.max_series != MAX_SERIES).then_some(plan.max_series),
             labels: plan.labels.clone(),
         }
     }
@@ -327,6 +332,7 @@ impl PlanForm {
             threads: self.threads,
             spin: self.spin,
             expect: self.expect.parse().map_err(|error| format!("{error}"))?,
+            max_series: self.max_series.unwrap_or(MAX_SERIES),
             labels: self.labels,
         })
     }

@@ -68,12 +68,17 @@ impl Factory for Orders {
 }
 
 fn conclude(objective: &str) -> Result<(Conclusion, Summary), RunError> {
+    bounded(objective, None)
+}
+
+fn bounded(objective: &str, max_series: Option<usize>) -> Result<(Conclusion, Summary), RunError> {
     let load = LoadSpec::Shared { users: 4, iterations: 40 };
     let source = RequestSource::Given("orders".to_owned());
     let mut spec =
         RunSpec::new(ScenarioSpec { name: "shop".into(), ..ScenarioSpec::new(source, load) });
     spec.threads = Some(2);
     spec.objectives = vec![objective.to_owned()];
+    spec.max_series = max_series.unwrap_or(spec.max_series);
     let mut metrics = Registry::default();
     let mut define = |name: &str, kind| {
         metrics
@@ -117,4 +122,17 @@ fn an_objective_on_what_the_works_do_not_have_is_refused() {
     let error = conclude("item:max<3").unwrap_err().to_string();
     assert!(error.contains("there is no metric \"item\""), "{error}");
     assert!(error.contains("checks, items"), "{error}");
+}
+
+#[test]
+fn series_over_their_bound_count_together() {
+    // Two of items and one of checks, of which each worker sees all.
+    let (_, summary) = bounded("items:count>=40", Some(2)).unwrap();
+    let series = &summary.run.tally.series;
+    let told_apart = series.series().filter(|(key, _)| !key.is_other()).count();
+    assert_eq!(told_apart, 2, "{series:?}");
+    assert!(series.over() > 0, "{series:?}");
+    let samples: u64 = series.series().map(|(_, value)| value.samples()).sum();
+    assert_eq!(samples, 80);
+    assert!(summary.verdict.objectives[0].met, "{:?}", summary.verdict.objectives);
 }

@@ -11,8 +11,9 @@ use super::error::{FieldPath, SpecError};
 use super::value::{CountValue, TimeValue};
 use super::{
     ConnectionDraft, ConnectionSpec, HttpVersion, KeepSpec, RunDraft, RunSpec, SCENARIOS_MAX,
-    ScenarioSpec, TlsDraft, TlsSpec, VERSION,
+    SERIES_MAX, ScenarioSpec, TlsDraft, TlsSpec, VERSION,
 };
+use crate::metric::MAX_SERIES;
 use crate::plan::{Rate, Timeouts};
 
 /// Longest name of a run, scenario or tag, in bytes.
@@ -69,6 +70,14 @@ impl RunDraft {
         if abort && self.objectives.is_empty() {
             return Err(SpecError::new(root.key("abort"), "it needs an objective to miss"));
         }
+        let path = root.key("max_series");
+        let max_series = match self.max_series {
+            None => MAX_SERIES,
+            Some(count) => at_least_one(count, &path)?,
+        };
+        if max_series > SERIES_MAX {
+            return Err(SpecError::new(path, format!("at most {SERIES_MAX}")));
+        }
         let name = self.name.map(|name| named(name, &root.key("name"))).transpose()?;
         Ok(RunSpec {
             name,
@@ -81,6 +90,7 @@ impl RunDraft {
             tls: tls(self.tls),
             objectives: self.objectives,
             abort,
+            max_series,
             watch: self.watch,
         })
     }
