@@ -24,6 +24,8 @@ pub struct JoinedSecond {
     pub second: u64,
     /// What was recorded in it, after the warm-up.
     pub tally: Tally,
+    /// The same reduced to what is drawn and told of a second, once for everybody.
+    pub point: Point,
     /// What each scenario recorded in it, when the run has several.
     pub scenarios: Vec<Tally>,
     /// What the warm-up saw in it.
@@ -188,7 +190,7 @@ impl Collector {
         if *first.key() > complete && !too_many {
             return None;
         }
-        let second = first.remove();
+        let mut second = first.remove();
         self.gone = second.second;
         self.tally.merge(&second.tally);
         self.warmup.merge(&second.warmup);
@@ -200,7 +202,8 @@ impl Collector {
         point.asked = self.asked_in(second.second);
         point.open = second.gauges.open;
         point.cpu = second.cpu;
-        self.series.push(point);
+        self.series.push(point.clone());
+        second.point = point;
         Some(second)
     }
 

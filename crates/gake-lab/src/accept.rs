@@ -1,45 +1,14 @@
 //! The acceptor: a task of the first thread that hands connections out.
 
 use std::io;
-use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use tokio::sync::OwnedSemaphorePermit;
-
-use crate::connection;
+use crate::accepted::{Accepted, Place};
+use crate::command::Command;
 use crate::listen::{self, Listener};
-use crate::shared::Shared;
-use crate::worker::{Command, Worker};
-
-/// A connection on its way to the thread that will serve it.
-#[derive(Debug)]
-pub(crate) struct Accepted {
-    pub(crate) fd: OwnedFd,
-    pub(crate) peer: Option<SocketAddr>,
-    pub(crate) is_unix: bool,
-    /// Declared, and so dropped, after the descriptor: a place is free when
-    /// the socket is closed and not before.
-    pub(crate) place: Place,
-}
-
-/// An open connection's place in the counts and under `max_connections`.
-#[derive(Debug)]
-pub(crate) struct Place {
-    pub(crate) number: u64,
-    thread: usize,
-    shared: Arc<Shared>,
-    _permit: Option<OwnedSemaphorePermit>,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.shared.loads[self.thread].fetch_sub(1, Relaxed);
-        self.shared.connections.closed();
-    }
-}
+use crate::serve;
+use crate::worker::Worker;
 
 /// Accepts until the lab stops. Must run on the first thread.
 pub(crate) async fn accept_all(listener: Listener, worker: Arc<Worker>) {
@@ -53,7 +22,7 @@ pub(crate) async fn accept_all(listener: Listener, worker: Arc<Worker>) {
         };
         match ready.try_io(|fd| listen::take(fd.get_ref())) {
             Ok(Ok((fd, peer))) => {
-                let place = place(shared, permit);
+                let place = Place::take(&shared.loads, &shared.connections, permit);
                 let thread = place.thread;
                 let accepted = Accepted { fd, peer, is_unix: listener.is_unix, place };
                 hand_over(accepted, thread, &worker);
@@ -70,17 +39,9 @@ pub(crate) async fn accept_all(listener: Listener, worker: Arc<Worker>) {
     }
 }
 
-fn place(shared: &Arc<Shared>, permit: Option<OwnedSemaphorePermit>) -> Place {
-    let loads = shared.loads.iter().enumerate();
-    let thread = loads.min_by_key(|(_, load)| load.load(Relaxed)).map_or(0, |(i, _)| i);
-    shared.loads[thread].fetch_add(1, Relaxed);
-    let number = shared.connections.opened();
-    Place { number, thread, shared: Arc::clone(shared), _permit: permit }
-}
-
 fn hand_over(accepted: Accepted, thread: usize, worker: &Arc<Worker>) {
     if thread == 0 {
-        tokio::spawn(connection::serve(accepted, Arc::clone(worker)));
+        tokio::spawn(serve::connection(accepted, Arc::clone(worker)));
     } else {
         // Fails only when that thread has stopped, and then so has the lab.
         let _ = worker.shared.commands[thread].send(Command::Serve(accepted));

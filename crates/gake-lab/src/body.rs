@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::connection::Cut;
+use crate::cut::Cut;
 use crate::flight::Flight;
 use crate::io::FlushWatch;
 use crate::timer::{Sleep, Timer};

@@ -1,36 +1,10 @@
 //! A request from its head to its end: whatever happens, it is counted once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::connection::Connection;
 use crate::pool::Slot;
 use crate::worker::Worker;
-
-/// The requests of one connection: how many came, and how many are not answered. Only the
-/// connection's own task writes them.
-#[derive(Debug, Default)]
-pub(crate) struct Requests {
-    begun: AtomicU32,
-    open: AtomicU32,
-}
-
-impl Requests {
-    /// A request has come.
-    pub(crate) fn begin(&self) {
-        self.begun.store(self.begun.load(Relaxed).wrapping_add(1), Relaxed);
-    }
-
-    /// How many have come, modulo 2^32.
-    pub(crate) fn begun(&self) -> u32 {
-        self.begun.load(Relaxed)
-    }
-
-    /// Whether none is being answered.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.open.load(Relaxed) == 0
-    }
-}
 
 /// A request that takes time, until it is dropped: its connection is not idle.
 #[derive(Debug)]
@@ -38,14 +12,14 @@ pub(crate) struct Open(Arc<Connection>);
 
 impl Open {
     pub(crate) fn new(connection: &Arc<Connection>) -> Open {
-        connection.requests.open.fetch_add(1, Relaxed);
+        connection.requests.open();
         Open(Arc::clone(connection))
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.requests.open.fetch_sub(1, Relaxed);
+        self.0.requests.close();
     }
 }
 

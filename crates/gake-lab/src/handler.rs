@@ -15,11 +15,12 @@ use hyper::body::Incoming;
 use hyper::service::Service;
 
 use crate::body::{Answer, Broken, Chunks, Source};
-use crate::connection::{Connection, Cut};
+use crate::connection::Connection;
+use crate::cut::Cut;
 use crate::flight::{Flight, Open};
 use crate::pool;
 use crate::routes::{self, Plan, Route};
-use crate::stats::{Stats, render_prometheus};
+use crate::stats::render_prometheus;
 
 /// What `/fast` answers.
 const FAST: &[u8] = b"Hello from the lab.\n";
@@ -142,7 +143,7 @@ async fn control(route: Route, connection: Arc<Connection>, request: Request<Inc
     let shared = &connection.worker.shared;
     let (status, kind, text) = match route {
         Route::Metrics => {
-            let text = render_prometheus(&Stats::collect(shared), shared.config.threads);
+            let text = render_prometheus(&shared.stats(), shared.config.threads);
             let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
             (StatusCode::OK, kind, text)
         }

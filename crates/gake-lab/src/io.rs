@@ -1,15 +1,13 @@
 //! A socket that counts its bytes and can tell when everything was written.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Buf, Bytes};
-use tokio::io::unix::AsyncFd;
-use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::worker::Worker;
 
@@ -130,11 +128,4 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
-}
-
-/// Watches a descriptor for being readable. Must be called within a runtime.
-pub(crate) fn watch_readable(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an owned descriptor is open, and the same one, until it is
-    // dropped, which only the AsyncFd that now owns it does.
-    Ok(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?)
 }

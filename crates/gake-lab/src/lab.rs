@@ -10,7 +10,7 @@ use tokio::sync::mpsc::unbounded_channel;
 use crate::listen::{self, UnixPath};
 use crate::shared::Shared;
 use crate::stats::Stats;
-use crate::worker::Ready;
+use crate::thread::Ready;
 use crate::{LabConfig, LabError};
 
 /// A running lab. Dropping it stops it.
@@ -70,7 +70,7 @@ impl Lab {
 
     /// What it has served so far.
     pub fn stats(&self) -> Stats {
-        Stats::collect(&self.shared)
+        self.shared.stats()
     }
 
     /// Stops the whole server from now on for `length`: no thread of it runs,

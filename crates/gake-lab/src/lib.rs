@@ -29,17 +29,20 @@
 //! the thread that has the fewest, which costs one wake-up per connection and
 //! nothing per request.
 //!
-//! The path of a request: `accept` → `connection` (hyper) → `handler` →
+//! The path of a request: `accept` → `serve` (hyper) → `handler` →
 //! `routes` (what is asked for) → `pool` (a worker slot and the service time) →
 //! `body` (the answer) → `stats`.
 //!
 //! The library prints nothing, reads no arguments and never exits the process.
 
 mod accept;
+mod accepted;
 mod arrivals;
 mod body;
+mod command;
 mod config;
 mod connection;
+mod cut;
 mod draws;
 mod duration;
 mod flight;
@@ -50,10 +53,13 @@ mod listen;
 mod metastable;
 mod opening;
 mod pool;
+mod readable;
 mod routes;
+mod serve;
 mod service_time;
 mod shared;
 mod stats;
+mod thread;
 mod timer;
 mod worker;
 

@@ -11,7 +11,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::io::unix::AsyncFd;
 
 use crate::LabError;
-use crate::io::watch_readable;
+use crate::readable::watch_readable;
 
 /// Listens on a TCP address.
 pub(crate) fn tcp(addr: SocketAddr, backlog: u32) -> Result<Socket, LabError> {

@@ -10,10 +10,10 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::LabConfig;
 use crate::arrivals::Arrivals;
+use crate::command::Command;
 use crate::draws::Draws;
 use crate::metastable;
-use crate::stats::{ConnectionCounters, WorkerCounters};
-use crate::worker::Command;
+use crate::stats::{ConnectionCounters, Stats, WorkerCounters};
 
 /// One for each lab. Nothing in it is written on the path of a fast request.
 #[derive(Debug)]
@@ -30,9 +30,9 @@ pub(crate) struct Shared {
     /// `max_connections`.
     pub(crate) places: Option<Arc<Semaphore>>,
     pub(crate) counters: Vec<WorkerCounters>,
-    pub(crate) connections: ConnectionCounters,
+    pub(crate) connections: Arc<ConnectionCounters>,
     /// Connections of each worker thread, for the choice of the next one's.
-    pub(crate) loads: Vec<AtomicU64>,
+    pub(crate) loads: Arc<[AtomicU64]>,
     pub(crate) arrivals: Arrivals,
     pub(crate) metastable: Option<metastable::State>,
     pub(crate) service_draws: Draws,
@@ -61,7 +61,7 @@ impl Shared {
             queue: semaphore(config.queue.zip(config.threads).map(|(q, t)| q.saturating_add(t))),
             places: semaphore(config.max_connections),
             counters: (0..threads).map(|_| WorkerCounters::new()).collect(),
-            connections: ConnectionCounters::default(),
+            connections: Arc::default(),
             loads: (0..threads).map(|_| AtomicU64::new(0)).collect(),
             arrivals: Arrivals::new(config.record_arrivals, threads),
             metastable: config.metastable.map(metastable::State::new),
@@ -74,6 +74,16 @@ impl Shared {
             stop_bell: Condvar::new(),
             config,
         }
+    }
+
+    /// Adds up what the threads counted.
+    pub(crate) fn stats(&self) -> Stats {
+        let mut stats = Stats { elapsed: self.started.elapsed(), ..Stats::default() };
+        for counters in &self.counters {
+            counters.add_to(&mut stats);
+        }
+        stats.connections = self.connections.snapshot();
+        stats
     }
 
     /// Whether every request may be answered at once.

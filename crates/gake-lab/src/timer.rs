@@ -24,7 +24,7 @@ use rustix::time::{
 };
 use tokio::io::unix::AsyncFd;
 
-use crate::io::watch_readable;
+use crate::readable::watch_readable;
 
 /// The timer of one worker thread. Somebody must run [`Timer::drive`].
 #[derive(Debug)]

@@ -10,8 +10,6 @@ use std::time::Duration;
 pub(crate) use counters::{ConnectionCounters, WorkerCounters};
 pub(crate) use prometheus::render as render_prometheus;
 
-use crate::shared::Shared;
-
 /// What the lab has served up to one instant.
 ///
 /// A request counts when its head has been read. Each ends in exactly one way:
@@ -113,16 +111,6 @@ impl Stats {
     /// Answers handed over whole, of any status.
     pub fn responses_total(&self) -> u64 {
         self.responses.values().sum()
-    }
-
-    /// Adds up what the threads counted.
-    pub(crate) fn collect(shared: &Shared) -> Stats {
-        let mut stats = Stats { elapsed: shared.started.elapsed(), ..Stats::default() };
-        for counters in &shared.counters {
-            counters.add_to(&mut stats);
-        }
-        stats.connections = shared.connections.snapshot();
-        stats
     }
 }
 

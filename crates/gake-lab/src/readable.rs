@@ -1,0 +1,14 @@
+//! Descriptors that a runtime watches.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// Watches a descriptor for being readable. Must be called within a runtime.
+pub(crate) fn watch_readable(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an owned descriptor is open, and the same one, until it is
+    // dropped, which only the AsyncFd that now owns it does.
+    Ok(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?)
+}

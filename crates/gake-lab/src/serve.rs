@@ -1,0 +1,181 @@
+//! Serving one connection: hyper reads and writes it, and it ends as it was told to.
+
+use std::error::Error;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::server::conn::http1::Builder;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::io::Errno;
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::Instant;
+
+use crate::accepted::{Accepted, Place};
+use crate::connection::{Connection, Requests};
+use crate::cut::Cut;
+use crate::handler::Handler;
+use crate::io::{Counted, FlushWatch};
+use crate::opening::Opening;
+use crate::worker::Worker;
+
+/// A connection without a request for this long, and at most twice as long, gives its buffers back.
+const REST: Duration = Duration::from_secs(1);
+
+/// The HTTP settings of all connections.
+///
+/// `pipeline_flush` stays off: it would hold back an answer for as long as a
+/// pipelined request behind it is unanswered, and that one may be `/hang`.
+pub(crate) fn http_settings(connection_timeout: Option<Duration>) -> Builder {
+    let mut http = Builder::new();
+    http.header_read_timeout(connection_timeout);
+    if connection_timeout.is_some() {
+        http.timer(TokioTimer::new());
+    }
+    http
+}
+
+/// Serves a connection until it ends.
+pub(crate) async fn connection(accepted: Accepted, worker: Arc<Worker>) {
+    let Accepted { fd, peer, is_unix, place } = accepted;
+    if is_unix {
+        match UnixStream::from_std(fd.into()) {
+            Ok(stream) => serve_stream(place, stream, peer, worker).await,
+            Err(_) => worker.shared.connections.accept_error(),
+        }
+    } else {
+        match TcpStream::from_std(fd.into()) {
+            Ok(stream) => serve_stream(place, stream, peer, worker).await,
+            Err(_) => worker.shared.connections.accept_error(),
+        }
+    }
+}
+
+/// `place` comes first so that it is dropped last, when the socket is closed.
+async fn serve_stream<S>(place: Place, stream: S, peer: Option<SocketAddr>, worker: Arc<Worker>)
+where
+    S: AsyncRead + AsyncWrite + AsFd + Unpin + Send,
+{
+    let flushes = Arc::new(FlushWatch::default());
+    let mut io = Counted::new(stream, Arc::clone(&worker), Arc::clone(&flushes));
+    let requests = Requests::default();
+    let connection = Arc::new(Connection { worker, number: place.number, peer, flushes, requests });
+    let mut opening = Opening::default();
+    while opened(&connection, &mut io, &mut opening).await {
+        io.put_back(opening.take());
+        // Boxed, so that a connection that waits is small.
+        let Some((rested, read)) = Box::pin(serve_requests(&connection, io)).await else { return };
+        io = rested;
+        opening.put_back(&read);
+    }
+}
+
+/// Waits for a request's head; `false` when none comes.
+async fn opened<S: AsyncRead + Unpin>(
+    connection: &Connection,
+    io: &mut Counted<S>,
+    opening: &mut Opening,
+) -> bool {
+    let shared = &connection.worker.shared;
+    let head = std::future::poll_fn(|cx| opening.poll(io, cx));
+    let came = match shared.config.connection_timeout {
+        None => head.await,
+        Some(limit) => match tokio::time::timeout(limit, head).await {
+            Ok(came) => came,
+            Err(_) => {
+                shared.connections.timed_out();
+                return false;
+            }
+        },
+    };
+    matches!(came, Ok(true))
+}
+
+/// Serves requests to the connection's end, or until none has come for a while: the stream then,
+/// and what was read of the next head.
+async fn serve_requests<S>(
+    connection: &Arc<Connection>,
+    io: Counted<S>,
+) -> Option<(Counted<S>, Bytes)>
+where
+    S: AsyncRead + AsyncWrite + AsFd + Unpin + Send,
+{
+    let worker = &connection.worker;
+    let handler = Handler::new(Arc::clone(connection));
+    let mut http = worker.http.serve_connection(TokioIo::new(io), handler);
+    // With a time-out it is hyper's to end the connection.
+    let rests = worker.shared.config.connection_timeout.is_none();
+    let mut rest = rests.then(|| Box::pin(tokio::time::sleep(REST)));
+    let (mut begun, mut is_new, mut is_armed) = (0, true, false);
+    let ended = std::future::poll_fn(|cx| {
+        if let Poll::Ready(ended) = Pin::new(&mut http).poll(cx) {
+            return Poll::Ready(Some(ended));
+        }
+        let Some(rest) = &mut rest else { return Poll::Pending };
+        let now = connection.requests.begun();
+        if now != begun {
+            (begun, is_new) = (now, true);
+            if is_armed {
+                // The timer is looked at when it wakes the task: not with every request.
+                return Poll::Pending;
+            }
+        }
+        is_armed = true;
+        while rest.as_mut().poll(cx).is_ready() {
+            let is_idle = connection.requests.is_idle() && connection.flushes.is_written();
+            if is_idle && !is_new {
+                return Poll::Ready(None);
+            }
+            is_new = false;
+            rest.as_mut().reset(Instant::now() + REST);
+        }
+        Poll::Pending
+    })
+    .await;
+    let Some(ended) = ended else {
+        // Its buffers are dropped; what is in them is the beginning of a head alone.
+        let parts = http.into_parts();
+        return Some((parts.io.into_inner(), parts.read_buf));
+    };
+    let error = ended.err()?;
+    if error.is_parse() {
+        worker.counters().malformed.add(1);
+    } else if error.is_timeout() {
+        worker.shared.connections.timed_out();
+    } else if error.source().and_then(|source| source.downcast_ref()) == Some(&Cut::Reset) {
+        let socket = http.into_parts().io.into_inner().stream;
+        reset(&socket, worker).await;
+    }
+    None
+}
+
+/// Makes the close that follows send a RST. What was written goes out first:
+/// a reset throws away what the peer's kernel has not yet taken.
+async fn reset(socket: &impl AsFd, worker: &Worker) {
+    for _ in 0..1000 {
+        if !matches!(unsent_bytes(socket), Ok(1..)) {
+            break;
+        }
+        worker.timer.sleep(Duration::from_millis(1)).await;
+    }
+    // It fails only for a socket that is gone already.
+    let _ = SockRef::from(socket).set_linger(Some(Duration::ZERO));
+}
+
+/// Bytes that are written and not acknowledged.
+fn unsent_bytes(socket: &impl AsFd) -> Result<i32, Errno> {
+    use std::os::fd::AsRawFd;
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: TIOCOUTQ writes one int through the pointer, which points to a
+    // live one; the descriptor is borrowed and so open.
+    let result = unsafe {
+        libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, std::ptr::from_mut(&mut bytes))
+    };
+    if result == 0 { Ok(bytes) } else { Err(Errno::INVAL) }
+}
