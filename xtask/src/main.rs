@@ -1,4 +1,4 @@
-//! The project's own tasks: `cargo xtask test | tidy | bench | sim`.
+//! The project's own tasks: `cargo xtask test | tidy | deny | bench | sim`.
 //!
 //! A task runs the tools a person would run and prints each command, so nothing
 //! here has to be trusted: any line can be repeated by hand.
@@ -8,6 +8,7 @@
 mod bench;
 mod command;
 mod debian;
+mod deny;
 mod test;
 mod tidy;
 mod workspace;
@@ -21,6 +22,7 @@ usage: cargo xtask TASK
 
   test [--quick]     format, lints, tidy, build, all tests (--quick: says what it leaves out)
   tidy               the walls between the crates and the rules of the house
+  deny               licences, bans and sources of the dependencies, against deny.toml
   bench [PART ...]   gake and its peers, measured side by side: cpu, arrival, stall, memory and
                      start; the shadow proxy beside nginx: shadow (about 3 minutes)
       --rounds N     rounds of each comparison (5)
@@ -52,6 +54,7 @@ fn dispatch(args: &[String]) -> Result<()> {
     match task.as_str() {
         "test" => test::main(rest),
         "tidy" => tidy::main(rest),
+        "deny" => deny::main(rest),
         "bench" => bench::main(rest),
         "sim" => {
             let study = ["run", "--release", "-p", "gake-judge", "--example", "study", "--"];

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::debian::Need;
-use crate::{command, debian, tidy};
+use crate::{command, debian, deny, tidy};
 
 /// What the build needs for the HTML page, and what the end-to-end tests run against or with.
 const NEEDS: &[Need] = &[
@@ -32,6 +32,7 @@ const NEEDS: &[Need] = &[
 enum Action {
     Packages,
     Tidy,
+    Deny,
     Cargo(&'static [&'static str]),
 }
 
@@ -57,6 +58,7 @@ const STEPS: &[Step] = &[
     Step { name: "format", when: When::Always, action: Action::Cargo(FORMAT) },
     Step { name: "lints", when: When::Always, action: Action::Cargo(LINTS) },
     Step { name: "tidy", when: When::Always, action: Action::Tidy },
+    Step { name: "dependencies", when: When::Always, action: Action::Deny },
     Step { name: "build", when: When::Whole, action: Action::Cargo(BUILD) },
     Step { name: "unit tests", when: When::Quick, action: Action::Cargo(UNIT_TESTS) },
     Step { name: "all tests", when: When::Whole, action: Action::Cargo(ALL_TESTS) },
@@ -105,6 +107,10 @@ fn run(step: &Step) -> (String, Option<anyhow::Error>) {
         Action::Tidy => {
             println!("$ cargo xtask tidy");
             tidy::main(&[])
+        }
+        Action::Deny => {
+            println!("$ cargo xtask deny");
+            deny::main(&[])
         }
         Action::Cargo(args) => command::run("cargo", args).map(drop),
     };

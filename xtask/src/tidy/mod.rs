@@ -1,8 +1,8 @@
 //! `cargo xtask tidy`: the rules of the house as a test, so that reviews discuss design.
 //!
 //! The rules and their exceptions are data ([`table`]); the checks are pure
-//! functions over text and JSON ([`arrows`], [`circles`], [`names`], [`sizes`], [`words`]); only this
-//! file touches the disk.
+//! functions over text and JSON ([`arrows`], [`circles`], [`names`], [`sizes`], [`unsafety`],
+//! [`words`]); only this file touches the disk.
 
 mod arrows;
 mod circles;
@@ -11,6 +11,8 @@ mod names;
 mod sizes;
 mod source;
 mod table;
+mod unsafe_list;
+mod unsafety;
 mod words;
 
 use std::collections::BTreeSet;
@@ -79,6 +81,7 @@ fn check(root: &Path) -> Result<(Vec<Complaint>, usize)> {
     let code = |source: &&Source| !source.is_test_path() && !test_files.contains(&source.path);
     let of_products: Vec<_> = sources.iter().filter(code).collect();
     complaints.extend(circles::check(&of_products, table::WITHOUT_CIRCLES));
+    complaints.extend(unsafety::check(&sources, unsafe_list::UNSAFE));
     complaints.extend(names::check(&types, table::TWINS));
     complaints.extend(words::apply_allow_list(found, table::ALLOWED));
     Ok((complaints, sources.len()))

@@ -87,6 +87,11 @@ impl Source {
         words(&self.code, word).filter(|at| !self.in_tests(*at))
     }
 
+    /// Where a word stands in the code, tests too.
+    pub fn find_all<'a>(&'a self, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+        words(&self.code, word)
+    }
+
     /// The functions with a body, tests left out.
     pub fn functions(&self) -> Vec<Function> {
         self.find_word("fn").filter_map(|at| self.function(at)).collect()

@@ -167,7 +167,22 @@ pub const WORDS: &[Words] = &[
     },
     Words {
         rule: "stream-door",
-        words: &["println!", "eprintln!", "print!", "eprint!", "io::stdout", "io::stderr"],
+        words: &[
+            "println!",
+            "eprintln!",
+            "print!",
+            "eprint!",
+            "dbg!",
+            "io::stdout",
+            "io::stderr",
+            "stdout()",
+            "stderr()",
+            // What writes to them by itself.
+            "print()",
+            "ProgressBar",
+            "MultiProgress",
+            "set_hook",
+        ],
         within: &["crates/gake/"],
         except: &["crates/gake/src/console.rs"],
         why: "what is printed goes through `Console`, which shows controls as escapes",

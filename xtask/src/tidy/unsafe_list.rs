@@ -1,0 +1,104 @@
+//! Every `unsafe`, with its reason. The promise that each block keeps stands beside it (`SAFETY:`,
+//! which clippy demands); here is why it cannot be done without.
+
+use super::unsafety::Unsafe;
+
+/// By file.
+pub const UNSAFE: &[Unsafe] = &[
+    // The product.
+    Unsafe {
+        path: "crates/gake-engine/src/background.rs",
+        count: 2,
+        why: "sched_setscheduler and sched_getscheduler of the calling thread: rustix has neither",
+    },
+    Unsafe {
+        path: "crates/gake-engine/src/timer.rs",
+        count: 1,
+        why: "AsyncFd::register of a timerfd, which is unsafe as the descriptor must stay the same one",
+    },
+    Unsafe {
+        path: "crates/gake-lab/src/connection.rs",
+        count: 1,
+        why: "ioctl TIOCOUTQ, the bytes not yet acknowledged: no library has it",
+    },
+    Unsafe {
+        path: "crates/gake-lab/src/io.rs",
+        count: 1,
+        why: "AsyncFd::register of a listening socket, for the same reason as the engine's timer",
+    },
+    Unsafe {
+        path: "crates/gake-script/src/value.rs",
+        count: 1,
+        why: "the bytes of a script's typed array are lent by QuickJS, and copied at once",
+    },
+    Unsafe {
+        path: "crates/gake-shadow/src/mirror/thread.rs",
+        count: 1,
+        why: "sched_setscheduler of the calling thread: rustix does not have it",
+    },
+    Unsafe {
+        path: "crates/gake-wire/src/sockopt.rs",
+        count: 3,
+        why: "getsockopt TCP_INFO, and options that socket2 does not have",
+    },
+    // The tasks, which measure processes from outside.
+    Unsafe {
+        path: "xtask/src/bench/clock.rs",
+        count: 1,
+        why: "clock_gettime as the peers read it",
+    },
+    Unsafe {
+        path: "xtask/src/bench/process.rs",
+        count: 12,
+        why: "affinity between fork and exec, wait4 with rusage, pidfd, memfd",
+    },
+    Unsafe {
+        path: "xtask/src/bench/recorder.rs",
+        count: 5,
+        why: "a bare epoll loop, whose own lateness is known",
+    },
+    Unsafe {
+        path: "xtask/src/bench/shadow/bad.rs",
+        count: 2,
+        why: "setpriority, and socket options of servers that misbehave",
+    },
+    Unsafe { path: "xtask/src/debian.rs", count: 1, why: "geteuid" },
+    // Tests.
+    Unsafe { path: "crates/gake-core/tests/hostile.rs", count: 5, why: "an allocator that counts" },
+    Unsafe {
+        path: "crates/gake-engine/tests/allocations.rs",
+        count: 7,
+        why: "an allocator that counts",
+    },
+    Unsafe {
+        path: "crates/gake-engine/tests/memory.rs",
+        count: 5,
+        why: "an allocator that counts",
+    },
+    Unsafe { path: "crates/gake-lab/tests/memory.rs", count: 5, why: "an allocator that counts" },
+    Unsafe {
+        path: "crates/gake-shadow/tests/memory.rs",
+        count: 5,
+        why: "an allocator that counts",
+    },
+    Unsafe {
+        path: "crates/gake-wire/tests/wire/connecting.rs",
+        count: 2,
+        why: "ioctl SIOCSIFFLAGS: the loopback of a network namespace is brought up",
+    },
+    Unsafe {
+        path: "crates/gake-wire/tests/wire/economy.rs",
+        count: 5,
+        why: "an allocator that counts",
+    },
+    Unsafe {
+        path: "crates/gake/tests/run/bad_input.rs",
+        count: 2,
+        why: "a limit on the size of files, set between fork and exec",
+    },
+    Unsafe {
+        path: "crates/gake/tests/run/escapes.rs",
+        count: 2,
+        why: "openpty: what gake shows on a terminal",
+    },
+];
