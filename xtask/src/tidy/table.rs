@@ -247,15 +247,7 @@ pub const TWINS: &[&str] = &[
 
 /// The crates whose files must not import each other in circles.
 pub const WITHOUT_CIRCLES: &[&str] =
-    &[
-    "gake-core",
-    "gake-engine",
-    "gake-files",
-    "gake-lab",
-    "gake-run",
-    "gake-script",
-    "gake-wire",
-];
+    &["gake-core", "gake-engine", "gake-files", "gake-lab", "gake-run", "gake-script", "gake-wire"];
 
 /// An exception to a rule, with its reason.
 pub struct Allowed {
