@@ -99,7 +99,8 @@ fn the_files_are_abs() {
             assert_eq!(row[0].len(), 24, "{text}");
             let [seconds, connect, rest, total, wait] =
                 [1, 2, 3, 4, 5].map(|cell| row[cell].parse::<u64>().unwrap());
-            assert!(seconds > 1_700_000_000 && total >= 5 && wait >= 5, "{text}");
+            // `wait` begins when the clock is read behind the write, which may be late.
+            assert!(seconds > 1_700_000_000 && total >= 5 && wait <= total + 1, "{text}");
             // Each is rounded.
             assert!((connect + rest).abs_diff(total) <= 1 && total >= before, "{text}");
             before = total;
