@@ -19,6 +19,10 @@ fn keeper() -> (SocketAddr, Receiver<String>) {
             let mut stream = BufReader::new(stream.unwrap());
             let mut request = String::new();
             while stream.read_line(&mut request).unwrap() > 2 {}
+            if request.is_empty() {
+                // A connection that was opened and not needed: the machine was slow.
+                continue;
+            }
             let length = request.lines().find_map(|line| {
                 line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok()
             });
