@@ -9,7 +9,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::record::{Interval, Tally};
+use crate::record::{Interval, Run, Tally};
 use crate::spec::RunSpec;
 
 /// Longest encoding that is read, in bytes.
@@ -39,6 +39,14 @@ impl Exact for Interval {
         let times = [self.cpu, self.run_delay].into_iter();
         let levels = self.parts.iter().flat_map(|part| [part.gauges.open, part.gauges.peak]);
         self.second <= SECOND_MAX && times.chain(levels).all(|number| number <= NUMBER_MAX)
+    }
+}
+
+impl Exact for Run {
+    const NAME: &'static str = "gake.run/1";
+
+    fn is_sensible(&self) -> bool {
+        run::is_sensible(self)
     }
 }
 
@@ -105,6 +113,8 @@ pub fn decode<T: Exact>(bytes: &[u8]) -> Result<T, ExactError> {
         .map_err(|error| ExactError::Senseless { name: T::NAME, error })?;
     if value.is_sensible() { Ok(value) } else { Err(ExactError::TooLarge(T::NAME)) }
 }
+
+mod run;
 
 #[cfg(test)]
 mod tests;

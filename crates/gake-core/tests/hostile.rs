@@ -8,7 +8,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use gake_core::exact::decode;
-use gake_core::record::{Histogram, Interval, Tally};
+use gake_core::record::{Histogram, Interval, Run, Tally};
 
 struct Counting;
 
@@ -93,5 +93,22 @@ fn hostile_bytes_take_bounded_memory() {
         assert!(peak <= 64 * bytes.len(), "{peak} for {} bytes: {start}", bytes.len());
         drop(read);
         assert!(decode::<Interval>(&bytes).is_err());
+    }
+    let label = r#"{"sent":1,"failed":1,"p50":1,"p99":1}"#;
+    let sample = r#"{"at":1,"readings":1,"mean":1,"max":1}"#;
+    for (before, json) in [
+        (r#"{"series":{"points":[{"heat":["#, "[1,1]"),
+        (r#"{"series":{"points":[{"labels":["#, label),
+        (r#"{"watched":{"gauges":[{"samples":["#, sample),
+        (r#"{"plan":{"tags":["#, r#"["",""]"#),
+        (r#"{"plan":{"load":{"Scenarios":["#, "{}"),
+    ] {
+        let mut bytes = b"gake.run/1\n".to_vec();
+        bytes.extend(flood(before, json, "").split_off("gake.tally/1\n".len()));
+        let before = HELD.load(Relaxed);
+        PEAK.store(before, Relaxed);
+        assert!(decode::<Run>(&bytes).is_err());
+        let peak = PEAK.load(Relaxed) - before;
+        assert!(peak <= 64 * bytes.len(), "{peak} for {} bytes of {json}", bytes.len());
     }
 }

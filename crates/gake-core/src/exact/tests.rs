@@ -1,14 +1,19 @@
 //! Properties of the exact encoding.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
 use crate::metric::{Definition, MetricKind, MetricUnit, Tags};
-use crate::plan::Expect;
-use crate::record::{Answer, Counts, End, Exchange, Fault, IntervalPart, Outcome, Phase};
+use crate::plan::{Expect, Load, Overflow, Plan, Stage, UserStage};
+use crate::record::{
+    Answer, Counts, End, Ending, Event, Exchange, Fault, Generator, IntervalPart, Origin, Outcome,
+    Phase, Point, Reading, ScenarioRun, Series, Unit, Watched,
+};
+use crate::schedule::{Process, Trace};
 use crate::spec::{LoadSpec, RequestSource, ScenarioSpec};
 use crate::work::{Arrival, Gauges};
 
@@ -42,7 +47,7 @@ type Sample = (usize, String, f64, u64);
 fn tally() -> impl Strategy<Value = Tally> {
     let value = prop_oneof![-1e3..1e3, (0..100u32).prop_map(f64::from), Just(f64::NAN)];
     let sample = (0..4usize, "\\PC{0,4}", value, 0..1u64 << 40);
-    (vec(outcome(), 0..100), vec(sample, 0..30), any::<u64>(), 0usize..4).prop_map(of)
+    (vec(outcome(), 0..100), vec(sample, 0..30), 0..1u64 << 58, 0usize..4).prop_map(of)
 }
 
 fn of((outcomes, samples, in_flight, labels): (Vec<Outcome>, Vec<Sample>, u64, usize)) -> Tally {
@@ -150,5 +155,142 @@ fn other_things_are_refused_by_name() {
     ] {
         let bytes = [b"gake.tally/1\n", json.as_bytes()].concat();
         assert!(matches!(decode::<Tally>(&bytes), Err(ExactError::Senseless { .. })), "{json}");
+    }
+}
+
+fn load() -> impl Strategy<Value = Load> {
+    let time = || (0u64..1 << 40).prop_map(Duration::from_nanos);
+    let stage = (0.0..1e6f64, 0.0..1e6f64, prop_oneof![time(), Just(Duration::MAX)])
+        .prop_map(|(from, to, duration)| Stage { from, to, duration });
+    let users = (0usize..50, 0usize..50, time()).prop_map(|(from, to, duration)| UserStage {
+        from,
+        to,
+        duration,
+    });
+    let process = prop_oneof![
+        Just(Process::Uniform),
+        Just(Process::Poisson),
+        (1u64..9, 0u64..1 << 30).prop_map(|(size, jitter)| Process::Bursts { size, jitter }),
+    ];
+    prop_oneof![
+        (vec(stage, 1..4), process).prop_map(|(stages, process)| Load::Open { stages, process }),
+        (1u64..9, 1u64..1 << 40, 0.1..9f64, 1u64..9).prop_map(|(n, length, speed, peak)| {
+            Load::Replay(Trace::described(n, length, speed, peak))
+        }),
+        (1usize..9, time()).prop_map(|(users, think)| Load::Closed { users, think }),
+        (1usize..9, time()).prop_map(|(users, pace)| Load::Paced { users, pace }),
+        (vec(users, 1..4), time(), time()).prop_map(|(stages, graceful_ramp_down, think)| {
+            Load::Ramping { stages, graceful_ramp_down, think }
+        }),
+        (1usize..9, 1u64..99).prop_map(|(users, iterations)| Load::Shared { users, iterations }),
+        (1usize..9, 1u64..99).prop_map(|(users, iterations)| Load::PerUser { users, iterations }),
+        (1usize..9, 9usize..99).prop_map(|(users, max)| Load::External { users, max }),
+    ]
+}
+
+fn plan() -> impl Strategy<Value = Plan> {
+    let overflow = prop_oneof![
+        Just(Overflow::Wait),
+        Just(Overflow::Drop),
+        (0usize..9).prop_map(|waiting| Overflow::Queue { waiting }),
+    ];
+    let some = (prop::option::of(0.1..1e4f64), prop::option::of(1u64..99), any::<bool>());
+    (load(), overflow, some, "\\PC{0,8}").prop_map(|(load, overflow, some, text)| {
+        let (connect_rate, requests, keepalive) = some;
+        Plan {
+            overflow,
+            connect_rate,
+            requests,
+            keepalive,
+            tags: vec![(text.clone(), "value".to_owned())],
+            expect: if keepalive { "200,404".parse().unwrap() } else { Expect::default() },
+            duration: requests.map(Duration::from_millis),
+            labels: vec![text.clone(); usize::from(keepalive)],
+            ..Plan::new(text, load)
+        }
+    })
+}
+
+/// A run of one scenario, or of two that saw the same.
+fn run() -> impl Strategy<Value = Run> {
+    let reading = ("[a-c]", -1e9..1e9f64, 0u64..1 << 40);
+    let ending = prop_oneof![
+        Just(Ending::Done),
+        Just(Ending::Interrupted),
+        Just(Ending::OutOfTargets),
+        "\\PC{0,8}".prop_map(Ending::Aborted),
+    ];
+    let rest = (any::<u64>(), 0u64..1 << 50, prop::option::of(0.0..1e6f64), any::<bool>());
+    (plan(), vec(tally(), 1..4), vec(reading, 0..20), ending, rest).prop_map(
+        |(plan, tallies, readings, ending, (started, time, asked_rate, several))| {
+            let mut series = Series::default();
+            let mut whole = Tally::new(plan.labels.len());
+            for (second, tally) in (0..).zip(&tallies) {
+                let asked = asked_rate.filter(|_| several);
+                series.push(Point { asked, open: second, ..Point::new(second, tally) });
+                whole.merge(tally);
+            }
+            let mut watched = Watched::default();
+            for (name, value, at) in readings {
+                let reading =
+                    Reading { source: "pid:1".to_owned(), name, unit: Unit::Bytes, value };
+                watched.add(at, &[reading]);
+            }
+            let part = |name: &str| ScenarioRun {
+                plan: Plan { name: name.to_owned(), ..plan.clone() },
+                measured: time,
+                sending: time,
+                completing: time,
+                asked_rate,
+                tally: whole.clone(),
+                warmup: Counts { started: 3, ..Counts::default() },
+            };
+            let scenarios = if several { vec![part("a"), part("b")] } else { Vec::new() };
+            let plans: Vec<_> = scenarios.iter().map(|part| part.plan.clone()).collect();
+            Run {
+                plan: if several { Plan::new("two", Load::Scenarios(plans)) } else { plan.clone() },
+                origin: Origin { commands: vec!["gake run".to_owned()], ..Origin::default() },
+                started_unix_ns: started,
+                measured: time,
+                sending: time + 1,
+                completing: time + 2,
+                elapsed: time + 3,
+                ending,
+                asked_rate,
+                tally: whole.clone(),
+                warmup: Counts { started: 6, ..Counts::default() },
+                series,
+                peak_connections: 7,
+                generator: Generator { cpu: time, busiest: 0.1 + 0.2, ..Generator::default() },
+                events: vec![Event { at: time, text: "it rained".to_owned() }],
+                watched,
+                scenarios,
+            }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn a_run_comes_back_as_it_was(run in run()) {
+        prop_assert_eq!(again(&run), run);
+    }
+
+    #[test]
+    fn changed_bytes_of_a_run_are_read_or_refused(
+        run in run(), changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let mut bytes = encode(&run).unwrap();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Ok(changed) = decode::<Run>(&bytes) {
+            let mut series = changed.series.at_most(1);
+            run.series.points().iter().for_each(|point| series.push(point.clone()));
+            let _ = (series.at_most(1), changed.watched.gauges().len(), changed.plan.to_string());
+        }
     }
 }

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// What happens to an arrival that is due when every connection is busy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Overflow {
     /// It waits, and its wait is part of its response time.
     #[default]
@@ -18,7 +20,7 @@ pub enum Overflow {
 }
 
 /// Bounds on waiting for one request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeouts {
     /// For the connection, TLS included.
     pub connect: Duration,

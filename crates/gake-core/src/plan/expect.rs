@@ -3,8 +3,11 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
+use serde::{Deserialize, Serialize};
+
 /// The status codes that a run expects; any other response is failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Expect {
     ranges: Vec<RangeInclusive<u16>>,
 }
@@ -13,6 +16,20 @@ impl Default for Expect {
     /// 2xx and 3xx.
     fn default() -> Self {
         Self { ranges: vec![200..=399] }
+    }
+}
+
+impl TryFrom<String> for Expect {
+    type Error = ExpectError;
+
+    fn try_from(text: String) -> Result<Self, ExpectError> {
+        text.parse()
+    }
+}
+
+impl From<Expect> for String {
+    fn from(expect: Expect) -> Self {
+        expect.to_string()
     }
 }
 

@@ -13,6 +13,8 @@ mod users;
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 pub use bounds::{Overflow, Timeouts};
 pub use expect::Expect;
 pub use rate::{Rate, parse_rate};
@@ -33,7 +35,7 @@ pub const DRAIN: Duration = Duration::from_secs(5);
 /// One load before it runs, or, as [`Load::Scenarios`], several that run side by side.
 ///
 /// [`Plan::new`] has the defaults; say what differs with a struct update.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The scenario's name: [`Plan::DEFAULT_NAME`] when there is one and nobody named it.
     pub name: String,
@@ -81,7 +83,7 @@ pub struct Plan {
 }
 
 /// How arrivals come. Numbers are totals over all workers.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Load {
     /// They come when they are due, whatever the server does.
     Open {

@@ -3,10 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::duration::format_duration;
 
 /// A time in which the number of users stays, or changes linearly.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserStage {
     /// Users at its start.
     pub from: usize,

@@ -76,6 +76,35 @@ impl FaultCount {
     }
 }
 
+/// Counts by the name of a fault, as a point of a series has them.
+pub(super) mod names {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::FaultCount;
+
+    pub(in crate::record) fn serialize<S: Serializer>(
+        faults: &[(&'static str, u64)],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        faults.serialize(serializer)
+    }
+
+    pub(in crate::record) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<(&'static str, u64)>, D::Error> {
+        let faults = Vec::<(String, u64)>::deserialize(deserializer)?;
+        let known = |(name, count): (String, u64)| {
+            // Only the name is of interest, and every kind has the same whatever its reason.
+            let reason = String::from("known");
+            let fault = FaultCount { name, reason, errno: None, count };
+            let known = fault.fault().map(|fault| (fault.name(), count));
+            known.ok_or_else(|| D::Error::custom(format!("there is no fault {:?}", fault.name)))
+        };
+        faults.into_iter().map(known).collect()
+    }
+}
+
 /// Reasons kept for the life of the process at most: faults hold static texts, and those that are
 /// read are not.
 const KEPT_MAX: usize = 256;

@@ -1,5 +1,7 @@
 //! A whole run as it was recorded: facts only, no judgement.
 
+use serde::{Deserialize, Serialize};
+
 use super::counts::Counts;
 use super::series::Series;
 use super::tally::Tally;
@@ -8,7 +10,7 @@ use crate::clock::Nanos;
 use crate::plan::Plan;
 
 /// What ended a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ending {
     /// Its plan was done: the time was over or the count was reached.
     Done,
@@ -21,7 +23,7 @@ pub enum Ending {
 }
 
 /// Something that happened at an instant and is not a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// When.
     pub at: Nanos,
@@ -30,7 +32,7 @@ pub struct Event {
 }
 
 /// What the generator itself used.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Generator {
     /// CPU time of the workers' threads, in the measured part.
     pub cpu: Nanos,
@@ -47,7 +49,7 @@ pub struct Generator {
 }
 
 /// Where a run comes from: what somebody needs to repeat it and to judge it as it was judged.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The command lines that fired it, without secrets; several when runs were merged.
     pub commands: Vec<String>,
@@ -78,7 +80,7 @@ impl Origin {
 }
 
 /// A whole run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// What was asked.
     pub plan: Plan,
@@ -121,7 +123,7 @@ pub struct Run {
 }
 
 /// One of several scenarios of a run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScenarioRun {
     /// What was asked.
     pub plan: Plan,

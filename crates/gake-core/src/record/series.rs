@@ -1,5 +1,7 @@
 //! A series over the run's seconds whose memory does not grow with the run's length.
 
+use serde::{Deserialize, Serialize};
+
 use super::counts::Counts;
 use super::latency::Metric;
 use super::octaves::Octaves;
@@ -8,6 +10,9 @@ use crate::clock::Nanos;
 
 /// Points kept at most; then neighbours are joined, and each stands for twice the time.
 const POINTS_MAX: usize = 1_800;
+
+/// Seconds of the widest point that is read: halves of it can be joined and joined again.
+const WIDTH_MAX: u64 = 1 << 32;
 
 /// Status codes told apart in a point; the rest is counted as 0.
 const STATUSES_MAX: usize = 16;
@@ -19,7 +24,7 @@ pub const HEAT: Octaves = Octaves::new(2);
 pub const LABELS_MAX: usize = 64;
 
 /// What one piece of the run saw of one label.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabelPoint {
     /// Requests that ended.
     pub sent: u64,
@@ -51,7 +56,7 @@ impl LabelPoint {
 }
 
 /// What one piece of the run saw.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Where it starts, in seconds since the epoch.
     pub second: u64,
@@ -66,6 +71,7 @@ pub struct Point {
     /// Responses by status code, in order; 0 stands for those beyond the first 16 codes.
     pub statuses: Vec<(u16, u64)>,
     /// Ends without a response by the fault's name, in order.
+    #[serde(with = "super::exact::names")]
     pub faults: Vec<(&'static str, u64)>,
     /// Response times by cell of [`HEAT`], in order.
     pub heat: Vec<(u16, u64)>,
@@ -187,7 +193,7 @@ impl Point {
 
 /// Points in order of time, at most 1,800 of them: half an hour by the second, longer runs by
 /// 2, 4, 8 ... seconds.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     points: Vec<Point>,
     width: u64,
@@ -231,6 +237,11 @@ impl Series {
             series.halve();
         }
         series
+    }
+
+    /// Whether it can have been made by pushing points.
+    pub(crate) fn is_sensible(&self) -> bool {
+        self.width.is_power_of_two() && self.width <= WIDTH_MAX && self.points.len() <= POINTS_MAX
     }
 
     /// The points.

@@ -1,5 +1,7 @@
 //! What the target itself said while it was loaded: levels on the run's clock.
 
+use serde::{Deserialize, Serialize};
+
 use crate::clock::Nanos;
 
 /// Samples of a gauge kept at most; then neighbours are joined.
@@ -17,7 +19,7 @@ pub const MACHINE: &str = "machine";
 pub const UNANSWERED: &str = "unanswered";
 
 /// What a level is counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Unit {
     /// Of a whole, 0 to 1.
     Share,
@@ -45,7 +47,7 @@ pub struct Reading {
 }
 
 /// A stretch of a gauge's life.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// When it begins.
     pub at: Nanos,
@@ -58,7 +60,7 @@ pub struct Sample {
 }
 
 /// One level over time. Its memory does not grow with the run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gauge {
     /// Where it comes from.
     pub source: String,
@@ -153,7 +155,7 @@ impl Sample {
 }
 
 /// A setting in force at the target, as it says itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     /// Where it comes from.
     pub source: String,
@@ -164,7 +166,7 @@ pub struct Setting {
 }
 
 /// Everything that the watched target said.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Watched {
     gauges: Vec<Gauge>,
     /// Settings in force.
@@ -174,6 +176,18 @@ pub struct Watched {
 }
 
 impl Watched {
+    /// Whether it can have been made by adding readings.
+    pub(crate) fn is_sensible(&self) -> bool {
+        let gauge = |gauge: &Gauge| {
+            let readings = |sample: &Sample| (1..=1 << 40).contains(&sample.readings);
+            gauge.width.is_power_of_two()
+                && gauge.width <= 1 << 32
+                && gauge.samples.len() <= SAMPLES_MAX
+                && gauge.samples.iter().all(readings)
+        };
+        self.gauges.len() <= GAUGES_MAX && self.gauges.iter().all(gauge)
+    }
+
     /// Adds readings of the instant `at`. What is no number is no reading.
     pub fn add(&mut self, at: Nanos, readings: &[Reading]) {
         for reading in readings.iter().filter(|reading| reading.value.is_finite()) {

@@ -3,11 +3,13 @@
 use std::fmt;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::clock::Nanos;
 use crate::duration::format_duration;
 
 /// A piece of the schedule in which the rate is constant or changes linearly.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
     /// Arrivals a second at its start.
     pub from: f64,
@@ -40,7 +42,7 @@ impl fmt::Display for Stage {
 }
 
 /// How arrivals are spread within the rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Process {
     /// A perfect grid.
     #[default]

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::clock::{Nanos, SECOND};
 
 /// Arrivals a trace may hold: an hour at 27,000 a second, 425 MB.
@@ -15,7 +17,8 @@ const BLOCK: usize = 64;
 ///
 /// An instant is exact as long as 64 arrivals in a row lie within 4.29 s of each other; in a
 /// sparser trace it is early by at most a 4-billionth of the time those 64 take.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Description", into = "Description")]
 pub struct Trace {
     held: Arc<Held>,
     arrivals: u64,
@@ -35,6 +38,28 @@ struct Held {
 struct Block {
     base: Nanos,
     shift: u8,
+}
+
+/// What is written of a trace: not its arrivals, which only who fires them needs.
+#[derive(Serialize, Deserialize)]
+struct Description {
+    arrivals: u64,
+    length: Nanos,
+    speed: f64,
+    peak: u64,
+}
+
+impl From<Trace> for Description {
+    fn from(trace: Trace) -> Self {
+        let Trace { arrivals, length, speed, peak, .. } = trace;
+        Self { arrivals, length, speed, peak }
+    }
+}
+
+impl From<Description> for Trace {
+    fn from(written: Description) -> Self {
+        Self::described(written.arrivals, written.length, written.speed, written.peak)
+    }
 }
 
 /// There are more arrivals than a trace may hold.

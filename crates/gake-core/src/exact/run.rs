@@ -1,0 +1,53 @@
+//! Which runs make sense: their lists are as long as those of a run that was recorded, and nothing
+//! in them is so large that sums of them would overflow.
+
+use super::{NUMBER_MAX, SECOND_MAX};
+use crate::clock::Nanos;
+use crate::record::{Counts, Generator, Point, Run, ScenarioRun};
+
+/// Whether it can be one that was recorded.
+pub(super) fn is_sensible(run: &Run) -> bool {
+    let Generator { cpu, run_delay, rss_bytes, .. } = run.generator;
+    let times = [
+        run.started_unix_ns >> 8,
+        run.measured,
+        run.sending,
+        run.completing,
+        run.elapsed,
+        run.peak_connections,
+        cpu,
+        run_delay,
+        rss_bytes,
+    ];
+    are_small(&times)
+        && run.plan.scenarios().len() >= run.scenarios.len()
+        && run.series.is_sensible()
+        && run.series.points().iter().all(point)
+        && run.watched.is_sensible()
+        && counts(&run.warmup)
+        && run.scenarios.iter().all(scenario)
+}
+
+fn scenario(run: &ScenarioRun) -> bool {
+    are_small(&[run.measured, run.sending, run.completing]) && counts(&run.warmup)
+}
+
+fn point(point: &Point) -> bool {
+    let Point { second, seconds, fired, cpu, open, .. } = *point;
+    let listed = point.statuses.iter().chain(&point.heat).map(|entry| entry.1);
+    let faults = point.faults.iter().map(|entry| entry.1);
+    let labels = point.labels.iter().flat_map(|label| [label.sent, label.failed]);
+    second <= SECOND_MAX
+        && (1..=SECOND_MAX).contains(&seconds)
+        && are_small(&[fired, cpu, open])
+        && listed.chain(faults).chain(labels).all(|count| count <= NUMBER_MAX)
+        && counts(&point.counts)
+}
+
+fn counts(counts: &Counts) -> bool {
+    counts.add_up()
+}
+
+fn are_small(numbers: &[Nanos]) -> bool {
+    numbers.iter().all(|number| *number <= NUMBER_MAX)
+}
