@@ -95,6 +95,9 @@ impl Plan {
             }
             Load::PerUser { iterations, .. } => {
                 write!(f, ", {} each", plural(*iterations, "iteration"))?;
+                if self.keepalive {
+                    write!(f, ", connections kept to the end")?;
+                }
                 limit = ", at most";
             }
             Load::External { max, .. } => write!(f, " at first, at most {max}")?,
@@ -165,7 +168,7 @@ mod tests {
             ),
             (
                 Load::PerUser { users: 3, iterations: 1 },
-                "3 users, 1 iteration each, at most for 1m",
+                "3 users, 1 iteration each, connections kept to the end, at most for 1m",
             ),
             (Load::External { users: 0, max: 50 }, "0 users at first, at most 50 for 1m"),
         ] {
@@ -184,7 +187,8 @@ mod tests {
         let whole = Plan { threads: 2, ..Plan::new("a.toml", Load::Scenarios(vec![one, two])) };
         let expected = "a.toml: 2 scenarios side by side, 2 threads\n  \
             default: http://localhost/: closed loop, 3 users, 9 iterations between them\n  \
-            two from 5s: http://localhost/: closed loop, 3 users, 9 iterations each";
+            two from 5s: http://localhost/: closed loop, 3 users, 9 iterations each, \
+            connections kept to the end";
         assert_eq!(whole.to_string(), expected);
     }
 }

@@ -29,6 +29,7 @@ Examples:
   gake run http://localhost:8080/ -o text -o junit=gake.xml -o markdown=gake.md    for CI
   gake run http://localhost:8080/ --users 50..200@30s,200@1m
                                                    users who come one after the other
+  gake run http://localhost:8080/ -c 10000 --once  a spike: one request from each of 10,000 clients
   gake run traffic.gakerec --speed 2x --target http://localhost:8080
                                                    a recording, twice as fast as it was recorded
   gake run --spec checkout.toml                    several loads side by side, from a file
@@ -56,8 +57,8 @@ pub struct RunArgs {
     #[command(flatten)]
     pub connection: ConnectionArgs,
 
-    /// Sample the target meanwhile: pid:1234, port:8080, prometheus:URL, actuator:URL; may be
-    /// repeated
+    /// Sample the target meanwhile: pid:1234, port:8080, prometheus:URL, actuator:URL, or its
+    /// database: mysql://USER:PASSWORD@HOST, postgres://...; may be repeated
     #[arg(long, value_name = "SOURCE", help_heading = "Target")]
     pub watch: Vec<WatchedSource>,
 
@@ -129,6 +130,11 @@ pub struct LoadArgs {
     /// Number of requests to send
     #[arg(short = 'n', long, value_parser = values::at_least_one)]
     pub requests: Option<u64>,
+
+    /// One request a user, all at once, each connection kept to the end: a spike of -c clients who
+    /// stay
+    #[arg(long, conflicts_with_all = ["stages", "requests", "think", "warmup", "no_keepalive"])]
+    pub once: bool,
 
     /// Warm-up before the figures start; added to the duration
     #[arg(long, value_name = "TIME", value_parser = values::duration)]

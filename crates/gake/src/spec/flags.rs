@@ -26,6 +26,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("connections", "-c"),
     ("duration", "-d"),
     ("requests", "-n"),
+    ("iterations_per_user", "--once"),
     ("warmup", "--warmup"),
     ("arrivals", "--arrivals"),
     ("seed", "--seed"),
@@ -71,6 +72,7 @@ pub fn failure(error: &RunError) -> Failure {
 /// What is wrong with a field, of which the flag is named.
 fn said(path: &FieldPath, problem: &str) -> String {
     let Some(flag) = path.field().and_then(flag) else { return problem.to_owned() };
+    let problem = problem.replace("iterations_per_user", "--once");
     match problem.strip_prefix("it ") {
         Some(rest) => {
             let rest = rest.replace("needs a rate", "needs a --rate");
@@ -102,6 +104,7 @@ pub fn draft(args: &RunArgs) -> Result<RunDraft, Failure> {
     }
     scenario.duration = time(load.duration);
     scenario.requests = load.requests.map(CountValue);
+    scenario.iterations_per_user = load.once.then_some(CountValue(1));
     scenario.arrivals = load.arrivals.map(|arrivals| match arrivals {
         Arrivals::Uniform => ArrivalsValue::Uniform,
         Arrivals::Poisson => ArrivalsValue::Poisson,

@@ -18,6 +18,7 @@ mod golang;
 mod limits;
 mod logs;
 mod nginx;
+mod once;
 mod output;
 mod pool;
 mod replay;
