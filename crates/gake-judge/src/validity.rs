@@ -202,7 +202,7 @@ fn dropped(run: &Run) -> Option<Reason> {
 
 fn own_faults(run: &Run) -> Option<Reason> {
     let own = run.tally.faults_where(Fault::is_generators);
-    let part = share(own, run.tally.counts.sent);
+    let part = share(own, run.tally.counts.due());
     let level = level(own > 0, part > at::OWN_FAULTS_INVALID)?;
     let text = format!(
         "{} of the requests ({}) failed because this machine ran out of ports or descriptors",
@@ -231,7 +231,7 @@ fn littles_law(run: &Run) -> Option<Reason> {
     }
     let measured = run.measured as f64;
     let time = fired_time(&run.tally) as f64;
-    let mean = time / counts.sent as f64;
+    let mean = time / counts.begun() as f64;
     if mean > measured {
         return None;
     }

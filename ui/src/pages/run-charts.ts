@@ -131,7 +131,7 @@ export function errors(data: RunData, time: Timeline): HTMLElement {
 /** Errors a second that an objective on their share allows: it moves with the load. */
 function allowed(data: RunData, time: Timeline): TimeLine[] {
   const { series } = data;
-  const ended = completed(data).map((n, i) => n + (series.unfinished[i] ?? 0) + (series.dropped[i] ?? 0));
+  const ended = completed(data).map((n, i) => n + (series.unfinished[i] ?? 0) + (series.dropped[i] ?? 0) + (series.unsent[i] ?? 0));
   return marks(data, "errors").map(({ at, text }) => ({
     name: `${text} allows`,
     values: time.pieces.rates(ended.map((n) => n * at)),

@@ -60,6 +60,8 @@ export interface Figures {
   failed: number;
   unfinished: number;
   dropped: number;
+  /** Fired, and never sent: no local port, no descriptor. */
+  unsent: number;
   asked_rate: number | null;
   sent_rate: number;
   completed_rate: number;
@@ -128,6 +130,7 @@ export interface Series {
   failed: number[];
   unfinished: number[];
   dropped: number[];
+  unsent: number[];
   bytes_in: number[];
   bytes_out: number[];
   /** p50, p90, p99, max. */

@@ -58,6 +58,7 @@ function csv(data: RunData): string {
     ["failed", series.failed],
     ["unfinished", series.unfinished],
     ["dropped", series.dropped],
+    ["unsent", series.unsent],
     ["bytes_in", series.bytes_in],
     ["bytes_out", series.bytes_out],
     ...times("response", bands, series.response),

@@ -172,7 +172,7 @@ export function tiles(data: RunData): HTMLElement {
       "Requests",
       el("div", { class: "row identity" }, part("sent"), sign("="), part("ok"), sign("+"), part("failed"), sign("+"), part("unfinished")),
       proportions(data),
-      el("p", { class: "note" }, `${count(figures.due)} due = ${count(figures.sent)} sent + ${count(figures.dropped)} dropped`),
+      el("p", { class: "note" }, `${count(figures.due)} due = ${count(figures.sent)} sent + ${count(figures.dropped)} dropped${figures.unsent > 0 ? ` + ${count(figures.unsent)} unsent` : ""}`),
     ),
     card("Rate", el("div", { class: "row" }, ...rates)),
   );
@@ -199,9 +199,9 @@ function times(data: RunData, before: Before): HTMLElement {
 
 /** A bar of what became of the requests. */
 function proportions(data: RunData): HTMLElement {
-  const { ok, failed: bad, unfinished, dropped } = data.figures;
+  const { ok, failed: bad, unfinished, dropped, unsent } = data.figures;
   const bar = el("div", { class: "proportions", "aria-hidden": "true" });
-  for (const [name, n] of [["ok", ok], ["failed", bad], ["unfinished", unfinished], ["dropped", dropped]] as const) {
+  for (const [name, n] of [["ok", ok], ["failed", bad], ["unfinished", unfinished], ["dropped", dropped + unsent]] as const) {
     if (n === 0) continue;
     const part = el("i", { class: name });
     part.style.flexGrow = String(n);

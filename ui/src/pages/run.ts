@@ -62,7 +62,7 @@ function timeline(data: RunData, group: Group): Timeline {
 /** The pieces of a run's series. */
 function pieces({ series, elapsed_ns, warmup_s }: RunData): Pieces {
   const last = series.second.length - 1;
-  const trouble = [series.failed, series.unfinished, series.dropped].some((counts) => (counts[last] ?? 0) > 0);
+  const trouble = [series.failed, series.unfinished, series.dropped, series.unsent].some((counts) => (counts[last] ?? 0) > 0);
   return new Pieces(series.second, series.seconds, elapsed_ns / 1e9, warmup_s, trouble);
 }
 

@@ -54,13 +54,14 @@ counts! {
     started,
     /// Of the started, those that were cut short.
     interrupted,
-    /// Exchanges begun. For plain requests, one an arrival.
+    /// Exchanges that left the generator, or tried to with a socket of their own: ok + failed +
+    /// unfinished.
     sent,
     /// Of the sent, those whose request was wholly written. What a server can have counted.
     written,
     /// Responses that met the expectation.
     ok,
-    /// Responses that did not, and faults.
+    /// Responses that did not, and faults of the sent.
     failed,
     /// In flight when the drain ended.
     unfinished,
@@ -86,8 +87,7 @@ counts! {
     idle_failed,
     /// Redirects followed: requests beyond the one that each arrival sends.
     redirects,
-    /// Of the failed, those that never left the generator: it had no descriptor or no local port
-    /// for a connection.
+    /// Fired, and never sent: the generator had no descriptor or no local port for a connection.
     unsent,
     /// Calls of connect() for TCP.
     connects,
@@ -103,11 +103,23 @@ impl Counts {
         self.started + self.dropped
     }
 
-    /// Requests that were due: those sent, and one for each arrival that was dropped. For plain
-    /// requests it is the number of arrivals.
+    /// Requests that were due: those sent, those that could not be, and one for each arrival that
+    /// was dropped. For plain requests it is the number of arrivals.
     #[must_use]
     pub fn due(&self) -> u64 {
-        self.sent + self.dropped
+        self.begun() + self.dropped
+    }
+
+    /// Exchanges begun, whether they left or not.
+    #[must_use]
+    pub fn begun(&self) -> u64 {
+        self.sent + self.unsent
+    }
+
+    /// Whether each arrival was one request, which ended as its arrival did.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        (self.started, self.interrupted) == (self.begun(), self.unfinished)
     }
 
     /// Iterations that came to their end.
@@ -123,10 +135,16 @@ impl Counts {
         self.interrupted += u64::from(interrupted);
     }
 
-    /// Exchanges that ended, with a response or a fault.
+    /// Of the sent, those that ended, with a response or a fault.
     #[must_use]
     pub fn completed(&self) -> u64 {
         self.ok + self.failed
+    }
+
+    /// Exchanges that ended, those too that never left.
+    #[must_use]
+    pub fn ended(&self) -> u64 {
+        self.completed() + self.unsent
     }
 
     /// Whether they can be those of a run: sent = ok + failed + unfinished, and no more were
@@ -146,16 +164,17 @@ impl Counts {
             _ => (false, 0),
         };
         let unfinished = exchange.end == End::Unfinished;
+        let sent = exchange.has_left();
         Self {
-            sent: 1,
+            sent: u64::from(sent),
             written: u64::from(exchange.written),
             ok: u64::from(ok),
-            failed: u64::from(!ok && !unfinished),
+            failed: u64::from(sent && !ok && !unfinished),
             unfinished: u64::from(unfinished),
             bytes_in: exchange.bytes_in,
             body_bytes,
             bytes_out: exchange.bytes_out,
-            unsent: u64::from(!exchange.has_left()),
+            unsent: u64::from(!sent),
             ..Self::default()
         }
     }
@@ -181,7 +200,7 @@ impl<'de> Deserialize<'de> for Counts {
                     counts.read(&name, &mut map)?;
                 }
                 if is_old {
-                    (counts.started, counts.interrupted) = (counts.sent, counts.unfinished);
+                    (counts.started, counts.interrupted) = (counts.begun(), counts.unfinished);
                 }
                 if counts.add_up() {
                     Ok(counts)

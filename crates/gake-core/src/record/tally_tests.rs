@@ -71,13 +71,17 @@ proptest! {
     fn every_arrival_is_accounted_for(all in outcomes()) {
         let tally = tally(&all);
         let counts = tally.counts;
-        prop_assert_eq!(counts.sent, all.len() as u64);
+        prop_assert_eq!(counts.sent + counts.unsent, all.len() as u64);
+        prop_assert_eq!(counts.due(), counts.sent + counts.unsent + counts.dropped);
         prop_assert_eq!(counts.sent, counts.ok + counts.failed + counts.unfinished);
         let samples = tally.latency.response().count()
             + tally.latency.of(Metric::FaultResponse).count();
         prop_assert_eq!(samples, counts.due());
         let answered: u64 = tally.statuses().iter().map(|s| s.1).sum();
-        prop_assert_eq!(answered + tally.faults_where(|_| true) + counts.unfinished, counts.sent);
+        prop_assert_eq!(
+            answered + tally.faults_where(|_| true) + counts.unfinished,
+            counts.sent + counts.unsent
+        );
     }
 
     #[test]

@@ -53,6 +53,11 @@ impl<'a> Facts<'a> {
         self.run.tally.faults_where(which)
     }
 
+    /// Of everything that was due.
+    pub(super) fn of_due(&self, count: u64) -> f64 {
+        share(count, self.counts().due())
+    }
+
     /// Of everything sent.
     pub(super) fn of_sent(&self, count: u64) -> f64 {
         share(count, self.counts().sent)
@@ -95,7 +100,7 @@ impl<'a> Facts<'a> {
     /// Whether anything is wrong that a cause could explain.
     pub(super) fn is_troubled(&self) -> bool {
         let counts = self.counts();
-        let lost = counts.failed + counts.unfinished + counts.dropped;
+        let lost = counts.due().saturating_sub(counts.ok);
         self.missed().next().is_some() || share(lost, counts.due()) >= FAILURES_MIN
     }
 

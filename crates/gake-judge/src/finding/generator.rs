@@ -82,7 +82,7 @@ pub(super) fn ports(facts: &Facts<'_>) -> Option<Finding> {
         format!(
             "{} ({}) failed for want of a local port; {open} were open at most",
             units::plural(failed, "request"),
-            units::percent(facts.of_sent(failed)),
+            units::percent(facts.of_due(failed)),
         )
     } else {
         let (waited, _) = starved(facts).filter(|_| ports_are_short(facts))?;
@@ -112,7 +112,7 @@ pub(super) fn descriptors(facts: &Facts<'_>) -> Option<Finding> {
     let evidence = format!(
         "{} ({}) failed for want of a file descriptor; {} were open at most",
         units::plural(failed, "request"),
-        units::percent(facts.of_sent(failed)),
+        units::percent(facts.of_due(failed)),
         units::plural(facts.run.peak_connections, "connection")
     );
     let advice = "raise the limit (ulimit -n), or bound the connections with -c";

@@ -6,7 +6,7 @@ use std::io;
 use gake_core::record::{Point, Run};
 
 /// The columns.
-const HEADER: [&str; 19] = [
+const HEADER: [&str; 20] = [
     "second",
     "seconds",
     "asked",
@@ -15,6 +15,7 @@ const HEADER: [&str; 19] = [
     "failed",
     "unfinished",
     "dropped",
+    "unsent",
     "bytes_in",
     "bytes_out",
     "p50_ns",
@@ -54,6 +55,7 @@ fn row(point: &Point) -> [String; HEADER.len()] {
         counts.failed.to_string(),
         counts.unfinished.to_string(),
         counts.dropped.to_string(),
+        counts.unsent.to_string(),
         counts.bytes_in.to_string(),
         counts.bytes_out.to_string(),
         point.p50.to_string(),
@@ -79,7 +81,7 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         let mut lines = text.lines();
         assert!(lines.next().unwrap().starts_with("second,seconds,asked,sent,ok,"));
-        assert!(lines.next().unwrap().starts_with("0,1,1000,1000,1000,0,0,0,212000,74000,"));
+        assert!(lines.next().unwrap().starts_with("0,1,1000,1000,1000,0,0,0,0,212000,74000,"));
         assert_eq!(lines.count(), 9);
     }
 

@@ -6,7 +6,7 @@ use gake_core::record::{Counts, Histogram, Metric, Run};
 use gake_judge::stats::per_second;
 
 /// Columns before those of the latencies.
-const COUNTS: [&str; 11] = [
+const COUNTS: [&str; 12] = [
     "of",
     "label",
     "due",
@@ -15,6 +15,7 @@ const COUNTS: [&str; 11] = [
     "failed",
     "unfinished",
     "dropped",
+    "unsent",
     "sent_per_s",
     "completed_per_s",
     "ok_per_s",
@@ -58,8 +59,9 @@ pub fn write(run: &Run, out: &mut impl io::Write) -> io::Result<()> {
 
 fn row(of: [&str; 2], run: &Run, counts: &Counts, times: [&Histogram; 2]) -> Vec<String> {
     let mut row = of.map(str::to_owned).to_vec();
-    let Counts { sent, ok, failed, unfinished, dropped, .. } = *counts;
-    row.extend([counts.due(), sent, ok, failed, unfinished, dropped].map(|n| n.to_string()));
+    let Counts { sent, ok, failed, unfinished, dropped, unsent, .. } = *counts;
+    let counted = [counts.due(), sent, ok, failed, unfinished, dropped, unsent];
+    row.extend(counted.map(|count| count.to_string()));
     let rates = [
         per_second(sent as f64, run.sending),
         per_second(counts.completed() as f64, run.completing),

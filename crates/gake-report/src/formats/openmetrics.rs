@@ -76,6 +76,7 @@ impl Exposition {
             ("failed", counts.failed),
             ("unfinished", counts.unfinished),
             ("dropped", counts.dropped),
+            ("unsent", counts.unsent),
         ] {
             let labels = [labels, &[("outcome", outcome)]].concat();
             self.sample(name, &labels, count);

@@ -365,7 +365,20 @@ fn a_file_of_an_older_version_shows_what_it_showed() {
     let shown: serde_json::Value = serde_json::from_slice(&json).unwrap();
     let then = include_str!("../../tests/data/runfile/labels.json");
     let then: serde_json::Value = serde_json::from_str(then).unwrap();
-    for (part, value) in then.as_object().unwrap() {
-        assert_eq!(&shown[part], value, "{part}");
+    still_said(&then, &shown, "");
+}
+
+/// Fields are added, never renamed or removed.
+fn still_said(then: &serde_json::Value, now: &serde_json::Value, at: &str) {
+    use serde_json::Value;
+    match (then, now) {
+        (Value::Object(then), _) => {
+            then.iter()
+                .for_each(|(key, value)| still_said(value, &now[key], &format!("{at}.{key}")));
+        }
+        (Value::Array(then), Value::Array(now)) if then.len() == now.len() => {
+            then.iter().zip(now).for_each(|(then, now)| still_said(then, now, at));
+        }
+        _ => assert_eq!(now, then, "{at}"),
     }
 }

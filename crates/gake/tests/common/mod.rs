@@ -181,19 +181,20 @@ impl Json {
     fn check(&self) {
         assert_eq!(self.text("schema"), "gake.run/1");
         for part in ["requests", "warmup"] {
-            let [due, sent, ok, failed, unfinished, dropped, written] =
-                ["due", "sent", "ok", "failed", "unfinished", "dropped", "written"]
+            let [due, sent, ok, failed, unfinished, dropped, unsent, written] =
+                ["due", "sent", "ok", "failed", "unfinished", "dropped", "unsent", "written"]
                     .map(|name| self.0[part][name].as_u64().unwrap());
-            assert_eq!(due, sent + dropped, "{}", self.0[part]);
+            assert_eq!(due, sent + unsent + dropped, "{}", self.0[part]);
             assert_eq!(sent, ok + failed + unfinished, "{}", self.0[part]);
             assert!(written <= sent, "{}", self.0[part]);
         }
         let sum = |map: &str| -> u64 {
             self.0[map].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum()
         };
-        let [ok, failed] = ["ok", "failed"].map(|name| self.0["requests"][name].as_u64().unwrap());
-        assert_eq!(sum("status") + sum("faults"), ok + failed, "{}", self.0);
-        for name in ["due", "sent", "ok", "failed", "unfinished", "dropped", "written"] {
+        let ended =
+            ["ok", "failed", "unsent"].map(|name| self.0["requests"][name].as_u64().unwrap());
+        assert_eq!(sum("status") + sum("faults"), ended.iter().sum::<u64>(), "{}", self.0);
+        for name in ["due", "sent", "ok", "failed", "unfinished", "dropped", "unsent", "written"] {
             let series = self.0["series"].as_array().unwrap().iter();
             let seconds: u64 = series.map(|point| point["requests"][name].as_u64().unwrap()).sum();
             assert_eq!(Some(seconds), self.0["requests"][name].as_u64(), "{name}: {}", self.0);

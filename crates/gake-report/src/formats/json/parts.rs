@@ -6,24 +6,27 @@ use serde::Serialize;
 
 use super::latency::HistogramForm;
 
-/// How many requests. sent = ok + failed + unfinished; due = sent + dropped.
+/// How many requests. sent = ok + failed + unfinished; due = sent + unsent + dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct RequestsForm {
-    /// Requests that were due: those sent, and one for each arrival that was dropped.
+    /// Requests that were due: those sent, those that could not be, and one for each arrival that
+    /// was dropped.
     due: u64,
-    /// Requests that were fired.
+    /// Requests that left, or tried to with a socket of their own.
     sent: u64,
     /// Of the sent, those whose request was wholly written.
     written: u64,
     /// Responses that met the expectation.
     ok: u64,
-    /// Responses that did not, and faults.
+    /// Responses that did not, and faults of the sent.
     failed: u64,
     /// In flight when the drain ended.
     unfinished: u64,
     /// Never sent, because every connection was busy.
     dropped: u64,
+    /// Fired, and never sent, because the generator had no local port or no descriptor.
+    unsent: u64,
     /// Redirects followed; they are part of their arrival.
     redirects: u64,
 }
@@ -38,6 +41,7 @@ impl From<&Counts> for RequestsForm {
             failed: counts.failed,
             unfinished: counts.unfinished,
             dropped: counts.dropped,
+            unsent: counts.unsent,
             redirects: counts.redirects,
         }
     }

@@ -38,8 +38,7 @@ impl From<&Counts> for IterationsForm {
 /// The iterations of a run, where they are not its requests.
 pub(super) fn iterations(run: &Run) -> Option<IterationsForm> {
     let counts = &run.tally.counts;
-    let plain = (counts.started, counts.interrupted) == (counts.sent, counts.unfinished);
-    (!plain || !run.scenarios.is_empty()).then(|| counts.into())
+    (!counts.is_plain() || !run.scenarios.is_empty()).then(|| counts.into())
 }
 
 /// One of several scenarios.

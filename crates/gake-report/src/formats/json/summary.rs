@@ -184,12 +184,14 @@ struct FindingForm {
     advice: String,
     /// Where the same number can be read with another tool.
     check: String,
+    /// What it is to the run: `cause`, `symptom`, or `context` that explains nothing.
+    rank: &'static str,
 }
 
 impl From<&Finding> for FindingForm {
     fn from(finding: &Finding) -> Self {
-        let Finding { id, evidence, advice, check, .. } = finding.clone();
-        Self { id, evidence, advice, check }
+        let Finding { id, evidence, advice, check, rank } = finding.clone();
+        Self { id, evidence, advice, check, rank: rank.name() }
     }
 }
 

@@ -25,7 +25,11 @@ pub(super) fn counts(page: &mut Page, run: &Run) {
     let failed_text = bad(page, counts.failed, &format!("{failed} failed"));
     let unfinished_text = bad(page, counts.unfinished, &format!("{unfinished} unfinished"));
     let dropped_text = bad(page, counts.dropped, &format!("{dropped} dropped"));
-    page.headed("requests", &format!("{due} due = {sent} sent + {dropped_text}"));
+    let unsent = match counts.unsent {
+        0 => String::new(),
+        n => format!(" + {}", bad(page, n, &format!("{} unsent", units::count(n)))),
+    };
+    page.headed("requests", &format!("{due} due = {sent} sent + {dropped_text}{unsent}"));
     page.headed("", &format!("{sent} sent = {ok} ok + {failed_text} + {unfinished_text}"));
     let rates = Rates::of(run);
     let asked = rates.asked.map(|asked| format!("{} asked   ", units::rate(asked)));

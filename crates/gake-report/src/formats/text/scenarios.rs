@@ -12,7 +12,7 @@ const NAME_MAX: usize = 24;
 /// How arrivals ended, where an arrival is not one request.
 pub(super) fn iterations(page: &mut Page, run: &Run) {
     let counts = &run.tally.counts;
-    if (counts.started, counts.interrupted) == (counts.sent, counts.unfinished) {
+    if counts.is_plain() {
         return;
     }
     let count = |count, what: &str| format!("{} {what}", units::count(count));

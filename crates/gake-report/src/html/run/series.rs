@@ -29,6 +29,7 @@ pub(super) struct SeriesForm {
     failed: Vec<u64>,
     unfinished: Vec<u64>,
     dropped: Vec<u64>,
+    unsent: Vec<u64>,
     bytes_in: Vec<u64>,
     bytes_out: Vec<u64>,
     /// p50, p90, p99, max.
@@ -72,11 +73,13 @@ impl SeriesForm {
             second: counts(|p| p.second),
             seconds: counts(|p| p.seconds),
             asked: points.iter().map(|p| p.asked.map(|asked| digits(asked, 6))).collect(),
-            fired: counts(|p| p.fired),
+            // What never left ended as it was fired.
+            fired: counts(|p| p.fired.saturating_sub(p.counts.unsent)),
             ok: counts(|p| p.counts.ok),
             failed: counts(|p| p.counts.failed),
             unfinished: counts(|p| p.counts.unfinished),
             dropped: counts(|p| p.counts.dropped),
+            unsent: counts(|p| p.counts.unsent),
             bytes_in: counts(|p| p.counts.bytes_in),
             bytes_out: counts(|p| p.counts.bytes_out),
             response: [

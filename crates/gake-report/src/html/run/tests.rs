@@ -30,7 +30,7 @@ fn the_charts_hold_the_figures_of_the_run() {
     let data = data(&run(&summary).unwrap());
     assert_eq!((&data["schema"], &data["kind"]), (&"gake.page/1".into(), &"run".into()));
     let (figures, series) = (&data["figures"], &data["series"]);
-    for name in ["ok", "failed", "unfinished", "dropped", "bytes_in", "bytes_out"] {
+    for name in ["ok", "failed", "unfinished", "dropped", "unsent", "bytes_in", "bytes_out"] {
         assert_eq!(sum(&series[name]), figures[name].as_u64().unwrap(), "{name}");
     }
     assert_eq!(sum(&series["fired"]), figures["sent"].as_u64().unwrap());

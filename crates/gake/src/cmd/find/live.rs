@@ -42,7 +42,7 @@ impl<'a> Live<'a> {
             load(trial.load),
             counts.sent,
             units::duration(p99 as f64),
-            counts.failed + counts.dropped
+            counts.failed + counts.unsent + counts.dropped
         ));
     }
 

@@ -36,7 +36,7 @@ impl Live {
             counts.sent,
             duration(response.quantile(0.5) as f64),
             duration(response.quantile(0.99) as f64),
-            counts.failed + counts.dropped,
+            counts.failed + counts.unsent + counts.dropped,
         );
         if self.verbose {
             console.note(&format!("{:>5}s  {text}", second.second));

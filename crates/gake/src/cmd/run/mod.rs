@@ -91,7 +91,7 @@ fn exit(summary: &Summary, interrupted: bool, console: &Console) -> Exit {
     if interrupted {
         return Exit::Interrupted;
     }
-    if run.tally.counts.sent > 0 && run.tally.statuses().is_empty() {
+    if run.tally.counts.begun() > 0 && run.tally.statuses().is_empty() {
         let most = run.tally.faults().iter().max_by_key(|(_, count)| *count);
         let why = most.map_or_else(|| "every request was cut".to_owned(), |(f, _)| f.to_string());
         console.error(&format!("nothing was answered: {why}"));

@@ -65,7 +65,7 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
     let (tallied, sink) = gather(tallied, Tallied::take);
     let mut progress = Progress { step: options.progress, done: 0 };
     let attacked = attack(&spec, &prepared, native, Some(sink), console, |moment| {
-        progress.show(moment.second.tally.counts.completed(), console);
+        progress.show(moment.second.tally.counts.ended(), console);
         let faults = moment.second.tally.faults();
         let fatal = faults.iter().find_map(|(fault, _)| fatal(*fault)).filter(|_| !options.goes_on);
         fatal.map(|(sentence, _)| sentence)
@@ -158,8 +158,8 @@ fn closing(
 ) -> String {
     let counts = &attacked.run.tally.counts;
     let done = if progress.step.is_some() {
-        progress.show(counts.completed().saturating_sub(progress.done), console);
-        console.plain(&format!("Finished {} requests\n", counts.completed()));
+        progress.show(counts.ended().saturating_sub(progress.done), console);
+        console.plain(&format!("Finished {} requests\n", counts.ended()));
         ""
     } else {
         "..done\n"
@@ -202,7 +202,7 @@ fn report<'a>(options: &'a Options, attacked: &Attacked, tallied: &'a Tallied) -
         document: (!options.any_length).then_some(tallied.document.unwrap_or(0)),
         concurrency: options.concurrency,
         taken: run.elapsed,
-        complete: counts.completed(),
+        complete: counts.ended(),
         failed,
         non_2xx: answers - ok.map(|(_, count)| count).sum::<u64>(),
         keep_alive: options.keep_alive.then_some(kept),

@@ -81,7 +81,7 @@ fn figures<'a>(
     let run = &attacked.run;
     Hey {
         total: run.elapsed,
-        requests: run.tally.counts.completed(),
+        requests: run.tally.counts.ended(),
         latency: &gathered.latency,
         parts: [
             ("DNS+dialup", gathered.dial),

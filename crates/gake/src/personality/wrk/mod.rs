@@ -74,7 +74,7 @@ fn run(tool: Tool, args: &[String], native: &Native, console: &Console) -> Resul
     let attacked = attack(&spec, &prepared, native, None, console, |moment: &Moment<'_>| {
         // The last one holds what came after the end.
         if moment.second.second <= seconds {
-            rates.record(moment.second.tally.counts.completed() / threads as u64);
+            rates.record(moment.second.tally.counts.ended() / threads as u64);
         }
         None
     })?;
