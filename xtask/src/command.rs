@@ -34,8 +34,11 @@ pub fn run_with(program: &str, args: &[&str], env: &[(&str, &str)]) -> Result<Du
 /// Where a program is: PATH, and the directories of servers that a user's PATH lacks.
 pub fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
+    // Debian keeps each version of PostgreSQL in a folder of its own.
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     std::env::split_paths(&path)
         .chain(["/usr/sbin", "/sbin", "/usr/local/go/bin"].map(PathBuf::from))
+        .chain(versions.map(|version| version.path().join("bin")))
         .map(|dir| dir.join(program))
         .find(|file| file.is_file())
 }

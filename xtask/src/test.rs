@@ -22,6 +22,7 @@ const NEEDS: &[Need] = &[
     Need { program: "javac", package: "default-jdk-headless" },
     Need { program: "mvn", package: "maven" },
     Need { program: "mariadbd", package: "mariadb-server-core" },
+    Need { program: "postgres", package: "postgresql" },
     Need { program: "cc", package: "gcc" },
     Need { program: "python3", package: "python3-minimal" },
     Need { program: "wrk", package: "wrk" },

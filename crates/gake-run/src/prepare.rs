@@ -7,7 +7,7 @@ use gake_core::plan::{Load, Plan};
 use gake_core::redact::Redactor;
 use gake_core::spec::{FieldPath, RunSpec};
 use gake_judge::Objective;
-use gake_watch::Source;
+use gake_watch::{Source, SourceError};
 use gake_wire::{Location, Resolver, Settings, TlsOptions, WeightedRequest, Wire, WireError};
 
 use crate::requests::{self, RequestSet};
@@ -168,7 +168,7 @@ fn ready(
     metrics: &Registry,
 ) -> Result<Prepared, RunError> {
     let objectives: Vec<Objective> = parsed(&spec.objectives, "objectives")?;
-    let watch: Vec<Source> = parsed(&spec.watch, "watch")?;
+    let watch = sources(&spec.watch)?;
     let about_target = objectives.iter().position(Objective::is_about_target);
     if let (Some(at), true) = (about_target, watch.is_empty()) {
         let problem = format!(
@@ -252,6 +252,16 @@ fn label(request: &mut WeightedRequest) {
         let path = location.target.split('?').next().unwrap_or_default();
         request.label = Some(format!("{} {path}", request.request.method));
     }
+}
+
+/// What is watched. Its texts may hold passwords, which no error tells.
+fn sources(texts: &[String]) -> Result<Vec<Source>, RunError> {
+    let list = FieldPath::root().key("watch");
+    let each = texts.iter().enumerate().map(|(i, text)| {
+        let refused = |error: SourceError| RunError::spec(list.index(i), error.to_string());
+        text.parse().map_err(refused)
+    });
+    each.collect()
 }
 
 fn parsed<T>(texts: &[String], key: &str) -> Result<Vec<T>, RunError>

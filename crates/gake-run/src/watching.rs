@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
-use gake_core::record::{Event, MACHINE, Reading, Run, Setting, Watched};
+use gake_core::record::{Event, Reading, Run, Setting, Watched};
 use gake_engine::{beside, in_background};
 use gake_watch::{Batch, Sampler, Source};
 use gake_wire::Address;
@@ -22,6 +22,8 @@ const PATIENCE: Duration = Duration::from_millis(250);
 #[derive(Debug, Default)]
 pub struct Watching {
     sampler: Option<Sampler>,
+    /// The names of the sources that have counters.
+    counting: Vec<String>,
     /// When the run that goes on began, on the sampler's clock.
     began: Nanos,
     watched: Watched,
@@ -69,6 +71,8 @@ impl Watching {
             usage,
             ports: prepared.wires.iter().filter_map(|wire| wire.network.quick_ports()).min(),
         });
+        let counting = sources.iter().filter(|source| source.has_counters());
+        let counting = counting.map(ToString::to_string).collect();
         // Its thread is of the class of the one that starts it.
         let start = || Sampler::start(sources, EVERY);
         let sampler = match plan {
@@ -76,11 +80,12 @@ impl Watching {
             None => in_background(start),
         };
         let sampler = sampler.map_err(RunError::cannot)?;
-        Ok(Self { sampler: Some(sampler), ..Self::default() })
+        Ok(Self { sampler: Some(sampler), counting, ..Self::default() })
     }
 
     /// To be called right before a run, whose clock counts from now on. What was read before it is
-    /// of no run. Gives the settings known so far, and what was read of this machine.
+    /// of no run, but for counters: so what a run adds to them is known. Gives the settings known so
+    /// far, and those counters.
     pub(crate) fn begin(&mut self) -> (&[Setting], Fresh) {
         let Some(sampler) = &self.sampler else { return (&[], Fresh::default()) };
         let mut first = Vec::new();
@@ -94,7 +99,8 @@ impl Watching {
         self.watched.settings.clone_from(&self.settings);
         self.failures.clear();
         self.began = sampler.now();
-        let fresh = self.add(first.into_iter().filter(is_of_machine));
+        first.retain(|batch| is_of(batch, &self.counting));
+        let fresh = self.add(first);
         (&self.settings, fresh)
     }
 
@@ -155,9 +161,8 @@ fn addresses(prepared: &Prepared) -> Vec<SocketAddr> {
     tcp.collect()
 }
 
-/// Whether a batch has readings of the generator's own machine: counters are read before a run,
-/// so that what it adds to them is known.
-fn is_of_machine(batch: &Batch) -> bool {
-    matches!(batch, Batch::Readings { readings, .. }
-        if readings.first().is_some_and(|reading| reading.source == MACHINE))
+/// Whether a batch has readings of one of these sources.
+fn is_of(batch: &Batch, sources: &[String]) -> bool {
+    let Batch::Readings { readings, .. } = batch else { return false };
+    readings.first().is_some_and(|reading| sources.contains(&reading.source))
 }

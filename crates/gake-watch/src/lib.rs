@@ -1,11 +1,13 @@
 //! Watching the target while it is loaded: samples of it, on the clock of the run.
 //!
 //! A [`Source`] says where levels come from: a process of this machine, a Prometheus endpoint,
-//! Spring Boot Actuator, the generator's own machine. A [`Sampler`] reads each once a second on a thread of its own and sends
-//! what it read; it never delays the load, and a source that fails is told once and asked again.
+//! Spring Boot Actuator, a database, the generator's own machine. A [`Sampler`] reads each once a
+//! second on a thread of its own and sends what it read; it never delays the load, and a source
+//! that fails is told once and asked again.
 
 mod actuator;
 mod cgroup;
+mod database;
 mod diag;
 mod fetch;
 mod machine;
@@ -17,5 +19,6 @@ mod sockets;
 mod source;
 mod threads;
 
+pub use database::{Dsn, DsnError};
 pub use sampler::{Batch, Sampler, WatchError};
 pub use source::{Source, SourceError};

@@ -11,6 +11,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::MissedTickBehavior;
 
 use crate::actuator::Actuator;
+use crate::database::Database;
 use crate::machine::Machine;
 use crate::process::{Processes, Which};
 use crate::prometheus::Prometheus;
@@ -49,7 +50,7 @@ pub enum Batch {
         /// Which source, and why.
         reason: String,
     },
-    /// A source of this machine has been read again, as [`Sampler::refresh`] asked.
+    /// A source has been read again, as [`Sampler::refresh`] asked.
     Refreshed,
 }
 
@@ -74,8 +75,8 @@ pub enum WatchError {
 pub struct Sampler {
     /// What the sources say, as it comes.
     pub batches: Receiver<Batch>,
-    /// Sources of this machine.
-    local: usize,
+    /// Sources that are read again when asked.
+    refreshable: usize,
     refresh: watch::Sender<u64>,
     began: Instant,
     stop: Option<oneshot::Sender<()>>,
@@ -93,7 +94,7 @@ impl Sampler {
         let (ready_sender, ready) = channel();
         let (stop, stopped) = oneshot::channel::<()>();
         let (refresh, refreshed) = watch::channel(0);
-        let local = sources.iter().filter(|source| source.is_local()).count();
+        let refreshable = sources.iter().filter(|source| is_refreshable(source)).count();
         let thread = std::thread::Builder::new()
             .name("gake-watch".to_owned())
             .spawn(move || {
@@ -120,15 +121,16 @@ impl Sampler {
             .map_err(WatchError::Thread)?;
         let gone = || WatchError::Thread(std::io::Error::other("its thread ended"));
         ready.recv().unwrap_or_else(|_| Err(gone()))?;
-        Ok(Self { batches, local, refresh, began, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { batches, refreshable, refresh, began, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Reads the sources of this machine now, besides each `every`: what a short run did falls
-    /// between two readings. Gives what all sources have said, and waits no longer than `limit`.
+    /// Reads the sources of this machine and those with counters now, besides each `every`: what a
+    /// short run did falls between two readings. Gives what all sources have said, and waits no
+    /// longer than `limit`.
     #[must_use]
     pub fn refresh(&self, limit: Duration) -> Vec<Batch> {
         let mut said = Vec::new();
-        let mut waiting = self.local;
+        let mut waiting = self.refreshable;
         let until = Instant::now() + limit;
         self.refresh.send_modify(|times| *times += 1);
         while waiting > 0 {
@@ -179,7 +181,7 @@ async fn watch(
         let follow = Follow {
             name,
             began,
-            local: source.is_local(),
+            refreshable: is_refreshable(source),
             sender: sender.clone(),
             refreshed: refreshed.clone(),
         };
@@ -192,7 +194,7 @@ async fn watch(
 struct Follow {
     name: String,
     began: Instant,
-    local: bool,
+    refreshable: bool,
     sender: Sender<Batch>,
     refreshed: watch::Receiver<u64>,
 }
@@ -205,7 +207,7 @@ impl Follow {
         loop {
             let asked = tokio::select! {
                 _ = ticks.tick() => false,
-                asked = self.refreshed.changed(), if self.local => asked.is_ok(),
+                asked = self.refreshed.changed(), if self.refreshable => asked.is_ok(),
             };
             let waited = own_delay();
             match reader.read().await {
@@ -239,6 +241,10 @@ impl Follow {
     }
 }
 
+fn is_refreshable(source: &Source) -> bool {
+    source.is_local() || source.has_counters()
+}
+
 /// A source is not said to be silent while this thread waited so long for a core, in nanoseconds.
 const STARVED: u64 = 200_000_000;
 
@@ -268,6 +274,7 @@ enum Reader {
     Processes(Box<Processes>),
     Prometheus(Box<Prometheus>),
     Actuator(Box<Actuator>),
+    Database(Box<Database>),
     Machine(Box<Machine>),
 }
 
@@ -281,6 +288,7 @@ impl Reader {
                 Self::Prometheus(Box::new(Prometheus::new(url, metrics.clone())?))
             }
             Source::Actuator(url) => Self::Actuator(Box::new(Actuator::new(url).await?)),
+            Source::Database(dsn) => Self::Database(Box::new(Database::open(dsn).await?)),
             Source::Machine { targets, usage, ports } => {
                 Self::Machine(Box::new(Machine::new(targets, *usage, *ports)))
             }
@@ -292,6 +300,7 @@ impl Reader {
             Self::Processes(processes) => processes.read(Instant::now()),
             Self::Prometheus(endpoint) => endpoint.read().await,
             Self::Actuator(application) => application.read().await,
+            Self::Database(database) => database.read().await,
             Self::Machine(machine) => Ok(machine.read(Instant::now())),
         }
     }

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use gake_core::record::MACHINE;
 
+use crate::database::{Dsn, DsnError, Kind};
+
 /// A place to read levels from, as the user writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
@@ -22,6 +24,8 @@ pub enum Source {
     },
     /// `actuator:URL`: the base of Spring Boot Actuator, `http://host:8080/actuator`.
     Actuator(String),
+    /// `mysql://...` or `postgres://...`: a database behind the target.
+    Database(Dsn),
     /// The machine that the generator runs on, which no user writes: it is read in every run.
     Machine {
         /// What is loaded.
@@ -40,6 +44,13 @@ impl Source {
     pub fn is_local(&self) -> bool {
         matches!(self, Self::Process(_) | Self::Port(_) | Self::Machine { .. })
     }
+
+    /// Whether it has counters that are read right before and right after a run too: what a short
+    /// run adds to them falls between two readings.
+    #[must_use]
+    pub fn has_counters(&self) -> bool {
+        matches!(self, Self::Database(_) | Self::Machine { .. })
+    }
 }
 
 /// A source that cannot be read.
@@ -47,8 +58,9 @@ impl Source {
 pub enum SourceError {
     /// No known kind.
     #[error(
-        "{0:?} is no source: write pid:1234, port:8080, prometheus:http://host:9100/metrics, or \
-         actuator:http://host:8080/actuator"
+        "{0:?} is no source: write pid:1234, port:8080, prometheus:http://host:9100/metrics, \
+         actuator:http://host:8080/actuator, mysql://user:password@host or \
+         postgres://user:password@host"
     )]
     Kind(String),
     /// No number.
@@ -64,6 +76,9 @@ pub enum SourceError {
     /// No URL.
     #[error("{0:?} is no URL: write it with http:// or https://")]
     Url(String),
+    /// No place of a database, or nobody who asks it.
+    #[error("the database to watch: {0}")]
+    Dsn(#[from] DsnError),
 }
 
 impl FromStr for Source {
@@ -71,7 +86,7 @@ impl FromStr for Source {
 
     fn from_str(text: &str) -> Result<Self, SourceError> {
         let (kind, rest) =
-            text.split_once(':').ok_or_else(|| SourceError::Kind(text.to_owned()))?;
+            text.split_once(':').ok_or_else(|| SourceError::Kind(without_user(text)))?;
         match kind {
             "pid" => match rest.parse() {
                 Ok(pid) if pid > 0 => Ok(Self::Process(pid)),
@@ -86,7 +101,9 @@ impl FromStr for Source {
                 Ok(Self::Prometheus { url: checked(url)?, metrics: split(metrics) })
             }
             "actuator" => Ok(Self::Actuator(checked(rest)?.trim_end_matches('/').to_owned())),
-            _ => Err(SourceError::Kind(text.to_owned())),
+            "mysql" | "mariadb" => Ok(Self::Database(Dsn::parse(Kind::MySql, rest)?)),
+            "postgres" | "postgresql" => Ok(Self::Database(Dsn::parse(Kind::Postgres, rest)?)),
+            _ => Err(SourceError::Kind(without_user(text))),
         }
     }
 }
@@ -97,7 +114,7 @@ fn number(kind: &'static str, value: &str, what: &'static str) -> SourceError {
 
 fn checked(url: &str) -> Result<String, SourceError> {
     let is_http = url.starts_with("http://") || url.starts_with("https://");
-    if is_http { Ok(url.to_owned()) } else { Err(SourceError::Url(url.to_owned())) }
+    if is_http { Ok(url.to_owned()) } else { Err(SourceError::Url(without_user(url))) }
 }
 
 /// Names apart by commas, but for those within braces.
@@ -122,6 +139,7 @@ impl fmt::Display for Source {
             Self::Port(port) => write!(f, "port:{port}"),
             Self::Prometheus { url, .. } => write!(f, "prometheus:{}", without_user(url)),
             Self::Actuator(url) => write!(f, "actuator:{}", without_user(url)),
+            Self::Database(dsn) => dsn.fmt(f),
             Self::Machine { .. } => f.write_str(MACHINE),
         }
     }
@@ -148,6 +166,8 @@ mod tests {
             ("prometheus:http://h:9100/metrics#a,b{x=\"1,2\"}", "prometheus:http://h:9100/metrics"),
             ("prometheus:http://me:pw@h/m", "prometheus:http://h/m"),
             ("actuator:https://h/actuator/", "actuator:https://h/actuator"),
+            ("mysql://me:pw@h:3307", "mysql://h:3307"),
+            ("postgresql://me:pw@h/shop", "postgres://h:5432"),
         ] {
             assert_eq!(text.parse::<Source>().unwrap().to_string(), shown, "{text}");
         }
@@ -168,9 +188,13 @@ mod tests {
             ("port:70000", "port"),
             ("prometheus:host/metrics", "http://"),
             ("redis:http://h", "is no source"),
+            ("oracle://me:pw@h", "\"oracle://h\""),
+            ("mysql://me:pw@h:0", "port"),
+            ("mysql:me:pw@h", "mysql://USER"),
         ] {
             let error = text.parse::<Source>().unwrap_err().to_string();
             assert!(error.contains(said), "{text}: {error}");
+            assert!(!error.contains("pw"), "{text}: {error}");
         }
     }
 }

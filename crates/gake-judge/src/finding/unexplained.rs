@@ -77,7 +77,7 @@ pub(super) fn watch(facts: &Facts<'_>) -> String {
         more.push("its pools (--watch actuator:URL or prometheus:URL)");
     }
     if facts.gauges("db_connections").next().is_none() {
-        more.push("its database (--watch prometheus:URL of mysqld_exporter or postgres_exporter)");
+        more.push("its database (--watch mysql://USER:PASSWORD@HOST or postgres://...)");
     }
     if more.is_empty() {
         return "look at the target's locks, garbage collection and disk during the run".to_owned();

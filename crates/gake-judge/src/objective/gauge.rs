@@ -42,6 +42,10 @@ const GAUGES: &[Gauge] = &[
     gauge("pool_queue", Unit::Count, Of::Mean),
     gauge("db_pool", Unit::Share, Of::Mean),
     gauge("db_pool_pending", Unit::Count, Of::Mean),
+    gauge("db_connections", Unit::Share, Of::Max),
+    gauge("db_open", Unit::Count, Of::Max),
+    gauge("db_running", Unit::Count, Of::Mean),
+    gauge("db_lock_waits", Unit::Count, Of::Mean),
 ];
 
 const fn gauge(name: &'static str, unit: Unit, usual: Of) -> Gauge {

@@ -6,12 +6,11 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use gake_judge::Objective;
 use gake_judge::search::Dimension;
-use gake_watch::Source;
 
 use super::output::{self, Output};
 use super::redaction::RedactionArgs;
 use super::run::{Arrivals, ConnectionArgs, RequestArgs};
-use super::values;
+use super::values::{self, WatchedSource};
 
 /// Find the most load under which every objective holds, with its confidence interval.
 ///
@@ -45,9 +44,9 @@ pub struct FindArgs {
     pub connection: ConnectionArgs,
 
     /// Sample the target meanwhile, for objectives like cpu<80% and for what limits it: pid:1234,
-    /// port:8080, prometheus:URL, actuator:URL; may be repeated
+    /// port:8080, prometheus:URL, actuator:URL, mysql://..., postgres://...; may be repeated
     #[arg(long, value_name = "SOURCE", help_heading = "Target")]
-    pub watch: Vec<Source>,
+    pub watch: Vec<WatchedSource>,
 
     #[command(flatten)]
     pub output: FindOutputArgs,

@@ -31,7 +31,7 @@ pub use shadow::{
     ConvertArgs, CopyArgs, ForwardedArg, ProxyArgs, ScriptArgs, ServiceArgs, ShadowArgs,
     ShadowCommand, ShadowReportArgs, TapArgs,
 };
-pub use values::{at_least_one as read_count, header as read_header};
+pub use values::{WatchedSource, at_least_one as read_count, header as read_header};
 pub use watch::{WatchArgs, WatchFormat};
 pub use words::words;
 

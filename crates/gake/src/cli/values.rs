@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use gake_core::plan::{Expect, Rate, Stage};
 
+use crate::exit::Failure;
+
 /// A duration flag.
 pub fn duration(text: &str) -> Result<Duration, String> {
     gake_core::plan::parse_duration(text).map_err(|error| error.to_string())
@@ -62,11 +64,25 @@ pub fn stages(text: &str) -> Result<Stages, String> {
 #[derive(Debug, Clone)]
 pub struct WatchedSource(pub String);
 
+impl WatchedSource {
+    /// What it means.
+    ///
+    /// # Errors
+    /// When it is none, without the password in it.
+    pub fn source(&self) -> Result<gake_watch::Source, Failure> {
+        self.0.parse().map_err(|error| Failure::usage(format!("--watch: {error}")))
+    }
+}
+
 impl FromStr for WatchedSource {
     type Err = gake_watch::SourceError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        text.parse::<gake_watch::Source>().map(|_| Self(text.to_owned()))
+        match text.parse::<gake_watch::Source>() {
+            // A refused value is printed as it is: one that may hold a password is refused later.
+            Err(error) if !text.contains('@') => Err(error),
+            _ => Ok(Self(text.to_owned())),
+        }
     }
 }
 

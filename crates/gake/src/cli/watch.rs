@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
+use super::values::{self, WatchedSource};
 use clap::{Args, ValueEnum};
-use gake_watch::Source;
 
-use super::values;
-
-/// Sample a target: processes, sockets, Prometheus, Spring Boot Actuator.
+/// Sample a target: processes, sockets, Prometheus, Spring Boot Actuator, databases.
 ///
 /// A line each time, until a signal or the duration. `gake run --watch SOURCE` and
 /// `gake find --watch SOURCE` do the same while they load the target, and keep the samples beside
@@ -20,6 +18,8 @@ Sources:
   prometheus:http://host:9100/metrics       the metrics that are known (node_exporter, Go, JVM ...)
   prometheus:http://host/metrics#a,b{x=\"1\"}  these alone; counters become rates
   actuator:http://host:8080/actuator        Spring Boot: Tomcat's threads, connections, settings
+  mysql://user:password@host:3306           connections of MySQL or MariaDB: open, allowed, refused
+  postgres://user:password@host:5432        the same of PostgreSQL, and what waits for a lock
 
 Levels: cpu (of all cores), cores, rss, threads, descriptors (of the limit), context_switches,
 sockets by state, accept_queue, listen_overflows, pool (of the worker threads), db_pool ...
@@ -27,7 +27,7 @@ Objectives may name them: --slo 'cpu<80%' --slo 'rss<1GB' --slo 'pool<90%'.")]
 pub struct WatchArgs {
     /// Where to read
     #[arg(value_name = "SOURCE", required = true)]
-    pub sources: Vec<Source>,
+    pub sources: Vec<WatchedSource>,
 
     /// Time between two samples
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration, default_value = "1s")]

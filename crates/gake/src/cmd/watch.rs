@@ -8,7 +8,7 @@ use gake_report::level;
 use gake_watch::{Batch, Sampler};
 use serde_json::{Map, Value, json};
 
-use crate::cli::{WatchArgs, WatchFormat};
+use crate::cli::{WatchArgs, WatchFormat, WatchedSource};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::signals;
@@ -22,7 +22,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// When a source cannot be read, or the output is closed.
 pub fn run(args: &WatchArgs, console: &Console) -> Result<Exit, Failure> {
     let ended = signals::receive().map_err(Failure::signals)?;
-    let sampler = Sampler::start(args.sources.clone(), args.every).map_err(Failure::could_not)?;
+    let sources = args.sources.iter().map(WatchedSource::source).collect::<Result<_, _>>()?;
+    let sampler = Sampler::start(sources, args.every).map_err(Failure::could_not)?;
     let end = args.duration.and_then(|duration| Instant::now().checked_add(duration));
     while ended.try_recv().is_err() && end.is_none_or(|end| Instant::now() < end) {
         match sampler.batches.recv_timeout(LOOK) {

@@ -17,7 +17,7 @@ use gake_run::{Beside, LoadedRequests, Moment, Prepared, Recorded, RunError, Sin
 use gake_wire::Wire;
 
 use super::reach;
-use crate::cli::{Arrivals, FindArgs};
+use crate::cli::{Arrivals, FindArgs, WatchedSource};
 use crate::exit::Failure;
 use crate::origin::origin;
 use crate::signals::Signals;
@@ -372,5 +372,6 @@ fn watching(args: &FindArgs, prepared: &Prepared) -> Result<Watching, Failure> {
              prometheus:URL or actuator:URL"
         )));
     }
-    Watching::of_any(&args.watch, prepared).map_err(|error| spec::failure(&error))
+    let sources = args.watch.iter().map(WatchedSource::source).collect::<Result<Vec<_>, _>>()?;
+    Watching::of_any(&sources, prepared).map_err(|error| spec::failure(&error))
 }

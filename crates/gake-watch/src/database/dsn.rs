@@ -1,0 +1,229 @@
+//! Where a database is and who asks it, as a URL says it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Which protocol is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// MySQL and MariaDB.
+    MySql,
+    /// PostgreSQL.
+    Postgres,
+}
+
+/// `mysql://USER:PASSWORD@HOST:PORT` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`; without a
+/// host, the path is that of a Unix socket.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Dsn {
+    /// Which protocol.
+    pub(super) kind: Kind,
+    /// Where.
+    pub(super) place: Place,
+    /// Who asks.
+    pub(super) user: String,
+    /// Shown nowhere.
+    pub(super) password: String,
+    /// PostgreSQL has one for each connection.
+    pub(super) database: String,
+}
+
+/// Where a database listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A host by name or address, and a port.
+    Host(String, u16),
+    /// A Unix socket.
+    Socket(PathBuf),
+}
+
+/// What is wrong with a DSN. It never holds the password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DsnError {
+    /// Not the form of a URL.
+    #[error("write it as {0}://USER:PASSWORD@HOST:PORT, or {0}://USER@/PATH/OF/SOCKET")]
+    Form(&'static str),
+    /// No port.
+    #[error("its port is no number from 1 to 65535")]
+    Port,
+    /// `%` without two hexadecimal digits, or no UTF-8.
+    #[error("its user or password is not percent-encoded: write % as %25, @ as %40")]
+    Encoding,
+    /// An option nobody knows.
+    #[error("it takes no option but sslmode=disable: the connection is without TLS")]
+    Option,
+}
+
+impl Kind {
+    fn scheme(self) -> &'static str {
+        match self {
+            Self::MySql => "mysql",
+            Self::Postgres => "postgres",
+        }
+    }
+
+    fn port(self) -> u16 {
+        match self {
+            Self::MySql => 3306,
+            Self::Postgres => 5432,
+        }
+    }
+}
+
+impl Dsn {
+    /// Reads what follows the scheme and its colon.
+    pub(crate) fn parse(kind: Kind, rest: &str) -> Result<Self, DsnError> {
+        let form = DsnError::Form(kind.scheme());
+        let rest = rest.strip_prefix("//").ok_or_else(|| form.clone())?;
+        let (rest, options) = rest.split_once('?').unwrap_or((rest, ""));
+        if !["", "sslmode=disable"].contains(&options) {
+            return Err(DsnError::Option);
+        }
+        // A password may hold slashes that nobody has encoded; a host holds no @.
+        let (who, place) = rest.rsplit_once('@').unwrap_or(("", rest));
+        let (user, password) = who.split_once(':').unwrap_or((who, ""));
+        let (user, password) = (decoded(user)?, decoded(password)?);
+        let (authority, path) = match place.find('/') {
+            Some(at) => place.split_at(at),
+            None => (place, ""),
+        };
+        let default_user = match kind {
+            Kind::MySql => "root",
+            Kind::Postgres => "postgres",
+        };
+        let user = if user.is_empty() { default_user.to_owned() } else { user };
+        let database = path.trim_matches('/');
+        let (place, database) = match authority {
+            "" if path.len() > 1 => (Place::Socket(socket(kind, path)), ""),
+            "" => return Err(form),
+            authority => (host(kind, authority, form)?, database),
+        };
+        let database = if database.is_empty() { "postgres" } else { database }.to_owned();
+        Ok(Self { kind, place, user, password, database })
+    }
+
+    /// Whether what is sent stays on this machine, as far as can be told without asking a name
+    /// server.
+    pub(super) fn is_here(&self) -> bool {
+        match &self.place {
+            Place::Socket(_) => true,
+            Place::Host(host, _) => {
+                host == "localhost"
+                    || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+            }
+        }
+    }
+}
+
+fn host(kind: Kind, authority: &str, form: DsnError) -> Result<Place, DsnError> {
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').ok_or_else(|| form.clone())?,
+        None => match authority.find(':') {
+            Some(at) => authority.split_at(at),
+            None => (authority, ""),
+        },
+    };
+    let port = match port.strip_prefix(':') {
+        Some(port) => port.parse().ok().filter(|port| *port > 0).ok_or(DsnError::Port)?,
+        None if port.is_empty() => kind.port(),
+        None => return Err(form),
+    };
+    // `user:password@tcp(host:3306)/` is how Go's driver has it.
+    if host.is_empty() || host.contains(['(', ')', ' ']) {
+        return Err(form);
+    }
+    Ok(Place::Host(host.to_owned(), port))
+}
+
+/// A socket's path. PostgreSQL is told the directory of its socket, by custom.
+fn socket(kind: Kind, path: &str) -> PathBuf {
+    let path = PathBuf::from(path);
+    match kind {
+        Kind::Postgres if path.is_dir() => path.join(".s.PGSQL.5432"),
+        _ => path,
+    }
+}
+
+fn decoded(text: &str) -> Result<String, DsnError> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        if *first != b'%' {
+            bytes.push(*first);
+            continue;
+        }
+        let digits = rest.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let is_hex = |text: &&str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let digits = digits.filter(is_hex).ok_or(DsnError::Encoding)?;
+        bytes.push(u8::from_str_radix(digits, 16).map_err(|_| DsnError::Encoding)?);
+        rest = &rest[2..];
+    }
+    String::from_utf8(bytes).map_err(|_| DsnError::Encoding)
+}
+
+impl fmt::Display for Dsn {
+    /// The place alone, without who asks.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = self.kind.scheme();
+        match &self.place {
+            Place::Host(host, port) if host.contains(':') => {
+                write!(f, "{scheme}://[{host}]:{port}")
+            }
+            Place::Host(host, port) => write!(f, "{scheme}://{host}:{port}"),
+            Place::Socket(path) => write!(f, "{scheme}://{}", path.display()),
+        }
+    }
+}
+
+impl fmt::Debug for Dsn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Dsn({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mysql(rest: &str) -> Result<Dsn, DsnError> {
+        Dsn::parse(Kind::MySql, rest)
+    }
+
+    #[test]
+    fn a_dsn_is_read_and_shown_without_who_asks() {
+        let dsn = mysql("//me:p%40%2fss@db.example:3307/shop").unwrap();
+        assert_eq!((dsn.user.as_str(), dsn.password.as_str()), ("me", "p@/ss"));
+        assert_eq!(dsn.to_string(), "mysql://db.example:3307");
+        assert!(!format!("{dsn:?}").contains("ss@"));
+        assert!(!dsn.is_here());
+        let dsn = mysql("//[::1]").unwrap();
+        assert_eq!((dsn.to_string().as_str(), dsn.user.as_str()), ("mysql://[::1]:3306", "root"));
+        assert!(dsn.is_here());
+        let dsn = mysql("//root@/run/mysqld/mysqld.sock").unwrap();
+        assert_eq!(dsn.place, Place::Socket("/run/mysqld/mysqld.sock".into()));
+        let dsn = Dsn::parse(Kind::Postgres, "//me@h/shop?sslmode=disable").unwrap();
+        assert_eq!(dsn.database, "shop");
+        assert_eq!(dsn.place, Place::Host("h".to_owned(), 5432));
+    }
+
+    #[test]
+    fn what_is_wrong_never_says_the_password() {
+        for (rest, said) in [
+            ("me:secret@h", "mysql://USER"),
+            ("//me:secret@tcp(h:3306)/db", "mysql://USER"),
+            ("//me:secret@", "mysql://USER"),
+            ("//me:secret@h:0", "port"),
+            ("//me:secret@h:http", "port"),
+            ("//me:secret%@h", "%25"),
+            ("//me:secret%+f@h", "%25"),
+            ("//me:secret%ff@h", "%25"),
+            ("//me:secret@h?sslmode=require", "TLS"),
+            ("//me:secret@[::1", "mysql://USER"),
+        ] {
+            let error = mysql(rest).unwrap_err().to_string();
+            assert!(error.contains(said), "{rest}: {error}");
+            assert!(!error.contains("secret"), "{rest}: {error}");
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! The protocol of MySQL and MariaDB: a connection that sends plain queries.
+
+use aws_lc_rs::digest::{self, Algorithm};
+use aws_lc_rs::rsa::{OAEP_SHA1_MGF1SHA1, OaepPublicEncryptingKey, PublicEncryptingKey};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+use super::Status;
+use super::dsn::Dsn;
+use super::reply::{Reply, said};
+use super::stream::Stream;
+
+const STATUS: &str = "\
+SHOW GLOBAL STATUS WHERE Variable_name IN ('Threads_connected', 'Threads_running', \
+'Max_used_connections', 'Connection_errors_max_connections', 'Connections', 'Questions', \
+'Innodb_row_lock_current_waits')";
+const ALLOWED: &str = "SELECT @@global.max_connections";
+
+/// LONG_PASSWORD, PROTOCOL_41, TRANSACTIONS, SECURE_CONNECTION, PLUGIN_AUTH.
+const CAPABILITIES: u32 = 0x1 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
+const PLUGIN_AUTH: u64 = 0x8_0000;
+/// utf8mb4, in which variables and their values are ASCII.
+const CHARSET: u8 = 45;
+const NULL: u8 = 0xfb;
+
+/// Packets in answer to one query at most.
+const PACKETS_MAX: usize = 1_000;
+/// Rounds of authentication at most.
+const ROUNDS_MAX: usize = 8;
+/// Bytes of a challenge that count.
+const NONCE: usize = 20;
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct MySql {
+    stream: Stream,
+    /// The number of the next packet.
+    sequence: u8,
+}
+
+/// What a server says of itself when a connection is open.
+#[derive(Debug, PartialEq)]
+struct Greeting {
+    plugin: String,
+    nonce: Vec<u8>,
+}
+
+impl MySql {
+    pub(super) async fn open(dsn: &Dsn) -> Result<Self, String> {
+        let mut open = Self { stream: Stream::open(dsn).await?, sequence: 0 };
+        let greeting = Greeting::read(&open.packet().await?)?;
+        open.send(&greeting.answer(dsn)).await?;
+        open.authenticate(dsn, greeting).await?;
+        Ok(open)
+    }
+
+    pub(super) async fn status(&mut self) -> Result<Status, String> {
+        let rows = self.query(STATUS).await?;
+        let of = |name: &str| {
+            let row = rows.iter().find(|row| row.first().is_some_and(|known| known == name))?;
+            row.get(1)?.parse().ok()
+        };
+        let mut status = Status {
+            open: of("Threads_connected"),
+            open_max: of("Max_used_connections"),
+            refused: of("Connection_errors_max_connections"),
+            connects: of("Connections"),
+            running: of("Threads_running"),
+            lock_waits: of("Innodb_row_lock_current_waits"),
+            statements: of("Questions"),
+            ..Status::default()
+        };
+        let allowed = self.query(ALLOWED).await?;
+        status.allowed = allowed.first().and_then(|row| row.first()?.parse().ok());
+        Ok(status)
+    }
+
+    async fn authenticate(&mut self, dsn: &Dsn, greeting: Greeting) -> Result<(), String> {
+        let Greeting { mut plugin, mut nonce } = greeting;
+        for _ in 0..ROUNDS_MAX {
+            let packet = self.packet().await?;
+            let mut reply = Reply(&packet);
+            match reply.byte()? {
+                0x00 => return Ok(()),
+                0xff => return Err(refusal(reply)),
+                0xfe if reply.0.is_empty() => {
+                    return Err("its account has a password of before MySQL 4.1".to_owned());
+                }
+                0xfe => {
+                    plugin = said(reply.until_zero());
+                    nonce = reply.until_zero().to_vec();
+                    self.send(&token(&plugin, &dsn.password, &nonce)?).await?;
+                }
+                // caching_sha2_password: the server knows the password still ...
+                0x01 if reply.0 == [3] => {}
+                // ... or wants all of it.
+                0x01 if reply.0 == [4] => self.whole_password(dsn, &nonce).await?,
+                _ => return Err(format!("it goes on with {plugin} as nobody knows")),
+            }
+        }
+        Err("its authentication has no end".to_owned())
+    }
+
+    /// Gives the whole password, over a socket as it is, else under the server's key. Whoever is
+    /// between could give a key too, so that this is done on this machine alone.
+    async fn whole_password(&mut self, dsn: &Dsn, nonce: &[u8]) -> Result<(), String> {
+        let mut password = [dsn.password.as_bytes(), b"\0"].concat();
+        if let Stream::Unix(_) = self.stream {
+            return self.send(&password).await;
+        }
+        if !dsn.is_here() {
+            return Err("it wants the whole password, which needs TLS or a Unix socket: let the \
+                        account log in once from elsewhere, which the server remembers, or use \
+                        one with mysql_native_password"
+                .to_owned());
+        }
+        self.send(&[2]).await?;
+        let packet = self.packet().await?;
+        let key = key(packet.strip_prefix(&[1]).unwrap_or(&packet))?;
+        for (byte, mask) in password.iter_mut().zip(nonce.iter().take(NONCE).cycle()) {
+            *byte ^= mask;
+        }
+        let mut sealed = vec![0; key.ciphertext_size()];
+        let sealed = key
+            .encrypt(&OAEP_SHA1_MGF1SHA1, &password, &mut sealed, None)
+            .map_err(|_| "its key does not fit the password".to_owned())?
+            .to_vec();
+        self.send(&sealed).await
+    }
+
+    /// The rows that answer a query; a value that is NULL is empty.
+    async fn query(&mut self, sql: &str) -> Result<Vec<Vec<String>>, String> {
+        self.sequence = 0;
+        self.send(&[b"\x03", sql.as_bytes()].concat()).await?;
+        let head = self.packet().await?;
+        let columns = match head.first() {
+            Some(0xff) => return Err(refusal(Reply(&head[1..]))),
+            Some(columns @ 1..NULL) => usize::from(*columns),
+            _ => return Err(unexpected()),
+        };
+        // A column each, and the end of them.
+        for _ in 0..=columns {
+            self.packet().await?;
+        }
+        let mut rows = Vec::new();
+        for _ in 0..PACKETS_MAX {
+            let packet = self.packet().await?;
+            match packet.first() {
+                Some(0xfe) if packet.len() < 9 => return Ok(rows),
+                Some(0xff) => return Err(refusal(Reply(&packet[1..]))),
+                _ => rows.push(row(Reply(&packet), columns)?),
+            }
+        }
+        Err(unexpected())
+    }
+
+    async fn packet(&mut self) -> Result<Vec<u8>, String> {
+        let head = self.stream.take(4).await?;
+        let mut reply = Reply(&head);
+        let (length, sequence) = (reply.little(3)?, reply.byte()?);
+        self.sequence = sequence.wrapping_add(1);
+        self.stream.take(length as usize).await
+    }
+
+    async fn send(&mut self, payload: &[u8]) -> Result<(), String> {
+        let length = u32::try_from(payload.len()).unwrap_or(u32::MAX).to_le_bytes();
+        let head = [length[0], length[1], length[2], self.sequence];
+        self.stream.send(&[&head[..], payload].concat()).await
+    }
+}
+
+impl Greeting {
+    fn read(packet: &[u8]) -> Result<Self, String> {
+        let mut reply = Reply(packet);
+        match reply.byte()? {
+            10 => {}
+            0xff => return Err(refusal(reply)),
+            _ => return Err(unexpected()),
+        }
+        // Its version and the number of the connection.
+        reply.until_zero();
+        reply.bytes(4)?;
+        let mut nonce = reply.bytes(8)?.to_vec();
+        reply.byte()?;
+        let low = reply.little(2)?;
+        // Character set and status.
+        reply.bytes(3)?;
+        let high = reply.little(2)?;
+        let length = usize::from(reply.byte()?);
+        reply.bytes(10)?;
+        nonce.extend(reply.bytes(length.saturating_sub(8).max(13))?);
+        nonce.truncate(NONCE);
+        let plugin = match (low | high << 16) & PLUGIN_AUTH {
+            0 => NATIVE.to_owned(),
+            _ => said(reply.until_zero()),
+        };
+        Ok(Self { plugin, nonce })
+    }
+
+    /// What is asked for, and the proof of the password for the server's first choice. A plugin
+    /// nobody knows gets none: the server says which one the account needs.
+    fn answer(&self, dsn: &Dsn) -> Vec<u8> {
+        let token = token(&self.plugin, &dsn.password, &self.nonce).unwrap_or_default();
+        let mut payload = CAPABILITIES.to_le_bytes().to_vec();
+        payload.extend((1_u32 << 20).to_le_bytes());
+        payload.push(CHARSET);
+        payload.extend([0; 23]);
+        payload.extend([dsn.user.as_bytes(), b"\0"].concat());
+        payload.push(token.len() as u8);
+        payload.extend(token);
+        payload.extend([self.plugin.as_bytes(), b"\0"].concat());
+        payload
+    }
+}
+
+const NATIVE: &str = "mysql_native_password";
+
+/// The proof of a password that a plugin wants.
+fn token(plugin: &str, password: &str, nonce: &[u8]) -> Result<Vec<u8>, String> {
+    let nonce = &nonce[..nonce.len().min(NONCE)];
+    match plugin {
+        NATIVE | "caching_sha2_password" if password.is_empty() => Ok(Vec::new()),
+        NATIVE => {
+            let of = |parts: &[&[u8]]| hash(&digest::SHA1_FOR_LEGACY_USE_ONLY, parts);
+            let once = of(&[password.as_bytes()]);
+            Ok(xor(&once, &of(&[nonce, &of(&[&once])])))
+        }
+        "caching_sha2_password" => {
+            let of = |parts: &[&[u8]]| hash(&digest::SHA256, parts);
+            let once = of(&[password.as_bytes()]);
+            Ok(xor(&once, &of(&[&of(&[&once]), nonce])))
+        }
+        // The kernel says who is at the other end of the socket.
+        "auth_socket" | "unix_socket" => Ok(Vec::new()),
+        other => Err(format!(
+            "its account wants {other}; use one with {NATIVE} or caching_sha2_password"
+        )),
+    }
+}
+
+fn hash(algorithm: &'static Algorithm, parts: &[&[u8]]) -> Vec<u8> {
+    digest::digest(algorithm, &parts.concat()).as_ref().to_vec()
+}
+
+fn xor(a: &[u8], b: &[u8]) -> Vec<u8> {
+    a.iter().zip(b).map(|(a, b)| a ^ b).collect()
+}
+
+/// The server's public key, from PEM.
+fn key(pem: &[u8]) -> Result<OaepPublicEncryptingKey, String> {
+    let text = String::from_utf8_lossy(pem);
+    let lines = text.lines().filter(|line| !line.starts_with("-----"));
+    let base64: String = lines.map(str::trim).collect();
+    let der = BASE64.decode(base64.trim_end_matches('\0')).ok();
+    der.and_then(|der| PublicEncryptingKey::from_der(&der).ok())
+        .and_then(|key| OaepPublicEncryptingKey::new(key).ok())
+        .ok_or_else(|| "its key is none that is known".to_owned())
+}
+
+fn row(mut reply: Reply<'_>, columns: usize) -> Result<Vec<String>, String> {
+    let value = |_| {
+        let length = match reply.byte()? {
+            NULL => return Ok(String::new()),
+            0xfc => reply.little(2)?,
+            0xfd => reply.little(3)?,
+            0xfe | 0xff => return Err(unexpected()),
+            short => u64::from(short),
+        };
+        Ok(String::from_utf8_lossy(reply.bytes(length as usize)?).into_owned())
+    };
+    (0..columns).map(value).collect()
+}
+
+/// What a server says when it refuses; the marker and the state before the words are left out.
+fn refusal(mut reply: Reply<'_>) -> String {
+    let code = reply.little(2).unwrap_or(0);
+    let words = match reply.0.strip_prefix(b"#") {
+        Some(rest) => rest.get(5..).unwrap_or_default(),
+        None => reply.0,
+    };
+    format!("it answers {code}: {}", said(words))
+}
+
+fn unexpected() -> String {
+    "it does not speak MySQL's protocol".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_proven_as_servers_check_them() {
+        // A server has SHA1(SHA1(password)) and gets SHA1(password) out of the token.
+        let nonce: Vec<u8> = (1..=20).collect();
+        let sha1 = |parts: &[&[u8]]| hash(&digest::SHA1_FOR_LEGACY_USE_ONLY, parts);
+        let stored = sha1(&[&sha1(&[b"secret"])]);
+        let token_native = token(NATIVE, "secret", &[&nonce[..], &[0]].concat()).unwrap();
+        let once = xor(&token_native, &sha1(&[&nonce, &stored]));
+        assert_eq!(sha1(&[&once]), stored);
+        let sha2 = |parts: &[&[u8]]| hash(&digest::SHA256, parts);
+        let stored = sha2(&[&sha2(&[b"secret"])]);
+        let token_sha2 = token("caching_sha2_password", "secret", &nonce).unwrap();
+        let once = xor(&token_sha2, &sha2(&[&stored, &nonce]));
+        assert_eq!(sha2(&[&once]), stored);
+        assert!(token(NATIVE, "", &nonce).unwrap().is_empty());
+        assert!(token("client_ed25519", "x", &nonce).unwrap_err().contains(NATIVE));
+    }
+
+    #[test]
+    fn greetings_rows_and_refusals_are_read() {
+        let mut packet = b"\x0a10.11.6-MariaDB\0\x01\0\0\0abcdefgh\0".to_vec();
+        packet.extend([0xff, 0xf7, 45, 2, 0, 0xff, 0x81, 21]);
+        packet.extend([0; 10]);
+        packet.extend(b"ijklmnopqrst\0mysql_native_password\0");
+        let greeting = Greeting::read(&packet).unwrap();
+        assert_eq!(greeting.nonce, b"abcdefghijklmnopqrst");
+        assert_eq!(greeting.plugin, NATIVE);
+        for cut in 0..packet.len() - NATIVE.len() - 1 {
+            assert!(Greeting::read(&packet[..cut]).is_err(), "{cut}");
+        }
+        let full = Greeting::read(b"\xff\x10\x04Too many connections").unwrap_err();
+        assert_eq!(full, "it answers 1040: Too many connections");
+        let denied = refusal(Reply(b"\x15\x04#28000Access denied"));
+        assert_eq!(denied, "it answers 1045: Access denied");
+        let columns = row(Reply(b"\x02ab\xfb"), 2).unwrap();
+        assert_eq!(columns, ["ab", ""]);
+        assert!(row(Reply(b"\x05ab"), 1).is_err());
+    }
+}

@@ -1,0 +1,216 @@
+//! PostgreSQL's protocol, version 3: a connection that sends plain queries.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+use super::Status;
+use super::dsn::Dsn;
+use super::md5;
+use super::reply::{Reply, said};
+use super::scram::Scram;
+use super::stream::Stream;
+
+/// What an application may have open: some are kept for the owner. Rows about others lack all but
+/// the database for those who may not read them.
+const STATUS: &str = "\
+SELECT count(*) FILTER (WHERE coalesce(backend_type, 'client backend') = 'client backend' \
+           AND datname IS NOT NULL), \
+       (SELECT sum(CASE name WHEN 'max_connections' THEN setting::int ELSE -setting::int END) \
+           FROM pg_settings WHERE name IN ('max_connections', 'superuser_reserved_connections', \
+                                           'reserved_connections')), \
+       count(*) FILTER (WHERE state = 'active'), \
+       count(*) FILTER (WHERE wait_event_type = 'Lock'), \
+       count(*) FILTER (WHERE wait_event_type = 'IO'), \
+       (SELECT sum(xact_commit + xact_rollback) FROM pg_stat_database) \
+FROM pg_stat_activity";
+
+/// Counted from version 14 on.
+const SESSIONS: &str = "SELECT sum(sessions) FROM pg_stat_database";
+
+/// Messages in answer to one query at most.
+const MESSAGES_MAX: usize = 1_000;
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Postgres {
+    stream: Stream,
+    counts_sessions: bool,
+}
+
+type Row = Vec<Option<String>>;
+
+impl Postgres {
+    pub(super) async fn open(dsn: &Dsn) -> Result<Self, String> {
+        let mut open = Self { stream: Stream::open(dsn).await?, counts_sessions: true };
+        open.stream.send(&startup(dsn)).await?;
+        open.authenticate(dsn).await?;
+        // An older server does not know the column.
+        open.counts_sessions = open.query(SESSIONS).await.is_ok();
+        Ok(open)
+    }
+
+    pub(super) async fn status(&mut self) -> Result<Status, String> {
+        let row = self.query(STATUS).await?;
+        let number = |at: usize| row.get(at)?.as_ref()?.parse().ok();
+        let connects = match self.counts_sessions {
+            true => self.query(SESSIONS).await?.first().and_then(|n| n.as_ref()?.parse().ok()),
+            false => None,
+        };
+        Ok(Status {
+            open: number(0),
+            allowed: number(1),
+            running: number(2),
+            lock_waits: number(3),
+            io_waits: number(4),
+            transactions: number(5),
+            connects,
+            ..Status::default()
+        })
+    }
+
+    async fn authenticate(&mut self, dsn: &Dsn) -> Result<(), String> {
+        let mut scram = None;
+        for _ in 0..MESSAGES_MAX {
+            let (kind, body) = self.message().await?;
+            let mut reply = Reply(&body);
+            match kind {
+                b'E' => return Err(refusal(reply)),
+                b'Z' => return Ok(()),
+                b'R' => {}
+                _ => continue,
+            }
+            match reply.big(4)? {
+                0 => {}
+                3 if dsn.is_here() => self.password(&format!("{}\0", dsn.password)).await?,
+                3 => return Err("it wants the password in the clear, which needs TLS".to_owned()),
+                5 => {
+                    let inner = md5::hex(&[dsn.password.as_bytes(), dsn.user.as_bytes()]);
+                    let answer = md5::hex(&[inner.as_bytes(), reply.bytes(4)?]);
+                    self.password(&format!("md5{answer}\0")).await?;
+                }
+                10 => {
+                    let started = scram.insert(Scram::new(&nonce()?));
+                    let first = started.first();
+                    let length = u32::try_from(first.len()).unwrap_or(u32::MAX).to_be_bytes();
+                    let body = [b"SCRAM-SHA-256\0", &length[..], first.as_bytes()].concat();
+                    self.stream.send(&message(b'p', &body)).await?;
+                }
+                11 => {
+                    let scram: &mut Scram = scram.as_mut().ok_or_else(unexpected)?;
+                    let challenge = String::from_utf8_lossy(reply.0).into_owned();
+                    let proof = scram.proof(&challenge, &dsn.password)?;
+                    self.stream.send(&message(b'p', proof.as_bytes())).await?;
+                }
+                12 => {
+                    let proof = String::from_utf8_lossy(reply.0).into_owned();
+                    if !scram.as_ref().is_some_and(|scram| scram.is_proven_by(&proof)) {
+                        return Err("it does not know the password itself".to_owned());
+                    }
+                }
+                other => return Err(format!("it wants authentication {other}, which is unknown")),
+            }
+        }
+        Err(unexpected())
+    }
+
+    async fn password(&mut self, answer: &str) -> Result<(), String> {
+        self.stream.send(&message(b'p', answer.as_bytes())).await
+    }
+
+    /// The first row that answers a query.
+    async fn query(&mut self, sql: &str) -> Result<Row, String> {
+        self.stream.send(&message(b'Q', format!("{sql}\0").as_bytes())).await?;
+        let (mut row, mut refused) = (None, None);
+        for _ in 0..MESSAGES_MAX {
+            let (kind, body) = self.message().await?;
+            match kind {
+                b'D' if row.is_none() => row = Some(fields(Reply(&body))?),
+                b'E' => refused = Some(refusal(Reply(&body))),
+                b'Z' => return refused.map_or_else(|| row.ok_or_else(unexpected), Err),
+                _ => {}
+            }
+        }
+        Err(unexpected())
+    }
+
+    async fn message(&mut self) -> Result<(u8, Vec<u8>), String> {
+        let head = self.stream.take(5).await?;
+        let mut reply = Reply(&head);
+        let (kind, length) = (reply.byte()?, reply.big(4)?);
+        let length = usize::try_from(length).ok().and_then(|length| length.checked_sub(4));
+        Ok((kind, self.stream.take(length.ok_or_else(unexpected)?).await?))
+    }
+}
+
+fn startup(dsn: &Dsn) -> Vec<u8> {
+    let mut body = 196_608_u32.to_be_bytes().to_vec();
+    for (name, value) in [
+        ("user", dsn.user.as_str()),
+        ("database", &dsn.database),
+        ("application_name", "gake"),
+        ("client_encoding", "UTF8"),
+    ] {
+        body.extend([name.as_bytes(), b"\0", value.as_bytes(), b"\0"].concat());
+    }
+    body.push(0);
+    [length(&body).to_vec(), body].concat()
+}
+
+fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    [&[kind], &length(body)[..], body].concat()
+}
+
+/// A length counts itself.
+fn length(body: &[u8]) -> [u8; 4] {
+    u32::try_from(body.len() + 4).unwrap_or(u32::MAX).to_be_bytes()
+}
+
+fn nonce() -> Result<String, String> {
+    let mut bytes = [0; 18];
+    aws_lc_rs::rand::fill(&mut bytes).map_err(|_| "the system has no randomness".to_owned())?;
+    Ok(BASE64.encode(bytes))
+}
+
+fn fields(mut reply: Reply<'_>) -> Result<Row, String> {
+    let count = reply.big(2)?;
+    let field = |_| match u32::try_from(reply.big(4)?) {
+        Ok(u32::MAX) => Ok(None),
+        Ok(length) => Ok(Some(String::from_utf8_lossy(reply.bytes(length as usize)?).into_owned())),
+        Err(_) => Err(unexpected()),
+    };
+    (0..count).map(field).collect()
+}
+
+/// What a server says when it refuses, with its code (SQLSTATE).
+fn refusal(mut reply: Reply<'_>) -> String {
+    let (mut code, mut text) = (String::new(), String::new());
+    while let Ok(kind @ 1..) = reply.byte() {
+        let value = said(reply.until_zero());
+        match kind {
+            b'C' => code = value,
+            b'M' => text = value,
+            _ => {}
+        }
+    }
+    format!("it answers {code}: {text}")
+}
+
+fn unexpected() -> String {
+    "it does not speak PostgreSQL's protocol".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_and_refusals_are_read() {
+        let row = [&[0, 2, 0, 0, 0, 2][..], b"42", &[255, 255, 255, 255]].concat();
+        assert_eq!(fields(Reply(&row)), Ok(vec![Some("42".to_owned()), None]));
+        assert!(fields(Reply(&row[..7])).is_err());
+        let refused = b"SFATAL\0C53300\0Msorry, too many clients already\0\0";
+        let said = refusal(Reply(refused));
+        assert_eq!(said, "it answers 53300: sorry, too many clients already");
+        assert_eq!(refusal(Reply(b"")), "it answers : ");
+    }
+}

@@ -1,0 +1,74 @@
+//! Reading what a database sent, without going past its end.
+
+/// Bytes that are still to be read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reply<'a>(pub(super) &'a [u8]);
+
+impl<'a> Reply<'a> {
+    pub(super) fn bytes(&mut self, length: usize) -> Result<&'a [u8], String> {
+        let (taken, rest) = self.0.split_at_checked(length).ok_or_else(cut)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    pub(super) fn byte(&mut self) -> Result<u8, String> {
+        Ok(self.bytes(1)?[0])
+    }
+
+    /// A number of `length` bytes, the least first, as MySQL has them.
+    pub(super) fn little(&mut self, length: usize) -> Result<u64, String> {
+        let bytes = self.bytes(length)?;
+        Ok(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    }
+
+    /// A number of `length` bytes, the greatest first, as PostgreSQL has them.
+    pub(super) fn big(&mut self, length: usize) -> Result<u64, String> {
+        let bytes = self.bytes(length)?;
+        Ok(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    }
+
+    /// The bytes before the next zero, which is taken too; all when there is none.
+    pub(super) fn until_zero(&mut self) -> &'a [u8] {
+        match self.0.iter().position(|byte| *byte == 0) {
+            Some(at) => {
+                let taken = &self.0[..at];
+                self.0 = &self.0[at + 1..];
+                taken
+            }
+            None => std::mem::take(&mut self.0),
+        }
+    }
+}
+
+fn cut() -> String {
+    "its answer is cut short".to_owned()
+}
+
+/// What a server wrote, as part of a sentence.
+pub(super) fn said(bytes: &[u8]) -> String {
+    const CHARS_MAX: usize = 200;
+    let text = String::from_utf8_lossy(bytes);
+    let short: String = text.chars().take(CHARS_MAX).collect();
+    gake_core::foreign::line(&short).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_read_past_the_end() {
+        let mut reply = Reply(&[1, 2, 3, b'a', 0, b'b']);
+        assert_eq!(reply.little(2), Ok(0x0201));
+        assert_eq!(reply.byte(), Ok(3));
+        assert_eq!(reply.until_zero(), b"a");
+        assert!(Reply(reply.0).big(2).is_err());
+        assert_eq!(reply.until_zero(), b"b");
+        assert!(reply.byte().is_err());
+    }
+
+    #[test]
+    fn what_a_server_wrote_cannot_steer_a_terminal() {
+        assert!(!said(b"\x1b[2Jno\nentry").contains(['\x1b', '\n']));
+    }
+}

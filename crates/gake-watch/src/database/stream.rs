@@ -1,0 +1,94 @@
+//! A connection to a database: bytes, bounded.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+
+use super::dsn::{Dsn, Place};
+
+/// Bytes of a message at most: what is asked for takes a few hundred.
+const MESSAGE_MAX: usize = 1 << 20;
+
+/// A connection of either kind.
+#[derive(Debug)]
+pub(super) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    pub(super) async fn open(dsn: &Dsn) -> Result<Self, String> {
+        let opened = match &dsn.place {
+            Place::Host(host, port) => {
+                TcpStream::connect((host.as_str(), *port)).await.map(Self::Tcp)
+            }
+            Place::Socket(path) => UnixStream::connect(path).await.map(Self::Unix),
+        };
+        opened.map_err(|error| format!("no connection: {error}"))
+    }
+
+    pub(super) async fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
+        self.write_all(bytes).await.map_err(lost)
+    }
+
+    /// The next `length` bytes.
+    pub(super) async fn take(&mut self, length: usize) -> Result<Vec<u8>, String> {
+        if length > MESSAGE_MAX {
+            return Err(format!("it sends a message of {length} bytes"));
+        }
+        let mut bytes = vec![0; length];
+        self.read_exact(&mut bytes).await.map_err(lost)?;
+        Ok(bytes)
+    }
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "as map_err has it")]
+fn lost(error: io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => "it closed the connection".to_owned(),
+        _ => format!("the connection was lost: {error}"),
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_flush(context),
+            Self::Unix(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Unix(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+}

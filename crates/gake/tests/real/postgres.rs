@@ -1,0 +1,124 @@
+//! A PostgreSQL that is watched: by passwords of both kinds, and when it has no connection left.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::alone;
+use crate::support::*;
+
+/// Debian's user that owns nothing; the server refuses to run as root.
+const NOBODY: u32 = 65_534;
+const PASSWORD: &str = "p@ss word";
+const ENCODED: &str = "p%40ss%20word";
+
+struct Postgres {
+    child: Child,
+    directory: TempDir,
+    port: u16,
+}
+
+/// A program of PostgreSQL, which Debian keeps beside the path.
+fn program(name: &str) -> PathBuf {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let found = versions.map(|version| version.path().join("bin").join(name));
+    found
+        .filter(|path| path.exists())
+        .max()
+        .expect("PostgreSQL is needed for this test: install the Debian package postgresql")
+}
+
+/// A command as a user who is not root.
+fn as_nobody(program_name: &str, directory: &TempDir) -> Command {
+    let mut command = Command::new(program(program_name));
+    command.current_dir(directory.path()).stdin(Stdio::null()).stdout(Stdio::null());
+    if rustix::process::geteuid().is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command
+}
+
+impl Postgres {
+    fn start(max_connections: u32, method: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("password"), PASSWORD).unwrap();
+        if rustix::process::geteuid().is_root() {
+            for path in [directory.path().to_owned(), directory.path().join("password")] {
+                chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+            }
+        }
+        let made = as_nobody("initdb", &directory)
+            .args(["-D", "data", "-U", "me", "--pwfile=password", "--no-sync", "-A", method])
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{made:?}");
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let child = as_nobody("postgres", &directory)
+            .args(["-D", "data", "-k", ".", "-h", "127.0.0.1", "-p", &port.to_string()])
+            .args(["-c", &format!("max_connections={max_connections}"), "-c", "fsync=off"])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let database = Self { child, directory, port };
+        eventually("PostgreSQL listens", || {
+            let status = database.directory.path().join("data/postmaster.pid");
+            fs::read_to_string(status).is_ok_and(|text| text.contains("ready"))
+        });
+        database
+    }
+
+    fn watch(&self, dsn: &str) -> Ran {
+        let dsn = dsn.replace("PORT", &self.port.to_string());
+        ran(&["watch", &dsn, "-o", "json", "--every", "400ms", "-d", "1500ms"])
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        // At once: its files go too.
+        let _ = kill_process(Pid::from_child(&self.child), Signal::QUIT);
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn its_connections_are_told_whatever_way_the_password_is_proven() {
+    let _alone = alone();
+    for method in ["scram-sha-256", "md5", "password"] {
+        let database = Postgres::start(20, method);
+        let told = database.watch(&format!("postgres://me:{ENCODED}@127.0.0.1:PORT"));
+        assert_eq!(told.code, Some(0), "{method}: {told:?}");
+        let line: serde_json::Value =
+            serde_json::from_str(told.stdout.lines().last().unwrap()).unwrap();
+        let level = |name: &str| line["levels"][name].as_f64();
+        // Three are kept for the owner; the one who asks is at work.
+        assert_eq!(level("db_max_connections"), Some(17.0), "{method}: {line}");
+        assert!(level("db_open") >= Some(1.0) && level("db_running") >= Some(1.0), "{line}");
+        assert_eq!(level("db_lock_waits"), Some(0.0), "{line}");
+        assert!(level("db_connects").is_some(), "{line}");
+        assert_eq!(line["source"], format!("postgres://127.0.0.1:{}", database.port));
+    }
+}
+
+#[test]
+fn who_is_not_let_in_is_told_why_and_no_password() {
+    let _alone = alone();
+    let database = Postgres::start(20, "scram-sha-256");
+    let refused = database.watch("postgres://me:hunter2@127.0.0.1:PORT");
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("28P01"), "{refused:?}");
+    assert!(!format!("{refused:?}").contains("hunter2"), "{refused:?}");
+    let malformed = database.watch("postgres://me:hunter2@127.0.0.1:0");
+    assert_eq!(malformed.code, Some(2), "{malformed:?}");
+    assert!(!format!("{malformed:?}").contains("hunter2"), "{malformed:?}");
+    // Nobody listens there.
+    let nobody = database.watch("postgres://me@/no/such/socket");
+    assert!(nobody.stderr.contains("postgres:///no/such/socket"), "{nobody:?}");
+}
