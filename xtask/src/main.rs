@@ -1,4 +1,4 @@
-//! The project's own tasks: `cargo xtask test | tidy | deny | bench | sim`.
+//! The project's own tasks: `cargo xtask test | tidy | deny | bench | causes | sim`.
 //!
 //! A task runs the tools a person would run and prints each command, so nothing
 //! here has to be trusted: any line can be repeated by hand.
@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
+mod causes;
 mod command;
 mod debian;
 mod deny;
@@ -32,6 +33,10 @@ usage: cargo xtask TASK
       --gake PATH    measure this binary and do not build one
       --out FILE     write the report here (a whole run writes bench/YYYY-MM-DD.txt,
                      shadow alone YYYY-MM-DD-shadow.txt)
+  causes             what is said of each limit on real servers, beside the truth: the matrix of
+                     docs/causes.md (about 2 minutes a run)
+      --runs N       runs of each cell (3)
+      --only PART    the cells with this in their names
   sim [RUNS] [SERVER ...]
                      searches of virtual servers (200 of each): the table of docs/capacity.md
 ";
@@ -56,6 +61,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "tidy" => tidy::main(rest),
         "deny" => deny::main(rest),
         "bench" => bench::main(rest),
+        "causes" => causes::main(rest),
         "sim" => {
             let study = ["run", "--release", "-p", "gake-judge", "--example", "study", "--"];
             let rest = rest.iter().map(String::as_str);

@@ -48,10 +48,29 @@ pub enum Rank {
     Context,
 }
 
+impl Rank {
+    /// Its stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cause => "cause",
+            Self::Symptom => "symptom",
+            Self::Context => "context",
+        }
+    }
+}
+
 impl Finding {
     fn new(id: &'static str, evidence: String, advice: &str, check: &str) -> Self {
         let (advice, check) = (advice.to_owned(), check.to_owned());
         Self { id, evidence, advice, check, rank: Rank::Cause }
+    }
+
+    /// Whether it is what the target or its database said; a full accept queue is seen from
+    /// without, and says nothing of why the target accepts no more.
+    fn is_seen_inside(&self) -> bool {
+        (self.id.starts_with("target_") && self.id != "target_overflows")
+            || self.id.starts_with("db_")
     }
 
     fn symptom(self) -> Self {
@@ -110,6 +129,10 @@ pub fn find(run: &Run, objectives: &[Evaluation]) -> Vec<Finding> {
         if findings.iter().all(|known| known.id != finding.id) {
             findings.push(finding);
         }
+    }
+    // What requests wait for inside the target is not guessed where it is known.
+    if findings.iter().any(Finding::is_seen_inside) {
+        findings.retain(|finding| finding.id != server::POOL_QUEUEING);
     }
     findings.sort_by_key(|finding| finding.rank);
     if let Some(finding) = unexplained::find(&facts, &findings) {

@@ -28,8 +28,18 @@ const GROWTH_POINTS: usize = 6;
 
 /// Share of the service time that reading the body takes.
 const DOWNLOAD_SHARE: f64 = 0.6;
+/// A first byte waits on the way when a round trip takes this part of that time ...
+const ROUND_TRIP_SHARE: f64 = 0.5;
+/// ... and this many times as long as when the connections were opened. The kernel answers without
+/// the server, so that no queue inside it makes a round trip longer.
+const ROUND_TRIP_GROWTH: f64 = 3.0;
+/// Samples of the round trip needed.
+const ROUND_TRIPS_MIN: u64 = 3;
 /// Responses smaller than this do not fill a pipe.
 const DOWNLOAD_BYTES_MIN: f64 = 65_536.0;
+
+/// The finding of [`pool_queueing`].
+pub(super) const POOL_QUEUEING: &str = "pool_queueing";
 
 /// Requests stand in line inside the server, and it has CPU to spare: for a pool or a lock.
 pub(super) fn pool_queueing(facts: &Facts<'_>) -> Option<Finding> {
@@ -38,7 +48,7 @@ pub(super) fn pool_queueing(facts: &Facts<'_>) -> Option<Finding> {
                   rate times what one request takes alone; more clients only lengthen the queue";
     let check = "the CPU that the target leaves idle meanwhile: top; what its threads wait for: \
                  jstack, /debug/pprof/goroutine, ps -eLo wchan";
-    Some(Finding::new("pool_queueing", evidence, advice, check))
+    Some(Finding::new(POOL_QUEUEING, evidence, advice, check))
 }
 
 /// Connects are fast, the first byte waits: how long, and for how many, when that is the shape.
@@ -51,7 +61,10 @@ pub(super) fn queue(facts: &Facts<'_>) -> Option<String> {
     }
     let (fastest, median) = (first.min() as f64, first.quantile(0.5) as f64);
     let connects = facts.latency(Metric::Connect);
-    if median < fastest + QUEUE_WAIT_MIN as f64 || connects.quantile(0.99) as f64 > median {
+    if median < fastest + QUEUE_WAIT_MIN as f64
+        || connects.quantile(0.99) as f64 > median
+        || waits_on_the_way(facts)
+    {
         return None;
     }
     let rate = per_second(first.count() as f64, facts.run.measured);
@@ -100,6 +113,15 @@ fn grows_without_gain(points: &[Point]) -> bool {
         && growth(|p| p.counts.completed() as f64 / p.seconds.max(1) as f64) <= GROWTH_RATE
 }
 
+/// Whether the first byte waits behind other bytes on the way, and not inside the server.
+fn waits_on_the_way(facts: &Facts<'_>) -> bool {
+    let (trips, first) = (facts.latency(Metric::Rtt), facts.latency(Metric::FirstByte));
+    let trip = trips.quantile(0.5) as f64;
+    trips.count() >= ROUND_TRIPS_MIN
+        && trip >= ROUND_TRIP_SHARE * first.quantile(0.5) as f64
+        && trip >= ROUND_TRIP_GROWTH * facts.latency(Metric::Connect).min() as f64
+}
+
 pub(super) fn bandwidth(facts: &Facts<'_>) -> Option<Finding> {
     let download = facts.latency(Metric::Download);
     let service = facts.latency(Metric::Service);
@@ -108,16 +130,24 @@ pub(super) fn bandwidth(facts: &Facts<'_>) -> Option<Finding> {
     }
     let part = download.mean() / service.mean();
     let size = facts.counts().bytes_in as f64 / facts.answers() as f64;
-    if part < DOWNLOAD_SHARE || size < DOWNLOAD_BYTES_MIN {
+    let queued = waits_on_the_way(facts);
+    if (part < DOWNLOAD_SHARE && !queued) || size < DOWNLOAD_BYTES_MIN {
         return None;
     }
     let rate = per_second(facts.counts().bytes_in as f64, facts.run.measured);
-    let evidence = format!(
+    let mut evidence = format!(
         "reading the body takes {} of the service time; {}/s ({:.0} Mbit/s) came in",
         units::percent(part),
         units::bytes(rate),
         rate * 8.0 / 1e6
     );
+    if queued {
+        evidence.push_str(&format!(
+            "; a round trip takes {} under the load, and took {} when a connection was opened",
+            units::duration(facts.latency(Metric::Rtt).quantile(0.5) as f64),
+            units::duration(facts.latency(Metric::Connect).min() as f64)
+        ));
+    }
     let advice = "compare with what the link can carry; compress, send less, or measure closer to \
                   the server";
     let check = "sar -n DEV 1, or ip -s link twice, on both machines; ethtool for the link's speed";

@@ -1,7 +1,7 @@
 //! Every finding at both sides of its threshold.
 
 use gake_core::clock::SECOND;
-use gake_core::record::{Counts, Fault, Phase, Point, Reading, Series, Unit};
+use gake_core::record::{Counts, Fault, Phase, Point, Reading, Series, TcpSample, Unit};
 
 use super::facts::Facts;
 use super::syns::Syns;
@@ -312,6 +312,21 @@ fn bandwidth() {
 }
 
 #[test]
+fn a_first_byte_that_waits_on_the_way_waits_for_the_link() {
+    let run = |rtt| {
+        let mut outcome = answered(0, 6 * MS, 10 * MS, 200);
+        outcome.exchange.bytes_in = 100_000;
+        outcome.exchange.connect = Some(MS / 10);
+        outcome.exchange.tcp = Some(TcpSample { rtt, retransmits: 0 });
+        Sample::default().add(1_000, outcome).run()
+    };
+    let found = find(&run(5 * MS), &[]);
+    assert_eq!(found.iter().map(|finding| finding.id).collect::<Vec<_>>(), ["bandwidth"]);
+    assert!(found[0].evidence.contains("a round trip takes 5.0"), "{}", found[0].evidence);
+    assert!(ids(&run(2 * MS)).is_empty());
+}
+
+#[test]
 fn server_errors() {
     assert!(ids(&base().status(503, 9).run()).is_empty());
     let run = base().status(503, 100).status(500, 20).run();
@@ -523,7 +538,7 @@ fn unexplained_is_said_when_nothing_explains() {
     let missed = missed("p99<1ms", 5e6);
     let found = find(&healthy(), std::slice::from_ref(&missed));
     assert_eq!(found[0].id, "unexplained");
-    assert!(found[0].advice.contains("mysqld_exporter"), "{}", found[0].advice);
+    assert!(found[0].advice.contains("mysql://"), "{}", found[0].advice);
     // Some resets do not explain times; that they make errors needs no explanation.
     let resets = base().fault(Fault::Reset, 12).run();
     assert_eq!(named(&resets, &[missed]), ["unexplained", "server_closes"]);

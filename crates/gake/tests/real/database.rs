@@ -10,20 +10,32 @@ use tempfile::TempDir;
 use crate::alone;
 use crate::support::*;
 
-/// A MariaDB of its own: no network, no tables, no accounts.
-struct MariaDb {
+/// A query that holds its connection for 20 ms.
+pub const SLEEP: &str = "SELECT SLEEP(0.02)";
+/// The same, under the lock of one row.
+pub const LOCK: &str = "INSERT INTO d.t VALUES (1, 0) ON DUPLICATE KEY \
+    UPDATE n = n + SLEEP(0.02) RETURNING id";
+/// What a pool that keeps its connections keeps idle.
+pub const KEPT: u32 = 1_000;
+
+/// A MariaDB of its own: no network, no accounts, one table.
+pub struct MariaDb {
     child: Child,
     directory: TempDir,
 }
 
 impl MariaDb {
-    fn start(max_connections: u32) -> Self {
+    pub fn start(max_connections: u32) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let at = directory.path();
         fs::create_dir(at.join("data")).unwrap();
         let mut command = Command::new("mariadbd");
         command.args(["--no-defaults", "--skip-grant-tables", "--skip-networking"]);
-        command.args(["--skip-innodb", "--default-storage-engine=MyISAM", "--skip-log-bin"]);
+        let table =
+            "CREATE DATABASE d;\nCREATE TABLE d.t (id INT PRIMARY KEY, n INT) ENGINE=InnoDB;\n";
+        fs::write(at.join("init"), table).unwrap();
+        command.args(["--skip-log-bin", "--innodb-flush-log-at-trx-commit=0"]);
+        command.arg(format!("--init-file={}", at.join("init").display()));
         // It refuses to run as root unless told so.
         if rustix::process::geteuid().is_root() {
             command.arg("--user=root");
@@ -47,11 +59,18 @@ impl MariaDb {
         database
     }
 
-    /// A service with so many connections to it at most; 0 is without bound.
-    fn service(&self, pool: u32) -> Peer {
+    /// A service with `pool` connections to it at most, 0 is without bound, and `idle` that are
+    /// kept.
+    pub fn service(&self, pool: u32, idle: u32, query: &str) -> Peer {
         static BUILT: OnceLock<PathBuf> = OnceLock::new();
         let mut command = Command::new(BUILT.get_or_init(|| go_program("db")));
-        Peer::start(command.arg(self.directory.path().join("socket")).arg(pool.to_string()))
+        command.arg(self.directory.path().join("socket"));
+        Peer::start(command.args([pool, idle].map(|n| n.to_string())).arg(query))
+    }
+
+    /// What tells of its connections.
+    pub fn watch(&self) -> String {
+        format!("mysql://root@{}", self.directory.path().join("socket").display())
     }
 }
 
@@ -62,10 +81,11 @@ impl Drop for MariaDb {
     }
 }
 
-fn load(service: &Peer) -> Json {
+fn load(service: &Peer, database: &MariaDb) -> Json {
     let metrics = format!("prometheus:{}/metrics", service.url);
-    run(&[&[service.url.as_str(), "--watch", &metrics], &*words("-c 100 -d 5s --warmup 1s")]
-        .concat())
+    let watch = ["--watch", &metrics, "--watch", &database.watch()];
+    let flags = words("-c 100 -d 5s --warmup 1s");
+    run(&[&[service.url.as_str()], &watch[..], &*flags].concat())
 }
 
 #[test]
@@ -73,7 +93,7 @@ fn a_small_pool_is_named_and_after_it_the_databases_own_limit() {
     let _alone = alone();
     let database = MariaDb::start(30);
     let rates = [5, 20].map(|pool| {
-        let json = load(&database.service(pool));
+        let json = load(&database.service(pool, KEPT, SLEEP), &database);
         assert_eq!(json.count("requests.failed"), 0, "{}", json.0);
         assert!(json.findings().contains(&"target_db_pool"), "{pool}: {}", json.at("verdict"));
         let rate = json.number("rate.completed");
@@ -83,9 +103,10 @@ fn a_small_pool_is_named_and_after_it_the_databases_own_limit() {
     });
     // Four times as much on a quiet machine.
     assert!(rates[1] > 2.0 * rates[0], "{rates:?}");
-    let json = load(&database.service(0));
+    let json = load(&database.service(0, KEPT, SLEEP), &database);
     assert!(json.count("status.500") > 0, "{}", json.0);
     let findings = json.findings();
+    assert_eq!(findings[0], "db_connections_refused", "{}", json.at("verdict"));
     assert!(findings.contains(&"server_errors"), "{findings:?}");
     assert!(!findings.contains(&"target_db_pool"), "{findings:?}");
 }

@@ -9,9 +9,11 @@
 #[path = "../common/mod.rs"]
 mod support;
 
+mod causes;
 mod database;
 mod golang;
 mod nginx;
+mod postgres;
 mod tomcat;
 
 use std::path::{Path, PathBuf};

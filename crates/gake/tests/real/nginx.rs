@@ -10,14 +10,14 @@ use tempfile::TempDir;
 use crate::alone;
 use crate::support::*;
 
-struct Nginx {
+pub struct Nginx {
     child: Child,
     _directory: TempDir,
-    url: String,
+    pub url: String,
 }
 
 impl Nginx {
-    fn start(worker_connections: u32) -> Self {
+    pub fn start(worker_connections: u32) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let at = directory.path().display();
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

@@ -10,21 +10,21 @@ use crate::support::*;
 use crate::{alone, source};
 
 /// A server whose handler sleeps, one request a thread.
-struct Server {
-    peer: Peer,
+pub struct Server {
+    pub peer: Peer,
     /// What tells of its threads and connections.
-    watch: String,
+    pub watch: String,
     /// What it keeps beside the load.
     _directory: Option<TempDir>,
 }
 
 /// Its settings, as Tomcat names them.
 #[derive(Clone, Copy)]
-struct Settings {
-    threads: u64,
-    max_connections: u64,
-    accept_count: u64,
-    sleep_ms: u64,
+pub struct Settings {
+    pub threads: u64,
+    pub max_connections: u64,
+    pub accept_count: u64,
+    pub sleep_ms: u64,
 }
 
 /// Tomcat's jars, fetched once.
@@ -47,7 +47,7 @@ fn jars() -> &'static Path {
     })
 }
 
-fn tomcat(settings: Settings) -> Server {
+pub fn tomcat(settings: Settings) -> Server {
     let Settings { threads, max_connections, accept_count, sleep_ms } = settings;
     let directory = tempfile::tempdir().unwrap();
     let mut command = Command::new("java");

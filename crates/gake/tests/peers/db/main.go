@@ -1,6 +1,7 @@
-// A service in front of a MySQL or MariaDB database: each request is one query that takes 20 ms.
+// A service in front of a MySQL or MariaDB database: each request is one query.
 //
-// Its arguments are the database's Unix socket and the most connections it opens (0: no bound).
+// Its arguments are the database's Unix socket, the most connections it opens (0: no bound), how
+// many it keeps idle, and the query.
 // The first line on standard output is its URL; /metrics has the pool under the names that Go's
 // Prometheus client gives it.
 package main
@@ -23,7 +24,9 @@ func main() {
 	pool, err := strconv.Atoi(os.Args[2])
 	check(err)
 	db.SetMaxOpenConns(pool)
-	db.SetMaxIdleConns(1000)
+	idle, err := strconv.Atoi(os.Args[3])
+	check(err)
+	db.SetMaxIdleConns(idle)
 
 	http.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) {
 		stats := db.Stats()
@@ -31,8 +34,8 @@ func main() {
 		fmt.Fprintf(w, "go_sql_max_open_connections{db_name=\"peer\"} %d\n", stats.MaxOpenConnections)
 	})
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		var slept int
-		if err := db.QueryRowContext(r.Context(), "SELECT SLEEP(0.02)").Scan(&slept); err != nil {
+		var answer int
+		if err := db.QueryRowContext(r.Context(), os.Args[4]).Scan(&answer); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
