@@ -2,8 +2,8 @@
 //!
 //! No hook runs on a thread that serves clients. What must be known before a request goes on
 //! (selection, changes) is asked of threads kept for hooks, with a time limit; when it is passed,
-//! when the hook fails or panics, the default applies and is counted: every backend is selected,
-//! the master gets the request as it came, and a shadow whose copy was to be changed gets none. A
+//! when the hook fails or panics, the default applies and is counted: the master alone is selected
+//! (or everybody, where that was asked for), the master gets the request as it came, and a shadow whose copy was to be changed gets none. A
 //! hook that never answers in time is not even asked for a while.
 
 mod runner;
@@ -57,6 +57,16 @@ pub enum Selection {
     Race,
 }
 
+/// Who gets a request when the hook that selects fails or takes too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SelectFailure {
+    /// The master alone: what the hook would have kept from a shadow is not copied to it.
+    #[default]
+    Master,
+    /// Everybody, as [`Selection::All`].
+    All,
+}
+
 /// A request that a hook may change.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -97,7 +107,7 @@ pub trait Hooks: Send + Sync + 'static {
     /// Who gets the request.
     ///
     /// # Errors
-    /// Everybody gets it then.
+    /// The master alone gets it then, unless [`SelectFailure::All`] was asked for.
     fn select(&self, _request: &RequestHead) -> Result<Selection, HookError> {
         Ok(Selection::All)
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use super::{HookError, Hooks, Munge, Request, RequestHead, Selection, TookTooLong};
+use super::{HookError, Hooks, Munge, Request, RequestHead, SelectFailure, Selection, TookTooLong};
 use crate::breaker::Circuit;
 use crate::collect::Exchanges;
 use crate::config::Breaker;
@@ -75,6 +75,8 @@ pub(crate) struct HookLimits {
     pub(crate) time: Duration,
     /// When one that never answers in time is not asked for a while.
     pub(crate) breaker: Breaker,
+    /// Who gets a request of which nobody said who gets it.
+    pub(crate) select_failure: SelectFailure,
 }
 
 /// Asks hooks, never for longer than their limit.
@@ -85,6 +87,7 @@ pub(crate) struct Runner {
     munge: HashMap<Arc<str>, (Munge, Circuit)>,
     questions: SyncSender<Question>,
     time: Duration,
+    select_failure: SelectFailure,
     counts: Arc<Counts>,
     /// Closed when the thread that tells what is finished has ended.
     telling: Mutex<Receiver<()>>,
@@ -135,6 +138,7 @@ impl Runner {
             munge: munge.collect(),
             questions,
             time: limits.time,
+            select_failure: limits.select_failure,
             counts,
             telling: Mutex::new(telling),
         })
@@ -148,9 +152,14 @@ impl Runner {
         self.munge.get(backend).map_or(Munge::No, |(munge, _)| *munge)
     }
 
-    pub(crate) async fn select(&self, head: RequestHead) -> Selection {
-        let Some(circuit) = &self.select else { return Selection::All };
-        self.ask(circuit, move |hooks| hooks.select(&head)).await.unwrap_or_default()
+    /// Who gets a request; `None` when the hook did not say it and the master alone gets it.
+    pub(crate) async fn select(&self, head: RequestHead) -> Option<Selection> {
+        let Some(circuit) = &self.select else { return Some(Selection::All) };
+        let said = self.ask(circuit, move |hooks| hooks.select(&head)).await;
+        said.or(match self.select_failure {
+            SelectFailure::Master => None,
+            SelectFailure::All => Some(Selection::All),
+        })
     }
 
     pub(crate) async fn munge(&self, backend: &Arc<str>, mut request: Request) -> Option<Request> {

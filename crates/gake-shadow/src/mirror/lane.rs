@@ -41,8 +41,8 @@ pub(super) async fn run(station: Rc<Station>) {
                 match Box::pin(hooks::munge_copy(hooks, &shade.config.backend.name, &copy)).await {
                     Some(copy) => copy,
                     None => {
-                        ticket.end(Category::HookFailed);
-                        not_sent(slot, Category::HookFailed);
+                        ticket.end(Category::MungeFailed);
+                        not_sent(slot, Category::MungeFailed);
                         continue;
                     }
                 }

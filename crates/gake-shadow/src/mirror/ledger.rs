@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 pub enum Category {
     /// A hook did not choose the shadow.
     Unselected,
+    /// The hook that chooses failed or took too long, and the master alone got the request.
+    SelectFailed,
     /// The percentage left it out.
     SampledOut,
     /// Its method may change something and is not among those that may be copied.
@@ -32,7 +34,7 @@ pub enum Category {
     /// The circuit breaker was open.
     ShedBreaker,
     /// A hook that changes the copy failed or took too long; it was not sent as it was.
-    HookFailed,
+    MungeFailed,
     /// It was sent on the client's path, in a race.
     Raced,
     /// Answered, whatever the status.
@@ -49,8 +51,9 @@ pub enum Category {
 
 impl Category {
     /// All of them, in the order of the ledger.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Unselected,
+        Self::SelectFailed,
         Self::SampledOut,
         Self::Unsafe,
         Self::Denied,
@@ -61,7 +64,7 @@ impl Category {
         Self::ShedQueue,
         Self::ShedRate,
         Self::ShedBreaker,
-        Self::HookFailed,
+        Self::MungeFailed,
         Self::Raced,
         Self::Ok,
         Self::Cut,
@@ -75,6 +78,7 @@ impl Category {
     pub fn name(self) -> &'static str {
         match self {
             Self::Unselected => "unselected",
+            Self::SelectFailed => "select_failed",
             Self::SampledOut => "sampled_out",
             Self::Unsafe => "unsafe",
             Self::Denied => "denied",
@@ -85,7 +89,7 @@ impl Category {
             Self::ShedQueue => "shed_queue",
             Self::ShedRate => "shed_rate",
             Self::ShedBreaker => "shed_breaker",
-            Self::HookFailed => "hook_failed",
+            Self::MungeFailed => "munge_failed",
             Self::Raced => "raced",
             Self::Ok => "ok",
             Self::Cut => "cut",

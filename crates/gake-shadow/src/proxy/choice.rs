@@ -39,6 +39,12 @@ pub(super) async fn choose(
                 })
                 .await;
             client.asked();
+            let Some(selection) = selection else {
+                for shade in &worker.shared.shadows {
+                    shade.worker_page(worker.index).settle(Category::SelectFailed);
+                }
+                return Ok(Choice::Master { shadows: 0 });
+            };
             selection
         }
         _ => Selection::All,

@@ -21,7 +21,7 @@ use super::worker::{self, Phase, Worker};
 use crate::collect::{Exchanges, Feed};
 use crate::config::{Breaker, Config, ConfigError, ServerTls};
 use crate::control::{self, Control};
-use crate::hooks::{HookCounts, HookLimits, Hooks, Runner};
+use crate::hooks::{HookCounts, HookLimits, Hooks, Runner, SelectFailure};
 use crate::mirror::gate::Gate;
 use crate::mirror::ledger::Ledger;
 use crate::mirror::{self, Mirror, Shade};
@@ -131,6 +131,7 @@ impl Proxy {
                 threads: HOOK_THREADS,
                 time: HOOK_LIMIT,
                 breaker: Breaker::default(),
+                select_failure: SelectFailure::default(),
             },
             feed: Feed::default(),
         })
@@ -140,6 +141,14 @@ impl Proxy {
     #[must_use]
     pub fn hooks(mut self, hooks: impl Hooks) -> Self {
         self.hooks = Some(Arc::new(hooks));
+        self
+    }
+
+    /// Who gets a request when the hook that selects fails or takes too long; the master alone
+    /// unless told.
+    #[must_use]
+    pub fn on_select_failure(mut self, who: SelectFailure) -> Self {
+        self.hook_limits.select_failure = who;
         self
     }
 

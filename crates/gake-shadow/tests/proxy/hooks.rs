@@ -7,7 +7,8 @@ use std::time::Duration;
 use gake_shadow::config::Breaker;
 use gake_shadow::exchange::{Failure, Role};
 use gake_shadow::hooks::{
-    HookCounts, HookError, HookSet, Hooks, Munge, Request, RequestHead, Selection, TookTooLong,
+    HookCounts, HookError, HookSet, Hooks, Munge, Request, RequestHead, SelectFailure, Selection,
+    TookTooLong,
 };
 use gake_shadow::{Category, Proxy, Running};
 
@@ -109,14 +110,33 @@ fn a_hook_that_panics_is_contained() {
         .on_select_backends(|_| panic!("a hook panics, as the test wants it"))
         .on_munge_request(|_, _| panic!("another hook panics, as the test wants it"))
         .on_backends_finished(|_| panic!("the last hook panics, as the test wants it"));
-    let proxy = with(hooks, &master, &[&shadow]);
+    let proxy = Proxy::new(config(&master, &[&shadow])).unwrap().hooks(hooks).hook_limit(LONG);
+    let proxy = proxy.on_select_failure(SelectFailure::All).start().unwrap();
     for _ in 0..3 {
         assert_eq!(get(proxy.addr(), "/").body, "master:");
     }
-    until_count(&proxy, 0, Category::HookFailed, 3);
+    until_count(&proxy, 0, Category::MungeFailed, 3);
     // Select, the master's change, the shadow's change, finished.
     until("twelve panics", || proxy.control().hooks().panics == 12);
     assert!(shadow.seen().is_empty(), "a copy that was to be changed is not sent as it was");
+    stop(proxy);
+}
+
+#[test]
+fn what_nobody_has_selected_goes_to_the_master_alone() {
+    let (master, shadow) = (named("master"), named("shadow"));
+    let failing = || HookSet::new().on_select_backends(|_| panic!("as the test wants it"));
+    let proxy = with(failing(), &master, &[&shadow]);
+    for _ in 0..3 {
+        assert_eq!(get(proxy.addr(), "/").body, "master:");
+    }
+    let ledger = &stop(proxy).ledgers[0];
+    assert_eq!((ledger.count(Category::SelectFailed), ledger.received), (3, 3));
+    assert!(shadow.seen().is_empty(), "it may have been meant for the master alone");
+    let proxy = Proxy::new(config(&master, &[&shadow])).unwrap().hooks(failing());
+    let proxy = proxy.on_select_failure(SelectFailure::All).start().unwrap();
+    assert_eq!(get(proxy.addr(), "/").body, "master:");
+    until_count(&proxy, 0, Category::Ok, 1);
     stop(proxy);
 }
 
@@ -202,10 +222,10 @@ fn a_hook_that_never_answers_in_time_is_left_alone_for_a_while() {
         let hooks = AlwaysLate::default();
         let proxy = Proxy::new(config(&master, &[&shadow])).unwrap().hooks(hooks.clone());
         let proxy = proxy.hook_limit(LONG).hook_breaker(Breaker { failures: 20, pause });
-        let proxy = proxy.start().unwrap();
+        let proxy = proxy.on_select_failure(SelectFailure::All).start().unwrap();
         for number in 1..=50 {
             assert_eq!(get(proxy.addr(), "/").body, "master:");
-            until_count(&proxy, 0, Category::HookFailed, number);
+            until_count(&proxy, 0, Category::MungeFailed, number);
         }
         let times = ["select", "s0", "master"].map(|what| hooks.times(what));
         (times, stop(proxy).hooks)

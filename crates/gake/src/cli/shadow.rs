@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use gake_shadow::compare::judge::Terms;
+use gake_shadow::hooks::SelectFailure;
 
 use super::output::{self, Output};
 use super::redaction::RedactionArgs;
@@ -103,15 +104,46 @@ pub struct ScriptArgs {
     )]
     pub script_timeout: Duration,
 
-    /// Threads for selectBackends and mungeRequest, each with variables of its own
+    /// Threads for selectBackends and mungeRequest, each with variables of its own (default: as
+    /// many as there are cores, at most 8)
     #[arg(
         long,
         value_name = "N",
         value_parser = clap::value_parser!(u8).range(1..=64),
-        default_value = "1",
         requires = "script"
     )]
-    pub script_threads: u8,
+    pub script_threads: Option<u8>,
+
+    /// Who gets a request when selectBackends fails or takes too long
+    #[arg(long, value_name = "WHO", value_enum, default_value = "master", requires = "script")]
+    pub on_select_failure: SelectFailureArg,
+}
+
+impl ScriptArgs {
+    /// Threads for what clients wait for.
+    pub fn threads(&self) -> usize {
+        const DEFAULT_MAX: usize = 8;
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.script_threads.map_or_else(|| cores().min(DEFAULT_MAX), usize::from)
+    }
+}
+
+/// Who gets a request of which the script did not say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SelectFailureArg {
+    /// The master alone
+    Master,
+    /// Everybody, as the policies say
+    All,
+}
+
+impl From<SelectFailureArg> for SelectFailure {
+    fn from(who: SelectFailureArg) -> Self {
+        match who {
+            SelectFailureArg::Master => Self::Master,
+            SelectFailureArg::All => Self::All,
+        }
+    }
 }
 
 /// What is done with what the proxy made.

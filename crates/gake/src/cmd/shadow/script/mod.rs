@@ -45,7 +45,11 @@ pub(super) fn add(
 ) -> Result<Proxy, Failure> {
     let Some(path) = &args.script else { return Ok(proxy) };
     let hooks = ScriptHooks::load(path, args, config, *console)?;
-    Ok(proxy.hooks(hooks).hook_threads(args.script_threads.into()).hook_limit(args.script_timeout))
+    Ok(proxy
+        .hooks(hooks)
+        .hook_threads(args.threads())
+        .hook_limit(args.script_timeout)
+        .on_select_failure(args.on_select_failure.into()))
 }
 
 /// A script's functions as hooks.
@@ -106,9 +110,9 @@ impl ScriptHooks {
             .map_err(|wrong| Failure::usage(format!("{}: {wrong}", path.display())))?;
         let asked = selects || munges;
         let (questions, finished) = match (asked, finishes) {
-            (true, true) => (Some(start(args.script_threads.into())?), Some(first)),
-            (true, false) if args.script_threads == 1 => (Some(first), None),
-            (true, false) => (Some(start(args.script_threads.into())?), None),
+            (true, true) => (Some(start(args.threads())?), Some(first)),
+            (true, false) if args.threads() == 1 => (Some(first), None),
+            (true, false) => (Some(start(args.threads())?), None),
             (false, _) => (None, Some(first)),
         };
         let faults = Faults { console, told: Mutex::default() };
