@@ -10,6 +10,9 @@ use crate::units;
 const ATTEMPTS_MIN: u64 = 3;
 const ATTEMPTS_SHARE_MIN: f64 = 0.01;
 
+/// A queue is full that holds this part of what it may.
+const FULL: f64 = 0.9;
+
 const ADVICE: &str = "accept faster, or raise the backlog (accept-count, listen backlog=) and \
                       net.core.somaxconn; a longer queue only helps against bursts";
 
@@ -17,7 +20,8 @@ const ADVICE: &str = "accept faster, or raise the backlog (accept-count, listen 
 /// on the target's machine, when connections are late as they are after a drop.
 pub(super) fn overflows(facts: &Facts<'_>) -> Option<Finding> {
     let Some(dropped) = facts.growth("listener_dropped") else { return on_its_machine(facts) };
-    if dropped < ATTEMPTS_MIN as f64 {
+    let syns = Syns::of(facts);
+    if dropped < ATTEMPTS_MIN as f64 || !(is_full(facts) || syns.lost() >= ATTEMPTS_MIN) {
         return None;
     }
     let mut evidence = format!(
@@ -32,9 +36,17 @@ pub(super) fn overflows(facts: &Facts<'_>) -> Option<Finding> {
             units::count(backlog as u64)
         ));
     }
-    evidence.push_str(&late(&Syns::of(facts)));
+    evidence.push_str(&late(&syns));
     let check = "ss -ltnm on the target: Recv-Q over Send-Q, and the d of skmem grows";
     Some(Finding::new("target_overflows", evidence, ADVICE, check))
+}
+
+/// Whether the accept queue was seen full. The kernel counts other segments too that it drops at a
+/// listening socket, as those of connections that are closed already: a queue that is far from full
+/// drops no attempt to connect.
+fn is_full(facts: &Facts<'_>) -> bool {
+    let (held, backlog) = (facts.most("accept_queue"), facts.most("backlog"));
+    held.zip(backlog).is_some_and(|(held, backlog)| held >= FULL * backlog)
 }
 
 fn on_its_machine(facts: &Facts<'_>) -> Option<Finding> {

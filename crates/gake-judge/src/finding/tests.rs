@@ -172,6 +172,14 @@ fn drops_at_the_targets_own_socket_are_its_own() {
         assert!(findings[0].evidence.contains(part), "{part}: {}", findings[0].evidence);
     }
     assert_eq!(findings.len(), 1);
+    // A queue that is nearly empty drops no attempt, and no connection was late.
+    let mut roomy = base().connects(100, MS).run();
+    watch(&mut roomy, "machine", "listener_dropped", Unit::Count, &[7.0, 19.0]);
+    watch(&mut roomy, "machine", "accept_queue", Unit::Count, &[3.0, 57.0]);
+    watch(&mut roomy, "machine", "backlog", Unit::Count, &[4_096.0]);
+    assert!(ids(&roomy).is_empty());
+    watch(&mut roomy, "machine", "accept_queue", Unit::Count, &[4_097.0]);
+    assert_eq!(ids(&roomy), ["target_overflows"]);
     // It dropped nothing: then its queue was not full, whatever others on the machine did.
     assert_eq!(ids(&with(0.0)), ["syn_drops"]);
 }

@@ -133,6 +133,9 @@ pub struct Answer {
     pub rungs: Vec<Rung>,
     /// Seconds of trials and rests.
     pub spent: f64,
+    /// When the budget ended it before enough was known: the budget, in seconds, that the steps of
+    /// this target probably need.
+    pub budget_needed: Option<f64>,
 }
 
 impl Search {
@@ -160,6 +163,8 @@ impl Search {
             unloaded: self.base,
             rungs: self.ladder.rungs.clone(),
             spent: self.spent,
+            budget_needed: (ended == Ended::Budget && self.pool.is_none())
+                .then(|| self.budget_needed()),
         }
     }
 
@@ -179,7 +184,11 @@ impl Search {
             (Some(pool), Some(_), _) if failed => Found::Capacity(estimate(pool)),
             (_, Some(level), ceiling) => {
                 let why = ceiling.filter(|ceiling| level >= 0.9 * ceiling.level);
-                let ended = "the search ended before any level failed".to_owned();
+                let ended = match ended {
+                    Ended::Budget => "the budget was spent before any level failed",
+                    _ => "the search ended before any level failed",
+                };
+                let ended = ended.to_owned();
                 Found::AtLeast { level, why: why.map_or(ended, |ceiling| ceiling.why.clone()) }
             }
             (Some(pool), None, _) if failed => Found::Capacity(estimate(pool)),

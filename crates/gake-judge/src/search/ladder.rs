@@ -4,6 +4,8 @@
 //! throughput, the response time without load, and the points of the scalability fit. Where no
 //! more than some rate may be sent, an open loop of doubling rates takes its place.
 
+use std::time::Duration;
+
 use super::trial::{Dimension, Load, Purpose, Trial};
 use super::{Options, Search, Stage, Step, Timing, seconds};
 use crate::objective::Clause;
@@ -33,6 +35,13 @@ const BUDGET_PART: f64 = 0.35;
 const QUEUE_STEP: f64 = 50.0;
 const QUEUE_WARMUP: f64 = 15.0;
 const QUEUE_SHORT_WARMUP: f64 = 6.0;
+
+/// A budget that bounds no step.
+const LONGEST: Duration = Duration::from_secs(86_400);
+/// Rungs of a ladder, steps of floor and bracket, and of the refinement: what searches take.
+const RUNGS: f64 = 8.0;
+const SHORT_STEPS: f64 = 5.0;
+const STEPS: f64 = 8.0;
 
 /// What one rung of the ladder saw.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -181,6 +190,24 @@ impl Search {
                 self.bracket_from(self.scale);
             }
         }
+    }
+
+    /// Seconds that a whole search of this target probably takes: what is spent, the ladder's rungs
+    /// that are left, a floor, a bracket and a refinement of steps as long as the target needs.
+    pub(super) fn budget_needed(&self) -> f64 {
+        let base = self.ladder.rungs.first().map_or(self.ladder.length, |rung| rung.response);
+        let long = Self {
+            base,
+            options: Options { budget: LONGEST, ..self.options.clone() },
+            ..self.clone()
+        };
+        let timing = long.timing();
+        let rungs = match self.stage {
+            Stage::Ladder | Stage::Floor(_) => RUNGS - (self.ladder.rungs.len() as f64).min(RUNGS),
+            _ => 0.0,
+        };
+        let (short, step) = (timing.short + timing.short_warmup, timing.step + timing.warmup);
+        self.spent + rungs * self.ladder.length + SHORT_STEPS * short + STEPS * step
     }
 
     /// Steps long enough for the response times and the precision, as far as the budget goes.

@@ -16,7 +16,7 @@ use std::time::Duration;
 use gake_judge::Clause;
 use gake_judge::overload::{self, Class, Overload, Recovery};
 use gake_judge::search::{Answer, Ask, Ended, Found, Load, Options, Search, Second};
-use server::{Arrivals, Done, Metastable, Model, Server};
+use server::{Arrivals, Done, Metastable, Model, Server, Service};
 use servers::{Case, cases};
 
 fn case(name: &str) -> Case {
@@ -53,6 +53,29 @@ fn capacities_of_queues_are_found_with_honest_intervals() {
         assert!(covered >= 83.0, "{name}: {covered} % covered");
         assert!(safe >= 83.0, "{name}: {safe} % safe");
     }
+}
+
+/// 200 requests at once, 5 s each: no two minutes hold the steps that such a server needs.
+#[test]
+fn a_budget_that_holds_too_few_steps_says_which_does() {
+    let model = Model {
+        kind: Service::Fixed,
+        slots: 200,
+        places: 10_000,
+        service: 5.0,
+        ..Model::default()
+    };
+    let objectives = &["p99<10s"];
+    let slow = Case { name: "slow", model, objectives, truth: 40.0, ..case("mdc") };
+    let short = search(&slow, 1, Options::default());
+    assert_eq!(short.ended, Ended::Budget);
+    let needed = short.budget_needed.unwrap();
+    assert!((300.0..7_200.0).contains(&needed), "{needed}");
+    let budget = Duration::from_secs_f64(needed);
+    let long = search(&slow, 1, Options { budget, ..Options::default() });
+    assert_eq!(long.budget_needed, None, "{long:?}");
+    let Found::Capacity(found) = long.found else { panic!("{long:?}") };
+    assert!(found.low <= 40.0 && 35.0 <= found.high, "{found:?}");
 }
 
 #[test]

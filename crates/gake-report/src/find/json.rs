@@ -92,6 +92,8 @@ struct AnswerForm {
     safe: Option<f64>,
     /// Why no more can be said.
     why: Option<String>,
+    /// The budget that would probably do, when this one was spent before enough was known.
+    budget_needed_s: Option<f64>,
     /// Why the search ended: `precision`, `ceiling`, `budget`, `interrupted`, `infeasible`,
     /// `target_gone` or `generator`.
     ended: &'static str,
@@ -226,6 +228,7 @@ impl From<&Answer> for AnswerForm {
             high: estimate.map(|e| e.high),
             safe: estimate.map(|e| e.safe),
             why,
+            budget_needed_s: answer.budget_needed,
             ended: Ended::name(answer.ended),
             bound_by: answer.binding.as_ref().map(|clause| clause.text.clone()),
             steepness: answer.steepness,

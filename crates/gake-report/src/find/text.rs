@@ -1,5 +1,8 @@
 //! The answer on a page: the number first, then how sure it is, then why.
 
+use std::time::Duration;
+
+use gake_core::plan::format_duration;
 use gake_judge::Cause;
 use gake_judge::search::{Answer, Dimension, Ended, Found, Load, Outcome, Step};
 use gake_judge::units;
@@ -90,6 +93,22 @@ fn headline(page: &mut Page, report: &FindReport) {
     page.headed("ended", &ended(report));
 }
 
+/// The budget that would probably do, when this one did not, in whole minutes.
+pub(crate) fn enough(report: &FindReport) -> Option<String> {
+    let minutes = (report.answer.budget_needed? / 60.0).ceil();
+    Some(format_duration(Duration::from_secs_f64(minutes * 60.0)))
+}
+
+/// Why steps last as long as they do.
+fn alone(answer: &Answer) -> String {
+    match answer.rungs.first() {
+        Some(rung) => {
+            format!(" (a response takes {} without load)", units::duration(rung.response * 1e9))
+        }
+        None => String::new(),
+    }
+}
+
 /// Why it ended, and after how long.
 pub(crate) fn ended(report: &FindReport) -> String {
     let answer = &report.answer;
@@ -104,7 +123,14 @@ pub(crate) fn ended(report: &FindReport) -> String {
                  is ± {}",
                 units::percent(e.half_width())
             ),
-            _ => "the budget is spent".to_owned(),
+            _ => match enough(report) {
+                Some(enough) => format!(
+                    "the budget is spent before enough is known: --budget {enough} would probably \
+                     do{}",
+                    alone(answer)
+                ),
+                None => "the budget is spent".to_owned(),
+            },
         },
         Ended::Interrupted => "interrupted: this is the answer so far".to_owned(),
         Ended::Infeasible => "the lightest load misses the objectives".to_owned(),

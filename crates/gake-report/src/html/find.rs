@@ -107,7 +107,8 @@ fn next(report: &FindReport) -> Vec<String> {
                 .to_owned(),
         ],
         (Found::AtLeast { .. } | Found::Unknown, Ended::Budget) => {
-            vec![format!("give it more time: --budget {}", budget(4.0))]
+            let enough = text::enough(report).unwrap_or_else(|| budget(4.0));
+            vec![format!("give it more time: --budget {enough}")]
         }
         (_, Ended::Generator) => vec![
             "give gake cores of its own (taskset), or another machine than the target's".to_owned(),

@@ -123,7 +123,7 @@ fn threads() -> Json {
 fn threads_unwatched() -> Json {
     let server = tomcat(TWENTY);
     // Nobody waits for the first, which shows how long one takes alone.
-    load(&server.peer.url, &[], "-c 100 -d 5s")
+    load(&server.peer.url, &[], "-c 100 -d 8s")
 }
 
 fn connections() -> Json {
