@@ -173,3 +173,36 @@ impl AsyncWrite for Opened {
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    #[test]
+    fn some_places_are_for_changes_alone() {
+        let taken = Rc::new(Cell::new(0));
+        let mut places: Vec<_> = std::iter::from_fn(|| Place::take(&taken, false)).collect();
+        assert_eq!(places.len(), PLACES);
+        let changes: Vec<_> = std::iter::from_fn(|| Place::take(&taken, true)).collect();
+        assert_eq!(changes.len(), CHANGES);
+        places.pop();
+        assert!(Place::take(&taken, false).is_none() && Place::take(&taken, true).is_some());
+        drop((places, changes));
+        assert_eq!(taken.get(), 0);
+    }
+
+    #[test]
+    fn who_has_waited_longest_gives_way() {
+        let crowd = Crowd::default();
+        let waiting: Vec<_> = (0..CROWD + 2).map(|_| crowd.enter()).collect();
+        crowd.leave(&waiting[5]);
+        let last = crowd.enter();
+        let mut cx = Context::from_waker(Waker::noop());
+        let is_told = |gone: &Notify| std::pin::pin!(gone.notified()).poll(&mut cx).is_ready();
+        let told: Vec<_> = waiting.iter().chain([&last]).map(|gone| &**gone).map(is_told).collect();
+        assert_eq!(told.iter().filter(|told| **told).count(), 2, "{told:?}");
+        assert!(told[0] && told[1]);
+    }
+}
