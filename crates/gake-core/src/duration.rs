@@ -43,7 +43,7 @@ pub fn format_duration(duration: Duration) -> String {
             format!("{}s", duration.as_secs_f64())
         }
         _ if ns >= 1_000_000 => format!("{}ms", ns as f64 / 1e6),
-        _ if ns >= 1_000 => format!("{}us", ns as f64 / 1e3),
+        _ if ns >= 1_000 => format!("{}µs", ns as f64 / 1e3),
         _ => format!("{ns}ns"),
     }
 }
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn writes_what_it_reads() {
-        for text in ["30s", "90s", "250ms", "2m", "1.5s", "3h", "20us", "0s", "7ns"] {
+        for text in ["30s", "90s", "250ms", "2m", "1.5s", "3h", "20us", "20µs", "0s", "7ns"] {
             let duration = parse_duration(text).unwrap();
             assert_eq!(parse_duration(&format_duration(duration)), Ok(duration), "{text}");
         }

@@ -223,12 +223,13 @@ impl Collector {
 
     /// The whole run. Call it when it is over and every second was taken.
     #[must_use]
-    pub fn finish(self, started_unix_ns: u64, ending: Ending, cores: usize) -> Run {
+    pub fn finish(mut self, started_unix_ns: u64, ending: Ending, cores: usize) -> Run {
         let warmup_end = self.warmup_end();
         let since = |at: Nanos| at.saturating_sub(warmup_end);
         let latest = |of: &dyn Fn(&Figures) -> Nanos| self.scenarios.iter().map(of).max();
         let done = ending == Ending::Done;
         let arrivals_end = latest(&|figures| figures.arrivals_over(done)).unwrap_or(0);
+        self.series.end(arrivals_end);
         let measured = since(arrivals_end);
         let elapsed = latest(&Figures::elapsed).unwrap_or(0);
         let sending = measured.max(since(latest(&|figures| figures.last_fired).unwrap_or(0)));

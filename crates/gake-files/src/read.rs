@@ -68,7 +68,7 @@ pub fn read(path: &Path, what: &'static str, limit: u64) -> Result<Vec<u8>, Inpu
 pub fn read_to_string(path: &Path, what: &'static str, limit: u64) -> Result<String, InputError> {
     String::from_utf8(read(path, what, limit)?).map_err(|_| InputError::Io {
         path: path.to_owned(),
-        error: io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8 text"),
+        error: io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"),
     })
 }
 

@@ -8,6 +8,7 @@ pub mod advice;
 mod causes;
 pub mod compare;
 pub mod finding;
+mod nothing_ok;
 pub mod objective;
 pub mod overload;
 pub mod queueing;
@@ -22,6 +23,7 @@ mod verdict;
 pub use advice::advice;
 pub use causes::{Cause, Causes};
 pub use finding::{Finding, Rank};
+pub use nothing_ok::NothingOk;
 pub use objective::{
     Bad, Bound, Clause, Evaluation, Objective, ObjectiveError, ScenarioView, Unit, View,
 };

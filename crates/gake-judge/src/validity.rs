@@ -1,11 +1,11 @@
 //! Whether the figures can be believed: every rule with its evidence; the worst one wins.
 
-use gake_core::clock::SECOND;
+use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Load, Overflow};
 use gake_core::record::{Fault, Metric, Run};
 use gake_core::schedule::Process;
 
-use crate::stats::{Rates, fired_time, mean_in_flight, per_second, share};
+use crate::stats::{BEYOND_MIN, Rates, fired_time, mean_in_flight, per_second, share, trusted};
 use crate::units;
 
 /// The thresholds of every rule. Shares are 0 to 1.
@@ -15,6 +15,8 @@ mod threshold {
     /// Lateness p99 above this, and above this share of the response p50.
     pub(super) const LATENESS_SUSPECT: (Nanos, f64) = (1_000_000, 0.10);
     pub(super) const LATENESS_INVALID: (Nanos, f64) = (10_000_000, 0.50);
+    /// Share of the machine's CPU that its host took away, from which on it is told.
+    pub(super) const STEAL_TOLD: f64 = 0.005;
     /// Sent, of asked, below this.
     pub(super) const SENT_SUSPECT: f64 = 0.99;
     pub(super) const SENT_INVALID: f64 = 0.95;
@@ -106,24 +108,85 @@ fn nothing_sent(run: &Run) -> Option<Reason> {
     })
 }
 
-/// Lateness p99, and the response p50 it is compared with, when it is too high.
-fn lateness_level(run: &Run) -> Option<(Validity, u64, u64)> {
-    let late = run.tally.latency.of(Metric::Lateness).quantile(0.99);
+/// Send delays that are too long: how badly, and what there was of them.
+struct Late {
+    level: Validity,
+    /// The 99th percentile, when there are samples enough to believe it.
+    p99: Option<Nanos>,
+    /// Requests that left later than the bound of this level.
+    count: u64,
+    bound: Nanos,
+    /// The median response time, with which they are compared.
+    response: Nanos,
+}
+
+/// The send delays of `run` when they are too long. Of few requests no percentile is believed:
+/// then those are counted that left too late, and as many are asked for as must lie beyond a
+/// percentile.
+fn late(run: &Run) -> Option<Late> {
+    let delays = run.tally.latency.of(Metric::Lateness);
     let response = run.tally.latency.response().quantile(0.5);
-    let over = |(limit, part): (u64, f64)| late > limit && late as f64 > part * response as f64;
-    let level = level(over(at::LATENESS_SUSPECT), over(at::LATENESS_INVALID))?;
-    Some((level, late, response))
+    let p99 = trusted(0.99, delays.count()).then(|| delays.quantile(0.99));
+    let over = |level, (limit, part): (Nanos, f64)| {
+        let bound = limit.max((part * response as f64) as Nanos);
+        let count = delays.count() - delays.count_up_to(bound);
+        let is_over = match p99 {
+            Some(p99) => p99 > bound,
+            None => count as f64 >= BEYOND_MIN,
+        };
+        is_over.then_some(Late { level, p99, count, bound, response })
+    };
+    over(Validity::Invalid, at::LATENESS_INVALID)
+        .or_else(|| over(Validity::Suspect, at::LATENESS_SUSPECT))
 }
 
 /// Lateness is the generator's own delay. The wait for a free connection is not in it.
 fn lateness(run: &Run) -> Option<Reason> {
-    let (level, late, response) = lateness_level(run)?;
+    let late = late(run)?;
+    let sent = run.tally.latency.of(Metric::Lateness).count();
+    let seen = match late.p99 {
+        Some(p99) => format!("p99 send delay {}", units::duration(p99 as f64)),
+        None => format!(
+            "{} of {} requests left more than {} late",
+            units::count(late.count),
+            units::count(sent),
+            units::duration(late.bound as f64)
+        ),
+    };
     let text = format!(
-        "1 % of the requests left {} late or more (the median response takes {})",
-        units::duration(late as f64),
-        units::duration(response as f64)
+        "{seen} (median response {}): {}",
+        units::duration(late.response as f64),
+        who_delayed(run, share(late.count, sent))
     );
-    Some(Reason { rule: "lateness", level, text })
+    Some(Reason { rule: "lateness", level: late.level, text })
+}
+
+/// Whether the generator was too slow for the load, or had no core to run on. The workers' waits
+/// for a core and the host's steal explain late requests when they took at least half as large a
+/// share of the time as late requests are of all: those due meanwhile, and a queue behind them.
+fn who_delayed(run: &Run, late: f64) -> String {
+    let time = run.measured as f64 * run.generator.threads as f64;
+    let waited = if time > 0.0 { run.generator.run_delay as f64 / time } else { 0.0 };
+    let warmup = u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX);
+    let steal = run.watched.machine("machine_steal").and_then(|gauge| gauge.mean_from(warmup));
+    let steal = steal.unwrap_or(0.0);
+    if run.generator.busiest > CPU_BUSY || waited + steal < late / 2.0 {
+        return "the generator ran late".to_owned();
+    }
+    let mut who = Vec::with_capacity(2);
+    if waited > 0.0 {
+        who.push(format!(
+            "its workers waited for a core {} of their time",
+            units::percent(waited.min(1.0))
+        ));
+    }
+    if steal >= at::STEAL_TOLD {
+        who.push(format!("the host took {} of the CPU (steal)", units::percent(steal)));
+    }
+    if who.is_empty() {
+        return "the generator ran late".to_owned();
+    }
+    format!("the machine was busy, not the generator: {}", who.join(", "))
 }
 
 fn asked_and_sent(run: &Run) -> Option<Reason> {
@@ -174,8 +237,8 @@ fn cpu(run: &Run) -> Option<Reason> {
         return None;
     }
     let busiest = run.generator.busiest;
-    let late = lateness_level(run).is_some();
-    let level = level(busiest > at::CPU_SUSPECT, busiest > at::CPU_INVALID && late)?;
+    let is_late = late(run).is_some();
+    let level = level(busiest > at::CPU_SUSPECT, busiest > at::CPU_INVALID && is_late)?;
     let text = format!(
         "the generator's busiest worker used {} of its core: it may be the limit, not the server",
         units::percent(busiest.min(1.0))

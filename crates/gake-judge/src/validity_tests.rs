@@ -2,6 +2,7 @@
 
 use gake_core::clock::SECOND;
 use gake_core::plan::Stage;
+use gake_core::record::{MACHINE, Reading, Unit};
 
 use super::*;
 use crate::testing::{MS, Sample, answered, healthy};
@@ -45,6 +46,56 @@ fn lateness_needs_both_its_size_and_its_share() {
     ] {
         assert_eq!(level_of(&run(late, response), "lateness"), level, "{late} of {response}");
     }
+}
+
+#[test]
+fn few_requests_speak_of_lateness_in_counts_and_only_when_enough_are_late() {
+    let run = |late: u64, of: u64| {
+        Sample::of(of - late, 2 * MS).add(late, answered(30 * MS, 32 * MS, 32 * MS, 200)).run()
+    };
+    for (late, of, level) in
+        [(1, 10, Valid), (9, 10, Valid), (9, 999, Valid), (10, 40, Invalid), (10, 999, Invalid)]
+    {
+        assert_eq!(level_of(&run(late, of), "lateness"), level, "{late} of {of}");
+    }
+    let (_, reasons) = check(&run(10, 40));
+    let text = &reasons[0].text;
+    assert!(text.starts_with("10 of 40 requests left more than 10.0 ms late ("), "{text}");
+    let (_, reasons) = check(&run(40, 1_000));
+    assert!(reasons[0].text.starts_with("p99 send delay 30"), "{}", reasons[0].text);
+}
+
+#[test]
+fn a_machine_that_took_the_core_away_is_told_from_a_slow_generator() {
+    // 4 % of the requests are late.
+    let run = |run_delay: u64, busiest: f64| {
+        let mut run =
+            Sample::of(960, 2 * MS).add(40, answered(30 * MS, 32 * MS, 32 * MS, 200)).run();
+        (run.generator.run_delay, run.generator.busiest) = (run_delay, busiest);
+        run
+    };
+    let said = |run: &Run| {
+        let (_, reasons) = check(run);
+        let reason = reasons.into_iter().find(|reason| reason.rule == "lateness").unwrap();
+        assert_eq!(reason.level, Invalid);
+        reason.text
+    };
+    let away = said(&run(3 * SECOND / 10, 0.2));
+    let part = "the machine was busy, not the generator: its workers waited for a core 3.0 % of";
+    assert!(away.contains(part), "{away}");
+    for own in [run(SECOND / 10, 0.2), run(3 * SECOND / 10, 0.9)] {
+        assert!(said(&own).ends_with(": the generator ran late"), "{}", said(&own));
+    }
+    let mut stolen = run(0, 0.2);
+    let reading = Reading {
+        source: MACHINE.to_owned(),
+        name: "machine_steal".to_owned(),
+        unit: Unit::Share,
+        value: 0.12,
+    };
+    stolen.watched.add(SECOND, &[reading]);
+    let text = said(&stolen);
+    assert!(text.ends_with("generator: the host took 12 % of the CPU (steal)"), "{text}");
 }
 
 #[test]

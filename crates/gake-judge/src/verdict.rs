@@ -3,12 +3,15 @@
 use gake_core::record::Run;
 
 use crate::finding::{self, Finding};
+use crate::nothing_ok::NothingOk;
 use crate::objective::{Evaluation, Objective, ObjectiveError, View};
 use crate::validity::{self, Reason, Validity};
 
-/// What is to be thought of a run.
+/// The judgement of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
+    /// Why no request succeeded, when none did: the headline then.
+    pub nothing_ok: Option<NothingOk>,
     /// Whether the figures can be believed.
     pub validity: Validity,
     /// Why not, the worst first; empty when the run is valid.
@@ -33,7 +36,9 @@ pub struct Summary {
 pub enum Conclusion {
     /// Done and every objective met.
     Done,
-    /// The run is invalid: whether an objective was met cannot be said, so this wins.
+    /// Requests were sent and none succeeded. This wins: there is nothing to judge.
+    NothingOk,
+    /// The run is invalid, so its objectives are not decided: this wins over them.
     Invalid,
     /// The run can be believed and an objective was missed.
     ObjectiveFailed,
@@ -46,7 +51,7 @@ pub fn judge(run: &Run, objectives: &[Objective]) -> Verdict {
     let view = View::of(run);
     let objectives: Vec<_> = objectives.iter().map(|o| o.evaluate(&view)).collect();
     let findings = finding::find(run, &objectives);
-    Verdict { validity, reasons, findings, objectives }
+    Verdict { nothing_ok: NothingOk::of(run), validity, reasons, findings, objectives }
 }
 
 impl Verdict {
@@ -59,7 +64,9 @@ impl Verdict {
     /// The verdict in one word.
     #[must_use]
     pub fn conclusion(&self) -> Conclusion {
-        if self.validity == Validity::Invalid {
+        if self.nothing_ok.is_some() {
+            Conclusion::NothingOk
+        } else if self.validity == Validity::Invalid {
             Conclusion::Invalid
         } else if self.objectives_met() {
             Conclusion::Done
@@ -128,6 +135,18 @@ mod tests {
         run.asked_rate = run.asked_rate.map(|rate| rate * 2.0);
         assert_eq!(judge(&run, &missed).conclusion(), Conclusion::Invalid);
         assert_eq!(judge(&run, &[]).conclusion(), Conclusion::Invalid);
+    }
+
+    #[test]
+    fn a_run_without_success_is_neither_done_nor_invalid() {
+        let mut run = Sample::default().status(404, 5_000).run();
+        assert_eq!(judge(&run, &[]).conclusion(), Conclusion::NothingOk);
+        let missed = objectives(&["errors<1%"]);
+        assert_eq!(judge(&run, &missed).conclusion(), Conclusion::NothingOk);
+        run.asked_rate = run.asked_rate.map(|rate| rate * 2.0);
+        let verdict = judge(&run, &[]);
+        assert_eq!(verdict.validity, Validity::Invalid);
+        assert_eq!(verdict.conclusion(), Conclusion::NothingOk);
     }
 
     #[test]

@@ -10,6 +10,6 @@ pub(crate) enum Cut {
     #[error("reset on request")]
     Reset,
     /// The client is gone, or the lab stops: nobody is there to be told.
-    #[error("nobody is there to answer")]
+    #[error("the client is gone")]
     Gone,
 }

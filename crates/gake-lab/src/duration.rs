@@ -63,7 +63,7 @@ pub fn format_duration(duration: Duration) -> String {
         (60_000_000_000, "m"),
         (1_000_000_000, "s"),
         (1_000_000, "ms"),
-        (1_000, "us"),
+        (1_000, "µs"),
         (1, "ns"),
     ];
     for (unit_ns, unit) in units {
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn writes_what_it_reads() {
-        for text in ["20ms", "1.5s", "90s", "2m", "250us", "0s", "100ns", "24h"] {
+        for text in ["20ms", "1.5s", "90s", "2m", "250µs", "0s", "100ns", "24h"] {
             assert_eq!(format_duration(parse_duration(text).unwrap()), text);
         }
     }

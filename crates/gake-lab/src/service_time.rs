@@ -157,22 +157,22 @@ mod tests {
 
     #[test]
     fn bad_text_is_rejected_with_a_sentence() {
-        for text in [
-            "",
-            "exp",
-            "exp:",
-            "exp:20",
-            "gauss:1s",
-            "lognormal:20ms",
-            "lognormal:20ms,-1",
-            "lognormal:20ms,nan",
-            "lognormal:20ms,9",
-            "uniform:2s,1s",
-            "uniform:1s",
-            "const:-1s",
+        for (text, what) in [
+            ("", "\"\" is not a service time: write const:20ms"),
+            ("exp", "\"exp\" is not a service time"),
+            ("exp:", "\"\" is not a duration: write a number and a unit"),
+            ("exp:20", "\"20\" is not a duration"),
+            ("gauss:1s", "\"gauss:1s\" is not a service time"),
+            ("lognormal:20ms", "\"lognormal:20ms\" is not a service time"),
+            ("lognormal:20ms,-1", "\"-1\" is not a sigma: write a number from 0 to 5"),
+            ("lognormal:20ms,nan", "\"nan\" is not a sigma"),
+            ("lognormal:20ms,9", "\"9\" is not a sigma"),
+            ("uniform:2s,1s", "\"2s,1s\" is not a range"),
+            ("uniform:1s", "\"uniform:1s\" is not a service time"),
+            ("const:-1s", "\"-1s\" is not a duration"),
         ] {
             let error = text.parse::<ServiceTime>().unwrap_err().to_string();
-            assert!(error.len() > 20, "{text}: {error}");
+            assert!(error.starts_with(what), "{text}: {error}");
         }
     }
 

@@ -143,23 +143,46 @@ fn a_unix_socket_serves_too_and_is_removed() {
 fn bad_settings_are_one_sentence() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let default = LabConfig::default;
-    for config in [
-        LabConfig { threads: Some(0), ..default() },
-        LabConfig { max_connections: Some(0), ..default() },
-        LabConfig { connection_timeout: Some(Duration::ZERO), ..default() },
-        LabConfig { connection_timeout: Some(Duration::MAX), ..default() },
-        LabConfig { service: Some(ServiceTime::Constant(Duration::MAX)), ..default() },
-        LabConfig {
-            stall: Some(Stall { after: Duration::MAX, length: Duration::ZERO }),
-            ..default()
-        },
-        LabConfig { cores: 1_000_000, ..default() },
-        LabConfig { listen: taken.local_addr().unwrap(), ..default() },
-        LabConfig { listen: "192.0.2.1:80".parse().unwrap(), ..default() },
-        LabConfig { unix_socket: Some("/nowhere/at/all.sock".into()), ..default() },
-        LabConfig { unix_socket: Some("x".repeat(200).into()), ..default() },
+    let busy = taken.local_addr().unwrap();
+    let long = "x".repeat(200);
+    for (config, what) in [
+        (LabConfig { threads: Some(0), ..default() }, "threads must be at least 1"),
+        (LabConfig { max_connections: Some(0), ..default() }, "max_connections must be at least 1"),
+        (
+            LabConfig { connection_timeout: Some(Duration::ZERO), ..default() },
+            "connection_timeout must be longer than 0",
+        ),
+        (
+            LabConfig { connection_timeout: Some(Duration::MAX), ..default() },
+            "time-outs, stalls and service times must be at most 24h",
+        ),
+        (
+            LabConfig { service: Some(ServiceTime::Constant(Duration::MAX)), ..default() },
+            "service times must be at most 24h",
+        ),
+        (
+            LabConfig {
+                stall: Some(Stall { after: Duration::MAX, length: Duration::ZERO }),
+                ..default()
+            },
+            "stalls and service times must be at most 24h",
+        ),
+        (LabConfig { cores: 1_000_000, ..default() }, "cores must be at most 1024"),
+        (LabConfig { listen: busy, ..default() }, &format!("cannot listen on {busy}: ")),
+        (
+            LabConfig { listen: "192.0.2.1:80".parse().unwrap(), ..default() },
+            "cannot listen on 192.0.2.1:80: ",
+        ),
+        (
+            LabConfig { unix_socket: Some("/nowhere/at/all.sock".into()), ..default() },
+            "cannot listen on /nowhere/at/all.sock: ",
+        ),
+        (
+            LabConfig { unix_socket: Some(long.clone().into()), ..default() },
+            &format!("cannot listen on {long}: "),
+        ),
     ] {
         let error = Lab::start(config).unwrap_err().to_string();
-        assert!(error.len() > 20 && !error.contains('\n'), "{error}");
+        assert!(error.contains(what) && !error.contains('\n'), "{what}: {error}");
     }
 }

@@ -118,9 +118,12 @@ impl Reader<'_, '_> {
                 .map_err(|error| RunError::spec(field.index(i).key("url"), error))?;
             all.push(self.request(request)?);
         }
-        let name = match requests {
-            [only] => only.url.clone(),
-            several => format!("{} requests", several.len()),
+        let first = requests.first().and_then(|request| request.name.as_ref());
+        let is_one = requests.iter().all(|request| request.name.as_ref() == first);
+        let name = match (requests, first) {
+            ([only], _) => only.url.clone(),
+            (several, Some(name)) if is_one => format!("{name} ({} requests)", several.len()),
+            (several, _) => format!("{} requests", several.len()),
         };
         // A password in the URL is not for people.
         let name = Location::parse(&name).map_or(name, |location| location.to_string());
@@ -196,7 +199,7 @@ impl Reader<'_, '_> {
         }
         if requests.is_empty() {
             let form = match format {
-                TargetFormat::Http => "lines like `GET http://localhost:8080/`",
+                TargetFormat::Http => "URLs, or lines like `GET http://localhost:8080/`",
                 TargetFormat::Json => "objects like {\"method\":\"GET\",\"url\":\"...\"}",
             };
             return Err(wrong(&format!("it holds no target; write {form}")));

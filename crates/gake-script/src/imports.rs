@@ -38,7 +38,7 @@ impl Imports {
         let inside = path
             .strip_prefix(folder)
             .map_err(|_| "it is outside of the script's folder".to_owned())?;
-        inside.to_str().map(str::to_owned).ok_or_else(|| "its name is no UTF-8".to_owned())
+        inside.to_str().map(str::to_owned).ok_or_else(|| "its name is not UTF-8".to_owned())
     }
 }
 

@@ -58,13 +58,13 @@ impl Source {
 pub enum SourceError {
     /// No known kind.
     #[error(
-        "{0:?} is no source: write pid:1234, port:8080, prometheus:http://host:9100/metrics, \
+        "{0:?} is not a valid source: write pid:1234, port:8080, prometheus:http://host:9100/metrics, \
          actuator:http://host:8080/actuator, mysql://user:password@host or \
          postgres://user:password@host"
     )]
     Kind(String),
     /// No number.
-    #[error("{kind}:{value}: {value:?} is no {what}")]
+    #[error("{kind}:{value}: {value:?} is not a valid {what}")]
     Number {
         /// The kind of source.
         kind: &'static str,
@@ -74,7 +74,7 @@ pub enum SourceError {
         what: &'static str,
     },
     /// No URL.
-    #[error("{0:?} is no URL: write it with http:// or https://")]
+    #[error("{0:?} is not a valid URL: write it with http:// or https://")]
     Url(String),
     /// No place of a database, or nobody who asks it.
     #[error("the database to watch: {0}")]
@@ -187,7 +187,7 @@ mod tests {
             ("port:0", "port"),
             ("port:70000", "port"),
             ("prometheus:host/metrics", "http://"),
-            ("redis:http://h", "is no source"),
+            ("redis:http://h", "is not a valid source"),
             ("oracle://me:pw@h", "\"oracle://h\""),
             ("mysql://me:pw@h:0", "port"),
             ("mysql:me:pw@h", "mysql://USER"),

@@ -34,6 +34,12 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// Whether it is reached over TLS.
+    #[must_use]
+    pub fn is_tls(&self) -> bool {
+        self.server_name.is_some()
+    }
+
     /// The origin of `location`, and those of its addresses that do not answer. Blocks for name
     /// resolution.
     pub(crate) fn resolve(

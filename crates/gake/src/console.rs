@@ -5,10 +5,11 @@ use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use gake_core::foreign;
-use indicatif::{ProgressBar, ProgressStyle};
 use owo_colors::OwoColorize;
 
+use crate::cli::Color;
 use crate::exit::Failure;
+use crate::moving::Moving;
 
 /// Standard output and error, and what they can do.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +18,21 @@ pub struct Console {
     colour_err: bool,
     live: bool,
     out_is_terminal: bool,
+}
+
+/// Whether the environment wants colours, on a terminal or not: `NO_COLOR`, `CLICOLOR_FORCE`, a
+/// terminal that has none, `CLICOLOR=0`, in this order. `None` leaves it to the terminal.
+fn colour(variable: impl Fn(&str) -> Option<String>) -> Option<bool> {
+    let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+    if set("NO_COLOR") {
+        return Some(false);
+    }
+    if variable("CLICOLOR_FORCE").is_some_and(|value| !value.is_empty() && value != "0") {
+        return Some(true);
+    }
+    let none = variable("TERM").is_some_and(|term| term == "dumb")
+        || variable("CLICOLOR").is_some_and(|value| value == "0");
+    none.then_some(false)
 }
 
 /// What may be written to a stream that a terminal may show: whatever a text says of others holds
@@ -28,32 +44,6 @@ fn safe(text: &str, coloured: bool) -> Cow<'_, str> {
 /// Lines after the first are indented: a text of others cannot begin a line as a message of ours.
 fn continued(text: &str) -> Cow<'_, str> {
     if text.contains('\n') { text.replace('\n', "\n  ").into() } else { text.into() }
-}
-
-/// A line of standard error that changes while something goes on.
-#[derive(Debug)]
-pub struct Moving(ProgressBar);
-
-impl Moving {
-    /// Changes what it says.
-    pub fn say(&self, text: &str) {
-        self.0.set_message(foreign::line(text).into_owned());
-    }
-
-    /// Moves the bar.
-    pub fn at(&self, position: u64) {
-        self.0.set_position(position);
-    }
-
-    /// Writes a line above it.
-    pub fn above(&self, text: &str) {
-        self.0.println(foreign::lines(text));
-    }
-
-    /// Takes it away.
-    pub fn clear(self) {
-        self.0.finish_and_clear();
-    }
 }
 
 /// Tells of a panic as of anything else: what is in its message may come from outside.
@@ -95,16 +85,26 @@ impl<W: Write> Write for Shown<W> {
 }
 
 impl Console {
-    /// Looks at the streams and at `NO_COLOR`.
+    /// Looks at the streams, and at what the environment says of colours.
     pub fn new() -> Self {
-        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-            || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let (out, err) = (io::stdout().is_terminal(), io::stderr().is_terminal());
+        let colour = colour(|name| std::env::var(name).ok());
         Self {
-            colour_out: !plain && io::stdout().is_terminal(),
-            colour_err: !plain && io::stderr().is_terminal(),
-            live: io::stderr().is_terminal(),
-            out_is_terminal: io::stdout().is_terminal(),
+            colour_out: colour.unwrap_or(out),
+            colour_err: colour.unwrap_or(err),
+            live: err,
+            out_is_terminal: out,
         }
+    }
+
+    /// The same console, coloured when the user says so.
+    pub fn with(self, colour: Color) -> Self {
+        let always = match colour {
+            Color::Auto => return self,
+            Color::Always => true,
+            Color::Never => false,
+        };
+        Self { colour_out: always, colour_err: always, ..self }
     }
 
     /// Whether the result may be coloured.
@@ -143,9 +143,16 @@ impl Console {
         self.out_is_terminal
     }
 
+    /// Columns and lines of the terminal that shows the result, if one does.
+    pub fn window(&self) -> Option<(usize, usize)> {
+        let (lines, columns) =
+            self.out_is_terminal.then(|| ::console::Term::stdout().size_checked()).flatten()?;
+        (columns > 0 && lines > 0).then_some((columns.into(), lines.into()))
+    }
+
     /// Empties the terminal that shows the result, if one does.
     pub fn clear(&self) {
-        if self.colour_out {
+        if self.colour_out && self.out_is_terminal {
             // What cannot be emptied is written below.
             let _ = io::stdout().write_all(b"\x1b[2J\x1b[H");
         }
@@ -176,17 +183,10 @@ impl Console {
         }
     }
 
-    /// A line that moves, when someone watches standard error: a bar up to `length`, or a spinner.
-    pub fn moving(&self, length: Option<u64>, template: &str) -> Option<Moving> {
-        let bar = self.live.then(|| match length {
-            Some(length) => ProgressBar::new(length),
-            None => ProgressBar::new_spinner(),
-        })?;
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        bar.enable_steady_tick(Duration::from_millis(250));
-        Some(Moving(bar))
+    /// A line that moves while something goes on, of this length when it is known; `None` when
+    /// nobody watches standard error.
+    pub fn moving(&self, length: Option<Duration>) -> Option<Moving> {
+        self.live.then(|| Moving::start(length))
     }
 
     /// A warning.
@@ -223,6 +223,24 @@ mod tests {
         shown.write_all(b"\xff\x1b").unwrap();
         let text = String::from_utf8(shown.out).unwrap();
         assert_eq!(text, "é\\u001b]0;x\\u0007\\u009b2J\n\u{fffd}\\u001b");
+    }
+
+    #[test]
+    fn the_environment_decides_on_colours() {
+        let of = |set: &[(&str, &str)]| {
+            colour(|name| set.iter().find(|one| one.0 == name).map(|one| one.1.to_owned()))
+        };
+        for (set, expected) in [
+            (&[][..], None),
+            (&[("NO_COLOR", "")], None),
+            (&[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")], Some(false)),
+            (&[("CLICOLOR_FORCE", "1"), ("TERM", "dumb")], Some(true)),
+            (&[("CLICOLOR_FORCE", "0")], None),
+            (&[("CLICOLOR", "0")], Some(false)),
+            (&[("TERM", "dumb")], Some(false)),
+        ] {
+            assert_eq!(of(set), expected, "{set:?}");
+        }
     }
 
     #[test]

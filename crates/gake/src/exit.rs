@@ -2,6 +2,8 @@
 
 use std::fmt::{Display, Formatter};
 
+use gake_judge::{Conclusion, Verdict};
+
 use crate::console::Console;
 
 /// What the shell is told.
@@ -24,6 +26,20 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// What a verdict leads to. That nothing succeeded is said as an error too: a script may read
+    /// nothing else.
+    pub fn of(verdict: &Verdict, console: &Console) -> Self {
+        if let Some(nothing) = &verdict.nothing_ok {
+            console.error(&format!("nothing succeeded: {}", nothing.cause));
+        }
+        match verdict.conclusion() {
+            Conclusion::Done => Self::Done,
+            Conclusion::NothingOk => Self::CouldNot,
+            Conclusion::Invalid => Self::Invalid,
+            Conclusion::ObjectiveFailed => Self::ObjectiveFailed,
+        }
+    }
+
     /// The number.
     pub fn code(self) -> u8 {
         match self {
@@ -94,7 +110,7 @@ impl Display for Failure {
             Self::Usage(message) => f.write_str(message),
             Self::CouldNot(error) => write!(f, "{error:#}"),
             Self::Clap(error) => write!(f, "{error}"),
-            Self::OutputClosed => f.write_str("nobody reads the output any more"),
+            Self::OutputClosed => f.write_str("the output is closed"),
         }
     }
 }

@@ -8,6 +8,8 @@ mod console;
 mod descriptors;
 mod exit;
 mod files;
+mod form;
+mod moving;
 mod origin;
 mod personality;
 mod ports;
@@ -28,8 +30,10 @@ fn main() -> ExitCode {
     console::tell_of_panics();
     let console = Console::new();
     let args: Vec<_> = std::env::args_os().collect();
-    let result = personality::run(&args, &console)
-        .unwrap_or_else(|| cli::parse(args).and_then(|cli| cmd::run(cli, &console)));
+    let result = personality::run(&args, &console).unwrap_or_else(|| {
+        let cli = cli::parse(args)?;
+        cmd::run(cli.command, &console.with(cli.color))
+    });
     let exit = result.unwrap_or_else(|failure| {
         failure.show(&console);
         failure.exit()

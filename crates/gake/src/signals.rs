@@ -18,13 +18,24 @@ impl Signals {
     /// # Errors
     /// When the handlers cannot be installed.
     pub fn watch() -> std::io::Result<Self> {
+        Self::telling(|_| ())
+    }
+
+    /// Watches, and tells `each` the number of every signal that comes, from 1.
+    ///
+    /// # Errors
+    /// When the handlers cannot be installed.
+    pub fn telling(mut each: impl FnMut(u32) + Send + 'static) -> std::io::Result<Self> {
         let signals = Self::default();
         let interrupt = signals.0.clone();
-        watch(move |count| match count {
-            1 => interrupt.stop(Stop::Drain),
-            2 => interrupt.stop(Stop::Now),
-            #[allow(clippy::exit, reason = "the user insists, and the summary does not come")]
-            _ => std::process::exit(Exit::Interrupted.code().into()),
+        watch(move |count| {
+            each(count);
+            match count {
+                1 => interrupt.stop(Stop::Drain),
+                2 => interrupt.stop(Stop::Now),
+                #[allow(clippy::exit, reason = "the user insists, and the summary does not come")]
+                _ => std::process::exit(Exit::Interrupted.code().into()),
+            }
         })?;
         Ok(signals)
     }

@@ -97,8 +97,14 @@ function figures({ comparison }: CompareData): HTMLElement {
   const unit = (figure: Figure): string => (figure.unit === "share" ? " pt" : " %");
   const seen = comparison.figures.flatMap(({ change }) => (change ? [Math.abs(change.low ?? 0), Math.abs(change.high ?? 0)] : []));
   const widest = Math.min(Math.max(2 * comparison.tolerance, ...seen), 1);
-  return table(comparison.figures, [
-    { name: "Figure", show: (row) => el("span", {}, row.headline ? el("b", {}, row.name) : row.name, row.problem !== null && el("small", {}, row.problem)) },
+  const problems = [...new Set(comparison.figures.flatMap(({ problem }) => problem ?? []))];
+  const named = (problem: string): string => {
+    const rows = comparison.figures.filter((row) => row.problem === problem);
+    return rows.length === comparison.figures.length ? "No figure has" : `${rows.map((row) => row.name).join(", ")}: no`;
+  };
+  const notes = problems.map((problem) => el("p", { class: "note" }, `${named(problem)} interval: ${problem}`));
+  const rows = table(comparison.figures, [
+    { name: "Figure", show: (row) => (row.headline ? el("b", {}, row.name) : row.name) },
     { name: "A", show: (row) => value(row, row.a), number: true },
     { name: "B", show: (row) => value(row, row.b), number: true },
     { name: "change", show: (row) => (row.change ? moved(row.change.estimate, unit(row)) : "–"), number: true },
@@ -112,6 +118,7 @@ function figures({ comparison }: CompareData): HTMLElement {
     { name: "detects", title: "The smallest change that would have been found 4 times of 5", show: (row) => (row.change?.detectable == null ? "–" : moved(row.change.detectable, unit(row)).slice(1)), number: true },
     { name: "verdict", show: (row) => el("span", { class: row.verdict === "better" ? "good" : "" }, VERDICTS[row.verdict]), bad: (row) => row.beyond_tolerance },
   ]);
+  return el("div", {}, rows, ...notes);
 }
 
 /** The interval on a line whose middle is no change. */

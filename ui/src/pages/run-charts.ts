@@ -176,7 +176,7 @@ export function connections(data: RunData, time: Timeline): HTMLElement {
       ["sent", flow(figures.bytes_out)],
       ["stale, opened again", figures.stale_reconnects && count(figures.stale_reconnects)],
       ["TCP segments sent again", figures.retransmits && count(figures.retransmits)],
-      ["closed for bytes nobody asked for", figures.excess && count(figures.excess)],
+      ["closed for unsolicited bytes", figures.excess && count(figures.excess)],
       ["idle ones not opened", figures.idle_failed && count(figures.idle_failed)],
       ["idle ones lost", figures.idle_lost && count(figures.idle_lost)],
       ["redirects followed", figures.redirects && count(figures.redirects)],

@@ -77,7 +77,7 @@ counts! {
     opened,
     /// Reused connections found closed, and replaced for the same request.
     stale_reconnects,
-    /// Responses followed by bytes that nobody asked for; their connection was closed.
+    /// Responses followed by unsolicited bytes; their connection was closed.
     excess,
     /// TCP segments sent again, as far as sampled.
     retransmits,

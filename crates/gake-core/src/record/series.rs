@@ -6,7 +6,7 @@ use super::counts::Counts;
 use super::latency::Metric;
 use super::octaves::Octaves;
 use super::tally::{LabelTally, Tally, bump};
-use crate::clock::Nanos;
+use crate::clock::{Nanos, SECOND};
 
 /// Points kept at most; then neighbours are joined, and each stands for twice the time.
 const POINTS_MAX: usize = 1_800;
@@ -129,7 +129,7 @@ impl Point {
             service_max: service.max(),
             lateness_p99: lateness.quantile(0.99),
             lateness_max: lateness.max(),
-            in_flight: tally.in_flight_ns as f64 / crate::clock::SECOND as f64,
+            in_flight: tally.in_flight_ns as f64 / SECOND as f64,
             labels: tally.labels().iter().take(LABELS_MAX).map(LabelPoint::new).collect(),
             ..Self::default()
         };
@@ -217,6 +217,20 @@ impl Series {
         }
     }
 
+    /// Leaves out the seconds at the end, from `at` on, in which nothing was asked for, sent or
+    /// ended: the wait until the last worker noticed.
+    pub fn end(&mut self, at: Nanos) {
+        let is_idle = |point: &Point| {
+            point.second.saturating_mul(SECOND) >= at
+                && point.asked.is_none_or(|asked| asked == 0.0)
+                && point.fired == 0
+                && point.counts.due() + point.counts.arrivals() == 0
+        };
+        while self.points.last().is_some_and(is_idle) {
+            self.points.pop();
+        }
+    }
+
     fn halve(&mut self) {
         self.width *= 2;
         let halved = self.points.chunks(2).map(|pair| {
@@ -272,6 +286,27 @@ mod tests {
         let few = series.at_most(100);
         assert!(few.points().len() <= 100);
         assert_eq!(few.points().iter().map(|p| p.counts.sent).sum::<u64>(), 300_000);
+    }
+
+    #[test]
+    fn only_idle_seconds_after_the_last_arrival_are_left_out() {
+        let point = |second, sent| Point {
+            second,
+            seconds: 1,
+            asked: Some(sent as f64),
+            counts: Counts { sent, ..Counts::default() },
+            ..Point::default()
+        };
+        let ended = |sent: &[u64], at| {
+            let mut series = Series::default();
+            (0..).zip(sent).for_each(|(second, sent)| series.push(point(second, *sent)));
+            series.end(at);
+            series.points().len()
+        };
+        assert_eq!(ended(&[5, 5, 0], 2 * SECOND), 2);
+        assert_eq!(ended(&[5, 5, 0], 3 * SECOND), 3, "it was part of the plan");
+        assert_eq!(ended(&[5, 5, 0, 1], 2 * SECOND), 4, "something ended after an idle second");
+        assert_eq!(ended(&[], 0), 0);
     }
 
     #[test]

@@ -85,10 +85,14 @@ proptest! {
     }
 
     #[test]
-    fn a_cleared_tally_is_empty(all in outcomes()) {
-        let mut tally = tally(&all);
-        tally.clear();
-        prop_assert!(tally.is_empty() && tally.latency.response().is_empty());
+    fn a_cleared_tally_is_a_new_one(all in outcomes(), next in outcomes()) {
+        let mut cleared = tally(&all);
+        cleared.clear();
+        prop_assert_eq!(&cleared, &Tally::new(3));
+        for outcome in &next {
+            cleared.record(outcome, &Expect::default());
+        }
+        prop_assert_eq!(cleared, tally(&next));
     }
 
     #[test]

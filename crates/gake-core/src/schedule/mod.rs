@@ -10,6 +10,7 @@ mod area;
 mod arrival;
 mod poisson;
 mod random;
+mod rate_unit;
 mod rates;
 mod share;
 mod slice;

@@ -29,10 +29,11 @@ impl Stage {
 
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = super::rate_unit::RateUnit::of(self.from, self.to);
         if self.from == self.to {
-            write!(f, "{}/s", self.from)?;
+            write!(f, "{}{}", unit.number(self.from), unit.name)?;
         } else {
-            write!(f, "{}..{}/s", self.from, self.to)?;
+            write!(f, "{}..{}{}", unit.number(self.from), unit.number(self.to), unit.name)?;
         }
         if self.duration == Duration::MAX {
             return Ok(());

@@ -7,7 +7,7 @@ use super::{Change, Comparison, Figure, Question};
 use crate::units;
 use crate::validity::Reason;
 
-/// What is to be thought of B.
+/// The conclusion about B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It differs for the better.

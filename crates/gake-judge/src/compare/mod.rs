@@ -84,7 +84,7 @@ pub struct Figure {
     pub b: f64,
     /// How B differs; `None` when that cannot be said at all.
     pub change: Option<Change>,
-    /// What is to be thought of it.
+    /// The conclusion about it.
     pub verdict: Outcome,
     /// Whether it is worse by more than the tolerance.
     pub beyond: bool,
@@ -114,7 +114,7 @@ pub struct Change {
 /// What came of comparing two runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// What is to be thought of B.
+    /// The conclusion about B.
     pub outcome: Outcome,
     /// The same in a sentence.
     pub conclusion: String,

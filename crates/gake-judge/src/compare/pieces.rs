@@ -8,6 +8,9 @@ use super::figure::QUANTILES;
 /// Pieces kept at most; then neighbours are joined.
 const PIECES_MAX: usize = 512;
 
+/// A second before a gap with less than this part of the requests of the one before is no whole one.
+const PARTIAL: f64 = 0.9;
+
 /// Times of a piece: number, sum, and how many lie beyond each quantile of the whole run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Times {
@@ -77,6 +80,8 @@ pub struct Pieces {
     pub(super) service: [Nanos; QUANTILES.len()],
     from: Nanos,
     to: Nanos,
+    /// The last second seen.
+    last: Option<u64>,
 }
 
 impl Pieces {
@@ -93,12 +98,14 @@ impl Pieces {
             service: QUANTILES.map(|quantile| service.quantile(quantile)),
             from,
             to: from.saturating_add(run.measured),
+            last: None,
         }
     }
 
     /// Adds the second that starts `at` seconds after the run; a second that is not wholly within
     /// the measured part is left out.
     pub fn add(&mut self, at: u64, asked: Option<f64>, tally: &Tally) {
+        self.pass_gap(at);
         let start = at.saturating_mul(SECOND);
         if start < self.from || start.saturating_add(SECOND) > self.to {
             return;
@@ -122,6 +129,27 @@ impl Pieces {
                 sum
             });
             self.pieces = pairs.collect();
+        }
+    }
+
+    /// Of runs one after the other, joined, the measured time is that in which one of them was on:
+    /// what lies between them moves its end. The last second of each, in which answers were still
+    /// awaited, is no whole one when it holds less than the one before.
+    fn pass_gap(&mut self, at: u64) {
+        let before = self.last.replace(at);
+        let Some(gap) = before.map(|last| at.saturating_sub(last.saturating_add(1))) else {
+            return;
+        };
+        if gap == 0 {
+            return;
+        }
+        self.to = self.to.saturating_add(gap.saturating_mul(SECOND));
+        if let [.., whole, last] = self.pieces.as_slice()
+            && (last.seconds, whole.seconds) == (1, 1)
+            && (last.counts.due() as f64) < PARTIAL * whole.counts.due() as f64
+        {
+            self.pieces.pop();
+            self.to = self.to.saturating_add(SECOND);
         }
     }
 
@@ -151,6 +179,28 @@ impl Pieces {
 mod tests {
     use super::*;
     use crate::testing::healthy;
+
+    #[test]
+    fn whole_seconds_of_runs_one_after_the_other_add_up() {
+        let full = healthy();
+        let mut rest = healthy();
+        rest.tally = crate::testing::Sample::of(10, 1_000).run().tally;
+        // Three runs of 2 s, 8 s apart, each with a second in which the last answers come.
+        let mut run = healthy();
+        run.measured = 6 * SECOND;
+        for drains in [false, true] {
+            let mut pieces = Pieces::new(&run);
+            for first in [0, 10, 20] {
+                pieces.add(first, None, &full.tally);
+                pieces.add(first + 1, None, &full.tally);
+                if drains {
+                    pieces.add(first + 2, None, &rest.tally);
+                }
+            }
+            let due: Vec<_> = pieces.pieces.iter().map(|piece| piece.counts.due()).collect();
+            assert_eq!(due, [full.tally.counts.due(); 6], "{drains}");
+        }
+    }
 
     #[test]
     fn memory_is_bounded_and_the_edges_are_left_out() {

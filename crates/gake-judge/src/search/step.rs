@@ -1,4 +1,4 @@
-//! A step of the search: a trial with what it measured and what is to be thought of it.
+//! A step of the search: a trial with what it measured and how it is judged.
 
 use super::share::Count;
 use super::trial::{Dimension, Observation, Trial};

@@ -22,10 +22,10 @@ The lab: a target server whose behaviour is known.
   /delay/20ms                 after this delay
   /echo                       the request as JSON
   /status/503                 this status
-  /bytes/1000000              so many bytes
-  /stream/10?every=10ms       so many chunks, at this interval
+  /bytes/1000000              a body of N bytes
+  /stream/10?every=10ms       N chunks, one at each interval
   /error?rate=0.1&code=503    this status, this often; else 200
-  /reset?after=100            a TCP reset, without an answer or after so many bytes of it
+  /reset?after=100            a TCP reset, without an answer or after N bytes of it
   /close?after=100            the same with an orderly close
   /hang                       no answer, ever
 

@@ -25,7 +25,7 @@ pub(crate) struct ComparisonForm {
     schema: &'static str,
     /// The version of gake that wrote this.
     gake: &'static str,
-    /// What is to be thought of B: `better`, `worse`, `no_difference` or `inconclusive`.
+    /// The conclusion about B: `better`, `worse`, `no_difference` or `inconclusive`.
     outcome: &'static str,
     /// The same in a sentence.
     conclusion: String,
@@ -112,7 +112,7 @@ struct FigureForm {
     a: Option<f64>,
     /// Its value in B.
     b: Option<f64>,
-    /// What is to be thought of it: `better`, `worse`, `no_difference` or `inconclusive`.
+    /// Its conclusion: `better`, `worse`, `no_difference` or `inconclusive`.
     verdict: &'static str,
     /// Whether it is worse by more than the tolerance; then so is B.
     beyond_tolerance: bool,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use gake_judge::compare::Outcome;
 
-use super::{CompareReport, detectable, estimate, interval, legend, value, words};
+use super::{CompareReport, detectable, estimate, interval, legend, problems, value, words};
 use crate::formats::markdown::{code, prose};
 
 /// The comparison as Markdown; ends with a line break. Figures that do not decide unfold.
@@ -30,6 +30,9 @@ pub fn markdown(report: &CompareReport<'_>) -> String {
     let telling = |figure: &&gake_judge::compare::Figure| figure.headline || figure.beyond;
     let (first, rest): (Vec<_>, Vec<_>) = comparison.figures.iter().partition(telling);
     table(&mut text, &first);
+    for problem in problems(comparison) {
+        let _ = writeln!(text, "\n{}", prose(&problem));
+    }
     let _ = writeln!(text, "\n{}", prose(&legend(comparison)));
     if !rest.is_empty() {
         let _ = writeln!(text, "\n<details><summary>Other figures</summary>");
@@ -43,11 +46,7 @@ fn table(text: &mut String, figures: &[&gake_judge::compare::Figure]) {
     let _ = writeln!(text, "\n| | A | B | change | interval | detects | |");
     let _ = writeln!(text, "| --- | ---: | ---: | ---: | :---: | ---: | --- |");
     for figure in figures {
-        let verdict = match (figure.beyond, &figure.problem) {
-            (true, _) => "**worse**".to_owned(),
-            (false, Some(problem)) => format!("{}: {problem}", words(figure.verdict)),
-            (false, None) => words(figure.verdict).to_owned(),
-        };
+        let verdict = if figure.beyond { "**worse**" } else { words(figure.verdict) };
         let _ = writeln!(
             text,
             "| {} | {} | {} | {} | {} | {} | {verdict} |",

@@ -82,6 +82,24 @@ fn words(outcome: Outcome) -> &'static str {
     }
 }
 
+/// Why figures have no interval: each reason once, with the figures that it is about.
+fn problems(comparison: &Comparison) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for figure in &comparison.figures {
+        let Some(problem) = &figure.problem else { continue };
+        match reasons.iter_mut().find(|(known, _)| known == problem) {
+            Some((_, names)) => names.push(figure.name),
+            None => reasons.push((problem, vec![figure.name])),
+        }
+    }
+    let said = |(problem, names): (&str, Vec<&str>)| match names.len() {
+        all if all == comparison.figures.len() => format!("no figure has an interval: {problem}"),
+        1 => format!("{} has no interval: {problem}", names[0]),
+        _ => format!("{} have no interval: {problem}", names.join(", ")),
+    };
+    reasons.into_iter().map(said).collect()
+}
+
 /// How the intervals are to be read, in a sentence.
 pub(crate) fn legend(comparison: &Comparison) -> String {
     let how = match comparison.pairs {

@@ -8,7 +8,6 @@ use gake_judge::compare::{Comparison, Pieces, Question, Sample, compare};
 use super::json::ComparisonForm;
 use super::{CompareReport, json, markdown, text};
 use crate::Style;
-use crate::formats::text::page::WIDTH;
 use crate::testing::{bless, plan, run, tallies};
 
 fn sample(trouble: bool) -> Sample {
@@ -38,7 +37,7 @@ fn a_comparison_in_every_format() {
     let report = report(&comparison, &a.run, &b.run);
     let page = text(&report, Style::default());
     kept("compare.txt", &page);
-    assert!(page.lines().all(|line| line.chars().count() <= WIDTH), "{page}");
+    assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
     kept("compare.md", &markdown(&report));
     let value: serde_json::Value = serde_json::from_str(&json(&report).unwrap()).unwrap();
     assert_eq!(value["schema"], "gake.compare/1");

@@ -1,8 +1,8 @@
-//! The page: what is to be thought of B, then figure by figure.
+//! The page: the conclusion about B, then figure by figure.
 
 use gake_judge::compare::{Figure, Outcome};
 
-use super::{CompareReport, detectable, estimate, interval, legend, value, words};
+use super::{CompareReport, detectable, estimate, interval, legend, problems, value, words};
 use crate::Style;
 use crate::formats::text::page::{Page, Paint, fit};
 
@@ -10,7 +10,7 @@ use crate::formats::text::page::{Page, Paint, fit};
 #[must_use]
 pub fn text(report: &CompareReport<'_>, style: Style) -> String {
     let comparison = report.comparison;
-    let mut page = Page::new(style);
+    let mut page = Page::new(style.for_tables());
     let (mark, paint) = mark(comparison.outcome);
     page.wrapped(2, mark, paint, &comparison.conclusion);
     for (run, reason) in &comparison.invalid {
@@ -40,6 +40,9 @@ pub fn text(report: &CompareReport<'_>, style: Style) -> String {
         row(&mut page, figure, name);
     }
     page.gap();
+    for problem in problems(comparison) {
+        page.wrapped(2, "", Paint::Quiet, &problem);
+    }
     page.wrapped(2, "", Paint::Quiet, &legend(comparison));
     page.text()
 }
@@ -60,9 +63,6 @@ fn row(page: &mut Page, figure: &Figure, name: &str) {
         detectable(figure),
     );
     page.line(&row);
-    if let Some(problem) = &figure.problem {
-        page.wrapped(14, "", Paint::Quiet, problem);
-    }
 }
 
 fn mark(outcome: Outcome) -> (&'static str, Paint) {

@@ -10,7 +10,7 @@ use super::models::{MapForm, PoolForm, ScalingForm};
 /// The report as one JSON object over several lines.
 ///
 /// # Errors
-/// When it cannot be written, which a number that is none would be the reason for.
+/// When a figure is not a number.
 pub fn json(report: &FindReport) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(&FindForm::from(report))? + "\n")
 }

@@ -14,7 +14,7 @@ use crate::formats::text::page::{INDENT, Page, Paint};
 /// The page.
 #[must_use]
 pub fn text(report: &FindReport, style: Style) -> String {
-    let mut page = Page::new(style);
+    let mut page = Page::new(style.for_tables());
     headline(&mut page, report);
     notes(&mut page, report);
     if let Some(overload) = &report.map {

@@ -1,7 +1,21 @@
 //! The verdict in a line, in the same words in every format for people.
 
 use gake_core::record::{Ending, Run};
-use gake_judge::Verdict;
+use gake_judge::{Validity, Verdict};
+
+/// The first words: that nothing succeeded, and else whether the figures can be believed.
+pub(super) fn first(verdict: &Verdict) -> String {
+    match &verdict.nothing_ok {
+        Some(nothing) => format!("nothing succeeded: {}", nothing.cause),
+        None => verdict.validity.name().to_owned(),
+    }
+}
+
+/// Whether the figures can be believed, where the first words do not say it and it is in doubt.
+pub(super) fn doubt(verdict: &Verdict) -> Option<String> {
+    let doubtful = verdict.nothing_ok.is_some() && verdict.validity != Validity::Valid;
+    doubtful.then(|| verdict.validity.name().to_owned())
+}
 
 /// Whether the objectives were met; `None` when there are none.
 pub(super) fn objectives(verdict: &Verdict) -> Option<String> {

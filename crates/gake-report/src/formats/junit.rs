@@ -1,12 +1,13 @@
 //! Objectives as test cases, in the JUnit XML that CI servers read.
 //!
-//! The first case is the run itself: an error when it is invalid. Then each objective is skipped,
-//! since nobody can say whether it was missed. The text summary is the suite's output.
+//! The first case is the run itself: an error when it is invalid or nothing succeeded. The
+//! objectives of an invalid run are skipped: its figures do not decide them. The text summary is the suite's output.
 
 use std::fmt::Write as _;
 
 use gake_judge::{Evaluation, Summary, Validity, units};
 
+use super::headline;
 use super::text::{self, Style};
 use super::xml::escape;
 
@@ -15,13 +16,14 @@ use super::xml::escape;
 pub fn render(summary: &Summary) -> String {
     let (run, verdict) = (&summary.run, &summary.verdict);
     let invalid = verdict.validity == Validity::Invalid;
+    let error = error(summary);
     let objectives = &verdict.objectives;
     let missed = objectives.iter().filter(|objective| !objective.met).count();
     let (failures, skipped) = if invalid { (0, objectives.len()) } else { (missed, 0) };
     let counts = format!(
         "tests=\"{}\" failures=\"{failures}\" errors=\"{}\" skipped=\"{skipped}\" time=\"{:.3}\"",
         objectives.len() + 1,
-        u8::from(invalid),
+        u8::from(error.is_some()),
         run.elapsed as f64 / 1e9,
     );
     let target = escape(&run.plan.target);
@@ -42,13 +44,12 @@ pub fn render(summary: &Summary) -> String {
     }
     xml.push_str("    </properties>\n");
     let _ = write!(xml, "    <testcase classname=\"gake.run\" name=\"the run is valid\"");
-    if invalid {
-        let reasons: Vec<_> = verdict.reasons.iter().map(|r| r.text.as_str()).collect();
-        let message = escape(reasons.first().copied().unwrap_or_default());
-        let body = escape(&reasons.join("\n"));
+    if let Some((kind, lines)) = error {
+        let message = escape(lines.first().map_or("", String::as_str));
+        let body = escape(&lines.join("\n"));
         let _ = writeln!(
             xml,
-            ">\n      <error type=\"invalid\" message=\"{message}\">{body}</error>\n    </testcase>"
+            ">\n      <error type=\"{kind}\" message=\"{message}\">{body}</error>\n    </testcase>"
         );
     } else {
         xml.push_str("/>\n");
@@ -60,6 +61,17 @@ pub fn render(summary: &Summary) -> String {
     let _ = writeln!(xml, "    <system-out>{output}</system-out>");
     xml.push_str("  </testsuite>\n</testsuites>\n");
     xml
+}
+
+/// Why the run as such is an error, and its kind.
+fn error(summary: &Summary) -> Option<(&'static str, Vec<String>)> {
+    let verdict = &summary.verdict;
+    let reasons = verdict.reasons.iter().map(|reason| reason.text.clone());
+    if let Some(nothing) = &verdict.nothing_ok {
+        let first = [headline::first(verdict), nothing.advice.to_owned()];
+        return Some(("nothing_ok", first.into_iter().chain(reasons).collect()));
+    }
+    (verdict.validity == Validity::Invalid).then(|| ("invalid", reasons.collect()))
 }
 
 fn case(xml: &mut String, objective: &Evaluation, invalid: bool) {

@@ -40,14 +40,18 @@ fn verdict(text: &mut String, summary: &Summary) {
     let (run, verdict) = (&summary.run, &summary.verdict);
     let mark = match verdict.validity {
         Validity::Invalid => "❌",
-        _ if !verdict.objectives_met() => "❌",
+        _ if verdict.nothing_ok.is_some() || !verdict.objectives_met() => "❌",
         Validity::Suspect => "⚠️",
         Validity::Valid => "✅",
     };
-    let parts = [headline::objectives(verdict), headline::ending(run).map(|text| prose(&text))];
+    let ending = headline::ending(run).map(|text| prose(&text));
+    let parts = [headline::doubt(verdict), headline::objectives(verdict), ending];
     let rest: String = parts.into_iter().flatten().map(|part| format!(" · {part}")).collect();
-    line!(text, "### {mark} {}{rest}", verdict.validity.name());
+    line!(text, "### {mark} {}{rest}", prose(&headline::first(verdict)));
     line!(text);
+    if let Some(nothing) = &verdict.nothing_ok {
+        line!(text, "{}\n", prose(nothing.advice));
+    }
     let plan = run.plan.to_string();
     let plan = plan.strip_prefix(&format!("{}: ", run.plan.target)).unwrap_or(&plan);
     let took = units::duration(run.elapsed as f64);

@@ -413,7 +413,7 @@ fn seconds(value: f64) -> Result<Duration, Senseless> {
     if value >= Duration::MAX.as_secs_f64() {
         return Ok(Duration::MAX);
     }
-    Duration::try_from_secs_f64(value).map_err(|_| format!("{value} seconds are no time"))
+    Duration::try_from_secs_f64(value).map_err(|_| format!("{value} seconds is not a valid time"))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use super::read::{Body, Head};
 pub(super) fn ended(head: Head, mut body: Body, end: EndLine) -> Run {
     let warmup = u64::try_from(head.plan.warmup.as_nanos()).unwrap_or(u64::MAX);
     let span = end.elapsed_ns.saturating_sub(warmup);
+    body.series.end(warmup.saturating_add(end.measured_ns));
     let whole = ScenarioEnd {
         measured_ns: end.measured_ns,
         sending_ns: end.sending_ns,

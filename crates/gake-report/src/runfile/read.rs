@@ -50,7 +50,7 @@ pub enum ReadError {
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
     /// It is something else, which its first bytes tell.
-    #[error("is no run file of gake but {0}")]
+    #[error("is not a run file of gake but {0}")]
     Foreign(&'static str),
     /// It has no head of ours.
     #[error(
@@ -62,7 +62,7 @@ pub enum ReadError {
     #[error("has the format {0:?}, which this version does not know")]
     Version(String),
     /// Its plan makes no sense.
-    #[error("line {0}: the plan makes no sense: {1}")]
+    #[error("line {0}: the plan is invalid: {1}")]
     Plan(u64, String),
     /// It holds results of Vegeta, or should, and these cannot be read.
     #[error(transparent)]

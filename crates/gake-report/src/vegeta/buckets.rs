@@ -15,7 +15,7 @@ pub struct Buckets(Vec<i64>);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BucketsError {
     /// There are no brackets around, or nothing between them.
-    #[error("{0:?} are no buckets; write [0,1ms,10ms]")]
+    #[error("{0:?} is not a list of buckets; write [0,1ms,10ms]")]
     Form(String),
     /// Where one starts is no duration.
     #[error("bad bucket: {0}")]

@@ -24,7 +24,7 @@ const UNITS: [(&str, f64); 8] = [
 
 /// Why a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no duration; write 500ms, 10s or 1m30s")]
+#[error("{0:?} is not a duration; write 500ms, 10s or 1m30s")]
 pub struct DurationError(String);
 
 /// Nanoseconds of a duration as Go writes it: `1h2m3.5s`, `-1.5ms`, `0`.

@@ -66,7 +66,7 @@ pub enum RulesError {
     #[error("the rules cannot be read: {0}")]
     Toml(#[from] toml::de::Error),
     /// A tolerance that allows nothing.
-    #[error("a tolerance is a number of 0 or more; {0} is none")]
+    #[error("{0} is not a valid tolerance: write a number of 0 or more")]
     Tolerance(f64),
 }
 

@@ -11,7 +11,7 @@ pub enum ConfigError {
     #[error(transparent)]
     Url(#[from] LocationError),
     /// A bad name.
-    #[error("{0:?} is no name for a backend; use letters, digits, '-', '_' and '.'")]
+    #[error("{0:?} is not a valid name for a backend; use letters, digits, '-', '_' and '.'")]
     Name(String),
     /// A URL with a path.
     #[error("{0:?} has a path or a user; a backend is scheme, host and port alone")]

@@ -86,7 +86,7 @@ pub(super) async fn run(
             Err(fault) => last = Some(service::failed(client, &pool, slot, fault)),
         }
     }
-    Err(last.unwrap_or_else(|| Refusal::bad("nobody was asked")))
+    Err(last.unwrap_or_else(|| Refusal::bad("no backend was asked")))
 }
 
 fn runner(

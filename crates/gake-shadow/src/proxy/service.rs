@@ -89,7 +89,7 @@ async fn serve(
     match choice::choose(client, &head, upgrade.is_some()).await? {
         Choice::Race { master, shadows } => {
             let racers = race::Racers { master, shadows, collector };
-            // Boxed, like all that is rare: a request's future is moved, and shall be small.
+            // Boxed because it is rare: a request's future is moved, so it is kept small.
             Box::pin(race::run(client, head, incoming, racers)).await
         }
         Choice::Master { shadows } => {

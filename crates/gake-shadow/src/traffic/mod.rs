@@ -137,7 +137,7 @@ pub enum TrafficError {
     Read(#[from] io::Error),
     /// It is none of the formats.
     #[error(
-        "it is no recording: a .gakerec of gake, a .gor of GoReplay and access logs in the \
+        "it is not a recording: a .gakerec of gake, a .gor of GoReplay and access logs in the \
          combined format are read"
     )]
     Format,

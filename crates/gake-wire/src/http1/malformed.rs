@@ -63,7 +63,7 @@ pub enum Malformed {
     #[error("the data of a chunk is not followed by a line end")]
     ChunkEnd,
     /// Bytes came while no request was waiting for an answer.
-    #[error("the server sent bytes that nobody asked for")]
+    #[error("the server sent unsolicited bytes")]
     Unsolicited,
     /// The head is longer than [`ResponseLimits::head_bytes`](super::ResponseLimits::head_bytes).
     #[error("the head of the answer is larger than the bound")]

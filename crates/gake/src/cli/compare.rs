@@ -8,7 +8,7 @@ use gake_judge::compare::NAMES;
 use super::output::{self, Output};
 use super::values;
 
-/// Say whether two runs differ, and with what confidence.
+/// Compare two runs: do they differ, and with what confidence?.
 ///
 /// Rates, errors, means and percentiles of B are held against those of A. Each figure gets an
 /// interval, a verdict and the smallest change that would have been found. A machine that is slower
@@ -54,7 +54,7 @@ pub struct CompareArgs {
     pub slice: Duration,
 
     /// text, markdown, json or html; with =FILE into a file. May be repeated
-    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::of_compare)]
+    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_COMPARE, hide_possible_values = true)]
     pub formats: Vec<Output>,
 
     /// Write a page with B's charts over A's, one HTML file: short for -o html=FILE
@@ -65,7 +65,7 @@ pub struct CompareArgs {
     #[arg(short, long)]
     pub quiet: bool,
 
-    /// No colours (also: NO_COLOR)
+    /// No colours: short for --color=never
     #[arg(long)]
     pub no_color: bool,
 }

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 use super::values;
 
-/// Say what this machine can generate, and what limits it.
+/// Show what this machine can generate, and what limits it.
 ///
 /// Reads the limits of the system, measures how late its timers are, and loads a server of its own
 /// on loopback for a few seconds.
@@ -15,7 +15,7 @@ Examples:
   gake doctor --connections 1M         what a million connections would need
   gake doctor --no-load -o json        the limits alone, for a program")]
 pub struct DoctorArgs {
-    /// Say what so many connections at once would need
+    /// Show what N connections at once would need
     #[arg(short, long, value_name = "N", value_parser = values::at_least_one)]
     pub connections: Option<u64>,
 
@@ -23,7 +23,7 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "S", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=60))]
     pub seconds: u64,
 
-    /// Measure nothing under load
+    /// Skip the measurement under load
     #[arg(long, conflicts_with = "seconds")]
     pub no_load: bool,
 
@@ -31,7 +31,7 @@ pub struct DoctorArgs {
     #[arg(short = 'o', long, value_enum, default_value_t = DoctorFormat::Text)]
     pub format: DoctorFormat,
 
-    /// No colours (also: NO_COLOR)
+    /// No colours: short for --color=never
     #[arg(long)]
     pub no_color: bool,
 }

@@ -45,7 +45,13 @@ pub struct FindArgs {
 
     /// Sample the target meanwhile, for objectives like cpu<80% and for what limits it: pid:1234,
     /// port:8080, prometheus:URL, actuator:URL, mysql://..., postgres://...; may be repeated
-    #[arg(long, value_name = "SOURCE", help_heading = "Target")]
+    #[arg(
+        long,
+        value_name = "SOURCE",
+        help_heading = "Target",
+        value_parser = values::WATCHED,
+        hide_possible_values = true
+    )]
     pub watch: Vec<WatchedSource>,
 
     #[command(flatten)]
@@ -106,7 +112,7 @@ pub struct SearchArgs {
 #[command(next_help_heading = "Output")]
 pub struct FindOutputArgs {
     /// text, json (the schema gake.find/1) or html; with =FILE into a file. May be repeated
-    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::of_answer)]
+    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_ANSWER, hide_possible_values = true)]
     pub formats: Vec<Output>,
 
     /// Write the report with charts, one HTML file: short for -o html=FILE
@@ -121,7 +127,7 @@ pub struct FindOutputArgs {
     #[arg(short, long)]
     pub quiet: bool,
 
-    /// No colours (also: NO_COLOR)
+    /// No colours: short for --color=never
     #[arg(long)]
     pub no_color: bool,
 }

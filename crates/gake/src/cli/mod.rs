@@ -9,13 +9,14 @@ mod report;
 mod run;
 mod serve;
 mod shadow;
+mod tips;
 mod values;
 mod watch;
 mod words;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub use compare::CompareArgs;
 pub use doctor::DoctorArgs;
@@ -31,6 +32,7 @@ pub use shadow::{
     ConvertArgs, CopyArgs, ForwardedArg, ProxyArgs, ScriptArgs, ServiceArgs, ShadowArgs,
     ShadowCommand, ShadowReportArgs, TapArgs,
 };
+use values::Known;
 pub use values::{WatchedSource, at_least_one as read_count, header as read_header};
 pub use watch::{WatchArgs, WatchFormat};
 pub use words::words;
@@ -52,6 +54,31 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+
+    /// When to colour: auto (on a terminal; NO_COLOR and CLICOLOR_FORCE are honoured), always, never
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t,
+        hide_default_value = true,
+        hide_possible_values = true,
+        help_heading = "Output"
+    )]
+    pub color: Color,
+}
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Color {
+    /// On a terminal
+    #[default]
+    Auto,
+    /// Also into files and pipes
+    Always,
+    /// Nowhere
+    Never,
 }
 
 /// The commands.
@@ -69,13 +96,14 @@ pub enum Command {
     Report(ReportArgs),
     /// Sample a target: processes, sockets, Prometheus, Spring Boot
     Watch(WatchArgs),
-    /// Say whether two runs differ, and with what confidence
+    /// Compare two runs: do they differ, and with what confidence?
     Compare(CompareArgs),
-    /// Say what this machine can generate, and what limits it
+    /// Show what this machine can generate, and what limits it
     Doctor(DoctorArgs),
     /// Behave as another tool: gake as hey -n 200 -c 20 URL
     As {
         /// The tool, or the name under which gake is called: hey, ab, wrk ...
+        #[arg(value_parser = TOOLS, hide_possible_values = true)]
         tool: Option<String>,
         /// Its own arguments, and --gake-out FILE, --gake-format FORMAT for gake's result beside it
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -89,17 +117,46 @@ pub enum Command {
     /// Print the manual page (roff)
     Man {
         /// The command whose page it is; gake itself without one
+        #[arg(value_parser = COMMANDS, hide_possible_values = true)]
         command: Option<String>,
     },
 }
+
+/// The tools that gake behaves as.
+const TOOLS: Known<String> =
+    Known::new(&["ab", "hey", "nighthawk_client", "oha", "vegeta", "wrk", "wrk2"], |text| {
+        Ok(text.to_owned())
+    });
+
+/// Commands with a manual page of their own.
+const COMMANDS: Known<String> = Known::new(
+    &[
+        "run",
+        "find",
+        "serve",
+        "shadow",
+        "report",
+        "watch",
+        "compare",
+        "doctor",
+        "as",
+        "completions",
+        "man",
+    ],
+    |text| Ok(text.to_owned()),
+);
 
 /// Reads the arguments.
 ///
 /// # Errors
 /// Help, version and usage errors, as clap words them.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Failure> {
-    let args = with_run(args.into_iter().collect());
-    Cli::try_parse_from(args).map_err(|error| Failure::Clap(Box::new(error)))
+    let args: Vec<OsString> = with_run(args.into_iter().collect());
+    Cli::try_parse_from(&args).map_err(|error| {
+        let mut definition = definition();
+        definition.build();
+        Failure::Clap(Box::new(tips::add(error, &definition, &args)))
+    })
 }
 
 /// What the arguments of a `gake run` in one text mean, with or without the `run`.
@@ -117,7 +174,7 @@ pub fn run_of(line: &str) -> Result<RunArgs, Failure> {
     let args = ["gake", "run"].into_iter().map(OsString::from);
     match parse(args.chain(words.into_iter().map(OsString::from)))?.command {
         Command::Run(args) => Ok(*args),
-        _ => Err(Failure::usage(format!("{line:?} is no gake run"))),
+        _ => Err(Failure::usage(format!("{line:?} is not a gake run"))),
     }
 }
 
@@ -126,13 +183,24 @@ pub fn definition() -> clap::Command {
     Cli::command()
 }
 
-/// Puts `run` before what looks like a target: `gake localhost:8080 -d 5s`.
+/// Flags of gake itself, which stand before a command.
+const OWN_FLAGS: [&str; 5] = ["-h", "--help", "-V", "--version", "--color"];
+
+/// Puts `run` before what looks like a target, or a flag of a run: `gake localhost:8080 -d 5s`,
+/// `gake -n 200 http://localhost:8080/`.
 fn with_run(mut args: Vec<OsString>) -> Vec<OsString> {
     let first = args.get(1).and_then(|arg| arg.to_str()).unwrap_or_default();
     let command = definition();
-    let known = first == "help" || command.get_subcommands().any(|known| known.get_name() == first);
-    let target = first == "demo" || first == "localhost" || first.contains(['/', ':', '.']);
-    if !known && !first.starts_with('-') && target {
+    let known =
+        |arg: &str| arg == "help" || command.get_subcommands().any(|one| one.get_name() == arg);
+    let is_run = if first.starts_with('-') {
+        let own = OWN_FLAGS.contains(&first.split('=').next().unwrap_or_default());
+        !own && !args.iter().skip(1).any(|arg| arg.to_str().is_some_and(known))
+    } else {
+        let target = first == "demo" || first == "localhost" || first.contains(['/', ':', '.']);
+        target && !known(first)
+    };
+    if is_run {
         args.insert(1, "run".into());
     }
     args
@@ -156,8 +224,22 @@ mod tests {
         for line in ["gake http://h/", "gake localhost:80 -d 1s", "gake demo", "gake 127.0.0.1"] {
             assert!(matches!(command(line).unwrap().command, Command::Run(_)), "{line}");
         }
+        assert!(matches!(command("gake -n 5 http://h/").unwrap().command, Command::Run(_)));
+        assert!(matches!(
+            command("gake --color never doctor").unwrap().command,
+            Command::Doctor(_)
+        ));
         assert!(command("gake rnu").is_err());
         assert!(matches!(command("gake doctor").unwrap().command, Command::Doctor(_)));
+    }
+
+    #[test]
+    fn completions_name_every_tool_and_command() {
+        let known = |of: &Known<String>| of.names().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(known(&TOOLS), crate::personality::names().collect::<Vec<_>>());
+        let definition = definition();
+        let names: Vec<_> = definition.get_subcommands().map(clap::Command::get_name).collect();
+        assert_eq!(known(&COMMANDS), names);
     }
 
     #[test]

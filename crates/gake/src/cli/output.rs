@@ -4,6 +4,37 @@ use std::path::{Path, PathBuf};
 
 use gake_report::Format;
 
+use super::values::Known;
+
+/// Formats of `gake run`.
+pub const OF_RUN: Known<Output> = Known::new(
+    &["text", "json", "csv", "csv-summary", "markdown", "html", "junit", "openmetrics", "hdrplot"],
+    of_run,
+);
+
+/// Formats of `gake report`.
+pub const OF_REPORT: Known<Output> = Known::new(
+    &[
+        "text",
+        "json",
+        "csv",
+        "csv-summary",
+        "markdown",
+        "html",
+        "junit",
+        "openmetrics",
+        "hdrplot",
+        "hlog",
+    ],
+    of_report,
+);
+
+/// Formats of `gake compare`.
+pub const OF_COMPARE: Known<Output> = Known::new(&["text", "markdown", "json", "html"], of_compare);
+
+/// Formats of a search, or of judged shadows.
+pub const OF_ANSWER: Known<Output> = Known::new(&["text", "json", "html"], of_answer);
+
 /// The form of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -28,7 +59,7 @@ pub fn files<'a>(outputs: impl IntoIterator<Item = &'a Output>) -> impl Iterator
 }
 
 /// An output of `gake run`.
-pub fn of_run(text: &str) -> Result<Output, String> {
+fn of_run(text: &str) -> Result<Output, String> {
     match of_report(text)? {
         Output { form: Form::Hlog, .. } => {
             Err("a run writes its run file as it goes: --out FILE".to_owned())
@@ -38,7 +69,7 @@ pub fn of_run(text: &str) -> Result<Output, String> {
 }
 
 /// An output of `gake report`.
-pub fn of_report(text: &str) -> Result<Output, String> {
+fn of_report(text: &str) -> Result<Output, String> {
     let (name, file) = match text.split_once('=') {
         Some((_, "")) => return Err("there is no file after the =".to_owned()),
         Some((name, file)) => (name, Some(PathBuf::from(file))),
@@ -52,7 +83,7 @@ pub fn of_report(text: &str) -> Result<Output, String> {
 }
 
 /// An output of `gake compare`.
-pub fn of_compare(text: &str) -> Result<Output, String> {
+fn of_compare(text: &str) -> Result<Output, String> {
     let output = of_report(text)?;
     match output.form {
         Form::Summary(Format::Text | Format::Markdown | Format::Json | Format::Html) => Ok(output),
@@ -61,12 +92,26 @@ pub fn of_compare(text: &str) -> Result<Output, String> {
 }
 
 /// An output of a search, or of judged shadows.
-pub fn of_answer(text: &str) -> Result<Output, String> {
+fn of_answer(text: &str) -> Result<Output, String> {
     let output = of_report(text)?;
     match output.form {
         Form::Summary(Format::Text | Format::Json | Format::Html) => Ok(output),
         _ => Err("it is text, json or html".to_owned()),
     }
+}
+
+/// The run file of `--out`. A name that ends as another format does is a slip.
+pub fn run_file(text: &str) -> Result<PathBuf, String> {
+    let ending = text.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let format = match ending {
+        "json" | "csv" | "html" => ending,
+        "md" => "markdown",
+        "xml" => "junit",
+        "txt" => "text",
+        _ => return Ok(PathBuf::from(text)),
+    };
+    let path = text.split_once('=').map_or(text, |(_, path)| path);
+    Err(format!("--out writes the run file; for this format, -o {format}={path}"))
 }
 
 /// The file of `--html`, short for `-o html=FILE`.

@@ -30,7 +30,7 @@ pub struct ReportArgs {
     /// text, json, csv (a row a second), csv-summary, markdown, html, junit, openmetrics, hdrplot or
     /// hlog (one run file of them all); with =FILE into a file. May be repeated; what names no file is
     /// printed, text without any
-    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::of_report)]
+    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_REPORT, hide_possible_values = true)]
     pub formats: Vec<Output>,
 
     /// Write the report with charts, one HTML file: short for -o html=FILE
@@ -45,7 +45,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "OBJECTIVE")]
     pub slo: Vec<Objective>,
 
-    /// No colours (also: NO_COLOR)
+    /// No colours: short for --color=never
     #[arg(long)]
     pub no_color: bool,
 }

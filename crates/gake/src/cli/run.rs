@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use gake_core::plan::{Expect, Rate};
 use gake_core::spec::value::UsersValue;
 use gake_judge::Objective;
@@ -25,7 +25,9 @@ Examples:
   gake run http://localhost:8080/ -r 1000 -d 1m --slo 'p99<50ms' --slo 'errors<0.1%'
   gake run http://localhost:8080/ --stages 100@30s,100..1000@2m,0@5s
   gake run http://localhost:8080/ -r 1000 -d 1m --html report.html                 with charts
-  gake run targets.http -r 500 -d 30s              a targets file, as vegeta has them
+  gake run targets.http -r 500 -d 30s              a targets file as vegeta has them, or URLs
+  gake run --rand-url 'http://localhost:8080/users/[0-9]{3}' -r 500
+  gake run 'http://localhost:8080/users/${id}' --data-file users.csv -r 500
   gake run http://localhost:8080/ -o text -o junit=gake.xml -o markdown=gake.md    for CI
   gake run http://localhost:8080/ --users 50..200@30s,200@1m
                                                    users who come one after the other
@@ -39,8 +41,17 @@ Exit codes: 0 done, objectives met; 1 it could not be done; 2 bad usage; 3 the r
 99 an objective failed; 130 interrupted (after the summary).")]
 pub struct RunArgs {
     /// A URL (http:// when it has no scheme), a targets file, a recording, or `demo`
-    #[arg(value_name = "TARGET", required_unless_present = "spec")]
+    #[arg(
+        value_name = "TARGET",
+        value_hint = ValueHint::FilePath,
+        required_unless_present_any = ["spec", "rand_url"]
+    )]
     pub target: Option<String>,
+
+    /// In place of TARGET, URLs whose path and query match a regular expression:
+    /// 'http://h/users/[0-9]{3}'. 10,000 are made before the run
+    #[arg(long, value_name = "PATTERN", help_heading = "Request", conflicts_with = "target")]
+    pub rand_url: Option<String>,
 
     #[command(flatten)]
     pub spec: SpecArgs,
@@ -59,7 +70,13 @@ pub struct RunArgs {
 
     /// Sample the target meanwhile: pid:1234, port:8080, prometheus:URL, actuator:URL, or its
     /// database: mysql://USER:PASSWORD@HOST, postgres://...; may be repeated
-    #[arg(long, value_name = "SOURCE", help_heading = "Target")]
+    #[arg(
+        long,
+        value_name = "SOURCE",
+        help_heading = "Target",
+        value_parser = values::WATCHED,
+        hide_possible_values = true
+    )]
     pub watch: Vec<WatchedSource>,
 
     #[command(flatten)]
@@ -144,7 +161,7 @@ pub struct LoadArgs {
     #[arg(long, value_enum)]
     pub arrivals: Option<Arrivals>,
 
-    /// Makes Poisson arrivals repeatable
+    /// Makes random arrivals and URLs repeatable
     #[arg(long)]
     pub seed: Option<u64>,
 
@@ -210,6 +227,16 @@ pub struct RequestArgs {
     /// Body: a text, @FILE, or @- for standard input
     #[arg(long, value_name = "DATA")]
     pub data: Option<String>,
+
+    /// A field of a form (multipart/form-data) as in curl: name=value, name=@FILE, name=<FILE; may
+    /// be repeated
+    #[arg(short = 'F', long, value_name = "FIELD", conflicts_with = "data")]
+    pub form: Vec<String>,
+
+    /// A CSV file whose columns fill in ${name} in URL, headers and body: a request for each row, in
+    /// turn
+    #[arg(long, value_name = "FILE", conflicts_with = "targets")]
+    pub data_file: Option<PathBuf>,
 
     /// user:password for basic authentication
     #[arg(long, value_name = "USER:PASSWORD")]
@@ -316,7 +343,7 @@ pub struct JudgeArgs {
 pub struct OutputArgs {
     /// text, json, csv (a row a second), csv-summary, markdown, html, junit, openmetrics or hdrplot;
     /// with =FILE into a file. May be repeated; what names no file is printed, text without any
-    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::of_run)]
+    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_RUN, hide_possible_values = true)]
     pub formats: Vec<Output>,
 
     /// Write the report with charts, one HTML file: short for -o html=FILE
@@ -324,14 +351,14 @@ pub struct OutputArgs {
     pub html: Option<Output>,
 
     /// Write the run file: an HdrHistogram log that `gake report` and others read
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output::run_file)]
     pub out: Option<PathBuf>,
 
     /// Log every request: .csv, or .json for a JSON object a line
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
 
-    /// Only the result
+    /// Only the result, of which the text is the verdict and the objectives
     #[arg(short, long)]
     pub quiet: bool,
 
@@ -339,7 +366,7 @@ pub struct OutputArgs {
     #[arg(short, long, conflicts_with = "quiet")]
     pub verbose: bool,
 
-    /// No colours (also: NO_COLOR)
+    /// No colours: short for --color=never
     #[arg(long)]
     pub no_color: bool,
 }

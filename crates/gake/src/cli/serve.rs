@@ -70,7 +70,7 @@ pub struct ModelArgs {
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub max_connections: Option<usize>,
 
-    /// Close a connection that brings no whole request head for so long (default: never)
+    /// Close a connection without a whole request head after this time (default: never)
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub connection_timeout: Option<Duration>,
 

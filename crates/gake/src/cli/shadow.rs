@@ -226,7 +226,7 @@ pub struct ShadowReportArgs {
 
     /// text, json (a list with one gake.shadow-report/1 for each shadow) or html; with =FILE into a
     /// file. May be repeated
-    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::of_answer)]
+    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_ANSWER, hide_possible_values = true)]
     pub formats: Vec<Output>,
 
     /// Write the report as one HTML file: short for -o html=FILE
@@ -377,11 +377,11 @@ pub struct ProxyArgs {
     #[arg(long, value_name = "FILE")]
     pub cacert: Option<PathBuf>,
 
-    /// A client that brings no whole request head for so long is closed (default: 60s)
+    /// Time for a client to send a whole request head; then it is closed (default: 60s)
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub head_timeout: Option<Duration>,
 
-    /// A client that sends nothing of its body for so long gets a 408 (default: 30s)
+    /// Longest pause of a client in its body; then it gets a 408 (default: 30s)
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub client_timeout: Option<Duration>,
 

@@ -1,11 +1,51 @@
 //! Readers of flag values for clap.
 
+use std::ffi::OsStr;
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Arg, Command};
 use gake_core::plan::{Expect, Rate, Stage};
 
 use crate::exit::Failure;
+
+/// Reads a value of which some are known by name, so that completions name them.
+#[derive(Clone)]
+pub struct Known<T> {
+    names: &'static [&'static str],
+    read: fn(&str) -> Result<T, String>,
+}
+
+impl<T> Known<T> {
+    /// `read`, which takes `names`, and others that begin with them.
+    pub const fn new(names: &'static [&'static str], read: fn(&str) -> Result<T, String>) -> Self {
+        Self { names, read }
+    }
+
+    /// The names.
+    #[cfg(test)]
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.names.iter().copied()
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for Known<T> {
+    type Value = T;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<T, clap::Error> {
+        TypedValueParser::parse_ref(&self.read, command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.names.iter().map(PossibleValue::new)))
+    }
+}
 
 /// A duration flag.
 pub fn duration(text: &str) -> Result<Duration, String> {
@@ -85,6 +125,12 @@ impl FromStr for WatchedSource {
         }
     }
 }
+
+/// A source to watch, with the kinds that there are.
+pub const WATCHED: Known<WatchedSource> =
+    Known::new(&["pid:", "port:", "prometheus:", "actuator:", "mysql://", "postgres://"], |text| {
+        text.parse().map_err(|error: gake_watch::SourceError| error.to_string())
+    });
 
 /// A list of expected status codes.
 pub fn expect(text: &str) -> Result<Expect, String> {

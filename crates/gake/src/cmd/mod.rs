@@ -14,7 +14,7 @@ mod watch;
 
 pub use show::rendered;
 
-use crate::cli::{Cli, Command};
+use crate::cli::Command;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 
@@ -22,8 +22,8 @@ use crate::exit::{Exit, Failure};
 ///
 /// # Errors
 /// Why it ended without a result.
-pub fn run(cli: Cli, console: &Console) -> Result<Exit, Failure> {
-    match cli.command {
+pub fn run(command: Command, console: &Console) -> Result<Exit, Failure> {
+    match command {
         Command::Run(args) => run::run(&args, console),
         Command::Find(args) => find::run(&args, console),
         Command::Serve(args) => serve::run(&args, console),

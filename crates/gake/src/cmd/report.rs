@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use gake_core::record::Run;
-use gake_judge::{Conclusion, Summary};
+use gake_judge::Summary;
 use gake_report::{Format, html, join_files, merge_runs, read_run};
 
 use super::show::Results;
@@ -53,11 +53,7 @@ pub fn run(args: &ReportArgs, console: &Console) -> Result<Exit, Failure> {
     if broken {
         return Ok(Exit::CouldNot);
     }
-    Ok(match summary.verdict.conclusion() {
-        Conclusion::Done => Exit::Done,
-        Conclusion::Invalid => Exit::Invalid,
-        Conclusion::ObjectiveFailed => Exit::ObjectiveFailed,
-    })
+    Ok(Exit::of(&summary.verdict, console))
 }
 
 /// The run that lies behind the charts, and what it is called.

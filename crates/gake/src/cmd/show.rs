@@ -55,7 +55,10 @@ impl Results {
         access: Access,
         console: &Console,
     ) -> Result<Self, Failure> {
-        let style = Style { colour: console.colour_out() && !no_color };
+        let mut style = Style { colour: console.colour_out() && !no_color, ..Style::default() };
+        if let Some((columns, lines)) = console.window() {
+            style = Style { window: Some(lines), ..style.wide(columns) };
+        }
         let mut results = Self { printed: None, files: Vec::new(), style };
         for output in outputs {
             if output.form == Form::Summary(Format::Html) {
@@ -79,6 +82,20 @@ impl Results {
             results.printed = Some(Form::Summary(Format::Text));
         }
         Ok(results)
+    }
+
+    /// The same results, of whose text only the verdict and the objectives are printed.
+    #[must_use]
+    pub fn brief(mut self, brief: bool) -> Self {
+        self.style.brief = brief;
+        self
+    }
+
+    /// The same results, whose text does not tell the plan again where it is printed.
+    #[must_use]
+    pub fn with_plan_told(mut self, told: bool) -> Self {
+        self.style.plan = !told;
+        self
     }
 
     /// Writes a summary everywhere; `hlog` writes the run file. Standard output comes last, so that

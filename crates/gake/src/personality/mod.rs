@@ -98,7 +98,7 @@ fn assert_comes_back(spec: &gake_core::spec::RunSpec) {
 ///
 /// # Errors
 /// The system's, or that it is too large.
-fn body_file(path: &str) -> io::Result<Vec<u8>> {
+pub fn body_file(path: &str) -> io::Result<Vec<u8>> {
     gake_files::read(Path::new(path), "a body", BODY_BYTES_MAX).map_err(|error| match error {
         InputError::Io { error, .. } => error,
         error => io::Error::other(error),

@@ -18,7 +18,7 @@ pub fn announce(prepared: &Prepared, spec: &RunSpec, descriptors: u64, console: 
     console.note(&prepared.plan.to_string());
 }
 
-/// Warns of what will probably get in the way of so many connections.
+/// Warns of what will probably get in the way of the connections.
 pub fn warn(prepared: &Prepared, spec: &RunSpec, descriptors: u64, console: &Console) {
     let plans = prepared.plan.scenarios().iter();
     let connections: u64 =

@@ -14,9 +14,10 @@ use gake_core::spec::{
 };
 use gake_run::RunError;
 
-use super::recording;
+use super::{recording, varying};
 use crate::cli::{Arrivals, ConnectionArgs, OverflowArg, RequestArgs, RunArgs};
 use crate::exit::Failure;
+use crate::form::form;
 
 /// The fields of a spec that have a flag, and the flag.
 const FLAGS: &[(&str, &str)] = &[
@@ -52,6 +53,9 @@ const FLAGS: &[(&str, &str)] = &[
     ("sources", "--interface"),
     ("resolve", "--resolve"),
     ("connect_to", "--connect-to"),
+    ("certificate", "--cert"),
+    ("key", "--key"),
+    ("ca_certificates", "--cacert"),
     ("objectives", "--slo"),
     ("watch", "--watch"),
 ];
@@ -88,9 +92,15 @@ fn said(path: &FieldPath, problem: &str) -> String {
 /// When the target cannot be what it is said to be.
 pub fn draft(args: &RunArgs) -> Result<RunDraft, Failure> {
     let load = &args.load;
-    let mut scenario = request(&args.request);
+    let mut scenario = request(&args.request)?;
     if let Some(target) = &args.target {
         source(args, target, &mut scenario)?;
+    }
+    if let Some(pattern) = &args.rand_url {
+        scenario.request = varying::of_pattern(pattern, load.seed.unwrap_or(1))?;
+    }
+    if let Some(path) = &args.request.data_file {
+        varying::of_data(path, &mut scenario)?;
     }
     scenario.to.clone_from(&args.replay.target);
     scenario.speed = args.replay.speed.map(SpeedValue);
@@ -137,8 +147,11 @@ pub fn without_load(
     connection_args: &ConnectionArgs,
     target: &str,
 ) -> Result<RunSpec, Failure> {
-    let mut scenario = request(request_args);
+    let mut scenario = request(request_args)?;
     url_or_targets(request_args, target, &mut scenario)?;
+    if let Some(path) = &request_args.data_file {
+        varying::of_data(path, &mut scenario)?;
+    }
     let mut draft = connection(connection_args);
     draft.scenarios.push(scenario);
     draft.decide().map_err(|error| failure(&error.into()))
@@ -178,27 +191,62 @@ fn url_or_targets(
         scenario.targets = Some(target.into());
     } else if target == "-" {
         return Err(Failure::usage("`-` is a targets file on standard input: add --targets"));
+    } else if let Some(problem) = missing_file(target) {
+        return Err(Failure::could_not(problem));
     } else {
         scenario.url = Some(target.to_owned());
     }
     Ok(())
 }
 
-fn request(args: &RequestArgs) -> ScenarioDraft {
+/// Endings of files that hold requests or runs; none is a top-level domain.
+const FILE_ENDINGS: [&str; 14] = [
+    "txt", "http", "json", "jsonl", "ndjson", "toml", "yaml", "yml", "csv", "log", "gakerec",
+    "gor", "hlog", "js",
+];
+
+/// Why `target`, which is no file, cannot be a URL either: it reads like a path.
+fn missing_file(target: &str) -> Option<String> {
+    let path = Path::new(target);
+    let is_path = ["/", "./", "../", "~/"].iter().any(|start| target.starts_with(start));
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let named = !target.contains([':', '?']) && FILE_ENDINGS.contains(&ending);
+    // `host/data.json` is a URL: its first part has a dot, as a file's folder seldom has.
+    let first = target.split('/').next().unwrap_or_default();
+    let is_url = target.contains('/') && (first.contains('.') || first == "localhost");
+    if target.contains("://") || !(is_path || (named && !is_url)) {
+        return None;
+    }
+    Some(match path.is_dir() {
+        true => format!("{target} is a directory; name a targets file, or a URL"),
+        false => format!("{target}: no such file (a URL begins with http:// or https://)"),
+    })
+}
+
+fn request(args: &RequestArgs) -> Result<ScenarioDraft, Failure> {
     let body = args.data.as_ref().map(|data| match data.strip_prefix('@') {
         None => BodySpec::text(data),
         Some(path) => BodySpec::File(path.into()),
     });
     let expect = |expect: &Expect| ExpectValue(expect.clone());
     let headers = args.header.iter();
-    ScenarioDraft {
+    let mut scenario = ScenarioDraft {
         method: args.method.clone(),
         headers: headers.map(|(name, value)| HeaderValue(name.clone(), value.clone())).collect(),
         body: body.map(BodyValue),
         user: args.user.clone(),
         expect: args.expect.as_ref().map(expect),
         ..ScenarioDraft::default()
+    };
+    if !args.form.is_empty() {
+        let form = form(args.form.iter().map(String::as_str));
+        let (content_type, body) = form.map_err(Failure::could_not)?;
+        // What it is cannot be said otherwise: the boundary is in it.
+        scenario.headers.retain(|header| !header.0.eq_ignore_ascii_case("content-type"));
+        scenario.headers.push(HeaderValue("Content-Type".to_owned(), content_type));
+        scenario.body = Some(BodyValue(BodySpec::Bytes(body.into())));
     }
+    Ok(scenario)
 }
 
 fn connection(args: &ConnectionArgs) -> RunDraft {

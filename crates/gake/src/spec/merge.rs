@@ -61,7 +61,7 @@ pub fn beside(
 fn scenario(file: ScenarioDraft, flags: ScenarioDraft) -> Result<ScenarioDraft, Failure> {
     let mut said = object(&file)?;
     let given = object(&flags)?;
-    if ["url", "targets", "recording"].iter().any(|key| given.contains_key(*key)) {
+    if ["url", "targets", "recording", "request"].iter().any(|key| given.contains_key(*key)) {
         SOURCES.iter().for_each(|key| drop(said.remove(*key)));
     }
     // A rate takes the place of the stages, and the other way round.

@@ -9,15 +9,20 @@ mod merge;
 mod recording;
 #[cfg(test)]
 mod tests;
+mod varying;
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
+use gake_core::schedule::Process;
 use gake_core::spec::file::SpecFile;
-use gake_core::spec::{RequestSource, RunDraft, RunSpec, Syntax};
+use gake_core::spec::{
+    FieldPath, LoadSpec, RequestSource, RunDraft, RunSpec, ScenarioSpec, Syntax,
+};
 use gake_lab::{Lab, LabConfig};
 use gake_run::{Inputs, Prepared, RunError};
+use gake_wire::Origin;
 
 pub use announce::{announce, warn};
 pub use flags::without_load;
@@ -41,6 +46,20 @@ pub struct Asked {
 /// # Errors
 /// When a file is no spec, or flags or fields contradict each other.
 pub fn of_run(args: &RunArgs) -> Result<Asked, Failure> {
+    let asked = asked(args)?;
+    let is_random = |scenario: &ScenarioSpec| match &scenario.load {
+        LoadSpec::Open { process, .. } => *process != Process::Uniform,
+        _ => false,
+    };
+    let is_used = args.rand_url.is_some();
+    if args.load.seed.is_some() && !is_used && !asked.spec.scenarios.iter().any(is_random) {
+        let problem = "--seed repeats random arrivals, and these are not: add --arrivals poisson";
+        return Err(Failure::usage(problem));
+    }
+    Ok(asked)
+}
+
+fn asked(args: &RunArgs) -> Result<Asked, Failure> {
     let flags = flags::draft(args)?;
     let Some(path) = &args.spec.spec else {
         let spec = flags.decide().map_err(|error| flags::failure(&error.into()))?;
@@ -52,6 +71,31 @@ pub fn of_run(args: &RunArgs) -> Result<Asked, Failure> {
         Ok(spec) => Ok(Asked { spec, file: Some(file) }),
         Err(error) => Err(Failure::usage(file.locate(error))),
     }
+}
+
+/// Refuses certificates that nothing would use: every origin is reached without TLS, and no
+/// redirect can lead to another.
+///
+/// # Errors
+/// The field that is not used.
+fn check_tls<'a>(
+    spec: &RunSpec,
+    mut origins: impl Iterator<Item = &'a Origin>,
+) -> Result<(), RunError> {
+    let tls = &spec.tls;
+    let given = [
+        ("certificate", tls.certificate.is_some()),
+        ("key", tls.key.is_some()),
+        ("ca_certificates", !tls.ca_certificates.is_empty()),
+    ];
+    let Some((field, _)) = given.into_iter().find(|(_, is_given)| *is_given) else {
+        return Ok(());
+    };
+    if spec.connection.max_redirects > 0 || origins.any(Origin::is_tls) {
+        return Ok(());
+    }
+    let path = FieldPath::root().key("tls").key(field);
+    Err(RunError::spec(path, "it needs an https URL: nothing here is sent over TLS"))
 }
 
 fn read(path: &Path) -> Result<SpecFile, Failure> {
@@ -72,7 +116,11 @@ impl Asked {
     /// # Errors
     /// When something cannot be read, resolved, or be what was meant.
     pub fn prepare(&self) -> Result<Prepared, Failure> {
-        Prepared::new(&self.spec, self.inputs()).map_err(|error| self.failure(error))
+        let prepared = Prepared::new(&self.spec, self.inputs());
+        let prepared = prepared.map_err(|error| self.failure(error))?;
+        let origins = prepared.wires.iter().flat_map(|wire| &wire.network.origins);
+        check_tls(&self.spec, origins).map_err(|error| self.failure(error))?;
+        Ok(prepared)
     }
 
     fn inputs(&self) -> Inputs<'static> {

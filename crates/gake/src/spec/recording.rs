@@ -54,7 +54,7 @@ pub fn known(
         Err(TrafficError::Format) | Ok(_) if !asked => Ok(None),
         _ if !may_be && !asked => Ok(None),
         _ if !may_be => Err(Failure::usage(format!(
-            "{target} is no recording: --replay, --speed and --target need one"
+            "{target} is not a recording: --replay, --speed and --target need one"
         ))),
         Ok(_) => Ok(None),
         Err(TrafficError::Format) => {

@@ -25,6 +25,7 @@ impl Folder {
         );
         here.file("body.json", "{}");
         here.file("traffic.gakerec", &access_log());
+        here.file("users.csv", "id\n1\n2\n");
         here
     }
 
@@ -87,7 +88,7 @@ fn example(line: &str) -> Option<String> {
 /// What is asked for by a command line, with the files of the folder.
 fn asked(line: &str, folder: &Folder) -> Asked {
     let mut line = line.replace(" URL", " http://localhost:8080/");
-    for name in ["targets.http", "traffic.gakerec", "body.json"] {
+    for name in ["targets.http", "traffic.gakerec", "body.json", "users.csv"] {
         line = line.replace(name, &folder.path(name));
     }
     let mut args = run_of(&line).unwrap_or_else(|error| panic!("{line}: {error}"));
@@ -182,8 +183,8 @@ fn flags_beside_a_file_change_what_it_says() {
     let spec = |flags: &str| spec_beside(file, flags).unwrap();
     let plain = spec("");
     assert_eq!(spec("-d 5s").scenarios[0].duration, Some(std::time::Duration::from_secs(5)));
-    assert_eq!(spec("-c 7").scenarios[0].load, gake_core::spec::LoadSpec::closed(7));
-    assert_eq!(spec("--users 8").scenarios[0].load, gake_core::spec::LoadSpec::closed(8));
+    assert_eq!(spec("-c 7").scenarios[0].load, LoadSpec::closed(7));
+    assert_eq!(spec("--users 8").scenarios[0].load, LoadSpec::closed(8));
     assert_eq!(spec("--slo errors<1%").objectives, ["errors<1%"]);
     assert_eq!(spec("-t 3").threads, Some(3));
     let connected = spec("--connect-timeout 1s").connection;
@@ -198,7 +199,7 @@ fn flags_beside_a_file_change_what_it_says() {
     assert_eq!(body, Some(BodySpec::text("x")));
     let open = "[[scenario]]\nurl = \"http://h/\"\nstages = \"5@5s\"\nconnections = 9\n";
     let rate = spec_beside(open, "-r 100 -d 2s -c 4").unwrap();
-    let expected = gake_core::spec::LoadSpec::rate(100.0, std::time::Duration::from_secs(2));
+    let expected = LoadSpec::rate(100.0, std::time::Duration::from_secs(2));
     assert_eq!((&rate.scenarios[0].load, rate.scenarios[0].connections), (&expected, 4));
 }
 
@@ -223,8 +224,6 @@ fn flags_that_do_not_say_what_they_mean_are_refused() {
 fn users_may_ramp_from_the_command_line() {
     let args = run_of("run http://h/ --users 50..200@30s,200@1m --think 1s").unwrap();
     let spec = of_run(&args).unwrap().spec;
-    let gake_core::spec::LoadSpec::Ramping { stages, .. } = &spec.scenarios[0].load else {
-        panic!("{spec:?}")
-    };
+    let LoadSpec::Ramping { stages, .. } = &spec.scenarios[0].load else { panic!("{spec:?}") };
     assert_eq!((stages.len(), stages[0].from, stages[1].to), (2, 50, 200));
 }

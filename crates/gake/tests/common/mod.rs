@@ -4,6 +4,7 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread::{self, JoinHandle};
@@ -259,6 +260,17 @@ pub fn lab_with(config: LabConfig) -> Lab {
 /// The URL of a route.
 pub fn url(lab: &Lab, route: &str) -> String {
     format!("http://{}{route}", lab.addr())
+}
+
+/// An address of this machine that refuses connections: bound, so that no other test gets the port,
+/// and never listened on. It refuses for as long as it is kept.
+pub fn refusing() -> (TcpListener, SocketAddr) {
+    use rustix::net::{AddressFamily, SocketType, bind, socket};
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let held = TcpListener::from(socket);
+    let address = held.local_addr().unwrap();
+    (held, address)
 }
 
 /// Waits until something is so.

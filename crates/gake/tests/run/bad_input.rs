@@ -101,7 +101,7 @@ fn no_output_is_written_over_another_or_over_what_is_read() {
     let run = ["run", &url, "-n", "5"];
     for (args, flags) in [
         (&run[..], ["--html", &plain, "--out", &plain]),
-        (&run, ["--log", &json, "--out", &again]),
+        (&run, ["-o", &formatted("json", &again), "--log", &json]),
         (&run, ["-o", &formatted("csv", &json), "--log", &json]),
         (&run, ["-o", &formatted("junit", &plain), "-o", &formatted("json", &at("in/../one"))]),
         (&["find", &url], ["--html", &plain, "--out", &plain]),
@@ -170,15 +170,12 @@ fn a_missing_targets_file_is_said() {
 
 #[test]
 fn nobody_at_the_port_is_said_with_a_summary() {
-    let port = {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap().port()
-    };
-    let target = format!("127.0.0.1:{port}");
+    let (_held, address) = refusing();
+    let target = address.to_string();
     for flags in ["-n 20 -c 4", "-r 50 -d 300ms"] {
         let ran = ran(&[&["run", "-o", "json", &target], &*words(flags)].concat());
         assert_eq!(ran.code, Some(1), "{ran:?}");
-        assert!(ran.stderr.contains("nothing was answered: connect_refused"), "{ran:?}");
+        assert!(ran.stderr.contains("nothing succeeded: connect_refused"), "{ran:?}");
         assert!(ran.stderr.contains("http is assumed"), "{ran:?}");
         let json = ran.json();
         assert_eq!(json.count("faults.connect_refused"), json.count("requests.sent"));
@@ -276,13 +273,13 @@ fn files_without_end_are_refused() {
         ("run https://127.0.0.1:9/ -n 1 --cert /dev/zero", "larger than 16 MiB"),
         ("run https://127.0.0.1:9/ -n 1 --cacert /dev/zero", "larger than 16 MiB"),
         ("run /dev/zero --targets", "longer than"),
-        ("report /dev/zero", "no run file"),
+        ("report /dev/zero", "not a run file"),
         ("shadow report /dev/zero", "larger than 256 MiB"),
         ("shadow --listen 0 --config /dev/zero", "larger than 16 MiB"),
         ("shadow --listen 0 --master URL --tls-cert /dev/zero", "larger than 16 MiB"),
         ("shadow --listen 0 --master URL --shadow URL --diff --rules /dev/zero", "16 MiB"),
         ("shadow --listen 0 --master URL --script /dev/zero", "/dev/zero"),
-        ("shadow convert /dev/zero /tmp/never.gor", "no recording"),
+        ("shadow convert /dev/zero /tmp/never.gor", "not a recording"),
         ("as hey -D /dev/zero URL", "larger than"),
         ("as ab -p /dev/zero URL", "larger than"),
         ("as oha -D /dev/zero URL", "larger than"),

@@ -6,7 +6,10 @@ use crate::support::*;
 fn objectives_decide_between_0_and_99() {
     let lab = lab();
     let fast = url(&lab, "/fast");
-    let failing = url(&lab, "/status/503");
+    let targets = tempfile::NamedTempFile::new().unwrap();
+    let text = format!("GET {fast}\n\nGET {}\n", url(&lab, "/status/503"));
+    std::fs::write(targets.path(), text).unwrap();
+    let failing = targets.path().to_str().unwrap().to_owned();
     for (url, slo, code) in [
         (&fast, "p99<30s", 0),
         (&fast, "errors<0.1%", 0),
@@ -15,7 +18,7 @@ fn objectives_decide_between_0_and_99() {
         (&fast, "p50<1ns", 99),
         (&fast, "rate>=1000000/s", 99),
         (&failing, "errors<50%", 99),
-        (&failing, "goodput>1/s", 99),
+        (&failing, "goodput>1000000/s", 99),
     ] {
         // A closed loop with a thought between requests is valid on any machine.
         let ran = ran(&[
@@ -56,14 +59,53 @@ fn objectives_select_a_label_by_its_tag_and_unknown_ones_are_refused_before_the_
 }
 
 #[test]
-fn failures_alone_are_a_result_and_not_an_error() {
+fn a_run_in_which_nothing_succeeded_says_so_first_and_exits_1() {
+    let lab = lab();
+    let (_held, address) = refusing();
+    let refused = format!("http://{address}/");
+    let tls = format!("https://{}/fast", lab.addr());
+    for (url, flags, cause, advice) in [
+        (url(&lab, "/status/500"), "", "status 500", "server's log"),
+        (url(&lab, "/status/404"), "--slo p99<30s", "status 404", "check the path"),
+        (url(&lab, "/status/503"), "--slo errors<1%", "status 503", "cannot reach it"),
+        (refused, "", "connect_refused", "is the server listening there"),
+        (url(&lab, "/hang"), "--timeout 200ms", "timeout: first byte", "no answer in time"),
+        (tls, "-k", "tls", "check the certificate"),
+    ] {
+        let line = format!("run {url} -n 5 -c 5 --think 1ms {flags}");
+        let text = ran(&words(&line));
+        assert_eq!(text.code, Some(1), "{text:?}");
+        let first = text.stdout.lines().next().unwrap();
+        assert!(first.starts_with(&format!("✘ nothing succeeded: {cause}")), "{text:?}");
+        let page = text.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(page.contains(advice), "{text:?}");
+        assert!(!text.stdout.contains("✔ valid"), "{text:?}");
+        assert!(text.stderr.contains(&format!("error: nothing succeeded: {cause}")), "{text:?}");
+    }
+}
+
+#[test]
+fn every_format_and_a_report_of_the_file_say_that_nothing_succeeded() {
     let lab = lab();
     let url = url(&lab, "/status/500");
-    let ran = ran(&["run", &url, "-n", "50", "-c", "5", "-o", "json"]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    let json = ran.json();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.hlog");
+    let path = path.to_str().unwrap();
+    let first = ran(&["run", &url, "-n", "50", "-c", "5", "-o", "json", "--out", path]);
+    assert_eq!(first.code, Some(1), "{first:?}");
+    let json = first.json();
     assert_eq!(json.count("requests.failed"), 50);
+    assert_eq!(json.text("verdict.nothing_ok.cause"), "status 500");
     assert!(json.findings().contains(&"server_errors"), "{:?}", json.findings());
+    for (format, part) in [
+        ("text", "✘ nothing succeeded: status 500"),
+        ("markdown", "### ❌ nothing succeeded: status 500"),
+        ("junit", "<error type=\"nothing_ok\" message=\"nothing succeeded: status 500\">"),
+    ] {
+        let again = ran(&["report", path, "-o", format]);
+        assert_eq!(again.code, Some(1), "{again:?}");
+        assert!(again.stdout.contains(part), "{again:?}");
+    }
 }
 
 #[test]

@@ -41,8 +41,15 @@ fn counts_agree_after_an_interrupt() {
     for signal in [Signal::INT, Signal::TERM] {
         let peer = Peer::start(&mut Command::new(server()));
         let url = format!("{}/?wait=30ms", peer.url);
-        let run = start(&mut gake(&["run", &url, "-r", "200", "-d", "60s", "-o", "json", "-v"]));
-        std::thread::sleep(std::time::Duration::from_secs(1));
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("run.hlog");
+        let out = file.to_str().unwrap();
+        let args = ["run", &url, "-r", "200", "-d", "60s", "-o", "json", "-v", "--out", out];
+        let run = start(&mut gake(&args));
+        // It watches for signals before it writes its first second.
+        eventually("a second is written", || {
+            std::fs::read_to_string(&file).is_ok_and(|text| text.contains("Tag="))
+        });
         run.signal(signal);
         let ran = run.wait();
         assert_eq!(ran.code, Some(130), "{ran:?}");

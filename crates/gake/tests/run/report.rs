@@ -210,7 +210,7 @@ fn what_is_no_run_file_is_told_in_a_sentence() {
     run(&[&url, "-n", "50", "-c", "5", "--out", &good]);
     let both = ran(&["report", &good, &path("logo.png"), "-o", "json"]);
     assert_eq!(both.code, Some(1), "a part is missing: {both:?}");
-    assert!(both.stderr.contains("logo.png: is no run file"), "{both:?}");
+    assert!(both.stderr.contains("logo.png: is not a run file"), "{both:?}");
     assert_eq!(both.json().count("requests.ok"), 50);
     let none = ran(&["report", &path("empty"), &path("logo.png")]);
     assert!(none.code == Some(1) && none.stdout.is_empty(), "{none:?}");

@@ -59,7 +59,7 @@ fn the_drain_ends_by_itself() {
     let lab = lab();
     let url = url(&lab, "/hang");
     let ran = ran(&["run", "-o", "json", &url, "-r", "50", "-d", "400ms", "--drain", "300ms"]);
-    assert_eq!(ran.code, Some(1), "nothing was answered: {ran:?}");
+    assert_eq!(ran.code, Some(1), "nothing succeeded: {ran:?}");
     let json = ran.json();
     assert_eq!(json.count("requests.unfinished"), 20);
     // Censored: each waited for 300 ms at least.

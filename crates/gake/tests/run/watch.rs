@@ -64,7 +64,7 @@ fn what_cannot_be_watched_is_told_before_a_request() {
     let url = url(&lab, "/fast");
     for (args, code, said) in [
         (vec!["--watch", "pid:2147483647"], 1, "no process"),
-        (vec!["--watch", "8080"], 2, "is no source"),
+        (vec!["--watch", "8080"], 2, "is not a valid source"),
         (vec!["--slo", "cpu<80%"], 2, "--watch"),
     ] {
         let ran = ran(&[&["run", &url, "-n", "5"], &*args].concat());

@@ -1,4 +1,5 @@
-//! Vegeta's `http` format: a request line, header lines, a body file.
+//! Vegeta's `http` format: a request line, header lines, a body file. A URL alone is a request
+//! line too, with the method GET.
 
 use std::io::BufRead;
 use std::path::PathBuf;
@@ -64,7 +65,7 @@ impl Target {
         }
         // Without this, a request line right after a header would itself be taken for a header,
         // since its URL has a colon. `HOST : x` is a header.
-        if method_of(line).is_some_and(|(_, rest)| !rest.starts_with(':')) {
+        if is_url(line) || method_of(line).is_some_and(|(_, rest)| !rest.starts_with(':')) {
             return Ok(Added::NotMine);
         }
         self.headers.push(header(line)?);
@@ -72,7 +73,16 @@ impl Target {
     }
 }
 
+/// A line that is a URL alone: a plain list of them is a targets file too.
+fn is_url(line: &str) -> bool {
+    let schemes = ["http://", "https://"];
+    schemes.iter().any(|scheme| line.starts_with(scheme)) && !line.contains(char::is_whitespace)
+}
+
 fn request_line(line: &str) -> Result<Target, Kind> {
+    if is_url(line) {
+        return Ok(Target::new("GET", line));
+    }
     let Some((word, rest)) = line.split_once(char::is_whitespace) else {
         return Err(Kind::RequestLine(Quoted::new(line)));
     };

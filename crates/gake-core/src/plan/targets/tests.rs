@@ -79,6 +79,18 @@ fn http_details() {
 }
 
 #[test]
+fn a_url_alone_is_a_target() {
+    let targets = parse("# list\nhttp://a/x\nhttps://b:1/?y=1\nX-Own: 1\nGET http://c/\n").unwrap();
+    let said: Vec<_> =
+        targets.iter().map(|one| (one.method.as_str(), one.url.as_str(), one.line)).collect();
+    assert_eq!(
+        said,
+        [("GET", "http://a/x", 2), ("GET", "https://b:1/?y=1", 3), ("GET", "http://c/", 5)]
+    );
+    assert_eq!(targets[1].headers, owned(&[("X-Own", "1")]));
+}
+
+#[test]
 fn http_weights_and_labels() {
     let text = "# gake: weight=3 label=checkout\n# a comment\n\nGET http://a\nX: y\n\
                 #gake:label=\"two words\"\n# gake: weight=7\nGET http://b\n\n# gakeless\nGET http://c";
@@ -284,7 +296,16 @@ proptest! {
     #[test]
     fn arbitrary_lines_do_no_harm(text in "((GET |@|#|# gake: |[a-z]+: |\\{\"method\":)?[ -~]{0,9}\n){0,9}") {
         if let Err(error) = parse(&text) {
-            prop_assert!(!error.is_empty());
+            let line = error.strip_prefix("line ").and_then(|rest| rest.split_once(": "));
+            let Some((line, fault)) = line else {
+                prop_assert_eq!(error, "there is no target in the file");
+                return Ok(());
+            };
+            let line: usize = line.parse().unwrap();
+            prop_assert!((1..=text.lines().count()).contains(&line), "{}", error);
+            let known = ["expected ", "no target follows ", "a weight ", "the key "];
+            let is_json = fault.ends_with(')') && fault.contains(" (column ");
+            prop_assert!(known.iter().any(|start| fault.starts_with(start)) || is_json, "{}", error);
         }
     }
 }

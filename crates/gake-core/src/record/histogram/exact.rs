@@ -42,7 +42,7 @@ pub enum HistogramError {
     #[error("a histogram is of a version that this gake does not know")]
     Version,
     /// They contradict themselves.
-    #[error("a histogram makes no sense: {0}")]
+    #[error("a histogram is invalid: {0}")]
     Senseless(&'static str),
 }
 

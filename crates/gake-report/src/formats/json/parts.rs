@@ -94,7 +94,7 @@ pub(super) struct ConnectionsForm {
     peak: u64,
     /// Reused ones found closed, and replaced for the same request.
     stale_reconnects: u64,
-    /// Responses followed by bytes that nobody asked for; their connection was closed.
+    /// Responses followed by unsolicited bytes; their connection was closed.
     excess: u64,
     /// TCP segments sent again, as far as sampled.
     retransmits: u64,

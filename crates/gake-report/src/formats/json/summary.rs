@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gake_core::clock::Nanos;
 use gake_core::record::{Fault, Run};
-use gake_judge::{Evaluation, Finding, Summary, Validity, Verdict, advice};
+use gake_judge::{Evaluation, Finding, NothingOk, Summary, Validity, Verdict, advice};
 use serde::Serialize;
 
 use super::latency::LatencyForm;
@@ -18,7 +18,7 @@ use crate::forms::plan::PlanForm;
 use crate::forms::run::{EndingForm, EventForm};
 use crate::forms::watched::{GaugeForm, WatchedForm};
 
-/// A run of gake: what was asked, what came, and what is to be thought of it.
+/// A run of gake: what was asked, what came, and how it is judged.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "gake.run/1"))]
 pub(super) struct SummaryForm {
@@ -36,7 +36,7 @@ pub(super) struct SummaryForm {
     measured_s: f64,
     /// What ended the run.
     ended: EndingForm,
-    /// What is to be thought of it.
+    /// Its judgement.
     verdict: VerdictForm,
     /// How many arrivals, after the warm-up.
     requests: RequestsForm,
@@ -133,10 +133,13 @@ fn started(run: &Run) -> String {
         .map_or_else(|_| run.started_unix_ns.to_string(), |at| at.to_string())
 }
 
-/// What is to be thought of a run.
+/// The judgement of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct VerdictForm {
+    /// Why no request succeeded; absent when one did, or none was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nothing_ok: Option<NothingOkForm>,
     /// Whether the figures can be believed.
     validity: ValidityForm,
     /// Why not, the worst first.
@@ -148,6 +151,7 @@ struct VerdictForm {
 impl From<&Verdict> for VerdictForm {
     fn from(verdict: &Verdict) -> Self {
         Self {
+            nothing_ok: verdict.nothing_ok.as_ref().map(Into::into),
             validity: match verdict.validity {
                 Validity::Valid => ValidityForm::Valid,
                 Validity::Suspect => ValidityForm::Suspect,
@@ -156,6 +160,22 @@ impl From<&Verdict> for VerdictForm {
             reasons: verdict.reasons.iter().map(|reason| reason.text.clone()).collect(),
             findings: verdict.findings.iter().map(Into::into).collect(),
         }
+    }
+}
+
+/// Why no request of a run succeeded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct NothingOkForm {
+    /// What ended most of the requests.
+    cause: String,
+    /// What to try.
+    advice: &'static str,
+}
+
+impl From<&NothingOk> for NothingOkForm {
+    fn from(nothing: &NothingOk) -> Self {
+        Self { cause: nothing.cause.clone(), advice: nothing.advice }
     }
 }
 

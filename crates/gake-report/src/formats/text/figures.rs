@@ -25,12 +25,14 @@ pub(super) fn counts(page: &mut Page, run: &Run) {
     let failed_text = bad(page, counts.failed, &format!("{failed} failed"));
     let unfinished_text = bad(page, counts.unfinished, &format!("{unfinished} unfinished"));
     let dropped_text = bad(page, counts.dropped, &format!("{dropped} dropped"));
+    let plus = page.plus();
     let unsent = match counts.unsent {
         0 => String::new(),
-        n => format!(" + {}", bad(page, n, &format!("{} unsent", units::count(n)))),
+        n => format!("{plus}{}", bad(page, n, &format!("{} unsent", units::count(n)))),
     };
-    page.headed("requests", &format!("{due} due = {sent} sent + {dropped_text}{unsent}"));
-    page.headed("", &format!("{sent} sent = {ok} ok + {failed_text} + {unfinished_text}"));
+    page.headed("requests", &format!("{due} due = {sent} sent{plus}{dropped_text}{unsent}"));
+    let parts = [format!("{ok} ok"), failed_text, unfinished_text].join(plus);
+    page.headed("", &format!("{sent} sent = {parts}"));
     let rates = Rates::of(run);
     let asked = rates.asked.map(|asked| format!("{} asked   ", units::rate(asked)));
     let rest = format!(
@@ -63,7 +65,7 @@ fn connections(page: &Page, run: &Run) -> String {
     for (count, what) in [
         (counts.stale_reconnects, "stale, opened again"),
         (counts.retransmits, "segments sent again"),
-        (counts.excess, "with bytes nobody asked for"),
+        (counts.excess, "with unsolicited bytes"),
         (counts.idle_failed, "idle ones not opened"),
         (counts.idle_lost, "idle ones lost"),
         (counts.redirects, "redirects followed"),
@@ -100,16 +102,16 @@ pub(super) fn latency(page: &mut Page, run: &Run) {
         return;
     }
     page.gap();
+    let columns = columns(page.width());
     let mut head = format!("{:<INDENT$}", "latency");
-    for (name, _) in COLUMNS {
-        head.push_str(&format!("{name:>9}"));
+    for column in &columns {
+        head.push_str(&format!("{:>COLUMN$}", column.name()));
     }
-    head.push_str(&format!("{:>9}{:>9}", "max", "mean"));
     let head = page.paint(Paint::Heading, &head);
     page.line(&head);
     let mut guessed = false;
     for (name, histogram) in &rows {
-        let (cells, untrusted) = cells(histogram);
+        let (cells, untrusted) = cells(histogram, &columns);
         guessed |= untrusted;
         let paint = if *name == latencies::HEADLINE { Paint::Heading } else { Paint::Plain };
         let row = page.paint(paint, &format!("{:<INDENT$}{cells}", format!("  {name}")));
@@ -121,20 +123,56 @@ pub(super) fn latency(page: &mut Page, run: &Run) {
     }
 }
 
+/// Columns of a figure.
+const COLUMN: usize = 9;
+
+/// A figure of the table.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Figure {
+    Quantile(&'static str, f64),
+    Max,
+    Mean,
+}
+
+impl Figure {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Quantile(name, _) => name,
+            Self::Max => "max",
+            Self::Mean => "mean",
+        }
+    }
+}
+
+/// The figures for which a page of `width` has room. A narrow one leaves out the mean first, then
+/// p99.9 and p95.
+fn columns(width: usize) -> Vec<Figure> {
+    const EXPENDABLE: [&str; 3] = ["mean", "p99.9", "p95"];
+    let quantiles = COLUMNS.iter().map(|(name, quantile)| Figure::Quantile(name, *quantile));
+    let mut columns: Vec<_> = quantiles.chain([Figure::Max, Figure::Mean]).collect();
+    let room = width.saturating_sub(INDENT) / COLUMN;
+    for name in EXPENDABLE.into_iter().take(columns.len().saturating_sub(room)) {
+        columns.retain(|column| column.name() != name);
+    }
+    columns
+}
+
 /// The cells of a row, and whether any is not to be trusted.
-fn cells(histogram: &Histogram) -> (String, bool) {
+fn cells(histogram: &Histogram, columns: &[Figure]) -> (String, bool) {
     let mut text = String::new();
     let mut guessed = false;
-    for (_, quantile) in COLUMNS {
-        let untrusted = !trusted(quantile, histogram.count());
-        guessed |= untrusted;
-        let mark = if untrusted { UNTRUSTED } else { "" };
-        let value = units::duration(histogram.quantile(quantile) as f64);
-        text.push_str(&format!("{:>9}", format!("{mark}{value}")));
+    for column in columns {
+        let (value, is_trusted) = match *column {
+            Figure::Quantile(_, quantile) => {
+                (histogram.quantile(quantile) as f64, trusted(quantile, histogram.count()))
+            }
+            Figure::Max => (histogram.max() as f64, true),
+            Figure::Mean => (histogram.mean(), true),
+        };
+        guessed |= !is_trusted;
+        let mark = if is_trusted { "" } else { UNTRUSTED };
+        text.push_str(&format!("{:>COLUMN$}", format!("{mark}{}", units::duration(value))));
     }
-    let max = units::duration(histogram.max() as f64);
-    let mean = units::duration(histogram.mean());
-    text.push_str(&format!("{max:>9}{mean:>9}"));
     (text, guessed)
 }
 
@@ -165,11 +203,13 @@ pub(super) fn labels(page: &mut Page, run: &Run) {
     page.gap();
     let shown = &labels[..labels.len().min(LABELS_MAX)];
     let name_width = shown.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    let name_width = name_width.clamp(INDENT - 2, 29);
-    let head = format!(
-        "{:<name_width$}  {:>10}{:>8}{:>9}{:>9}{:>9}",
-        "label", "sent", "failed", "p50", "p99", "max"
-    );
+    let name_width = name_width.clamp(INDENT - 2, page.width().saturating_sub(51).max(INDENT - 2));
+    let has_max = page.width() >= name_width + 47;
+    let mut head =
+        format!("{:<name_width$}  {:>10}{:>8}{:>9}{:>9}", "label", "sent", "failed", "p50", "p99");
+    if has_max {
+        head.push_str(&format!("{:>9}", "max"));
+    }
     let head = page.paint(Paint::Heading, &head);
     page.line(&head);
     for (name, label) in shown {
@@ -180,15 +220,17 @@ pub(super) fn labels(page: &mut Page, run: &Run) {
         };
         let name = fit(name, name_width - 2);
         let failed = format!("{:>8}", units::count(label.counts.failed));
-        let row = format!(
-            "  {name:<width$}  {:>10}{}{:>9}{:>9}{:>9}",
+        let mut row = format!(
+            "  {name:<width$}  {:>10}{}{:>9}{:>9}",
             units::count(label.counts.sent),
             bad(page, label.counts.failed, &failed),
             quantile(0.5),
             quantile(0.99),
-            units::duration(response.max() as f64),
             width = name_width - 2
         );
+        if has_max {
+            row.push_str(&format!("{:>9}", units::duration(response.max() as f64)));
+        }
         page.line(&row);
     }
     if labels.len() > shown.len() {

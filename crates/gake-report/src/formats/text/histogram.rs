@@ -9,8 +9,9 @@ use super::page::{Page, Paint};
 /// Rows at most.
 const ROWS_MAX: usize = 10;
 
-/// Columns of the longest bar.
-const BAR: usize = 40;
+/// Columns of the longest bar on a narrow page, and what else of a page it leaves free.
+const BAR_MIN: usize = 19;
+const BESIDE: usize = 40;
 
 /// Fewer values than this are seen better in the table.
 const COUNT_MIN: u64 = 10;
@@ -37,8 +38,9 @@ pub(super) fn responses(page: &mut Page, run: &Run) {
     page.headed("response times", "");
     let rows = rows(&response);
     let highest = rows.iter().map(|row| row.2).max().unwrap_or(1).max(1);
+    let longest = page.width().saturating_sub(BESIDE).max(BAR_MIN);
     for (low, high, count) in rows {
-        let bar = page.paint(Paint::Bar, &bar(count as f64 / highest as f64));
+        let bar = page.paint(Paint::Bar, &bar(count as f64 / highest as f64, longest));
         let part = units::percent(stats::share(count, response.count()));
         let line = format!("  {:>7} … {:<7} {part:>8}  {bar}", edge(low), edge(high));
         page.line(&line);
@@ -134,9 +136,9 @@ fn edge(ns: Nanos) -> String {
 }
 
 /// A bar of eighths of a column; anything at all is seen.
-fn bar(part: f64) -> String {
+fn bar(part: f64, longest: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    let eighths = (part * (BAR * 8) as f64).round() as usize;
+    let eighths = (part * (longest * 8) as f64).round() as usize;
     let eighths = if part > 0.0 { eighths.max(1) } else { 0 };
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
 }

@@ -11,8 +11,8 @@ use super::page::{INDENT, Page, Paint, fit};
 /// Series shown at most.
 const SERIES_MAX: usize = 30;
 
-/// Columns a series' name takes at most.
-const NAME_MAX: usize = 34;
+/// What the figures beside a series' name take.
+const FIGURES: usize = 46;
 
 /// One line for each series, when there are any.
 pub(super) fn metrics(page: &mut Page, run: &Run) {
@@ -27,7 +27,8 @@ pub(super) fn metrics(page: &mut Page, run: &Run) {
     let shown = &all[..all.len().min(SERIES_MAX)];
     let name = |key: &gake_core::metric::SeriesKey| format!("{}{}", key.metric.name, key.tags);
     let width = shown.iter().map(|(key, _)| name(key).chars().count()).max().unwrap_or(0);
-    let width = width.clamp(INDENT - 4, NAME_MAX);
+    let least = INDENT - 4;
+    let width = width.clamp(least, page.width().saturating_sub(FIGURES).max(least));
     for (key, value) in shown {
         let figures = figures(value, key.metric.unit, run.completing);
         page.line(&format!("  {:<width$}  {figures}", fit(&name(key), width)));

@@ -4,11 +4,14 @@ use gake_core::foreign;
 
 use super::Style;
 
-/// Columns of a page.
-pub(crate) const WIDTH: usize = 80;
-
 /// Where what belongs to a heading begins.
 pub(crate) const INDENT: usize = 14;
+
+/// Columns below which a sum of counts may not fit on a line.
+const NARROW: usize = 72;
+
+/// What stands between the figures of a line.
+const BETWEEN: &str = "   ";
 
 /// What a piece of text is, for its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +52,26 @@ impl Page {
         Self { style, text: String::new() }
     }
 
+    /// Columns of a line.
+    pub(crate) fn width(&self) -> usize {
+        self.style.width
+    }
+
+    /// What stands in a sum of counts: on a narrow page it may go on below.
+    pub(crate) fn plus(&self) -> &'static str {
+        if self.style.width < NARROW { "   + " } else { " + " }
+    }
+
+    /// Whether the plan is told.
+    pub(crate) fn has_plan(&self) -> bool {
+        self.style.plan
+    }
+
+    /// Lines so far.
+    pub(crate) fn lines(&self) -> usize {
+        self.text.lines().count()
+    }
+
     /// The page, each line without blanks at its end.
     pub(crate) fn text(&self) -> String {
         let lines = self.text.trim_end().lines();
@@ -78,22 +101,46 @@ impl Page {
         }
     }
 
-    /// A line that starts with a heading.
+    /// A line that starts with a heading. Where the page is too narrow for it, what three blanks
+    /// separate goes on the next line.
     pub(crate) fn headed(&mut self, heading: &str, rest: &str) {
-        let heading = self.paint(Paint::Heading, &format!("{heading:<INDENT$}"));
-        self.line(&format!("{heading}{rest}"));
+        let mut line = self.paint(Paint::Heading, &format!("{heading:<INDENT$}"));
+        let mut column = INDENT;
+        for (i, part) in rest.split(BETWEEN).enumerate() {
+            let width = visible(part);
+            if i > 0 && column + BETWEEN.len() + width > self.style.width && column > INDENT {
+                self.line(&line);
+                line = " ".repeat(INDENT);
+                column = INDENT;
+            } else if i > 0 {
+                line.push_str(BETWEEN);
+                column += BETWEEN.len();
+            }
+            line.push_str(part);
+            column += width;
+        }
+        self.line(&line);
     }
 
     /// Text wrapped at the page's width, every line indented; the first starts with `mark`, which
     /// stands in the indent.
     pub(crate) fn wrapped(&mut self, indent: usize, mark: &str, paint: Paint, text: &str) {
         let mut lead = format!("{mark:<indent$}");
-        for part in wrap(&foreign::lines(text), WIDTH.saturating_sub(indent).max(20)) {
+        let width = self.style.width.saturating_sub(indent).max(20);
+        for part in wrap(&foreign::lines(text), width) {
             let part = self.paint(paint, &part);
             self.line(&format!("{lead}{part}"));
             lead = " ".repeat(indent);
         }
     }
+}
+
+/// Columns of a text, colours aside.
+fn visible(text: &str) -> usize {
+    let mut pieces = text.split("\x1b[");
+    let first = pieces.next().unwrap_or_default().chars().count();
+    let after = |piece: &str| piece.split_once('m').map_or(0, |(_, text)| text.chars().count());
+    first + pieces.map(after).sum::<usize>()
 }
 
 /// Breaks a text at blanks so that each line has `width` characters at most, longer words aside.

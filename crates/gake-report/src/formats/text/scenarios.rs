@@ -6,8 +6,8 @@ use gake_judge::{trusted, units};
 
 use super::page::{INDENT, Page, Paint, fit};
 
-/// Columns a scenario's name takes at most.
-const NAME_MAX: usize = 24;
+/// What the figures beside a scenario's name take.
+const FIGURES: usize = 60;
 
 /// How arrivals ended, where an arrival is not one request.
 pub(super) fn iterations(page: &mut Page, run: &Run) {
@@ -16,12 +16,16 @@ pub(super) fn iterations(page: &mut Page, run: &Run) {
         return;
     }
     let count = |count, what: &str| format!("{} {what}", units::count(count));
+    let plus = page.plus();
     let started = count(counts.started, "started");
     let due = count(counts.arrivals(), "due");
-    page.headed("iterations", &format!("{due} = {started} + {}", count(counts.dropped, "dropped")));
+    page.headed(
+        "iterations",
+        &format!("{due} = {started}{plus}{}", count(counts.dropped, "dropped")),
+    );
     let finished = count(counts.finished(), "finished");
     let interrupted = count(counts.interrupted, "interrupted");
-    page.headed("", &format!("{started} = {finished} + {interrupted}"));
+    page.headed("", &format!("{started} = {finished}{plus}{interrupted}"));
 }
 
 /// One line for each scenario, when there are several.
@@ -31,14 +35,20 @@ pub(super) fn scenarios(page: &mut Page, run: &Run) {
     }
     page.gap();
     let names = run.scenarios.iter().map(|scenario| scenario.plan.name.chars().count());
-    let width = names.max().unwrap_or(0).clamp(INDENT - 4, NAME_MAX);
+    let least = INDENT - 4;
+    let width = names.max().unwrap_or(0);
+    let width = width.clamp(least, page.width().saturating_sub(FIGURES).max(least));
+    // A narrow page leaves out what the plan and the counts say together.
+    let is_narrow = page.width() < width + 2 + FIGURES;
+    let iterations = |text: &str| if is_narrow { String::new() } else { format!("{text:>10}") };
+    let rate = |text: &str| if is_narrow { String::new() } else { format!("{text:>12}") };
     let head = format!(
-        "{:<head$}  {:>10}{:>10}{:>8}{:>12}{:>9}{:>9}",
+        "{:<head$}  {}{:>10}{:>8}{}{:>9}{:>9}",
         "scenario",
-        "iterations",
+        iterations("iterations"),
         "sent",
         "failed",
-        "sent/s",
+        rate("sent/s"),
         "p50",
         "p99",
         head = width + 2
@@ -55,11 +65,11 @@ pub(super) fn scenarios(page: &mut Page, run: &Run) {
         let paint = if counts.failed == 0 { Paint::Plain } else { Paint::Bad };
         let failed = page.paint(paint, &format!("{:>8}", units::count(counts.failed)));
         let row = format!(
-            "  {:<width$}  {:>10}{:>10}{failed}{:>12}{:>9}{:>9}",
+            "  {:<width$}  {}{:>10}{failed}{}{:>9}{:>9}",
             fit(&scenario.plan.name, width),
-            units::count(counts.started),
+            iterations(&units::count(counts.started)),
             units::count(counts.sent),
-            units::rate(per_second(counts.sent as f64, scenario.sending)),
+            rate(&units::rate(per_second(counts.sent as f64, scenario.sending))),
             quantile(0.5),
             quantile(0.99),
         );

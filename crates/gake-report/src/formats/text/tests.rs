@@ -5,7 +5,6 @@ use std::path::Path;
 use gake_core::record::{Run, Tally};
 use gake_judge::Summary;
 
-use super::page::WIDTH;
 use super::{Style, render};
 use crate::testing::{bless, counting, healthy, several, troubled, watched};
 
@@ -17,7 +16,7 @@ fn summary(run: Run, objectives: &[&str]) -> Summary {
 fn compare(name: &str, text: &str) {
     bless(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/expected").join(name), text);
     for line in text.lines() {
-        assert!(line.chars().count() <= WIDTH, "too wide: {line}");
+        assert!(line.chars().count() <= 80, "too wide: {line}");
         assert_eq!(line, line.trim_end());
     }
 }
@@ -63,7 +62,7 @@ fn a_run_of_nothing() {
 #[test]
 fn colours_do_not_move_anything() {
     let summary = summary(troubled(), &["p99<5ms"]);
-    let coloured = render(&summary, Style { colour: true });
+    let coloured = render(&summary, Style { colour: true, ..Style::default() });
     let mut plain = String::new();
     let mut rest = coloured.as_str();
     while let Some((before, after)) = rest.split_once("\x1b[") {
@@ -73,4 +72,52 @@ fn colours_do_not_move_anything() {
     plain.push_str(rest);
     let trimmed: String = plain.lines().flat_map(|line| [line.trim_end(), "\n"]).collect();
     assert_eq!(trimmed, render(&summary, Style::default()));
+}
+
+#[test]
+fn every_width_is_kept() {
+    let runs =
+        [(troubled(), &["p99<5ms", "errors<1%"][..]), (several(), &[]), (healthy(), &["p99<50ms"])];
+    for (run, objectives) in runs {
+        let summary = summary(run, objectives);
+        let longest = |columns: usize| {
+            let text = render(&summary, Style::default().wide(columns));
+            let width = |line: &&str| line.chars().count();
+            let longest = text.lines().max_by_key(width).unwrap_or_default();
+            assert!(longest.chars().count() <= columns.clamp(50, 160), "{columns}: {longest}");
+            longest.chars().count()
+        };
+        for columns in [10, 50, 60, 72, 100, 160, 1_000] {
+            longest(columns);
+        }
+        assert!(longest(160) > 100, "the width is used");
+    }
+}
+
+#[test]
+fn a_narrow_page_keeps_the_figures_that_matter() {
+    let summary = summary(healthy(), &["p99<50ms"]);
+    let text = render(&summary, Style::default().wide(50));
+    let head = text.lines().find(|line| line.starts_with("latency")).unwrap();
+    assert_eq!(
+        head.split_whitespace().collect::<Vec<_>>(),
+        ["latency", "p50", "p90", "p99", "max"]
+    );
+    for part in ["10,000 due", "1,000/s asked", "1,000/s ok", "kB/s) out"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn a_text_longer_than_the_window_ends_with_the_verdict() {
+    let summary = summary(troubled(), &["p99<5ms"]);
+    let whole = render(&summary, Style::default());
+    let brief = render(&summary, Style { brief: true, ..Style::default() });
+    assert!(whole.starts_with(&brief) && !whole.ends_with(&brief));
+    let lines = whole.lines().count();
+    let fits = render(&summary, Style { window: Some(lines + 1), ..Style::default() });
+    assert_eq!(fits, whole);
+    let longer = render(&summary, Style { window: Some(lines), ..Style::default() });
+    assert_eq!(longer, format!("{whole}\n{brief}"));
+    assert!(brief.contains("objective missed") && brief.contains("✘ p99<5ms"), "{brief}");
 }

@@ -11,11 +11,15 @@ use crate::formats::headline;
 pub(super) fn verdict(page: &mut Page, summary: &Summary) {
     let verdict = &summary.verdict;
     let (mark, paint) = match verdict.validity {
+        _ if verdict.nothing_ok.is_some() => ("✘", Paint::Bad),
         Validity::Valid => ("✔", Paint::Good),
         Validity::Suspect => ("▲", Paint::Warn),
         Validity::Invalid => ("✘", Paint::Bad),
     };
-    let mut line = page.paint(paint, &format!("{mark} {}", verdict.validity.name()));
+    let mut line = page.paint(paint, &format!("{mark} {}", headline::first(verdict)));
+    if let Some(doubt) = headline::doubt(verdict) {
+        line.push_str(&format!(" · {doubt}"));
+    }
     if let Some(text) = headline::objectives(verdict) {
         let paint = if verdict.objectives_met() { Paint::Good } else { Paint::Bad };
         line.push_str(" · ");
@@ -26,6 +30,9 @@ pub(super) fn verdict(page: &mut Page, summary: &Summary) {
         line.push_str(&ending);
     }
     page.line(&line);
+    if let Some(nothing) = &verdict.nothing_ok {
+        page.wrapped(4, "  →", Paint::Plain, nothing.advice);
+    }
     for reason in &verdict.reasons {
         page.wrapped(4, "  •", Paint::Plain, &reason.text);
     }
@@ -46,10 +53,12 @@ pub(super) fn plan(page: &mut Page, run: &Run) {
     let rest = line.strip_prefix(&run.plan.target).and_then(|rest| rest.strip_prefix(": "));
     let target = page.paint(Paint::Heading, &foreign::line(&run.plan.target));
     page.line(&target);
-    let mut lines = rest.unwrap_or(&line).lines();
-    page.wrapped(2, "", Paint::Plain, lines.next().unwrap_or_default());
-    for scenario in lines {
-        page.wrapped(4, "", Paint::Plain, scenario.trim_start());
+    if page.has_plan() {
+        let mut lines = rest.unwrap_or(&line).lines();
+        page.wrapped(2, "", Paint::Plain, lines.next().unwrap_or_default());
+        for scenario in lines {
+            page.wrapped(4, "", Paint::Plain, scenario.trim_start());
+        }
     }
     let took = units::duration(run.elapsed as f64);
     let started = headline::started(run);

@@ -125,7 +125,12 @@ pub(super) fn latencies(run: &Run) -> Vec<LatencyForm> {
         Metric::FaultResponse,
         Metric::Rtt,
     ];
+    // TCP's estimate counts acknowledgements that the peer delays: above the time to the first byte
+    // of an answer it is not the network's round trip.
+    let median = |metric| latency.of(metric).quantile(0.5);
+    let is_network = median(Metric::Rtt) <= median(Metric::FirstByte);
     let seen = parts.iter().filter(|metric| !latency.of(**metric).is_empty());
+    let seen = seen.filter(|metric| **metric != Metric::Rtt || is_network);
     let rows = seen.map(|metric| LatencyForm::new(metric.name(), latency.of(*metric)));
     std::iter::once(LatencyForm::new("response", &latency.response())).chain(rows).collect()
 }

@@ -1,4 +1,4 @@
-//! What so many connections at once would need.
+//! What a number of connections at once would need.
 //!
 //! The figures are measured (a million connections on one machine, both ends on it): memory of
 //! the kernel for each end, the descriptors a process needs beside its connections, the share of
@@ -23,7 +23,7 @@ const DESCRIPTORS_OWN: u64 = 500;
 /// Connections opened a second, both ends on two cores.
 const OPENED_PER_S: f64 = 30_000.0;
 
-/// What so many connections need.
+/// What a number of connections needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Demand {
     /// Connections at once.

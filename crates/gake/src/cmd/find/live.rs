@@ -7,7 +7,8 @@ use gake_judge::search::{Found, Load, Search, Step, Trial};
 use gake_judge::units;
 
 use crate::cli::FindArgs;
-use crate::console::{Console, Moving};
+use crate::console::Console;
+use crate::moving::Moving;
 
 /// Standard error, while the search goes on.
 pub struct Live<'a> {
@@ -21,7 +22,7 @@ impl<'a> Live<'a> {
     /// What suits the terminal and the flags.
     pub fn new(args: &FindArgs, console: &'a Console) -> Self {
         let quiet = args.output.quiet;
-        let bar = if quiet { None } else { console.moving(None, "{spinner} {msg}") };
+        let bar = if quiet { None } else { console.moving(None) };
         Self { console, quiet, bar, budget: args.search.budget }
     }
 

@@ -1,25 +1,46 @@
 //! The line that shows a run while it goes on.
 
+use std::time::Duration;
+
 use gake_core::plan::Plan;
 use gake_engine::JoinedSecond;
 use gake_judge::units::duration;
 
 use crate::cli::RunArgs;
-use crate::console::{Console, Moving};
+use crate::console::Console;
+use crate::moving::Moving;
 
 /// A progress bar on a terminal, a line a second when asked for, or nothing.
 #[derive(Debug)]
 pub struct Live {
     bar: Option<Moving>,
     verbose: bool,
+    /// Whether nobody is told that the run is being stopped.
+    quiet: bool,
+    /// How long arrivals come, when a time ends them.
+    length: Option<Duration>,
 }
 
 impl Live {
     /// What suits the terminal and the flags.
     pub fn new(args: &RunArgs, console: &Console, plan: &Plan) -> Self {
         let watched = !args.output.quiet && !args.output.verbose;
-        let bar = if watched { bar(plan, console) } else { None };
-        Self { bar, verbose: args.output.verbose }
+        let length = plan.length();
+        let bar = if watched { console.moving(length) } else { None };
+        Self { bar, verbose: args.output.verbose, quiet: args.output.quiet, length }
+    }
+
+    /// What takes the line away as soon as the user stops the run, and says what happens then.
+    pub fn stopper(&self, console: &Console) -> impl FnMut(u32) + Send + 'static {
+        let (mut bar, console, quiet) = (self.bar.clone(), *console, self.quiet);
+        move |count| {
+            if let Some(bar) = bar.take() {
+                bar.clear();
+            }
+            if !quiet && count == 1 {
+                console.note("stopping: requests in flight are awaited; again to stop at once");
+            }
+        }
     }
 
     /// Shows one second.
@@ -29,20 +50,24 @@ impl Live {
         }
         let mut counts = second.tally.counts;
         counts.merge(&second.warmup);
+        let is_over =
+            self.length.is_some_and(|length| Duration::from_secs(second.second - 1) >= length);
+        if is_over && counts.due() == 0 {
+            return;
+        }
         let response = second.tally.latency.response();
         let asked = asked.map_or(String::new(), |asked| format!("asked {asked:.0}/s, "));
         let text = format!(
-            "{asked}sent {}/s, p50 {}, p99 {}, {} failed",
+            "{asked}sent {}/s, {} failed, p50 {}, p99 {}",
             counts.sent,
+            counts.failed + counts.unsent + counts.dropped,
             duration(response.quantile(0.5) as f64),
             duration(response.quantile(0.99) as f64),
-            counts.failed + counts.unsent + counts.dropped,
         );
         if self.verbose {
             console.note(&format!("{:>5}s  {text}", second.second));
         }
         if let Some(bar) = &self.bar {
-            bar.at(second.second);
             bar.say(&text);
         }
     }
@@ -52,15 +77,5 @@ impl Live {
         if let Some(bar) = self.bar.take() {
             bar.clear();
         }
-    }
-}
-
-fn bar(plan: &Plan, console: &Console) -> Option<Moving> {
-    match plan.length() {
-        Some(length) => {
-            let seconds = length.as_secs_f64().ceil() as u64;
-            console.moving(Some(seconds), "[{bar:20}] {pos}/{len}s  {msg}")
-        }
-        None => console.moving(None, "{spinner} {elapsed}  {msg}"),
     }
 }

@@ -3,7 +3,7 @@
 mod live;
 
 use gake_core::record::Ending;
-use gake_judge::{Conclusion, Summary};
+use gake_judge::Summary;
 use gake_run::sink::{LogSink, RunFileSink};
 use gake_run::{Beside, RunError, Sink, Watching};
 
@@ -36,15 +36,18 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     prepared.redact(&redactor);
     let read = asked.files(args.spec.spec.as_deref());
     files::distinct(args.output.files(), read.iter().map(std::path::PathBuf::as_path))?;
+    let quiet = args.output.quiet;
+    let is_plan_seen = !quiet && console.live() && console.out_is_terminal();
     let results = Results::create(args.output.results(), args.output.no_color, console)?;
+    let results = results.brief(quiet).with_plan_told(is_plan_seen);
     let failure = |error| asked.failure(error);
     let mut watching = Watching::of(&prepared).map_err(failure)?;
     let sinks = sinks(&args.output).map_err(failure)?;
-    if !args.output.quiet {
+    if !quiet {
         spec::announce(&prepared, &asked.spec, descriptors, console);
     }
-    let signals = Signals::watch().map_err(Failure::signals)?;
     let mut live = Live::new(args, console, &prepared.plan);
+    let signals = Signals::telling(live.stopper(console)).map_err(Failure::signals)?;
     let beside = Beside {
         sinks,
         interrupt: Some(signals.interrupt()),
@@ -81,25 +84,13 @@ fn sinks(args: &OutputArgs) -> Result<Vec<Box<dyn Sink>>, RunError> {
     Ok(sinks)
 }
 
-/// The exit code of a run with a summary. An interrupt wins, since the figures are of a part; a
-/// run in which nothing was answered could not be done; then what the verdict says.
+/// The exit code of a run with a summary. An interrupt wins, since the figures are of a part.
 fn exit(summary: &Summary, interrupted: bool, console: &Console) -> Exit {
-    let run = &summary.run;
-    if let Ending::Aborted(_) = run.ending {
+    if let Ending::Aborted(_) = summary.run.ending {
         return Exit::ObjectiveFailed;
     }
     if interrupted {
         return Exit::Interrupted;
     }
-    if run.tally.counts.begun() > 0 && run.tally.statuses().is_empty() {
-        let most = run.tally.faults().iter().max_by_key(|(_, count)| *count);
-        let why = most.map_or_else(|| "every request was cut".to_owned(), |(f, _)| f.to_string());
-        console.error(&format!("nothing was answered: {why}"));
-        return Exit::CouldNot;
-    }
-    match summary.verdict.conclusion() {
-        Conclusion::Done => Exit::Done,
-        Conclusion::Invalid => Exit::Invalid,
-        Conclusion::ObjectiveFailed => Exit::ObjectiveFailed,
-    }
+    Exit::of(&summary.verdict, console)
 }

@@ -18,7 +18,7 @@ const SECRET_BYTES_MAX: u64 = 1 << 16;
 /// As a source of noise: the master itself, asked a second time.
 const AGAIN: &str = "master";
 
-/// The settings. Flags count more than the file.
+/// The settings. Flags override the file.
 pub(super) fn from(args: &ShadowArgs) -> Result<Config, Failure> {
     let mut config = match (&args.config, &args.master) {
         (Some(path), _) => Config::from_file(path).map_err(Failure::usage)?,

@@ -55,7 +55,7 @@ Options:
   -n  Requests, in all. Default 200.
   -c  Workers at once; no more than -n. Default 50.
   -q  Most requests a second of each worker. Default: no limit.
-  -z  Run for so long (10s, 3m) instead of -n requests.
+  -z  Duration (10s, 3m), instead of -n requests.
   -o  csv: a line for each answer, instead of the summary.
 
   -m  Method. Default GET.

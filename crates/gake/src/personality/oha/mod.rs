@@ -1,6 +1,5 @@
 //! gake as oha.
 
-mod form;
 mod options;
 mod requests;
 mod tallied;

@@ -92,7 +92,7 @@ Usage: oha [OPTIONS] <URL>
 Load:
   -n N            Requests, in all: 1000, 10k, 1m. Default 200.
   -c N            Connections. Default 50.
-  -z TIME         Run for so long (10s, 3m) instead of -n requests.
+  -z TIME         Duration (10s, 3m), instead of -n requests.
   -w              At the end of -z wait for the answers in flight; else they are aborted.
   -q RATE         Requests a second, in all.
   --latency-correction            With -q: latency counts from when a request was due.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use gake_core::spec::{BodySpec, RequestDefaults, RequestSource, RequestSpec};
 use gake_wire::basic_authorization;
 
-use super::form::form;
 use crate::cli::read_header;
 use crate::exit::Failure;
+use crate::form::form;
 use crate::personality::body_file;
 use crate::personality::flags::Parsed;
 
@@ -38,7 +38,7 @@ pub fn sent(parsed: &Parsed, target: &str) -> Result<Requests, Failure> {
     let urls = if from_file { lines(target)? } else { vec![target.to_owned()] };
     let urls: Vec<_> = urls.iter().filter(|url| !url.trim().is_empty()).collect();
     if let Some(url) = urls.iter().find(|url| !url.contains("://")) {
-        return Err(Failure::could_not(format!("{url:?} is no URL: it begins with http://")));
+        return Err(Failure::could_not(format!("{url:?} is not a URL: it begins with http://")));
     }
     let (bodies, content_type) = bodies(parsed)?;
     let different = urls.len().saturating_mul(bodies.len());

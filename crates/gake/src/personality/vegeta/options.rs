@@ -183,7 +183,7 @@ fn scenario(parsed: &Parsed, timeout: Duration) -> Result<ScenarioSpec, String> 
     };
     let workers = max_workers.map_or(usize::MAX, |max| usize::try_from(max).unwrap_or(usize::MAX));
     if workers == 0 {
-        return Err("-max-workers 0: somebody has to send".to_owned());
+        return Err("-max-workers must be at least 1".to_owned());
     }
     let bound = workers.min(per_host);
     let connections = if bound == usize::MAX { CONNECTIONS } else { bound };

@@ -200,7 +200,7 @@ fn header_map(properties: Vec<(String, Value)>) -> Result<HeaderMap, String> {
                 _ => None,
             };
             let value = bytes.and_then(|bytes: Vec<u8>| HeaderValue::from_bytes(&bytes).ok());
-            let value = value.ok_or_else(|| format!("returned a value for {name} that is none"))?;
+            let value = value.ok_or_else(|| format!("returned an invalid value for {name}"))?;
             map.try_append(&header, value).map_err(|_| "returned too many headers".to_owned())?;
         }
     }

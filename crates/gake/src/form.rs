@@ -46,7 +46,7 @@ pub fn form<'a>(fields: impl Iterator<Item = &'a str>) -> Result<(String, Vec<u8
 fn boundary(parts: &[Part]) -> String {
     let mut number = 0_u64;
     loop {
-        let boundary = format!("----formdata-oha-{number:032x}");
+        let boundary = format!("----formdata-gake-{number:032x}");
         let holds = |part: &Part| {
             part.content.windows(boundary.len()).any(|bytes| bytes == boundary.as_bytes())
         };
@@ -111,8 +111,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_form_is_what_oha_sends() {
-        let path = std::env::temp_dir().join(format!("gake-oha-form-{}", std::process::id()));
+    fn a_form_is_what_curl_and_oha_send() {
+        let path = std::env::temp_dir().join(format!("gake-form-{}", std::process::id()));
         fs::write(&path, "filebody").unwrap();
         let path = path.to_str().unwrap();
         let fields =

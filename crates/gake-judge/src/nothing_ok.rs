@@ -1,0 +1,117 @@
+//! A run in which nothing succeeded: what ended its requests, and what to do.
+
+use gake_core::record::{Fault, Run};
+
+use crate::{advice, units};
+
+/// Why no request of a run succeeded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NothingOk {
+    /// What ended most of the requests: a fault, a status, or the end of the run.
+    pub cause: String,
+    /// What to try, in one clause.
+    pub advice: &'static str,
+}
+
+/// How a request ended without success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bad {
+    Fault(Fault),
+    Status(u16),
+    Unfinished,
+}
+
+impl Bad {
+    fn name(self) -> String {
+        match self {
+            Self::Fault(fault) => fault.to_string(),
+            Self::Status(status) => format!("status {status}"),
+            Self::Unfinished => "no answer before the run ended".to_owned(),
+        }
+    }
+
+    fn advice(self) -> &'static str {
+        match self {
+            Self::Fault(fault) => advice(fault),
+            Self::Status(status) => advice_on(status),
+            Self::Unfinished => "does the server answer at all? try one request with curl -v",
+        }
+    }
+}
+
+impl NothingOk {
+    /// `Some` when requests were begun and none of them ended ok.
+    #[must_use]
+    pub fn of(run: &Run) -> Option<Self> {
+        let counts = &run.tally.counts;
+        if counts.begun() == 0 || counts.ok > 0 {
+            return None;
+        }
+        let faults = run.tally.faults().iter().map(|&(fault, count)| (Bad::Fault(fault), count));
+        let statuses = run.tally.statuses().iter();
+        let statuses = statuses.map(|&(status, count)| (Bad::Status(status), count));
+        let unfinished = (Bad::Unfinished, counts.unfinished);
+        let all = faults.chain(statuses).chain([unfinished]);
+        let (most, count) = all.max_by_key(|(_, count)| *count)?;
+        let mut cause = most.name();
+        if count < counts.begun() {
+            let (count, all) = (units::count(count), units::count(counts.begun()));
+            cause.push_str(&format!(" ({count} of {all})"));
+        }
+        Some(Self { cause, advice: most.advice() })
+    }
+}
+
+/// What to do when every answer has this status.
+fn advice_on(status: u16) -> &'static str {
+    match status {
+        100..=299 => "this status is not among those of --expect",
+        300..=399 => "load the final URL, or follow redirects with --max-redirs N",
+        401 | 403 | 407 => "give credentials: --user NAME:PASSWORD, or -H 'Authorization: ...'",
+        404 | 410 => "check the path; curl -i the URL",
+        405 => "check the method (-X)",
+        429 => "the server limits the rate of this client: lower the load, or lift the limit",
+        400..=499 => {
+            "the server refuses the request: compare it with curl -v; --expect says which \
+                      statuses are ok"
+        }
+        502..=504 => "what stands in front of the server cannot reach it: look at its log",
+        _ => "look at the server's log; curl -i the URL",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{MS, Sample};
+
+    #[test]
+    fn one_success_is_enough() {
+        let of = |sample: Sample| NothingOk::of(&sample.run());
+        assert_eq!(of(Sample::of(1, MS).status(503, 1_000)), None);
+        assert_eq!(of(Sample::default()), None, "nothing was sent");
+    }
+
+    #[test]
+    fn the_most_frequent_end_is_the_cause() {
+        let of = |sample: Sample| NothingOk::of(&sample.run()).unwrap();
+        let refused = of(Sample::default().fault(Fault::ConnectRefused, 7));
+        assert_eq!(
+            (refused.cause.as_str(), refused.advice),
+            ("connect_refused", advice(Fault::ConnectRefused))
+        );
+        let mixed = of(Sample::default().status(404, 1_200).fault(Fault::Reset, 34));
+        assert_eq!(mixed.cause, "status 404 (1,200 of 1,234)");
+        assert_eq!(mixed.advice, advice_on(404));
+        assert_eq!(of(Sample::default().status(503, 2)).cause, "status 503");
+    }
+
+    #[test]
+    fn what_hangs_is_told_from_what_fails() {
+        let mut run = Sample::default().status(500, 3).run();
+        run.tally.counts.sent += 4;
+        run.tally.counts.unfinished += 4;
+        let seen = NothingOk::of(&run).unwrap();
+        assert_eq!(seen.cause, "no answer before the run ended (4 of 7)");
+    }
+}
