@@ -17,12 +17,12 @@ pub const UNSAFE: &[Unsafe] = &[
         why: "AsyncFd::register of a timerfd, which is unsafe as the descriptor must stay the same one",
     },
     Unsafe {
-        path: "crates/gake-lab/src/connection.rs",
+        path: "crates/gake-lab/src/serve.rs",
         count: 1,
         why: "ioctl TIOCOUTQ, the bytes not yet acknowledged: no library has it",
     },
     Unsafe {
-        path: "crates/gake-lab/src/io.rs",
+        path: "crates/gake-lab/src/readable.rs",
         count: 1,
         why: "AsyncFd::register of a listening socket, for the same reason as the engine's timer",
     },

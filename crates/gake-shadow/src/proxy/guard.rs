@@ -16,7 +16,7 @@ pub(crate) fn check<B>(request: &mut Request<B>) -> Result<(), Refusal> {
     if request.method() == Method::CONNECT {
         return Err(Refusal::new(StatusCode::NOT_IMPLEMENTED, "CONNECT is for forward proxies"));
     }
-    coding(request.headers())?;
+    coding(request.headers_mut())?;
     // Before the target's own host takes their place.
     let mut hosts = request.headers().get_all(HOST).iter();
     match (hosts.next(), hosts.next()) {
@@ -38,12 +38,16 @@ pub(crate) fn check<B>(request: &mut Request<B>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// `chunked` and nothing else: we would have to undo any other coding.
-fn coding(headers: &HeaderMap) -> Result<(), Refusal> {
+/// `chunked` and nothing else: we would have to undo any other coding. It is written as everybody
+/// knows it: a server that does not take `chunKed` for it would see no body, and then a request.
+fn coding(headers: &mut HeaderMap) -> Result<(), Refusal> {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
     match (codings.next(), codings.next()) {
         (None, _) => Ok(()),
-        (Some(coding), None) if coding.as_bytes().eq_ignore_ascii_case(b"chunked") => Ok(()),
+        (Some(coding), None) if coding.as_bytes().eq_ignore_ascii_case(b"chunked") => {
+            headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+            Ok(())
+        }
         _ => Err(Refusal::new(StatusCode::NOT_IMPLEMENTED, "the transfer coding is not chunked")),
     }
 }
@@ -114,6 +118,9 @@ mod tests {
             assert_eq!(status("/", &[host, ("transfer-encoding", bad)]), Some(501), "{bad}");
         }
         assert_eq!(status("/", &[host, ("transfer-encoding", "Chunked")]), None);
+        let mut odd = request("/", &[host, ("transfer-encoding", "chunKed")]);
+        check(&mut odd).unwrap();
+        assert_eq!(odd.headers()[TRANSFER_ENCODING], "chunked");
         assert_eq!(status("*", &[host]), Some(400));
         assert_eq!(status("h:80", &[host]), Some(400));
         assert_eq!(status("ftp://h/x", &[host]), Some(400));

@@ -108,7 +108,7 @@ fn what_is_only_odd_is_written_anew_for_both() {
         // Two lengths: the chunks count, and the other is gone.
         "POST /te HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n\
          1\r\nx\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n",
-        "POST /te2 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 30\r\n\r\n\
+        "POST /te2 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunKed\r\nContent-Length: 30\r\n\r\n\
          1\r\nx\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n",
         // Bare line feeds, a line before the request, the same length twice, a nominated length.
         "\r\nGET /lf HTTP/1.1\nHost: h\nConnection: close\n\n",

@@ -332,7 +332,7 @@ fn only_what_policy_allows_is_copied() {
     assert_eq!(post(proxy.addr(), "/", "x").status, 200);
     assert_eq!(get(proxy.addr(), "/a").status, 200);
     // The switch takes copies that wait as well.
-    crate::until_count(&proxy, 0, Category::Ok, 1);
+    until_count(&proxy, 0, Category::Ok, 1);
     proxy.control().set_percentage("s0", 0.0, Duration::ZERO).unwrap();
     assert_eq!(get(proxy.addr(), "/b").status, 200);
     proxy.control().kill(None).unwrap();
