@@ -162,15 +162,20 @@ fn lateness(run: &Run) -> Option<Reason> {
 }
 
 /// Whether the generator was too slow for the load, or had no core to run on. The workers' waits
-/// for a core and the host's steal explain late requests when they took at least half as large a
-/// share of the time as late requests are of all: those due meanwhile, and a queue behind them.
+/// for a core and the host's steal explain late requests in two ways: each request waited for a
+/// core by itself, and then the waits make up half of all send delays; or a worker stood still and
+/// everything due meanwhile was late, and then they took at least half as large a share of the time
+/// as late requests are of all.
 fn who_delayed(run: &Run, late: f64) -> String {
-    let time = run.measured as f64 * run.generator.threads as f64;
-    let waited = if time > 0.0 { run.generator.run_delay as f64 / time } else { 0.0 };
+    let measured = run.measured.max(1) as f64;
+    let waited = run.generator.run_delay as f64 / (measured * run.generator.threads.max(1) as f64);
     let warmup = u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX);
     let steal = run.watched.machine("machine_steal").and_then(|gauge| gauge.mean_from(warmup));
     let steal = steal.unwrap_or(0.0);
-    if run.generator.busiest > CPU_BUSY || waited + steal < late / 2.0 {
+    let away = run.generator.run_delay as f64 + steal * measured;
+    let delays = run.tally.latency.of(Metric::Lateness).sum() as f64;
+    let explained = away >= delays / 2.0 || waited + steal >= late / 2.0;
+    if run.generator.busiest > CPU_BUSY || !explained {
         return "the generator ran late".to_owned();
     }
     let mut who = Vec::with_capacity(2);

@@ -86,6 +86,13 @@ fn a_machine_that_took_the_core_away_is_told_from_a_slow_generator() {
     for own in [run(SECOND / 10, 0.2), run(3 * SECOND / 10, 0.9)] {
         assert!(said(&own).ends_with(": the generator ran late"), "{}", said(&own));
     }
+    // Each of 3,400 late requests waited 30 ms for a core by itself, on one of many workers.
+    let late = answered(30 * MS, 32 * MS, 32 * MS, 200);
+    let mut apart = Sample::of(9_600, 2 * MS).add(3_400, late).run();
+    (apart.generator.run_delay, apart.generator.threads) = (60 * SECOND, 80);
+    assert!(said(&apart).contains("the machine was busy"), "{}", said(&apart));
+    apart.generator.run_delay = 20 * SECOND;
+    assert!(said(&apart).ends_with(": the generator ran late"), "{}", said(&apart));
     let mut stolen = run(0, 0.2);
     let reading = Reading {
         source: MACHINE.to_owned(),
