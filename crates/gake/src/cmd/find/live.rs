@@ -36,13 +36,12 @@ impl<'a> Live<'a> {
         let Some(bar) = &self.bar else { return };
         let mut counts = second.tally.counts;
         counts.merge(&second.warmup);
-        let p99 = second.tally.latency.response().quantile(0.99);
         bar.say(&format!(
             "{} {}: sent {}/s, p99 {}, {} failed",
             trial.purpose.name(),
             load(trial.load),
             counts.sent,
-            units::duration(p99 as f64),
+            units::duration(second.point.p99 as f64),
             counts.failed + counts.unsent + counts.dropped
         ));
     }

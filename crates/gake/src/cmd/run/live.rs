@@ -55,14 +55,13 @@ impl Live {
         if is_over && counts.due() == 0 {
             return;
         }
-        let response = second.tally.latency.response();
         let asked = asked.map_or(String::new(), |asked| format!("asked {asked:.0}/s, "));
         let text = format!(
             "{asked}sent {}/s, {} failed, p50 {}, p99 {}",
             counts.sent,
             counts.failed + counts.unsent + counts.dropped,
-            duration(response.quantile(0.5) as f64),
-            duration(response.quantile(0.99) as f64),
+            duration(second.point.p50 as f64),
+            duration(second.point.p99 as f64),
         );
         if self.verbose {
             console.note(&format!("{:>5}s  {text}", second.second));
