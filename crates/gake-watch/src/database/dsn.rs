@@ -116,6 +116,10 @@ impl Dsn {
 }
 
 fn host(kind: Kind, authority: &str, form: DsnError) -> Result<Place, DsnError> {
+    // `user:password@tcp(host:3306)/` is how Go's driver has it.
+    if authority.contains(['(', ')', ' ']) {
+        return Err(form);
+    }
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => rest.split_once(']').ok_or_else(|| form.clone())?,
         None => match authority.find(':') {
@@ -128,8 +132,7 @@ fn host(kind: Kind, authority: &str, form: DsnError) -> Result<Place, DsnError> 
         None if port.is_empty() => kind.port(),
         None => return Err(form),
     };
-    // `user:password@tcp(host:3306)/` is how Go's driver has it.
-    if host.is_empty() || host.contains(['(', ')', ' ']) {
+    if host.is_empty() {
         return Err(form);
     }
     Ok(Place::Host(host.to_owned(), port))
