@@ -31,7 +31,7 @@ Examples:
   gake run http://localhost:8080/ -o text -o junit=gake.xml -o markdown=gake.md    for CI
   gake run http://localhost:8080/ --users 50..200@30s,200@1m
                                                    users who come one after the other
-  gake run http://localhost:8080/ -c 10000 --once  a spike: one request from each of 10,000 clients
+  gake run http://localhost:8080/ -c 10000 --once   a spike: one request from each of 10,000 clients
   gake run traffic.gakerec --speed 2x --target http://localhost:8080
                                                    a recording, twice as fast as it was recorded
   gake run --spec checkout.toml                    several loads side by side, from a file
