@@ -184,7 +184,7 @@ pub const WORDS: &[Words] = &[
             "set_hook",
         ],
         within: &["crates/gake/"],
-        except: &["crates/gake/src/console.rs"],
+        except: &["crates/gake/src/console.rs", "crates/gake/src/moving.rs"],
         why: "what is printed goes through `Console`, which shows controls as escapes",
     },
     Words {
