@@ -250,7 +250,7 @@ mod tests {
         }
         pages[0].start();
         let ledger = Ledger::read("s".into(), pages.iter());
-        assert_eq!((ledger.received, ledger.in_flight, ledger.balance()), (37, 1, 0));
+        assert_eq!((ledger.received, ledger.in_flight, ledger.balance()), (39, 1, 0));
         assert_eq!(ledger.count(Category::Ok), 2);
         assert_eq!((ledger.shed(), ledger.sent()), (6, 8));
     }

@@ -7,11 +7,14 @@ use std::thread;
 
 use crate::support::*;
 
+/// Heads and bodies.
+type Kept = Arc<Mutex<Vec<(String, String)>>>;
+
 /// A server that keeps the head and body of each request, in the order in which they came.
-fn keeping() -> (String, Arc<Mutex<Vec<(String, String)>>>) {
+fn keeping() -> (String, Kept) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let kept = Arc::new(Mutex::new(Vec::new()));
+    let kept = Kept::default();
     let keep = Arc::clone(&kept);
     thread::spawn(move || {
         for stream in listener.incoming() {
@@ -21,6 +24,10 @@ fn keeping() -> (String, Arc<Mutex<Vec<(String, String)>>>) {
                 if stream.read_line(&mut head).unwrap() == 0 {
                     break;
                 }
+            }
+            // A connection may be opened and not used.
+            if head.is_empty() {
+                continue;
             }
             let length = head.to_ascii_lowercase();
             let length = length
