@@ -74,7 +74,7 @@ fn the_first_arrivals_are_timed_like_all_others() {
     // A work that keeps its worker busy for 20 ms, whatever the clock says.
     let behaviour = || {
         Arc::new(|_, now| {
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(20));
             Fate::At(now)
         })
     };
