@@ -43,6 +43,9 @@ pub fn main(args: &[String]) -> Result<()> {
         [("GAKE_CAUSES", path.as_str()), ("GAKE_CAUSES_RUNS", &runs), ("GAKE_CAUSES_ONLY", only)];
     command::run_with("cargo", &test, &env)?;
     let text = fs::read_to_string(&file).with_context(|| format!("{path} was not written"))?;
+    if text.trim().is_empty() {
+        bail!("no cause has {only:?} in its name; without --only all are run and named");
+    }
     print!("{}", table(&text));
     println!("\nwhat was found each time: {path}");
     Ok(())
