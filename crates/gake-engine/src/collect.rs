@@ -116,8 +116,7 @@ impl Collector {
 
     /// How many arrivals the plan has due in the second before `second` is complete; `None` where
     /// every loop is closed.
-    #[must_use]
-    pub fn asked_in(&self, second: u64) -> Option<f64> {
+    fn asked_in(&self, second: u64) -> Option<f64> {
         let asked = self.scenarios.iter().filter_map(|figures| figures.asked_in(second));
         asked.reduce(|sum, asked| sum + asked)
     }

@@ -168,7 +168,7 @@ impl<E: FnMut(&Moment<'_>) -> Option<String>> Collecting<'_, E> {
 
     /// Shows one second to everybody; a reason to end the run is somebody's wish.
     fn second(&mut self, second: JoinedSecond) -> Option<String> {
-        let asked = self.collector.asked_in(second.second);
+        let asked = second.point.asked;
         let fresh = self.watching.take();
         for (at, readings) in &fresh.samples {
             self.fanout.readings(*at, readings);
