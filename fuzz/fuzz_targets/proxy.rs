@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use backend::{Backend, Request};
 use gake_shadow::config::{self, Config, Shadow};
-use gake_shadow::{Category, Proxy, Running};
+use gake_shadow::{Category, Proxy, RunningProxy};
 use libfuzzer_sys::fuzz_target;
 
 /// Time enough for anything that must happen on a busy machine.
@@ -24,7 +24,7 @@ const LONG: Duration = Duration::from_secs(60);
 const STAYS: Duration = Duration::from_millis(5);
 
 struct Bench {
-    proxy: Running,
+    proxy: RunningProxy,
     master: Backend,
     shadow: Backend,
 }

@@ -10,7 +10,7 @@ fuzz_target!(|data: &[u8]| {
     let redactor = Redactor::new([1; 16], Names::default());
     let head = gakerec::Head { started_unix_ns: 0 };
     let mut out = Vec::new();
-    let mut writer = gakerec::Writer::new(&mut out, head, redactor, 1 << 20).expect("a vector");
+    let mut writer = gakerec::RecordingWriter::new(&mut out, head, redactor, 1 << 20).expect("a vector");
     for record in traffic.map_while(Result::ok) {
         // One that is too large is left out.
         let _ = writer.write(record);

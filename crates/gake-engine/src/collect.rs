@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::Plan;
 use gake_core::record::{
-    Counts, Ending, Generator, Interval, Origin, Point, Run, Series, Tally, Watched,
+    Counts, Ending, Generator, Interval, Point, Provenance, Run, Series, Tally, Watched,
 };
 use gake_core::work::Gauges;
 
@@ -267,7 +267,7 @@ impl Collector {
             },
             events: Vec::new(),
             watched: Watched::default(),
-            origin: Origin::default(),
+            origin: Provenance::default(),
             plan: (*self.plan).clone(),
             scenarios,
         }

@@ -6,7 +6,7 @@
 //! is refused and whether the accepted are in time; recovery, by the way down.
 
 use crate::random::{Random, quantile};
-use crate::search::Second;
+use crate::search::TrialSecond;
 use crate::usl::Ranged;
 
 /// Levels of the way up as parts of the capacity, and their seconds.
@@ -84,7 +84,7 @@ pub fn stairs(capacity: f64, highest: Option<f64>) -> Vec<Stair> {
 
 /// What a stair saw, means over its seconds without the first, in which it settles.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Level {
+pub struct LoadLevel {
     /// The stair.
     pub stair: Stair,
     /// Ended ok a second.
@@ -99,7 +99,7 @@ pub struct Level {
     pub failure: f64,
 }
 
-impl Level {
+impl LoadLevel {
     fn share(&self) -> f64 {
         let ended = self.ok + self.failed;
         if ended > 0.0 { self.good / ended } else { 0.0 }
@@ -165,7 +165,7 @@ impl Recovery {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overload {
     /// Every stair.
-    pub levels: Vec<Level>,
+    pub levels: Vec<LoadLevel>,
     /// What kind of cliff.
     pub class: Class,
     /// Whether the seconds leave no other class.
@@ -192,23 +192,24 @@ pub struct Overload {
 
 /// Whether the last seconds have no answer although there was load.
 #[must_use]
-pub fn is_gone(seconds: &[Second]) -> bool {
-    let silent = |second: &Second| second.ok == 0.0;
+pub fn is_gone(seconds: &[TrialSecond]) -> bool {
+    let silent = |second: &TrialSecond| second.ok == 0.0;
     seconds.len() > SILENT && seconds[seconds.len() - SILENT..].iter().all(silent)
 }
 
 /// Judges the seconds of a run over `stairs`, from its first on.
 #[must_use]
-pub fn judge(stairs: &[Stair], seconds: &[Second]) -> Overload {
+pub fn judge(stairs: &[Stair], seconds: &[TrialSecond]) -> Overload {
     let parts = split(stairs, seconds);
-    let levels: Vec<Level> = parts.iter().map(|(stair, seconds)| level(*stair, seconds)).collect();
+    let levels: Vec<LoadLevel> =
+        parts.iter().map(|(stair, seconds)| level(*stair, seconds)).collect();
     let gone = is_gone(seconds);
     let up: Vec<usize> = (0..levels.len()).filter(|i| levels[*i].stair.leg == Leg::Up).collect();
     let top = up.last().copied().filter(|i| levels[*i].stair.part >= OVERLOAD);
     let best = up.iter().copied().max_by(|a, b| levels[*a].ok.total_cmp(&levels[*b].ok));
     let retained = top.zip(best).map(|(top, best)| ratio(parts[top].1, parts[best].1));
     let over = || up.iter().map(|i| &levels[*i]).filter(|level| level.stair.part >= OVERLOAD);
-    let sum = |of: fn(&Level) -> f64| over().map(of).sum::<f64>();
+    let sum = |of: fn(&LoadLevel) -> f64| over().map(of).sum::<f64>();
     let (ok, good, failed) = (sum(|l| l.ok), sum(|l| l.good), sum(|l| l.failed));
     let part = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
     let (refused, in_time) = (part(failed, ok + failed), part(good, ok));
@@ -247,7 +248,7 @@ fn class(retained: f64, sheds: bool) -> Class {
 }
 
 /// The seconds of each stair; what a drain adds belongs to none.
-fn split<'a>(stairs: &[Stair], seconds: &'a [Second]) -> Vec<(Stair, &'a [Second])> {
+fn split<'a>(stairs: &[Stair], seconds: &'a [TrialSecond]) -> Vec<(Stair, &'a [TrialSecond])> {
     let mut from = 0;
     let mut parts = Vec::with_capacity(stairs.len());
     for stair in stairs {
@@ -261,16 +262,16 @@ fn split<'a>(stairs: &[Stair], seconds: &'a [Second]) -> Vec<(Stair, &'a [Second
 }
 
 /// The seconds of a stair after it has settled.
-fn settled(seconds: &[Second]) -> &[Second] {
+fn settled(seconds: &[TrialSecond]) -> &[TrialSecond] {
     if seconds.len() > 1 { &seconds[1..] } else { seconds }
 }
 
-fn level(stair: Stair, seconds: &[Second]) -> Level {
+fn level(stair: Stair, seconds: &[TrialSecond]) -> LoadLevel {
     let seconds = settled(seconds);
     let count = (seconds.len() as f64).max(1.0);
-    let sum = |of: fn(&Second) -> f64| seconds.iter().map(of).sum::<f64>();
+    let sum = |of: fn(&TrialSecond) -> f64| seconds.iter().map(of).sum::<f64>();
     let (ok, failed) = (sum(|s| s.ok), sum(|s| s.failed));
-    Level {
+    LoadLevel {
         stair,
         ok: ok / count,
         good: sum(|s| s.good) / count,
@@ -281,14 +282,14 @@ fn level(stair: Stair, seconds: &[Second]) -> Level {
 }
 
 /// The throughput of `top` as a part of that of `best`, with a bootstrap over the seconds.
-fn ratio(top: &[Second], best: &[Second]) -> Ranged {
+fn ratio(top: &[TrialSecond], best: &[TrialSecond]) -> Ranged {
     let (top, best) = (settled(top), settled(best));
-    let mean = |seconds: &[Second]| {
+    let mean = |seconds: &[TrialSecond]| {
         seconds.iter().map(|s| s.ok).sum::<f64>() / (seconds.len() as f64).max(1.0)
     };
     let value = if mean(best) > 0.0 { mean(top) / mean(best) } else { 0.0 };
     let mut random = Random::new(seed(top, best));
-    let mut draw = |seconds: &[Second]| -> f64 {
+    let mut draw = |seconds: &[TrialSecond]| -> f64 {
         (0..seconds.len()).map(|_| seconds[random.below(seconds.len())].ok).sum::<f64>()
             / (seconds.len() as f64).max(1.0)
     };
@@ -299,27 +300,28 @@ fn ratio(top: &[Second], best: &[Second]) -> Ranged {
 }
 
 /// The same seconds give the same interval.
-fn seed(top: &[Second], best: &[Second]) -> u64 {
+fn seed(top: &[TrialSecond], best: &[TrialSecond]) -> u64 {
     top.iter().chain(best).fold(1, |seed, second| seed ^ second.ok.to_bits().rotate_left(7))
 }
 
 /// Between which levels requests begin to be late or refused, and whether most are from one stair
 /// to the next.
-fn knee(up: &[Level]) -> (Option<(f64, f64)>, bool) {
+fn knee(up: &[LoadLevel]) -> (Option<(f64, f64)>, bool) {
     let lost = up.iter().position(|level| level.share() < HOLDS);
     let Some(first) = lost else { return (None, false) };
     let low = if first == 0 { 0.0 } else { up[first - 1].stair.level };
     (Some((low, up[first].stair.level)), first > 0 && up[first].share() < LOST)
 }
 
-fn is_good(second: &Second) -> bool {
+fn is_good(second: &TrialSecond) -> bool {
     let ended = second.ok + second.failed;
     ended > 0.0 && second.good >= RECOVERED.0 * ended
 }
 
-fn recovery(parts: &[(Stair, &[Second])], best: f64) -> Recovery {
-    let is_over = |part: &&(Stair, &[Second])| part.0.leg == Leg::Up && part.0.part >= OVERLOAD;
-    let down: Vec<&Second> = parts
+fn recovery(parts: &[(Stair, &[TrialSecond])], best: f64) -> Recovery {
+    let is_over =
+        |part: &&(Stair, &[TrialSecond])| part.0.leg == Leg::Up && part.0.part >= OVERLOAD;
+    let down: Vec<&TrialSecond> = parts
         .iter()
         .filter(|part| part.0.leg == Leg::Down)
         .flat_map(|part| part.1.iter())
@@ -339,10 +341,10 @@ fn recovery(parts: &[(Stair, &[Second])], best: f64) -> Recovery {
 }
 
 /// The level below overload at which the end of the way down is worst against the way up.
-fn hysteresis(levels: &[Level]) -> Option<(f64, f64, f64)> {
+fn hysteresis(levels: &[LoadLevel]) -> Option<(f64, f64, f64)> {
     let down = levels.iter().filter(|level| level.stair.leg == Leg::Down);
     let pairs = down.filter_map(|down| {
-        let same = |level: &&Level| {
+        let same = |level: &&LoadLevel| {
             level.stair.leg == Leg::Up && (level.stair.part - down.stair.part).abs() < 1e-9
         };
         let up = levels.iter().find(same)?;
@@ -358,21 +360,21 @@ mod tests {
     use super::*;
 
     /// A second in which so many end ok (all in time, or none) and so many are refused.
-    fn second(ok: f64, in_time: bool, failed: f64) -> Second {
+    fn second(ok: f64, in_time: bool, failed: f64) -> TrialSecond {
         let good = if in_time { ok } else { 0.0 };
-        Second {
+        TrialSecond {
             due: ok + failed,
             ok,
             failed,
             good,
             response: 0.02,
             failure: 0.001,
-            ..Second::default()
+            ..TrialSecond::default()
         }
     }
 
     /// The seconds of a map of a target that answers a second of each stair.
-    fn seconds(stairs: &[Stair], answer: impl Fn(&Stair) -> Second) -> Vec<Second> {
+    fn seconds(stairs: &[Stair], answer: impl Fn(&Stair) -> TrialSecond) -> Vec<TrialSecond> {
         stairs.iter().flat_map(|s| vec![answer(s); s.seconds as usize]).collect()
     }
 
@@ -388,7 +390,8 @@ mod tests {
     #[test]
     fn each_cliff_has_its_name() {
         let stairs = stairs(100.0, None);
-        let class = |answer: &dyn Fn(&Stair) -> Second| judge(&stairs, &seconds(&stairs, answer));
+        let class =
+            |answer: &dyn Fn(&Stair) -> TrialSecond| judge(&stairs, &seconds(&stairs, answer));
         let graceful = class(&|s| second(s.level.min(110.0), s.level <= 100.0, 0.0));
         assert_eq!((graceful.class, graceful.sure), (Class::Graceful, true));
         assert_eq!((graceful.knee, graceful.cliff), (Some((100.0, 125.0)), true));
@@ -410,7 +413,7 @@ mod tests {
     #[test]
     fn recovery_draining_and_metastable() {
         let stairs = stairs(100.0, None);
-        let after = |down: &dyn Fn(usize) -> Second| {
+        let after = |down: &dyn Fn(usize) -> TrialSecond| {
             let mut all = seconds(&stairs, |s| second(s.level.min(100.0), s.part <= 1.0, 0.0));
             for (at, slot) in all.iter_mut().skip(21).enumerate() {
                 *slot = down(at);

@@ -14,7 +14,7 @@ pub(crate) const MS: Nanos = 1_000_000;
 
 /// A run in the making. Requests are counted as if they were spread evenly over 10 s.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Sample {
+pub(crate) struct RunSample {
     pub(crate) outcomes: Vec<(Outcome, u64)>,
     labels: Vec<String>,
     asked: Option<f64>,
@@ -42,7 +42,7 @@ pub(crate) fn answered(late: Nanos, first: Nanos, done: Nanos, status: u16) -> O
     }
 }
 
-impl Sample {
+impl RunSample {
     /// `count` requests that are answered with 200 after `took`.
     pub(crate) fn of(count: u64, took: Nanos) -> Self {
         Self::default().more(count, took)
@@ -146,7 +146,7 @@ impl Sample {
             events: Vec::new(),
             watched: Watched::default(),
             scenarios: Vec::new(),
-            origin: gake_core::record::Origin::default(),
+            origin: gake_core::record::Provenance::default(),
         }
     }
 }
@@ -166,5 +166,5 @@ fn plan(load: Load, labels: Vec<String>) -> Plan {
 
 /// 1,000 requests a second for 10 s, answered in about 5 ms over a few connections.
 pub(crate) fn healthy() -> Run {
-    Sample::of(9_000, 5 * MS).more(990, 8 * MS).connects(10, MS / 2).run()
+    RunSample::of(9_000, 5 * MS).more(990, 8 * MS).connects(10, MS / 2).run()
 }

@@ -20,7 +20,7 @@ use crate::random::{Random, quantile};
 
 /// A measured point.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
+pub struct UslPoint {
     /// Users, or the mean number in flight.
     pub users: f64,
     /// Ok responses a second.
@@ -96,8 +96,8 @@ impl Line {
 
 /// Fits the law; `None` when the points are too few or hold no throughput.
 #[must_use]
-pub fn fit(points: &[Point]) -> Option<Usl> {
-    let points: Vec<Point> =
+pub fn fit(points: &[UslPoint]) -> Option<Usl> {
+    let points: Vec<UslPoint> =
         points.iter().copied().filter(|p| p.throughput > 0.0 && p.users > 0.0).collect();
     if points.len() < POINTS_MIN {
         return None;
@@ -109,7 +109,7 @@ pub fn fit(points: &[Point]) -> Option<Usl> {
     for _ in 0..RESAMPLES {
         let again = points.iter().map(|point| {
             let expected = best.throughput(point.users);
-            Point { throughput: expected * (noise * random.normal()).exp(), ..*point }
+            UslPoint { throughput: expected * (noise * random.normal()).exp(), ..*point }
         });
         lines.extend(line(&again.collect::<Vec<_>>()));
     }
@@ -132,8 +132,8 @@ pub fn fit(points: &[Point]) -> Option<Usl> {
 }
 
 /// The relative deviation of the points from the law, as far as three unknowns leave one to see.
-fn noise(points: &[Point], line: Line) -> f64 {
-    let off = |p: &Point| (p.throughput / line.throughput(p.users)).ln().powi(2);
+fn noise(points: &[UslPoint], line: Line) -> f64 {
+    let off = |p: &UslPoint| (p.throughput / line.throughput(p.users)).ln().powi(2);
     let free = points.len().saturating_sub(3).max(1) as f64;
     let seen = (points.iter().map(off).sum::<f64>() / free).sqrt();
     let counted = points.iter().map(|p| 1.0 / (p.count.max(1) as f64).sqrt());
@@ -143,7 +143,7 @@ fn noise(points: &[Point], line: Line) -> f64 {
 
 /// The least-squares line in relative error with b, c ≥ 0: of the solutions in which some of them
 /// are 0, the feasible one with the least error.
-fn line(points: &[Point]) -> Option<Line> {
+fn line(points: &[UslPoint]) -> Option<Line> {
     let free: [&[usize]; 4] = [&[0, 1, 2], &[0, 1], &[0, 2], &[0]];
     let feasible = free.iter().filter_map(|columns| {
         let x = least_squares(points, columns)?;
@@ -156,7 +156,7 @@ fn line(points: &[Point]) -> Option<Line> {
 }
 
 /// Solves the normal equations over the free columns; the others are 0.
-fn least_squares(points: &[Point], columns: &[usize]) -> Option<[f64; 3]> {
+fn least_squares(points: &[UslPoint], columns: &[usize]) -> Option<[f64; 3]> {
     let mut matrix = [[0.0; 4]; 3];
     for point in points {
         // Each row is divided by y = N/X, so that errors are relative.
@@ -226,7 +226,7 @@ const BELOW: f64 = 0.7;
 /// nothing tells of the CPU. `rungs` are users, throughput and count, mean response, and whether
 /// the target had CPU to spare; users rising.
 #[must_use]
-pub fn pool(rungs: &[(Point, f64, Option<bool>)]) -> Option<Pool> {
+pub fn pool(rungs: &[(UslPoint, f64, Option<bool>)]) -> Option<Pool> {
     let (first, service, _) = rungs.first().copied()?;
     let best = rungs.iter().map(|(p, ..)| p.throughput).fold(0.0, f64::max);
     let flat: Vec<_> = rungs.iter().skip_while(|(p, ..)| p.throughput < PLATEAU * best).collect();
@@ -264,10 +264,10 @@ mod tests {
     use super::*;
 
     /// Points of a law, each off by a factor drawn around 1.
-    fn points(sigma: f64, kappa: f64, users: &[f64], noise: f64, seed: u64) -> Vec<Point> {
+    fn points(sigma: f64, kappa: f64, users: &[f64], noise: f64, seed: u64) -> Vec<UslPoint> {
         let mut random = Random::new(seed);
         let law = Line { a: 0.01, b: 0.01 * sigma, c: 0.01 * kappa };
-        let point = |n: &f64| Point {
+        let point = |n: &f64| UslPoint {
             users: *n,
             throughput: law.throughput(*n) * (noise * random.normal()).exp(),
             count: 10_000,
@@ -334,7 +334,7 @@ mod tests {
     fn a_plateau_is_a_pool() {
         let rung = |users: f64| {
             let (throughput, response) = crate::queueing::closed_fixed(200, 5.0, users as u32);
-            (Point { users, throughput, count: 2_000 }, response, Some(true))
+            (UslPoint { users, throughput, count: 2_000 }, response, Some(true))
         };
         let rungs: Vec<_> = doubling(1_024.0).iter().map(|n| rung(n.floor())).collect();
         let found = pool(&rungs).unwrap();
@@ -342,7 +342,7 @@ mod tests {
         // Before the plateau, and on a fall, there is none.
         assert_eq!(pool(&rungs[..10]), None);
         let mut falling = rungs.clone();
-        falling.push((Point { users: 2_000.0, throughput: 20.0, count: 100 }, 50.0, Some(true)));
+        falling.push((UslPoint { users: 2_000.0, throughput: 20.0, count: 100 }, 50.0, Some(true)));
         assert_eq!(pool(&falling), None);
         // A target without CPU to spare, or of which nothing is known.
         for idle in [Some(false), None] {
@@ -358,7 +358,7 @@ mod tests {
         let law = Line { a: 0.01, b: 0.002, c: 0.0 };
         let rung = |users: f64| {
             let throughput = law.throughput(users);
-            (Point { users, throughput, count: 2_000 }, users / throughput, Some(true))
+            (UslPoint { users, throughput, count: 2_000 }, users / throughput, Some(true))
         };
         let rungs: Vec<_> = doubling(1_024.0).into_iter().map(rung).collect();
         assert_eq!(pool(&rungs), None);

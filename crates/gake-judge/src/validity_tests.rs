@@ -2,10 +2,10 @@
 
 use gake_core::clock::SECOND;
 use gake_core::plan::Stage;
-use gake_core::record::{MACHINE, Reading, Unit};
+use gake_core::record::{LevelUnit, MACHINE, Reading};
 
 use super::*;
-use crate::testing::{MS, Sample, answered, healthy};
+use crate::testing::{MS, RunSample, answered, healthy};
 
 /// The level of one rule on a run.
 fn level_of(run: &Run, rule: &str) -> Validity {
@@ -33,7 +33,7 @@ fn nothing_sent_is_invalid() {
 #[test]
 fn lateness_needs_both_its_size_and_its_share() {
     let run = |late: u64, response: u64| {
-        Sample::default().add(1_000, answered(late, response, response, 200)).run()
+        RunSample::default().add(1_000, answered(late, response, response, 200)).run()
     };
     for (late, response, level) in [
         (MS - MS / 50, 2 * MS, Valid),
@@ -51,7 +51,7 @@ fn lateness_needs_both_its_size_and_its_share() {
 #[test]
 fn few_requests_speak_of_lateness_in_counts_and_only_when_enough_are_late() {
     let run = |late: u64, of: u64| {
-        Sample::of(of - late, 2 * MS).add(late, answered(30 * MS, 32 * MS, 32 * MS, 200)).run()
+        RunSample::of(of - late, 2 * MS).add(late, answered(30 * MS, 32 * MS, 32 * MS, 200)).run()
     };
     for (late, of, level) in
         [(1, 10, Valid), (9, 10, Valid), (9, 999, Valid), (10, 40, Invalid), (10, 999, Invalid)]
@@ -70,7 +70,7 @@ fn a_machine_that_took_the_core_away_is_told_from_a_slow_generator() {
     // 4 % of the requests are late.
     let run = |run_delay: u64, busiest: f64| {
         let mut run =
-            Sample::of(960, 2 * MS).add(40, answered(30 * MS, 32 * MS, 32 * MS, 200)).run();
+            RunSample::of(960, 2 * MS).add(40, answered(30 * MS, 32 * MS, 32 * MS, 200)).run();
         (run.generator.run_delay, run.generator.busiest) = (run_delay, busiest);
         run
     };
@@ -88,7 +88,7 @@ fn a_machine_that_took_the_core_away_is_told_from_a_slow_generator() {
     }
     // Each of 3,400 late requests waited 30 ms for a core by itself, on one of many workers.
     let late = answered(30 * MS, 32 * MS, 32 * MS, 200);
-    let mut apart = Sample::of(9_600, 2 * MS).add(3_400, late).run();
+    let mut apart = RunSample::of(9_600, 2 * MS).add(3_400, late).run();
     (apart.generator.run_delay, apart.generator.threads) = (60 * SECOND, 80);
     assert!(said(&apart).contains("the machine was busy"), "{}", said(&apart));
     apart.generator.run_delay = 20 * SECOND;
@@ -97,7 +97,7 @@ fn a_machine_that_took_the_core_away_is_told_from_a_slow_generator() {
     let reading = Reading {
         source: MACHINE.to_owned(),
         name: "machine_steal".to_owned(),
-        unit: Unit::Share,
+        unit: LevelUnit::Share,
         value: 0.12,
     };
     stolen.watched.add(SECOND, &[reading]);
@@ -109,13 +109,13 @@ fn a_machine_that_took_the_core_away_is_told_from_a_slow_generator() {
 fn the_wait_for_a_connection_is_not_lateness() {
     let mut outcome = answered(50 * MS, 60 * MS, 60 * MS, 200);
     outcome.blocked = 50 * MS;
-    let run = Sample::default().add(1_000, outcome).run();
+    let run = RunSample::default().add(1_000, outcome).run();
     assert_eq!(level_of(&run, "lateness"), Valid);
 }
 
 #[test]
 fn asked_against_sent() {
-    let run = |asked: f64| Sample::of(10_000, 5 * MS).asked(asked).run();
+    let run = |asked: f64| RunSample::of(10_000, 5 * MS).asked(asked).run();
     for (asked, level) in [
         (10_000.0, Valid),
         (10_100.0, Valid),
@@ -125,14 +125,14 @@ fn asked_against_sent() {
     ] {
         assert_eq!(level_of(&run(asked), "asked_sent"), level, "{asked}");
     }
-    let closed = Sample::of(100, MS).asked(1_000.0).closed().run();
+    let closed = RunSample::of(100, MS).asked(1_000.0).closed().run();
     assert_eq!(level_of(&closed, "asked_sent"), Valid);
 }
 
 #[test]
 fn a_small_grid_and_a_poisson_process_may_differ_by_chance() {
-    assert_eq!(level_of(&Sample::of(19, MS).asked(20.0).run(), "asked_sent"), Valid);
-    let mut run = Sample::of(9_750, MS).asked(10_000.0).run();
+    assert_eq!(level_of(&RunSample::of(19, MS).asked(20.0).run(), "asked_sent"), Valid);
+    let mut run = RunSample::of(9_750, MS).asked(10_000.0).run();
     assert_eq!(level_of(&run, "asked_sent"), Suspect);
     let stages = vec![Stage::step(1_000.0, std::time::Duration::from_secs(10))];
     run.plan.load = Load::Open { stages, process: Process::Poisson };
@@ -141,7 +141,7 @@ fn a_small_grid_and_a_poisson_process_may_differ_by_chance() {
 
 #[test]
 fn the_reason_says_when_connections_were_the_limit() {
-    let mut run = Sample::of(9_000, MS).asked(10_000.0).run();
+    let mut run = RunSample::of(9_000, MS).asked(10_000.0).run();
     assert!(!check(&run).1[0].text.contains("busy"));
     for _ in 0..1_000 {
         run.tally.record_dropped(MS);
@@ -161,7 +161,7 @@ fn cpu_of_the_busiest_worker() {
     run.plan.spin = true;
     assert_eq!(level_of(&run, "generator_cpu"), Valid);
 
-    let mut late = Sample::default().add(1_000, answered(3 * MS, 10 * MS, 10 * MS, 200)).run();
+    let mut late = RunSample::default().add(1_000, answered(3 * MS, 10 * MS, 10 * MS, 200)).run();
     late.generator.busiest = 0.96;
     assert_eq!(level_of(&late, "generator_cpu"), Suspect);
     late.generator.busiest = 0.98;
@@ -170,7 +170,7 @@ fn cpu_of_the_busiest_worker() {
 
 #[test]
 fn any_drop_is_suspect_and_many_are_invalid() {
-    let mut run = Sample::of(10_000, MS).run();
+    let mut run = RunSample::of(10_000, MS).run();
     run.tally.record_dropped(MS);
     assert_eq!(level_of(&run, "dropped"), Suspect);
     for _ in 0..101 {
@@ -181,11 +181,11 @@ fn any_drop_is_suspect_and_many_are_invalid() {
 
 #[test]
 fn the_generators_faults() {
-    let run = |n| Sample::of(10_000, 5 * MS).fault(Fault::NoLocalPort, n).run();
+    let run = |n| RunSample::of(10_000, 5 * MS).fault(Fault::NoLocalPort, n).run();
     assert_eq!(level_of(&run(0), "generator_faults"), Valid);
     assert_eq!(level_of(&run(1), "generator_faults"), Suspect);
     assert_eq!(level_of(&run(110), "generator_faults"), Invalid);
-    let servers = Sample::of(100, MS).fault(Fault::ConnectRefused, 50).run();
+    let servers = RunSample::of(100, MS).fault(Fault::ConnectRefused, 50).run();
     assert_eq!(level_of(&servers, "generator_faults"), Valid);
 }
 
@@ -200,7 +200,7 @@ fn littles_law_on_a_steady_state() {
         (40.0, Invalid),
         (70.0, Invalid),
     ] {
-        let run = Sample::of(10_000, 50 * MS).in_flight(in_flight).run();
+        let run = RunSample::of(10_000, 50 * MS).in_flight(in_flight).run();
         assert_eq!(level_of(&run, "littles_law"), level, "{in_flight}");
     }
 }
@@ -208,21 +208,21 @@ fn littles_law_on_a_steady_state() {
 #[test]
 fn littles_law_allows_the_edges_and_skips_bursts() {
     // 1 s requests in a 10 s run at 100/s: 5 of the 100 in flight are yet to come at the start.
-    let edge = Sample::of(1_000, SECOND).in_flight(95.0).run();
+    let edge = RunSample::of(1_000, SECOND).in_flight(95.0).run();
     assert_eq!(level_of(&edge, "littles_law"), Valid);
     // Everything at once, gone before the first answer.
-    let mut burst = Sample::of(300, 6 * SECOND).in_flight(150.0).run();
+    let mut burst = RunSample::of(300, 6 * SECOND).in_flight(150.0).run();
     burst.measured = MS;
     assert_eq!(level_of(&burst, "littles_law"), Valid);
     // Too few to say.
-    assert_eq!(level_of(&Sample::of(99, SECOND).in_flight(1.0).run(), "littles_law"), Valid);
-    assert_eq!(level_of(&Sample::of(1_000, MS / 2).in_flight(0.09).run(), "littles_law"), Valid);
+    assert_eq!(level_of(&RunSample::of(99, SECOND).in_flight(1.0).run(), "littles_law"), Valid);
+    assert_eq!(level_of(&RunSample::of(1_000, MS / 2).in_flight(0.09).run(), "littles_law"), Valid);
 }
 
 #[test]
 fn littles_law_sees_a_growing_queue() {
     // 200/s onto a server of 100/s for 10 s, then it drains: request n ends at n/100 s.
-    let mut sample = Sample::default();
+    let mut sample = RunSample::default();
     let mut area = 0.0;
     for n in 0..2_000u64 {
         let (due, end) = (n * 5 * MS, (n + 1) * 10 * MS);

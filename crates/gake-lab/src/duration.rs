@@ -8,7 +8,7 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// Why a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DurationError {
+pub enum BadDuration {
     /// Not a number with a unit.
     #[error("{0:?} is not a duration: write a number and a unit, as in 20ms, 1.5s or 2m")]
     Malformed(String),
@@ -21,9 +21,9 @@ pub enum DurationError {
 /// `h`. A bare `0` needs no unit. At most 24 hours.
 ///
 /// # Errors
-/// [`DurationError`] when the text is anything else.
-pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
-    let malformed = || DurationError::Malformed(text.to_owned());
+/// [`BadDuration`] when the text is anything else.
+pub fn parse_duration(text: &str) -> Result<Duration, BadDuration> {
+    let malformed = || BadDuration::Malformed(text.to_owned());
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let unit_s = match unit {
@@ -39,14 +39,14 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     let value: f64 = number.parse().map_err(|_| malformed())?;
     let seconds = value * unit_s;
     if seconds > LONGEST.as_secs_f64() {
-        return Err(DurationError::TooLong(text.to_owned()));
+        return Err(BadDuration::TooLong(text.to_owned()));
     }
     Duration::try_from_secs_f64(seconds).map_err(|_| malformed())
 }
 
 /// As [`parse_duration`], and a bare number counts as milliseconds: in a URL
 /// that is what is meant.
-pub(crate) fn parse_duration_ms(text: &str) -> Result<Duration, DurationError> {
+pub(crate) fn parse_duration_ms(text: &str) -> Result<Duration, BadDuration> {
     if text.parse::<f64>().is_ok() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
         parse_duration(&format!("{text}ms"))
     } else {

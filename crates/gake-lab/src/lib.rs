@@ -64,7 +64,7 @@ mod timer;
 mod worker;
 
 pub use config::{LabConfig, LabError, Stall};
-pub use duration::{DurationError, format_duration, parse_duration};
+pub use duration::{BadDuration, format_duration, parse_duration};
 pub use lab::Lab;
 pub use metastable::Metastable;
 pub use routes::HELP;

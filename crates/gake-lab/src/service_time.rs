@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::draws::Draw;
-use crate::duration::{DurationError, LONGEST, format_duration, parse_duration};
+use crate::duration::{BadDuration, LONGEST, format_duration, parse_duration};
 
 /// A distribution of service times, written `exp:20ms`, `const:5s`,
 /// `lognormal:20ms,1.0` or `uniform:100ms,500ms`.
@@ -48,7 +48,7 @@ pub enum ServiceTimeError {
     Malformed(String),
     /// A duration in it cannot be read.
     #[error(transparent)]
-    Duration(#[from] DurationError),
+    Duration(#[from] BadDuration),
     /// The spread of the log-normal is not a number from 0 to 5.
     #[error("{0:?} is not a sigma: write a number from 0 to 5")]
     Sigma(String),

@@ -7,8 +7,8 @@ use gake_core::clock::{Nanos, SECOND};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
 use gake_core::plan::{Expect, Load, Plan, Stage, Timeouts};
 use gake_core::record::{
-    Answer, Counts, End, Ending, Event, Exchange, Fault, Generator, Outcome, Phase, Point, Reading,
-    Run, ScenarioRun, Series, Setting, Tally, TcpSample, Unit, Watched,
+    Answer, Counts, End, Ending, Event, Exchange, Fault, Generator, LevelUnit, Outcome, Phase,
+    Point, Reading, Run, ScenarioRun, Series, Setting, Tally, TcpSample, Watched,
 };
 use gake_core::schedule::Process;
 use gake_core::work::{Arrival, Gauges};
@@ -159,7 +159,7 @@ pub(crate) fn run(plan: Plan, tallies: &[Tally]) -> Run {
         },
         watched: Watched::default(),
         scenarios: Vec::new(),
-        origin: gake_core::record::Origin::default(),
+        origin: gake_core::record::Provenance::default(),
     }
 }
 
@@ -177,11 +177,11 @@ pub(crate) fn watched() -> Watched {
         watched.add(
             second * SECOND,
             &[
-                reading("port:8080", "cpu", Unit::Share, 0.25 * n),
-                reading("port:8080", "rss", Unit::Bytes, 48e6),
-                reading("port:8080", "accept_queue", Unit::Count, 3.0 * n),
-                reading("port:8080", "listen_overflows", Unit::PerSecond, 0.0),
-                reading("actuator:http://h/actuator", "pool", Unit::Share, 0.5),
+                reading("port:8080", "cpu", LevelUnit::Share, 0.25 * n),
+                reading("port:8080", "rss", LevelUnit::Bytes, 48e6),
+                reading("port:8080", "accept_queue", LevelUnit::Count, 3.0 * n),
+                reading("port:8080", "listen_overflows", LevelUnit::PerSecond, 0.0),
+                reading("actuator:http://h/actuator", "pool", LevelUnit::Share, 0.5),
             ],
         );
     }

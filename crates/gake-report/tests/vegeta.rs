@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use gake_core::record::Run;
 use gake_report::vegeta::{
-    Encoding, Kind, Metrics, ReadError, Reader, Record, RoundRobin, Timestamp, Writer, report,
+    Encoding, Metrics, ReadError, Reader, ReportKind, ResultWriter, RoundRobin, Timestamp,
+    VegetaRecord, report,
 };
 use proptest::prelude::*;
 
@@ -16,7 +17,7 @@ const GOB: &[u8] = include_bytes!("data/vegeta/results.gob");
 const JSON: &[u8] = include_bytes!("data/vegeta/results.json");
 const CSV: &[u8] = include_bytes!("data/vegeta/results.csv");
 
-fn read(bytes: &[u8]) -> Vec<Record> {
+fn read(bytes: &[u8]) -> Vec<VegetaRecord> {
     let mut reader = Reader::detect(bytes).unwrap();
     std::iter::from_fn(|| reader.next_record().unwrap()).collect()
 }
@@ -37,9 +38,9 @@ fn read_all(bytes: &[u8]) -> (usize, Vec<String>) {
     }
 }
 
-fn written(records: &[Record], encoding: Encoding) -> Vec<u8> {
+fn written(records: &[VegetaRecord], encoding: Encoding) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut writer = Writer::new(&mut out, encoding);
+    let mut writer = ResultWriter::new(&mut out, encoding);
     for record in records {
         writer.write(record).unwrap();
     }
@@ -99,7 +100,7 @@ fn every_report_is_that_of_vegeta() {
     ];
     for source in [GOB, JSON, CSV] {
         for (kind, buckets, expected) in cases {
-            let (kind, buckets) = Kind::parse(kind, buckets).unwrap();
+            let (kind, buckets) = ReportKind::parse(kind, buckets).unwrap();
             let mut metrics = Metrics::new(buckets);
             for record in read(source) {
                 metrics.add(&record);
@@ -212,9 +213,9 @@ fn foreign_and_hostile_files_are_told_in_a_sentence() {
 fn errors_are_listed_up_to_a_bound() {
     let mut metrics = Metrics::new(None);
     for i in 0..5_000 {
-        metrics.add(&Record { error: format!("error {i}"), ..Record::default() });
+        metrics.add(&VegetaRecord { error: format!("error {i}"), ..VegetaRecord::default() });
     }
-    let text = report::render(Kind::Text, &mut metrics);
+    let text = report::render(ReportKind::Text, &mut metrics);
     assert_eq!(text.lines().filter(|line| line.starts_with("error ")).count(), 1_000);
     assert_eq!(metrics.errors_left_out, 4_000);
 }
@@ -243,10 +244,10 @@ prop_compose! {
             prop::collection::vec("[!-~]([ -~]{0,8}[!-~])?", 1..3),
             0..4,
         )),
-    ) -> Record {
+    ) -> VegetaRecord {
         let offset = offset.map(|minutes: i32| minutes * 60);
         let headers = headers.map(|map| map.into_iter().collect());
-        Record {
+        VegetaRecord {
             attack, seq, code, latency, bytes_out, bytes_in, error, body, method, url, headers,
             timestamp: Timestamp { unix_ns, offset },
         }
@@ -274,7 +275,7 @@ proptest! {
 }
 
 /// What JSON keeps: an offset of 0 is written as UTC.
-fn json(records: &[Record]) -> Vec<Record> {
+fn json(records: &[VegetaRecord]) -> Vec<VegetaRecord> {
     let mut records = records.to_vec();
     for record in &mut records {
         record.timestamp.offset = record.timestamp.offset.filter(|offset| *offset != 0);
@@ -283,7 +284,7 @@ fn json(records: &[Record]) -> Vec<Record> {
 }
 
 /// What CSV keeps: no zone; Go's reader takes `\r\n` in a column for `\n`, and we keep it.
-fn csv(records: &[Record]) -> Vec<Record> {
+fn csv(records: &[VegetaRecord]) -> Vec<VegetaRecord> {
     let mut records = records.to_vec();
     for record in &mut records {
         record.timestamp.offset = Some(0);
@@ -363,13 +364,13 @@ fn results_written_as_a_run_file_are_the_same_run() {
 #[test]
 fn a_result_that_comes_late_is_in_the_run_file_too() {
     let second = 1_000_000_000;
-    let at = |unix_s: i64| Record {
+    let at = |unix_s: i64| VegetaRecord {
         timestamp: Timestamp::local(1_700_000_000 * second + unix_s * second),
         latency: second / 2,
         code: 200,
         method: "GET".to_owned(),
         url: format!("http://h/{}", unix_s % 2),
-        ..Record::default()
+        ..VegetaRecord::default()
     };
     // A minute's seconds are held open: the last one's has gone.
     let records: Vec<_> = (0..100).chain([3]).map(at).collect();
@@ -384,11 +385,11 @@ fn a_result_that_comes_late_is_in_the_run_file_too() {
 
 #[test]
 fn a_run_from_hostile_instants_is_bounded() {
-    let at = |unix_ns: i64, latency: i64| Record {
+    let at = |unix_ns: i64, latency: i64| VegetaRecord {
         timestamp: Timestamp::local(unix_ns),
         latency,
         code: 200,
-        ..Record::default()
+        ..VegetaRecord::default()
     };
     let hour = 3_600_000_000_000;
     let records = [

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gake_core::record::{Ending, Event, Origin, Run};
+use gake_core::record::{Ending, Event, Provenance, Run};
 use gake_core::work::Factory;
 use gake_engine::{Collector, JoinedSecond, Running, Stop, WorkerContext, start};
 use gake_wire::HttpFactory;
@@ -24,7 +24,7 @@ pub struct Beside<'a> {
     /// sampled during this one.
     pub watching: Option<&'a mut Watching>,
     /// Who asks, where, and with which objectives.
-    pub origin: Origin,
+    pub origin: Provenance,
 }
 
 impl std::fmt::Debug for Beside<'_> {

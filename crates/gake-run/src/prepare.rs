@@ -7,7 +7,7 @@ use gake_core::plan::{Load, Plan};
 use gake_core::redact::Redactor;
 use gake_core::spec::{FieldPath, RunSpec};
 use gake_judge::Objective;
-use gake_watch::{Source, SourceError};
+use gake_watch::{SourceError, WatchSource};
 use gake_wire::{Location, Resolver, Settings, TlsOptions, WeightedRequest, Wire, WireError};
 
 use crate::requests::{self, RequestSet};
@@ -35,7 +35,7 @@ pub struct Prepared {
     /// Whether it ends as soon as one of those is missed.
     pub abort: bool,
     /// What is sampled of the target meanwhile.
-    pub watch: Vec<Source>,
+    pub watch: Vec<WatchSource>,
     /// What somebody should know before the run, in sentences.
     pub notes: Vec<String>,
 }
@@ -255,7 +255,7 @@ fn label(request: &mut WeightedRequest) {
 }
 
 /// What is watched. Its texts may hold passwords, which no error tells.
-fn sources(texts: &[String]) -> Result<Vec<Source>, RunError> {
+fn sources(texts: &[String]) -> Result<Vec<WatchSource>, RunError> {
     let list = FieldPath::root().key("watch");
     let each = texts.iter().enumerate().map(|(i, text)| {
         let refused = |error: SourceError| RunError::spec(list.index(i), error.to_string());

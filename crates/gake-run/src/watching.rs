@@ -7,7 +7,7 @@ use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
 use gake_core::record::{Event, Reading, Run, Setting, Watched};
 use gake_engine::{beside, in_background};
-use gake_watch::{Batch, Sampler, Source};
+use gake_watch::{Batch, Sampler, WatchSource};
 use gake_wire::Address;
 
 use crate::{Prepared, RunError};
@@ -54,19 +54,19 @@ impl Watching {
     ///
     /// # Errors
     /// When a source cannot be read.
-    pub fn of_any(sources: &[Source], prepared: &Prepared) -> Result<Self, RunError> {
+    pub fn of_any(sources: &[WatchSource], prepared: &Prepared) -> Result<Self, RunError> {
         Self::start(sources, prepared, None)
     }
 
     fn start(
-        sources: &[Source],
+        sources: &[WatchSource],
         prepared: &Prepared,
         plan: Option<&Plan>,
     ) -> Result<Self, RunError> {
         let mut sources = sources.to_vec();
         // The target's processes are read once.
-        let usage = !sources.iter().any(Source::is_local);
-        sources.push(Source::Machine {
+        let usage = !sources.iter().any(WatchSource::is_local);
+        sources.push(WatchSource::Machine {
             targets: addresses(prepared),
             usage,
             ports: prepared.wires.iter().filter_map(|wire| wire.network.quick_ports()).min(),

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, Uri};
 
-use crate::exchange::{Answer, BackendOutcome, Body, Captured, Exchange, Failure, Role};
+use crate::exchange::{
+    BackendAnswer, BackendOutcome, Body, Captured, Failure, MirroredExchange, Role,
+};
 use crate::mirror::copy::{Keeper, Kept};
 
 /// Bytes of exchanges that one listener may have waiting.
@@ -27,7 +29,7 @@ pub(crate) struct Feed {
 #[derive(Debug)]
 struct Tap {
     /// None once the proxy has ended.
-    sender: RwLock<Option<SyncSender<Arc<Exchange>>>>,
+    sender: RwLock<Option<SyncSender<Arc<MirroredExchange>>>>,
     state: Arc<TapState>,
 }
 
@@ -41,14 +43,14 @@ struct TapState {
 /// are dropped and counted, and no client waits for it.
 #[derive(Debug)]
 pub struct Exchanges {
-    receiver: Receiver<Arc<Exchange>>,
+    receiver: Receiver<Arc<MirroredExchange>>,
     state: Arc<TapState>,
 }
 
 impl Exchanges {
     /// The next one; `None` when the proxy has ended and no more will come.
     #[must_use]
-    pub fn next(&self) -> Option<Arc<Exchange>> {
+    pub fn next(&self) -> Option<Arc<MirroredExchange>> {
         self.receiver.recv().ok().inspect(|exchange| self.took(exchange))
     }
 
@@ -56,7 +58,7 @@ impl Exchanges {
     ///
     /// # Errors
     /// When none came, or none will.
-    pub fn next_within(&self, time: Duration) -> Result<Arc<Exchange>, RecvTimeoutError> {
+    pub fn next_within(&self, time: Duration) -> Result<Arc<MirroredExchange>, RecvTimeoutError> {
         self.receiver.recv_timeout(time).inspect(|exchange| self.took(exchange))
     }
 
@@ -66,7 +68,7 @@ impl Exchanges {
         self.state.dropped.load(Relaxed)
     }
 
-    fn took(&self, exchange: &Exchange) {
+    fn took(&self, exchange: &MirroredExchange) {
         self.state.bytes.fetch_sub(weight(exchange), Relaxed);
     }
 }
@@ -98,7 +100,7 @@ impl Feed {
         self.taps.iter().map(|tap| tap.state.dropped.load(Relaxed)).sum()
     }
 
-    fn offer(&self, exchange: Exchange) {
+    fn offer(&self, exchange: MirroredExchange) {
         let weight = weight(&exchange);
         let exchange = Arc::new(exchange);
         for tap in &self.taps {
@@ -113,7 +115,7 @@ impl Feed {
     }
 }
 
-fn weight(exchange: &Exchange) -> u64 {
+fn weight(exchange: &MirroredExchange) -> u64 {
     let answers = exchange.backends.iter().filter_map(|outcome| outcome.result.as_ref().ok());
     let bodies: usize = answers.map(|answer| answer.body.bytes.len()).sum();
     (bodies + exchange.request.body.bytes.len()) as u64 + EXCHANGE_BYTES
@@ -194,7 +196,7 @@ impl Drop for Collector {
         let found = self.found.get_mut().unwrap_or_else(PoisonError::into_inner);
         let mut outcomes = std::mem::take(&mut found.outcomes);
         outcomes.sort_by_key(|(order, _)| *order);
-        self.feed.offer(Exchange {
+        self.feed.offer(MirroredExchange {
             id: self.id,
             received_unix_ns: self.received_unix_ns,
             client: Some(self.client),
@@ -258,7 +260,7 @@ impl Slot {
         let Some((status, headers)) = self.head.take() else { return };
         let (truncated, len) = (cut || self.body.is_over(), self.body.seen());
         let bytes = self.body.finish().bytes();
-        self.put(Ok(Answer { status, headers, body: Body { bytes, truncated, len } }));
+        self.put(Ok(BackendAnswer { status, headers, body: Body { bytes, truncated, len } }));
     }
 
     /// There is no answer.
@@ -270,7 +272,7 @@ impl Slot {
         u64::try_from(self.turn.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    fn put(&mut self, result: Result<Answer, Failure>) {
+    fn put(&mut self, result: Result<BackendAnswer, Failure>) {
         self.ended = true;
         let outcome = BackendOutcome {
             name: Arc::clone(&self.name),

@@ -10,9 +10,9 @@ use tokio::sync::{Notify, watch};
 use crate::admin;
 use crate::hooks::HookCounts;
 use crate::mirror::ledger::Ledger;
-use crate::proxy::Stats;
+use crate::proxy::ProxyStats;
 use crate::proxy::shared::Shared;
-use crate::proxy::start::Summary;
+use crate::proxy::start::ProxySummary;
 use crate::proxy::worker::Phase;
 
 /// How often a percentage moves while it ramps.
@@ -77,7 +77,7 @@ impl Control {
 
     /// The counts of the client's path.
     #[must_use]
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> ProxyStats {
         self.0.shared.stats()
     }
 
@@ -192,8 +192,8 @@ impl Control {
 
     /// What was done so far.
     #[must_use]
-    pub fn summary(&self) -> Summary {
-        Summary {
+    pub fn summary(&self) -> ProxySummary {
+        ProxySummary {
             stats: self.stats(),
             ledgers: self.shadows().into_iter().map(|shadow| shadow.ledger).collect(),
             hooks: self.hooks(),

@@ -9,7 +9,7 @@ use http::{HeaderMap, Method, StatusCode, Uri};
 
 /// One request and the outcomes of all backends that were chosen for it.
 #[derive(Debug, Clone)]
-pub struct Exchange {
+pub struct MirroredExchange {
     /// Unique within one run of the proxy, in no strict order.
     pub id: u64,
     /// When the request's head had been read, in nanoseconds since the Unix epoch.
@@ -22,7 +22,7 @@ pub struct Exchange {
     pub backends: Vec<BackendOutcome>,
 }
 
-impl Exchange {
+impl MirroredExchange {
     /// The outcome of the backend whose answer the client got, or was to get.
     #[must_use]
     pub fn master(&self) -> Option<&BackendOutcome> {
@@ -92,7 +92,7 @@ pub struct BackendOutcome {
     /// What it is.
     pub role: Role,
     /// The answer, or why there is none.
-    pub result: Result<Answer, Failure>,
+    pub result: Result<BackendAnswer, Failure>,
     /// From the request's turn to an open connection, in nanoseconds; 0 when one was open already.
     pub connect_ns: u64,
     /// From the request's turn (a copy's wait in its queue not counted) to the answer's head.
@@ -104,7 +104,7 @@ pub struct BackendOutcome {
 
 /// An answer.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct BackendAnswer {
     /// The status.
     pub status: StatusCode,
     /// The headers, without the hop-by-hop ones.

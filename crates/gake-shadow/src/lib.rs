@@ -21,4 +21,4 @@ pub mod traffic;
 pub use collect::Exchanges;
 pub use control::{Control, NoSuchShadow, ShadowState};
 pub use mirror::ledger::{Category, Ledger};
-pub use proxy::{Proxy, Running, StartError, Stats, Summary};
+pub use proxy::{Proxy, ProxyStartError, ProxyStats, ProxySummary, RunningProxy};

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gake_shadow::config::{Backend, Config};
-use gake_shadow::{Proxy, Running};
+use gake_shadow::{Proxy, RunningProxy};
 
 struct Counting;
 
@@ -91,7 +91,7 @@ fn a_slow_head_costs_little_and_what_it_cost_is_given_back() {
 }
 
 /// A proxy with a master that says nothing in particular.
-fn proxy() -> Running {
+fn proxy() -> RunningProxy {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     thread::spawn(move || {

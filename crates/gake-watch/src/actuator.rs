@@ -1,26 +1,26 @@
 //! Spring Boot Actuator: levels from `/metrics`, and the settings in force from `/configprops`.
 
-use gake_core::record::Unit;
+use gake_core::record::LevelUnit;
 use serde_json::Value;
 
 use crate::fetch::Fetch;
 use crate::sampler::Level;
 
 /// Metrics that are taken when the application has them: its name, ours, and its unit.
-const KNOWN: &[(&str, &str, Unit)] = &[
-    ("process.cpu.usage", "cpu", Unit::Share),
-    ("jvm.memory.used", "jvm_memory", Unit::Bytes),
-    ("jvm.threads.live", "threads", Unit::Count),
-    ("jvm.gc.overhead", "gc", Unit::Share),
-    ("process.files.open", "descriptors_open", Unit::Count),
-    ("process.files.max", "", Unit::Count),
-    ("tomcat.threads.busy", "pool_busy", Unit::Count),
-    ("tomcat.threads.config.max", "pool_max", Unit::Count),
-    ("tomcat.connections.current", "established", Unit::Count),
-    ("tomcat.connections.config.max", "connections_max", Unit::Count),
-    ("hikaricp.connections.active", "db_pool_busy", Unit::Count),
-    ("hikaricp.connections.pending", "db_pool_pending", Unit::Count),
-    ("hikaricp.connections.max", "db_pool_max", Unit::Count),
+const KNOWN: &[(&str, &str, LevelUnit)] = &[
+    ("process.cpu.usage", "cpu", LevelUnit::Share),
+    ("jvm.memory.used", "jvm_memory", LevelUnit::Bytes),
+    ("jvm.threads.live", "threads", LevelUnit::Count),
+    ("jvm.gc.overhead", "gc", LevelUnit::Share),
+    ("process.files.open", "descriptors_open", LevelUnit::Count),
+    ("process.files.max", "", LevelUnit::Count),
+    ("tomcat.threads.busy", "pool_busy", LevelUnit::Count),
+    ("tomcat.threads.config.max", "pool_max", LevelUnit::Count),
+    ("tomcat.connections.current", "established", LevelUnit::Count),
+    ("tomcat.connections.config.max", "connections_max", LevelUnit::Count),
+    ("hikaricp.connections.active", "db_pool_busy", LevelUnit::Count),
+    ("hikaricp.connections.pending", "db_pool_pending", LevelUnit::Count),
+    ("hikaricp.connections.max", "db_pool_max", LevelUnit::Count),
 ];
 
 /// Shares of a whole: our name, the part, and the whole.
@@ -47,7 +47,7 @@ const SETTINGS: &[&str] = &[
 pub(crate) struct Actuator {
     fetch: Fetch,
     /// What it has of the known, in the order in which it is fetched.
-    known: Vec<&'static (&'static str, &'static str, Unit)>,
+    known: Vec<&'static (&'static str, &'static str, LevelUnit)>,
     /// What it says is in force.
     pub(crate) settings: Vec<(String, String)>,
 }
@@ -93,7 +93,7 @@ impl Actuator {
             if let (Some(part), Some(whole)) = (of(part), of(whole))
                 && whole > 0.0
             {
-                levels.push(Level::new(*ours, Unit::Share, part / whole));
+                levels.push(Level::new(*ours, LevelUnit::Share, part / whole));
             }
         }
         Ok(levels)

@@ -1,6 +1,6 @@
 //! Watching the target while it is loaded: samples of it, on the clock of the run.
 //!
-//! A [`Source`] says where levels come from: a process of this machine, a Prometheus endpoint,
+//! A [`WatchSource`] says where levels come from: a process of this machine, a Prometheus endpoint,
 //! Spring Boot Actuator, a database, the generator's own machine. A [`Sampler`] reads each once a
 //! second on a thread of its own and sends what it read; it never delays the load, and a source
 //! that fails is told once and asked again.
@@ -21,4 +21,4 @@ mod threads;
 
 pub use database::{Dsn, DsnError};
 pub use sampler::{Batch, Sampler, WatchError};
-pub use source::{Source, SourceError};
+pub use source::{SourceError, WatchSource};

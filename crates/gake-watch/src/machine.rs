@@ -5,7 +5,7 @@ use std::fs;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Instant;
 
-use gake_core::record::Unit;
+use gake_core::record::LevelUnit;
 use procfs::process::{Process, all_processes};
 
 use crate::diag;
@@ -60,12 +60,12 @@ impl Machine {
     }
 
     pub(crate) fn read(&mut self, now: Instant) -> Vec<Level> {
-        let share = |name: &str, value: f64| Level::new(name, Unit::Share, value);
+        let share = |name: &str, value: f64| Level::new(name, LevelUnit::Share, value);
         let mut levels = vec![
             share("target_here", f64::from(u8::from(self.here))),
             share("target_loopback", f64::from(u8::from(self.loopback))),
         ];
-        let ports = self.quick_ports.map(|n| Level::new("quick_ports", Unit::Count, n as f64));
+        let ports = self.quick_ports.map(|n| Level::new("quick_ports", LevelUnit::Count, n as f64));
         levels.extend(ports);
         levels.extend(self.usage(now));
         if self.here {
@@ -84,7 +84,7 @@ impl Machine {
 
     /// Who has the cores.
     fn usage(&mut self, now: Instant) -> Vec<Level> {
-        let share = |name: &str, value: f64| Level::new(name, Unit::Share, value);
+        let share = |name: &str, value: f64| Level::new(name, LevelUnit::Share, value);
         let mut levels = Vec::new();
         let Some(times) = fs::read_to_string("/proc/stat").ok().and_then(|t| Times::parse(&t))
         else {
@@ -119,7 +119,7 @@ impl Machine {
         let mut levels = self.queues.levels(&ours, &inodes);
         if !ours.is_empty() {
             let waiting: u64 = ours.iter().map(|one| u64::from(one.queue)).sum();
-            levels.push(Level::new("accept_queue", Unit::Count, waiting as f64));
+            levels.push(Level::new("accept_queue", LevelUnit::Count, waiting as f64));
         }
         levels
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::time::Instant;
 
-use gake_core::record::Unit;
+use gake_core::record::LevelUnit;
 use procfs::WithCurrentSystemInfo;
 use procfs::process::{FDTarget, LimitValue, Process, all_processes};
 
@@ -130,23 +130,23 @@ impl Processes {
         let of = |what: &str| format!("{what} {pids:?}");
         let cpu_s = usage.ticks as f64 / procfs::ticks_per_second() as f64;
         if let Some(cores) = self.rates.rate(&of("cpu"), now, cpu_s) {
-            levels.push(Level::new("cpu", Unit::Share, cores / self.cores));
-            levels.push(Level::new("cores", Unit::Count, cores));
+            levels.push(Level::new("cpu", LevelUnit::Share, cores / self.cores));
+            levels.push(Level::new("cores", LevelUnit::Count, cores));
         }
-        levels.push(Level::new("rss", Unit::Bytes, usage.rss as f64));
-        levels.push(Level::new("threads", Unit::Count, usage.threads as f64));
+        levels.push(Level::new("rss", LevelUnit::Bytes, usage.rss as f64));
+        levels.push(Level::new("threads", LevelUnit::Count, usage.threads as f64));
         if let Some(share) = usage.descriptors_share {
-            levels.push(Level::new("descriptors", Unit::Share, share));
-            levels.push(Level::new("descriptors_open", Unit::Count, usage.descriptors as f64));
+            levels.push(Level::new("descriptors", LevelUnit::Share, share));
+            levels.push(Level::new("descriptors_open", LevelUnit::Count, usage.descriptors as f64));
         }
         if let Some(activity) = self.threads.look(&pids, now) {
-            levels.push(Level::new("context_switches", Unit::PerSecond, activity.slices));
-            levels.push(Level::new("cores_waited", Unit::Count, activity.waiting));
-            levels.push(Level::new("busiest_thread", Unit::Share, activity.busiest));
+            levels.push(Level::new("context_switches", LevelUnit::PerSecond, activity.slices));
+            levels.push(Level::new("cores_waited", LevelUnit::Count, activity.waiting));
+            levels.push(Level::new("busiest_thread", LevelUnit::Share, activity.busiest));
         }
-        levels.push(Level::new("disk_threads", Unit::Count, in_disk_sleep(&pids) as f64));
+        levels.push(Level::new("disk_threads", LevelUnit::Count, in_disk_sleep(&pids) as f64));
         if let Some(rate) = self.rates.rate(&of("faults"), now, usage.major_faults as f64) {
-            levels.push(Level::new("major_faults", Unit::PerSecond, rate));
+            levels.push(Level::new("major_faults", LevelUnit::PerSecond, rate));
         }
         levels.extend(self.bounds(now));
         levels
@@ -157,20 +157,20 @@ impl Processes {
         let Some(cgroup) = &self.cgroup else { return Vec::new() };
         let mut levels = Vec::new();
         if let Some(cores) = cgroup.cores() {
-            levels.push(Level::new("cpu_quota", Unit::Count, cores));
+            levels.push(Level::new("cpu_quota", LevelUnit::Count, cores));
             if let Some(count) = cgroup.throttled() {
                 let periods = self.rates.rate("periods", now, count.periods as f64);
                 let throttled = self.rates.rate("throttled", now, count.throttled as f64);
                 if let (Some(periods), Some(throttled)) = (periods, throttled) {
                     let share = if periods > 0.0 { throttled / periods } else { 0.0 };
-                    levels.push(Level::new("cpu_throttled", Unit::Share, share));
+                    levels.push(Level::new("cpu_throttled", LevelUnit::Share, share));
                 }
             }
         }
         if let Some(count) = cgroup.memory_refused()
             && let Some(rate) = self.rates.rate("memory refused", now, count as f64)
         {
-            levels.push(Level::new("memory_refused", Unit::PerSecond, rate));
+            levels.push(Level::new("memory_refused", LevelUnit::PerSecond, rate));
         }
         levels
     }

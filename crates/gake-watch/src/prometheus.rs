@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use gake_core::record::Unit;
+use gake_core::record::LevelUnit;
 
 use crate::fetch::Fetch;
 use crate::rates::Rates;
@@ -12,44 +12,44 @@ use crate::sampler::Level;
 const SERIES_MAX: usize = 64;
 
 /// A metric that is known: its name there, ours, and its unit. Counters become rates.
-const KNOWN: &[(&str, &str, Unit)] = &[
-    ("process_resident_memory_bytes", "rss", Unit::Bytes),
-    ("process_open_fds", "descriptors_open", Unit::Count),
-    ("go_goroutines", "goroutines", Unit::Count),
-    ("go_threads", "threads", Unit::Count),
-    ("process_cpu_seconds_total", "cores", Unit::Count),
-    ("jvm_threads_live_threads", "threads", Unit::Count),
-    ("process_cpu_usage", "cpu", Unit::Share),
-    ("tomcat_threads_busy_threads", "pool_busy", Unit::Count),
-    ("tomcat_connections_current_connections", "established", Unit::Count),
-    ("hikaricp_connections_active", "db_pool_busy", Unit::Count),
-    ("hikaricp_connections_pending", "db_pool_pending", Unit::Count),
-    ("hikaricp_connections_creation_seconds_count", "db_connects", Unit::PerSecond),
-    ("go_sql_in_use_connections", "db_pool_busy", Unit::Count),
-    ("go_sql_open_connections", "db_pool_open", Unit::Count),
-    ("go_sql_max_idle_closed_total", "db_pool_closed", Unit::PerSecond),
+const KNOWN: &[(&str, &str, LevelUnit)] = &[
+    ("process_resident_memory_bytes", "rss", LevelUnit::Bytes),
+    ("process_open_fds", "descriptors_open", LevelUnit::Count),
+    ("go_goroutines", "goroutines", LevelUnit::Count),
+    ("go_threads", "threads", LevelUnit::Count),
+    ("process_cpu_seconds_total", "cores", LevelUnit::Count),
+    ("jvm_threads_live_threads", "threads", LevelUnit::Count),
+    ("process_cpu_usage", "cpu", LevelUnit::Share),
+    ("tomcat_threads_busy_threads", "pool_busy", LevelUnit::Count),
+    ("tomcat_connections_current_connections", "established", LevelUnit::Count),
+    ("hikaricp_connections_active", "db_pool_busy", LevelUnit::Count),
+    ("hikaricp_connections_pending", "db_pool_pending", LevelUnit::Count),
+    ("hikaricp_connections_creation_seconds_count", "db_connects", LevelUnit::PerSecond),
+    ("go_sql_in_use_connections", "db_pool_busy", LevelUnit::Count),
+    ("go_sql_open_connections", "db_pool_open", LevelUnit::Count),
+    ("go_sql_max_idle_closed_total", "db_pool_closed", LevelUnit::PerSecond),
     // Seconds that all together wait, each second: how many wait.
-    ("go_sql_wait_duration_seconds_total", "db_pool_pending", Unit::Count),
-    ("go_sync_mutex_wait_total_seconds_total", "lock_waiting", Unit::Count),
-    ("jvm_gc_pause_seconds_sum", "gc", Unit::Share),
-    ("mysql_global_status_threads_connected", "db_open", Unit::Count),
-    ("mysql_global_variables_max_connections", "db_max_connections", Unit::Count),
-    ("mysql_global_status_connections", "db_connects", Unit::PerSecond),
-    ("mysql_global_status_innodb_row_lock_current_waits", "db_lock_waits", Unit::Count),
-    ("pg_stat_activity_count", "db_open", Unit::Count),
-    ("pg_settings_max_connections", "db_max_connections", Unit::Count),
-    ("node_memory_MemAvailable_bytes", "memory_available", Unit::Bytes),
-    ("node_load1", "load1", Unit::Count),
-    ("node_sockstat_TCP_alloc", "tcp_sockets", Unit::Count),
-    ("node_sockstat_TCP_tw", "time_wait", Unit::Count),
-    ("node_netstat_TcpExt_ListenOverflows", "listen_overflows", Unit::PerSecond),
-    ("node_netstat_TcpExt_ListenDrops", "listen_drops", Unit::PerSecond),
-    ("node_netstat_Tcp_RetransSegs", "retransmits", Unit::PerSecond),
-    ("node_context_switches_total", "context_switches", Unit::PerSecond),
-    ("gake_lab_threads_busy", "pool_busy", Unit::Count),
-    ("gake_lab_queue", "pool_queue", Unit::Count),
-    ("gake_lab_in_flight", "in_flight", Unit::Count),
-    ("gake_lab_connections_open", "established", Unit::Count),
+    ("go_sql_wait_duration_seconds_total", "db_pool_pending", LevelUnit::Count),
+    ("go_sync_mutex_wait_total_seconds_total", "lock_waiting", LevelUnit::Count),
+    ("jvm_gc_pause_seconds_sum", "gc", LevelUnit::Share),
+    ("mysql_global_status_threads_connected", "db_open", LevelUnit::Count),
+    ("mysql_global_variables_max_connections", "db_max_connections", LevelUnit::Count),
+    ("mysql_global_status_connections", "db_connects", LevelUnit::PerSecond),
+    ("mysql_global_status_innodb_row_lock_current_waits", "db_lock_waits", LevelUnit::Count),
+    ("pg_stat_activity_count", "db_open", LevelUnit::Count),
+    ("pg_settings_max_connections", "db_max_connections", LevelUnit::Count),
+    ("node_memory_MemAvailable_bytes", "memory_available", LevelUnit::Bytes),
+    ("node_load1", "load1", LevelUnit::Count),
+    ("node_sockstat_TCP_alloc", "tcp_sockets", LevelUnit::Count),
+    ("node_sockstat_TCP_tw", "time_wait", LevelUnit::Count),
+    ("node_netstat_TcpExt_ListenOverflows", "listen_overflows", LevelUnit::PerSecond),
+    ("node_netstat_TcpExt_ListenDrops", "listen_drops", LevelUnit::PerSecond),
+    ("node_netstat_Tcp_RetransSegs", "retransmits", LevelUnit::PerSecond),
+    ("node_context_switches_total", "context_switches", LevelUnit::PerSecond),
+    ("gake_lab_threads_busy", "pool_busy", LevelUnit::Count),
+    ("gake_lab_queue", "pool_queue", LevelUnit::Count),
+    ("gake_lab_in_flight", "in_flight", LevelUnit::Count),
+    ("gake_lab_connections_open", "established", LevelUnit::Count),
 ];
 
 /// Shares of a whole: our name, the part, and the whole.
@@ -77,8 +77,8 @@ const TOTALS: &[(&str, &str, &str)] =
     &[("mysql_global_status_connection_errors_total", "error=\"max_connection", "db_refused")];
 
 /// Metrics of one of their series alone, by a label.
-const LABELLED: &[(&str, &str, &str, Unit)] =
-    &[("jvm_threads_states_threads", "state=\"blocked\"", "lock_waiting", Unit::Count)];
+const LABELLED: &[(&str, &str, &str, LevelUnit)] =
+    &[("jvm_threads_states_threads", "state=\"blocked\"", "lock_waiting", LevelUnit::Count)];
 
 /// Counters whose names do not end as counters' do.
 const COUNTERS: &[&str] =
@@ -150,7 +150,7 @@ impl<'a> Page<'a> {
         let mut levels = Vec::new();
         for (theirs, ours, unit) in KNOWN {
             let Some(value) = self.sum(theirs) else { continue };
-            let counts = *unit == Unit::PerSecond || self.is_counter(theirs);
+            let counts = *unit == LevelUnit::PerSecond || self.is_counter(theirs);
             let value = if counts { rates.rate(theirs, now, value) } else { Some(value) };
             levels.extend(value.map(|value| Level::new(*ours, *unit, value)));
         }
@@ -158,7 +158,7 @@ impl<'a> Page<'a> {
             if let (Some(part), Some(whole)) = (self.sum(part), self.sum(whole))
                 && whole > 0.0
             {
-                levels.push(Level::new(*ours, Unit::Share, part / whole));
+                levels.push(Level::new(*ours, LevelUnit::Share, part / whole));
             }
         }
         let labelled = |name: &str, label: &str| {
@@ -166,7 +166,7 @@ impl<'a> Page<'a> {
             series.map(|sample| sample.2).reduce(|a, b| a + b)
         };
         for (theirs, label, ours) in TOTALS {
-            levels.extend(labelled(theirs, label).map(|v| Level::new(*ours, Unit::Count, v)));
+            levels.extend(labelled(theirs, label).map(|v| Level::new(*ours, LevelUnit::Count, v)));
         }
         for (theirs, label, ours, unit) in LABELLED {
             levels.extend(labelled(theirs, label).map(|v| Level::new(*ours, *unit, v)));
@@ -191,7 +191,7 @@ impl<'a> Page<'a> {
         let all = rates.rate("node_cpu all", now, all);
         let idle = rates.rate("node_cpu idle", now, idle);
         let (all, idle) = all.zip(idle)?;
-        (all > 0.0).then(|| Level::new("cpu", Unit::Share, 1.0 - idle / all))
+        (all > 0.0).then(|| Level::new("cpu", LevelUnit::Share, 1.0 - idle / all))
     }
 
     fn chosen(
@@ -222,19 +222,21 @@ impl<'a> Page<'a> {
         let (name, labels, value) = *sample;
         let full = if labels.is_empty() { name.to_owned() } else { format!("{name}{{{labels}}}") };
         if self.is_counter(name) {
-            return rates.rate(&full, now, value).map(|r| Level::new(full, Unit::PerSecond, r));
+            return rates
+                .rate(&full, now, value)
+                .map(|r| Level::new(full, LevelUnit::PerSecond, r));
         }
         Some(Level::new(full, unit_of(name), value))
     }
 }
 
 /// The unit that a metric's name ends in, by Prometheus's own rules for names.
-fn unit_of(name: &str) -> Unit {
+fn unit_of(name: &str) -> LevelUnit {
     match name.rsplit('_').next() {
-        Some("bytes") => Unit::Bytes,
-        Some("seconds") => Unit::Seconds,
-        Some("ratio") => Unit::Share,
-        _ => Unit::Count,
+        Some("bytes") => LevelUnit::Bytes,
+        Some("seconds") => LevelUnit::Seconds,
+        Some("ratio") => LevelUnit::Share,
+        _ => LevelUnit::Count,
     }
 }
 

@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Reading, Setting, UNANSWERED, Unit};
+use gake_core::record::{LevelUnit, Reading, Setting, UNANSWERED};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{oneshot, watch};
 use tokio::time::MissedTickBehavior;
@@ -15,18 +15,18 @@ use crate::database::Database;
 use crate::machine::Machine;
 use crate::process::{Processes, Which};
 use crate::prometheus::Prometheus;
-use crate::source::Source;
+use crate::source::WatchSource;
 
 /// A level of one source.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Level {
     pub(crate) name: String,
-    pub(crate) unit: Unit,
+    pub(crate) unit: LevelUnit,
     pub(crate) value: f64,
 }
 
 impl Level {
-    pub(crate) fn new(name: impl Into<String>, unit: Unit, value: f64) -> Self {
+    pub(crate) fn new(name: impl Into<String>, unit: LevelUnit, value: f64) -> Self {
         Self { name: name.into(), unit, value }
     }
 }
@@ -88,7 +88,7 @@ impl Sampler {
     ///
     /// # Errors
     /// When a source cannot be read: better told before a run than after it.
-    pub fn start(sources: Vec<Source>, every: Duration) -> Result<Self, WatchError> {
+    pub fn start(sources: Vec<WatchSource>, every: Duration) -> Result<Self, WatchError> {
         let began = Instant::now();
         let (sender, batches) = channel();
         let (ready_sender, ready) = channel();
@@ -164,7 +164,7 @@ impl Drop for Sampler {
 /// Opens the sources and lets a task read each.
 async fn watch(
     began: Instant,
-    sources: &[Source],
+    sources: &[WatchSource],
     every: Duration,
     sender: &Sender<Batch>,
     refreshed: &watch::Receiver<u64>,
@@ -227,7 +227,7 @@ impl Follow {
 
     /// That a source did not answer is a reading too; why is said once in a row.
     fn failed(&self, reason: &str, again: bool) {
-        let level = Level::new(UNANSWERED, Unit::Share, 1.0);
+        let level = Level::new(UNANSWERED, LevelUnit::Share, 1.0);
         self.send(readings(self.began, &self.name, vec![level]));
         if !again {
             let reason = format!("{} cannot be watched: {reason}", self.name);
@@ -241,7 +241,7 @@ impl Follow {
     }
 }
 
-fn is_refreshable(source: &Source) -> bool {
+fn is_refreshable(source: &WatchSource) -> bool {
     source.is_local() || source.has_counters()
 }
 
@@ -279,17 +279,17 @@ enum Reader {
 }
 
 impl Reader {
-    async fn open(source: &Source) -> Result<Self, String> {
+    async fn open(source: &WatchSource) -> Result<Self, String> {
         let processes = |which| Self::Processes(Box::new(Processes::new(which)));
         Ok(match source {
-            Source::Process(pid) => processes(Which::Pid(*pid)),
-            Source::Port(port) => processes(Which::Ports(vec![*port])),
-            Source::Prometheus { url, metrics } => {
+            WatchSource::Process(pid) => processes(Which::Pid(*pid)),
+            WatchSource::Port(port) => processes(Which::Ports(vec![*port])),
+            WatchSource::Prometheus { url, metrics } => {
                 Self::Prometheus(Box::new(Prometheus::new(url, metrics.clone())?))
             }
-            Source::Actuator(url) => Self::Actuator(Box::new(Actuator::new(url).await?)),
-            Source::Database(dsn) => Self::Database(Box::new(Database::open(dsn).await?)),
-            Source::Machine { targets, usage, ports } => {
+            WatchSource::Actuator(url) => Self::Actuator(Box::new(Actuator::new(url).await?)),
+            WatchSource::Database(dsn) => Self::Database(Box::new(Database::open(dsn).await?)),
+            WatchSource::Machine { targets, usage, ports } => {
                 Self::Machine(Box::new(Machine::new(targets, *usage, *ports)))
             }
         })

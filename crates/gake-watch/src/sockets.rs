@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use gake_core::record::Unit;
+use gake_core::record::LevelUnit;
 use procfs::net::{TcpNetEntry, TcpState};
 use procfs::process::Process;
 
@@ -55,12 +55,12 @@ pub(crate) fn levels(table: &[TcpNetEntry], listeners: &[&TcpNetEntry]) -> Vec<L
     let ports = ports_of(listeners);
     let mut levels = Vec::new();
     for (name, count) in by_state(table, &ports) {
-        levels.push(Level::new(name, Unit::Count, count as f64));
+        levels.push(Level::new(name, LevelUnit::Count, count as f64));
     }
     if !listeners.is_empty() {
         // Of a listener, the receive queue holds connections that nobody has accepted yet.
         let waiting: u64 = listeners.iter().map(|entry| u64::from(entry.rx_queue)).sum();
-        levels.push(Level::new("accept_queue", Unit::Count, waiting as f64));
+        levels.push(Level::new("accept_queue", LevelUnit::Count, waiting as f64));
     }
     levels
 }
@@ -110,8 +110,9 @@ pub(crate) fn upstream(
     counts.sort_by_key(|(to, (open, closed))| (std::cmp::Reverse(open + closed), *to));
     counts.truncate(UPSTREAMS_MAX);
     let levels = counts.into_iter().flat_map(|(to, (open, closed))| {
-        [("established", open), ("time_wait", closed)]
-            .map(|(state, count)| Level::new(format!("{to} {state}"), Unit::Count, count as f64))
+        [("established", open), ("time_wait", closed)].map(|(state, count)| {
+            Level::new(format!("{to} {state}"), LevelUnit::Count, count as f64)
+        })
     });
     levels.collect()
 }
@@ -132,7 +133,7 @@ impl Queues {
             return Vec::new();
         }
         let backlog: u64 = ours.iter().map(|one| u64::from(one.backlog)).sum();
-        let mut levels = vec![Level::new("backlog", Unit::Count, backlog as f64)];
+        let mut levels = vec![Level::new("backlog", LevelUnit::Count, backlog as f64)];
         let dropped = |one: &&Listener| {
             let drops = one.drops?;
             let first = *self.first.entry(one.inode).or_insert(drops);
@@ -141,7 +142,7 @@ impl Queues {
         let dropped: Option<Vec<_>> = ours.iter().map(dropped).collect();
         if let Some(dropped) = dropped {
             let sum: u64 = dropped.into_iter().sum();
-            levels.push(Level::new("listener_dropped", Unit::Count, sum as f64));
+            levels.push(Level::new("listener_dropped", LevelUnit::Count, sum as f64));
         }
         levels
     }
@@ -154,7 +155,7 @@ pub(crate) fn turned_away(netstat: &str, now: Instant, rates: &mut Rates) -> Vec
         .into_iter()
         .filter_map(|(field, name)| {
             let rate = rates.rate(name, now, extension(netstat, field)? as f64)?;
-            Some(Level::new(name, Unit::PerSecond, rate))
+            Some(Level::new(name, LevelUnit::PerSecond, rate))
         })
         .collect()
 }

@@ -10,7 +10,7 @@ use crate::database::{Dsn, DsnError, Kind};
 
 /// A place to read levels from, as the user writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum WatchSource {
     /// `pid:1234`: a process of this machine.
     Process(i32),
     /// `port:8080`: whichever processes of this machine listen on the port.
@@ -38,7 +38,7 @@ pub enum Source {
     },
 }
 
-impl Source {
+impl WatchSource {
     /// Whether it is read from this machine, and so at once.
     #[must_use]
     pub fn is_local(&self) -> bool {
@@ -81,7 +81,7 @@ pub enum SourceError {
     Dsn(#[from] DsnError),
 }
 
-impl FromStr for Source {
+impl FromStr for WatchSource {
     type Err = SourceError;
 
     fn from_str(text: &str) -> Result<Self, SourceError> {
@@ -131,7 +131,7 @@ fn split(names: &str) -> Vec<String> {
     parts.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for WatchSource {
     /// The source as its readings name it: a URL without its password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -169,9 +169,10 @@ mod tests {
             ("mysql://me:pw@h:3307", "mysql://h:3307"),
             ("postgresql://me:pw@h/shop", "postgres://h:5432"),
         ] {
-            assert_eq!(text.parse::<Source>().unwrap().to_string(), shown, "{text}");
+            assert_eq!(text.parse::<WatchSource>().unwrap().to_string(), shown, "{text}");
         }
-        let Ok(Source::Prometheus { metrics, .. }) = "prometheus:http://h#a,b{x=\"1,2\"}".parse()
+        let Ok(WatchSource::Prometheus { metrics, .. }) =
+            "prometheus:http://h#a,b{x=\"1,2\"}".parse()
         else {
             panic!("not a prometheus source");
         };
@@ -192,7 +193,7 @@ mod tests {
             ("mysql://me:pw@h:0", "port"),
             ("mysql:me:pw@h", "mysql://USER"),
         ] {
-            let error = text.parse::<Source>().unwrap_err().to_string();
+            let error = text.parse::<WatchSource>().unwrap_err().to_string();
             assert!(error.contains(said), "{text}: {error}");
             assert!(!error.contains("pw"), "{text}: {error}");
         }

@@ -11,7 +11,7 @@ use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
 use aws_lc_rs::rsa::{KeySize, OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, PrivateDecryptingKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use gake_watch::{Batch, Sampler, Source, WatchError};
+use gake_watch::{Batch, Sampler, WatchError, WatchSource};
 
 const NONCE: &[u8; 20] = b"0123456789abcdefghij";
 
@@ -93,7 +93,7 @@ impl Session {
     }
 }
 
-fn dsn(listener: &TcpListener, who: &str) -> Source {
+fn dsn(listener: &TcpListener, who: &str) -> WatchSource {
     let at = listener.local_addr().unwrap();
     format!("mysql://{who}@{at}").parse().unwrap()
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::http1::Version;
-use crate::http1::request::{Rendered, RequestError, RequestSpec, render};
+use crate::http1::request::{Rendered, RequestError, RequestParts, render};
 use crate::location::Location;
 
 /// What to send. Added when no header says otherwise: `Host`, `User-Agent`, `Content-Length`.
@@ -69,7 +69,7 @@ impl Message {
         version: Version,
         keep_alive: bool,
     ) -> Result<Rendered, RequestError> {
-        render(&RequestSpec {
+        render(&RequestParts {
             method: &self.method,
             target: &self.location.target,
             authority: &self.location.authority(),

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use gake_core::record::Origin;
+use gake_core::record::Provenance;
 use gake_core::redact::Redactor;
 use gake_judge::Objective;
 
@@ -13,10 +13,10 @@ const CREDENTIALS: [&str; 5] = ["--user", "-u", "-a", "-A", "-P"];
 const HEADERS: [&str; 3] = ["-H", "--header", "-header"];
 
 /// The origin of a run that this process fires, judged against `objectives`.
-pub fn origin(objectives: &[Objective], redactor: &Redactor) -> Origin {
+pub fn origin(objectives: &[Objective], redactor: &Redactor) -> Provenance {
     let words: Vec<_> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    Origin {
+    Provenance {
         commands: vec![command(&words, redactor)],
         hosts: vec![host()],
         versions: vec![env!("CARGO_PKG_VERSION").to_owned()],

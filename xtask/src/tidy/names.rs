@@ -43,9 +43,8 @@ pub fn public_types(source: &Source, is_test: bool) -> Vec<Named> {
     found.collect()
 }
 
-/// Names that public types of two crates have; those in `known` are to be told apart yet, and one
-/// there that is told apart by now is an error too.
-pub fn check(types: &[Named], known: &[&str]) -> Vec<Complaint> {
+/// Names that public types of two crates have.
+pub fn check(types: &[Named]) -> Vec<Complaint> {
     let mut by_name: BTreeMap<&str, Vec<&Named>> = BTreeMap::new();
     for named in types {
         by_name.entry(&named.name).or_default().push(named);
@@ -53,22 +52,17 @@ pub fn check(types: &[Named], known: &[&str]) -> Vec<Complaint> {
     let packages = |all: &[&Named]| {
         all.iter().map(|named| named.package.clone()).collect::<BTreeSet<_>>().len()
     };
-    let twins: BTreeMap<_, _> = by_name.into_iter().filter(|(_, all)| packages(all) > 1).collect();
-    let complaint = |place: &str, message| Complaint {
-        place: place.to_owned(),
-        rule: "one-name",
-        message,
-        warning: false,
-    };
-    let new = twins.iter().filter(|(name, _)| !known.contains(name)).map(|(name, all)| {
+    let twins = by_name.into_iter().filter(|(_, all)| packages(all) > 1);
+    let complaints = twins.map(|(name, all)| {
         let others: Vec<_> = all[1..].iter().map(|named| named.place.as_str()).collect();
-        complaint(&all[0].place, format!("{name} is also a public type at {}", others.join(", ")))
+        Complaint {
+            place: all[0].place.clone(),
+            rule: "one-name",
+            message: format!("{name} is also a public type at {}", others.join(", ")),
+            warning: false,
+        }
     });
-    let stale = known.iter().filter(|name| !twins.contains_key(**name)).map(|name| {
-        let message = format!("{name} has one meaning now: take it from the list");
-        complaint("xtask/src/tidy/table.rs", message)
-    });
-    new.chain(stale).collect()
+    complaints.collect()
 }
 
 #[cfg(test)]
@@ -86,15 +80,13 @@ mod tests {
             impl Work for X {\n    pub type Load = u8;\n}\n// pub struct Comment\n";
         let mut all = types("crates/gake-core/src/a.rs", text);
         assert_eq!(all.len(), 1);
-        assert!(check(&all, &[]).is_empty());
+        assert!(check(&all).is_empty());
         all.extend(types("crates/gake-core/src/b.rs", "pub enum Load {}"));
-        assert!(check(&all, &[]).is_empty(), "a crate's modules tell their own types apart");
+        assert!(check(&all).is_empty(), "a crate's modules tell their own types apart");
         all.extend(types("crates/gake-judge/src/b.rs", "pub enum Load {}"));
-        let found = check(&all, &[]);
+        let found = check(&all);
         assert_eq!(found.len(), 1);
         assert!(found[0].message.contains("crates/gake-judge/src/b.rs:1"), "{}", found[0].message);
-        assert!(check(&all, &["Load"]).is_empty());
-        assert_eq!(check(&all, &["Load", "Gone"]).len(), 1, "a stale entry is told");
         assert!(types("crates/gake/src/a.rs", text).is_empty());
     }
 }

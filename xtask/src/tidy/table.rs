@@ -214,41 +214,6 @@ pub const WORDS: &[Words] = &[
     },
 ];
 
-/// Names that public types of two crates still have. Each is to get a name of its own.
-pub const TWINS: &[&str] = &[
-    "Answer",
-    "Comparison",
-    "DurationError",
-    "Ended",
-    "Exchange",
-    "FileError",
-    "Format",
-    "Kind",
-    "Latency",
-    "Level",
-    "Limits",
-    "Load",
-    "Origin",
-    "Outcome",
-    "Point",
-    "Rates",
-    "Record",
-    "RequestSpec",
-    "Running",
-    "Sample",
-    "Second",
-    "Seen",
-    "Source",
-    "StartError",
-    "Stats",
-    "Summary",
-    "Timeouts",
-    "Times",
-    "Unit",
-    "Verdict",
-    "Writer",
-];
-
 /// The crates whose files must not import each other in circles.
 pub const WITHOUT_CIRCLES: &[&str] = &[
     "gake-core",

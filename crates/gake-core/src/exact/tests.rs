@@ -10,8 +10,8 @@ use super::*;
 use crate::metric::{Definition, MetricKind, MetricUnit, Tags};
 use crate::plan::{Expect, Load, Overflow, Plan, Stage, UserStage};
 use crate::record::{
-    Answer, Counts, End, Ending, Event, Exchange, Fault, Generator, IntervalPart, Origin, Outcome,
-    Phase, Point, Reading, ScenarioRun, Series, Unit, Watched,
+    Answer, Counts, End, Ending, Event, Exchange, Fault, Generator, IntervalPart, LevelUnit,
+    Outcome, Phase, Point, Provenance, Reading, ScenarioRun, Series, Watched,
 };
 use crate::schedule::{Process, Trace};
 use crate::spec::{LoadSpec, RequestSource, ScenarioSpec};
@@ -233,7 +233,7 @@ fn run() -> impl Strategy<Value = Run> {
             let mut watched = Watched::default();
             for (name, value, at) in readings {
                 let reading =
-                    Reading { source: "pid:1".to_owned(), name, unit: Unit::Bytes, value };
+                    Reading { source: "pid:1".to_owned(), name, unit: LevelUnit::Bytes, value };
                 watched.add(at, &[reading]);
             }
             let part = |name: &str| ScenarioRun {
@@ -249,7 +249,10 @@ fn run() -> impl Strategy<Value = Run> {
             let plans: Vec<_> = scenarios.iter().map(|part| part.plan.clone()).collect();
             Run {
                 plan: if several { Plan::new("two", Load::Scenarios(plans)) } else { plan.clone() },
-                origin: Origin { commands: vec!["gake run".to_owned()], ..Origin::default() },
+                origin: Provenance {
+                    commands: vec!["gake run".to_owned()],
+                    ..Provenance::default()
+                },
                 started_unix_ns: started,
                 measured: time,
                 sending: time + 1,

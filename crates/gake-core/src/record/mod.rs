@@ -22,9 +22,9 @@ pub use octaves::Octaves;
 pub use outcome::{Answer, End, Exchange, Kept, Outcome, TcpSample};
 pub(crate) use recorder::Start;
 pub use recorder::{ExchangeLog, Interval, IntervalPart, Recorder};
-pub use run::{Ending, Event, Generator, Origin, Run, ScenarioRun};
+pub use run::{Ending, Event, Generator, Provenance, Run, ScenarioRun};
 pub use series::{HEAT, LABELS_MAX, LabelPoint, Point, Series};
 pub use tally::{LabelTally, Tally};
 pub use watched::{
-    GAUGES_MAX, Gauge, MACHINE, Reading, Sample, Setting, UNANSWERED, Unit, Watched,
+    GAUGES_MAX, Gauge, LevelUnit, MACHINE, Reading, Sample, Setting, UNANSWERED, Watched,
 };

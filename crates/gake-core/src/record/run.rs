@@ -50,7 +50,7 @@ pub struct Generator {
 
 /// Where a run comes from: what somebody needs to repeat it and to judge it as it was judged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Origin {
+pub struct Provenance {
     /// The command lines that fired it, without secrets; several when runs were merged.
     pub commands: Vec<String>,
     /// The machines it ran on: name, system, cores.
@@ -61,7 +61,7 @@ pub struct Origin {
     pub objectives: Vec<String>,
 }
 
-impl Origin {
+impl Provenance {
     /// Adds what `other` says and this does not.
     pub fn absorb(&mut self, other: &Self) {
         for (mine, theirs) in [
@@ -85,7 +85,7 @@ pub struct Run {
     /// What was asked.
     pub plan: Plan,
     /// Who asked, where, and with which objectives; empty when nothing says so.
-    pub origin: Origin,
+    pub origin: Provenance,
     /// When the epoch was, in Unix nanoseconds.
     pub started_unix_ns: u64,
     /// From the end of the warm-up to the end of arrivals: what the rate asked is over.

@@ -20,7 +20,7 @@ pub const UNANSWERED: &str = "unanswered";
 
 /// What a level is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Unit {
+pub enum LevelUnit {
     /// Of a whole, 0 to 1.
     Share,
     /// Bytes.
@@ -41,7 +41,7 @@ pub struct Reading {
     /// What it is: `cpu`, `rss`, `descriptors`, `pool` ... or the source's own name.
     pub name: String,
     /// What it is counted in.
-    pub unit: Unit,
+    pub unit: LevelUnit,
     /// The level.
     pub value: f64,
 }
@@ -67,7 +67,7 @@ pub struct Gauge {
     /// What it is.
     pub name: String,
     /// What it is counted in.
-    pub unit: Unit,
+    pub unit: LevelUnit,
     samples: Vec<Sample>,
     width: u64,
 }
@@ -264,7 +264,7 @@ mod tests {
     use crate::clock::SECOND;
 
     fn reading(name: &str, value: f64) -> Reading {
-        Reading { source: "pid:1".into(), name: name.into(), unit: Unit::Share, value }
+        Reading { source: "pid:1".into(), name: name.into(), unit: LevelUnit::Share, value }
     }
 
     #[test]

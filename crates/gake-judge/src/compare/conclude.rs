@@ -2,14 +2,14 @@
 
 use gake_core::plan::{Load, Plan};
 
-use super::figure::{Direction, Kind};
+use super::figure::{Direction, FigureKind};
 use super::{Change, Comparison, Figure, Question};
 use crate::units;
 use crate::validity::Reason;
 
 /// The conclusion about B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ComparisonOutcome {
     /// It differs for the better.
     Better,
     /// It differs for the worse.
@@ -20,7 +20,7 @@ pub enum Outcome {
     Inconclusive,
 }
 
-impl Outcome {
+impl ComparisonOutcome {
     /// The stable name used in every format.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -38,18 +38,18 @@ pub(super) fn verdict(
     direction: Direction,
     change: Option<&Change>,
     tolerance: f64,
-) -> (Outcome, bool) {
-    let Some(change) = change else { return (Outcome::Inconclusive, false) };
+) -> (ComparisonOutcome, bool) {
+    let Some(change) = change else { return (ComparisonOutcome::Inconclusive, false) };
     let beyond = change.estimate.abs() > tolerance;
     if change.low > 0.0 || change.high < 0.0 {
         let up = change.low > 0.0;
         let better = up == (direction == Direction::Up);
-        let outcome = if better { Outcome::Better } else { Outcome::Worse };
+        let outcome = if better { ComparisonOutcome::Better } else { ComparisonOutcome::Worse };
         (outcome, beyond && !better)
     } else if change.low >= -tolerance && change.high <= tolerance {
-        (Outcome::NoDifference, false)
+        (ComparisonOutcome::NoDifference, false)
     } else {
-        (Outcome::Inconclusive, false)
+        (ComparisonOutcome::Inconclusive, false)
     }
 }
 
@@ -62,25 +62,25 @@ pub(super) fn conclude(
     pairs: Option<usize>,
 ) -> Comparison {
     let tolerance = question.tolerance;
-    let waits = figures.iter().find(|f| f.headline && f.verdict == Outcome::Inconclusive);
+    let waits = figures.iter().find(|f| f.headline && f.verdict == ComparisonOutcome::Inconclusive);
     let worst = largest(&figures, |figure| figure.beyond);
     let best = largest(&figures, |figure| {
         let change = figure.change.as_ref().map_or(0.0, |change| change.estimate.abs());
-        figure.verdict == Outcome::Better && change > tolerance
+        figure.verdict == ComparisonOutcome::Better && change > tolerance
     });
     let (outcome, conclusion) = if let Some((first, _)) = invalid.first() {
         let both = invalid.iter().any(|(name, _)| name != first);
         let who = if both { "A and B are".to_owned() } else { format!("{first} is") };
-        (Outcome::Inconclusive, format!("inconclusive: {who} invalid"))
+        (ComparisonOutcome::Inconclusive, format!("inconclusive: {who} invalid"))
     } else if let Some(worst) = worst {
-        (Outcome::Worse, format!("B is worse: {}", told(worst)))
+        (ComparisonOutcome::Worse, format!("B is worse: {}", told(worst)))
     } else if let Some(figure) = waits {
-        (Outcome::Inconclusive, format!("inconclusive: {}", doubt(figure, tolerance)))
+        (ComparisonOutcome::Inconclusive, format!("inconclusive: {}", doubt(figure, tolerance)))
     } else if let Some(best) = best {
-        (Outcome::Better, format!("B is better: {}", told(best)))
+        (ComparisonOutcome::Better, format!("B is better: {}", told(best)))
     } else {
         let text = format!("no difference of more than {} was detected", units::percent(tolerance));
-        (Outcome::NoDifference, text)
+        (ComparisonOutcome::NoDifference, text)
     };
     Comparison { outcome, conclusion, figures, invalid, warnings, tolerance, pairs }
 }
@@ -120,9 +120,9 @@ fn doubt(figure: &Figure, tolerance: f64) -> String {
 
 /// A change as people read it: `+5.1 %`, error ratios in points.
 #[must_use]
-pub fn signed(kind: Kind, x: f64) -> String {
+pub fn signed(kind: FigureKind, x: f64) -> String {
     let sign = if x < 0.0 { "−" } else { "+" };
-    let unit = if kind == Kind::Share { " points" } else { " %" };
+    let unit = if kind == FigureKind::Share { " points" } else { " %" };
     if x.is_infinite() {
         return format!("{sign}∞");
     }

@@ -6,7 +6,7 @@ use super::bootstrap::{PIECES_MIN, Spread, spread};
 use super::normal::{critical, normal_quantile};
 use super::pieces::{Piece, Pieces, Times};
 use super::spread::{Contrast, Ranks, Side};
-use super::{Change, ERRORS_TOLERANCE, POWER, Question, Sample};
+use super::{Change, ERRORS_TOLERANCE, POWER, Question, RunSample};
 use crate::stats::{BEYOND_MIN, Rates, share, trusted};
 use crate::units;
 
@@ -15,7 +15,7 @@ pub(super) const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 
 /// What a figure is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FigureKind {
     /// A number a second.
     Rate,
     /// A share of the requests, 0 to 1.
@@ -53,7 +53,7 @@ enum Clock {
 #[derive(Debug)]
 pub(super) struct Measured {
     pub(super) name: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: FigureKind,
     pub(super) direction: Direction,
     source: Source,
 }
@@ -71,11 +71,11 @@ pub const NAMES: [&str; 16] = {
 
 const fn rate(name: &'static str, count: fn(&Counts) -> u64, whole: fn(&Rates) -> f64) -> Measured {
     let source = Source::Rate(count, whole);
-    Measured { name, kind: Kind::Rate, direction: Direction::Up, source }
+    Measured { name, kind: FigureKind::Rate, direction: Direction::Up, source }
 }
 
 const fn time(name: &'static str, source: Source) -> Measured {
-    Measured { name, kind: Kind::Time, direction: Direction::Down, source }
+    Measured { name, kind: FigureKind::Time, direction: Direction::Down, source }
 }
 
 static FIGURES: [Measured; 16] = [
@@ -84,7 +84,7 @@ static FIGURES: [Measured; 16] = [
     rate("goodput", |counts| counts.ok, |rates| rates.goodput),
     Measured {
         name: "errors",
-        kind: Kind::Share,
+        kind: FigureKind::Share,
         direction: Direction::Down,
         source: Source::Errors,
     },
@@ -164,7 +164,7 @@ impl Measured {
     }
 
     /// Its interval in one run, or why there is none.
-    pub(super) fn side(&self, sample: &Sample) -> Result<Side, String> {
+    pub(super) fn side(&self, sample: &RunSample) -> Result<Side, String> {
         let run = &sample.run;
         let ratios = sample.pieces.ratios(|piece| self.ratio(piece));
         if ratios.len() < PIECES_MIN {
@@ -275,7 +275,7 @@ impl Measured {
 
     /// How B differs, with the interval at `alpha`.
     pub(super) fn change(&self, contrast: &Contrast, alpha: f64, p: f64) -> Change {
-        let plain = |x: f64| if self.kind == Kind::Share { x } else { x.exp_m1() };
+        let plain = |x: f64| if self.kind == FigureKind::Share { x } else { x.exp_m1() };
         let estimate = contrast.estimate();
         let (low, high) = contrast.interval(alpha);
         // The arm of the interval is t standard errors; a change of t + z of them is found with
@@ -296,8 +296,8 @@ impl Measured {
     /// The change that does not matter yet, when A is `a`.
     pub(super) fn tolerance(&self, tolerance: f64, a: f64) -> f64 {
         match self.kind {
-            Kind::Share => ERRORS_TOLERANCE.max(tolerance * a),
-            Kind::Rate | Kind::Time => tolerance,
+            FigureKind::Share => ERRORS_TOLERANCE.max(tolerance * a),
+            FigureKind::Rate | FigureKind::Time => tolerance,
         }
     }
 }

@@ -22,8 +22,8 @@ use gake_core::record::Run;
 
 use crate::validity::{self, Reason, Validity};
 
-pub use conclude::{Outcome, signed};
-pub use figure::{Direction, Kind, NAMES};
+pub use conclude::{ComparisonOutcome, signed};
+pub use figure::{Direction, FigureKind, NAMES};
 pub use pieces::Pieces;
 
 use figure::Measured;
@@ -64,7 +64,7 @@ impl Default for Question {
 
 /// One side of a comparison: a run with its seconds.
 #[derive(Debug, Clone)]
-pub struct Sample {
+pub struct RunSample {
     /// The whole.
     pub run: Run,
     /// Its seconds, or blocks of them.
@@ -77,7 +77,7 @@ pub struct Figure {
     /// Its stable name, such as `response.p99`.
     pub name: &'static str,
     /// What it is.
-    pub kind: Kind,
+    pub kind: FigureKind,
     /// Its value in A; nanoseconds, a number a second, or a share.
     pub a: f64,
     /// Its value in B.
@@ -85,7 +85,7 @@ pub struct Figure {
     /// How B differs; `None` when that cannot be said at all.
     pub change: Option<Change>,
     /// The conclusion about it.
-    pub verdict: Outcome,
+    pub verdict: ComparisonOutcome,
     /// Whether it is worse by more than the tolerance.
     pub beyond: bool,
     /// Why nothing can be said.
@@ -115,7 +115,7 @@ pub struct Change {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     /// The conclusion about B.
-    pub outcome: Outcome,
+    pub outcome: ComparisonOutcome,
     /// The same in a sentence.
     pub conclusion: String,
     /// Every figure looked at.
@@ -132,7 +132,7 @@ pub struct Comparison {
 
 /// Compares two runs.
 #[must_use]
-pub fn compare(a: &Sample, b: &Sample, question: &Question) -> Comparison {
+pub fn compare(a: &RunSample, b: &RunSample, question: &Question) -> Comparison {
     let contrasts = figure::chosen(question).map(|measured| {
         let sides = (measured.side(a), measured.side(b));
         let values = (measured.value(&a.run), measured.value(&b.run));

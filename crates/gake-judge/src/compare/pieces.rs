@@ -184,7 +184,7 @@ mod tests {
     fn whole_seconds_of_runs_one_after_the_other_add_up() {
         let full = healthy();
         let mut rest = healthy();
-        rest.tally = crate::testing::Sample::of(10, 1_000).run().tally;
+        rest.tally = crate::testing::RunSample::of(10, 1_000).run().tally;
         // Three runs of 2 s, 8 s apart, each with a second in which the last answers come.
         let mut run = healthy();
         run.measured = 6 * SECOND;

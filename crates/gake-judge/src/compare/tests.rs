@@ -10,7 +10,7 @@ use super::bootstrap::Random;
 use super::normal::normal_quantile;
 use super::pieces::{Piece, Times};
 use super::*;
-use crate::testing::{MS, Sample as Outcomes, answered, healthy};
+use crate::testing::{MS, RunSample as Outcomes, answered, healthy};
 
 const SECONDS: u64 = 60;
 const RATE: usize = 80;
@@ -72,7 +72,7 @@ fn whole(seconds: &[Vec<(Nanos, bool)>]) -> Run {
 
 /// A run with its seconds, which hold what [`Pieces::add`] would make of them; thousands of
 /// histograms of a second would take a minute.
-fn sampled(seconds: &[Vec<(Nanos, bool)>]) -> Sample {
+fn sampled(seconds: &[Vec<(Nanos, bool)>]) -> RunSample {
     let run = whole(seconds);
     let mut pieces = Pieces::new(&run);
     let bucket = Histogram::top_of_bucket;
@@ -95,10 +95,10 @@ fn sampled(seconds: &[Vec<(Nanos, bool)>]) -> Sample {
             service: times(10_000, bounds[1]),
         });
     }
-    Sample { run, pieces }
+    RunSample { run, pieces }
 }
 
-fn sample(server: Server, random: &mut Random) -> Sample {
+fn sample(server: Server, random: &mut Random) -> RunSample {
     sampled(&simulate(server, SECONDS, random))
 }
 
@@ -132,9 +132,11 @@ fn false_alarms(server: Server, repetitions: usize, questions: &[Question]) -> V
         let (a, b) = (sample(server, &mut random), sample(server, &mut random));
         for ((alarms, open), question) in counts.iter_mut().zip(questions) {
             let found = compare(&a, &b, question);
-            let differs = |f: &Figure| matches!(f.verdict, Outcome::Better | Outcome::Worse);
+            let differs = |f: &Figure| {
+                matches!(f.verdict, ComparisonOutcome::Better | ComparisonOutcome::Worse)
+            };
             *alarms += usize::from(found.figures.iter().any(differs));
-            *open += usize::from(found.outcome == Outcome::Inconclusive);
+            *open += usize::from(found.outcome == ComparisonOutcome::Inconclusive);
         }
     }
     counts
@@ -180,7 +182,7 @@ fn a_change_that_can_be_detected_is_found() {
             let figure = comparison.figures.iter().find(|f| f.name == *name).unwrap();
             if figure.change.unwrap().detectable.is_some_and(|least| least <= 0.05) {
                 *able += 1;
-                *found += usize::from(figure.verdict == Outcome::Worse);
+                *found += usize::from(figure.verdict == ComparisonOutcome::Worse);
             }
         }
     }
@@ -201,13 +203,13 @@ fn a_clear_change_fails_and_a_small_one_does_not() {
         compare(&a, &sample(server, &mut random), &question)
     };
     let worse = of(1.2, 0.01);
-    assert_eq!(worse.outcome, Outcome::Worse);
+    assert_eq!(worse.outcome, ComparisonOutcome::Worse);
     assert!(worse.conclusion.contains("response.p"), "{}", worse.conclusion);
-    assert_eq!(of(0.8, 0.01).outcome, Outcome::Better);
+    assert_eq!(of(0.8, 0.01).outcome, ComparisonOutcome::Better);
     let failing = of(1.0, 0.08);
-    assert_eq!(failing.outcome, Outcome::Worse);
+    assert_eq!(failing.outcome, ComparisonOutcome::Worse);
     let errors = failing.figures.iter().find(|figure| figure.name == "errors").unwrap();
-    assert!(errors.beyond && errors.verdict == Outcome::Worse, "{errors:?}");
+    assert!(errors.beyond && errors.verdict == ComparisonOutcome::Worse, "{errors:?}");
     assert!((errors.change.unwrap().estimate - 0.07).abs() < 0.015, "{errors:?}");
 }
 
@@ -236,8 +238,9 @@ fn taking_turns_cancels_what_hits_both() {
         };
         let (a, b) = (side(0), side(1));
         let turns = compare_pairs([&a.run, &b.run], &runs, &question);
-        pairs += usize::from(turns.figures[0].verdict == Outcome::Worse);
-        apart += usize::from(compare(&a, &b, &question).figures[0].verdict == Outcome::Worse);
+        pairs += usize::from(turns.figures[0].verdict == ComparisonOutcome::Worse);
+        apart +=
+            usize::from(compare(&a, &b, &question).figures[0].verdict == ComparisonOutcome::Worse);
     }
     assert!(pairs >= 28 && apart <= 3, "{pairs} in pairs, {apart} apart");
 }
@@ -249,29 +252,32 @@ fn what_cannot_be_compared_is_said() {
     let mut short = a.clone();
     short.pieces = Pieces::new(&a.run);
     let found = compare(&a, &short, &Question::default());
-    assert_eq!(found.outcome, Outcome::Inconclusive);
+    assert_eq!(found.outcome, ComparisonOutcome::Inconclusive);
     assert!(found.conclusion.contains("whole seconds"), "{}", found.conclusion);
     let mut invalid = a.clone();
     invalid.run.asked_rate = Some(10_000.0);
     let found = compare(&invalid, &a, &Question::default());
-    assert_eq!(found.outcome, Outcome::Inconclusive);
+    assert_eq!(found.outcome, ComparisonOutcome::Inconclusive);
     assert!(found.conclusion.ends_with("A is invalid"), "{}", found.conclusion);
     let mut other = a.clone();
     other.run.plan.target = "elsewhere".to_owned();
     assert_eq!(compare(&a, &other, &Question::default()).warnings.len(), 1);
     let nothing = Outcomes::default().run();
-    let empty = Sample { pieces: Pieces::new(&nothing), run: nothing };
-    assert_eq!(compare(&empty, &empty, &Question::default()).outcome, Outcome::Inconclusive);
+    let empty = RunSample { pieces: Pieces::new(&nothing), run: nothing };
+    assert_eq!(
+        compare(&empty, &empty, &Question::default()).outcome,
+        ComparisonOutcome::Inconclusive
+    );
 }
 
 #[test]
 fn a_run_does_not_differ_from_itself() {
     let sample = sample(STEADY, &mut Random(3));
     let found = compare(&sample, &sample, &Question { tolerance: 0.1, ..Question::default() });
-    assert_eq!(found.outcome, Outcome::NoDifference, "{found:#?}");
+    assert_eq!(found.outcome, ComparisonOutcome::NoDifference, "{found:#?}");
     assert!(found.figures.iter().all(|f| f.change.is_none_or(|c| c.estimate == 0.0)));
     // p99.9 of 4,800 samples is nobody's guess.
     let tail = found.figures.iter().find(|f| f.name == "response.p99.9").unwrap();
-    assert_eq!((tail.verdict, tail.change), (Outcome::Inconclusive, None));
+    assert_eq!((tail.verdict, tail.change), (ComparisonOutcome::Inconclusive, None));
     assert_eq!(Pieces::new(&Outcomes::of(5, MS).run()), Pieces::new(&Outcomes::of(5, MS).run()));
 }

@@ -1,6 +1,6 @@
 //! What the watched target said of itself: a level at its bound needs no guess.
 
-use gake_core::record::{Gauge, Unit};
+use gake_core::record::{Gauge, LevelUnit};
 
 use super::Finding;
 use super::facts::{AtBound, Facts};
@@ -182,6 +182,6 @@ pub(super) fn silent(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 fn last_share(gauge: &Gauge) -> Option<String> {
-    let value = gauge.last().filter(|_| gauge.unit == Unit::Share)?;
+    let value = gauge.last().filter(|_| gauge.unit == LevelUnit::Share)?;
     Some(format!("{} {}", gauge.name.replace('_', " "), units::percent(value)))
 }

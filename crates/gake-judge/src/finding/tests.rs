@@ -1,13 +1,13 @@
 //! Every finding at both sides of its threshold.
 
 use gake_core::clock::SECOND;
-use gake_core::record::{Counts, Fault, Phase, Point, Reading, Series, TcpSample, Unit};
+use gake_core::record::{Counts, Fault, LevelUnit, Phase, Point, Reading, Series, TcpSample};
 
 use super::facts::Facts;
 use super::syns::Syns;
 use super::*;
 use crate::objective;
-use crate::testing::{MS, Sample, answered, healthy};
+use crate::testing::{MS, RunSample, answered, healthy};
 
 fn ids(run: &Run) -> Vec<&'static str> {
     find(run, &[]).into_iter().map(|finding| finding.id).collect()
@@ -28,7 +28,7 @@ fn missed(text: &str, value: f64) -> Evaluation {
 }
 
 /// Adds what a source said, a second apart.
-fn watch(run: &mut Run, source: &str, name: &str, unit: Unit, values: &[f64]) {
+fn watch(run: &mut Run, source: &str, name: &str, unit: LevelUnit, values: &[f64]) {
     for (second, value) in values.iter().enumerate() {
         let (source, name) = (source.to_owned(), name.to_owned());
         let reading = Reading { source, name, unit, value: *value };
@@ -36,8 +36,8 @@ fn watch(run: &mut Run, source: &str, name: &str, unit: Unit, values: &[f64]) {
     }
 }
 
-fn base() -> Sample {
-    Sample::of(10_000, 5 * MS)
+fn base() -> RunSample {
+    RunSample::of(10_000, 5 * MS)
 }
 
 #[test]
@@ -61,8 +61,9 @@ fn generator_cpu() {
 #[test]
 fn run_delay_is_told_for_what_it_explains() {
     let delayed = |late: u64| {
-        let mut run =
-            Sample::default().add(10_000, answered(late, late + 5 * MS, late + 5 * MS, 200)).run();
+        let mut run = RunSample::default()
+            .add(10_000, answered(late, late + 5 * MS, late + 5 * MS, 200))
+            .run();
         run.generator.run_delay = SECOND * 51 / 100;
         run
     };
@@ -146,11 +147,11 @@ fn the_loopback_loses_nothing() {
     let mut run = base().connects(100, MS).connects(5, SECOND + 10 * MS).run();
     run.tally.counts.retransmits = 500;
     assert_eq!(ids(&run)[0], "retransmits");
-    watch(&mut run, "machine", "target_loopback", Unit::Share, &[1.0]);
+    watch(&mut run, "machine", "target_loopback", LevelUnit::Share, &[1.0]);
     assert_eq!(ids(&run), ["accept_queue"]);
     let mut run = base().run();
     run.tally.counts.retransmits = 500;
-    watch(&mut run, "machine", "target_loopback", Unit::Share, &[1.0]);
+    watch(&mut run, "machine", "target_loopback", LevelUnit::Share, &[1.0]);
     assert!(ids(&run).is_empty());
 }
 
@@ -160,10 +161,10 @@ fn drops_at_the_targets_own_socket_are_its_own() {
     let with = |dropped: f64| {
         let mut run = late.clone().run();
         // Of another server of the machine, before and during the run.
-        watch(&mut run, "port:80", "listen_overflows", Unit::PerSecond, &[900.0]);
-        watch(&mut run, "machine", "listener_dropped", Unit::Count, &[7.0, 7.0 + dropped]);
-        watch(&mut run, "machine", "accept_queue", Unit::Count, &[3.0, 11.0]);
-        watch(&mut run, "machine", "backlog", Unit::Count, &[10.0]);
+        watch(&mut run, "port:80", "listen_overflows", LevelUnit::PerSecond, &[900.0]);
+        watch(&mut run, "machine", "listener_dropped", LevelUnit::Count, &[7.0, 7.0 + dropped]);
+        watch(&mut run, "machine", "accept_queue", LevelUnit::Count, &[3.0, 11.0]);
+        watch(&mut run, "machine", "backlog", LevelUnit::Count, &[10.0]);
         run
     };
     let findings = find(&with(12.0), &[]);
@@ -174,11 +175,11 @@ fn drops_at_the_targets_own_socket_are_its_own() {
     assert_eq!(findings.len(), 1);
     // A queue that is nearly empty drops no attempt, and no connection was late.
     let mut roomy = base().connects(100, MS).run();
-    watch(&mut roomy, "machine", "listener_dropped", Unit::Count, &[7.0, 19.0]);
-    watch(&mut roomy, "machine", "accept_queue", Unit::Count, &[3.0, 57.0]);
-    watch(&mut roomy, "machine", "backlog", Unit::Count, &[4_096.0]);
+    watch(&mut roomy, "machine", "listener_dropped", LevelUnit::Count, &[7.0, 19.0]);
+    watch(&mut roomy, "machine", "accept_queue", LevelUnit::Count, &[3.0, 57.0]);
+    watch(&mut roomy, "machine", "backlog", LevelUnit::Count, &[4_096.0]);
     assert!(ids(&roomy).is_empty());
-    watch(&mut roomy, "machine", "accept_queue", Unit::Count, &[4_097.0]);
+    watch(&mut roomy, "machine", "accept_queue", LevelUnit::Count, &[4_097.0]);
     assert_eq!(ids(&roomy), ["target_overflows"]);
     // It dropped nothing: then its queue was not full, whatever others on the machine did.
     assert_eq!(ids(&with(0.0)), ["syn_drops"]);
@@ -187,12 +188,12 @@ fn drops_at_the_targets_own_socket_are_its_own() {
 #[test]
 fn drops_of_a_whole_machine_are_told_as_such_and_only_beside_late_connections() {
     let mut run = base().connects(100, MS).connects(5, SECOND + 10 * MS).run();
-    watch(&mut run, "prometheus:http://h", "listen_overflows", Unit::PerSecond, &[40.0]);
+    watch(&mut run, "prometheus:http://h", "listen_overflows", LevelUnit::PerSecond, &[40.0]);
     let findings = find(&run, &[]);
     assert_eq!(findings[0].id, "target_overflows");
     assert!(findings[0].evidence.contains("of all its listening sockets"), "{findings:?}");
     let mut run = base().run();
-    watch(&mut run, "prometheus:http://h", "listen_overflows", Unit::PerSecond, &[40.0]);
+    watch(&mut run, "prometheus:http://h", "listen_overflows", LevelUnit::PerSecond, &[40.0]);
     assert!(ids(&run).is_empty());
 }
 
@@ -202,7 +203,7 @@ fn connection_limit_needs_others_to_be_served() {
     assert!(ids(&few.run()).is_empty());
     let many = base().connects(1_000, MS).fault(Fault::ConnectRefused, 20);
     assert_eq!(ids(&many.run()), ["connection_limit"]);
-    let all = Sample::default().fault(Fault::ConnectRefused, 100);
+    let all = RunSample::default().fault(Fault::ConnectRefused, 100);
     assert_eq!(ids(&all.run()), ["unreachable"]);
 }
 
@@ -226,11 +227,11 @@ fn connection_limit_is_seen_in_who_is_never_answered() {
 fn users_who_wait_for_a_local_port_are_not_the_servers() {
     let starved = || base().more(4, 9 * SECOND).closed().in_flight(10.0).run();
     let mut run = starved();
-    watch(&mut run, "machine", "quick_ports", Unit::Count, &[9.0]);
+    watch(&mut run, "machine", "quick_ports", LevelUnit::Count, &[9.0]);
     assert_eq!(ids(&run), ["client_ports"]);
     assert!(find(&run, &[])[0].evidence.contains("past 9 from one source address"));
     let mut run = starved();
-    watch(&mut run, "machine", "quick_ports", Unit::Count, &[14_116.0]);
+    watch(&mut run, "machine", "quick_ports", LevelUnit::Count, &[14_116.0]);
     assert_eq!(ids(&run), ["connection_limit"]);
 }
 
@@ -258,7 +259,7 @@ fn blocked_arrivals() {
 fn pool_queueing_by_shape() {
     // 200 slots of 10 ms each serve 1,000 users: a few fast ones, then everybody waits 50 ms.
     let queue = |fast: u64| {
-        Sample::default()
+        RunSample::default()
             .add(200, answered(0, fast, fast, 200))
             .add(9_800, answered(0, 50 * MS, 50 * MS, 200))
     };
@@ -266,16 +267,16 @@ fn pool_queueing_by_shape() {
     let mut run = queue(10 * MS).closed().run();
     assert_eq!(ids(&run), ["unexplained"]);
     assert!(find(&run, &[])[0].evidence.contains("for its CPU, a pool or a lock"));
-    watch(&mut run, "port:80", "cores", Unit::Count, &[0.3; 3]);
-    watch(&mut run, "port:80", "cores_waited", Unit::Count, &[0.2; 3]);
+    watch(&mut run, "port:80", "cores", LevelUnit::Count, &[0.3; 3]);
+    watch(&mut run, "port:80", "cores_waited", LevelUnit::Count, &[0.2; 3]);
     assert_eq!(ids(&run), ["pool_queueing"]);
-    watch(&mut run, "machine", "busiest_thread", Unit::Share, &[0.85; 3]);
+    watch(&mut run, "machine", "busiest_thread", LevelUnit::Share, &[0.85; 3]);
     assert_eq!(ids(&run), ["unexplained"]);
     assert!(ids(&queue(20 * MS).closed().run()).is_empty());
     // In an open loop below capacity the same shape may be the service's own.
     assert!(ids(&queue(10 * MS).run()).is_empty());
     // Times that differ by themselves: 100 to 500 ms at random.
-    let random = (0..400).fold(Sample::default(), |sample, n| {
+    let random = (0..400).fold(RunSample::default(), |sample, n| {
         let took = (100 + n) * MS;
         sample.add(5, answered(0, took, took, 200))
     });
@@ -284,8 +285,8 @@ fn pool_queueing_by_shape() {
 
 #[test]
 fn pool_queueing_by_growth() {
-    let mut run = Sample::of(10_000, 5 * MS).more(1, MS).run();
-    watch(&mut run, "actuator:http://h", "cpu", Unit::Share, &[0.4; 3]);
+    let mut run = RunSample::of(10_000, 5 * MS).more(1, MS).run();
+    watch(&mut run, "actuator:http://h", "cpu", LevelUnit::Share, &[0.4; 3]);
     let point = |second: u64, rate: u64, in_flight: f64, p50: u64| Point {
         second,
         seconds: 1,
@@ -312,7 +313,7 @@ fn bandwidth() {
     let run = |first: u64, size: u64| {
         let mut outcome = answered(0, first, 10 * MS, 200);
         outcome.exchange.bytes_in = size;
-        Sample::default().add(1_000, outcome).run()
+        RunSample::default().add(1_000, outcome).run()
     };
     assert_eq!(ids(&run(3 * MS, 100_000)), ["bandwidth"]);
     assert!(ids(&run(5 * MS, 100_000)).is_empty());
@@ -326,7 +327,7 @@ fn a_first_byte_that_waits_on_the_way_waits_for_the_link() {
         outcome.exchange.bytes_in = 100_000;
         outcome.exchange.connect = Some(MS / 10);
         outcome.exchange.tcp = Some(TcpSample { rtt, retransmits: 0 });
-        Sample::default().add(1_000, outcome).run()
+        RunSample::default().add(1_000, outcome).run()
     };
     let found = find(&run(5 * MS), &[]);
     assert_eq!(found.iter().map(|finding| finding.id).collect::<Vec<_>>(), ["bandwidth"]);
@@ -374,7 +375,7 @@ fn a_target_at_its_limit_says_so() {
     ] {
         let with = |value| {
             let mut run = base().run();
-            watch(&mut run, "prometheus:http://h", name, Unit::Share, &[value]);
+            watch(&mut run, "prometheus:http://h", name, LevelUnit::Share, &[value]);
             run
         };
         assert_eq!(ids(&with(below)), Vec::<&str>::new(), "{name}");
@@ -386,9 +387,9 @@ fn a_target_at_its_limit_says_so() {
 fn a_pool_that_is_full_for_half_of_the_time_is_told() {
     let with = |values: &[f64]| {
         let mut run = base().run();
-        watch(&mut run, "actuator:http://h", "pool", Unit::Share, values);
+        watch(&mut run, "actuator:http://h", "pool", LevelUnit::Share, values);
         let full: Vec<f64> = values.iter().map(|share| share * 200.0).collect();
-        watch(&mut run, "actuator:http://h", "pool_busy", Unit::Count, &full);
+        watch(&mut run, "actuator:http://h", "pool_busy", LevelUnit::Count, &full);
         run
     };
     // 72 % in the mean.
@@ -410,7 +411,7 @@ fn what_is_full_inside_comes_before_what_is_full_around_it() {
         ("actuator:http://h", "db_pool"),
         ("prometheus:http://db", "db_connections"),
     ] {
-        watch(&mut run, source, name, Unit::Share, &[1.0, 1.0]);
+        watch(&mut run, source, name, LevelUnit::Share, &[1.0, 1.0]);
     }
     let expected = [
         "db_connections_refused",
@@ -426,8 +427,8 @@ fn what_is_full_inside_comes_before_what_is_full_around_it() {
 fn a_source_that_does_not_answer_is_evidence() {
     let with = |silent: usize| {
         let mut run = base().run();
-        watch(&mut run, "actuator:http://h", "pool", Unit::Share, &[0.2, 0.27]);
-        watch(&mut run, "actuator:http://h", "unanswered", Unit::Share, &vec![1.0; silent]);
+        watch(&mut run, "actuator:http://h", "pool", LevelUnit::Share, &[0.2, 0.27]);
+        watch(&mut run, "actuator:http://h", "unanswered", LevelUnit::Share, &vec![1.0; silent]);
         run
     };
     assert!(ids(&with(1)).is_empty());
@@ -438,8 +439,8 @@ fn a_source_that_does_not_answer_is_evidence() {
     }
     // A process that is gone is no source that is slow.
     let mut run = base().fault(Fault::ConnectRefused, 3_000).run();
-    watch(&mut run, "port:80", "rss", Unit::Bytes, &[1e6, 1e6]);
-    watch(&mut run, "port:80", "unanswered", Unit::Share, &[1.0; 4]);
+    watch(&mut run, "port:80", "rss", LevelUnit::Bytes, &[1e6, 1e6]);
+    watch(&mut run, "port:80", "unanswered", LevelUnit::Share, &[1.0; 4]);
     assert_eq!(ids(&run)[0], "target_ended");
 }
 
@@ -457,7 +458,7 @@ fn shared(target: f64, waited: f64, generator: f64, busy: f64) -> Run {
         ("cpu of rustc", busy - target - generator),
     ];
     for (name, value) in machine {
-        watch(&mut run, "machine", name, Unit::Share, &[value; 5]);
+        watch(&mut run, "machine", name, LevelUnit::Share, &[value; 5]);
     }
     run
 }
@@ -481,18 +482,18 @@ fn who_has_the_cores_is_named() {
     assert!(ids(&shared(0.2, 0.1, 0.1, 1.0)).is_empty());
     // One thread does all of the work and has its core: that others are busy is not why.
     let mut run = shared(0.45, 0.0, 0.45, 1.0);
-    watch(&mut run, "port:80", "busiest_thread", Unit::Share, &[0.98; 5]);
+    watch(&mut run, "port:80", "busiest_thread", LevelUnit::Share, &[0.98; 5]);
     assert_eq!(ids(&run), ["target_thread"]);
 }
 
 #[test]
 fn a_thread_or_a_quota_can_be_the_limit_of_a_machine_that_is_idle() {
     let mut run = shared(0.5, 0.0, 0.1, 0.6);
-    watch(&mut run, "port:80", "busiest_thread", Unit::Share, &[0.99; 5]);
+    watch(&mut run, "port:80", "busiest_thread", LevelUnit::Share, &[0.99; 5]);
     assert_eq!(ids(&run), ["target_thread"]);
     let mut run = shared(0.25, 0.0, 0.1, 0.4);
-    watch(&mut run, "machine", "cpu_quota", Unit::Count, &[0.5; 5]);
-    watch(&mut run, "machine", "cpu_throttled", Unit::Share, &[0.95; 5]);
+    watch(&mut run, "machine", "cpu_quota", LevelUnit::Count, &[0.5; 5]);
+    watch(&mut run, "machine", "cpu_throttled", LevelUnit::Share, &[0.95; 5]);
     assert_eq!(ids(&run), ["target_cpu_quota"]);
 }
 
@@ -502,7 +503,7 @@ fn threads_that_wait_for_a_disk_for_memory_or_a_lock_are_told_apart() {
     let run = |levels: &[(&str, f64)]| {
         let mut run = base().in_flight(50.0).run();
         for (name, value) in levels {
-            watch(&mut run, "port:80", name, Unit::Count, &[*value; 3]);
+            watch(&mut run, "port:80", name, LevelUnit::Count, &[*value; 3]);
         }
         run
     };
@@ -518,22 +519,22 @@ fn threads_that_wait_for_a_disk_for_memory_or_a_lock_are_told_apart() {
 fn a_database_that_refuses_and_a_pool_that_churns() {
     // 1,000 answers a second.
     let mut run = base().status(500, 900).run();
-    watch(&mut run, "prometheus:http://db", "db_refused", Unit::Count, &[5.0, 905.0]);
-    watch(&mut run, "prometheus:http://db", "db_open", Unit::Count, &[151.0]);
-    watch(&mut run, "prometheus:http://db", "db_max_connections", Unit::Count, &[151.0]);
-    watch(&mut run, "prometheus:http://db", "db_connects", Unit::PerSecond, &[700.0, 800.0]);
+    watch(&mut run, "prometheus:http://db", "db_refused", LevelUnit::Count, &[5.0, 905.0]);
+    watch(&mut run, "prometheus:http://db", "db_open", LevelUnit::Count, &[151.0]);
+    watch(&mut run, "prometheus:http://db", "db_max_connections", LevelUnit::Count, &[151.0]);
+    watch(&mut run, "prometheus:http://db", "db_connects", LevelUnit::PerSecond, &[700.0, 800.0]);
     assert_eq!(ids(&run), ["db_connections_refused", "db_pool_churn", "server_errors"]);
     let told = find(&run, &[]);
     assert!(told[0].evidence.contains("refused 900 connections (up to 151 were open of 151"));
     assert!(told[1].evidence.contains("750/s connections"), "{}", told[1].evidence);
     // Of the sockets alone: 6,000 more in TIME-WAIT after 10 s.
     let mut run = base().run();
-    watch(&mut run, "port:80", "10.0.0.9:3306 time_wait", Unit::Count, &[100.0, 6_100.0]);
+    watch(&mut run, "port:80", "10.0.0.9:3306 time_wait", LevelUnit::Count, &[100.0, 6_100.0]);
     assert_eq!(ids(&run), ["db_pool_churn"]);
     // A few, to something else, are none.
     let mut run = base().run();
-    watch(&mut run, "port:80", "10.0.0.9:3306 time_wait", Unit::Count, &[0.0, 600.0]);
-    watch(&mut run, "port:80", "10.0.0.9:443 time_wait", Unit::Count, &[0.0, 6_000.0]);
+    watch(&mut run, "port:80", "10.0.0.9:3306 time_wait", LevelUnit::Count, &[0.0, 600.0]);
+    watch(&mut run, "port:80", "10.0.0.9:443 time_wait", LevelUnit::Count, &[0.0, 6_000.0]);
     assert!(ids(&run).is_empty());
 }
 
@@ -563,7 +564,7 @@ fn unexplained_is_said_when_nothing_explains() {
 #[test]
 fn every_finding_names_where_its_number_can_be_read() {
     let mut run = base().status(503, 100).connects(20, SECOND + 10 * MS).closed().run();
-    watch(&mut run, "port:80", "pool", Unit::Share, &[1.0; 3]);
+    watch(&mut run, "port:80", "pool", LevelUnit::Share, &[1.0; 3]);
     let found = find(&run, &[]);
     assert!(found.len() >= 2, "{found:?}");
     assert!(found.iter().all(|finding| finding.check.len() > 10), "{found:?}");

@@ -178,7 +178,7 @@ fn histogram(measure: Measure, tally: &Tally) -> &Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{MS, Sample};
+    use crate::testing::{MS, RunSample};
     use gake_core::record::Fault;
 
     fn clause(text: &str) -> Result<Clause, String> {
@@ -187,7 +187,8 @@ mod tests {
 
     #[test]
     fn a_percentile_is_a_share_that_may_be_slow() {
-        let run = Sample::of(900, 5 * MS).more(60, 80 * MS).status(503, 30).fault(Fault::Reset, 10);
+        let run =
+            RunSample::of(900, 5 * MS).more(60, 80 * MS).status(503, 30).fault(Fault::Reset, 10);
         let tally = run.run().tally;
         let slow = clause("p99<50ms").unwrap();
         assert!(matches!(slow.bound, Bound::Share(share) if (share - 0.01).abs() < 1e-12));
@@ -202,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_label_is_counted_alone() {
-        let run = Sample::of(100, 5 * MS).label("slow", 50, 80 * MS).run();
+        let run = RunSample::of(100, 5 * MS).label("slow", 50, 80 * MS).run();
         let labels = run.plan.labels.clone();
         let count = |text| clause(text).unwrap().count(&run.tally, &labels);
         assert_eq!(count("slow:p95<50ms"), Bad { bad: 50.0, of: 50.0 });
@@ -211,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_mean_is_a_level() {
-        let run = Sample::of(10, 5 * MS).more(10, 15 * MS).run();
+        let run = RunSample::of(10, 5 * MS).more(10, 15 * MS).run();
         let mean = clause("mean<20ms").unwrap();
         assert_eq!(mean.bound, Bound::Level(20e6));
         assert_eq!(mean.level(&run.tally, &[]), Some(10e6));

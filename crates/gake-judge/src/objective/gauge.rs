@@ -1,7 +1,7 @@
 //! Objectives on what the watched target says of itself: `cpu<80%`, `rss<1GB`, `pool.max<90%`.
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Unit, Watched};
+use gake_core::record::{LevelUnit, Watched};
 
 /// A level of the target that can be bounded, what it is counted in, and what is compared when
 /// nothing says which: a level that is used up is bounded at its largest, one that only costs time
@@ -9,7 +9,7 @@ use gake_core::record::{Unit, Watched};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Gauge {
     pub(super) name: &'static str,
-    unit: Unit,
+    unit: LevelUnit,
     usual: Of,
 }
 
@@ -23,32 +23,32 @@ pub(super) enum Of {
 }
 
 const GAUGES: &[Gauge] = &[
-    gauge("cpu", Unit::Share, Of::Mean),
-    gauge("cores", Unit::Count, Of::Mean),
-    gauge("rss", Unit::Bytes, Of::Max),
-    gauge("jvm_memory", Unit::Bytes, Of::Max),
-    gauge("threads", Unit::Count, Of::Max),
-    gauge("goroutines", Unit::Count, Of::Max),
-    gauge("descriptors", Unit::Share, Of::Max),
-    gauge("descriptors_open", Unit::Count, Of::Max),
-    gauge("context_switches", Unit::PerSecond, Of::Mean),
-    gauge("established", Unit::Count, Of::Max),
-    gauge("time_wait", Unit::Count, Of::Max),
-    gauge("accept_queue", Unit::Count, Of::Max),
-    gauge("listen_overflows", Unit::PerSecond, Of::Max),
-    gauge("connections", Unit::Share, Of::Max),
-    gauge("pool", Unit::Share, Of::Mean),
-    gauge("pool_busy", Unit::Count, Of::Mean),
-    gauge("pool_queue", Unit::Count, Of::Mean),
-    gauge("db_pool", Unit::Share, Of::Mean),
-    gauge("db_pool_pending", Unit::Count, Of::Mean),
-    gauge("db_connections", Unit::Share, Of::Max),
-    gauge("db_open", Unit::Count, Of::Max),
-    gauge("db_running", Unit::Count, Of::Mean),
-    gauge("db_lock_waits", Unit::Count, Of::Mean),
+    gauge("cpu", LevelUnit::Share, Of::Mean),
+    gauge("cores", LevelUnit::Count, Of::Mean),
+    gauge("rss", LevelUnit::Bytes, Of::Max),
+    gauge("jvm_memory", LevelUnit::Bytes, Of::Max),
+    gauge("threads", LevelUnit::Count, Of::Max),
+    gauge("goroutines", LevelUnit::Count, Of::Max),
+    gauge("descriptors", LevelUnit::Share, Of::Max),
+    gauge("descriptors_open", LevelUnit::Count, Of::Max),
+    gauge("context_switches", LevelUnit::PerSecond, Of::Mean),
+    gauge("established", LevelUnit::Count, Of::Max),
+    gauge("time_wait", LevelUnit::Count, Of::Max),
+    gauge("accept_queue", LevelUnit::Count, Of::Max),
+    gauge("listen_overflows", LevelUnit::PerSecond, Of::Max),
+    gauge("connections", LevelUnit::Share, Of::Max),
+    gauge("pool", LevelUnit::Share, Of::Mean),
+    gauge("pool_busy", LevelUnit::Count, Of::Mean),
+    gauge("pool_queue", LevelUnit::Count, Of::Mean),
+    gauge("db_pool", LevelUnit::Share, Of::Mean),
+    gauge("db_pool_pending", LevelUnit::Count, Of::Mean),
+    gauge("db_connections", LevelUnit::Share, Of::Max),
+    gauge("db_open", LevelUnit::Count, Of::Max),
+    gauge("db_running", LevelUnit::Count, Of::Mean),
+    gauge("db_lock_waits", LevelUnit::Count, Of::Mean),
 ];
 
-const fn gauge(name: &'static str, unit: Unit, usual: Of) -> Gauge {
+const fn gauge(name: &'static str, unit: LevelUnit, usual: Of) -> Gauge {
     Gauge { name, unit, usual }
 }
 
@@ -76,10 +76,10 @@ impl Gauge {
             value.filter(|value| value.is_finite() && *value >= 0.0)
         };
         let (bound, example) = match self.unit {
-            Unit::Share => (text.strip_suffix('%').and_then(number).map(|v| v / 100.0), "80%"),
-            Unit::Bytes => (bytes(text), "1GB"),
-            Unit::PerSecond => (text.strip_suffix("/s").and_then(number), "100/s"),
-            Unit::Count | Unit::Seconds => (number(text), "100"),
+            LevelUnit::Share => (text.strip_suffix('%').and_then(number).map(|v| v / 100.0), "80%"),
+            LevelUnit::Bytes => (bytes(text), "1GB"),
+            LevelUnit::PerSecond => (text.strip_suffix("/s").and_then(number), "100/s"),
+            LevelUnit::Count | LevelUnit::Seconds => (number(text), "100"),
         };
         bound.ok_or_else(|| format!("{text:?} is no bound for {}: write {example}", self.name))
     }
@@ -87,8 +87,8 @@ impl Gauge {
     /// A bound as it is read.
     pub(super) fn shown(self, bound: f64) -> String {
         match self.unit {
-            Unit::Share => format!("{}%", (bound * 1e8).round() / 1e6),
-            Unit::Bytes => {
+            LevelUnit::Share => format!("{}%", (bound * 1e8).round() / 1e6),
+            LevelUnit::Bytes => {
                 let sizes = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
                 let fits = |size: &&(f64, &str)| bound >= size.0 && (bound % size.0) == 0.0;
                 match sizes.iter().find(fits) {
@@ -96,8 +96,8 @@ impl Gauge {
                     None => format!("{bound}B"),
                 }
             }
-            Unit::PerSecond => format!("{bound}/s"),
-            Unit::Count | Unit::Seconds => bound.to_string(),
+            LevelUnit::PerSecond => format!("{bound}/s"),
+            LevelUnit::Count | LevelUnit::Seconds => bound.to_string(),
         }
     }
 
@@ -128,10 +128,10 @@ impl Gauge {
     /// The unit of an evaluation.
     pub(super) fn unit(self) -> super::Unit {
         match self.unit {
-            Unit::Share => super::Unit::Share,
-            Unit::Bytes => super::Unit::Bytes,
-            Unit::PerSecond => super::Unit::PerSecond,
-            Unit::Count | Unit::Seconds => super::Unit::Count,
+            LevelUnit::Share => super::Unit::Share,
+            LevelUnit::Bytes => super::Unit::Bytes,
+            LevelUnit::PerSecond => super::Unit::PerSecond,
+            LevelUnit::Count | LevelUnit::Seconds => super::Unit::Count,
         }
     }
 }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::quantity::{Flow, Measure, Statistic};
 use super::series::{SeriesBound, SeriesStatistic};
 use super::*;
-use crate::testing::{MS, Sample};
+use crate::testing::{MS, RunSample};
 
 fn check(run: &Run, text: &str) -> Evaluation {
     text.parse::<Objective>().unwrap().evaluate(&View::of(run))
@@ -19,8 +19,11 @@ fn check(run: &Run, text: &str) -> Evaluation {
 #[test]
 fn compares_with_what_was_measured() {
     // 1,000/s for 10 s: 9,900 answers in 10 ms, 80 in 100 ms, 20 resets.
-    let run =
-        Sample::of(9_900, 10 * MS).more(80, 100 * MS).fault(Fault::Reset, 20).asked(10_000.0).run();
+    let run = RunSample::of(9_900, 10 * MS)
+        .more(80, 100 * MS)
+        .fault(Fault::Reset, 20)
+        .asked(10_000.0)
+        .run();
     for (text, met) in [
         ("p50<11ms", true),
         ("p50<=9ms", false),
@@ -59,7 +62,7 @@ fn compares_with_what_was_measured() {
 
 #[test]
 fn the_target_can_be_bounded() {
-    let mut run = Sample::of(90, MS).run();
+    let mut run = RunSample::of(90, MS).run();
     let reading = |name: &str, unit, value| Reading {
         source: "port:1".to_owned(),
         name: name.to_owned(),
@@ -68,9 +71,9 @@ fn the_target_can_be_bounded() {
     };
     for (second, cpu) in [(0, 0.5), (1, 1.0)] {
         let levels = [
-            reading("cpu", gake_core::record::Unit::Share, cpu),
-            reading("rss", gake_core::record::Unit::Bytes, 9e8 * cpu),
-            reading("accept_queue", gake_core::record::Unit::Count, 128.0),
+            reading("cpu", gake_core::record::LevelUnit::Share, cpu),
+            reading("rss", gake_core::record::LevelUnit::Bytes, 9e8 * cpu),
+            reading("accept_queue", gake_core::record::LevelUnit::Count, 128.0),
         ];
         run.watched.add(second * 1_000 * MS, &levels);
     }
@@ -100,7 +103,7 @@ fn the_target_can_be_bounded() {
 
 #[test]
 fn dropped_and_unfinished_are_errors() {
-    let mut run = Sample::of(90, MS).run();
+    let mut run = RunSample::of(90, MS).run();
     run.tally.record_dropped(MS);
     run.tally.counts.sent += 9;
     run.tally.counts.unfinished += 9;
@@ -110,7 +113,7 @@ fn dropped_and_unfinished_are_errors() {
 
 #[test]
 fn no_sample_is_not_met_and_said() {
-    let run = Sample::of(10, MS).run();
+    let run = RunSample::of(10, MS).run();
     let evaluation = check(&run, "tls.p99<1s");
     assert!(!evaluation.met && evaluation.value.is_none());
     assert_eq!(evaluation.shown(), "no sample");
@@ -119,7 +122,7 @@ fn no_sample_is_not_met_and_said() {
 
 #[test]
 fn a_label_has_its_own_figures() {
-    let run = Sample::of(10, MS).label("fast", 50, MS).label("slow: a", 50, 80 * MS).run();
+    let run = RunSample::of(10, MS).label("fast", 50, MS).label("slow: a", 50, 80 * MS).run();
     assert!(check(&run, "fast:p99<2ms").met);
     assert!(!check(&run, "slow: a:p99<2ms").met);
     assert!(check(&run, "slow: a:service.p99<81ms").met);
@@ -129,7 +132,7 @@ fn a_label_has_its_own_figures() {
 
 /// A run with checks, a trend of times and one of numbers, a counter and a gauge.
 fn with_metrics() -> Run {
-    let mut run = Sample::of(10, MS).label("login", 50, MS).run();
+    let mut run = RunSample::of(10, MS).label("login", 50, MS).run();
     let table = &mut run.tally.series;
     let mut add = |name: &str, kind, unit, tag: (&str, &str), values: &[f64]| {
         let metric = Arc::new(Definition { name: name.to_owned(), kind, unit });
@@ -207,7 +210,7 @@ fn an_unknown_metric_tag_or_statistic_fails_and_says_what_there_is() {
         assert!(!evaluation.met && evaluation.value.is_none(), "{text}");
         assert!(evaluation.shown().contains(why), "{text}: {}", evaluation.shown());
     }
-    let plain = Sample::of(10, MS).run();
+    let plain = RunSample::of(10, MS).run();
     assert_eq!(
         check(&plain, "checks>99%").shown(),
         "there is no metric \"checks\": the run has none of its own"
@@ -218,8 +221,8 @@ fn an_unknown_metric_tag_or_statistic_fails_and_says_what_there_is() {
 
 #[test]
 fn a_scenario_can_be_bounded() {
-    let slow = Sample::of(10, 20 * MS).run();
-    let mut run = Sample::of(90, 10 * MS).more(10, 20 * MS).run();
+    let slow = RunSample::of(10, 20 * MS).run();
+    let mut run = RunSample::of(90, 10 * MS).more(10, 20 * MS).run();
     let names = ["steady", "ramp"];
     let plans = names.map(|name| Plan { name: name.to_owned(), ..run.plan.clone() });
     run.plan.load = Load::Scenarios(plans.to_vec());
@@ -229,7 +232,7 @@ fn a_scenario_can_be_bounded() {
         unit: MetricUnit::Number,
     };
     let waits = Registry::default().define(metric).unwrap();
-    let parts = [Sample::of(90, 10 * MS).run(), slow];
+    let parts = [RunSample::of(90, 10 * MS).run(), slow];
     run.scenarios = parts
         .into_iter()
         .zip(plans)
@@ -274,7 +277,7 @@ fn what_no_run_of_a_plan_can_have_is_known_before_it() {
     let mut registry = Registry::default();
     let (name, kind, unit) = ("waits".to_owned(), MetricKind::Trend, MetricUnit::Time);
     registry.define(Definition { name, kind, unit }).unwrap();
-    let mut plan = Sample::of(1, MS).run().plan;
+    let mut plan = RunSample::of(1, MS).run().plan;
     plan.labels = vec!["login".to_owned()];
     let check = |text: &str| text.parse::<Objective>().unwrap().check(&plan, &registry);
     for text in [

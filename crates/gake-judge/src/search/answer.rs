@@ -16,7 +16,7 @@ const HIGH: f64 = 0.975;
 
 /// Why a search has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum StopReason {
     /// The interval is as narrow as asked.
     Precision,
     /// The objective holds at the highest level allowed or possible.
@@ -33,7 +33,7 @@ pub enum Ended {
     Generator,
 }
 
-impl Ended {
+impl StopReason {
     /// The stable name.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -108,11 +108,11 @@ pub struct Hysteresis {
 
 /// The answer of a search.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct CapacityAnswer {
     /// What is known of the capacity.
     pub found: Found,
     /// Why the search has ended.
-    pub ended: Ended,
+    pub ended: StopReason,
     /// The clause that bounds the capacity.
     pub binding: Option<Clause>,
     /// What kept the search from higher levels: the generator, or the highest level allowed.
@@ -141,16 +141,16 @@ pub struct Answer {
 impl Search {
     /// The answer so far.
     #[must_use]
-    pub fn answer(&self) -> Answer {
+    pub fn answer(&self) -> CapacityAnswer {
         let ended = match self.stage {
             Stage::Over(ended) => ended,
-            _ => Ended::Interrupted,
+            _ => StopReason::Interrupted,
         };
         let pool = self.evidence();
         // Nothing is bound by an objective that was never missed.
         let missed = |number: usize| self.counted().any(|step| step.ratios[number] > 1.0);
         let binding = pool.as_ref().map(super::Pool::binding).filter(|number| missed(*number));
-        Answer {
+        CapacityAnswer {
             found: self.found(ended, pool.as_ref()),
             ended,
             binding: binding.map(|number| self.clauses[number].clone()),
@@ -163,21 +163,21 @@ impl Search {
             unloaded: self.base,
             rungs: self.ladder.rungs.clone(),
             spent: self.spent,
-            budget_needed: (ended == Ended::Budget && self.pool.is_none())
+            budget_needed: (ended == StopReason::Budget && self.pool.is_none())
                 .then(|| self.budget_needed()),
         }
     }
 
-    fn found(&self, ended: Ended, pool: Option<&super::Pool>) -> Found {
+    fn found(&self, ended: StopReason, pool: Option<&super::Pool>) -> Found {
         let passed = self.highest_pass();
         let lowest = self.counted().map(super::Step::level).min_by(f64::total_cmp);
-        if ended == Ended::Infeasible {
+        if ended == StopReason::Infeasible {
             return Found::Infeasible { level: lowest.unwrap_or(1.0) };
         }
         let failed = self.counted().any(super::Step::missed);
         let ceiling = self.ceiling.as_ref();
         match (pool, passed, ceiling) {
-            (Some(pool), Some(_), Some(ceiling)) if ended == Ended::Ceiling => {
+            (Some(pool), Some(_), Some(ceiling)) if ended == StopReason::Ceiling => {
                 let level = ceiling.level.min(pool.quantile(SAFE));
                 Found::AtLeast { level, why: ceiling.why.clone() }
             }
@@ -185,7 +185,7 @@ impl Search {
             (_, Some(level), ceiling) => {
                 let why = ceiling.filter(|ceiling| level >= 0.9 * ceiling.level);
                 let ended = match ended {
-                    Ended::Budget => "the budget was spent before any level failed",
+                    StopReason::Budget => "the budget was spent before any level failed",
                     _ => "the search ended before any level failed",
                 };
                 let ended = ended.to_owned();
@@ -197,7 +197,7 @@ impl Search {
     }
 }
 
-impl Answer {
+impl CapacityAnswer {
     /// The scalability law that fits the ladder; `None` when it has too few rungs.
     #[must_use]
     pub fn scaling(&self) -> Option<usl::Usl> {

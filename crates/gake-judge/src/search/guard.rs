@@ -1,7 +1,7 @@
 //! The guard: a level that should pass and fails badly asks whether the target is in another
 //! state, as after an overload from which it does not recover by itself.
 
-use super::{Hysteresis, Outcome, Purpose, Search, Step, Trial};
+use super::{Hysteresis, Purpose, Search, Step, StepOutcome, Trial};
 
 /// A step over so many times what is allowed is suspicious below a level that passed.
 const SUSPICIOUS: f64 = 5.0;
@@ -102,7 +102,7 @@ impl Search {
         for index in (0..self.steps.len()).rev() {
             let step = &self.steps[index];
             if matches!(step.trial.purpose, Purpose::Probe | Purpose::Ladder)
-                || matches!(step.outcome, Outcome::Limited | Outcome::Contaminated)
+                || matches!(step.outcome, StepOutcome::Limited | StepOutcome::Contaminated)
             {
                 continue;
             }
@@ -112,7 +112,7 @@ impl Search {
             }
             first = false;
             failed_at = failed_at.max(step.level());
-            self.steps[index].outcome = Outcome::Contaminated;
+            self.steps[index].outcome = StepOutcome::Contaminated;
         }
         let before = self.hysteresis.take();
         self.hysteresis = Some(Hysteresis {

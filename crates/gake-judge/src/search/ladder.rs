@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::trial::{Dimension, Load, Purpose, Trial};
+use super::trial::{Dimension, Purpose, Trial, TrialLoad};
 use super::{Options, Search, Stage, Step, Timing, seconds};
 use crate::objective::Clause;
 use crate::usl;
@@ -61,8 +61,8 @@ pub struct Rung {
 impl Rung {
     /// The rung as a point of the scalability law.
     #[must_use]
-    pub fn point(&self) -> usl::Point {
-        usl::Point { users: self.users, throughput: self.throughput, count: self.ok }
+    pub fn point(&self) -> usl::UslPoint {
+        usl::UslPoint { users: self.users, throughput: self.throughput, count: self.ok }
     }
 }
 
@@ -70,7 +70,7 @@ impl Rung {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Ladder {
     /// Of the next rung.
-    load: Load,
+    load: TrialLoad,
     /// Seconds of a rung, the warm-up included.
     length: f64,
     /// The latency objective, in seconds.
@@ -88,12 +88,12 @@ impl Ladder {
         let limit = clauses.iter().filter_map(Clause::limit).min();
         let (load, highest) = match (options.dimension, options.highest) {
             (Dimension::Rate | Dimension::ConnectRate, Some(highest)) => {
-                (Load::Rate((highest * FIRST_PART).max(FIRST_MIN).min(highest)), highest)
+                (TrialLoad::Rate((highest * FIRST_PART).max(FIRST_MIN).min(highest)), highest)
             }
-            (Dimension::Users, Some(highest)) => (Load::Users(1), highest),
+            (Dimension::Users, Some(highest)) => (TrialLoad::Users(1), highest),
             // Connections are not climbed: one user tells how fast the target is.
-            (Dimension::Connections, _) => (Load::Users(1), 1.0),
-            (_, None) => (Load::Users(1), options.users_max as f64),
+            (Dimension::Connections, _) => (TrialLoad::Users(1), 1.0),
+            (_, None) => (TrialLoad::Users(1), options.users_max as f64),
         };
         let limit = limit.map(|limit| limit as f64 / SECOND as f64);
         Self { load, length: 1.0, limit, highest, rungs: Vec::new(), best: 0.0, grows: true }
@@ -125,7 +125,7 @@ impl Ladder {
             return false;
         }
         let users = match self.load {
-            Load::Users(users) => users as f64,
+            TrialLoad::Users(users) => users as f64,
             _ => seen.in_flight,
         };
         let (throughput, response) = (seen.throughput, seen.response);
@@ -133,7 +133,7 @@ impl Ladder {
         // In an open loop throughput doubles with the rate as long as it can. A rung of few
         // arrivals may have had more of them by chance than the next: what kept up with its own
         // arrivals grows.
-        let is_open = matches!(self.load, Load::Rate(_));
+        let is_open = matches!(self.load, TrialLoad::Rate(_));
         let kept_up = is_open && throughput * seen.measured >= KEPT_UP * seen.due as f64;
         let grows = throughput >= GROWTH * self.best || kept_up || self.rungs.len() <= 2;
         self.best = self.best.max(throughput);
@@ -151,8 +151,8 @@ impl Ladder {
         }
         let next = (2.0 * level).min(self.highest);
         self.load = match self.load {
-            Load::Rate(_) => Load::Rate(next),
-            _ => Load::Users(next as usize),
+            TrialLoad::Rate(_) => TrialLoad::Rate(next),
+            _ => TrialLoad::Users(next as usize),
         };
         false
     }
@@ -168,7 +168,7 @@ impl Search {
         let first = self.ladder.rungs.first().copied();
         match first {
             Some(first) if first.ok > 0 => self.ladder_done(first),
-            _ => self.stage = Stage::Over(super::Ended::Infeasible),
+            _ => self.stage = Stage::Over(super::StopReason::Infeasible),
         }
     }
 

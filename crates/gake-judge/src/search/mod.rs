@@ -29,11 +29,11 @@ mod trial;
 
 use std::time::Duration;
 
-pub use answer::{Answer, Ended, Estimate, Found, Hysteresis};
+pub use answer::{CapacityAnswer, Estimate, Found, Hysteresis, StopReason};
 pub use ladder::Rung;
 pub use observe::Observer;
-pub use step::{Outcome, Step};
-pub use trial::{Ask, Dimension, Load, Observation, Purpose, Second, Seen, Trial};
+pub use step::{Step, StepOutcome};
+pub use trial::{Ask, Dimension, Observation, Purpose, Seen, Trial, TrialLoad, TrialSecond};
 
 use crate::objective::{Bound, Clause};
 use guard::Guard;
@@ -181,7 +181,7 @@ impl Search {
         let trial = self.plan();
         let length = (trial.warmup + trial.duration).as_secs_f64();
         if self.spent + length > self.budget() {
-            self.stage = Stage::Over(Ended::Budget);
+            self.stage = Stage::Over(StopReason::Budget);
             return Ask::Done;
         }
         self.number += 1;
@@ -197,7 +197,7 @@ impl Search {
         self.rest_after(&step);
         self.steps.push(step.clone());
         if self.is_gone(&step) {
-            self.stage = Stage::Over(Ended::Gone);
+            self.stage = Stage::Over(StopReason::Gone);
             return;
         }
         if step.trial.purpose == Purpose::Ladder {
@@ -238,7 +238,7 @@ impl Search {
     pub fn interrupt(&mut self) {
         self.asked = None;
         if !matches!(self.stage, Stage::Over(_)) {
-            self.stage = Stage::Over(Ended::Interrupted);
+            self.stage = Stage::Over(StopReason::Interrupted);
         }
     }
 
@@ -271,7 +271,7 @@ impl Search {
         let asked = step.trial.load.level();
         let short = step.seen.due == 0 || step.level() < 0.95 * asked;
         let why = match &step.seen.limited {
-            Some(why) if short || step.outcome == Outcome::Limited => why.clone(),
+            Some(why) if short || step.outcome == StepOutcome::Limited => why.clone(),
             _ => {
                 self.limited = 0;
                 return false;
@@ -285,7 +285,7 @@ impl Search {
             self.limited = 0;
             // Less than the floor is no load; and a small part of what the ladder saw is none.
             if matches!(self.stage, Stage::Floor(_)) || level < 0.1 * self.scale {
-                self.stage = Stage::Over(Ended::Generator);
+                self.stage = Stage::Over(StopReason::Generator);
             } else if let Stage::Bracket(bracket) = &mut self.stage {
                 bracket.level = bracket.level.min(level.max(passed));
             }
@@ -302,7 +302,7 @@ impl Search {
     fn counted(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| {
             matches!(step.trial.purpose, Purpose::Floor | Purpose::Bracket | Purpose::Refine)
-                && !matches!(step.outcome, Outcome::Limited | Outcome::Contaminated)
+                && !matches!(step.outcome, StepOutcome::Limited | StepOutcome::Contaminated)
                 && step.seen.due > 0
         })
     }
@@ -313,7 +313,7 @@ impl Search {
         let load = self.options.dimension.load(level.min(ceiling));
         let enough = self.clauses.iter().map(|clause| match clause.bound {
             // Which of the requests are due is known of an open loop alone.
-            Bound::Share(allowed) if matches!(load, Load::Rate(_)) => {
+            Bound::Share(allowed) if matches!(load, TrialLoad::Rate(_)) => {
                 share::cap(allowed) * load.level() * duration
             }
             _ => f64::INFINITY,

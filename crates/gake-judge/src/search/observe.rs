@@ -4,7 +4,7 @@ use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::Load as PlanLoad;
 use gake_core::record::{Fault, Metric, Run, Tally};
 
-use super::trial::{Observation, Second, Seen};
+use super::trial::{Observation, Seen, TrialSecond};
 use crate::finding;
 use crate::objective::{Bad, Bound, Clause};
 use crate::stats::{Rates, mean_in_flight, share};
@@ -24,7 +24,7 @@ pub struct Observer<'a> {
     clauses: &'a [Clause],
     labels: &'a [String],
     seen: Vec<Seen>,
-    seconds: Vec<Second>,
+    seconds: Vec<TrialSecond>,
 }
 
 impl<'a> Observer<'a> {
@@ -73,7 +73,7 @@ impl<'a> Observer<'a> {
 
     /// The seconds so far.
     #[must_use]
-    pub fn seconds(&self) -> &[Second] {
+    pub fn seconds(&self) -> &[TrialSecond] {
         &self.seconds
     }
 
@@ -120,13 +120,13 @@ impl<'a> Observer<'a> {
     }
 }
 
-fn point(tally: &Tally, good: f64) -> Second {
+fn point(tally: &Tally, good: f64) -> TrialSecond {
     let counts = &tally.counts;
     let mean = |metric| tally.latency.of(metric).mean() / SECOND as f64;
     let (other, fault) = (mean(Metric::OtherResponse), mean(Metric::FaultResponse));
     let of = |metric| tally.latency.of(metric).count() as f64;
     let (others, faults) = (of(Metric::OtherResponse), of(Metric::FaultResponse));
-    Second {
+    TrialSecond {
         due: counts.due() as f64,
         ok: counts.ok as f64,
         failed: counts.due().saturating_sub(counts.ok) as f64,
@@ -199,7 +199,7 @@ fn own_delay(run: &Run, clause: &Clause) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{MS, Sample, answered};
+    use crate::testing::{MS, RunSample, answered};
 
     fn clauses(texts: &[&str]) -> Vec<Clause> {
         let clause = |text: &&str| text.parse::<crate::Objective>().unwrap().clause().unwrap();
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn a_run_becomes_counts_of_bad_requests() {
         let clauses = clauses(&["p99<50ms", "errors<0.1%", "mean<1s"]);
-        let run = Sample::of(950, 5 * MS).more(30, 80 * MS).status(503, 20).run();
+        let run = RunSample::of(950, 5 * MS).more(30, 80 * MS).status(503, 20).run();
         let mut observer = Observer::new(&clauses, &run.plan.labels);
         observer.second(&run.tally);
         assert_eq!(observer.bad(), [50.0, 20.0, 0.0]);
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn what_the_drain_ends_belongs_to_the_last_second() {
         let clauses = clauses(&["p99<50ms"]);
-        let run = Sample::of(100, 80 * MS).run();
+        let run = RunSample::of(100, 80 * MS).run();
         let mut observer = Observer::new(&clauses, &run.plan.labels);
         for _ in 0..13 {
             observer.second(&run.tally);
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn a_connection_that_cannot_be_held_is_a_bad_one() {
         let clauses = clauses(&["errors<1%"]);
-        let mut run = Sample::of(200, 5 * MS).run();
+        let mut run = RunSample::of(200, 5 * MS).run();
         run.plan.idle_connections = 800;
         (run.tally.counts.idle_lost, run.warmup.idle_failed) = (10, 20);
         let seen = Observer::new(&clauses, &[]).finish(&run);
@@ -250,12 +250,15 @@ mod tests {
         let clauses = clauses(&["p99<50ms"]);
         let seen = |run: Run| Observer::new(&clauses, &[]).finish(&run).limited;
         let late = |count| {
-            Sample::of(1_000 - count, 5 * MS).add(count, answered(20 * MS, 22 * MS, 25 * MS, 200))
+            RunSample::of(1_000 - count, 5 * MS)
+                .add(count, answered(20 * MS, 22 * MS, 25 * MS, 200))
         };
         assert_eq!(seen(late(2).run()), None);
         assert!(seen(late(8).run()).unwrap().contains("late"));
-        assert!(seen(Sample::of(900, 5 * MS).asked(1_000.0).run()).unwrap().contains("were sent"));
+        assert!(
+            seen(RunSample::of(900, 5 * MS).asked(1_000.0).run()).unwrap().contains("were sent")
+        );
         // A closed loop has no due instant.
-        assert_eq!(seen(Sample::of(900, 5 * MS).closed().run()), None);
+        assert_eq!(seen(RunSample::of(900, 5 * MS).closed().run()), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Floor, bracket and refinement: which level is tried next.
 
 use super::answer::estimate;
-use super::{Bound, Ended, Pool, Purpose, Search, Step, Trial};
+use super::{Bound, Pool, Purpose, Search, Step, StopReason, Trial};
 use crate::stats::poisson_at_least;
 
 /// The floor's level, as a part of what the target can do.
@@ -47,7 +47,7 @@ pub(super) enum Stage {
     Bracket(Bracket),
     /// Which side is next.
     Refine(u32),
-    Over(Ended),
+    Over(StopReason),
 }
 
 /// A bracket being closed.
@@ -118,7 +118,7 @@ impl Search {
         } else if attempt < 2 {
             self.stage = Stage::Floor(attempt + 1);
         } else {
-            self.stage = Stage::Over(Ended::Infeasible);
+            self.stage = Stage::Over(StopReason::Infeasible);
         }
     }
 
@@ -149,7 +149,7 @@ impl Search {
                 bracket.level = high.unwrap_or(asked) * DOWN;
                 let lowest = if whole { 1.0 } else { LOWEST_PART * self.scale };
                 if bracket.level < lowest {
-                    self.stage = Stage::Over(Ended::Infeasible);
+                    self.stage = Stage::Over(StopReason::Infeasible);
                     return;
                 }
                 false
@@ -216,7 +216,7 @@ impl Search {
         if let Some(ceiling) = &self.ceiling
             && estimate.safe >= 0.98 * ceiling.level
         {
-            self.stage = Stage::Over(Ended::Ceiling);
+            self.stage = Stage::Over(StopReason::Ceiling);
             return;
         }
         let whole = if self.options.dimension.is_rate() { 0.0 } else { 1.5 };
@@ -232,7 +232,7 @@ impl Search {
         let enough =
             near.len() >= NEAR_STEPS && failed >= NEAR_EACH && near.len() - failed >= NEAR_EACH;
         if enough && estimate.half_width() <= self.options.precision {
-            self.stage = Stage::Over(Ended::Precision);
+            self.stage = Stage::Over(StopReason::Precision);
         }
     }
 }

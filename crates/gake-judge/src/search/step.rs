@@ -9,7 +9,7 @@ const UNDECIDED: f64 = 1.645;
 
 /// What one step says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum StepOutcome {
     /// Every clause was kept, and not by luck.
     Pass,
     /// A clause was missed, and not by luck.
@@ -22,7 +22,7 @@ pub enum Outcome {
     Contaminated,
 }
 
-impl Outcome {
+impl StepOutcome {
     /// The stable name.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -46,7 +46,7 @@ pub struct Step {
     /// For each clause, what was measured as a part of what is allowed.
     pub ratios: Vec<f64>,
     /// What it says.
-    pub outcome: Outcome,
+    pub outcome: StepOutcome,
     /// The level that counts: the rate that was really sent, or the number asked for.
     level: f64,
 }
@@ -58,9 +58,9 @@ impl Step {
         trial: Trial,
         seen: Observation,
     ) -> Self {
-        let measured = matches!(trial.load, super::Load::Rate(_)) && dimension.is_rate();
+        let measured = matches!(trial.load, super::TrialLoad::Rate(_)) && dimension.is_rate();
         let level = if measured && seen.due > 0 { seen.rate() } else { trial.load.level() };
-        let mut step = Self { trial, seen, ratios: Vec::new(), outcome: Outcome::Pass, level };
+        let mut step = Self { trial, seen, ratios: Vec::new(), outcome: StepOutcome::Pass, level };
         step.ratios = (0..clauses.len()).map(|n| step.ratio(n, clauses[n].bound)).collect();
         step.outcome = step.judge(clauses);
         step
@@ -95,9 +95,9 @@ impl Step {
         }
     }
 
-    fn judge(&self, clauses: &[Clause]) -> Outcome {
+    fn judge(&self, clauses: &[Clause]) -> StepOutcome {
         if self.seen.limited.is_some() && self.missed() {
-            return Outcome::Limited;
+            return StepOutcome::Limited;
         }
         let undecided = |n: usize| {
             let Bound::Share(allowed) = clauses[n].bound else { return false };
@@ -107,11 +107,11 @@ impl Step {
         };
         let sure = (0..clauses.len()).any(|n| self.ratios[n] > 1.0 && !undecided(n));
         if sure {
-            Outcome::Fail
+            StepOutcome::Fail
         } else if (0..clauses.len()).any(undecided) {
-            Outcome::Inconclusive
+            StepOutcome::Inconclusive
         } else {
-            Outcome::Pass
+            StepOutcome::Pass
         }
     }
 

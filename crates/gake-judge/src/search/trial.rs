@@ -38,18 +38,18 @@ impl Dimension {
 
     /// The load of a trial at `level`.
     #[must_use]
-    pub fn load(self, level: f64) -> Load {
+    pub fn load(self, level: f64) -> TrialLoad {
         match self {
-            Self::Rate | Self::ConnectRate => Load::Rate(level),
-            Self::Users => Load::Users(level.round().max(1.0) as usize),
-            Self::Connections => Load::Connections(level.round().max(1.0) as usize),
+            Self::Rate | Self::ConnectRate => TrialLoad::Rate(level),
+            Self::Users => TrialLoad::Users(level.round().max(1.0) as usize),
+            Self::Connections => TrialLoad::Connections(level.round().max(1.0) as usize),
         }
     }
 }
 
 /// How a trial loads the target.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Load {
+pub enum TrialLoad {
     /// So many arrivals a second, in an open loop.
     Rate(f64),
     /// So many users, in a closed loop.
@@ -58,7 +58,7 @@ pub enum Load {
     Connections(usize),
 }
 
-impl Load {
+impl TrialLoad {
     /// The stable name.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -125,7 +125,7 @@ pub struct Trial {
     /// What it is for.
     pub purpose: Purpose,
     /// The load.
-    pub load: Load,
+    pub load: TrialLoad,
     /// The part that is left out of the figures.
     pub warmup: Duration,
     /// The part that counts.
@@ -158,7 +158,7 @@ pub enum Ask {
 
 /// What one second of a trial saw, the warm-up left out.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Second {
+pub struct TrialSecond {
     /// Sent in it, or given up in it.
     pub due: f64,
     /// Ended ok in it.
@@ -210,7 +210,7 @@ pub struct Observation {
     /// What each clause saw, in their order.
     pub clauses: Vec<Seen>,
     /// By the second.
-    pub seconds: Vec<Second>,
+    pub seconds: Vec<TrialSecond>,
     /// Why the generator, and not the target, may have decided this trial.
     pub limited: Option<String>,
     /// Whether the target had CPU to spare; `None` when nothing tells.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gake_judge::search::{Load, Purpose, Trial};
+use gake_judge::search::{Purpose, Trial, TrialLoad};
 
 use super::server::Server;
 use super::servers::Case;
@@ -32,7 +32,7 @@ pub fn bisect(case: &Case, server: &mut Server, start: f64) -> Bisected {
         let trial = Trial {
             number: 0,
             purpose: Purpose::Bracket,
-            load: Load::Rate(rate),
+            load: TrialLoad::Rate(rate),
             warmup: Duration::ZERO,
             duration: Duration::from_secs_f64(length),
             seed: 0,

@@ -15,7 +15,9 @@ use std::time::Duration;
 
 use gake_judge::Clause;
 use gake_judge::overload::{self, Class, Overload, Recovery};
-use gake_judge::search::{Answer, Ask, Ended, Found, Load, Options, Search, Second};
+use gake_judge::search::{
+    Ask, CapacityAnswer, Found, Options, Search, StopReason, TrialLoad, TrialSecond,
+};
 use server::{Arrivals, Done, Metastable, Model, Server, Service};
 use servers::{Case, cases};
 
@@ -23,7 +25,7 @@ fn case(name: &str) -> Case {
     cases().into_iter().find(|case| case.name == name).unwrap()
 }
 
-fn search(case: &Case, seed: u64, options: Options) -> Answer {
+fn search(case: &Case, seed: u64, options: Options) -> CapacityAnswer {
     let mut server = Server::new(case.model.clone(), seed * 7 + 11);
     let mut search = Search::new(case.clauses(), options);
     trial::run(&mut search, &mut server);
@@ -68,7 +70,7 @@ fn a_budget_that_holds_too_few_steps_says_which_does() {
     let objectives = &["p99<10s"];
     let slow = Case { name: "slow", model, objectives, truth: 40.0, ..case("mdc") };
     let short = search(&slow, 1, Options::default());
-    assert_eq!(short.ended, Ended::Budget);
+    assert_eq!(short.ended, StopReason::Budget);
     let needed = short.budget_needed.unwrap();
     assert!((300.0..7_200.0).contains(&needed), "{needed}");
     let budget = Duration::from_secs_f64(needed);
@@ -108,7 +110,7 @@ fn it_beats_doubling_and_bisecting_in_equal_time() {
 fn a_server_that_misses_the_objective_without_load_has_no_capacity() {
     let case = Case { objectives: &["p99<60ms"], ..case("mmc") };
     let answer = search(&case, 1, Options::default());
-    assert_eq!(answer.ended, Ended::Infeasible);
+    assert_eq!(answer.ended, StopReason::Infeasible);
     assert!(matches!(answer.found, Found::Infeasible { .. }), "{:?}", answer.found);
     assert!(answer.spent < 30.0);
 }
@@ -121,7 +123,7 @@ fn the_highest_rate_allowed_is_never_passed() {
     let mut search = Search::new(case.clauses(), options);
     trial::run(&mut search, &mut server);
     for step in search.steps() {
-        assert!(matches!(step.trial.load, Load::Rate(rate) if rate <= 200.0), "{step:?}");
+        assert!(matches!(step.trial.load, TrialLoad::Rate(rate) if rate <= 200.0), "{step:?}");
     }
     let Found::AtLeast { level, .. } = search.answer().found else { panic!() };
     assert!(level > 180.0 && level <= 200.0, "{level}");
@@ -138,7 +140,7 @@ fn a_small_budget_is_kept_and_the_interval_is_wide() {
         let options = Options { budget: Duration::from_secs(45), ..Options::default() };
         let answer = search(&case, seed, options);
         assert!(answer.spent <= 50.0, "{}", answer.spent);
-        assert_eq!(answer.ended, Ended::Budget);
+        assert_eq!(answer.ended, StopReason::Budget);
         let Found::Capacity(e) = answer.found else { panic!("{:?}", answer.found) };
         assert!(e.half_width() > 0.08, "{e:?}");
     }
@@ -169,7 +171,7 @@ fn the_generators_limit_is_never_the_servers_capacity() {
         match search.next() {
             Ask::Trial(trial) => {
                 let mut seen = trial::observe(&mut server, &trial, search.clauses());
-                if matches!(trial.load, Load::Rate(rate) if rate > 1_500.0) {
+                if matches!(trial.load, TrialLoad::Rate(rate) if rate > 1_500.0) {
                     seen.limited = Some("the generator is busy".to_owned());
                     for clause in &mut seen.clauses {
                         clause.total.bad = clause.total.of;
@@ -210,7 +212,7 @@ fn a_target_that_is_gone_ends_the_search() {
             Ask::Done => break,
         }
     }
-    assert_eq!(search.answer().ended, Ended::Gone);
+    assert_eq!(search.answer().ended, StopReason::Gone);
     assert!(trials <= 12, "{trials}");
 }
 
@@ -230,7 +232,7 @@ fn an_interrupt_leaves_the_answer_so_far() {
     search.interrupt();
     assert_eq!(search.next(), Ask::Done);
     assert!(matches!(search.answer().found, Found::Capacity(_)));
-    assert_eq!(search.answer().ended, Ended::Interrupted);
+    assert_eq!(search.answer().ended, StopReason::Interrupted);
 }
 
 /// Runs a map, second by second as requests end.
@@ -243,7 +245,7 @@ fn map(model: Model, capacity: f64, limit: f64) -> Overload {
         end += stair.seconds as f64;
         server.load(&Arrivals::Open(stair.level), end, &mut done);
     }
-    let mut seconds = vec![Second::default(); end as usize];
+    let mut seconds = vec![TrialSecond::default(); end as usize];
     for d in &done {
         let Some(second) = seconds.get_mut((d.arrival + d.latency) as usize) else { continue };
         second.due += 1.0;

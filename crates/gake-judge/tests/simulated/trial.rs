@@ -1,7 +1,7 @@
 //! Runs a search's trials on a virtual server, as the driver runs them on a real one: seconds are
 //! told by when requests end, and a drain ends after a while whether all is answered or not.
 
-use gake_judge::search::{Ask, Load, Observation, Search, Second, Seen, Trial};
+use gake_judge::search::{Ask, Observation, Search, Seen, Trial, TrialLoad, TrialSecond};
 use gake_judge::{Bad, Clause};
 
 use super::server::{Arrivals, Done, Server};
@@ -34,9 +34,9 @@ pub fn observe(server: &mut Server, trial: &Trial, clauses: &[Clause]) -> Observ
     server.disturb();
     let began = server.now;
     let arrivals = match trial.load {
-        Load::Rate(rate) => Arrivals::Open(rate),
-        Load::Users(users) => Arrivals::Closed(users),
-        Load::Connections(_) => Arrivals::Open(10.0),
+        TrialLoad::Rate(rate) => Arrivals::Open(rate),
+        TrialLoad::Users(users) => Arrivals::Closed(users),
+        TrialLoad::Connections(_) => Arrivals::Open(10.0),
     };
     let limits: Vec<f64> = clauses.iter().map(limit).collect();
     let start = began + trial.warmup.as_secs_f64();
@@ -93,7 +93,7 @@ fn summarize(
             Seen { slices: vec![Bad::default(); seconds], ..Seen::default() };
             limits.len()
         ],
-        seconds: vec![Second::default(); seconds],
+        seconds: vec![TrialSecond::default(); seconds],
         ..Observation::default()
     };
     let mut time = 0.0;

@@ -3,7 +3,7 @@
 //! The fields are documented on the types, from which `docs/gake.compare.1.schema.json` is made.
 
 use gake_core::record::Run;
-use gake_judge::compare::{ALPHA, Change, Figure, Kind};
+use gake_judge::compare::{ALPHA, Change, Figure, FigureKind};
 use serde::Serialize;
 
 use super::CompareReport;
@@ -130,9 +130,9 @@ impl From<&Figure> for FigureForm {
         Self {
             name: figure.name,
             unit: match figure.kind {
-                Kind::Rate => "per_second",
-                Kind::Share => "share",
-                Kind::Time => "ns",
+                FigureKind::Rate => "per_second",
+                FigureKind::Share => "share",
+                FigureKind::Time => "ns",
             },
             a: finite(figure.a),
             b: finite(figure.b),

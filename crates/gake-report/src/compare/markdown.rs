@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use gake_judge::compare::Outcome;
+use gake_judge::compare::ComparisonOutcome;
 
 use super::{CompareReport, detectable, estimate, interval, legend, problems, value, words};
 use crate::formats::markdown::{code, prose};
@@ -12,9 +12,9 @@ use crate::formats::markdown::{code, prose};
 pub fn markdown(report: &CompareReport<'_>) -> String {
     let comparison = report.comparison;
     let mark = match comparison.outcome {
-        Outcome::Worse => "❌",
-        Outcome::Inconclusive => "❔",
-        Outcome::Better | Outcome::NoDifference => "✅",
+        ComparisonOutcome::Worse => "❌",
+        ComparisonOutcome::Inconclusive => "❔",
+        ComparisonOutcome::Better | ComparisonOutcome::NoDifference => "✅",
     };
     // Writing to a String cannot fail.
     let mut text = String::new();

@@ -5,7 +5,7 @@ mod markdown;
 mod text;
 
 use gake_core::record::Run;
-use gake_judge::compare::{Comparison, Figure, Kind, Outcome};
+use gake_judge::compare::{Comparison, ComparisonOutcome, Figure, FigureKind};
 use gake_judge::units;
 
 pub use json::json;
@@ -24,12 +24,12 @@ pub struct CompareReport<'a> {
 }
 
 /// A figure's value as people read it.
-fn value(kind: Kind, value: f64) -> String {
+fn value(kind: FigureKind, value: f64) -> String {
     match kind {
         _ if !value.is_finite() => "–".to_owned(),
-        Kind::Rate => units::rate(value),
-        Kind::Share => units::percent(value),
-        Kind::Time => units::duration(value),
+        FigureKind::Rate => units::rate(value),
+        FigureKind::Share => units::percent(value),
+        FigureKind::Time => units::duration(value),
     }
 }
 
@@ -46,8 +46,8 @@ fn bare(x: f64) -> String {
 }
 
 /// The unit of a change: per cent of A, or of error ratios the points between them.
-fn unit(kind: Kind) -> &'static str {
-    if kind == Kind::Share { "pt" } else { "%" }
+fn unit(kind: FigureKind) -> &'static str {
+    if kind == FigureKind::Share { "pt" } else { "%" }
 }
 
 fn interval(figure: &Figure) -> String {
@@ -73,12 +73,12 @@ fn detectable(figure: &Figure) -> String {
 }
 
 /// An outcome in words.
-fn words(outcome: Outcome) -> &'static str {
+fn words(outcome: ComparisonOutcome) -> &'static str {
     match outcome {
-        Outcome::Better => "better",
-        Outcome::Worse => "worse",
-        Outcome::NoDifference => "no difference",
-        Outcome::Inconclusive => "inconclusive",
+        ComparisonOutcome::Better => "better",
+        ComparisonOutcome::Worse => "worse",
+        ComparisonOutcome::NoDifference => "no difference",
+        ComparisonOutcome::Inconclusive => "inconclusive",
     }
 }
 

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use gake_core::record::{Run, Tally};
-use gake_judge::compare::{Comparison, Pieces, Question, Sample, compare};
+use gake_judge::compare::{Comparison, Pieces, Question, RunSample, compare};
 
 use super::json::ComparisonForm;
 use super::{CompareReport, json, markdown, text};
 use crate::Style;
 use crate::testing::{bless, plan, run, tallies};
 
-fn sample(trouble: bool) -> Sample {
+fn sample(trouble: bool) -> RunSample {
     let tallies: Vec<Tally> = tallies(12, 0, trouble);
     let mut run = run(plan(), &tallies);
     run.generator.busiest = 0.1;
@@ -18,7 +18,7 @@ fn sample(trouble: bool) -> Sample {
     for (at, tally) in (0..).zip(&tallies) {
         pieces.add(at, Some(1_000.0), tally);
     }
-    Sample { run, pieces }
+    RunSample { run, pieces }
 }
 
 fn report<'a>(comparison: &'a Comparison, a: &'a Run, b: &'a Run) -> CompareReport<'a> {

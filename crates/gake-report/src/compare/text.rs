@@ -1,6 +1,6 @@
 //! The page: the conclusion about B, then figure by figure.
 
-use gake_judge::compare::{Figure, Outcome};
+use gake_judge::compare::{ComparisonOutcome, Figure};
 
 use super::{CompareReport, detectable, estimate, interval, legend, problems, value, words};
 use crate::Style;
@@ -50,7 +50,7 @@ pub fn text(report: &CompareReport<'_>, style: Style) -> String {
 fn row(page: &mut Page, figure: &Figure, name: &str) {
     let (_, paint) = mark(figure.verdict);
     // What is worse within the tolerance is no alarm.
-    let within = figure.verdict == Outcome::Worse && !figure.beyond;
+    let within = figure.verdict == ComparisonOutcome::Worse && !figure.beyond;
     let paint = if within { Paint::Plain } else { paint };
     let verdict = page.paint(paint, words(figure.verdict));
     let row = format!(
@@ -65,11 +65,11 @@ fn row(page: &mut Page, figure: &Figure, name: &str) {
     page.line(&row);
 }
 
-fn mark(outcome: Outcome) -> (&'static str, Paint) {
+fn mark(outcome: ComparisonOutcome) -> (&'static str, Paint) {
     match outcome {
-        Outcome::Better => ("✔", Paint::Good),
-        Outcome::Worse => ("✘", Paint::Bad),
-        Outcome::NoDifference => ("✔", Paint::Plain),
-        Outcome::Inconclusive => ("?", Paint::Warn),
+        ComparisonOutcome::Better => ("✔", Paint::Good),
+        ComparisonOutcome::Worse => ("✘", Paint::Bad),
+        ComparisonOutcome::NoDifference => ("✔", Paint::Plain),
+        ComparisonOutcome::Inconclusive => ("?", Paint::Warn),
     }
 }

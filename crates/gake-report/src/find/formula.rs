@@ -1,7 +1,7 @@
 //! A search on a target that is a formula: it misses its objective like load^30, from 100/s on.
 //! Tests of other crates include this file too.
 
-use gake_judge::search::{Ask, Load, Observation, Options, Search, Seen, Trial};
+use gake_judge::search::{Ask, Observation, Options, Search, Seen, Trial, TrialLoad};
 use gake_judge::{Bad, Objective};
 
 /// The search for p99<50ms, over. `users` is the throughput of a closed loop.
@@ -20,7 +20,7 @@ pub fn searched(users: fn(f64) -> f64) -> Search {
 fn seen(trial: &Trial, users: fn(f64) -> f64) -> Observation {
     let measured = trial.duration.as_secs_f64();
     let rate = match trial.load {
-        Load::Rate(rate) => rate,
+        TrialLoad::Rate(rate) => rate,
         load => users(load.level()),
     };
     let due = (rate * measured).round();

@@ -1,6 +1,6 @@
 //! JSON, schema `gake.find/1`. Rates are a second, times in seconds unless the name says more.
 
-use gake_judge::search::{Answer, Ended, Found, Rung, Step};
+use gake_judge::search::{CapacityAnswer, Found, Rung, Step, StopReason};
 use gake_judge::{Cause, Finding};
 use serde::Serialize;
 
@@ -207,8 +207,8 @@ impl From<&FindReport> for FindForm {
     }
 }
 
-impl From<&Answer> for AnswerForm {
-    fn from(answer: &Answer) -> Self {
+impl From<&CapacityAnswer> for AnswerForm {
+    fn from(answer: &CapacityAnswer) -> Self {
         let (found, capacity) = match &answer.found {
             Found::Capacity(e) => ("capacity", Some(e.capacity)),
             Found::AtLeast { level, .. } => ("at_least", Some(*level)),
@@ -229,7 +229,7 @@ impl From<&Answer> for AnswerForm {
             safe: estimate.map(|e| e.safe),
             why,
             budget_needed_s: answer.budget_needed,
-            ended: Ended::name(answer.ended),
+            ended: StopReason::name(answer.ended),
             bound_by: answer.binding.as_ref().map(|clause| clause.text.clone()),
             steepness: answer.steepness,
             flat: answer.flat,

@@ -1,6 +1,6 @@
 //! What comes after the capacity, on the page.
 
-use gake_judge::overload::{Class, Level, Overload, Recovery};
+use gake_judge::overload::{Class, LoadLevel, Overload, Recovery};
 use gake_judge::units;
 
 use crate::formats::text::page::{INDENT, Page, Paint};
@@ -127,7 +127,7 @@ fn stairs(page: &mut Page, overload: &Overload) {
     }
 }
 
-fn stair(level: &Level) -> String {
+fn stair(level: &LoadLevel) -> String {
     format!(
         "{:<8} {:>10} {:>10} {:>10} {:>10} {:>9}",
         level.stair.leg.name(),

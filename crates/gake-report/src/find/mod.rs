@@ -12,7 +12,7 @@ use std::time::Duration;
 use gake_core::schedule::Process;
 use gake_judge::Cause;
 use gake_judge::overload::Overload;
-use gake_judge::search::{Answer, Dimension, Step};
+use gake_judge::search::{CapacityAnswer, Dimension, Step};
 
 pub use json::json;
 pub use text::text;
@@ -35,7 +35,7 @@ pub struct FindReport {
     /// The objectives.
     pub objectives: Vec<String>,
     /// The answer.
-    pub answer: Answer,
+    pub answer: CapacityAnswer,
     /// The evidence.
     pub steps: Vec<Step>,
     /// What comes after the capacity, when it was mapped.

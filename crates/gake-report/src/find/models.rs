@@ -1,6 +1,6 @@
 //! Models and the map in JSON.
 
-use gake_judge::overload::{Level, Overload, Recovery};
+use gake_judge::overload::{LoadLevel, Overload, Recovery};
 use gake_judge::usl::{Pool, Ranged, Usl};
 use serde::Serialize;
 
@@ -162,8 +162,8 @@ impl From<&Overload> for MapForm {
     }
 }
 
-impl From<&Level> for StairForm {
-    fn from(level: &Level) -> Self {
+impl From<&LoadLevel> for StairForm {
+    fn from(level: &LoadLevel) -> Self {
         Self {
             leg: level.stair.leg.name(),
             level: level.stair.level,

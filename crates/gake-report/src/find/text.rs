@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use gake_core::plan::format_duration;
 use gake_judge::Cause;
-use gake_judge::search::{Answer, Dimension, Ended, Found, Load, Outcome, Step};
+use gake_judge::search::{
+    CapacityAnswer, Dimension, Found, Step, StepOutcome, StopReason, TrialLoad,
+};
 use gake_judge::units;
 
 use super::{FindReport, map};
@@ -100,7 +102,7 @@ pub(crate) fn enough(report: &FindReport) -> Option<String> {
 }
 
 /// Why steps last as long as they do.
-fn alone(answer: &Answer) -> String {
+fn alone(answer: &CapacityAnswer) -> String {
     match answer.rungs.first() {
         Some(rung) => {
             format!(" (a response takes {} without load)", units::duration(rung.response * 1e9))
@@ -115,9 +117,9 @@ pub(crate) fn ended(report: &FindReport) -> String {
     let spent = units::duration(answer.spent * 1e9);
     let asked = units::percent(report.precision);
     let why = match answer.ended {
-        Ended::Precision => format!("as precise as asked ({asked})"),
-        Ended::Ceiling => "no higher level may or can be tried".to_owned(),
-        Ended::Budget => match &answer.found {
+        StopReason::Precision => format!("as precise as asked ({asked})"),
+        StopReason::Ceiling => "no higher level may or can be tried".to_owned(),
+        StopReason::Budget => match &answer.found {
             Found::Capacity(e) if e.half_width() > report.precision => format!(
                 "the budget is spent before the precision asked ({asked}) is reached: the interval \
                  is ± {}",
@@ -132,10 +134,10 @@ pub(crate) fn ended(report: &FindReport) -> String {
                 None => "the budget is spent".to_owned(),
             },
         },
-        Ended::Interrupted => "interrupted: this is the answer so far".to_owned(),
-        Ended::Infeasible => "the lightest load misses the objectives".to_owned(),
-        Ended::Gone => "the target has stopped answering".to_owned(),
-        Ended::Generator => {
+        StopReason::Interrupted => "interrupted: this is the answer so far".to_owned(),
+        StopReason::Infeasible => "the lightest load misses the objectives".to_owned(),
+        StopReason::Gone => "the target has stopped answering".to_owned(),
+        StopReason::Generator => {
             "the generator, not the target, decides: give it a machine or cores of its own"
                 .to_owned()
         }
@@ -167,7 +169,7 @@ fn notes(page: &mut Page, report: &FindReport) {
 }
 
 /// How throughput grows with concurrency, and what would explain where it stops.
-fn scaling(page: &mut Page, answer: &Answer) {
+fn scaling(page: &mut Page, answer: &CapacityAnswer) {
     if let Some(law) = answer.scaling() {
         let peak = match (law.peak_users, law.peak_throughput) {
             (Some(users), Some(most)) if law.peak_determined => format!(
@@ -205,7 +207,7 @@ fn scaling(page: &mut Page, answer: &Answer) {
 }
 
 /// What is unusual about the answer.
-pub(crate) fn cautions(answer: &Answer) -> Vec<String> {
+pub(crate) fn cautions(answer: &CapacityAnswer) -> Vec<String> {
     let mut notes = Vec::new();
     if answer.flat {
         notes.push(
@@ -250,11 +252,11 @@ fn steps(page: &mut Page, report: &FindReport) {
         let line = row(report, step);
         let (paint, word) = match step.outcome {
             _ if step.trial.purpose.is_exploring() => (Paint::Quiet, ""),
-            Outcome::Pass => (Paint::Good, "pass"),
-            Outcome::Fail => (Paint::Bad, "fail"),
-            Outcome::Inconclusive => (Paint::Plain, "either"),
-            Outcome::Limited => (Paint::Warn, "generator"),
-            Outcome::Contaminated => (Paint::Warn, "set aside"),
+            StepOutcome::Pass => (Paint::Good, "pass"),
+            StepOutcome::Fail => (Paint::Bad, "fail"),
+            StepOutcome::Inconclusive => (Paint::Plain, "either"),
+            StepOutcome::Limited => (Paint::Warn, "generator"),
+            StepOutcome::Contaminated => (Paint::Warn, "set aside"),
         };
         let word = page.paint(paint, word);
         page.line(&format!("{line}  {word}"));
@@ -263,9 +265,9 @@ fn steps(page: &mut Page, report: &FindReport) {
 
 fn row(report: &FindReport, step: &Step) -> String {
     let dimension = match step.trial.load {
-        Load::Rate(_) => Dimension::Rate,
-        Load::Users(_) => Dimension::Users,
-        Load::Connections(_) => Dimension::Connections,
+        TrialLoad::Rate(_) => Dimension::Rate,
+        TrialLoad::Users(_) => Dimension::Users,
+        TrialLoad::Connections(_) => Dimension::Connections,
     };
     // The worst clause against its bound.
     let worst = (0..step.ratios.len()).max_by(|a, b| step.ratios[*a].total_cmp(&step.ratios[*b]));

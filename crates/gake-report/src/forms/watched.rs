@@ -1,7 +1,7 @@
 //! What the watched target said, as the run file and JSON have it.
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Gauge, Reading, Setting, Unit, Watched};
+use gake_core::record::{Gauge, LevelUnit, Reading, Setting, Watched};
 use serde::{Deserialize, Serialize};
 
 /// What a level is counted in.
@@ -21,19 +21,19 @@ pub(crate) enum UnitForm {
     Seconds,
 }
 
-impl From<Unit> for UnitForm {
-    fn from(unit: Unit) -> Self {
+impl From<LevelUnit> for UnitForm {
+    fn from(unit: LevelUnit) -> Self {
         match unit {
-            Unit::Share => Self::Share,
-            Unit::Bytes => Self::Bytes,
-            Unit::Count => Self::Count,
-            Unit::PerSecond => Self::PerSecond,
-            Unit::Seconds => Self::Seconds,
+            LevelUnit::Share => Self::Share,
+            LevelUnit::Bytes => Self::Bytes,
+            LevelUnit::Count => Self::Count,
+            LevelUnit::PerSecond => Self::PerSecond,
+            LevelUnit::Seconds => Self::Seconds,
         }
     }
 }
 
-impl From<UnitForm> for Unit {
+impl From<UnitForm> for LevelUnit {
     fn from(form: UnitForm) -> Self {
         match form {
             UnitForm::Share => Self::Share,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gake_core::plan::format_duration;
 use gake_judge::overload::{Class, Recovery};
-use gake_judge::search::{Ended, Found};
+use gake_judge::search::{Found, StopReason};
 use gake_judge::units;
 use serde::Serialize;
 
@@ -95,26 +95,28 @@ fn next(report: &FindReport) -> Vec<String> {
         format_duration(Duration::from_secs_f64(seconds.max(60.0)))
     };
     match (&answer.found, answer.ended) {
-        (Found::Capacity(estimate), Ended::Budget) if estimate.half_width() > report.precision => {
+        (Found::Capacity(estimate), StopReason::Budget)
+            if estimate.half_width() > report.precision =>
+        {
             // Half the width takes four times the time.
             let times = (estimate.half_width() / report.precision).powi(2).min(20.0);
             let time = budget(times);
             vec![format!("for a narrower interval, give it more time: --budget {time}")]
         }
-        (Found::AtLeast { .. }, Ended::Ceiling) => vec![
+        (Found::AtLeast { .. }, StopReason::Ceiling) => vec![
             "to search higher, raise the bound on the load (--max-rate, --connections), or give \
              the generator more cores; gake doctor says what this machine can generate"
                 .to_owned(),
         ],
-        (Found::AtLeast { .. } | Found::Unknown, Ended::Budget) => {
+        (Found::AtLeast { .. } | Found::Unknown, StopReason::Budget) => {
             let enough = text::enough(report).unwrap_or_else(|| budget(4.0));
             vec![format!("give it more time: --budget {enough}")]
         }
-        (_, Ended::Generator) => vec![
+        (_, StopReason::Generator) => vec![
             "give gake cores of its own (taskset), or another machine than the target's".to_owned(),
             "gake doctor says what this machine can generate, and what limits it".to_owned(),
         ],
-        (_, Ended::Gone) => vec![
+        (_, StopReason::Gone) => vec![
             "look at the target: is it up, and what does its log say?".to_owned(),
             format!("find where it stops answering: gake run {target} --stages 1..100@1m"),
         ],
@@ -125,7 +127,9 @@ fn next(report: &FindReport) -> Vec<String> {
                 format!("allow more: without load the mean response takes {alone}"),
             ]
         }
-        (_, Ended::Interrupted) => vec!["let it run to its end for a narrower answer".to_owned()],
+        (_, StopReason::Interrupted) => {
+            vec!["let it run to its end for a narrower answer".to_owned()]
+        }
         _ => Vec::new(),
     }
 }

@@ -11,7 +11,7 @@ use gake_core::work::Gauges;
 
 use super::merge::add;
 use super::read::{ReadError, ReadSecond, Seconds};
-use super::write::{Second, Writer};
+use super::write::{RunFileWriter, Second};
 use crate::vegeta;
 
 /// One of the files, with its next second.
@@ -69,7 +69,7 @@ pub fn join_files(whole: &Run, files: &[(&Path, &Run)], out: impl Write) -> Resu
         sources.push(source);
     }
     let labels = &whole.plan.labels;
-    let mut writer = Writer::new(out, &whole.plan, whole.started_unix_ns)?;
+    let mut writer = RunFileWriter::new(out, &whole.plan, whole.started_unix_ns)?;
     writer.origin(&whole.origin)?;
     while let Some(at) = sources.iter().filter_map(Source::at).min() {
         let mut tally = Tally::new(labels.len());
@@ -119,7 +119,7 @@ fn add_scenarios(sums: &mut [Tally], plan: &Plan, second: &ReadSecond, whole: &P
 }
 
 /// What the target said, gauge by gauge.
-fn watched(writer: &mut Writer<impl Write>, whole: &Run) -> Result<(), ReadError> {
+fn watched(writer: &mut RunFileWriter<impl Write>, whole: &Run) -> Result<(), ReadError> {
     writer.settings(&whole.watched.settings)?;
     for gauge in whole.watched.gauges() {
         for sample in gauge.samples() {

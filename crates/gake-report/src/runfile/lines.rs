@@ -2,7 +2,7 @@
 
 use gake_core::clock::Nanos;
 use gake_core::metric::SeriesTable;
-use gake_core::record::{Counts, FaultCount, Origin, ScenarioRun, Tally};
+use gake_core::record::{Counts, FaultCount, Provenance, ScenarioRun, Tally};
 use serde::{Deserialize, Serialize};
 
 use crate::forms::plan::PlanForm;
@@ -44,7 +44,7 @@ pub(super) struct RunLine {
     pub(super) plan: PlanForm,
 }
 
-/// [`Origin`] as the file has it.
+/// [`Provenance`] as the file has it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct OriginForm {
     #[serde(default)]
@@ -57,14 +57,14 @@ pub(super) struct OriginForm {
     objectives: Vec<String>,
 }
 
-impl From<&Origin> for OriginForm {
-    fn from(origin: &Origin) -> Self {
-        let Origin { commands, hosts, versions, objectives } = origin.clone();
+impl From<&Provenance> for OriginForm {
+    fn from(origin: &Provenance) -> Self {
+        let Provenance { commands, hosts, versions, objectives } = origin.clone();
         Self { commands, hosts, versions, objectives }
     }
 }
 
-impl From<OriginForm> for Origin {
+impl From<OriginForm> for Provenance {
     fn from(form: OriginForm) -> Self {
         let OriginForm { commands, hosts, versions, objectives } = form;
         Self { commands, hosts, versions, objectives }

@@ -18,7 +18,7 @@ mod write;
 pub use join::join_files;
 pub use merge::merge_runs;
 pub use read::{ReadError, ReadSecond, Seconds, Warning, read, read_run};
-pub use write::{RunFile, Second, Writer};
+pub use write::{RunFile, RunFileWriter, Second};
 
 #[cfg(test)]
 mod tests;

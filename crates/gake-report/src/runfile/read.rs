@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Event, Histogram, Origin, Point, Run, Series, Tally, Watched};
+use gake_core::record::{Counts, Event, Histogram, Point, Provenance, Run, Series, Tally, Watched};
 use gake_core::work::Gauges;
 
 use super::detect;
@@ -193,7 +193,7 @@ struct Reading {
     pending: HashMap<String, hdrhistogram::Histogram<u64>>,
     events: Vec<Event>,
     watched: Watched,
-    origin: Origin,
+    origin: Provenance,
     end: Option<EndLine>,
 }
 
@@ -216,7 +216,7 @@ pub(super) struct Body {
     pub(super) seconds: u64,
     pub(super) events: Vec<Event>,
     pub(super) watched: Watched,
-    pub(super) origin: Origin,
+    pub(super) origin: Provenance,
 }
 
 impl Reading {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gake_core::clock::SECOND;
 use gake_core::plan::{Load, Plan};
-use gake_core::record::{Counts, Ending, Event, Origin, Reading, Run, Tally};
+use gake_core::record::{Counts, Ending, Event, Provenance, Reading, Run, Tally};
 use gake_judge::Summary;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use proptest::prelude::*;
@@ -20,7 +20,7 @@ fn labelled() -> Plan {
 
 pub(super) fn written(run: &Run, tallies: &[Tally], end: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut writer = Writer::new(&mut bytes, &run.plan, run.started_unix_ns).unwrap();
+    let mut writer = RunFileWriter::new(&mut bytes, &run.plan, run.started_unix_ns).unwrap();
     for (at, tally) in (0..).zip(tallies) {
         writer.second(&second(at, tally)).unwrap();
     }
@@ -62,7 +62,7 @@ fn the_warm_up_comes_back() {
     let mut whole = run(plan(), &parts);
     whole.warmup = Counts { sent: 7, ok: 7, ..Counts::default() };
     let mut bytes = Vec::new();
-    let mut writer = Writer::new(&mut bytes, &whole.plan, 1).unwrap();
+    let mut writer = RunFileWriter::new(&mut bytes, &whole.plan, 1).unwrap();
     writer.second(&Second { warmup: &whole.warmup, ..second(0, &parts[0]) }).unwrap();
     writer.second(&second(1, &parts[1])).unwrap();
     writer.finish(&whole).unwrap();
@@ -160,7 +160,7 @@ fn a_full_disk_loses_its_seconds_only_and_says_so() {
     let parts = tallies(4, 0, false);
     let whole = run(plan(), &parts);
     let mut disk = Full { bytes: Vec::new(), from: 3, to: 4, tried: 0 };
-    let mut writer = Writer::new(&mut disk, &whole.plan, 1).unwrap();
+    let mut writer = RunFileWriter::new(&mut disk, &whole.plan, 1).unwrap();
     let mut lost = 0;
     for (at, tally) in (0..).zip(&parts) {
         lost += u32::from(writer.second(&second(at, tally)).is_err());
@@ -179,7 +179,7 @@ fn a_full_disk_loses_its_seconds_only_and_says_so() {
 #[test]
 fn events_are_kept_when_the_end_is_not() {
     let mut bytes = Vec::new();
-    let mut writer = Writer::new(&mut bytes, &plan(), 1).unwrap();
+    let mut writer = RunFileWriter::new(&mut bytes, &plan(), 1).unwrap();
     let event = Event { at: 5, text: "line\nbreak".to_owned() };
     writer.event(&event).unwrap();
     assert_eq!(read(bytes.as_slice()).unwrap().0.events, [event]);
@@ -249,7 +249,7 @@ fn what_the_target_said_is_kept() {
     let mut run = run(plan(), &parts);
     let said = watched();
     let mut bytes = Vec::new();
-    let mut writer = Writer::new(&mut bytes, &run.plan, run.started_unix_ns).unwrap();
+    let mut writer = RunFileWriter::new(&mut bytes, &run.plan, run.started_unix_ns).unwrap();
     writer.settings(&said.settings).unwrap();
     for gauge in said.gauges() {
         for sample in gauge.samples() {
@@ -322,24 +322,24 @@ fn labels_are_joined_by_name() {
 
 #[test]
 fn where_a_run_comes_from_is_kept() {
-    let origin = |name: &str| Origin {
+    let origin = |name: &str| Provenance {
         commands: vec![format!("gake run {name}")],
         hosts: vec!["here".to_owned()],
         versions: vec!["0.1.0".to_owned()],
         objectives: vec!["p99<50ms".to_owned()],
     };
-    let back = |origin: &Origin| {
+    let back = |origin: &Provenance| {
         let mut bytes = Vec::new();
-        let mut writer = Writer::new(&mut bytes, &plan(), 1).unwrap();
+        let mut writer = RunFileWriter::new(&mut bytes, &plan(), 1).unwrap();
         writer.origin(origin).unwrap();
         read(bytes.as_slice()).unwrap().0
     };
     let runs = ["a", "b"].map(|name| back(&origin(name)));
     assert_eq!(runs[0].origin, origin("a"));
-    assert_eq!(back(&Origin::default()).origin, Origin::default());
+    assert_eq!(back(&Provenance::default()).origin, Provenance::default());
     let joined = merge_runs(runs.to_vec()).unwrap().origin;
     let commands = ["gake run a", "gake run b"].map(str::to_owned).to_vec();
-    assert_eq!(joined, Origin { commands, ..origin("a") });
+    assert_eq!(joined, Provenance { commands, ..origin("a") });
 }
 
 proptest! {

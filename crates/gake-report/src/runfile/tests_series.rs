@@ -66,7 +66,7 @@ fn of_scenarios() -> (Run, Vec<[Tally; 2]>) {
 
 fn written_scenarios(whole: &Run, seconds: &[[Tally; 2]]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut writer = Writer::new(&mut bytes, &whole.plan, whole.started_unix_ns).unwrap();
+    let mut writer = RunFileWriter::new(&mut bytes, &whole.plan, whole.started_unix_ns).unwrap();
     for (at, scenarios) in (0..).zip(seconds) {
         let mut sum = scenarios[0].clone();
         sum.merge(&scenarios[1]);

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::Plan;
 use gake_core::record::{
-    Counts, Event, FaultCount, Histogram, Origin, Reading, Run, Setting, Tally,
+    Counts, Event, FaultCount, Histogram, Provenance, Reading, Run, Setting, Tally,
 };
 use gake_core::work::Gauges;
 use gake_files::Access;
@@ -40,13 +40,13 @@ pub struct Second<'a> {
 }
 
 /// A run file on disk.
-pub type RunFile = Writer<File>;
+pub type RunFile = RunFileWriter<File>;
 
 /// Writes a run file, each second at once and flushed.
 ///
 /// After an error the writer can be used further: what could not be written is lost and the
 /// reader says so.
-pub struct Writer<W: Write> {
+pub struct RunFileWriter<W: Write> {
     out: W,
     labels: Vec<String>,
     serializer: V2DeflateSerializer,
@@ -54,13 +54,13 @@ pub struct Writer<W: Write> {
     broken: bool,
 }
 
-impl<W: Write> std::fmt::Debug for Writer<W> {
+impl<W: Write> std::fmt::Debug for RunFileWriter<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Writer").field("broken", &self.broken).finish_non_exhaustive()
     }
 }
 
-impl Writer<File> {
+impl RunFileWriter<File> {
     /// Creates the file, over an older one of that name, and writes its head.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ impl Writer<File> {
     }
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> RunFileWriter<W> {
     /// Writes the head of a run file to `out`.
     ///
     /// # Errors
@@ -104,8 +104,8 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn origin(&mut self, origin: &Origin) -> io::Result<()> {
-        if *origin == Origin::default() {
+    pub fn origin(&mut self, origin: &Provenance) -> io::Result<()> {
+        if *origin == Provenance::default() {
             return Ok(());
         }
         let mut text = String::new();

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::broken::{Broken, read_line};
-use super::record::{Headers, Record, Timestamp};
+use super::record::{Headers, Timestamp, VegetaRecord};
 
 /// Columns; versions before 12.9 wrote the first nine.
 const COLUMNS: usize = 12;
@@ -23,7 +23,10 @@ pub(super) struct Decoder {
 
 impl Decoder {
     /// The next record; `None` at the end.
-    pub(super) fn next(&mut self, input: &mut impl BufRead) -> Result<Option<Record>, Broken> {
+    pub(super) fn next(
+        &mut self,
+        input: &mut impl BufRead,
+    ) -> Result<Option<VegetaRecord>, Broken> {
         self.line.clear();
         loop {
             let from = self.line.len();
@@ -89,7 +92,7 @@ fn unquoted(text: &str) -> Result<(String, Option<&str>), String> {
     }
 }
 
-fn record(fields: &[String]) -> Result<Record, String> {
+fn record(fields: &[String]) -> Result<VegetaRecord, String> {
     let old = [String::new(), String::new(), String::new()];
     let (fields, rest): (&[String; COLUMNS_BEFORE], &[String; 3]) = match fields.len() {
         COLUMNS_BEFORE => (fields.try_into().map_err(|_| "")?, &old),
@@ -101,7 +104,7 @@ fn record(fields: &[String]) -> Result<Record, String> {
     };
     let [unix_ns, code, latency, bytes_out, bytes_in, error, body, attack, seq] = fields;
     let [method, url, headers] = rest;
-    Ok(Record {
+    Ok(VegetaRecord {
         timestamp: Timestamp::local(number(unix_ns, "timestamp")?),
         code: number(code, "code")?,
         latency: number(latency, "latency")?,
@@ -144,7 +147,7 @@ fn parsed(bytes: &[u8]) -> Headers {
 }
 
 /// Appends a record's line.
-pub(super) fn push_record(out: &mut Vec<u8>, record: &Record) {
+pub(super) fn push_record(out: &mut Vec<u8>, record: &VegetaRecord) {
     let headers = record.headers.as_ref().map(lines).unwrap_or_default();
     let columns: [&str; COLUMNS] = [
         &record.timestamp.unix_ns.to_string(),

@@ -10,7 +10,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
 use super::broken::{Broken, read_line};
 use super::go;
-use super::record::{Headers, Record};
+use super::record::{Headers, VegetaRecord};
 
 /// Reads records.
 #[derive(Debug, Default)]
@@ -20,7 +20,10 @@ pub(super) struct Decoder {
 
 impl Decoder {
     /// The next record; `None` at the end.
-    pub(super) fn next(&mut self, input: &mut impl BufRead) -> Result<Option<Record>, Broken> {
+    pub(super) fn next(
+        &mut self,
+        input: &mut impl BufRead,
+    ) -> Result<Option<VegetaRecord>, Broken> {
         loop {
             self.line.clear();
             if !read_line(input, &mut self.line)? {
@@ -70,9 +73,9 @@ struct Object<'a> {
 }
 
 impl Object<'_> {
-    fn record(self) -> Result<Record, String> {
+    fn record(self) -> Result<VegetaRecord, String> {
         let body = self.body.as_deref().unwrap_or_default();
-        Ok(Record {
+        Ok(VegetaRecord {
             attack: self.attack,
             seq: self.seq,
             code: self.code,
@@ -117,7 +120,7 @@ impl<'de> Deserialize<'de> for Ordered {
 }
 
 /// Appends a record's line.
-pub(super) fn push_record(out: &mut Vec<u8>, record: &Record) {
+pub(super) fn push_record(out: &mut Vec<u8>, record: &VegetaRecord) {
     let mut object = Line { out };
     object.key("{\"attack\":");
     object.text(&record.attack);

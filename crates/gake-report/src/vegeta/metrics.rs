@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::buckets::{BucketCounts, Buckets};
 use super::go;
-use super::record::{Record, Timestamp};
+use super::record::{Timestamp, VegetaRecord};
 use super::tdigest::TDigest;
 
 /// Different errors that are listed. Vegeta's set has no bound, and addresses in errors can make
@@ -46,7 +46,7 @@ impl Metrics {
     }
 
     /// Counts a record.
-    pub fn add(&mut self, record: &Record) {
+    pub fn add(&mut self, record: &VegetaRecord) {
         self.requests += 1;
         self.count_code(record.code);
         self.bytes_in = self.bytes_in.saturating_add(record.bytes_in);
@@ -76,7 +76,7 @@ impl Metrics {
         }
     }
 
-    fn add_instants(&mut self, record: &Record) {
+    fn add_instants(&mut self, record: &VegetaRecord) {
         let at = record.timestamp;
         let end = Timestamp { unix_ns: record.end(), ..at };
         let Some((earliest, latest)) = &mut self.span else {

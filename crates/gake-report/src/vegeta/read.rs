@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 
 use super::broken::Broken;
-use super::record::{Encoding, Record};
+use super::record::{Encoding, VegetaRecord};
 use super::{csv, gob, json};
 
 /// Bytes that tell the encoding: a gob message's length and the number of the type it defines.
@@ -90,7 +90,7 @@ impl<R: BufRead> Reader<R> {
     ///
     /// # Errors
     /// When it makes no sense. [`ReadError::Foreign`] when there is none in the whole file.
-    pub fn next_record(&mut self) -> Result<Option<Record>, ReadError> {
+    pub fn next_record(&mut self) -> Result<Option<VegetaRecord>, ReadError> {
         if self.ended {
             return Ok(None);
         }
@@ -119,7 +119,7 @@ impl<R: BufRead> Reader<R> {
             Err(Broken::Unreadable(why)) => Err(ReadError::Unreadable { record, why }),
         }
         .inspect_err(|_| self.ended = true)
-        .inspect(|_: &Option<Record>| self.ended = true)
+        .inspect(|_: &Option<VegetaRecord>| self.ended = true)
     }
 }
 
@@ -166,7 +166,7 @@ impl<R: BufRead> RoundRobin<R> {
     ///
     /// # Errors
     /// When it makes no sense, with the name of its reader; the next one may be asked for.
-    pub fn next_record(&mut self) -> Result<Option<Record>, (String, ReadError)> {
+    pub fn next_record(&mut self) -> Result<Option<VegetaRecord>, (String, ReadError)> {
         while let Some((name, mut reader)) = self.turns.pop_front() {
             match reader.next_record() {
                 Ok(None) => {}

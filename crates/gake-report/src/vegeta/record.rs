@@ -8,7 +8,7 @@ pub type Headers = Vec<(String, Vec<String>)>;
 
 /// One result of an attack: what Vegeta's own type holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Record {
+pub struct VegetaRecord {
     /// The attack's name, `-name`.
     pub attack: String,
     /// The number of the request within its attack, from 0.
@@ -35,7 +35,7 @@ pub struct Record {
     pub headers: Option<Headers>,
 }
 
-impl Record {
+impl VegetaRecord {
     /// When it ended, in Unix nanoseconds.
     #[must_use]
     pub fn end(&self) -> i64 {

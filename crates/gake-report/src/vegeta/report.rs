@@ -11,7 +11,7 @@ use super::metrics::Metrics;
 
 /// A report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ReportKind {
     /// For people.
     Text,
     /// For programs; with buckets when there are any.
@@ -39,7 +39,7 @@ pub enum KindError {
     NoBuckets,
 }
 
-impl Kind {
+impl ReportKind {
     /// The report and the buckets of `-type` and `-buckets`: the buckets of a histogram stand in
     /// either. Of the type only the first four letters count, as Vegeta has it.
     ///
@@ -68,12 +68,12 @@ impl Kind {
 
 /// The report of what was counted.
 #[must_use]
-pub fn render(kind: Kind, metrics: &mut Metrics) -> String {
+pub fn render(kind: ReportKind, metrics: &mut Metrics) -> String {
     match kind {
-        Kind::Text => text(metrics),
-        Kind::Json => json(metrics),
-        Kind::Hist => hist(metrics),
-        Kind::HdrPlot => hdrplot(metrics),
+        ReportKind::Text => text(metrics),
+        ReportKind::Json => json(metrics),
+        ReportKind::Hist => hist(metrics),
+        ReportKind::HdrPlot => hdrplot(metrics),
     }
 }
 

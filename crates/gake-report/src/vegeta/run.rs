@@ -7,13 +7,13 @@ use std::time::Duration;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Load, Plan, Stage, Timeouts};
 use gake_core::record::{
-    Counts, Ending, Event, Fault, Generator, Metric, Origin, Phase, Point, Run, Series, Tally,
+    Counts, Ending, Event, Fault, Generator, Metric, Phase, Point, Provenance, Run, Series, Tally,
     Watched,
 };
 use gake_core::schedule::Process;
 
 use super::read::{ReadError, Reader};
-use super::record::Record;
+use super::record::VegetaRecord;
 
 /// Labels told apart; the rest is one, `other`.
 const LABELS_MAX: usize = 100;
@@ -89,7 +89,7 @@ pub(super) struct Making {
 }
 
 impl Making {
-    fn new(first: &Record) -> Self {
+    fn new(first: &VegetaRecord) -> Self {
         let at = first.timestamp.unix_ns;
         Self {
             name: first.attack.clone(),
@@ -109,7 +109,7 @@ impl Making {
     }
 
     /// As [`Making::new`], and each second can be taken as it closes, with as many labels.
-    pub(super) fn telling(first: &Record, labels: usize) -> Self {
+    pub(super) fn telling(first: &VegetaRecord, labels: usize) -> Self {
         Self { told: Some(VecDeque::new()), second_labels: labels, ..Self::new(first) }
     }
 
@@ -119,7 +119,7 @@ impl Making {
     }
 
     /// Counts a result; false when its time cannot be.
-    pub(super) fn add(&mut self, record: &Record) -> bool {
+    pub(super) fn add(&mut self, record: &VegetaRecord) -> bool {
         let (at, end) = (record.timestamp.unix_ns, record.end());
         let far =
             |instant: i64| instant.saturating_sub(self.reference).saturating_abs() > LENGTH_MAX;
@@ -136,7 +136,7 @@ impl Making {
         true
     }
 
-    fn label(&mut self, record: &Record) -> u16 {
+    fn label(&mut self, record: &VegetaRecord) -> u16 {
         let name = format!("{} {}", record.method, path(&record.url));
         let at = self.labels.iter().position(|known| *known == name).unwrap_or_else(|| {
             if self.labels.len() <= LABELS_MAX {
@@ -228,7 +228,7 @@ impl Making {
             generator: Generator::default(),
             watched: Watched::default(),
             scenarios: Vec::new(),
-            origin: Origin::default(),
+            origin: Provenance::default(),
             events: vec![Event { at: elapsed, text: UNKNOWN.to_owned() }],
         }
     }
@@ -266,7 +266,7 @@ enum WhatEnd {
 }
 
 impl What {
-    fn of(record: &Record) -> Self {
+    fn of(record: &VegetaRecord) -> Self {
         let end = match record.code {
             0 => fault(&record.error).map_or(WhatEnd::Unfinished, WhatEnd::Fault),
             status => WhatEnd::Answered { status, ok: record.is_success() },

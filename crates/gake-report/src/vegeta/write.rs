@@ -2,19 +2,19 @@
 
 use std::io::{self, Write};
 
-use super::record::{Encoding, Record};
+use super::record::{Encoding, VegetaRecord};
 use super::{csv, gob, json};
 
 /// Writes records, each with one call to the writer below.
 #[derive(Debug)]
-pub struct Writer<W> {
+pub struct ResultWriter<W> {
     out: W,
     encoding: Encoding,
     /// What is written before the record.
     buffer: Vec<u8>,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> ResultWriter<W> {
     /// Writes to `out` in an encoding.
     #[must_use]
     pub fn new(out: W, encoding: Encoding) -> Self {
@@ -29,7 +29,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// What the writer below returns.
-    pub fn write(&mut self, record: &Record) -> io::Result<()> {
+    pub fn write(&mut self, record: &VegetaRecord) -> io::Result<()> {
         match self.encoding {
             Encoding::Gob => gob::push_record(&mut self.buffer, record),
             Encoding::Json => json::push_record(&mut self.buffer, record),

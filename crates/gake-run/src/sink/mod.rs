@@ -14,7 +14,7 @@ use std::io;
 
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
-use gake_core::record::{Origin, Outcome, Reading, Run, Setting};
+use gake_core::record::{Outcome, Provenance, Reading, Run, Setting};
 use gake_engine::JoinedSecond;
 
 pub(crate) use fanout::Fanout;
@@ -106,7 +106,7 @@ pub struct SinkStart<'a> {
     /// When it starts, in Unix nanoseconds.
     pub started_unix_ns: u64,
     /// Who asked, where, and with which objectives.
-    pub origin: &'a Origin,
+    pub origin: &'a Provenance,
     /// The settings in force at the watched target, as far as they are known.
     pub settings: &'a [Setting],
 }

@@ -11,7 +11,7 @@ use super::echo::Markers;
 use super::field::{Differences, Kind};
 use super::{json, text};
 use crate::coding;
-use crate::exchange::Answer;
+use crate::exchange::BackendAnswer;
 
 /// A body as it is compared.
 enum Content {
@@ -54,8 +54,8 @@ impl Content {
 
 /// Compares the bodies of two answers, both held whole.
 pub(super) fn compare(
-    expected: &Answer,
-    actual: &Answer,
+    expected: &BackendAnswer,
+    actual: &BackendAnswer,
     markers: &Markers,
     out: &mut Differences<'_>,
 ) {
@@ -94,7 +94,7 @@ fn summary(bytes: &[u8]) -> String {
 }
 
 /// The body without its content coding; as it came when that is unknown or broken.
-fn decoded(answer: &Answer) -> Cow<'_, [u8]> {
+fn decoded(answer: &BackendAnswer) -> Cow<'_, [u8]> {
     let bytes = &answer.body.bytes[..];
     let coding = answer.headers.get(CONTENT_ENCODING).map(|value| value.as_bytes());
     let plain = coding.and_then(|coding| coding::undo(coding, bytes));
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::exchange::Body;
 
-    fn answer(kind: &'static str, coding: Option<&'static str>, bytes: Vec<u8>) -> Answer {
+    fn answer(kind: &'static str, coding: Option<&'static str>, bytes: Vec<u8>) -> BackendAnswer {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         if let Some(coding) = coding {
@@ -120,10 +120,10 @@ mod tests {
         }
         let len = bytes.len() as u64;
         let body = Body { bytes: Bytes::from(bytes), truncated: false, len };
-        Answer { status: StatusCode::OK, headers, body }
+        BackendAnswer { status: StatusCode::OK, headers, body }
     }
 
-    fn found(expected: &Answer, actual: &Answer) -> Vec<String> {
+    fn found(expected: &BackendAnswer, actual: &BackendAnswer) -> Vec<String> {
         let redactor = gake_core::redact::Redactor::off();
         let mut out = Differences::new(Tolerances::default(), &redactor);
         compare(expected, actual, &Markers::default(), &mut out);

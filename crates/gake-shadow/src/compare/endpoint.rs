@@ -34,18 +34,18 @@ pub struct Endpoint {
     pub statuses: BTreeMap<String, u64>,
     /// What differed.
     #[serde(with = "as_list")]
-    pub fields: BTreeMap<Field, Seen>,
+    pub fields: BTreeMap<Field, EndpointFigures>,
     /// Differences in fields beyond those that are told apart.
     #[serde(deserialize_with = "bounded::count")]
     pub fields_lost: u64,
     /// How long answers took.
-    pub latency: Latency,
+    pub latency: EndpointLatency,
 }
 
 /// How often a field differed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Seen {
+pub struct EndpointFigures {
     /// Exchanges in which shadow and master differed.
     #[serde(deserialize_with = "bounded::count")]
     pub shadow: u64,
@@ -78,7 +78,7 @@ pub struct Example {
 /// Times to the answers' heads.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Latency {
+pub struct EndpointLatency {
     /// The master's.
     pub master: Times,
     /// The shadow's.
@@ -130,7 +130,7 @@ impl Endpoint {
         *self.statuses.entry(pair).or_default() += 1;
     }
 
-    fn field(&mut self, field: Field) -> Option<&mut Seen> {
+    fn field(&mut self, field: Field) -> Option<&mut EndpointFigures> {
         if self.fields.len() >= FIELDS_MAX && !self.fields.contains_key(&field) {
             self.fields_lost += 1;
             return None;
@@ -158,7 +158,7 @@ impl Endpoint {
     }
 }
 
-impl Seen {
+impl EndpointFigures {
     fn note(&mut self, values: Values, request: impl Fn() -> String) {
         self.looks.count(&values);
         let of_shadow = self.shadow == 1;
@@ -181,7 +181,7 @@ impl Seen {
     }
 }
 
-impl Latency {
+impl EndpointLatency {
     /// Adds the times of one exchange, in nanoseconds.
     pub(super) fn add(&mut self, master: u64, shadow: u64, secondary: Option<u64>) {
         self.master.add(master);
@@ -215,7 +215,7 @@ mod as_list {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     use super::super::bounded;
-    use super::{FIELDS_MAX, Field, Seen};
+    use super::{EndpointFigures, FIELDS_MAX, Field};
 
     #[derive(Serialize, Deserialize)]
     struct Entry<F, S> {
@@ -226,7 +226,7 @@ mod as_list {
     }
 
     pub(super) fn serialize<S: Serializer>(
-        fields: &BTreeMap<Field, Seen>,
+        fields: &BTreeMap<Field, EndpointFigures>,
         out: S,
     ) -> Result<S::Ok, S::Error> {
         out.collect_seq(fields.iter().map(|(field, seen)| Entry { field, seen }))
@@ -234,8 +234,8 @@ mod as_list {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         input: D,
-    ) -> Result<BTreeMap<Field, Seen>, D::Error> {
-        let entries = bounded::list::<FIELDS_MAX, _, Entry<Field, Seen>>(input)?;
+    ) -> Result<BTreeMap<Field, EndpointFigures>, D::Error> {
+        let entries = bounded::list::<FIELDS_MAX, _, Entry<Field, EndpointFigures>>(input)?;
         Ok(entries.into_iter().map(|entry| (entry.field, entry.seen)).collect())
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use gake_files::Access;
 use serde::{Deserialize, Serialize};
 
-use super::Comparison;
+use super::ShadowComparison;
 use crate::config::SHADOWS_MAX;
 
 /// The format's name and version.
@@ -21,19 +21,19 @@ const FILE_BYTES_MAX: u64 = 256 << 20;
 #[derive(Serialize)]
 struct Writing<'a> {
     schema: &'static str,
-    comparisons: &'a [Comparison],
+    comparisons: &'a [ShadowComparison],
 }
 
 #[derive(Deserialize)]
 struct Reading {
     schema: String,
     #[serde(deserialize_with = "super::bounded::list::<SHADOWS_MAX, _, _>")]
-    comparisons: Vec<Comparison>,
+    comparisons: Vec<ShadowComparison>,
 }
 
 /// Why a file is not one of comparisons.
 #[derive(Debug, thiserror::Error)]
-pub enum FileError {
+pub enum ComparisonFileError {
     /// It cannot be read, or is larger than any comparison.
     #[error("{0}")]
     Read(#[from] gake_files::InputError),
@@ -49,7 +49,7 @@ pub enum FileError {
 ///
 /// # Errors
 /// When the folder cannot be written to, or is full; the file that was there stays then.
-pub fn write(path: &Path, comparisons: &[Comparison]) -> io::Result<()> {
+pub fn write(path: &Path, comparisons: &[ShadowComparison]) -> io::Result<()> {
     gake_files::replace(path, Access::Owner, |file| {
         let mut out = BufWriter::new(file);
         serde_json::to_writer(&mut out, &Writing { schema: SCHEMA, comparisons })?;
@@ -62,7 +62,7 @@ pub fn write(path: &Path, comparisons: &[Comparison]) -> io::Result<()> {
 ///
 /// # Errors
 /// When the file cannot be read, or is none.
-pub fn read(path: &Path) -> Result<Vec<Comparison>, FileError> {
+pub fn read(path: &Path) -> Result<Vec<ShadowComparison>, ComparisonFileError> {
     parse(&gake_files::read(path, "a comparison", FILE_BYTES_MAX)?)
 }
 
@@ -70,18 +70,18 @@ pub fn read(path: &Path) -> Result<Vec<Comparison>, FileError> {
 ///
 /// # Errors
 /// When it holds none.
-pub fn parse(bytes: &[u8]) -> Result<Vec<Comparison>, FileError> {
+pub fn parse(bytes: &[u8]) -> Result<Vec<ShadowComparison>, ComparisonFileError> {
     let reading: Reading = serde_json::from_slice(bytes)?;
     if reading.schema != SCHEMA {
-        return Err(FileError::Schema(reading.schema));
+        return Err(ComparisonFileError::Schema(reading.schema));
     }
     Ok(reading.comparisons)
 }
 
 /// Joins comparisons of the same two backends.
 #[must_use]
-pub fn join(comparisons: Vec<Comparison>) -> Vec<Comparison> {
-    let mut joined: Vec<Comparison> = Vec::new();
+pub fn join(comparisons: Vec<ShadowComparison>) -> Vec<ShadowComparison> {
+    let mut joined: Vec<ShadowComparison> = Vec::new();
     for comparison in comparisons {
         match joined.iter_mut().find(|known| known.shadow == comparison.shadow) {
             Some(known) => known.merge(comparison),

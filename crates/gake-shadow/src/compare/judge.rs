@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::looks::INSTANT;
 use super::significance::{Tested, q_values};
 use super::spread::Median;
-use super::{Comparison, Endpoint, Example, Rules, Seen, suggest};
+use super::{Endpoint, EndpointFigures, Example, Rules, ShadowComparison, suggest};
 
 /// Pairs of times below which latency is not judged.
 const PAIRS_MIN: u64 = 20;
@@ -43,7 +43,7 @@ impl Default for Terms {
 /// What a difference is taken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum FieldVerdict {
     /// The shadow differs more often than the master from itself.
     Real,
     /// There was no second instance to tell it from noise.
@@ -64,7 +64,7 @@ pub struct Difference {
     /// How it differs: missing, added, type, value or order.
     pub kind: &'static str,
     /// What it is taken for.
-    pub verdict: Verdict,
+    pub verdict: FieldVerdict,
     /// Exchanges in which the shadow differed from the master.
     pub shadow: u64,
     /// Exchanges of the endpoint.
@@ -173,7 +173,7 @@ pub struct Report {
 
 impl Report {
     /// The differences of a verdict.
-    pub fn of(&self, verdict: Verdict) -> impl Iterator<Item = &Difference> {
+    pub fn of(&self, verdict: FieldVerdict) -> impl Iterator<Item = &Difference> {
         self.differences.iter().filter(move |difference| difference.verdict == verdict)
     }
 
@@ -185,7 +185,7 @@ impl Report {
 
 /// Judges a comparison.
 #[must_use]
-pub fn judge(comparison: &Comparison, rules: &Rules, terms: Terms) -> Report {
+pub fn judge(comparison: &ShadowComparison, rules: &Rules, terms: Terms) -> Report {
     let mut tests = Vec::new();
     let mut ignored = 0;
     let mut differences = Vec::new();
@@ -212,7 +212,7 @@ pub fn judge(comparison: &Comparison, rules: &Rules, terms: Terms) -> Report {
     for (difference, q) in differences.iter_mut().zip(&q) {
         settle(difference, *q, terms);
     }
-    differences.retain(|d| d.shadow > 0 || d.verdict == Verdict::Noise);
+    differences.retain(|d| d.shadow > 0 || d.verdict == FieldVerdict::Noise);
     differences.sort_by(|a, b| a.verdict.cmp(&b.verdict).then(b.rate.total_cmp(&a.rate)));
     let mut endpoints: Vec<_> = (comparison.endpoints.iter().zip(q[fields..].chunks(2)))
         .map(|((name, endpoint), q)| EndpointReport {
@@ -224,7 +224,7 @@ pub fn judge(comparison: &Comparison, rules: &Rules, terms: Terms) -> Report {
         })
         .collect();
     endpoints.sort_by_key(|endpoint| std::cmp::Reverse(endpoint.exchanges));
-    let counted = |d: &Difference| matches!(d.verdict, Verdict::Real | Verdict::Untested);
+    let counted = |d: &Difference| matches!(d.verdict, FieldVerdict::Real | FieldVerdict::Untested);
     let differs = differences.iter().any(|d| counted(d) && d.rate > terms.tolerance)
         || endpoints.iter().any(|endpoint| endpoint.latency.pace == Pace::Slower);
     Report {
@@ -247,7 +247,7 @@ pub fn judge(comparison: &Comparison, rules: &Rules, terms: Terms) -> Report {
 }
 
 /// What was counted of a field; name, verdict and q are still to come.
-fn difference(endpoint: &Endpoint, seen: &Seen) -> Difference {
+fn difference(endpoint: &Endpoint, seen: &EndpointFigures) -> Difference {
     let (part, whole) = if endpoint.paired > 0 {
         (seen.only_shadow.saturating_sub(seen.only_secondary), endpoint.paired)
     } else {
@@ -257,7 +257,7 @@ fn difference(endpoint: &Endpoint, seen: &Seen) -> Difference {
         endpoint: String::new(),
         path: String::new(),
         kind: "",
-        verdict: if endpoint.paired > 0 { Verdict::Unproven } else { Verdict::Untested },
+        verdict: if endpoint.paired > 0 { FieldVerdict::Unproven } else { FieldVerdict::Untested },
         shadow: seen.shadow,
         exchanges: endpoint.exchanges,
         secondary: seen.only_secondary + seen.both,
@@ -278,11 +278,11 @@ fn settle(difference: &mut Difference, q: f64, terms: Terms) {
     // long the answers took: the slower shadow's agrees less often, and is no other value.
     let is_clock = difference.secondary > 0 && difference.looks_like == Some(INSTANT);
     if is_clock {
-        difference.verdict = Verdict::Noise;
+        difference.verdict = FieldVerdict::Noise;
     } else if q <= terms.false_discoveries {
-        difference.verdict = Verdict::Real;
+        difference.verdict = FieldVerdict::Real;
     } else if difference.secondary > 0 {
-        difference.verdict = Verdict::Noise;
+        difference.verdict = FieldVerdict::Noise;
     }
 }
 
@@ -328,7 +328,7 @@ fn latency(endpoint: &Endpoint, (slower, faster): (f64, f64), terms: Terms) -> L
     }
 }
 
-fn statuses(comparison: &Comparison) -> Vec<(String, String, u64)> {
+fn statuses(comparison: &ShadowComparison) -> Vec<(String, String, u64)> {
     let mut sums: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for (pair, count) in comparison.endpoints.values().flat_map(|endpoint| &endpoint.statuses) {
         let (master, shadow) = pair.split_once(' ').unwrap_or((pair, ""));

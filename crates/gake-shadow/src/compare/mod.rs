@@ -1,6 +1,6 @@
 //! The comparison: what master and shadow answered, side by side.
 //!
-//! A [`Comparison`] is fed with finished exchanges. By endpoint (a method and a path in which
+//! A [`ShadowComparison`] is fed with finished exchanges. By endpoint (a method and a path in which
 //! identifiers are placeholders) it counts in which fields the answers differed, and, where a
 //! second instance of the master was asked too, in which fields the master differed from itself.
 //! [`judge`](judge::judge) tells the one from the other. What is kept is bounded whatever the traffic, merges by
@@ -29,11 +29,11 @@ use std::collections::BTreeMap;
 use gake_core::redact::Redactor;
 use serde::{Deserialize, Serialize};
 
-pub use endpoint::{Endpoint, Example, Latency, Seen};
+pub use endpoint::{Endpoint, EndpointFigures, EndpointLatency, Example};
 pub use field::{Field, Kind};
 pub use rules::{Rules, RulesError};
 
-use crate::exchange::{BackendOutcome, Exchange, Failure, Role};
+use crate::exchange::{BackendOutcome, Failure, MirroredExchange, Role};
 use template::Templates;
 
 /// Endpoints told apart; the rest is one, [`OTHER`].
@@ -47,7 +47,7 @@ const OTHER: &str = "other";
 
 /// Answers of a master and one shadow, compared.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Comparison {
+pub struct ShadowComparison {
     /// The master's name.
     pub master: String,
     /// The shadow's name.
@@ -63,7 +63,7 @@ pub struct Comparison {
     templates: Templates,
 }
 
-impl Comparison {
+impl ShadowComparison {
     /// An empty comparison of the master with the shadow of this name.
     #[must_use]
     pub fn new(shadow: &str) -> Self {
@@ -77,7 +77,7 @@ impl Comparison {
     }
 
     /// Takes an exchange in, and keeps nothing of it that `redactor` hides.
-    pub fn observe(&mut self, exchange: &Exchange, rules: &Rules, redactor: &Redactor) {
+    pub fn observe(&mut self, exchange: &MirroredExchange, rules: &Rules, redactor: &Redactor) {
         let asked = |outcome: &&BackendOutcome| {
             !matches!(outcome.result, Err(Failure::NotSent(_) | Failure::ClientGone))
         };

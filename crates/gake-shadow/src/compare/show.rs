@@ -5,7 +5,7 @@ use std::fmt::Write;
 use gake_core::foreign;
 use gake_judge::units::{count, duration, percent, plural};
 
-use super::judge::{Difference, EndpointReport, LatencyReport, Pace, Report, Verdict};
+use super::judge::{Difference, EndpointReport, FieldVerdict, LatencyReport, Pace, Report};
 
 /// Differences and endpoints that a list shows; the rest is counted.
 const SHOWN_MAX: usize = 25;
@@ -17,21 +17,21 @@ pub fn text(report: &Report) -> String {
     head(report, &mut out);
     for (verdict, title, explained) in [
         (
-            Verdict::Real,
+            FieldVerdict::Real,
             "Real differences",
             "the shadow differs more often than the master from itself",
         ),
         (
-            Verdict::Untested,
+            FieldVerdict::Untested,
             "Differences",
             "not tested against noise: no second instance of the master",
         ),
         (
-            Verdict::Unproven,
+            FieldVerdict::Unproven,
             "Unproven",
             "never between master and master, but too rare to exclude chance",
         ),
-        (Verdict::Noise, "Noise", "the master differs from itself in these as well"),
+        (FieldVerdict::Noise, "Noise", "the master differs from itself in these as well"),
     ] {
         let all: Vec<_> = report.of(verdict).collect();
         if all.is_empty() {
@@ -94,7 +94,8 @@ fn head(report: &Report, out: &mut String) {
             line(out, &format!("  {} {what}", count(number)));
         }
     }
-    let real = (report.of(Verdict::Real).count() + report.of(Verdict::Untested).count()) as u64;
+    let real =
+        (report.of(FieldVerdict::Real).count() + report.of(FieldVerdict::Untested).count()) as u64;
     let slower = report.paced(Pace::Slower).count() as u64;
     let verdict = match (real, slower) {
         _ if report.exchanges == 0 => "nothing was compared".to_owned(),
@@ -116,16 +117,16 @@ fn difference(found: &Difference, out: &mut String) {
         let (own, paired) = (count(found.secondary), count(found.paired));
         let _ = write!(facts, ", the master from itself {own} of {paired}");
     }
-    if let Some(q) = found.q.filter(|_| found.verdict == Verdict::Real) {
+    if let Some(q) = found.q.filter(|_| found.verdict == FieldVerdict::Real) {
         let _ = write!(facts, ", q {}", small(q));
     }
-    if let Some(like) = found.looks_like.filter(|_| found.verdict == Verdict::Untested) {
+    if let Some(like) = found.looks_like.filter(|_| found.verdict == FieldVerdict::Untested) {
         let _ = write!(facts, ", looks like {like}");
     }
     let part = percent(found.shadow as f64 / found.exchanges.max(1) as f64);
     let (endpoint, path) = (foreign::line(&found.endpoint), foreign::line(&found.path));
     line(out, &format!("  {endpoint}  {path} {}  {part} ({facts})", found.kind));
-    if let Some(example) = found.example.as_ref().filter(|_| found.verdict != Verdict::Noise) {
+    if let Some(example) = found.example.as_ref().filter(|_| found.verdict != FieldVerdict::Noise) {
         line(out, &format!("      expected {}, got {}", example.expected, example.actual));
         line(out, &format!("      {}", example.request));
     }

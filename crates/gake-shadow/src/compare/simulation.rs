@@ -8,9 +8,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde_json::{Value, json};
 
-use super::judge::{Pace, Report, Terms, Verdict, judge};
+use super::judge::{FieldVerdict, Pace, Report, Terms, judge};
 use super::*;
-use crate::exchange::{Answer, Body, Captured};
+use crate::exchange::{BackendAnswer, Body, Captured};
 
 fn redactor() -> Redactor {
     Redactor::new([1; 16], gake_core::redact::Names::default())
@@ -69,7 +69,7 @@ fn outcome(app: &mut App, role: Role, target: &str) -> BackendOutcome {
     BackendOutcome {
         name: Arc::from(role.name()),
         role,
-        result: Ok(Answer { status: StatusCode::from_u16(status).unwrap(), headers, body }),
+        result: Ok(BackendAnswer { status: StatusCode::from_u16(status).unwrap(), headers, body }),
         connect_ns: 0,
         first_byte_ns: Some(time),
         total_ns: time,
@@ -82,7 +82,7 @@ fn exchange(
     master: &mut App,
     shadow: &mut App,
     secondary: Option<&mut App>,
-) -> Exchange {
+) -> MirroredExchange {
     let mut backends =
         vec![outcome(master, Role::Master, target), outcome(shadow, Role::Shadow, target)];
     backends.extend(secondary.map(|app| outcome(app, Role::Secondary, target)));
@@ -92,13 +92,13 @@ fn exchange(
         headers: HeaderMap::new(),
         body: Body::default(),
     };
-    Exchange { id: 0, received_unix_ns: 0, client: None, request, backends }
+    MirroredExchange { id: 0, received_unix_ns: 0, client: None, request, backends }
 }
 
 /// Compares so many requests to two endpoints; `odd` changes the shadow for the second.
-fn compared(seed: u64, requests: u64, noise: bool, odd: impl Fn(&mut App)) -> Comparison {
+fn compared(seed: u64, requests: u64, noise: bool, odd: impl Fn(&mut App)) -> ShadowComparison {
     let rules = Rules::default();
-    let mut comparison = Comparison::new("shadow");
+    let mut comparison = ShadowComparison::new("shadow");
     let mut apps: Vec<App> = (0..4).map(|n| App::new(seed * 4 + n)).collect();
     odd(&mut apps[3]);
     let [master, plain, secondary, shadow] = &mut apps[..] else { unreachable!() };
@@ -114,11 +114,11 @@ fn compared(seed: u64, requests: u64, noise: bool, odd: impl Fn(&mut App)) -> Co
     comparison
 }
 
-fn judged(comparison: &Comparison) -> Report {
+fn judged(comparison: &ShadowComparison) -> Report {
     judge(comparison, &Rules::default(), Terms::default())
 }
 
-fn names(report: &Report, verdict: Verdict) -> Vec<String> {
+fn names(report: &Report, verdict: FieldVerdict) -> Vec<String> {
     let mut names: Vec<_> = (report.of(verdict))
         .map(|found| format!("{} {} {}", found.endpoint, found.path, found.kind))
         .collect();
@@ -136,17 +136,17 @@ fn known_differences_are_found_and_nothing_else() {
     let report = judged(&comparison);
     let orders = "GET /orders/{id}";
     assert_eq!(
-        names(&report, Verdict::Real),
+        names(&report, FieldVerdict::Real),
         [format!("{orders} $.items[*].price value"), format!("{orders} status value")]
     );
-    assert!(names(&report, Verdict::Noise).contains(&format!("{orders} $.at value")));
+    assert!(names(&report, FieldVerdict::Noise).contains(&format!("{orders} $.at value")));
     assert!(report.differs);
     let slower: Vec<_> = report.paced(Pace::Slower).collect();
     assert_eq!(slower.len(), 1);
     let ratio = slower[0].latency.ratio.unwrap();
     assert_eq!(slower[0].name, orders);
     assert!(ratio.low < 1.2 && 1.2 < ratio.high && ratio.high - ratio.low < 0.05, "{ratio:?}");
-    let price = report.of(Verdict::Real).find(|found| found.path.contains("price")).unwrap();
+    let price = report.of(FieldVerdict::Real).find(|found| found.path.contains("price")).unwrap();
     let example = price.example.as_ref().unwrap();
     assert_eq!((example.expected.raw_text(), example.actual.raw_text()), ("5", "6"));
     assert_eq!(
@@ -167,7 +167,7 @@ fn twins_that_differ_by_themselves_are_rarely_called_different() {
         .filter(|run| {
             let report = judged(&compared(100 + run, 200, true, |_| {}));
             let paced = report.paced(Pace::Slower).count() + report.paced(Pace::Faster).count();
-            report.of(Verdict::Real).count() + paced > 0
+            report.of(FieldVerdict::Real).count() + paced > 0
         })
         .count();
     // With nothing real every discovery is false, so a run has one with probability 0.05 at most:
@@ -186,7 +186,7 @@ fn what_is_rare_is_told_as_unproven() {
         comparison.observe(&exchange, &Rules::default(), &redactor());
     }
     let report = judged(&comparison);
-    assert_eq!(names(&report, Verdict::Unproven), ["GET /users/{id} status value"]);
+    assert_eq!(names(&report, FieldVerdict::Unproven), ["GET /users/{id} status value"]);
     assert!(!report.differs);
 }
 
@@ -194,8 +194,8 @@ fn what_is_rare_is_told_as_unproven() {
 fn without_a_second_instance_all_is_told_and_what_looks_like_noise_is_suggested() {
     let comparison = compared(3, 500, false, |shadow| shadow.price = 7);
     let report = judged(&comparison);
-    assert!(report.differs && report.of(Verdict::Real).count() == 0);
-    let untested = names(&report, Verdict::Untested);
+    assert!(report.differs && report.of(FieldVerdict::Real).count() == 0);
+    let untested = names(&report, FieldVerdict::Untested);
     assert!(untested.contains(&"GET /orders/{id} $.items[*].price value".to_owned()));
     assert!(untested.contains(&"GET /users/{id} $.at value".to_owned()));
     assert!(report.suggestions.contains("\"$.at\", # looks like an instant"));
@@ -205,13 +205,15 @@ fn without_a_second_instance_all_is_told_and_what_looks_like_noise_is_suggested(
     // What is suggested is what the rules read, and leaves these out.
     let rules = Rules::parse(&report.suggestions).unwrap();
     let again = judge(&comparison, &rules, Terms::default());
-    assert!(!names(&again, Verdict::Untested).contains(&"GET /users/{id} $.at value".to_owned()));
+    assert!(
+        !names(&again, FieldVerdict::Untested).contains(&"GET /users/{id} $.at value".to_owned())
+    );
     assert!(again.ignored > 900);
 }
 
 #[test]
 fn a_clock_that_is_read_later_is_no_difference() {
-    let mut comparison = Comparison::new("shadow");
+    let mut comparison = ShadowComparison::new("shadow");
     let mut apps = [App::new(1), App::new(2), App::new(3)];
     for n in 0..300u64 {
         let [master, shadow, secondary] = &mut apps;
@@ -227,7 +229,7 @@ fn a_clock_that_is_read_later_is_no_difference() {
         comparison.observe(&exchange, &Rules::default(), &redactor());
     }
     let report = judged(&comparison);
-    assert!(names(&report, Verdict::Noise).contains(&"GET /users/{id} $.at value".to_owned()));
+    assert!(names(&report, FieldVerdict::Noise).contains(&"GET /users/{id} $.at value".to_owned()));
     assert!(!report.differs, "{}", show::text(&report));
 }
 
@@ -245,8 +247,8 @@ fn a_tolerance_bounds_what_makes_a_difference() {
 fn parts_add_up_to_the_whole() {
     let rules = Rules::default();
     let mut apps: Vec<App> = (0..3).map(App::new).collect();
-    let mut whole = Comparison::new("shadow");
-    let mut parts = vec![Comparison::new("shadow"); 3];
+    let mut whole = ShadowComparison::new("shadow");
+    let mut parts = vec![ShadowComparison::new("shadow"); 3];
     for n in 0..900 {
         let [master, shadow, secondary] = &mut apps[..] else { unreachable!() };
         let exchange = exchange(&format!("/users/{n}"), master, shadow, Some(secondary));
@@ -254,7 +256,7 @@ fn parts_add_up_to_the_whole() {
         parts[n * 3 / 900].observe(&exchange, &rules, &redactor());
     }
     let folder = tempfile::tempdir().unwrap();
-    let read = |(n, part): (usize, &Comparison)| {
+    let read = |(n, part): (usize, &ShadowComparison)| {
         let path = folder.path().join(format!("{n}.json"));
         file::write(&path, std::slice::from_ref(part)).unwrap();
         file::read(&path).unwrap().remove(0)
@@ -273,7 +275,7 @@ fn parts_add_up_to_the_whole() {
 #[test]
 fn what_is_kept_is_bounded() {
     let rules = Rules::default();
-    let mut comparison = Comparison::new("shadow");
+    let mut comparison = ShadowComparison::new("shadow");
     let mut master = App::new(1);
     for n in 0..3_000u64 {
         let word: String = n.to_string().bytes().map(|b| (b - b'0' + b'a') as char).collect();
@@ -298,7 +300,7 @@ fn what_is_kept_is_bounded() {
 
 #[test]
 fn a_shadow_that_was_not_asked_is_not_compared() {
-    let mut comparison = Comparison::new("shadow");
+    let mut comparison = ShadowComparison::new("shadow");
     let mut skipped = exchange("/users/1", &mut App::new(1), &mut App::new(2), None);
     skipped.backends[1].result = Err(Failure::NotSent("shed_queue"));
     comparison.observe(&skipped, &Rules::default(), &redactor());
@@ -308,5 +310,5 @@ fn a_shadow_that_was_not_asked_is_not_compared() {
     assert_eq!((comparison.skipped, comparison.exchanges()), (1, 1));
     let report = judged(&comparison);
     assert_eq!(report.statuses, [("200".into(), "connect_refused".into(), 1)]);
-    assert_eq!(names(&report, Verdict::Untested), ["GET /users/{id} status value"]);
+    assert_eq!(names(&report, FieldVerdict::Untested), ["GET /users/{id} status value"]);
 }

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::judge::{Difference, Verdict};
+use super::judge::{Difference, FieldVerdict};
 
 /// TOML rules for what is noise, and, where nothing could be tested, for what looks like it.
 pub(super) fn rules(differences: &[Difference]) -> String {
     let mut by_endpoint: BTreeMap<&str, BTreeSet<(&str, Option<&str>)>> = BTreeMap::new();
     for difference in differences {
         let why = match difference.verdict {
-            Verdict::Noise => None,
-            Verdict::Untested if difference.looks_like.is_some() => difference.looks_like,
+            FieldVerdict::Noise => None,
+            FieldVerdict::Untested if difference.looks_like.is_some() => difference.looks_like,
             _ => continue,
         };
         by_endpoint.entry(&difference.endpoint).or_default().insert((&difference.path, why));

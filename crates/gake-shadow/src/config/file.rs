@@ -9,8 +9,8 @@ use http::{HeaderName, HeaderValue, Method};
 use serde::Deserialize;
 
 use super::{
-    Backend, Breaker, Config, ConfigError, Edits, Forwarded, Glob, Host, Rule, Sample, ServerTls,
-    Shadow, Verdict, parse_marker,
+    Backend, Breaker, Config, ConfigError, Edits, Forwarded, Glob, Host, Rule, RuleVerdict,
+    Sampling, ServerTls, Shadow, parse_marker,
 };
 use crate::exchange::Role;
 
@@ -19,7 +19,7 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// Why a file is of no use.
 #[derive(Debug, thiserror::Error)]
-pub enum FileError {
+pub enum ConfigFileError {
     /// It cannot be read, or is larger than settings are.
     #[error(transparent)]
     Read(#[from] gake_files::InputError),
@@ -46,7 +46,7 @@ impl Config {
     ///
     /// # Errors
     /// When it cannot be read, holds an unknown name or a value that cannot be.
-    pub fn from_file(path: &Path) -> Result<Self, FileError> {
+    pub fn from_file(path: &Path) -> Result<Self, ConfigFileError> {
         Self::parse(&gake_files::read_to_string(path, "settings", FILE_BYTES_MAX)?, path)
     }
 
@@ -54,12 +54,12 @@ impl Config {
     ///
     /// # Errors
     /// When it holds an unknown name or a value that cannot be; `path` is what they call it.
-    pub fn parse(text: &str, path: &Path) -> Result<Self, FileError> {
-        let file: File = toml::from_str(text).map_err(|error| FileError::Parse {
+    pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigFileError> {
+        let file: File = toml::from_str(text).map_err(|error| ConfigFileError::Parse {
             path: path.to_owned(),
             reason: error.to_string(),
         })?;
-        file.config().map_err(|reason| FileError::Value { path: path.to_owned(), reason })
+        file.config().map_err(|reason| ConfigFileError::Value { path: path.to_owned(), reason })
     }
 }
 
@@ -316,8 +316,8 @@ fn shadow(
 
 fn rule(table: &RuleTable) -> Result<Rule, ConfigError> {
     let (pattern, verdict) = match (&table.allow, &table.deny) {
-        (Some(pattern), None) => (pattern, Verdict::Allow),
-        (None, Some(pattern)) => (pattern, Verdict::Deny),
+        (Some(pattern), None) => (pattern, RuleVerdict::Allow),
+        (None, Some(pattern)) => (pattern, RuleVerdict::Deny),
         _ => return Err(value("rule", "", "it has either `allow` or `deny`, with a path")),
     };
     let methods = table.methods.as_deref().map(methods).transpose()?;
@@ -383,7 +383,7 @@ impl FromStr for Host {
     }
 }
 
-impl FromStr for Sample {
+impl FromStr for Sampling {
     type Err = ConfigError;
 
     fn from_str(text: &str) -> Result<Self, ConfigError> {

@@ -14,10 +14,10 @@ use gake_wire::{Location, Scheme, TlsOptions};
 use http::{HeaderName, HeaderValue, Method};
 
 pub use error::ConfigError;
-pub use file::{FileError, methods, parse_size};
+pub use file::{ConfigFileError, methods, parse_size};
 pub(crate) use marker::{MARKER, fold};
 pub use marker::{MarkerSecret, parse_marker};
-pub use rules::{Glob, Rule, Verdict};
+pub use rules::{Glob, Rule, RuleVerdict};
 
 use crate::exchange::Role;
 
@@ -51,9 +51,9 @@ pub struct Config {
     /// Signs the markers of copies.
     pub marker_secret: Option<MarkerSecret>,
     /// Bounds on memory.
-    pub limits: Limits,
+    pub limits: ProxyLimits,
     /// Time-outs.
-    pub timeouts: Timeouts,
+    pub timeouts: ProxyTimeouts,
     /// Makes sampling repeatable.
     pub seed: u64,
     /// How much lower the threads for shadows stand in the scheduler (`nice`), 0 to 19.
@@ -122,7 +122,7 @@ pub struct Shadow {
     /// The percentage is reached from 0 in this time after the start.
     pub ramp: Option<Duration>,
     /// Which ones.
-    pub sample: Sample,
+    pub sample: Sampling,
     /// The methods that may be copied.
     pub methods: Vec<Method>,
     /// The paths that may; the first rule that fits decides, and without one a path may.
@@ -145,7 +145,7 @@ pub struct Shadow {
 
 /// Which requests make up a percentage.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Sample {
+pub enum Sampling {
     /// Drawn, each by itself.
     #[default]
     Random,
@@ -190,7 +190,7 @@ pub enum Forwarded {
 
 /// Bounds on memory.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct ProxyLimits {
     /// Bytes of a request's head.
     pub head_bytes: usize,
     /// Clients' connections; more wait in the backlog.
@@ -205,7 +205,7 @@ pub struct Limits {
 
 /// Time-outs.
 #[derive(Debug, Clone, Copy)]
-pub struct Timeouts {
+pub struct ProxyTimeouts {
     /// For a client to bring a whole request head, from the last answer on.
     pub head: Duration,
     /// For a client that sends no byte of its body, or takes none of its answer.
@@ -234,8 +234,8 @@ impl Config {
             forwarded: Forwarded::default(),
             underscores_in_headers: false,
             marker_secret: None,
-            limits: Limits::default(),
-            timeouts: Timeouts::default(),
+            limits: ProxyLimits::default(),
+            timeouts: ProxyTimeouts::default(),
             seed: 1,
             shadow_nice: 0,
         }
@@ -325,7 +325,7 @@ impl Shadow {
             again: false,
             percentage: 100.0,
             ramp: None,
-            sample: Sample::default(),
+            sample: Sampling::default(),
             methods: vec![Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE],
             rules: Vec::new(),
             marker: Some((HeaderName::from_static(MARKER), HeaderValue::from_static("1"))),
@@ -353,7 +353,7 @@ impl Default for Breaker {
     }
 }
 
-impl Default for Limits {
+impl Default for ProxyLimits {
     fn default() -> Self {
         Self {
             head_bytes: 64 << 10,
@@ -365,7 +365,7 @@ impl Default for Limits {
     }
 }
 
-impl Default for Timeouts {
+impl Default for ProxyTimeouts {
     fn default() -> Self {
         Self {
             head: Duration::from_secs(60),
@@ -377,7 +377,7 @@ impl Default for Timeouts {
     }
 }
 
-impl Timeouts {
+impl ProxyTimeouts {
     pub(crate) fn shortest(&self) -> Duration {
         let Self { head, client, connect, first_byte, idle } = *self;
         head.min(client).min(connect).min(first_byte).min(idle)

@@ -4,7 +4,7 @@ use http::Method;
 
 /// What a rule says of the requests it fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RuleVerdict {
     /// They may be copied.
     Allow,
     /// They may not.
@@ -17,7 +17,7 @@ pub struct Rule {
     /// The paths it is about.
     pub path: Glob,
     /// What becomes of them.
-    pub verdict: Verdict,
+    pub verdict: RuleVerdict,
     /// The methods that may be copied here, instead of the shadow's own: `POST /search` is safe.
     pub methods: Option<Vec<Method>>,
 }

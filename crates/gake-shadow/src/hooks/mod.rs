@@ -20,7 +20,7 @@ pub use runner::HookCounts;
 pub(crate) use runner::{HookLimits, Runner};
 pub use set::HookSet;
 
-use crate::exchange::Exchange;
+use crate::exchange::MirroredExchange;
 use crate::mirror::copy::Copy;
 
 /// Why a hook could not do its part.
@@ -135,7 +135,7 @@ pub trait Hooks: Send + Sync + 'static {
     ///
     /// # Errors
     /// It is counted.
-    fn finished(&self, _exchange: &Exchange) -> Result<(), HookError> {
+    fn finished(&self, _exchange: &MirroredExchange) -> Result<(), HookError> {
         Ok(())
     }
 }

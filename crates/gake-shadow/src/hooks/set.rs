@@ -1,11 +1,11 @@
 //! Hooks from closures, as many of each kind as wanted.
 
 use super::{HookError, Hooks, Munge, Request, RequestHead, Selection};
-use crate::exchange::Exchange;
+use crate::exchange::MirroredExchange;
 
 type Select = Box<dyn Fn(&RequestHead) -> Selection + Send + Sync>;
 type Change = Box<dyn Fn(&str, &mut Request) + Send + Sync>;
-type Finish = Box<dyn Fn(&Exchange) + Send + Sync>;
+type Finish = Box<dyn Fn(&MirroredExchange) + Send + Sync>;
 
 /// Callbacks, called in the order in which they were added.
 #[derive(Default)]
@@ -57,7 +57,7 @@ impl HookSet {
     #[must_use]
     pub fn on_backends_finished(
         mut self,
-        hook: impl Fn(&Exchange) + Send + Sync + 'static,
+        hook: impl Fn(&MirroredExchange) + Send + Sync + 'static,
     ) -> Self {
         self.finish.push(Box::new(hook));
         self
@@ -89,7 +89,7 @@ impl Hooks for HookSet {
         !self.finish.is_empty()
     }
 
-    fn finished(&self, exchange: &Exchange) -> Result<(), HookError> {
+    fn finished(&self, exchange: &MirroredExchange) -> Result<(), HookError> {
         for hook in &self.finish {
             hook(exchange);
         }

@@ -9,7 +9,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::ledger::Category;
 use crate::breaker::Circuit;
-use crate::config::{Sample, Shadow, Verdict};
+use crate::config::{RuleVerdict, Sampling, Shadow};
 
 /// A percentage is kept in parts of this.
 const WHOLE: f64 = 1_000_000.0;
@@ -167,10 +167,10 @@ pub(crate) fn may_copy(
     }
     may_see(shadow, method, path)?;
     let key = match &shadow.sample {
-        Sample::Random => None,
-        Sample::Path => Some(hash(path.as_bytes())),
-        Sample::Header(name) => headers.get(name).map(|value| hash(value.as_bytes())),
-        Sample::Cookie(name) => cookie(headers, name).map(hash),
+        Sampling::Random => None,
+        Sampling::Path => Some(hash(path.as_bytes())),
+        Sampling::Header(name) => headers.get(name).map(|value| hash(value.as_bytes())),
+        Sampling::Cookie(name) => cookie(headers, name).map(hash),
     };
     if gate.takes(key, draw) { Ok(()) } else { Err(Category::SampledOut) }
 }
@@ -178,7 +178,7 @@ pub(crate) fn may_copy(
 /// Whether policy lets a shadow see a request at all.
 pub(crate) fn may_see(shadow: &Shadow, method: &Method, path: &str) -> Result<(), Category> {
     let rule = shadow.rules.iter().find(|rule| rule.path.fits(path));
-    if rule.is_some_and(|rule| rule.verdict == Verdict::Deny) {
+    if rule.is_some_and(|rule| rule.verdict == RuleVerdict::Deny) {
         return Err(Category::Denied);
     }
     if shadow.again && !method.is_safe() {
@@ -262,8 +262,8 @@ mod tests {
         let mut shadow = shadow();
         let rule = |path: &str, verdict, methods| Rule { path: Glob::new(path), verdict, methods };
         shadow.rules = vec![
-            rule("/search", Verdict::Allow, Some(vec![Method::POST])),
-            rule("/admin", Verdict::Deny, None),
+            rule("/search", RuleVerdict::Allow, Some(vec![Method::POST])),
+            rule("/admin", RuleVerdict::Deny, None),
         ];
         for (method, path, expected) in [
             (Method::GET, "/", Ok(())),

@@ -26,5 +26,5 @@ pub(crate) mod upstream;
 pub(crate) mod watch;
 pub(crate) mod worker;
 
-pub use shared::Stats;
-pub use start::{Proxy, Running, StartError, Summary};
+pub use shared::ProxyStats;
+pub use start::{Proxy, ProxyStartError, ProxySummary, RunningProxy};

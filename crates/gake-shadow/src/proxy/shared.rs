@@ -56,7 +56,7 @@ pub(crate) struct Counters {
 
 /// The proxy's counts at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stats {
+pub struct ProxyStats {
     /// Clients' connections that were accepted.
     pub connections: u64,
     /// Of these, those that are open.
@@ -123,8 +123,8 @@ impl Shared {
     }
 
     /// The counts of all workers.
-    pub(crate) fn stats(&self) -> Stats {
-        let mut stats = Stats::default();
+    pub(crate) fn stats(&self) -> ProxyStats {
+        let mut stats = ProxyStats::default();
         for worker in &self.counters {
             for (sum, count) in [
                 (&mut stats.connections, &worker.connections),

@@ -15,7 +15,7 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
-use super::shared::{Shared, Stats};
+use super::shared::{ProxyStats, Shared};
 use super::target::Target;
 use super::worker::{self, Phase, Worker};
 use crate::collect::{Exchanges, Feed};
@@ -42,7 +42,7 @@ const HOOK_LIMIT: Duration = Duration::from_millis(50);
 
 /// Why a proxy cannot be started.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+pub enum ProxyStartError {
     /// The address is taken, or not ours.
     #[error("cannot listen on {addr}: {source}")]
     Listen {
@@ -95,7 +95,7 @@ pub struct Proxy {
 }
 
 /// A proxy that runs. Dropping it ends it at once.
-pub struct Running {
+pub struct RunningProxy {
     addr: SocketAddr,
     admin: Option<SocketAddr>,
     control: Control,
@@ -106,9 +106,9 @@ pub struct Running {
 
 /// What a proxy did, told at its end.
 #[derive(Debug, Clone)]
-pub struct Summary {
+pub struct ProxySummary {
     /// The client's path.
-    pub stats: Stats,
+    pub stats: ProxyStats,
     /// Every shadow's ledger.
     pub ledgers: Vec<Ledger>,
     /// How often hooks did not do their part.
@@ -185,7 +185,7 @@ impl Proxy {
     ///
     /// # Errors
     /// When it cannot listen, resolve a name or use a certificate.
-    pub fn start(mut self) -> Result<Running, StartError> {
+    pub fn start(mut self) -> Result<RunningProxy, ProxyStartError> {
         let mut config = self.config;
         let threads = match config.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -207,7 +207,7 @@ impl Proxy {
         let targets = shadows.iter().map(|shade| &shade.target).chain([&*master]);
         if let Some(target) = targets.into_iter().find(|target| target.is_at(addr)) {
             let name = target.backend.name.to_string();
-            return Err(StartError::Loop { name, addr });
+            return Err(ProxyStartError::Loop { name, addr });
         }
         let admin = config.admin.map(|admin| listen(admin, 1)).transpose()?;
         let hooks = match self.hooks {
@@ -223,7 +223,7 @@ impl Proxy {
         let feed = Arc::new(self.feed);
         let shared = Arc::new(Shared::new(config, master, shadows, feed, hooks, threads));
         let (phase, told) = watch::channel(Phase::Running);
-        let mut running = Running {
+        let mut running = RunningProxy {
             addr,
             admin: admin.as_ref().map(|(_, addr)| *addr),
             control: Control::new(Arc::clone(&shared), phase),
@@ -262,8 +262,8 @@ struct Part {
     told: watch::Receiver<Phase>,
 }
 
-impl Running {
-    fn add_worker(&mut self, part: Part) -> Result<(), StartError> {
+impl RunningProxy {
+    fn add_worker(&mut self, part: Part) -> Result<(), ProxyStartError> {
         let Part { shared, index, listener, acceptor, racers, told } = part;
         let (jobs, receiver) = mpsc::unbounded_channel();
         let mirror = Mirror::new(Arc::clone(&shared), index, jobs);
@@ -302,14 +302,14 @@ impl Running {
 
     /// Ends it: no new clients, and those inside may finish within `drain`, copies too.
     #[must_use]
-    pub fn stop(self, drain: Duration) -> Summary {
+    pub fn stop(self, drain: Duration) -> ProxySummary {
         self.control.drain(drain);
         self.join()
     }
 
     /// Waits until somebody ends it through its control.
     #[must_use]
-    pub fn join(mut self) -> Summary {
+    pub fn join(mut self) -> ProxySummary {
         self.wait();
         self.control.summary()
     }
@@ -331,7 +331,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProxy {
     fn drop(&mut self) {
         if !self.workers.is_empty() || self.side.is_some() {
             self.control.stop_now();
@@ -371,7 +371,10 @@ fn runtime() -> io::Result<LocalRuntime> {
 }
 
 /// Listeners on one address, one for each thread: the kernel deals the connections out.
-fn listen(addr: SocketAddr, count: usize) -> Result<(Vec<TcpListener>, SocketAddr), StartError> {
+fn listen(
+    addr: SocketAddr,
+    count: usize,
+) -> Result<(Vec<TcpListener>, SocketAddr), ProxyStartError> {
     let open = |addr: SocketAddr, shared: bool| -> io::Result<TcpListener> {
         let socket = Socket::new(Domain::for_address(addr), Type::STREAM.nonblocking(), None)?;
         socket.set_reuse_address(true)?;
@@ -380,7 +383,7 @@ fn listen(addr: SocketAddr, count: usize) -> Result<(Vec<TcpListener>, SocketAdd
         socket.listen(BACKLOG)?;
         Ok(socket.into())
     };
-    let failed = |source| StartError::Listen { addr, source };
+    let failed = |source| ProxyStartError::Listen { addr, source };
     if addr.port() != 0 {
         // With SO_REUSEPORT a second proxy of the same user would silently share the port.
         drop(open(addr, false).map_err(failed)?);
@@ -394,11 +397,12 @@ fn listen(addr: SocketAddr, count: usize) -> Result<(Vec<TcpListener>, SocketAdd
     Ok((listeners, addr))
 }
 
-fn acceptor(tls: &ServerTls) -> Result<TlsAcceptor, StartError> {
-    let bad = |what: &std::path::Path, reason: &dyn std::fmt::Display| StartError::Certificate {
-        what: what.display().to_string(),
-        reason: reason.to_string(),
-    };
+fn acceptor(tls: &ServerTls) -> Result<TlsAcceptor, ProxyStartError> {
+    let bad =
+        |what: &std::path::Path, reason: &dyn std::fmt::Display| ProxyStartError::Certificate {
+            what: what.display().to_string(),
+            reason: reason.to_string(),
+        };
     let read = |path| {
         gake_files::read(path, "a certificate or key", PEM_BYTES_MAX)
             .map_err(|error| bad(path, &error))

@@ -14,7 +14,7 @@ use tokio_rustls::TlsConnector;
 
 use super::loops;
 use super::stream::Stream;
-use crate::StartError;
+use crate::ProxyStartError;
 use crate::config::{Backend, Host};
 
 /// What the threads share about one backend's place.
@@ -32,9 +32,10 @@ pub(crate) struct Target {
 
 impl Target {
     /// Resolves the backend's name. Blocks.
-    pub(crate) fn new(backend: &Backend, tls: &Arc<ClientConfig>) -> Result<Self, StartError> {
+    pub(crate) fn new(backend: &Backend, tls: &Arc<ClientConfig>) -> Result<Self, ProxyStartError> {
         let origin = &backend.origin;
-        let bad = |reason: String| StartError::Backend { name: backend.name.to_string(), reason };
+        let bad =
+            |reason: String| ProxyStartError::Backend { name: backend.name.to_string(), reason };
         let addresses =
             resolve(&origin.host, origin.port).map_err(|error| bad(error.to_string()))?;
         let own_host =

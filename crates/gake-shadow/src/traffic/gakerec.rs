@@ -43,7 +43,7 @@ pub struct Head {
 
 /// Writes a recording.
 #[derive(Debug)]
-pub struct Writer<W: Write> {
+pub struct RecordingWriter<W: Write> {
     out: W,
     redactor: Redactor,
     body_limit: usize,
@@ -51,7 +51,7 @@ pub struct Writer<W: Write> {
     records: u64,
 }
 
-impl Writer<BufWriter<File>> {
+impl RecordingWriter<BufWriter<File>> {
     /// Creates a file for its owner alone, which holds no secrets that `redactor` finds. Bodies are
     /// kept up to `body_limit` bytes.
     ///
@@ -69,7 +69,7 @@ impl Writer<BufWriter<File>> {
     }
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> RecordingWriter<W> {
     /// Writes the head of a recording.
     ///
     /// # Errors

@@ -163,7 +163,7 @@ impl<R: BufRead> Source for Reader<R> {
 
 /// Writes requests in GoReplay's format.
 #[derive(Debug)]
-pub struct Writer<W> {
+pub struct GorWriter<W> {
     out: W,
     started_unix_ns: u64,
     redactor: Redactor,
@@ -171,7 +171,7 @@ pub struct Writer<W> {
     number: u64,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> GorWriter<W> {
     /// A recording without a request yet, whose offsets are from this instant and whose secrets
     /// `redactor` hides.
     pub fn new(out: W, started_unix_ns: u64, redactor: Redactor) -> Self {

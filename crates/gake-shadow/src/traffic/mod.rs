@@ -95,7 +95,7 @@ impl Record {
 
 /// The formats that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum RecordingFormat {
     /// Our own.
     Gakerec,
     /// GoReplay's.
@@ -104,7 +104,7 @@ pub enum Format {
     AccessLog,
 }
 
-impl Format {
+impl RecordingFormat {
     /// The format of a file by its first bytes; `None` when it is none of these.
     #[must_use]
     pub fn of(start: &[u8]) -> Option<Self> {
@@ -156,7 +156,7 @@ const WINDOW_BYTES: usize = 32 << 20;
 /// The requests of a file, in the order in which they came as far as they stand within 4,096 of
 /// each other, and what was left out on the way.
 pub struct Traffic {
-    format: Format,
+    format: RecordingFormat,
     source: Box<dyn Source>,
     window: BinaryHeap<Reverse<Held>>,
     held_bytes: usize,
@@ -221,11 +221,11 @@ impl Traffic {
     /// # Errors
     /// When it cannot be read, or is none.
     pub fn read(mut file: impl BufRead + 'static) -> Result<Self, TrafficError> {
-        let format = Format::of(file.fill_buf()?).ok_or(TrafficError::Format)?;
+        let format = RecordingFormat::of(file.fill_buf()?).ok_or(TrafficError::Format)?;
         let source: Box<dyn Source> = match format {
-            Format::Gakerec => Box::new(gakerec::Reader::new(file)?),
-            Format::Gor => Box::new(gor::Reader::new(file)),
-            Format::AccessLog => Box::new(access_log::Reader::new(file)),
+            RecordingFormat::Gakerec => Box::new(gakerec::Reader::new(file)?),
+            RecordingFormat::Gor => Box::new(gor::Reader::new(file)),
+            RecordingFormat::AccessLog => Box::new(access_log::Reader::new(file)),
         };
         let window = BinaryHeap::new();
         Ok(Self { format, source, window, held_bytes: 0, read: 0, ended: false })
@@ -233,7 +233,7 @@ impl Traffic {
 
     /// The format it is in.
     #[must_use]
-    pub fn format(&self) -> Format {
+    pub fn format(&self) -> RecordingFormat {
         self.format
     }
 

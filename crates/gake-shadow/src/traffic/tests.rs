@@ -29,14 +29,14 @@ fn record(n: u64) -> Record {
 fn gakerec(count: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     let head = gakerec::Head { started_unix_ns: 7 };
-    let mut writer = gakerec::Writer::new(&mut bytes, head, redactor(), 1_000).unwrap();
+    let mut writer = gakerec::RecordingWriter::new(&mut bytes, head, redactor(), 1_000).unwrap();
     (0..count).for_each(|n| writer.write(record(n)).unwrap());
     assert_eq!(writer.records(), count);
     bytes
 }
 
 /// What is read of a file of these bytes, and the notes.
-fn read(bytes: &[u8]) -> (Format, Vec<Record>, Vec<String>) {
+fn read(bytes: &[u8]) -> (RecordingFormat, Vec<Record>, Vec<String>) {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(bytes).unwrap();
     let mut traffic = Traffic::open(file.path()).unwrap();
@@ -47,7 +47,7 @@ fn read(bytes: &[u8]) -> (Format, Vec<Record>, Vec<String>) {
 #[test]
 fn a_recording_comes_back_without_its_secrets() {
     let (format, records, notes) = read(&gakerec(50));
-    assert_eq!((format, notes), (Format::Gakerec, vec![]));
+    assert_eq!((format, notes), (RecordingFormat::Gakerec, vec![]));
     assert_eq!(records.len(), 50);
     for (n, found) in records.into_iter().enumerate() {
         let mut expected = record(n as u64);
@@ -61,7 +61,7 @@ fn a_recording_comes_back_without_its_secrets() {
 fn requests_come_in_the_order_in_which_they_came() {
     let mut bytes = Vec::new();
     let head = gakerec::Head { started_unix_ns: 0 };
-    let mut writer = gakerec::Writer::new(&mut bytes, head, Redactor::off(), 10).unwrap();
+    let mut writer = gakerec::RecordingWriter::new(&mut bytes, head, Redactor::off(), 10).unwrap();
     // Each was over up to 1,000 requests later.
     let ended = |n: u64| n * 1_000 + n.wrapping_mul(0x9e37_79b9) % 1_000_000;
     let mut order: Vec<u64> = (0..20_000).collect();
@@ -75,7 +75,7 @@ fn requests_come_in_the_order_in_which_they_came() {
 fn a_body_is_kept_up_to_the_limit() {
     let mut bytes = Vec::new();
     let head = gakerec::Head { started_unix_ns: 0 };
-    let mut writer = gakerec::Writer::new(&mut bytes, head, Redactor::off(), 10).unwrap();
+    let mut writer = gakerec::RecordingWriter::new(&mut bytes, head, Redactor::off(), 10).unwrap();
     writer.write(record(30)).unwrap();
     let (_, records, _) = read(&bytes);
     assert_eq!((records[0].body.len(), records[0].truncated), (10, true));
@@ -120,10 +120,10 @@ const MAGIC_LENGTH: usize = gakerec::MAGIC.len();
 #[test]
 fn goreplays_format_goes_out_and_comes_back() {
     let mut bytes = Vec::new();
-    let mut writer = gor::Writer::new(&mut bytes, 7, Redactor::off());
+    let mut writer = gor::GorWriter::new(&mut bytes, 7, Redactor::off());
     (0..20).for_each(|n| writer.write(record(n)).unwrap());
     let (format, records, notes) = read(&bytes);
-    assert_eq!((format, notes), (Format::Gor, vec![]));
+    assert_eq!((format, notes), (RecordingFormat::Gor, vec![]));
     for (n, found) in records.iter().enumerate() {
         let expected = record(n as u64);
         let same = |a: &Record| (a.offset, a.method.clone(), a.target.clone(), a.body.clone());
@@ -144,7 +144,7 @@ fn a_recording_tells_when_it_began() {
     };
     assert_eq!(began(&gakerec(1)), 7);
     let mut bytes = Vec::new();
-    let mut writer = gor::Writer::new(&mut bytes, 1_700_000_000_000_000_007, Redactor::off());
+    let mut writer = gor::GorWriter::new(&mut bytes, 1_700_000_000_000_000_007, Redactor::off());
     (2..4).for_each(|n| writer.write(record(n)).unwrap());
     assert_eq!(began(&bytes), 1_700_000_000_002_000_007, "when the first request came");
     let line = r#"1.2.3.4 - - [10/Oct/2000:13:55:36 +0200] "GET /a HTTP/1.1" 200 5"#;
@@ -169,7 +169,7 @@ fn goreplays_format_is_read_tolerantly() {
     ]
     .join(separator);
     let (format, records, notes) = read(text.as_bytes());
-    assert_eq!(format, Format::Gor);
+    assert_eq!(format, RecordingFormat::Gor);
     let found: Vec<_> = records.iter().map(|r| (r.offset, &*r.target, &*r.body)).collect();
     let with_separator = format!("x{separator}1 y 5 0\ny");
     let other = format!("z{separator}no line of a message");
@@ -205,7 +205,7 @@ fn access_logs_are_spread_within_their_seconds() {
     ]
     .concat();
     let (format, records, notes) = read(log.as_bytes());
-    assert_eq!(format, Format::AccessLog);
+    assert_eq!(format, RecordingFormat::AccessLog);
     let found: Vec<_> = records.iter().map(|r| (r.offset / 1_000_000, &*r.target)).collect();
     assert_eq!(
         found,
@@ -221,7 +221,7 @@ fn access_logs_are_spread_within_their_seconds() {
 fn what_is_no_recording_is_refused() {
     for bytes in [&b""[..], b"GET http://h/\n", b"{\"method\":\"GET\"}\n", b"\xff\xfe", b"1 2 x\n"]
     {
-        assert_eq!(Format::of(bytes), None, "{bytes:?}");
+        assert_eq!(RecordingFormat::of(bytes), None, "{bytes:?}");
     }
 }
 
@@ -236,7 +236,7 @@ proptest::proptest! {
             0 => bytes = gakerec(6),
             1 => {
                 bytes.clear();
-                let mut out = gor::Writer::new(&mut bytes, 7, Redactor::off());
+                let mut out = gor::GorWriter::new(&mut bytes, 7, Redactor::off());
                 (0..6).for_each(|n| out.write(record(n)).unwrap());
                 out.flush().unwrap();
             }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gake_shadow::config::{Config, Forwarded, Host, Sample};
+use gake_shadow::config::{Config, Forwarded, Host, Sampling};
 use gake_shadow::exchange::Role;
 
 fn read(text: &str) -> Result<Config, String> {
@@ -61,7 +61,7 @@ fn a_file_says_all_that_flags_say_and_more() {
     assert_eq!(config.timeouts.first_byte, Duration::from_secs(2));
     let [sandbox, twin] = &config.shadows[..] else { panic!("{config:?}") };
     assert_eq!(sandbox.backend.host, Host::Backend);
-    assert_eq!(sandbox.sample, Sample::Cookie("session".to_owned()));
+    assert_eq!(sandbox.sample, Sampling::Cookie("session".to_owned()));
     assert_eq!((sandbox.methods.len(), sandbox.rules.len()), (5, 2));
     assert!(sandbox.marker.is_none() && sandbox.backend.edits.remap.len() == 1);
     assert_eq!((twin.role, twin.rules.len()), (Role::Secondary, 1));

@@ -10,7 +10,7 @@ use gake_shadow::hooks::{
     HookCounts, HookError, HookSet, Hooks, Munge, Request, RequestHead, SelectFailure, Selection,
     TookTooLong,
 };
-use gake_shadow::{Category, Proxy, Running};
+use gake_shadow::{Category, Proxy, RunningProxy};
 
 use crate::backend::{Backend, ok, read_request};
 use crate::client::{get, post};
@@ -20,7 +20,7 @@ fn named(name: &'static str) -> Backend {
     Backend::answering(move |seen| ok(&format!("{name}:{}", seen.text())))
 }
 
-fn with(hooks: HookSet, master: &Backend, shadows: &[&Backend]) -> Running {
+fn with(hooks: HookSet, master: &Backend, shadows: &[&Backend]) -> RunningProxy {
     // The limit is far off but for the test about it.
     let proxy = Proxy::new(config(master, shadows)).unwrap().hooks(hooks).hook_limit(LONG);
     proxy.start().unwrap()

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use gake_shadow::{Category, Running, Summary};
+use gake_shadow::{Category, ProxySummary, RunningProxy};
 
 use crate::backend::{Backend, ok};
 use crate::client::{Client, post};
@@ -12,7 +12,7 @@ use crate::{bad, config, shadow_at, start, stop, until_count};
 const REQUESTS: u64 = 200;
 
 /// Sends requests one after the other, with and without keep-alive, and has an answer to each.
-fn all_are_answered(proxy: &Running) {
+fn all_are_answered(proxy: &RunningProxy) {
     let mut kept = Client::new(proxy.addr());
     for _ in 0..REQUESTS / 2 {
         assert_eq!(kept.get("/").body, "hello");
@@ -22,7 +22,10 @@ fn all_are_answered(proxy: &Running) {
 
 /// Runs a proxy with a bad shadow beside a good one: the master answers everything, and the good
 /// one gets everything.
-fn beside(bad: &Backend, change: impl FnOnce(&mut gake_shadow::config::Config)) -> (Summary, u64) {
+fn beside(
+    bad: &Backend,
+    change: impl FnOnce(&mut gake_shadow::config::Config),
+) -> (ProxySummary, u64) {
     let (master, good) = (Backend::hello(), Backend::hello());
     let mut config = config(&master, &[bad, &good]);
     config.shadows[0].timeout = Duration::from_millis(300);

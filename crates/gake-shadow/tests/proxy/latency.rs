@@ -8,7 +8,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use gake_shadow::{Category, Running};
+use gake_shadow::{Category, RunningProxy};
 
 use crate::backend::{Backend, ok, read_request};
 use crate::client::{Client, post};
@@ -38,7 +38,7 @@ const BODY: usize = 256 << 10;
 /// One way to the master.
 struct Way {
     name: &'static str,
-    proxy: Running,
+    proxy: RunningProxy,
     kept: Client,
     waits: Vec<Duration>,
 }

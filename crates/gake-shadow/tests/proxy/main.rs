@@ -19,7 +19,7 @@ mod tls;
 use std::time::{Duration, Instant};
 
 use gake_shadow::config::{Backend as Place, Config, Shadow};
-use gake_shadow::{Category, Ledger, Proxy, Running};
+use gake_shadow::{Category, Ledger, Proxy, RunningProxy};
 
 use backend::Backend;
 
@@ -44,7 +44,7 @@ pub fn shadow_at(number: usize, url: &str) -> Shadow {
 }
 
 /// Starts a proxy.
-pub fn start(config: Config) -> Running {
+pub fn start(config: Config) -> RunningProxy {
     Proxy::new(config).unwrap().start().unwrap()
 }
 
@@ -58,12 +58,12 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// A shadow's ledger now.
-pub fn ledger(proxy: &Running, shadow: usize) -> Ledger {
+pub fn ledger(proxy: &RunningProxy, shadow: usize) -> Ledger {
     proxy.control().shadows()[shadow].ledger.clone()
 }
 
 /// Waits until a category has so many.
-pub fn until_count(proxy: &Running, shadow: usize, category: Category, count: u64) {
+pub fn until_count(proxy: &RunningProxy, shadow: usize, category: Category, count: u64) {
     let begun = Instant::now();
     while ledger(proxy, shadow).count(category) < count {
         assert!(begun.elapsed() < LONG, "{count} {}: {}", category.name(), ledger(proxy, shadow));
@@ -72,7 +72,7 @@ pub fn until_count(proxy: &Running, shadow: usize, category: Category, count: u6
 }
 
 /// Ends a proxy, and holds every ledger to its identity.
-pub fn stop(proxy: Running) -> gake_shadow::Summary {
+pub fn stop(proxy: RunningProxy) -> gake_shadow::ProxySummary {
     let summary = proxy.stop(Duration::from_secs(20));
     for ledger in &summary.ledgers {
         assert_eq!((ledger.balance(), ledger.in_flight), (0, 0), "{ledger}");

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gake_shadow::config::{Backend as Place, Host, MarkerSecret, parse_marker};
-use gake_shadow::{Category, Proxy, StartError};
+use gake_shadow::{Category, Proxy, ProxyStartError};
 
 use crate::backend::{Backend, Seen, ok, read_request};
 use crate::client::{Client, get, talk};
@@ -226,7 +226,7 @@ fn a_proxy_is_not_its_own_backend() {
         for mut config in [as_master, as_shadow] {
             config.listen = listen;
             match Proxy::new(config).unwrap().start().err() {
-                Some(StartError::Loop { name, addr }) => {
+                Some(ProxyStartError::Loop { name, addr }) => {
                     assert_eq!((&*name, addr), ("own", listen))
                 }
                 other => panic!("{url}: {other:?}"),

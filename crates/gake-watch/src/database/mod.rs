@@ -15,7 +15,7 @@ mod stream;
 
 use std::time::{Duration, Instant};
 
-use gake_core::record::Unit;
+use gake_core::record::LevelUnit;
 
 pub(crate) use dsn::Kind;
 pub use dsn::{Dsn, DsnError};
@@ -125,10 +125,10 @@ fn levels(status: &Status, now: Instant, rates: &mut Rates) -> Vec<Level> {
         ("db_lock_waits", status.lock_waits),
         ("db_io_waits", status.io_waits),
     ] {
-        levels.extend(value.map(|value| Level::new(name, Unit::Count, value)));
+        levels.extend(value.map(|value| Level::new(name, LevelUnit::Count, value)));
     }
     if let (Some(open), Some(allowed @ 1.0..)) = (status.open, status.allowed) {
-        levels.push(Level::new("db_connections", Unit::Share, open / allowed));
+        levels.push(Level::new("db_connections", LevelUnit::Share, open / allowed));
     }
     for (name, total) in [
         ("db_connects", status.connects),
@@ -136,7 +136,7 @@ fn levels(status: &Status, now: Instant, rates: &mut Rates) -> Vec<Level> {
         ("db_transactions", status.transactions),
     ] {
         let rate = total.and_then(|total| rates.rate(name, now, total));
-        levels.extend(rate.map(|rate| Level::new(name, Unit::PerSecond, rate)));
+        levels.extend(rate.map(|rate| Level::new(name, LevelUnit::PerSecond, rate)));
     }
     levels
 }

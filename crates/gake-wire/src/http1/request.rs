@@ -11,7 +11,7 @@ pub const JOINED_BODY: usize = 16 * 1024;
 
 /// What a request says, before it is bytes.
 #[derive(Debug, Clone)]
-pub struct RequestSpec<'a> {
+pub struct RequestParts<'a> {
     /// The method, as it is sent (RFC 9110, section 9.1: case matters).
     pub method: &'a str,
     /// The request target: path and query, an absolute URL for a proxy, or `*` (RFC 9112,
@@ -101,7 +101,7 @@ pub enum RequestError {
 ///
 /// # Errors
 /// A part that would not be HTTP, or would break out of its line.
-pub fn render(spec: &RequestSpec<'_>) -> Result<Rendered, RequestError> {
+pub fn render(spec: &RequestParts<'_>) -> Result<Rendered, RequestError> {
     check(spec)?;
     let body = spec.body.as_deref().unwrap_or_default();
     let chunked = transfer_coding(spec)?;
@@ -153,7 +153,7 @@ pub fn render(spec: &RequestSpec<'_>) -> Result<Rendered, RequestError> {
     })
 }
 
-fn check(spec: &RequestSpec<'_>) -> Result<(), RequestError> {
+fn check(spec: &RequestParts<'_>) -> Result<(), RequestError> {
     if !is_method(spec.method) {
         return Err(RequestError::Method(spec.method.to_owned()));
     }
@@ -198,7 +198,7 @@ fn is_method(method: &str) -> bool {
 }
 
 /// Whether the headers ask for chunks.
-fn transfer_coding(spec: &RequestSpec<'_>) -> Result<bool, RequestError> {
+fn transfer_coding(spec: &RequestParts<'_>) -> Result<bool, RequestError> {
     let mut chunked = false;
     for value in values(spec, "transfer-encoding") {
         if chunked || !value.trim().eq_ignore_ascii_case("chunked") {
@@ -211,7 +211,7 @@ fn transfer_coding(spec: &RequestSpec<'_>) -> Result<bool, RequestError> {
 
 /// A length that is not true would desynchronise the connection: the server takes the start of
 /// the next request for the body, or waits for ever.
-fn check_length(spec: &RequestSpec<'_>, actual: usize, chunked: bool) -> Result<(), RequestError> {
+fn check_length(spec: &RequestParts<'_>, actual: usize, chunked: bool) -> Result<(), RequestError> {
     for value in values(spec, "content-length") {
         if chunked {
             return Err(RequestError::LengthAndTransferEncoding);
@@ -225,15 +225,15 @@ fn check_length(spec: &RequestSpec<'_>, actual: usize, chunked: bool) -> Result<
     Ok(())
 }
 
-fn values<'a>(spec: &RequestSpec<'a>, name: &str) -> impl Iterator<Item = &'a str> {
+fn values<'a>(spec: &RequestParts<'a>, name: &str) -> impl Iterator<Item = &'a str> {
     spec.headers.iter().filter(move |(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str())
 }
 
-fn given(spec: &RequestSpec<'_>, name: &str) -> bool {
+fn given(spec: &RequestParts<'_>, name: &str) -> bool {
     values(spec, name).next().is_some()
 }
 
-fn closes(spec: &RequestSpec<'_>) -> bool {
+fn closes(spec: &RequestParts<'_>) -> bool {
     let mut options = values(spec, "connection").flat_map(|v| v.split(',')).peekable();
     match options.peek() {
         Some(_) => options.any(|option| option.trim().eq_ignore_ascii_case("close")),
@@ -251,7 +251,7 @@ fn line(head: &mut Vec<u8>, name: &str, value: &str) {
 type Parts = (Arc<[u8]>, Option<Arc<[u8]>>);
 
 /// The head with the body of `spec`, which is shared, not copied, when it is large.
-fn join(head: Vec<u8>, spec: &RequestSpec<'_>) -> Parts {
+fn join(head: Vec<u8>, spec: &RequestParts<'_>) -> Parts {
     match &spec.body {
         Some(body) if body.len() > JOINED_BODY => (head.into(), Some(Arc::clone(body))),
         Some(body) => attach(head, body.to_vec()),

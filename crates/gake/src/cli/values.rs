@@ -109,7 +109,7 @@ impl WatchedSource {
     ///
     /// # Errors
     /// When it is none, without the password in it.
-    pub fn source(&self) -> Result<gake_watch::Source, Failure> {
+    pub fn source(&self) -> Result<gake_watch::WatchSource, Failure> {
         self.0.parse().map_err(|error| Failure::usage(format!("--watch: {error}")))
     }
 }
@@ -118,7 +118,7 @@ impl FromStr for WatchedSource {
     type Err = gake_watch::SourceError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.parse::<gake_watch::Source>() {
+        match text.parse::<gake_watch::WatchSource>() {
             // A refused value is printed as it is: one that may hold a password is refused later.
             Err(error) if !text.contains('@') => Err(error),
             _ => Ok(Self(text.to_owned())),

@@ -6,8 +6,8 @@ use std::time::Duration;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Expect, Load, Plan, Stage, Timeouts};
 use gake_core::record::{
-    Answer, Counts, End, Ending, Exchange, Fault, GAUGES_MAX, Generator, Origin, Outcome, Phase,
-    Reading, Run, Series, Setting, Tally, Unit, Watched,
+    Answer, Counts, End, Ending, Exchange, Fault, GAUGES_MAX, Generator, LevelUnit, Outcome, Phase,
+    Provenance, Reading, Run, Series, Setting, Tally, Watched,
 };
 use gake_core::schedule::Process;
 use gake_core::work::{Arrival, Gauges};
@@ -110,13 +110,13 @@ fn levels(second: u64) -> Vec<Reading> {
         value,
     };
     let mut levels = vec![
-        level("cpu", Unit::Share, load(second)),
-        level("threads", Unit::Count, 20.0 + (100.0 * load(second)).round()),
-        level(HOSTILE, Unit::Bytes, 1e6 * (second % 600) as f64),
+        level("cpu", LevelUnit::Share, load(second)),
+        level("threads", LevelUnit::Count, 20.0 + (100.0 * load(second)).round()),
+        level(HOSTILE, LevelUnit::Bytes, 1e6 * (second % 600) as f64),
     ];
     if second == 0 {
         let flat = levels.len()..=GAUGES_MAX;
-        levels.extend(flat.map(|n| level(&format!("level_{n}"), Unit::Count, 1.0)));
+        levels.extend(flat.map(|n| level(&format!("level_{n}"), LevelUnit::Count, 1.0)));
     }
     levels
 }
@@ -176,7 +176,7 @@ pub fn write(path: &Path) {
         events: Vec::new(),
         watched: Watched::default(),
         scenarios: Vec::new(),
-        origin: Origin::default(),
+        origin: Provenance::default(),
     };
     file.finish(&run).unwrap();
 }

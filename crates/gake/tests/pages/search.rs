@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gake_core::schedule::Process;
 use gake_judge::overload::{self, Leg, Stair};
-use gake_judge::search::{Dimension, Second};
+use gake_judge::search::{Dimension, TrialSecond};
 use gake_judge::{Cause, Finding, Rank};
 use gake_report::find::FindReport;
 
@@ -44,10 +44,10 @@ pub fn report() -> FindReport {
 }
 
 /// What the seconds of a stair saw: a target that serves less on its way back.
-fn climbed(stair: &Stair) -> Vec<Second> {
+fn climbed(stair: &Stair) -> Vec<TrialSecond> {
     let best = if stair.leg == Leg::Up { 110.0 } else { 60.0 };
     let ok = stair.level.min(best);
-    let second = Second {
+    let second = TrialSecond {
         due: stair.level,
         ok,
         failed: stair.level - ok,

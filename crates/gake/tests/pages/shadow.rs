@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gake_shadow::compare::{Comparison, Endpoint, file};
+use gake_shadow::compare::{Endpoint, ShadowComparison, file};
 use serde_json::{Value, json};
 
 use super::hour::HOSTILE;
@@ -37,7 +37,7 @@ fn endpoint(fields: &[Value], statuses: &Value, ratio: u64) -> Endpoint {
 
 /// Writes the file.
 pub fn write(path: &Path) {
-    let mut comparison = Comparison::new(&format!("sandbox {HOSTILE}"));
+    let mut comparison = ShadowComparison::new(&format!("sandbox {HOSTILE}"));
     comparison.master = "production".to_owned();
     comparison.secondary = Some("second".to_owned());
     comparison.skipped = 3;

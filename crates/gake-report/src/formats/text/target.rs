@@ -1,7 +1,7 @@
 //! What the watched target said of itself.
 
 use gake_core::foreign;
-use gake_core::record::{Gauge, Run, Unit};
+use gake_core::record::{Gauge, LevelUnit, Run};
 use gake_judge::units;
 
 use super::page::{INDENT, Page, Paint};
@@ -44,12 +44,12 @@ fn level(gauge: &Gauge, warmup: u64) -> Option<String> {
 
 /// A level of the target, as a person reads it.
 #[must_use]
-pub fn shown(value: f64, unit: Unit) -> String {
+pub fn shown(value: f64, unit: LevelUnit) -> String {
     match unit {
-        Unit::Share => units::percent(value),
-        Unit::Bytes => units::bytes(value),
-        Unit::Count => units::number(value),
-        Unit::PerSecond => format!("{}/s", units::number(value)),
-        Unit::Seconds => units::duration(value * 1e9),
+        LevelUnit::Share => units::percent(value),
+        LevelUnit::Bytes => units::bytes(value),
+        LevelUnit::Count => units::number(value),
+        LevelUnit::PerSecond => format!("{}/s", units::number(value)),
+        LevelUnit::Seconds => units::duration(value * 1e9),
     }
 }

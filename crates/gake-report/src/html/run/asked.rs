@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gake_core::plan::{Load, Plan};
-use gake_core::record::Origin;
+use gake_core::record::Provenance;
 use gake_judge::objective::{Limit, Subject};
 use gake_judge::{Evaluation, Objective, Unit};
 use serde::Serialize;
@@ -18,7 +18,7 @@ const STAGES_MAX: usize = 60;
 /// Characters of a command that are shown.
 const COMMAND_MAX: usize = 4_000;
 
-/// [`Origin`] as the page has it.
+/// [`Provenance`] as the page has it.
 #[derive(Serialize)]
 pub(super) struct OriginForm {
     commands: Vec<String>,
@@ -26,8 +26,8 @@ pub(super) struct OriginForm {
     versions: Vec<String>,
 }
 
-impl From<&Origin> for OriginForm {
-    fn from(origin: &Origin) -> Self {
+impl From<&Provenance> for OriginForm {
+    fn from(origin: &Provenance) -> Self {
         let few = |texts: &[String], length: usize| {
             texts.iter().take(5).map(|text| cut_to(text, length)).collect()
         };

@@ -139,7 +139,7 @@ fn values(samples: &[Sample], points: &[Point]) -> Vec<Option<f64>> {
 
 #[cfg(test)]
 mod tests {
-    use gake_core::record::{Reading, Series, Tally, Unit, Watched};
+    use gake_core::record::{LevelUnit, Reading, Series, Tally, Watched};
 
     use super::*;
 
@@ -149,7 +149,7 @@ mod tests {
         // A second without a reading between two late ones, and then silence.
         for (at, value) in [(0, 1.0), (999, 3.0), (2_001, 5.0), (3_000, 7.0)] {
             let (source, name) = ("pid:1".to_owned(), "threads".to_owned());
-            let reading = Reading { source, name, unit: Unit::Count, value };
+            let reading = Reading { source, name, unit: LevelUnit::Count, value };
             watched.add(at * SECOND / 1_000, &[reading]);
         }
         let mut series = Series::default();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gake_core::clock::SECOND;
 use gake_core::plan::{Load, Stage};
-use gake_core::record::{Event, Fault, Metric, Phase, Point, Reading, Series, Setting, Unit};
+use gake_core::record::{Event, Fault, LevelUnit, Metric, Phase, Point, Reading, Series, Setting};
 use gake_core::schedule::Process;
 use gake_judge::Summary;
 use serde_json::{Value, json};
@@ -101,7 +101,8 @@ fn an_hour_is_under_500_kb_however_bad_it_is() {
         (0..1_800).flat_map(|at| (0..if at == 0 { 300 } else { 50 }).map(move |n| (at, n)))
     {
         let (source, name) = ("<".repeat(200), format!("{n}{}", "<".repeat(200)));
-        let reading = Reading { source, name, unit: Unit::Share, value: (at * n) as f64 / 7e3 };
+        let reading =
+            Reading { source, name, unit: LevelUnit::Share, value: (at * n) as f64 / 7e3 };
         bad.watched.add(2 * at * SECOND, &[reading]);
     }
     bad.watched.settings = (0..300)

@@ -7,7 +7,7 @@ mod series;
 mod spans;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Ending, Event, Generator, Origin, Run, Tally, Watched};
+use gake_core::record::{Ending, Event, Generator, Provenance, Run, Tally, Watched};
 
 pub(super) use labels::add;
 use spans::{at_once, end};
@@ -74,8 +74,8 @@ fn watched(runs: &[Run], started: u64) -> Watched {
 }
 
 /// Each command, machine, version and objective once.
-fn origin(runs: &[Run]) -> Origin {
-    let mut all = Origin::default();
+fn origin(runs: &[Run]) -> Provenance {
+    let mut all = Provenance::default();
     runs.iter().for_each(|run| all.absorb(&run.origin));
     all
 }

@@ -10,7 +10,7 @@ use gake_core::clock::Nanos;
 use gake_core::record::Histogram;
 
 pub use html::{Attributes, html};
-pub use samples::{CSV_HEADER, Sample, csv, gnuplot};
+pub use samples::{AbSample, CSV_HEADER, csv, gnuplot};
 
 /// Percentages of the text.
 const PERCENTAGES: [u32; 9] = [50, 66, 75, 80, 90, 95, 98, 99, 100];
@@ -49,7 +49,7 @@ pub struct Ab<'a> {
     /// Bytes of all bodies.
     pub body_bytes: u64,
     /// The parts of the answered requests.
-    pub times: &'a Times,
+    pub times: &'a AbTimes,
 }
 
 /// Failed requests by kind.
@@ -75,7 +75,7 @@ impl Failed {
 
 /// How long the parts of answered requests took.
 #[derive(Debug, Default)]
-pub struct Times {
+pub struct AbTimes {
     /// Opening the connection, 0 on one that was open.
     pub connect: Histogram,
     /// From there to the end.

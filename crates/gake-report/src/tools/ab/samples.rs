@@ -15,7 +15,7 @@ pub const CSV_HEADER: &str = "Percentage served,Time in ms";
 
 /// One answered request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sample {
+pub struct AbSample {
     /// When it started, in Unix nanoseconds.
     pub started_unix_ns: u64,
     /// Opening the connection.
@@ -42,7 +42,7 @@ pub fn csv(total: &Histogram) -> String {
 ///
 /// # Errors
 /// What the writer returns.
-pub fn gnuplot(samples: &mut [Sample], out: &mut impl io::Write) -> io::Result<()> {
+pub fn gnuplot(samples: &mut [AbSample], out: &mut impl io::Write) -> io::Result<()> {
     samples.sort_unstable_by_key(|sample| (sample.total, sample.started_unix_ns));
     let zone = TimeZone::system();
     writeln!(out, "starttime\tseconds\tctime\tdtime\tttime\twait")?;

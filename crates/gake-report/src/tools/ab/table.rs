@@ -4,10 +4,10 @@ use std::fmt::{self, Write as _};
 
 use gake_core::record::Histogram;
 
-use super::{Times, ms};
+use super::{AbTimes, ms};
 
 /// Writes the table; `plain` is without median, deviation and warnings.
-pub(super) fn times(out: &mut String, times: &Times, plain: bool) -> fmt::Result {
+pub(super) fn times(out: &mut String, times: &AbTimes, plain: bool) -> fmt::Result {
     let rows = [
         ("Connect:", "the initial connection time", &times.connect),
         ("Processing:", "the processing time", &times.processing),

@@ -9,8 +9,8 @@ fn expected(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/expected/tools").join(name)
 }
 
-fn times() -> Times {
-    let mut times = Times::default();
+fn times() -> AbTimes {
+    let mut times = AbTimes::default();
     for (connect, waiting, total) in
         [(0_u64, 2_u64, 3_u64), (0, 4, 5), (1, 5, 6), (1, 5, 6), (1, 90, 100)]
     {
@@ -22,7 +22,7 @@ fn times() -> Times {
     times
 }
 
-fn ab(times: &Times) -> Ab<'_> {
+fn ab(times: &AbTimes) -> Ab<'_> {
     Ab {
         server: "nginx/1.22.1",
         host: "127.0.0.1",
@@ -71,7 +71,7 @@ fn mean_and_median_that_part_are_a_doubt() {
         let mut total = Histogram::new();
         values.iter().for_each(|value| total.record(*value));
         let mut out = String::new();
-        table::times(&mut out, &Times { total, ..Times::default() }, false).unwrap();
+        table::times(&mut out, &AbTimes { total, ..AbTimes::default() }, false).unwrap();
         let line = out.lines().find(|line| line.contains("The median and mean"));
         let words = line.map_or("", |line| line.split(':').next().unwrap());
         assert_eq!(words, said, "{out}");
@@ -91,7 +91,7 @@ fn percentages_and_samples_are_files() {
     let lines: Vec<_> = csv.lines().collect();
     assert_eq!((lines.len(), lines[0], lines[1]), (102, "Percentage served,Time in ms", "0,3.000"));
     assert_eq!(lines[101], "100,100.000");
-    let sample = |total| Sample {
+    let sample = |total| AbSample {
         started_unix_ns: 1_700_000_000_000_000_000,
         connect: 1_000_000,
         total,

@@ -16,8 +16,8 @@ use serde::Serialize;
 use super::Spread;
 
 pub use json::json;
-pub use rates::Rates;
-pub use text::{Unit, text};
+pub use rates::OhaRates;
+pub use text::{TimeUnit, text};
 
 /// What oha says of a request that the end of `-z` cut off. It is no failure to oha.
 pub const DEADLINE: &str = "aborted due to deadline";
@@ -43,7 +43,7 @@ pub struct Oha<'a> {
     /// Opening a connection, of the requests that opened one.
     pub dial: Spread,
     /// When answers ended.
-    pub rates: &'a Rates,
+    pub rates: &'a OhaRates,
     /// Bytes of all bodies.
     pub body_bytes: u64,
     /// Answers by status code, in order.

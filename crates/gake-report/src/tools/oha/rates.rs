@@ -11,7 +11,7 @@ const STEPS_MAX: u64 = 1 << 18;
 /// Answers by when they ended. oha looks at the answers within 10 ms of the last one of the look
 /// before, which needs all of them in order; here the looks are steps of equal length.
 #[derive(Debug)]
-pub struct Rates {
+pub struct OhaRates {
     step: Nanos,
     steps: Vec<Step>,
 }
@@ -22,13 +22,13 @@ struct Step {
     last: Nanos,
 }
 
-impl Default for Rates {
+impl Default for OhaRates {
     fn default() -> Self {
         Self { step: STEP, steps: Vec::new() }
     }
 }
 
-impl Rates {
+impl OhaRates {
     /// Adds an answer that ended at `end`, counted from the start of the run.
     pub fn record(&mut self, end: Nanos) {
         while end / self.step >= STEPS_MAX {
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_steady_rate_is_that_rate() {
-        let mut rates = Rates::default();
+        let mut rates = OhaRates::default();
         // In any order.
         (1..=5_000).rev().for_each(|number| rates.record(number * MS));
         let sorted = rates.sorted();
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_pause_is_a_low_rate() {
-        let mut rates = Rates::default();
+        let mut rates = OhaRates::default();
         [5 * MS, 9 * MS, 509 * MS].into_iter().for_each(|end| rates.record(end));
         let expected = [2.0, 2.0 / 0.009];
         assert!(rates.sorted().iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9));
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_long_run_takes_no_more_room() {
-        let mut rates = Rates::default();
+        let mut rates = OhaRates::default();
         for minute in 0..10_000 {
             rates.record(minute * 60_000 * MS);
         }

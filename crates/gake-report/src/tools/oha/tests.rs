@@ -15,7 +15,7 @@ struct Recorded {
     first_byte: Histogram,
     breakdown: [Histogram; 2],
     dial: Spread,
-    rates: Rates,
+    rates: OhaRates,
 }
 
 impl Recorded {
@@ -25,7 +25,7 @@ impl Recorded {
             first_byte: Histogram::new(),
             breakdown: [Histogram::new(), Histogram::new()],
             dial: Spread::default(),
-            rates: Rates::default(),
+            rates: OhaRates::default(),
         }
     }
 
@@ -65,7 +65,7 @@ fn the_summary_is_ohas() {
     let mut oha = some.oha(&[(200, 1), (404, 3)], &errors);
     assert_eq!(text(&oha, None), include_str!("../../../tests/expected/tools/oha.txt"));
     oha.breakdown = Some(&some.breakdown);
-    let ours = text(&oha, Unit::read("ms"));
+    let ours = text(&oha, TimeUnit::read("ms"));
     assert!(ours.contains("Slowest:\t1060.0000 ms"), "{ours}");
     assert!(ours.contains("  1060.000 ms [1] |■■■■■■■■■■■■■■■■\n"), "{ours}");
     assert!(ours.contains("\n\nResponse time histogram (4xx + 5xx only):\n"), "{ours}");

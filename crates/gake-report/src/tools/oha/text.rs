@@ -23,12 +23,12 @@ const UNITS: [(&str, &str, f64); 6] = [
 
 /// In what the summary shows times.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Unit {
+pub struct TimeUnit {
     name: &'static str,
     seconds: f64,
 }
 
-impl Unit {
+impl TimeUnit {
     /// The unit of `--time-unit`.
     #[must_use]
     pub fn read(asked: &str) -> Option<Self> {
@@ -56,15 +56,15 @@ impl Unit {
 
 /// The summary, in the unit that fits the slowest answer when none is asked for.
 #[must_use]
-pub fn text(oha: &Oha<'_>, unit: Option<Unit>) -> String {
-    let unit = unit.unwrap_or_else(|| Unit::of(Triple::of(oha.latency).slowest));
+pub fn text(oha: &Oha<'_>, unit: Option<TimeUnit>) -> String {
+    let unit = unit.unwrap_or_else(|| TimeUnit::of(Triple::of(oha.latency).slowest));
     let mut out = String::new();
     // Writing to a String cannot fail.
     let _ = summary(&mut out, oha, unit).and_then(|()| details(&mut out, oha, unit));
     out
 }
 
-fn summary(out: &mut String, oha: &Oha<'_>, unit: Unit) -> Result {
+fn summary(out: &mut String, oha: &Oha<'_>, unit: TimeUnit) -> Result {
     let latency = Triple::of(oha.latency);
     writeln!(out, "Summary:\n  Success rate:\t{:.2}%", 100.0 * oha.success_rate())?;
     writeln!(out, "  Total:\t{}", unit.show(seconds(oha.total)))?;
@@ -85,7 +85,7 @@ fn summary(out: &mut String, oha: &Oha<'_>, unit: Unit) -> Result {
 }
 
 /// A histogram and its percentiles.
-fn spread(out: &mut String, which: &str, latency: &Histogram, unit: Unit) -> Result {
+fn spread(out: &mut String, which: &str, latency: &Histogram, unit: TimeUnit) -> Result {
     writeln!(out, "Response time histogram{which}:")?;
     let rows = rows(latency);
     let most = rows.iter().map(|(_, count)| *count).max().unwrap_or(0);
@@ -104,7 +104,7 @@ fn spread(out: &mut String, which: &str, latency: &Histogram, unit: Unit) -> Res
     writeln!(out)
 }
 
-fn details(out: &mut String, oha: &Oha<'_>, unit: Unit) -> Result {
+fn details(out: &mut String, oha: &Oha<'_>, unit: TimeUnit) -> Result {
     writeln!(out, "Details (average, fastest, slowest):")?;
     writeln!(out, "  DNS+dialup:\t{}", unit.triple(oha.dial.into()))?;
     writeln!(out, "  DNS-lookup:\t{}", unit.triple(oha.lookup().into()))?;

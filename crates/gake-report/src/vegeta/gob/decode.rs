@@ -8,7 +8,7 @@ use super::input::{Fault, Input, length_of_number};
 use super::types::builtin::{BYTES, INT, STRING, UINT};
 use super::types::{FieldNumbers, Type, Types};
 use crate::vegeta::broken::{Broken, RECORD_MAX};
-use crate::vegeta::record::{Headers, Record, Timestamp};
+use crate::vegeta::record::{Headers, Timestamp, VegetaRecord};
 
 /// Reads records; keeps the types that the stream has defined.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ impl Decoder {
     pub(in super::super) fn next(
         &mut self,
         input: &mut impl BufRead,
-    ) -> Result<Option<Record>, Broken> {
+    ) -> Result<Option<VegetaRecord>, Broken> {
         loop {
             let Some(length) = message_length(input)? else { return Ok(None) };
             if length > RECORD_MAX {
@@ -66,11 +66,11 @@ fn message_length(input: &mut impl BufRead) -> Result<Option<u64>, Broken> {
     }
 }
 
-fn record(types: &Types, number: i64, input: &mut Input<'_>) -> Result<Record, Fault> {
+fn record(types: &Types, number: i64, input: &mut Input<'_>) -> Result<VegetaRecord, Fault> {
     let Some(Type::Struct(fields)) = types.get(number) else {
         return Err("it is no struct, so it is no result of Vegeta".to_owned());
     };
-    let mut record = Record::default();
+    let mut record = VegetaRecord::default();
     let mut known = false;
     let mut numbers = FieldNumbers::default();
     while let Some(at) = numbers.next(input)? {
@@ -88,7 +88,7 @@ fn record(types: &Types, number: i64, input: &mut Input<'_>) -> Result<Record, F
 
 /// Reads the field `name`; whether it is one of ours.
 fn field(
-    record: &mut Record,
+    record: &mut VegetaRecord,
     types: &Types,
     name: &str,
     kind: i64,

@@ -1,7 +1,7 @@
 //! Records as a gob stream: the definitions that Go's encoder sends, then a message a record.
 
 use super::YEAR_1_TO_1970;
-use crate::vegeta::record::{Headers, Record, Timestamp};
+use crate::vegeta::record::{Headers, Timestamp, VegetaRecord};
 
 /// What Go's encoder sends before its first result: the types `Result` (number 64), `Time` (65),
 /// `Header` (67) and `[]string` (66). They depend on nothing but Vegeta's declaration.
@@ -23,7 +23,7 @@ pub(in super::super) fn push_definitions(out: &mut Vec<u8>) {
 }
 
 /// Appends a record's message.
-pub(in super::super) fn push_record(out: &mut Vec<u8>, record: &Record) {
+pub(in super::super) fn push_record(out: &mut Vec<u8>, record: &VegetaRecord) {
     let mut fields = Fields { out: Vec::with_capacity(256), last: -1 };
     push_int(&mut fields.out, RESULT);
     fields.text(0, &record.attack);

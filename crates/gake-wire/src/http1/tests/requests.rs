@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::Version;
-use super::super::request::{JOINED_BODY, Rendered, RequestError as E, RequestSpec, render};
+use super::super::request::{JOINED_BODY, Rendered, RequestError as E, RequestParts, render};
 
 const AGENT: &str = concat!("User-Agent: gake/", env!("CARGO_PKG_VERSION"), "\r\n");
 
@@ -12,7 +12,7 @@ fn headers(lines: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 fn with(method: &str, lines: &[(&str, &str)], body: Option<&[u8]>) -> Result<Rendered, E> {
-    render(&RequestSpec {
+    render(&RequestParts {
         method,
         target: "/a?b=c",
         authority: "example.org:81",
@@ -75,7 +75,7 @@ fn large_bodies_are_shared_and_written_after_the_head() {
     let joined = with("POST", &[], Some(&vec![b'x'; JOINED_BODY])).unwrap();
     assert!(joined.rest.is_none() && joined.first.ends_with(b"x"));
     let body: Arc<[u8]> = vec![b'x'; JOINED_BODY + 1].into();
-    let spec = RequestSpec {
+    let spec = RequestParts {
         method: "PUT",
         target: "/",
         authority: "a",
@@ -103,7 +103,7 @@ fn chunked_if_the_headers_say_so() {
 
 #[test]
 fn without_keep_alive() {
-    let mut spec = RequestSpec {
+    let mut spec = RequestParts {
         method: "HEAD",
         target: "*",
         authority: "",
@@ -129,7 +129,7 @@ fn without_keep_alive() {
 
 #[test]
 fn http_1_0_says_when_it_keeps_the_connection() {
-    let mut spec = RequestSpec {
+    let mut spec = RequestParts {
         method: "GET",
         target: "/",
         authority: "a",
@@ -150,7 +150,7 @@ fn http_1_0_says_when_it_keeps_the_connection() {
 #[test]
 fn what_is_not_http_is_refused() {
     let spec = |method, target, authority| {
-        let spec = RequestSpec {
+        let spec = RequestParts {
             method,
             target,
             authority,

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use gake_core::redact::Names;
-use gake_judge::compare::{Comparison, Outcome, Pieces, Question, Sample, compare};
+use gake_judge::compare::{Comparison, ComparisonOutcome, Pieces, Question, RunSample, compare};
 use gake_report::compare::{CompareReport, json, markdown, text};
 use gake_report::{Format, Seconds, html, read_run};
 
@@ -54,14 +54,14 @@ pub fn run(args: &CompareArgs, console: &Console) -> Result<Exit, Failure> {
 
 fn exit(comparison: &Comparison) -> Exit {
     match comparison.outcome {
-        Outcome::Worse => Exit::ObjectiveFailed,
-        Outcome::Inconclusive => Exit::Invalid,
-        Outcome::Better | Outcome::NoDifference => Exit::Done,
+        ComparisonOutcome::Worse => Exit::ObjectiveFailed,
+        ComparisonOutcome::Inconclusive => Exit::Invalid,
+        ComparisonOutcome::Better | ComparisonOutcome::NoDifference => Exit::Done,
     }
 }
 
 /// Reads a run file twice: which times are beyond a quantile is known when it is.
-fn read(name: &str, console: &Console) -> Result<Sample, Failure> {
+fn read(name: &str, console: &Console) -> Result<RunSample, Failure> {
     let path = Path::new(name);
     let wrong = |error: gake_report::ReadError| {
         let hint = if name.contains("://") { "; to run it, add --interleave" } else { "" };
@@ -76,5 +76,5 @@ fn read(name: &str, console: &Console) -> Result<Sample, Failure> {
     while let Some(second) = seconds.next_second().map_err(wrong)? {
         pieces.add(second.at, second.asked, &second.tally);
     }
-    Ok(Sample { run, pieces })
+    Ok(RunSample { run, pieces })
 }

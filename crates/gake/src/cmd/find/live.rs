@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gake_engine::JoinedSecond;
-use gake_judge::search::{Found, Load, Search, Step, Trial};
+use gake_judge::search::{Found, Search, Step, Trial, TrialLoad};
 use gake_judge::units;
 
 use crate::cli::FindArgs;
@@ -93,10 +93,10 @@ impl<'a> Live<'a> {
 }
 
 /// A load in words.
-fn load(load: Load) -> String {
+fn load(load: TrialLoad) -> String {
     match load {
-        Load::Rate(rate) => units::rate(rate),
-        Load::Users(n) => units::plural(n as u64, "user"),
-        Load::Connections(n) => units::plural(n as u64, "connection"),
+        TrialLoad::Rate(rate) => units::rate(rate),
+        TrialLoad::Users(n) => units::plural(n as u64, "user"),
+        TrialLoad::Connections(n) => units::plural(n as u64, "connection"),
     }
 }

@@ -11,7 +11,9 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use gake_judge::overload::{self, Overload};
-use gake_judge::search::{Answer, Ask, Dimension, Ended, Found, Options, Outcome, Purpose, Search};
+use gake_judge::search::{
+    Ask, CapacityAnswer, Dimension, Found, Options, Purpose, Search, StepOutcome, StopReason,
+};
 use gake_judge::{Clause, units};
 use gake_lab::LabConfig;
 use gake_report::find::FindReport;
@@ -119,7 +121,7 @@ fn follow(
                 search.tell(seen);
                 if let Some(step) = search.steps().last() {
                     let climbing = step.trial.purpose == Purpose::Ladder;
-                    if step.outcome != Outcome::Limited && (climbing || step.missed()) {
+                    if step.outcome != StepOutcome::Limited && (climbing || step.missed()) {
                         trials.blame();
                     }
                     live.step(step, search);
@@ -134,7 +136,7 @@ fn follow(
 /// Goes beyond the capacity and back, when there is one to go beyond.
 fn map(
     args: &FindArgs,
-    answer: &Answer,
+    answer: &CapacityAnswer,
     trials: &mut Trials<'_>,
     live: &Live<'_>,
 ) -> Result<Option<Overload>, Failure> {
@@ -206,15 +208,15 @@ fn plan_line(args: &FindArgs, target: &LoadedRequests, clauses: &[Clause]) -> St
     )
 }
 
-fn exit(answer: &Answer, interrupted: bool) -> Exit {
+fn exit(answer: &CapacityAnswer, interrupted: bool) -> Exit {
     if interrupted {
         return Exit::Interrupted;
     }
     match (&answer.found, answer.ended) {
-        (_, Ended::Gone) => Exit::CouldNot,
+        (_, StopReason::Gone) => Exit::CouldNot,
         (Found::Capacity(_) | Found::AtLeast { .. }, _) => Exit::Done,
         (Found::Infeasible { .. }, _) => Exit::ObjectiveFailed,
-        (Found::Unknown, Ended::Generator) => Exit::Invalid,
+        (Found::Unknown, StopReason::Generator) => Exit::Invalid,
         (Found::Unknown, _) => Exit::CouldNot,
     }
 }

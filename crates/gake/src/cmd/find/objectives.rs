@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gake_judge::search::{Load, Purpose, Trial};
+use gake_judge::search::{Purpose, Trial, TrialLoad};
 use gake_judge::{Clause, Objective};
 
 use super::trials::Trials;
@@ -44,7 +44,7 @@ fn usual(trials: &mut Trials<'_>) -> Result<Vec<Clause>, Failure> {
         let trial = Trial {
             number: 0,
             purpose: Purpose::Ladder,
-            load: Load::Users(1),
+            load: TrialLoad::Users(1),
             warmup: Duration::ZERO,
             duration: Duration::from_secs(seconds),
             seed: 0,

@@ -10,7 +10,9 @@ use gake_core::redact::Redactor;
 use gake_core::schedule::Process;
 use gake_core::spec::{LoadSpec, RunSpec, ScenarioSpec};
 use gake_judge::overload::{self, Stair};
-use gake_judge::search::{Dimension, Load, Observation, Observer, Purpose, Second, Trial};
+use gake_judge::search::{
+    Dimension, Observation, Observer, Purpose, Trial, TrialLoad, TrialSecond,
+};
 use gake_judge::{Cause, Causes, Clause};
 use gake_run::sink::RunFileSink;
 use gake_run::{Beside, LoadedRequests, Moment, Prepared, Recorded, RunError, Sink, Watching};
@@ -126,7 +128,7 @@ impl<'a> Trials<'a> {
         self.prepare(&Trial {
             number: 0,
             purpose: Purpose::Ladder,
-            load: Load::Rate(1.0),
+            load: TrialLoad::Rate(1.0),
             warmup: Duration::ZERO,
             duration: Duration::from_secs(1),
             seed: 0,
@@ -191,13 +193,17 @@ impl<'a> Trials<'a> {
     ///
     /// # Errors
     /// When it cannot be run.
-    pub fn climb(&mut self, stairs: &[Stair], clauses: &[Clause]) -> Result<Vec<Second>, Failure> {
+    pub fn climb(
+        &mut self,
+        stairs: &[Stair],
+        clauses: &[Clause],
+    ) -> Result<Vec<TrialSecond>, Failure> {
         let top = stairs.iter().map(|stair| stair.level).fold(0.0, f64::max);
         let length: u64 = stairs.iter().map(|stair| stair.seconds).sum();
         let trial = Trial {
             number: 0,
             purpose: Purpose::Map,
-            load: Load::Rate(top),
+            load: TrialLoad::Rate(top),
             warmup: Duration::ZERO,
             duration: Duration::from_secs(length),
             seed: self.args.search.seed,
@@ -294,9 +300,9 @@ impl<'a> Trials<'a> {
             Failure::could_not(format!("{} cannot be made: {error}", folder.display()))
         })?;
         let load = match trial.load {
-            Load::Rate(rate) => format!("{rate:.0}-per-s"),
-            Load::Users(n) => format!("{n}-users"),
-            Load::Connections(n) => format!("{n}-connections"),
+            TrialLoad::Rate(rate) => format!("{rate:.0}-per-s"),
+            TrialLoad::Users(n) => format!("{n}-users"),
+            TrialLoad::Connections(n) => format!("{n}-connections"),
         };
         let name = format!("{:03}-{}-{load}.hlog", self.fired, trial.purpose.name());
         Ok(Some(folder.join(name)))
@@ -310,9 +316,9 @@ impl<'a> Trials<'a> {
     /// What a trial asks for.
     fn trial_spec(&self, trial: &Trial) -> RunSpec {
         let (rate, connections, idle) = match trial.load {
-            Load::Rate(rate) => (Some(rate), self.connections_for(rate), 0),
-            Load::Users(users) => (None, users, 0),
-            Load::Connections(idle) => (Some(LIGHT), OPEN_CONNECTIONS, idle),
+            TrialLoad::Rate(rate) => (Some(rate), self.connections_for(rate), 0),
+            TrialLoad::Users(users) => (None, users, 0),
+            TrialLoad::Connections(idle) => (Some(LIGHT), OPEN_CONNECTIONS, idle),
         };
         let load = match rate {
             Some(rate) => LoadSpec::Open {
@@ -343,7 +349,7 @@ impl<'a> Trials<'a> {
     /// The run of a trial, over the wires of the last one when their connections are made in the
     /// same way.
     fn prepare_spec(&mut self, trial: &Trial, spec: &RunSpec) -> Result<Prepared, Failure> {
-        let pooled = !matches!(trial.load, Load::Users(_));
+        let pooled = !matches!(trial.load, TrialLoad::Users(_));
         let connections = spec.scenarios.iter().map(|scenario| scenario.connections).sum();
         let key = (pooled, connections, spec.connection.idle_connections);
         let prepared = match &self.ready {

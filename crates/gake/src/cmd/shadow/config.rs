@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gake_shadow::config::{
-    Backend, Config, ConfigError, Forwarded, Host, MarkerSecret, Sample, ServerTls, Shadow,
+    Backend, Config, ConfigError, Forwarded, Host, MarkerSecret, Sampling, ServerTls, Shadow,
     methods, parse_marker,
 };
 use gake_shadow::exchange::Role;
@@ -74,7 +74,7 @@ fn copies(args: &CopyArgs, shadow: &mut Shadow) -> Result<(), ConfigError> {
     shadow.percentage = args.percentage.unwrap_or(shadow.percentage);
     shadow.ramp = args.ramp.or(shadow.ramp);
     if let Some(sample) = &args.sample {
-        shadow.sample = sample.parse::<Sample>()?;
+        shadow.sample = sample.parse::<Sampling>()?;
     }
     if !args.shadow_methods.is_empty() {
         shadow.methods = methods(&args.shadow_methods)?;

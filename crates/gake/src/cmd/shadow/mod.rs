@@ -8,7 +8,7 @@ mod taps;
 
 use gake_judge::units::{count, plural};
 use gake_shadow::config::Config;
-use gake_shadow::{Category, Proxy, Running, Summary};
+use gake_shadow::{Category, Proxy, ProxySummary, RunningProxy};
 
 use crate::cli::{ShadowArgs, ShadowCommand};
 use crate::console::Console;
@@ -81,7 +81,7 @@ fn announce(
     args: &ShadowArgs,
     console: &Console,
     config: &Config,
-    running: &Running,
+    running: &RunningProxy,
     new_token: Option<&str>,
 ) -> Result<(), Failure> {
     let scheme = if config.tls.is_some() { "https" } else { "http" };
@@ -143,7 +143,7 @@ fn clients_that_fit(config: &Config, descriptors: u64) -> u64 {
 }
 
 /// The end: the client's path, then a line for each shadow.
-fn told(summary: &Summary) -> String {
+fn told(summary: &ProxySummary) -> String {
     let stats = &summary.stats;
     let mut text = format!(
         "{} on {}: {} answered",

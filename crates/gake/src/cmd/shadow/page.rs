@@ -1,6 +1,6 @@
 //! Judged comparisons for the HTML page: every list and text of bounded length.
 
-use gake_shadow::compare::judge::{Difference, Pace, Report, Verdict};
+use gake_shadow::compare::judge::{Difference, FieldVerdict, Pace, Report};
 use serde_json::{Value, json};
 
 /// Characters of a name.
@@ -12,7 +12,8 @@ const RULES_MAX: usize = 40_000;
 /// A report as `ui/src/pages/shadow-data.ts` has it, with so many entries in each list at most: the
 /// first, which weigh most.
 pub fn shown(report: &Report, rows: usize) -> Value {
-    let real = |found: &&Difference| matches!(found.verdict, Verdict::Real | Verdict::Untested);
+    let real =
+        |found: &&Difference| matches!(found.verdict, FieldVerdict::Real | FieldVerdict::Untested);
     let bodies_cut: u64 = report.endpoints.iter().map(|endpoint| endpoint.bodies_cut).sum();
     let more = json!({
         "bodies_cut": bodies_cut,
@@ -71,7 +72,7 @@ fn cut_rules(rules: &mut String, most: usize) {
 #[cfg(test)]
 mod tests {
     use gake_shadow::compare::judge::{Terms, judge};
-    use gake_shadow::compare::{Comparison, Rules};
+    use gake_shadow::compare::{Rules, ShadowComparison};
 
     use super::*;
 
@@ -95,7 +96,7 @@ mod tests {
             (name, counts)
         };
         let endpoints: serde_json::Map<_, _> = (0..100).map(endpoint).collect();
-        let mut comparison = Comparison::new("s");
+        let mut comparison = ShadowComparison::new("s");
         comparison.endpoints = serde_json::from_value(endpoints.into()).unwrap();
         let report = judge(&comparison, &Rules::default(), Terms::default());
         assert_eq!(report.differences.len(), 20_000);

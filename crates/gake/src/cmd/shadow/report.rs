@@ -8,7 +8,7 @@ use gake_judge::units::plural;
 use gake_report::{Format, html};
 use gake_shadow::compare::judge::{Report, judge};
 use gake_shadow::compare::{file, show};
-use gake_shadow::traffic::gakerec::{Head, Writer};
+use gake_shadow::traffic::gakerec::{Head, RecordingWriter};
 use gake_shadow::traffic::{Traffic, gor};
 
 use super::page::shown;
@@ -33,7 +33,7 @@ pub fn report(args: &ShadowReportArgs, console: &Console) -> Result<Exit, Failur
     let mut comparisons = Vec::new();
     for path in &args.files {
         let mut read = file::read(path).map_err(|error| match error {
-            file::FileError::Read(error) => Failure::could_not(error),
+            file::ComparisonFileError::Read(error) => Failure::could_not(error),
             error => Failure::could_not(format!("{}: {error}", path.display())),
         })?;
         read.iter_mut().for_each(|comparison| comparison.redact(&redactor));
@@ -89,7 +89,7 @@ pub fn convert(args: &ConvertArgs, console: &Console) -> Result<Exit, Failure> {
     let mut records = 0;
     match kind {
         Some("gor") => {
-            let mut out = gor::Writer::new(BufWriter::new(create()?), started_unix_ns, redactor);
+            let mut out = gor::GorWriter::new(BufWriter::new(create()?), started_unix_ns, redactor);
             for record in requests {
                 let record = record.map_err(|error| about(&args.input, &error))?;
                 out.write(record).map_err(|error| about(&args.output, &error))?;
@@ -99,7 +99,7 @@ pub fn convert(args: &ConvertArgs, console: &Console) -> Result<Exit, Failure> {
         }
         Some("gakerec") => {
             let head = Head { started_unix_ns };
-            let mut out = Writer::create(&args.output, head, redactor, usize::MAX)
+            let mut out = RecordingWriter::create(&args.output, head, redactor, usize::MAX)
                 .map_err(|error| about(&args.output, &error))?;
             for record in requests {
                 let record = record.map_err(|error| about(&args.input, &error))?;

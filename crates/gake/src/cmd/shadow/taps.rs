@@ -10,11 +10,11 @@ use gake_core::redact::Redactor;
 use gake_judge::units::{count, plural};
 use gake_run::unix_now;
 use gake_shadow::compare::judge::{Report, Terms, judge};
-use gake_shadow::compare::{Comparison, Rules, file};
+use gake_shadow::compare::{Rules, ShadowComparison, file};
 use gake_shadow::config::Config;
 use gake_shadow::exchange::Role;
 use gake_shadow::traffic::Record;
-use gake_shadow::traffic::gakerec::{Head, Writer};
+use gake_shadow::traffic::gakerec::{Head, RecordingWriter};
 use gake_shadow::{Exchanges, Proxy};
 
 use crate::cli::TapArgs;
@@ -43,7 +43,7 @@ pub struct Taps {
 /// What a comparison came to.
 #[derive(Debug)]
 struct Compared {
-    comparisons: Vec<Comparison>,
+    comparisons: Vec<ShadowComparison>,
     rules: Rules,
     lost: Option<String>,
 }
@@ -73,7 +73,7 @@ impl Taps {
         if let Some(path) = &args.record {
             let head = Head { started_unix_ns: unix_now() };
             let limit = config.limits.shadow_body as usize;
-            let writer = Writer::create(path, head, redactor.clone(), limit)
+            let writer = RecordingWriter::create(path, head, redactor.clone(), limit)
                 .map_err(|e| cannot(path, &e))?;
             let exchanges = proxy.exchanges(QUEUE);
             let thread = spawn("gake-record", move || record(writer, head, &exchanges))?;
@@ -88,7 +88,7 @@ impl Taps {
         }
         let shadows = config.shadows.iter().filter(|shadow| shadow.role == Role::Shadow);
         let mut comparisons: Vec<_> =
-            shadows.map(|shadow| Comparison::new(&shadow.backend.name)).collect();
+            shadows.map(|shadow| ShadowComparison::new(&shadow.backend.name)).collect();
         if comparisons.is_empty() {
             return Err(Failure::usage("there is no shadow to compare with the master: --shadow"));
         }
@@ -166,13 +166,13 @@ fn spawn<T: Send + 'static>(
 
 /// Compares until the proxy has ended. Returns what kept the file from being written.
 fn compare(
-    comparisons: &mut [Comparison],
+    comparisons: &mut [ShadowComparison],
     rules: &Rules,
     redactor: &Redactor,
     path: Option<&Path>,
     exchanges: &Exchanges,
 ) -> Option<String> {
-    let save = |comparisons: &[Comparison]| {
+    let save = |comparisons: &[ShadowComparison]| {
         let path = path?;
         let error = file::write(path, comparisons).err()?;
         Some(format!("{} cannot be written: {error}", path.display()))
@@ -196,7 +196,7 @@ fn compare(
 
 /// Records until the proxy has ended; after an error it goes on taking, so that nothing piles up.
 fn record(
-    mut writer: Writer<std::io::BufWriter<std::fs::File>>,
+    mut writer: RecordingWriter<std::io::BufWriter<std::fs::File>>,
     head: Head,
     exchanges: &Exchanges,
 ) -> Recorded {

@@ -1,7 +1,7 @@
 //! What ab shows of every request, gathered while the run goes on.
 
 use gake_core::record::{End, Outcome};
-use gake_report::tools::ab::{Sample, Times};
+use gake_report::tools::ab::{AbSample, AbTimes};
 
 use crate::personality::gathered::Parts;
 
@@ -9,7 +9,7 @@ use crate::personality::gathered::Parts;
 #[derive(Debug, Default)]
 pub struct Tallied {
     /// The parts of the answered requests.
-    pub times: Times,
+    pub times: AbTimes,
     /// Bytes of the first answer's body.
     pub document: Option<u64>,
     /// Answers of another length.
@@ -17,7 +17,7 @@ pub struct Tallied {
     /// `Server` of the first answer.
     pub server: Option<String>,
     /// Every answer, when asked for; started since the run did, until they are dated.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<AbSample>,
     /// Whether they are asked for.
     pub wants_samples: bool,
 }
@@ -43,7 +43,7 @@ impl Tallied {
         self.times.waiting.record(parts.wait);
         self.times.total.record(parts.total);
         if self.wants_samples {
-            self.samples.push(Sample {
+            self.samples.push(AbSample {
                 started_unix_ns: outcome.fired,
                 connect,
                 total: parts.total,

@@ -22,7 +22,7 @@ use super::attack::{TakeOutcomes, attack, prepare};
 use super::native::Native;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
-use options::{Format, Line, Options, USAGE};
+use options::{Line, Options, OutputFormat, USAGE};
 
 /// Nighthawk bounds connecting, and the run; this is longer than any.
 const NEVER: Duration = Duration::from_secs(30 * 86_400);
@@ -68,10 +68,10 @@ fn run(options: Options, native: &Native, console: &Console) -> Result<Exit, Fai
         asked: options.asked,
     };
     let text = match options.format {
-        Format::Human => human(&output),
-        Format::Json => json(&output),
-        Format::Csv => csv(&output),
-        Format::Fortio => fortio(&output),
+        OutputFormat::Human => human(&output),
+        OutputFormat::Json => json(&output),
+        OutputFormat::Csv => csv(&output),
+        OutputFormat::Fortio => fortio(&output),
     };
     console.result(&text)?;
     if let Some(lost) = attacked.lost {

@@ -81,7 +81,7 @@ const FLAGS: &[Flag] = &[
 
 /// The output formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum OutputFormat {
     Human,
     Json,
     Csv,
@@ -109,7 +109,7 @@ pub struct Options {
     /// Whether the waits are polled.
     pub spin: bool,
     /// How the result is shown.
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 impl Line {
@@ -225,12 +225,12 @@ fn concurrency(parsed: &Parsed) -> Result<(String, usize), String> {
     Ok((text.to_owned(), workers))
 }
 
-fn format(parsed: &Parsed) -> Result<Format, String> {
+fn format(parsed: &Parsed) -> Result<OutputFormat, String> {
     match parsed.last("output-format").unwrap_or("human") {
-        "human" => Ok(Format::Human),
-        "json" => Ok(Format::Json),
-        "csv" => Ok(Format::Csv),
-        "fortio" => Ok(Format::Fortio),
+        "human" => Ok(OutputFormat::Human),
+        "json" => Ok(OutputFormat::Json),
+        "csv" => Ok(OutputFormat::Csv),
+        "fortio" => Ok(OutputFormat::Fortio),
         other => Err(format!(
             "--output-format {other:?} cannot be honoured: it is human, json, csv or fortio"
         )),
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!((asked.rps, asked.connections, options.workers), (5, 100, 1));
         assert_eq!(asked.duration, Some(Duration::from_secs(5)));
         assert_eq!((asked.failure.len(), asked.termination.len()), (3, 0));
-        assert!(!asked.open_loop && !options.spin && options.format == Format::Human);
+        assert!(!asked.open_loop && !options.spin && options.format == OutputFormat::Human);
     }
 
     #[test]

@@ -22,7 +22,7 @@ use super::gathered::{gather, taken};
 use super::native::Native;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
-use options::{Format, Line, Options, USAGE};
+use options::{Line, Options, OutputFormat, USAGE};
 use tallied::Tallied;
 
 /// Runs oha's command line.
@@ -46,13 +46,13 @@ fn run(options: &Options, native: &Native, console: &Console) -> Result<(), Fail
     native.beside(options.output.as_deref())?;
     let mut file = options.output.as_deref().map(create).transpose()?;
     match options.format {
-        Format::Csv => return csv(options, &spec, &prepared, file, native, console),
-        Format::Quiet => {
+        OutputFormat::Csv => return csv(options, &spec, &prepared, file, native, console),
+        OutputFormat::Quiet => {
             let attacked = attack(&spec, &prepared, native, None, console, |_| None)?;
             warn(&attacked, console);
             return Ok(());
         }
-        Format::Text | Format::Json => {}
+        OutputFormat::Text | OutputFormat::Json => {}
     }
     let (tallied, sink) = gather(Tallied::new(options.corrected()), Tallied::take);
     let attacked = attack(&spec, &prepared, native, Some(sink), console, |_| None)?;
@@ -60,7 +60,7 @@ fn run(options: &Options, native: &Native, console: &Console) -> Result<(), Fail
     let tallied = taken(&tallied);
     let oha = figures(options, &attacked, &tallied);
     let result = match options.format {
-        Format::Json => json(&oha),
+        OutputFormat::Json => json(&oha),
         _ => text(&oha, options.unit),
     };
     match &mut file {

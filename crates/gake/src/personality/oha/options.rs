@@ -8,7 +8,7 @@ use gake_core::schedule::Process;
 use gake_core::spec::{
     ConnectionSpec, HttpVersion, IpFamily, LoadSpec, RequestSource, RunSpec, ScenarioSpec, TlsSpec,
 };
-use gake_report::tools::oha::Unit;
+use gake_report::tools::oha::TimeUnit;
 
 use super::requests;
 use crate::cli::read_count as count;
@@ -115,7 +115,7 @@ Connections:
 Output:
   -o FILE         Into a file instead of standard output.
   --output-format text|json|csv|quiet
-  -u ns|us|ms|s|m|h               Unit of the text's times.
+  -u ns|us|ms|s|m|h               TimeUnit of the text's times.
   --stats-success-breakdown       Answers 2xx and all others apart, too.
 
 What differs from oha, and which flags are refused: docs/as-oha.md
@@ -124,7 +124,7 @@ gake's own result beside it: --gake-out FILE, --gake-format FORMAT.
 
 /// The formats of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum OutputFormat {
     Text,
     Json,
     Csv,
@@ -150,9 +150,9 @@ pub struct Options {
     /// The file of the result.
     pub output: Option<String>,
     /// Its format.
-    pub format: Format,
+    pub format: OutputFormat,
     /// In what the text shows times.
-    pub unit: Option<Unit>,
+    pub unit: Option<TimeUnit>,
     /// Whether answers 2xx and others are shown apart, too.
     pub breakdown: bool,
     /// A URL, or a file of them.
@@ -181,16 +181,16 @@ impl Line {
             [_, second, ..] => return Err(format!("{second:?} is one URL too many")),
         };
         let format = match parsed.last("output-format") {
-            None | Some("text") => Format::Text,
-            Some("json") => Format::Json,
-            Some("csv") => Format::Csv,
-            Some("quiet") => Format::Quiet,
+            None | Some("text") => OutputFormat::Text,
+            Some("json") => OutputFormat::Json,
+            Some("csv") => OutputFormat::Csv,
+            Some("quiet") => OutputFormat::Quiet,
             Some(other) => {
                 return Err(format!("--output-format {other:?}: it is text, json, csv or quiet"));
             }
         };
         let unit = parsed.read_with("time-unit", |asked| {
-            Unit::read(asked).ok_or_else(|| "it is ns, us, ms, s, m or h".to_owned())
+            TimeUnit::read(asked).ok_or_else(|| "it is ns, us, ms, s, m or h".to_owned())
         })?;
         let burst = match parsed.read_with("burst-delay", positive_duration)? {
             None => None,

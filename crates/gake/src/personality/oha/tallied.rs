@@ -4,7 +4,7 @@ use std::io;
 
 use gake_core::record::{End, Fault, Histogram, Outcome, Phase, Tally};
 use gake_report::tools::Spread;
-use gake_report::tools::oha::{DEADLINE, OhaRow, Rates};
+use gake_report::tools::oha::{DEADLINE, OhaRates, OhaRow};
 
 use crate::personality::gathered::Parts;
 
@@ -20,7 +20,7 @@ pub struct Tallied {
     /// Opening a connection, of the requests that opened one.
     pub dial: Spread,
     /// When answers ended.
-    pub rates: Rates,
+    pub rates: OhaRates,
     /// Answers that ended in their body: by a reset, and by a close.
     cut: [u64; 2],
     /// Whether latency counts from when a request was due.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use gake_core::record::Outcome;
 use gake_core::spec::LoadSpec;
-use gake_report::vegeta::{Encoding, Writer};
+use gake_report::vegeta::{Encoding, ResultWriter};
 use gake_run::{GivenRequests, Inputs, Prepared, unix_now};
 
 use super::super::attack::{TakeOutcomes, attack};
@@ -94,7 +94,7 @@ fn sink(
     console: &Console,
     is_read: Arc<AtomicBool>,
 ) -> Result<TakeOutcomes, Failure> {
-    let mut writer = Writer::new(files::create(output, console)?, Encoding::Gob);
+    let mut writer = ResultWriter::new(files::create(output, console)?, Encoding::Gob);
     Ok(Box::new(move |outcomes: &[Outcome]| {
         let written = outcomes
             .iter()

@@ -1,6 +1,6 @@
 //! `vegeta encode`: results from any encoding to any.
 
-use gake_report::vegeta::{Encoding, Writer};
+use gake_report::vegeta::{Encoding, ResultWriter};
 
 use super::super::flags::{Flag, switch, value};
 use super::files::{self, Results};
@@ -33,7 +33,7 @@ pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
     let to = parsed.get("to").map_err(Failure::usage)?.unwrap_or(Encoding::Json);
     let mut results = Results::open(&parsed.operands)?;
     let name = parsed.last("output").unwrap_or("stdout");
-    let mut writer = Writer::new(files::create(name, console)?, to);
+    let mut writer = ResultWriter::new(files::create(name, console)?, to);
     while let Some(record) = results.next(console)? {
         writer.write(&record).map_err(|error| files::unwritten(name, &error))?;
     }

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
 use gake_files::Access;
-use gake_report::vegeta::{ReadError, Reader, Record, RoundRobin};
+use gake_report::vegeta::{ReadError, Reader, RoundRobin, VegetaRecord};
 
 use crate::console::Console;
 use crate::exit::Failure;
@@ -39,7 +39,7 @@ impl Results {
     ///
     /// # Errors
     /// When a file holds no results at all.
-    pub fn next(&mut self, console: &Console) -> Result<Option<Record>, Failure> {
+    pub fn next(&mut self, console: &Console) -> Result<Option<VegetaRecord>, Failure> {
         loop {
             match self.records.next_record() {
                 Ok(Some(record)) => return Ok(Some(record)),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gake_core::record::{End, Fault, Kept, Outcome};
-use gake_report::vegeta::{Headers, Record, Timestamp};
+use gake_report::vegeta::{Headers, Timestamp, VegetaRecord};
 use gake_wire::{HttpRequest, Wire};
 
 use super::super::goish;
@@ -27,17 +27,17 @@ pub struct Records {
 impl Records {
     /// The result of an arrival. Its time begins when it was due, as everywhere in gake: Vegeta's
     /// begins when one of its workers takes it, which is later when they are all busy.
-    pub fn of(&self, outcome: &Outcome) -> Record {
+    pub fn of(&self, outcome: &Outcome) -> VegetaRecord {
         let nanos = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let sent = self.requests.sent(outcome.arrival.number);
         let ask = sent.as_deref().map(|sent| &sent.request);
         let due = self.started_unix_ns.saturating_add(outcome.arrival.due);
-        let mut record = Record {
+        let mut record = VegetaRecord {
             attack: self.name.clone(),
             seq: outcome.arrival.number,
             timestamp: Timestamp::local(nanos(due)),
             latency: nanos(outcome.response()),
-            ..Record::default()
+            ..VegetaRecord::default()
         };
         if let Some(ask) = ask {
             record.method.clone_from(&ask.method);

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gake_core::foreign;
-use gake_report::vegeta::{Kind, Metrics, go, report};
+use gake_report::vegeta::{Metrics, ReportKind, go, report};
 
 use super::super::flags::{Flag, switch, value};
 use super::files::{self, Results};
@@ -49,7 +49,7 @@ pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
     }
     let kind = parsed.last("type").unwrap_or("text");
     let buckets = parsed.last("buckets").unwrap_or_default();
-    let (kind, buckets) = Kind::parse(kind, buckets).map_err(Failure::usage)?;
+    let (kind, buckets) = ReportKind::parse(kind, buckets).map_err(Failure::usage)?;
     let every = parsed
         .read_with("every", |text| go::parse_duration(text).map_err(|error| error.to_string()))
         .map_err(Failure::usage)?;
@@ -121,7 +121,7 @@ fn lock(metrics: &Mutex<Metrics>) -> std::sync::MutexGuard<'_, Metrics> {
 
 /// Where the report is told.
 struct Page<'a> {
-    kind: Kind,
+    kind: ReportKind,
     name: &'a str,
     metrics: Arc<Mutex<Metrics>>,
     console: &'a Console,

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use gake_script::Value;
-use gake_shadow::exchange::{BackendOutcome, Body, Exchange};
+use gake_shadow::exchange::{BackendOutcome, Body, MirroredExchange};
 use gake_shadow::hooks::{Request, RequestHead, Selection};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
@@ -108,7 +108,7 @@ fn new_body(value: Value, old: Option<Bytes>, how: BodyAs) -> Result<Bytes, Stri
 }
 
 /// What `backendsFinished` is told.
-pub(super) fn exchange(exchange: &Exchange, options: &Options) -> Value {
+pub(super) fn exchange(exchange: &MirroredExchange, options: &Options) -> Value {
     let asked = &exchange.request;
     let mut request = vec![
         ("method".to_owned(), Value::text(asked.method.as_str())),

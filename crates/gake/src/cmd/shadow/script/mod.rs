@@ -15,7 +15,7 @@ use gake_core::foreign;
 use gake_script::{ConsoleSink, Export, Level, Limits, ScriptError, Source, Threads, Value};
 use gake_shadow::Proxy;
 use gake_shadow::config::Config;
-use gake_shadow::exchange::Exchange;
+use gake_shadow::exchange::MirroredExchange;
 use gake_shadow::hooks::{HookError, Hooks, Munge, Request, RequestHead, Selection, TookTooLong};
 
 use crate::cli::ScriptArgs;
@@ -162,7 +162,7 @@ impl Hooks for ScriptHooks {
         self.finished.is_some()
     }
 
-    fn finished(&self, exchange: &Exchange) -> Result<(), HookError> {
+    fn finished(&self, exchange: &MirroredExchange) -> Result<(), HookError> {
         let Some(threads) = &self.finished else { return Ok(()) };
         let told = vec![message::exchange(exchange, &self.options)];
         self.faults.watch(FINISHED, threads.call(FINISHED, told, FINISHED_LIMIT)).map(drop)
