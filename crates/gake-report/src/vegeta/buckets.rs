@@ -19,7 +19,7 @@ pub enum BucketsError {
     Form(String),
     /// Where one starts is no duration.
     #[error("bad bucket: {0}")]
-    Duration(#[from] go::GoDurationError),
+    Duration(#[from] go::VegetaDurationError),
     /// They do not rise.
     #[error("{0:?}: each bucket has to start after the one before")]
     Order(String),

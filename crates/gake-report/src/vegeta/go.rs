@@ -25,14 +25,14 @@ const UNITS: [(&str, f64); 8] = [
 /// Why a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a duration; write 500ms, 10s or 1m30s")]
-pub struct GoDurationError(String);
+pub struct VegetaDurationError(String);
 
 /// Nanoseconds of a duration as Go writes it: `1h2m3.5s`, `-1.5ms`, `0`.
 ///
 /// # Errors
 /// When the text has no unit, an unknown one, or is out of range.
-pub fn parse_duration(text: &str) -> Result<i64, GoDurationError> {
-    let fault = || GoDurationError(text.to_owned());
+pub fn parse_duration(text: &str) -> Result<i64, VegetaDurationError> {
+    let fault = || VegetaDurationError(text.to_owned());
     let (negative, unsigned) = match text.strip_prefix(['-', '+']) {
         Some(rest) => (text.starts_with('-'), rest),
         None => (false, text),
