@@ -88,7 +88,15 @@ impl GoDuration {
         Duration::from_nanos(if self.ns < 0 { 0 } else { self.ns as u64 })
     }
 
-    /// Reads a duration as k6 does in flags, environment and options.
+    /// Reads a duration as k6 does in flags: numbers have a unit.
+    ///
+    /// # Errors
+    /// When it is none, in the words k6's users know.
+    pub fn parse_go(text: &str) -> Result<Self, GoDurationError> {
+        go_duration(text).map(|ns| Self { ns })
+    }
+
+    /// Reads a duration as k6 does in options and environment.
     ///
     /// # Errors
     /// When it is none, in the words k6's users know.

@@ -223,6 +223,35 @@ impl Histogram {
         value(number).clamp(self.min, self.max)
     }
 
+    /// The number at `quantile` of the way from the smallest to the largest, between two neighbours
+    /// in proportion (the definition of spreadsheets and of k6), to the precision of the buckets.
+    /// The smallest and the largest are exact.
+    #[must_use]
+    pub fn interpolated(&self, quantile: f64) -> f64 {
+        let Some(last) = self.count.checked_sub(1) else { return 0.0 };
+        let place = quantile.clamp(0.0, 1.0) * last as f64;
+        let below = place.floor();
+        let low = self.at_index(below as u64);
+        let share = place - below;
+        if share == 0.0 {
+            return low;
+        }
+        low + (self.at_index(below as u64 + 1) - low) * share
+    }
+
+    /// The number that `index` others come before in order.
+    fn at_index(&self, index: u64) -> f64 {
+        if index == 0 {
+            return self.min;
+        }
+        if index + 1 >= self.count {
+            return self.max;
+        }
+        let middle = if self.is_fractional { bucket::middle } else { bucket::whole_middle };
+        let number = self.counts.at_rank(index + 1).map_or(self.max, middle);
+        number.clamp(self.min, self.max)
+    }
+
     fn bucket_at(&self, quantile: f64) -> Option<i32> {
         let rank = (quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64;
         self.counts.at_rank(rank.clamp(1, self.count.max(1)))

@@ -232,3 +232,30 @@ fn small_whole_numbers_are_told_exactly() {
     assert_eq!(histogram.quantile_number(0.0), -4.0);
     assert_eq!((histogram.sum_number(), histogram.mean()), (5.0, 1.0));
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn interpolated_numbers_are_those_of_a_sorted_list(
+        values in vec(0..100_000_000_u64, 1..300), quantile in 0.0..=1.0_f64
+    ) {
+        let histogram = of(&values);
+        let mut sorted = values;
+        sorted.sort_unstable();
+        let place = quantile * (sorted.len() - 1) as f64;
+        let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+        let exact = low as f64 + (high - low) as f64 * place.fract();
+        let read = histogram.interpolated(quantile);
+        prop_assert!((read - exact).abs() <= exact / 1_000.0, "{} for {}", read, exact);
+    }
+}
+
+#[test]
+fn interpolated_ends_are_exact() {
+    let histogram = of(&[1_000_000_007, 3_000_000_019]);
+    assert_eq!(histogram.interpolated(0.0), 1_000_000_007.0);
+    assert_eq!(histogram.interpolated(1.0), 3_000_000_019.0);
+    assert_eq!(histogram.interpolated(0.5), 2_000_000_013.0);
+    assert_eq!(Histogram::new().interpolated(0.5), 0.0);
+}

@@ -1,0 +1,161 @@
+//! From scenarios as k6 knows them to scenarios of the engine.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use gake_core::plan::{Overflow, Stage, UserStage};
+use gake_core::schedule::Process;
+use gake_core::spec::{LoadSpec, RequestSource, ScenarioSpec, ScriptSpec};
+
+use super::segment::Stripes;
+use super::{Executor, Options, OptionsError, RampStage, ScenarioOptions};
+use crate::duration::GoDuration;
+
+/// How long iterations under way may take at the end of a scenario, or of a user's stay.
+const GRACE: GoDuration = GoDuration::from_secs(30);
+
+/// How long users with a number of iterations have for them.
+const MAX_DURATION: GoDuration = GoDuration::from_secs(600);
+
+/// The scenarios of the engine for validated options, in the order of their names. Those of which
+/// the execution segment has no part are left out.
+///
+/// # Errors
+/// When the execution segment is not one of its sequence.
+pub fn scenario_specs(options: &Options, script: &Path) -> Result<Vec<ScenarioSpec>, OptionsError> {
+    let stripes = Stripes::of(options).map_err(OptionsError)?;
+    let scenarios = options.scenarios.iter().flatten();
+    Ok(scenarios.filter_map(|(name, one)| spec(name, one, &stripes, script)).collect())
+}
+
+/// Users that the scenarios need at once, at most.
+#[must_use]
+pub fn vus_needed(specs: &[ScenarioSpec]) -> usize {
+    specs.iter().map(|spec| spec.load.users().unwrap_or(spec.lanes)).sum()
+}
+
+fn spec(
+    name: &str,
+    scenario: &ScenarioOptions,
+    stripes: &Stripes,
+    script: &Path,
+) -> Option<ScenarioSpec> {
+    let source = RequestSource::Script(ScriptSpec {
+        path: script.to_owned(),
+        function: scenario.exec.clone(),
+        environment: pairs(scenario.env.as_ref()),
+    });
+    let load = load(scenario, stripes)?;
+    let mut spec = ScenarioSpec::new(source, load);
+    spec.name = name.to_owned();
+    spec.start = std(scenario.start_time, GoDuration::ZERO);
+    spec.graceful_stop = match scenario.executor {
+        Executor::ExternallyControlled => Duration::ZERO,
+        _ => std(scenario.graceful_stop, GRACE),
+    };
+    spec.duration = match scenario.executor {
+        Executor::ConstantVus => scenario.duration.map(GoDuration::to_std),
+        Executor::SharedIterations | Executor::PerVuIterations => {
+            Some(std(scenario.max_duration, MAX_DURATION))
+        }
+        Executor::ExternallyControlled => {
+            scenario.duration.map(GoDuration::to_std).filter(|duration| !duration.is_zero())
+        }
+        Executor::RampingVus | Executor::ConstantArrivalRate | Executor::RampingArrivalRate => None,
+    };
+    spec.tags = pairs(scenario.tags.as_ref());
+    if scenario.executor.is_open() {
+        let allocated = scenario.pre_allocated_vus.unwrap_or(0);
+        let lanes = stripes.users(Some(scenario.max_vus.unwrap_or(allocated)));
+        if lanes == 0 {
+            return None;
+        }
+        spec.lanes = lanes;
+        spec.connections = lanes;
+        spec.overflow = Overflow::Drop;
+    }
+    Some(spec)
+}
+
+/// How iterations come; `None` where the segment has no part of them.
+fn load(scenario: &ScenarioOptions, stripes: &Stripes) -> Option<LoadSpec> {
+    let users = stripes.users(Some(scenario.vus.unwrap_or(1)));
+    let per_second = |rate: Option<i64>| {
+        let unit = scenario.time_unit.unwrap_or(GoDuration::from_secs(1));
+        rate.unwrap_or(0) as f64 * stripes.fraction() / unit.secs()
+    };
+    let ramp = scenario.stages.as_deref().unwrap_or_default();
+    Some(match scenario.executor {
+        Executor::ConstantVus => LoadSpec::closed(Some(users).filter(|users| *users > 0)?),
+        Executor::RampingVus => {
+            let start = stripes.users(Some(scenario.start_vus.unwrap_or(1)));
+            let stages = ramped(
+                start,
+                ramp,
+                |target| stripes.users(target),
+                |from, to, duration| UserStage { from, to, duration },
+            );
+            stages.iter().any(|stage| stage.from.max(stage.to) > 0).then_some(())?;
+            let graceful_ramp_down = std(scenario.graceful_ramp_down, GRACE);
+            LoadSpec::Ramping { stages, graceful_ramp_down, think: Duration::ZERO }
+        }
+        Executor::SharedIterations => {
+            let all = u64::try_from(scenario.vus.unwrap_or(1)).unwrap_or(0);
+            let iterations = u64::try_from(scenario.iterations.unwrap_or(1)).unwrap_or(0);
+            let iterations = stripes.among(all)?.share(iterations);
+            LoadSpec::Shared { users: Some(users).filter(|users| *users > 0)?, iterations }
+        }
+        Executor::PerVuIterations => {
+            let iterations = u64::try_from(scenario.iterations.unwrap_or(1)).unwrap_or(0);
+            LoadSpec::PerUser { users: Some(users).filter(|users| *users > 0)?, iterations }
+        }
+        Executor::ConstantArrivalRate => {
+            LoadSpec::rate(per_second(scenario.rate), std(scenario.duration, GoDuration::ZERO))
+        }
+        Executor::RampingArrivalRate => {
+            let start = per_second(scenario.start_rate);
+            let stages =
+                ramped(start, ramp, per_second, |from, to, duration| Stage { from, to, duration });
+            LoadSpec::Open { stages, process: Process::Uniform }
+        }
+        Executor::ExternallyControlled => {
+            let users = stripes.users(scenario.vus);
+            let max = stripes.users(scenario.max_vus.or(scenario.vus));
+            LoadSpec::External { users, max }
+        }
+    })
+}
+
+/// The stages that lead from a start to the target of each stage in turn.
+fn ramped<N: Copy, S>(
+    start: N,
+    ramp: &[RampStage],
+    target: impl Fn(Option<i64>) -> N,
+    stage: impl Fn(N, N, Duration) -> S,
+) -> Vec<S> {
+    let mut from = start;
+    let through = ramp.iter().map(|next| {
+        let to = target(next.target);
+        let made = stage(from, to, std(next.duration, GoDuration::ZERO));
+        from = to;
+        made
+    });
+    through.collect()
+}
+
+impl Stripes {
+    /// Its part of a number of users.
+    fn users(&self, total: Option<i64>) -> usize {
+        let total = u64::try_from(total.unwrap_or(0)).unwrap_or(0);
+        usize::try_from(self.share(total)).unwrap_or(usize::MAX)
+    }
+}
+
+fn std(duration: Option<GoDuration>, otherwise: GoDuration) -> Duration {
+    duration.unwrap_or(otherwise).to_std()
+}
+
+fn pairs(map: Option<&BTreeMap<String, String>>) -> Vec<(String, String)> {
+    map.into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect()
+}

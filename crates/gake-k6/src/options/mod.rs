@@ -1,0 +1,232 @@
+//! k6's options: what a script, a file, the environment and flags may say of a run.
+//!
+//! Each of those is a tier, an [`Options`] in which much is left unsaid. [`Tiers`] puts them on top
+//! of one another and makes scenarios of the shortcuts; [`validate`] says what is wrong in the
+//! result, in k6's words.
+
+mod dns;
+mod env;
+mod load;
+mod scenario;
+mod segment;
+mod shortcuts;
+mod threshold;
+mod tiers;
+mod validate;
+mod value;
+
+use std::collections::BTreeMap;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use crate::duration::GoDuration;
+pub use dns::DnsOptions;
+pub use env::from_environment;
+pub use load::{scenario_specs, vus_needed};
+pub use scenario::{Executor, RampStage, ScenarioOptions};
+pub use segment::{Segment, SegmentError, Sequence};
+pub use threshold::ThresholdOptions;
+pub use tiers::{Consolidated, Tier, Tiers};
+pub use validate::validate;
+use value::{OptionValue, known, object};
+
+/// The name of the scenario that a shortcut stands for.
+pub const DEFAULT_SCENARIO: &str = "default";
+
+/// Defines the options once: the struct, the names of its keys, and how one tier overrides another.
+macro_rules! options {
+    ($($(#[$doc:meta])* $field:ident $key:literal: $type:ty,)*) => {
+        /// The options that one tier sets; `None` is what it leaves to the tier below.
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct Options {
+            $($(#[$doc])* pub $field: Option<$type>,)*
+        }
+
+        impl Options {
+            /// The keys of all options, as scripts write them, in the order in which k6 shows them.
+            pub const KEYS: &[&str] = &[$($key),*];
+
+            /// Sets everything that `higher` sets.
+            fn set(&mut self, higher: Self) {
+                $(if higher.$field.is_some() { self.$field = higher.$field; })*
+            }
+
+            fn read_entry(&mut self, key: &str, value: &Value) -> Result<(), String> {
+                match key {
+                    $($key => self.$field = OptionValue::from_json(value)?,)*
+                    _ => {}
+                }
+                Ok(())
+            }
+
+            fn write<M: SerializeMap>(&self, map: &mut M, left_out: &[&str]) -> Result<(), M::Error> {
+                $(if !left_out.contains(&$key) { map.serialize_entry($key, &self.$field)?; })*
+                Ok(())
+            }
+        }
+    };
+}
+
+options! {
+    /// Whether the run waits for a command before it starts.
+    paused "paused": bool,
+    /// Users.
+    vus "vus": i64,
+    /// How long users iterate.
+    duration "duration": GoDuration,
+    /// Iterations of all users together.
+    iterations "iterations": i64,
+    /// Numbers of users over time.
+    stages "stages": Vec<RampStage>,
+    /// Loads by name.
+    scenarios "scenarios": BTreeMap<String, ScenarioOptions>,
+    /// The part of the run that this process does.
+    execution_segment "executionSegment": Segment,
+    /// All parts of the run.
+    execution_segment_sequence "executionSegmentSequence": Sequence,
+    /// Whether `setup` is left out.
+    no_setup "noSetup": bool,
+    /// Most that `setup` may take.
+    setup_timeout "setupTimeout": GoDuration,
+    /// Whether `teardown` is left out.
+    no_teardown "noTeardown": bool,
+    /// Most that `teardown` may take.
+    teardown_timeout "teardownTimeout": GoDuration,
+    /// Most requests a second, of all users together.
+    rps "rps": i64,
+    /// How names are resolved.
+    dns "dns": DnsOptions,
+    /// Redirects followed for one request at most.
+    max_redirects "maxRedirects": i64,
+    /// The `User-Agent` of requests that have none.
+    user_agent "userAgent": String,
+    /// Most requests of a `batch` at once.
+    batch "batch": i64,
+    /// Most of those to one host.
+    batch_per_host "batchPerHost": i64,
+    /// What of requests and responses is logged: `full` with bodies.
+    http_debug "httpDebug": String,
+    /// Whether any certificate is taken.
+    insecure_skip_tls_verify "insecureSkipTLSVerify": bool,
+    /// The cipher suites that are offered.
+    tls_cipher_suites "tlsCipherSuites": Vec<String>,
+    /// The versions of TLS that are offered: a text or an object of `min` and `max`.
+    tls_version "tlsVersion": Value,
+    /// Certificates of the client, each for some domains.
+    tls_auth "tlsAuth": Value,
+    /// Whether a failed request throws.
+    throw "throw": bool,
+    /// Thresholds by metric.
+    thresholds "thresholds": BTreeMap<String, Vec<ThresholdOptions>>,
+    /// Networks that no request goes to.
+    blacklist_ips "blacklistIPs": Vec<String>,
+    /// Names that no request goes to; `*` stands at their start alone.
+    block_hostnames "blockHostnames": Vec<String>,
+    /// Addresses of names, as `/etc/hosts` has them.
+    hosts "hosts": BTreeMap<String, String>,
+    /// Whether every request opens a connection.
+    no_connection_reuse "noConnectionReuse": bool,
+    /// Whether every iteration opens connections.
+    no_vu_connection_reuse "noVUConnectionReuse": bool,
+    /// Shortest time of an iteration.
+    min_iteration_duration "minIterationDuration": GoDuration,
+    /// Options of k6's cloud.
+    cloud "cloud": Value,
+    /// Options of extensions.
+    ext "ext": Value,
+    /// What the summary shows of trends.
+    summary_trend_stats "summaryTrendStats": Vec<String>,
+    /// The unit of times in the summary.
+    summary_time_unit "summaryTimeUnit": String,
+    /// The tags that k6 itself gives to samples.
+    system_tags "systemTags": Vec<String>,
+    /// Tags of every sample.
+    tags "tags": BTreeMap<String, String>,
+    /// The size of a buffer of k6's, which gake does not have.
+    metric_samples_buffer_size "metricSamplesBufferSize": i64,
+    /// Whether cookies outlive an iteration.
+    no_cookies_reset "noCookiesReset": bool,
+    /// Whether bodies are dropped unless a request asks for its own.
+    discard_response_bodies "discardResponseBodies": bool,
+    /// The file that takes what a script logs. A flag alone sets it.
+    console_output "consoleOutput": String,
+    /// The addresses that connections come from. A flag alone sets it.
+    local_ips "localIPs": String,
+}
+
+/// The options that flags and environment alone set.
+const FLAGS_ONLY: [&str; 2] = ["consoleOutput", "localIPs"];
+
+/// The shortcuts for one scenario.
+const SHORTCUTS: [&str; 4] = ["vus", "duration", "iterations", "stages"];
+
+/// Options that cannot be read, in k6's words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct OptionsError(String);
+
+/// Options as they were read.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ReadOptions {
+    /// What they set.
+    pub options: Options,
+    /// The first key that is no option. k6 warns of one in a script.
+    pub unknown: Option<String>,
+}
+
+impl Options {
+    /// Reads the options of a script or of a file. `null` and `undefined` set nothing.
+    ///
+    /// # Errors
+    /// When a value does not fit its option, in k6's words.
+    pub fn read(value: &Value) -> Result<ReadOptions, OptionsError> {
+        if value.is_null() {
+            return Ok(ReadOptions::default());
+        }
+        let wrong =
+            |reason| OptionsError(format!("parsing options from script got error: {reason}"));
+        let object = object(value, "lib.Options").map_err(wrong)?;
+        let readable: Vec<_> =
+            Self::KEYS.iter().filter(|key| !FLAGS_ONLY.contains(key)).copied().collect();
+        let (entries, unknown) = known(object, &readable);
+        let mut options = Self::default();
+        for (key, value) in entries {
+            options.read_entry(key, value).map_err(OptionsError)?;
+        }
+        Ok(ReadOptions { options, unknown: unknown.map(str::to_owned) })
+    }
+
+    /// These options as `exec.test.options` shows them: without the shortcuts, which scenarios
+    /// have replaced.
+    #[must_use]
+    pub const fn shown_to_scripts(&self) -> ShownOptions<'_> {
+        ShownOptions { options: self, left_out: &SHORTCUTS }
+    }
+
+    /// These options as `k6 inspect` shows them.
+    #[must_use]
+    pub const fn shown_to_users(&self) -> ShownOptions<'_> {
+        ShownOptions { options: self, left_out: &FLAGS_ONLY }
+    }
+}
+
+/// Options in the form in which k6 shows them.
+#[derive(Debug, Clone, Copy)]
+pub struct ShownOptions<'a> {
+    options: &'a Options,
+    left_out: &'static [&'static str],
+}
+
+impl Serialize for ShownOptions<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        let mut left_out = self.left_out.to_vec();
+        if self.options.cloud.is_none() {
+            left_out.push("cloud");
+        }
+        self.options.write(&mut map, &left_out)?;
+        map.end()
+    }
+}

@@ -1,0 +1,380 @@
+//! Execution segments: the part of a run that one process does, as a fraction of the whole.
+//!
+//! Users, and iterations of arrival rates, have numbers. The segments of a sequence share them out
+//! in stripes: over a period as long as their common denominator, each segment has as many places
+//! as its part says, spread evenly; the largest chooses first.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use super::Options;
+use super::value::{OptionValue, mismatch};
+
+/// Largest denominator of a sequence that is worked with: its stripes take that much room.
+const PERIOD_MAX: u64 = 1_000_000;
+
+/// A fraction from 0 to 1, in lowest terms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Fraction {
+    part: u64,
+    of: u64,
+}
+
+/// The part of a run from one fraction to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    from: Fraction,
+    to: Fraction,
+}
+
+/// Segments that follow each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sequence(Vec<Segment>);
+
+/// Why a text is not a segment or sequence, in k6's words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SegmentError(String);
+
+/// The numbers that a segment has: those that are at `places` of each period.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stripes {
+    period: u64,
+    /// In order, below `period`.
+    places: Vec<u64>,
+    /// How many places each segment of the sequence has, and which of them this is.
+    parts: Vec<u64>,
+    index: usize,
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+impl Fraction {
+    const ZERO: Self = Self { part: 0, of: 1 };
+    const ONE: Self = Self { part: 1, of: 1 };
+
+    fn new(part: u64, of: u64) -> Self {
+        let common = gcd(part, of).max(1);
+        Self { part: part / common, of: of / common }
+    }
+
+    fn value(self) -> f64 {
+        self.part as f64 / self.of as f64
+    }
+
+    /// `1/4`, `25%` or `0.25`.
+    fn parse(text: &str) -> Option<Self> {
+        if let Some((part, of)) = text.split_once('/') {
+            let of = of.parse().ok().filter(|of| *of > 0)?;
+            return Some(Self::new(part.parse().ok()?, of));
+        }
+        let (number, scale) = match text.strip_suffix('%') {
+            Some(number) => (number, 100),
+            None => (text, 1),
+        };
+        let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
+        let power = 10_u64.checked_pow(u32::try_from(decimals.len()).ok()?)?;
+        let part: u64 = format!("{whole}{decimals}").parse().ok()?;
+        Some(Self::new(part, power.checked_mul(scale)?))
+    }
+}
+
+impl fmt::Display for Fraction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.of {
+            1 => write!(f, "{}", self.part),
+            of => write!(f, "{}/{of}", self.part),
+        }
+    }
+}
+
+impl Segment {
+    /// The whole run.
+    pub const WHOLE: Self = Self { from: Fraction::ZERO, to: Fraction::ONE };
+
+    fn new(from: Fraction, to: Fraction) -> Result<Self, SegmentError> {
+        if to.value() > 1.0 {
+            let end = to.value();
+            let text = format!("segment end value can't be more than 1 but was {end:.2}");
+            return Err(SegmentError(text));
+        }
+        if from.value() >= to.value() {
+            let (start, end) = (from.value(), to.value());
+            let text = format!("segment start({start:.2}) must be less than its end({end:.2})");
+            return Err(SegmentError(text));
+        }
+        Ok(Self { from, to })
+    }
+}
+
+fn fraction(text: &str) -> Result<Fraction, SegmentError> {
+    let wrong =
+        || format!("'{text}' is not a valid percentage, decimal, fraction or interval value");
+    Fraction::parse(text).ok_or_else(|| SegmentError(wrong()))
+}
+
+impl FromStr for Segment {
+    type Err = SegmentError;
+
+    /// `1/4:1/2`; without a start, the one from 0.
+    fn from_str(text: &str) -> Result<Self, SegmentError> {
+        match text.split_once(':') {
+            _ if text.is_empty() => Ok(Self::WHOLE),
+            Some((from, to)) => Self::new(fraction(from)?, fraction(to)?),
+            None => Self::new(Fraction::ZERO, fraction(text)?),
+        }
+    }
+}
+
+impl fmt::Display for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.from, self.to)
+    }
+}
+
+impl FromStr for Sequence {
+    type Err = SegmentError;
+
+    /// `0,1/4,1`: where its segments meet.
+    fn from_str(text: &str) -> Result<Self, SegmentError> {
+        let points: Vec<_> = text.split(',').collect();
+        if points.len() < 2 {
+            return Err(SegmentError(format!(
+                "at least 2 points are needed for an execution segment sequence, {} given",
+                points.len()
+            )));
+        }
+        let pairs = points.windows(2);
+        let segments = pairs.map(|pair| Segment::new(fraction(pair[0])?, fraction(pair[1])?));
+        segments.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl fmt::Display for Sequence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(first) = self.0.first() {
+            write!(f, "{}", first.from)?;
+        }
+        self.0.iter().try_for_each(|segment| write!(f, ",{}", segment.to))
+    }
+}
+
+impl Sequence {
+    /// The shortest sequence with a segment in it.
+    fn around(segment: Segment) -> Self {
+        let mut points = vec![Fraction::ZERO, segment.from, segment.to, Fraction::ONE];
+        points.dedup();
+        Self(points.windows(2).map(|pair| Segment { from: pair[0], to: pair[1] }).collect())
+    }
+}
+
+impl Stripes {
+    /// The numbers of one of several parts: `parts[index]` of each `sum(parts)`.
+    fn new(parts: Vec<u64>, index: usize) -> Self {
+        let common = parts.iter().copied().fold(0, gcd).max(1);
+        let parts: Vec<u64> = parts.into_iter().map(|part| part / common).collect();
+        let period = parts.iter().sum::<u64>();
+        let mut order: Vec<usize> = (0..parts.len()).collect();
+        order.sort_by_key(|at| std::cmp::Reverse(parts[*at]));
+        let mut taken = vec![false; usize::try_from(period).unwrap_or(0)];
+        let mut places = Vec::new();
+        for at in order {
+            places.clear();
+            for place in 0..parts[at] {
+                let even = (place * period).div_ceil(parts[at]) as usize;
+                let free = (even..taken.len()).chain(0..even).find(|place| !taken[*place]);
+                if let Some(free) = free {
+                    taken[free] = true;
+                    places.push(free as u64);
+                }
+            }
+            if at == index {
+                break;
+            }
+        }
+        places.sort_unstable();
+        Self { period, places, parts, index }
+    }
+
+    /// The numbers of the segment that the options name, or why there is none.
+    pub(super) fn of(options: &Options) -> Result<Self, String> {
+        let segment = options.execution_segment.unwrap_or(Segment::WHOLE);
+        let sequence = options.execution_segment_sequence.clone();
+        let sequence = sequence.unwrap_or_else(|| Sequence::around(segment));
+        let Some(index) = sequence.0.iter().position(|one| *one == segment) else {
+            return Err(format!(
+                "provided segment {segment} can't be found in sequence {sequence}"
+            ));
+        };
+        let multiple = |so_far: u64, next: u64| {
+            let least = so_far / gcd(so_far, next) * next;
+            Some(least).filter(|least| *least <= PERIOD_MAX)
+        };
+        let ends = sequence.0.iter().flat_map(|segment| [segment.from.of, segment.to.of]);
+        let period = ends.clone().all(|of| of <= PERIOD_MAX);
+        let period = if period { ends.into_iter().try_fold(1, multiple) } else { None };
+        let Some(period) = period else {
+            return Err(format!("the sequence {sequence} is finer than 1/{PERIOD_MAX}"));
+        };
+        let at = |fraction: Fraction| fraction.part * (period / fraction.of);
+        let mut parts: Vec<u64> =
+            sequence.0.iter().map(|segment| at(segment.to) - at(segment.from)).collect();
+        // What lies before and behind the sequence is of others.
+        let first = sequence.0.first().map_or(0, |segment| at(segment.from));
+        let last = sequence.0.last().map_or(period, |segment| at(segment.to));
+        parts.extend([first, period - last].into_iter().filter(|part| *part > 0));
+        Ok(Self::new(parts, index))
+    }
+
+    /// How many of the numbers 0..`total` it has.
+    pub(super) fn share(&self, total: u64) -> u64 {
+        let rest = total % self.period;
+        let within = self.places.iter().filter(|place| **place < rest).count() as u64;
+        total / self.period * self.places.len() as u64 + within
+    }
+
+    /// Its part of the whole.
+    pub(super) fn fraction(&self) -> f64 {
+        self.places.len() as f64 / self.period as f64
+    }
+
+    /// The numbers of what `users`, shared out by these stripes, do in turn; `None` where the
+    /// segment has none of them.
+    pub(super) fn among(&self, users: u64) -> Option<Self> {
+        let shares = |index| Self::new(self.parts.clone(), index).share(users);
+        let parts: Vec<u64> = (0..self.parts.len()).map(shares).collect();
+        (parts[self.index] > 0).then(|| Self::new(parts, self.index))
+    }
+}
+
+/// Whether the segment is one of its sequence.
+pub(super) fn within(options: &Options) -> Result<(), String> {
+    Stripes::of(options).map(drop)
+}
+
+impl OptionValue for Segment {
+    fn from_json(value: &Value) -> Result<Option<Self>, String> {
+        from_text(value, "*lib.ExecutionSegment")
+    }
+}
+
+impl OptionValue for Sequence {
+    fn from_json(value: &Value) -> Result<Option<Self>, String> {
+        from_text(value, "*lib.ExecutionSegmentSequence")
+    }
+}
+
+fn from_text<T: FromStr<Err = SegmentError>>(
+    value: &Value,
+    wanted: &str,
+) -> Result<Option<T>, String> {
+    let text = value.as_str().ok_or_else(|| mismatch(value, wanted))?;
+    text.parse().map(Some).map_err(|error: SegmentError| error.to_string())
+}
+
+impl Serialize for Segment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Serialize for Sequence {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(segment: &str, sequence: Option<&str>) -> Options {
+        Options {
+            execution_segment: Some(segment.parse().unwrap()),
+            execution_segment_sequence: sequence.map(|text| text.parse().unwrap()),
+            ..Options::default()
+        }
+    }
+
+    fn numbers(segment: &str, sequence: Option<&str>, total: u64) -> Vec<u64> {
+        let stripes = Stripes::of(&options(segment, sequence)).unwrap();
+        (0..total).filter(|n| stripes.places.contains(&(n % stripes.period))).collect()
+    }
+
+    /// The iterations that k6 ran of an arrival rate.
+    #[test]
+    fn stripes_are_those_of_k6() {
+        for (segment, sequence, expected) in [
+            ("1/3:1", None, vec![0, 2, 3, 5, 6, 8, 9, 11]),
+            ("0:1/3", None, vec![1, 4, 7, 10]),
+            ("0:1/3", Some("0,1/3,2/3,1"), vec![0, 3, 6, 9]),
+            ("1/3:2/3", Some("0,1/3,2/3,1"), vec![1, 4, 7, 10]),
+            ("1/4:1", Some("0,1/4,1"), vec![0, 2, 3, 4, 6, 7, 8, 10, 11]),
+            ("0:2/5", Some("0,2/5,1"), vec![1, 3, 6, 8, 11]),
+            ("2/5:1", Some("0,2/5,1"), vec![0, 2, 4, 5, 7, 9, 10]),
+            ("0:1/2", Some("0,1/2,3/4,1"), vec![0, 2, 4, 6, 8, 10]),
+            ("1/2:3/4", Some("0,1/2,3/4,1"), vec![1, 5, 9]),
+            ("3/4:1", Some("0,1/2,3/4,1"), vec![3, 7, 11]),
+        ] {
+            assert_eq!(numbers(segment, sequence, 12), expected, "{segment} of {sequence:?}");
+        }
+    }
+
+    #[test]
+    fn the_segments_of_a_sequence_sum_to_the_whole() {
+        let sequence = "0,1/7,2/5,0.5,80%,1";
+        for total in 0..200 {
+            let segments = ["0:1/7", "1/7:2/5", "2/5:1/2", "1/2:4/5", "4/5:1"];
+            let shares = segments.map(|segment| {
+                let stripes = Stripes::of(&options(segment, Some(sequence))).unwrap();
+                assert_eq!(
+                    stripes.share(total),
+                    numbers(segment, Some(sequence), total).len() as u64
+                );
+                stripes.share(total)
+            });
+            assert_eq!(shares.iter().sum::<u64>(), total);
+        }
+    }
+
+    /// What k6 ran: users and iterations of the segment.
+    #[test]
+    fn shared_iterations_go_by_the_segments_users() {
+        for (segment, users, iterations, expected) in [
+            ("0:1/2", 3, 10, (2, 7)),
+            ("1/2:1", 3, 10, (1, 3)),
+            ("0:1/2", 6, 20, (3, 10)),
+            ("0:1/3", 6, 20, (2, 7)),
+            ("1/3:1", 6, 20, (4, 13)),
+        ] {
+            let stripes = Stripes::of(&options(segment, None)).unwrap();
+            let among = stripes.among(users).unwrap();
+            assert_eq!((stripes.share(users), among.share(iterations)), expected, "{segment}");
+        }
+        assert_eq!(Stripes::of(&options("0:1/3", None)).unwrap().among(1), None);
+    }
+
+    #[test]
+    fn texts_are_read_and_shown() {
+        for (text, shown) in [
+            ("0:1/3", "0:1/3"),
+            ("1/2", "0:1/2"),
+            ("25%", "0:1/4"),
+            ("25%:75%", "1/4:3/4"),
+            ("0.25:0.5", "1/4:1/2"),
+            ("", "0:1"),
+        ] {
+            assert_eq!(text.parse::<Segment>().unwrap().to_string(), shown);
+        }
+        let sequence: Sequence = "0,0.25,2/4,1".parse().unwrap();
+        assert_eq!(sequence.to_string(), "0,1/4,1/2,1");
+        for text in ["x", "2/3:1/3", "0:2", "1/3:1/3", "1/0", "-1:1", "1e9:1"] {
+            assert!(text.parse::<Segment>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The tiers of options on top of one another.
+
+use super::shortcuts;
+use super::{DnsOptions, Options, OptionsError};
+
+/// What trends show when nothing says so.
+const TREND_STATS: [&str; 6] = ["avg", "min", "med", "max", "p(90)", "p(95)"];
+
+/// The tags that k6 gives to samples when nothing says so.
+pub(crate) const SYSTEM_TAGS: [&str; 14] = [
+    "check",
+    "error",
+    "error_code",
+    "expected_response",
+    "group",
+    "method",
+    "name",
+    "proto",
+    "scenario",
+    "service",
+    "status",
+    "subproto",
+    "tls_version",
+    "url",
+];
+
+/// Further tags that k6 gives to samples when asked.
+pub(crate) const OPTIONAL_SYSTEM_TAGS: [&str; 4] = ["ip", "iter", "ocsp_status", "vu"];
+
+/// Where options come from, from the lowest tier to the highest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tier {
+    /// The file of `--config`.
+    File,
+    /// The script's `options`.
+    Script,
+    /// The environment.
+    Environment,
+    /// The command line.
+    Flags,
+}
+
+/// What each tier sets.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tiers {
+    /// The file of `--config`.
+    pub file: Options,
+    /// The script's `options`.
+    pub script: Options,
+    /// The environment.
+    pub environment: Options,
+    /// The command line.
+    pub flags: Options,
+}
+
+/// The options of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Consolidated {
+    /// With scenarios in place of the shortcuts.
+    pub options: Options,
+    /// What k6 warns of, in sentences.
+    pub warnings: Vec<String>,
+}
+
+impl Tiers {
+    /// The options that hold: a tier overrides those below, and one that sets a load (`duration`,
+    /// `iterations`, `stages` or `scenarios`) drops theirs. Shortcuts become scenarios.
+    ///
+    /// # Errors
+    /// When two shortcuts contradict each other, in k6's words.
+    pub fn consolidate(self) -> Result<Consolidated, OptionsError> {
+        let mut warnings = Vec::new();
+        let mut options = Options::default();
+        for (tier, higher) in [
+            (Tier::File, self.file),
+            (Tier::Script, self.script),
+            (Tier::Environment, self.environment),
+            (Tier::Flags, self.flags),
+        ] {
+            if higher.sets_a_load() {
+                if has_scenarios(&options) {
+                    warnings.push(format!(
+                        "\"{}\" level configuration overrode scenarios configuration entirely",
+                        tier.name()
+                    ));
+                }
+                options.duration = None;
+                options.iterations = None;
+                options.stages = None;
+                options.scenarios = None;
+            }
+            options.set(higher);
+        }
+        shortcuts::derive(&mut options, &mut warnings)?;
+        fill_in(&mut options);
+        Ok(Consolidated { options, warnings })
+    }
+}
+
+impl Tier {
+    /// Its name in k6's warnings.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::File => "json",
+            Self::Script => "script",
+            Self::Environment => "env",
+            Self::Flags => "cli",
+        }
+    }
+}
+
+impl Options {
+    fn sets_a_load(&self) -> bool {
+        self.duration.is_some()
+            || self.iterations.is_some()
+            || self.stages.is_some()
+            || self.scenarios.is_some()
+    }
+}
+
+fn has_scenarios(options: &Options) -> bool {
+    options.scenarios.as_ref().is_some_and(|scenarios| !scenarios.is_empty())
+}
+
+/// The defaults that scripts are shown.
+fn fill_in(options: &mut Options) {
+    options.dns.get_or_insert_with(DnsOptions::default);
+    let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    options.summary_trend_stats.get_or_insert_with(|| owned(&TREND_STATS));
+    let tags = options.system_tags.get_or_insert_default();
+    if tags.is_empty() {
+        *tags = owned(&SYSTEM_TAGS);
+    }
+    tags.retain(|tag| {
+        SYSTEM_TAGS.contains(&tag.as_str()) || OPTIONAL_SYSTEM_TAGS.contains(&tag.as_str())
+    });
+    tags.sort();
+    tags.dedup();
+}

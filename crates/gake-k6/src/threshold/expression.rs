@@ -1,0 +1,114 @@
+//! What a threshold says: `p(95) < 200`.
+
+use std::str::FromStr;
+
+use crate::aggregation::Aggregation;
+
+/// An aggregation method, an operator and a number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Expression {
+    /// What of the metric.
+    pub aggregation: Aggregation,
+    /// How it is compared.
+    pub operator: Operator,
+    /// With what; milliseconds where the metric is a time.
+    pub bound: f64,
+}
+
+/// How a figure is compared with its bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operator {
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+    /// `==`, `===`
+    Equal,
+    /// `!=`
+    NotEqual,
+}
+
+/// Operators as they are written, the longer of two that begin alike first.
+const OPERATORS: [(&str, Operator); 7] = [
+    ("<=", Operator::LessOrEqual),
+    ("<", Operator::Less),
+    (">=", Operator::GreaterOrEqual),
+    (">", Operator::Greater),
+    ("===", Operator::Equal),
+    ("==", Operator::Equal),
+    ("!=", Operator::NotEqual),
+];
+
+/// Why a text is not a threshold's expression, in k6's words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ExpressionError {
+    /// It has no operator, or nothing behind it.
+    #[error("failed parsing threshold expression {0:?}; reason: malformed threshold expression")]
+    Malformed(String),
+    /// What stands in front of the operator is no aggregation method.
+    #[error("failed parsing threshold expression's {text:?} left hand side; reason: {reason}")]
+    Method {
+        /// The expression.
+        text: String,
+        /// What is wrong with its method.
+        reason: String,
+    },
+    /// What stands behind the operator is no number.
+    // The spelling is k6's: users search for it.
+    #[error(
+        "failed parsing threshold expresion's {text:?} right hand side; reason: \
+         strconv.ParseFloat: parsing {bound:?}: invalid syntax"
+    )]
+    Bound {
+        /// The expression.
+        text: String,
+        /// What is no number.
+        bound: String,
+    },
+}
+
+impl FromStr for Expression {
+    type Err = ExpressionError;
+
+    fn from_str(text: &str) -> Result<Self, ExpressionError> {
+        let malformed = || ExpressionError::Malformed(text.to_owned());
+        let places = OPERATORS.iter().filter_map(|(sign, operator)| {
+            let at = text.find(sign)?;
+            Some((at, *sign, *operator))
+        });
+        // Of those that begin at one place, the first listed is the longest.
+        let (at, sign, operator) = places.min_by_key(|place| place.0).ok_or_else(malformed)?;
+        let method = text[..at].trim();
+        let bound = text[at + sign.len()..].trim();
+        if bound.is_empty() {
+            return Err(malformed());
+        }
+        let aggregation = method
+            .parse()
+            .map_err(|reason| ExpressionError::Method { text: text.to_owned(), reason })?;
+        let number = bound.parse().map_err(|_| ExpressionError::Bound {
+            text: text.to_owned(),
+            bound: bound.to_owned(),
+        })?;
+        Ok(Self { aggregation, operator, bound: number })
+    }
+}
+
+impl Operator {
+    /// Whether `figure` and `bound` are as the operator says.
+    #[must_use]
+    pub fn holds(self, figure: f64, bound: f64) -> bool {
+        match self {
+            Self::Less => figure < bound,
+            Self::LessOrEqual => figure <= bound,
+            Self::Greater => figure > bound,
+            Self::GreaterOrEqual => figure >= bound,
+            Self::Equal => figure == bound,
+            Self::NotEqual => figure != bound,
+        }
+    }
+}

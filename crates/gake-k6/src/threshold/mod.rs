@@ -1,0 +1,235 @@
+//! Thresholds: what a script demands of its metrics.
+
+mod expression;
+mod selector;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gake_core::metric::{Definition, MetricKind, Registry, SeriesTable, SeriesValue};
+
+pub use expression::{Expression, ExpressionError, Operator};
+pub use selector::{Selector, SelectorError};
+
+use crate::aggregation::Aggregation;
+use crate::options::ThresholdOptions;
+use crate::values::figure;
+
+/// How often thresholds are judged while a run goes on.
+pub const INTERVAL: Duration = Duration::from_secs(2);
+
+/// The thresholds of a run, by the key under which the script has them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Thresholds(BTreeMap<String, MetricThresholds>);
+
+/// The thresholds on one metric, or on its samples with some tags.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetricThresholds {
+    /// What they are on.
+    pub selector: Selector,
+    /// The metric.
+    pub metric: Arc<Definition>,
+    thresholds: Vec<Threshold>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Threshold {
+    source: String,
+    expression: Expression,
+    /// After what time its failure ends the run, if ever.
+    aborts_after: Option<Duration>,
+}
+
+/// Why thresholds cannot be had, in k6's words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ThresholdError {
+    /// An expression is none.
+    #[error(transparent)]
+    Expression(#[from] ExpressionError),
+    /// A key names no metric.
+    #[error("unable to validate threshold expressions; reason: parsing metric name failed, {0}")]
+    Selector(#[from] SelectorError),
+    /// The metric is not there.
+    #[error("invalid threshold defined on {0}; reason: no metric name {0:?} found")]
+    Unknown(String),
+    /// Metrics of the kind do not have what is asked.
+    #[error(
+        "invalid threshold {source_text:?} applied on metric {metric}; reason: unsupported \
+         aggregation method {aggregation} on metric of type {}. supported aggregation methods \
+         for this metric are: {}",
+        .kind.name(),
+        Aggregation::of_kind(*.kind)
+    )]
+    Method {
+        /// The expression.
+        source_text: String,
+        /// The metric.
+        metric: String,
+        /// What is asked.
+        aggregation: String,
+        /// The metric's kind.
+        kind: MetricKind,
+    },
+}
+
+/// What became of thresholds at some instant.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ThresholdResults {
+    /// Expressions and whether they hold, by key.
+    pub metrics: BTreeMap<String, Vec<ThresholdResult>>,
+    /// Whether one that fails ends the run.
+    pub aborts: bool,
+}
+
+/// What became of one threshold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThresholdResult {
+    /// The expression, as it was written.
+    pub source: String,
+    /// What of the metric it compares.
+    pub aggregation: String,
+    /// Whether it holds.
+    pub ok: bool,
+}
+
+impl Thresholds {
+    /// The thresholds that options ask for, of the metrics there are.
+    ///
+    /// # Errors
+    /// When one is no threshold, or on no metric.
+    pub fn new(
+        options: &BTreeMap<String, Vec<ThresholdOptions>>,
+        metrics: &Registry,
+    ) -> Result<Self, ThresholdError> {
+        let parsed = options.iter().map(|(key, list)| {
+            let list = list.iter().map(Threshold::new).collect::<Result<Vec<_>, _>>()?;
+            Ok((key, list))
+        });
+        // Every expression is read before any metric is looked for, as in k6.
+        let parsed = parsed.collect::<Result<Vec<_>, ThresholdError>>()?;
+        let one = |(key, thresholds): (&String, Vec<Threshold>)| {
+            let selector = Selector::parse(key)?;
+            let metric = metrics.get(&selector.metric).cloned();
+            let metric = metric.ok_or_else(|| ThresholdError::Unknown(key.clone()))?;
+            for threshold in &thresholds {
+                threshold.check(&metric)?;
+            }
+            Ok((key.clone(), MetricThresholds { selector, metric, thresholds }))
+        };
+        parsed.into_iter().map(one).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Those on metrics and on samples with tags, by their keys.
+    pub fn metrics(&self) -> impl Iterator<Item = (&str, &MetricThresholds)> {
+        self.0.iter().map(|(key, thresholds)| (key.as_str(), thresholds))
+    }
+
+    /// Judges what was recorded in `elapsed`. While the run goes on, what has no sample is not
+    /// judged; `is_over` says that no more come.
+    #[must_use]
+    pub fn judge(
+        &self,
+        series: &SeriesTable,
+        elapsed: Duration,
+        is_over: bool,
+    ) -> ThresholdResults {
+        let mut results = ThresholdResults::default();
+        for (key, on) in &self.0 {
+            let value = on.value(series);
+            let judged = value.samples() > 0 || is_over;
+            let one = |threshold: &Threshold| {
+                let ok = !judged || threshold.holds(&value, on, elapsed);
+                results.aborts |=
+                    !ok && threshold.aborts_after.is_some_and(|after| elapsed >= after);
+                ThresholdResult {
+                    source: threshold.source.clone(),
+                    aggregation: threshold.expression.aggregation.to_string(),
+                    ok,
+                }
+            };
+            results.metrics.insert(key.clone(), on.thresholds.iter().map(one).collect());
+        }
+        results
+    }
+}
+
+impl MetricThresholds {
+    /// What the samples that they are on add up to.
+    #[must_use]
+    pub fn value(&self, series: &SeriesTable) -> SeriesValue {
+        let mut sum = SeriesValue::new(self.metric.kind);
+        for (_, value) in series.select(&self.selector.metric, &self.selector.tags) {
+            sum.merge(value);
+        }
+        sum
+    }
+}
+
+impl Threshold {
+    fn new(options: &ThresholdOptions) -> Result<Self, ExpressionError> {
+        let source = options.expression.trim();
+        let delay = options.delay_abort_eval.unwrap_or_default().to_std();
+        Ok(Self {
+            source: source.to_owned(),
+            expression: source.parse()?,
+            aborts_after: options.abort_on_fail.then_some(delay),
+        })
+    }
+
+    fn check(&self, metric: &Definition) -> Result<(), ThresholdError> {
+        let aggregation = self.expression.aggregation;
+        if aggregation.fits(metric.kind) {
+            return Ok(());
+        }
+        Err(ThresholdError::Method {
+            source_text: self.source.clone(),
+            metric: metric.name.clone(),
+            aggregation: aggregation.to_string(),
+            kind: metric.kind,
+        })
+    }
+
+    /// Whether it holds. The rate of no samples holds whatever is asked, as in k6; any other figure
+    /// of none is 0.
+    fn holds(&self, value: &SeriesValue, on: &MetricThresholds, elapsed: Duration) -> bool {
+        let Expression { aggregation, operator, bound } = self.expression;
+        if on.metric.kind == MetricKind::Rate && value.samples() == 0 {
+            return true;
+        }
+        figure(aggregation, value, on.metric.unit, elapsed)
+            .is_none_or(|figure| operator.holds(figure, bound))
+    }
+}
+
+impl ThresholdResults {
+    /// The keys of those that failed, in order.
+    pub fn crossed(&self) -> impl Iterator<Item = &str> {
+        let failed = self.metrics.iter().filter(|(_, results)| results.iter().any(|one| !one.ok));
+        failed.map(|(key, _)| key.as_str())
+    }
+
+    /// What k6 says of those that failed; nothing when none did.
+    #[must_use]
+    pub fn message(&self) -> Option<String> {
+        let crossed: Vec<_> = self.crossed().collect();
+        if crossed.is_empty() {
+            return None;
+        }
+        let metrics = crossed.join(", ");
+        Some(if self.aborts {
+            format!(
+                "thresholds on metrics '{metrics}' were crossed; at least one has abortOnFail \
+                 enabled, stopping test prematurely"
+            )
+        } else {
+            format!("thresholds on metrics '{metrics}' have been crossed")
+        })
+    }
+}

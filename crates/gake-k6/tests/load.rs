@@ -1,0 +1,129 @@
+//! What the engine is told of k6's executors.
+
+#![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
+
+use std::path::Path;
+use std::time::Duration;
+
+use gake_core::plan::{Overflow, Stage, UserStage};
+use gake_core::schedule::{Process, Schedule};
+use gake_core::spec::{LoadSpec, RequestSource, ScenarioSpec};
+use gake_k6::options::{Options, Tiers, scenario_specs, vus_needed};
+use serde_json::{Value, json};
+
+fn options(script: Value) -> Options {
+    let script = Options::read(&script).unwrap().options;
+    Tiers { script, ..Tiers::default() }.consolidate().unwrap().options
+}
+
+fn specs(script: Value) -> Vec<ScenarioSpec> {
+    scenario_specs(&options(script), Path::new("script.js")).unwrap()
+}
+
+fn one(scenario: Value) -> ScenarioSpec {
+    specs(json!({ "scenarios": { "a": scenario } })).remove(0)
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn a_script_that_says_nothing_runs_once() {
+    let spec = specs(Value::Null).remove(0);
+    assert_eq!(spec.name, "default");
+    assert_eq!(spec.load, LoadSpec::PerUser { users: 1, iterations: 1 });
+    assert_eq!(spec.duration, Some(600 * SECOND));
+    assert_eq!(spec.graceful_stop, 30 * SECOND);
+}
+
+#[test]
+fn users_stay_for_a_time_or_come_and_leave() {
+    let spec = specs(json!({ "vus": 3, "duration": "5s" })).remove(0);
+    assert_eq!((spec.load, spec.duration), (LoadSpec::closed(3), Some(5 * SECOND)));
+    let stages = json!([{ "duration": "5s", "target": 4 }, { "duration": 0, "target": 1 }]);
+    let spec = one(json!({
+        "executor": "ramping-vus", "startVUs": 0, "stages": stages, "startTime": "2s",
+        "gracefulRampDown": "3s", "gracefulStop": 0, "exec": "visit",
+        "env": { "A": "b" }, "tags": { "t": "u" },
+    }));
+    let stages = vec![
+        UserStage { from: 0, to: 4, duration: 5 * SECOND },
+        UserStage { from: 4, to: 1, duration: Duration::ZERO },
+    ];
+    let think = Duration::ZERO;
+    let expected = LoadSpec::Ramping { stages, graceful_ramp_down: 3 * SECOND, think };
+    assert_eq!((spec.load, spec.duration), (expected, None));
+    assert_eq!((spec.start, spec.graceful_stop), (2 * SECOND, Duration::ZERO));
+    assert_eq!(spec.tags, [("t".to_owned(), "u".to_owned())]);
+    let RequestSource::Script(script) = spec.source else { panic!("{:?}", spec.source) };
+    assert_eq!(script.function.as_deref(), Some("visit"));
+    assert_eq!(script.environment, [("A".to_owned(), "b".to_owned())]);
+}
+
+#[test]
+fn iterations_are_shared_or_of_each_user() {
+    let spec = one(json!({ "executor": "shared-iterations", "vus": 3, "iterations": 10 }));
+    assert_eq!(spec.load, LoadSpec::Shared { users: 3, iterations: 10 });
+    let per_user = json!({
+        "executor": "per-vu-iterations", "vus": 3, "iterations": 10, "maxDuration": "5s",
+    });
+    let spec = one(per_user);
+    assert_eq!(spec.load, LoadSpec::PerUser { users: 3, iterations: 10 });
+    assert_eq!(spec.duration, Some(5 * SECOND));
+}
+
+#[test]
+fn arrivals_come_at_their_rate_and_are_dropped_without_a_user() {
+    let spec = one(json!({
+        "executor": "constant-arrival-rate", "rate": 30, "timeUnit": "1m", "duration": "10s",
+        "preAllocatedVUs": 2, "maxVUs": 5,
+    }));
+    assert_eq!(spec.load, LoadSpec::rate(0.5, 10 * SECOND));
+    assert_eq!((spec.lanes, spec.overflow), (5, Overflow::Drop));
+    let spec = one(json!({
+        "executor": "ramping-arrival-rate", "startRate": 10, "timeUnit": "500ms",
+        "stages": [{ "duration": "2s", "target": 40 }], "preAllocatedVUs": 7,
+    }));
+    let stages = vec![Stage { from: 20.0, to: 80.0, duration: 2 * SECOND }];
+    let total = Schedule::new(Process::Uniform, &stages, None, 1).total();
+    assert_eq!(spec.load, LoadSpec::Open { stages, process: Process::Uniform });
+    assert_eq!((spec.lanes, total), (7, 100));
+}
+
+#[test]
+fn users_are_set_from_outside() {
+    let spec = one(json!({
+        "executor": "externally-controlled", "vus": 2, "maxVUs": 9, "duration": 0,
+    }));
+    assert_eq!(spec.load, LoadSpec::External { users: 2, max: 9 });
+    assert_eq!(spec.duration, None);
+}
+
+#[test]
+fn segments_share_everything_out() {
+    let all = json!({
+        "users": { "executor": "constant-vus", "vus": 5, "duration": "3s" },
+        "ramp": { "executor": "ramping-vus", "startVUs": 3,
+            "stages": [{ "duration": "3s", "target": 7 }] },
+        "rate": { "executor": "constant-arrival-rate", "rate": 30, "duration": "1s",
+            "preAllocatedVUs": 9 },
+        "shared": { "executor": "shared-iterations", "vus": 3, "iterations": 10 },
+        "alone": { "executor": "per-vu-iterations" },
+    });
+    let parts = ["0:1/3", "1/3:1"].map(|segment| {
+        let script = json!({ "scenarios": all, "executionSegment": segment });
+        specs(script)
+    });
+    let needed = parts.each_ref().map(|part| vus_needed(part));
+    assert_eq!(needed, [2 + 2 + 3 + 1, 3 + 5 + 6 + 2 + 1]);
+    let loads = |part: usize, name: &str| {
+        let spec = parts[part].iter().find(|spec| spec.name == name);
+        spec.map(|spec| spec.load.clone())
+    };
+    assert_eq!(loads(0, "alone"), None);
+    assert_eq!(loads(1, "alone"), Some(LoadSpec::PerUser { users: 1, iterations: 1 }));
+    assert_eq!(loads(0, "shared"), Some(LoadSpec::Shared { users: 1, iterations: 3 }));
+    assert_eq!(loads(1, "shared"), Some(LoadSpec::Shared { users: 2, iterations: 7 }));
+    assert_eq!(loads(1, "rate"), Some(LoadSpec::rate(20.0, SECOND)));
+    let Some(LoadSpec::Ramping { stages, .. }) = loads(1, "ramp") else { panic!() };
+    assert_eq!(stages, [UserStage { from: 2, to: 5, duration: 3 * SECOND }]);
+}
