@@ -74,7 +74,7 @@ pub enum ThresholdError {
 }
 
 /// What became of thresholds at some instant.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ThresholdResults {
     /// Expressions and whether they hold, by key.
     pub metrics: BTreeMap<String, Vec<ThresholdResult>>,
@@ -83,12 +83,14 @@ pub struct ThresholdResults {
 }
 
 /// What became of one threshold.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ThresholdResult {
     /// The expression, as it was written.
     pub source: String,
     /// What of the metric it compares.
     pub aggregation: String,
+    /// What the metric had.
+    pub figure: f64,
     /// Whether it holds.
     pub ok: bool,
 }
@@ -145,12 +147,14 @@ impl Thresholds {
             let value = on.value(series);
             let judged = value.samples() > 0 || is_over;
             let one = |threshold: &Threshold| {
-                let ok = !judged || threshold.holds(&value, on, elapsed);
+                let figure = threshold.figure(&value, on, elapsed);
+                let ok = !judged || threshold.holds(figure, &value);
                 results.aborts |=
                     !ok && threshold.aborts_after.is_some_and(|after| elapsed >= after);
                 ThresholdResult {
                     source: threshold.source.clone(),
                     aggregation: threshold.expression.aggregation.to_string(),
+                    figure,
                     ok,
                 }
             };
@@ -196,15 +200,16 @@ impl Threshold {
         })
     }
 
+    fn figure(&self, value: &SeriesValue, on: &MetricThresholds, elapsed: Duration) -> f64 {
+        // Checked when it was made, so that there is one.
+        figure(self.expression.aggregation, value, on.metric.unit, elapsed).unwrap_or(0.0)
+    }
+
     /// Whether it holds. The rate of no samples holds whatever is asked, as in k6; any other figure
     /// of none is 0.
-    fn holds(&self, value: &SeriesValue, on: &MetricThresholds, elapsed: Duration) -> bool {
-        let Expression { aggregation, operator, bound } = self.expression;
-        if on.metric.kind == MetricKind::Rate && value.samples() == 0 {
-            return true;
-        }
-        figure(aggregation, value, on.metric.unit, elapsed)
-            .is_none_or(|figure| operator.holds(figure, bound))
+    fn holds(&self, figure: f64, value: &SeriesValue) -> bool {
+        let is_empty_rate = value.kind() == MetricKind::Rate && value.samples() == 0;
+        is_empty_rate || self.expression.operator.holds(figure, self.expression.bound)
     }
 }
 

@@ -1,0 +1,240 @@
+//! From what was recorded to what a summary shows.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gake_core::metric::{CHECKS, Definition, Registry, SeriesTable, SeriesValue, Tags};
+use serde_json::Value;
+
+use super::{SummaryCheck, SummaryData, SummaryGroup, SummaryMetric, SummaryScope};
+use crate::aggregation::Aggregation;
+use crate::options::{DEFAULT_SCENARIO, Options};
+use crate::threshold::{ThresholdResults, Thresholds};
+use crate::values::{figure, per_second, scaled, share};
+
+/// What is between the names of groups.
+const SEPARATOR: &str = "::";
+
+/// The sub-metrics that k6 makes by itself: a metric and a tag.
+const AUTOMATIC: [(&str, &str, &str); 1] = [("http_req_duration", "expected_response", "true")];
+
+/// What a summary is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct SummaryInput<'a> {
+    /// Everything that was recorded, with the tags `scenario`, `group` and `check` among others.
+    pub series: &'a SeriesTable,
+    /// The metrics there are.
+    pub metrics: &'a Registry,
+    /// What was demanded.
+    pub thresholds: &'a Thresholds,
+    /// What became of it.
+    pub results: &'a ThresholdResults,
+    /// The options of the run.
+    pub options: &'a Options,
+    /// How long the run took.
+    pub elapsed: Duration,
+    /// What the script's `setup` returned.
+    pub setup_data: Option<&'a Value>,
+    /// Whether nothing has colours.
+    pub no_color: bool,
+    /// Whether standard output is a terminal.
+    pub is_stdout_terminal: bool,
+    /// Whether standard error is a terminal.
+    pub is_stderr_terminal: bool,
+}
+
+/// The summary of a run.
+#[must_use]
+pub fn summary_data(input: &SummaryInput<'_>) -> SummaryData {
+    let builder =
+        Builder { input, stats: input.options.summary_trend_stats.clone().unwrap_or_default() };
+    let paths = group_paths(input.series);
+    let everything = Tags::default();
+    let scenarios = input.options.scenarios.iter().flatten().map(|scenario| scenario.0.as_str());
+    let scenarios: Vec<_> = scenarios.collect();
+    let is_plain = scenarios == [DEFAULT_SCENARIO] || scenarios.is_empty();
+    let named = if is_plain { Vec::new() } else { scenarios };
+    let scenario = |name: &str| builder.scope(name, &Tags::new([("scenario", name)]), "", &paths);
+    SummaryData {
+        total: SummaryScope {
+            metrics: builder.all_metrics(),
+            ..builder.scope("", &everything, "", &paths)
+        },
+        scenarios: named.into_iter().map(scenario).collect(),
+        root_group: builder.group("", "", &paths),
+        trend_stats: builder.stats.clone(),
+        time_unit: input.options.summary_time_unit.clone().filter(|unit| !unit.is_empty()),
+        duration_ms: input.elapsed.as_secs_f64() * 1e3,
+        no_color: input.no_color,
+        is_stdout_terminal: input.is_stdout_terminal,
+        is_stderr_terminal: input.is_stderr_terminal,
+        setup_data: input.setup_data.cloned(),
+    }
+}
+
+struct Builder<'a> {
+    input: &'a SummaryInput<'a>,
+    stats: Vec<String>,
+}
+
+/// The paths of all groups that samples name, and of those around them, as they came first.
+fn group_paths(series: &SeriesTable) -> Vec<String> {
+    let mut paths: Vec<String> = Vec::new();
+    for (key, _) in series.series() {
+        let Some(group) = key.tags.get("group") else { continue };
+        let mut path = String::new();
+        for name in group.split(SEPARATOR).skip(1) {
+            path = format!("{path}{SEPARATOR}{name}");
+            if !paths.contains(&path) {
+                paths.push(path.clone());
+            }
+        }
+    }
+    paths
+}
+
+/// The groups directly in the one of this path: their names and paths.
+fn inner<'a>(path: &'a str, paths: &'a [String]) -> impl Iterator<Item = (&'a str, &'a str)> {
+    paths.iter().filter_map(move |one| {
+        let name = one.strip_prefix(path)?.strip_prefix(SEPARATOR)?;
+        (!name.contains(SEPARATOR)).then_some((name, one.as_str()))
+    })
+}
+
+impl Builder<'_> {
+    /// All metrics that have samples or thresholds, and their sub-metrics.
+    fn all_metrics(&self) -> Vec<SummaryMetric> {
+        let input = self.input;
+        let mut all: BTreeMap<String, (Arc<Definition>, SeriesValue)> = BTreeMap::new();
+        for (name, (metric, value)) in self.sums(&Tags::default()) {
+            all.insert(name, (metric, value));
+        }
+        for (metric, key, tag) in AUTOMATIC {
+            let Some(metric) = input.metrics.get(metric) else { continue };
+            let value = self.sum(metric, &Tags::new([(key, tag)]));
+            if value.samples() > 0 {
+                let name = format!("{}{{{key}:{tag}}}", metric.name);
+                all.insert(name, (Arc::clone(metric), value));
+            }
+        }
+        for (key, on) in input.thresholds.metrics() {
+            all.entry(key.to_owned())
+                .or_insert_with(|| (Arc::clone(&on.metric), on.value(input.series)));
+        }
+        all.into_iter().map(|(name, (metric, value))| self.metric(name, &metric, &value)).collect()
+    }
+
+    /// What samples with these tags add up to, by metric.
+    fn sums(&self, tags: &Tags) -> BTreeMap<String, (Arc<Definition>, SeriesValue)> {
+        let mut sums = BTreeMap::new();
+        for (key, value) in self.input.series.series().filter(|(key, _)| key.tags.contains(tags)) {
+            sums.entry(key.metric.name.clone())
+                .or_insert_with(|| (Arc::clone(&key.metric), SeriesValue::new(key.metric.kind)))
+                .1
+                .merge(value);
+        }
+        sums
+    }
+
+    fn sum(&self, metric: &Definition, tags: &Tags) -> SeriesValue {
+        let mut sum = SeriesValue::new(metric.kind);
+        for (_, value) in self.input.series.select(&metric.name, tags) {
+            sum.merge(value);
+        }
+        sum
+    }
+
+    fn metric(&self, name: String, metric: &Definition, value: &SeriesValue) -> SummaryMetric {
+        let thresholds = self.input.results.metrics.get(&name).cloned().unwrap_or_default();
+        let values = self.values(metric, value);
+        SummaryMetric { name, kind: metric.kind, contains: metric.unit, values, thresholds }
+    }
+
+    /// The figures of a metric in k6's units.
+    fn values(&self, metric: &Definition, value: &SeriesValue) -> Vec<(String, f64)> {
+        let named = |name: &str, value: f64| (name.to_owned(), value);
+        match value {
+            SeriesValue::Counter { sum, .. } => {
+                let count = scaled(metric.unit, sum.value());
+                vec![named("count", count), named("rate", per_second(count, self.input.elapsed))]
+            }
+            SeriesValue::Gauge { samples: 0, .. } => {
+                ["value", "min", "max"].map(|name| named(name, 0.0)).to_vec()
+            }
+            SeriesValue::Gauge { last, min, max, .. } => {
+                let one = |name, number: &f64| named(name, scaled(metric.unit, *number));
+                vec![one("value", last), one("min", min), one("max", max)]
+            }
+            SeriesValue::Rate { passed, samples } => vec![
+                named("rate", share(*passed, *samples)),
+                named("passes", *passed as f64),
+                named("fails", samples.saturating_sub(*passed) as f64),
+            ],
+            SeriesValue::Trend(_) => {
+                let stats = self.stats.iter();
+                stats.map(|stat| (stat.clone(), self.trend(stat, metric, value))).collect()
+            }
+        }
+    }
+
+    fn trend(&self, stat: &str, metric: &Definition, value: &SeriesValue) -> f64 {
+        if stat == "count" {
+            return value.samples() as f64;
+        }
+        let aggregation = stat.parse::<Aggregation>().ok();
+        let shown = |one| figure(one, value, metric.unit, self.input.elapsed);
+        aggregation.and_then(shown).unwrap_or(0.0)
+    }
+
+    /// The metrics and checks of what has these tags, and its groups inside the one of a path.
+    fn scope(&self, name: &str, tags: &Tags, path: &str, paths: &[String]) -> SummaryScope {
+        let metrics = self.sums(tags).into_iter();
+        let metrics = metrics.map(|(name, (metric, value))| SummaryMetric {
+            values: self.values(&metric, &value),
+            name,
+            kind: metric.kind,
+            contains: metric.unit,
+            thresholds: Vec::new(),
+        });
+        let groups = inner(path, paths).filter_map(|(name, path)| {
+            let mut pairs = tags.pairs().to_vec();
+            pairs.push(("group".to_owned(), path.to_owned()));
+            let group = self.scope(name, &Tags::new(pairs), path, paths);
+            (!group.metrics.is_empty() || !group.groups.is_empty()).then_some(group)
+        });
+        SummaryScope {
+            name: name.to_owned(),
+            metrics: metrics.collect(),
+            checks: self.checks(tags),
+            groups: groups.collect(),
+        }
+    }
+
+    fn group(&self, name: &str, path: &str, paths: &[String]) -> SummaryGroup {
+        SummaryGroup {
+            name: name.to_owned(),
+            path: path.to_owned(),
+            checks: self.checks(&Tags::new([("group", path)])),
+            groups: inner(path, paths).map(|(name, path)| self.group(name, path, paths)).collect(),
+        }
+    }
+
+    /// The checks whose samples have these tags, as they came first.
+    fn checks(&self, tags: &Tags) -> Vec<SummaryCheck> {
+        let mut checks: Vec<SummaryCheck> = Vec::new();
+        for (key, value) in self.input.series.select(CHECKS, tags) {
+            let SeriesValue::Rate { passed, samples } = value else { continue };
+            let name = key.tags.get("check").unwrap_or_default();
+            let group = key.tags.get("group").unwrap_or_default();
+            let path = format!("{group}{SEPARATOR}{name}");
+            let at = checks.iter().position(|check| check.path == path).unwrap_or_else(|| {
+                checks.push(SummaryCheck { name: name.to_owned(), path, ..Default::default() });
+                checks.len() - 1
+            });
+            checks[at].passes += passed;
+            checks[at].fails += samples.saturating_sub(*passed);
+        }
+        checks
+    }
+}

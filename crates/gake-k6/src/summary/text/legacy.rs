@@ -1,0 +1,55 @@
+//! The form of k6 before 1.0.
+
+use super::style::{Look, Style};
+use super::table::{Row, Widths};
+use super::{counted, marked};
+use crate::summary::{SummaryData, SummaryGroup, SummaryMetric};
+
+const LOOKS: (Look, Look) = (Look::LegacyDots, Look::LegacyExtra);
+
+pub(super) fn text(data: &SummaryData, style: Style) -> String {
+    let mut text = String::from("\n");
+    group(&mut text, &data.root_group, "     ", style);
+    let rows: Vec<_> =
+        data.total.metrics.iter().map(|metric| (metric, Row::metric(metric, data))).collect();
+    let widths = Widths::of(rows.iter().map(|row| &row.1));
+    for (metric, row) in &rows {
+        let line = widths.line(row, style, LOOKS);
+        let line = match mark(metric, style) {
+            Some(mark) if metric.parts().1.is_some() => {
+                format!("     {mark} {}", line.trim_start())
+            }
+            Some(mark) => format!("   {mark} {line}"),
+            None => format!("     {line}"),
+        };
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text.push('\n');
+    text
+}
+
+/// Whether the thresholds of a metric hold, when it has any.
+fn mark(metric: &SummaryMetric, style: Style) -> Option<String> {
+    let passed = metric.thresholds.iter().all(|threshold| threshold.ok);
+    (!metric.thresholds.is_empty()).then(|| style.mark(passed))
+}
+
+fn group(text: &mut String, group: &SummaryGroup, indent: &str, style: Style) {
+    for check in &group.checks {
+        let (mark, look) = marked(check);
+        let mut line = format!("{indent}{mark} {}", check.name);
+        if check.fails > 0 {
+            line.push_str(&format!("\n{indent} {}", counted(check)));
+        }
+        text.push_str(&style.paint(look, &line));
+        text.push('\n');
+    }
+    if !group.checks.is_empty() {
+        text.push('\n');
+    }
+    for inner in &group.groups {
+        text.push_str(&format!("{indent}█ {}\n\n", inner.name));
+        self::group(text, inner, &format!("{indent}  "), style);
+    }
+}

@@ -1,0 +1,186 @@
+//! The summary as text: k6's compact, full and legacy forms.
+
+mod human;
+mod legacy;
+mod sections;
+mod style;
+mod table;
+mod thresholds;
+
+use super::{SummaryCheck, SummaryData, SummaryScope};
+use style::{Look, Style};
+use table::{Row, Widths};
+
+/// How much the summary shows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SummaryMode {
+    /// What most runs need.
+    #[default]
+    Compact,
+    /// All metrics, and those of scenarios and groups.
+    Full,
+    /// The form of k6 before 1.0.
+    Legacy,
+    /// Nothing.
+    Disabled,
+}
+
+impl SummaryMode {
+    /// The mode of this name, as `--summary-mode` has it.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "compact" => Self::Compact,
+            "full" => Self::Full,
+            "legacy" => Self::Legacy,
+            "disabled" => Self::Disabled,
+            _ => return None,
+        })
+    }
+}
+
+/// The colours of dots and of what explains a figure.
+const LOOKS: (Look, Look) = (Look::Dots, Look::Extra);
+
+impl SummaryData {
+    /// The summary as k6 prints it; empty when it is disabled.
+    #[must_use]
+    pub fn text(&self, mode: SummaryMode) -> String {
+        let style = Style { is_coloured: self.is_stdout_terminal && !self.no_color };
+        let is_full = match mode {
+            SummaryMode::Disabled => return String::new(),
+            SummaryMode::Legacy => return legacy::text(self, style),
+            SummaryMode::Compact => false,
+            SummaryMode::Full => true,
+        };
+        let mut text = thresholds::section(self, style);
+        text.push_str(&title("TOTAL RESULTS", style));
+        self.scope(&mut text, &self.total, 0, is_full, style);
+        if is_full {
+            for scenario in &self.scenarios {
+                text.push_str(&title(&format!("SCENARIO: {}", scenario.name), style));
+                self.scope(&mut text, scenario, 0, is_full, style);
+                self.inner_groups(&mut text, scenario, 0, style);
+            }
+            if self.scenarios.is_empty() {
+                for group in &self.total.groups {
+                    text.push_str(&title(&format!("GROUP: {}", group.name), style));
+                    self.scope(&mut text, group, 0, is_full, style);
+                    self.inner_groups(&mut text, group, 0, style);
+                }
+            }
+        }
+        text.push_str("\n\n\n");
+        text
+    }
+
+    /// The groups in a group or scenario.
+    fn inner_groups(&self, text: &mut String, outer: &SummaryScope, level: usize, style: Style) {
+        for group in &outer.groups {
+            let name = style.paint(Look::Title, &format!("GROUP: {}", group.name));
+            let indent = "  ".repeat(level);
+            text.push_str(&format!("\n    {indent}↳ {name} \n"));
+            self.scope(text, group, level + 1, true, style);
+            self.inner_groups(text, group, level + 1, style);
+        }
+    }
+
+    /// The checks and metrics of a scope.
+    fn scope(
+        &self,
+        text: &mut String,
+        scope: &SummaryScope,
+        level: usize,
+        is_full: bool,
+        style: Style,
+    ) {
+        let indent = "  ".repeat(level + 2);
+        if !scope.checks.is_empty() {
+            text.push('\n');
+            self.checks(text, scope, &indent, style);
+        }
+        let sections: Vec<(&str, Vec<Row>)> = sections::of(scope, is_full)
+            .into_iter()
+            .map(|(name, metrics)| {
+                (name, metrics.iter().map(|metric| Row::metric(metric, self)).collect())
+            })
+            .collect();
+        let widths = Widths::of(sections.iter().flat_map(|section| &section.1));
+        for (name, rows) in &sections {
+            text.push_str(&format!("\n{indent}{}\n", style.paint(Look::Title, name)));
+            for row in rows {
+                text.push_str(&format!("{indent}{}\n", widths.line(row, style, LOOKS)));
+            }
+        }
+    }
+
+    /// How many checks there were, and each of them.
+    fn checks(&self, text: &mut String, scope: &SummaryScope, indent: &str, style: Style) {
+        let checks = by_name(&scope.checks);
+        let passes: u64 = checks.iter().map(|check| check.passes).sum();
+        let fails: u64 = checks.iter().map(|check| check.fails).sum();
+        let all = passes + fails;
+        let rate = crate::values::per_second(all as f64, self.elapsed());
+        let part = |name: &str, count: u64| {
+            let share = human::percent(crate::values::share(count, all));
+            Row::plain(name, share, vec![format!("{count} out of {all}")])
+        };
+        let rows = [
+            Row::plain("checks_total", all.to_string(), vec![per_second(rate)]),
+            part("checks_succeeded", passes),
+            part("checks_failed", fails),
+        ];
+        let widths = Widths::of(&rows);
+        for row in &rows {
+            text.push_str(&format!("{indent}{}\n", widths.line(row, style, LOOKS)));
+        }
+        text.push('\n');
+        // k6 indents these by twice what it indents the check by.
+        let further = " ".repeat(indent.len() * 2 - 2);
+        for check in &checks {
+            let (mark, look) = marked(check);
+            let name = style.paint(look, &format!("{mark} {}", check.name));
+            text.push_str(&format!("{indent}{name}\n"));
+            if check.fails > 0 {
+                text.push_str(&format!("{further}{}\n", style.paint(look, &counted(check))));
+            }
+        }
+    }
+
+    fn elapsed(&self) -> std::time::Duration {
+        std::time::Duration::from_secs_f64((self.duration_ms / 1e3).max(0.0))
+    }
+}
+
+fn per_second(rate: f64) -> String {
+    use gake_core::metric::{MetricKind, MetricUnit};
+    format!("{}/s", human::figure(rate, MetricKind::Counter, MetricUnit::Number, None))
+}
+
+fn title(name: &str, style: Style) -> String {
+    format!("\n\n  █ {} \n", style.paint(Look::Title, name))
+}
+
+fn marked(check: &SummaryCheck) -> (&'static str, Look) {
+    if check.fails == 0 { ("✓", Look::Passed) } else { ("✗", Look::Failed) }
+}
+
+fn counted(check: &SummaryCheck) -> String {
+    let percent = check.passes * 100 / (check.passes + check.fails).max(1);
+    format!("↳  {percent}% — ✓ {} / ✗ {}", check.passes, check.fails)
+}
+
+/// Checks of one name as one.
+fn by_name(checks: &[SummaryCheck]) -> Vec<SummaryCheck> {
+    let mut all: Vec<SummaryCheck> = Vec::new();
+    for check in checks {
+        match all.iter_mut().find(|one| one.name == check.name) {
+            Some(one) => {
+                one.passes += check.passes;
+                one.fails += check.fails;
+            }
+            None => all.push(check.clone()),
+        }
+    }
+    all
+}

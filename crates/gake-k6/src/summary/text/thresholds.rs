@@ -1,0 +1,56 @@
+//! The section of thresholds.
+
+use gake_core::metric::MetricKind;
+
+use super::human;
+use super::style::{Look, Style};
+use crate::summary::{SummaryData, SummaryMetric};
+use crate::threshold::ThresholdResult;
+
+/// The section; empty without thresholds.
+pub(super) fn section(data: &SummaryData, style: Style) -> String {
+    let with: Vec<_> =
+        data.total.metrics.iter().filter(|metric| !metric.thresholds.is_empty()).collect();
+    if with.is_empty() {
+        return String::new();
+    }
+    let mut text = super::title("THRESHOLDS", style);
+    for metric in &with {
+        let (parent, tags) = metric.parts();
+        let inner = tags.filter(|_| with.iter().any(|other| other.name == parent));
+        let (indent, name) = match inner {
+            Some(tags) => ("      ", tags),
+            None => ("    ", metric.name.as_str()),
+        };
+        text.push_str(&format!("\n{indent}{name}\n"));
+        for threshold in &metric.thresholds {
+            text.push_str(&format!("{indent}{}\n", line(metric, threshold, data, style)));
+        }
+    }
+    text
+}
+
+fn line(
+    metric: &SummaryMetric,
+    threshold: &ThresholdResult,
+    data: &SummaryData,
+    style: Style,
+) -> String {
+    // As k6 does it, the name ends where the operator seems to begin: that of `!=` keeps its `!`.
+    let source = threshold.source.as_str();
+    let name = source.split(['<', '>', '=']).next().unwrap_or_default().trim();
+    let own = || (name == threshold.aggregation).then_some(threshold.figure);
+    let shown = metric.value(name).or_else(own).map(|value| {
+        let unit = data.time_unit.as_deref();
+        let figure = human::figure(value, metric.kind, metric.contains, unit);
+        let is_speed = metric.kind == MetricKind::Counter && name == "rate";
+        if is_speed { format!("{figure}/s") } else { figure }
+    });
+    format!(
+        "{} {} {}={}",
+        style.mark(threshold.ok),
+        style.paint(Look::Source, &format!("'{source}'")),
+        style.paint(Look::Source, name),
+        shown.map(|shown| style.paint(Look::Value, &shown)).unwrap_or_default(),
+    )
+}
