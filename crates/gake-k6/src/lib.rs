@@ -7,6 +7,7 @@
 pub mod aggregation;
 pub mod duration;
 pub mod options;
+pub mod out;
 pub mod summary;
 pub mod threshold;
 pub mod values;

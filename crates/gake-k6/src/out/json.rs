@@ -1,0 +1,162 @@
+//! A line of JSON a sample, and one before the first of each metric.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::{self, Write};
+
+use gake_core::metric::{Definition, MetricUnit};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::{SamplePoint, number};
+use crate::options::ThresholdOptions;
+use crate::threshold::Selector;
+use crate::values::scaled;
+
+/// Writes samples as k6's `--out json` does.
+#[derive(Debug, Default)]
+pub struct JsonLines {
+    thresholds: BTreeMap<String, Vec<ThresholdOptions>>,
+    /// Whether samples say if their response was expected.
+    has_expected_response: bool,
+    /// The metrics that had their line.
+    described: HashSet<String>,
+}
+
+#[derive(Serialize)]
+struct MetricLine<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    data: MetricData<'a>,
+    metric: &'a str,
+}
+
+#[derive(Serialize)]
+struct MetricData<'a> {
+    name: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    contains: &'static str,
+    thresholds: &'a [ThresholdOptions],
+    submetrics: Option<Vec<Submetric<'a>>>,
+}
+
+#[derive(Serialize)]
+struct Submetric<'a> {
+    name: String,
+    suffix: String,
+    tags: BTreeMap<&'a str, &'a str>,
+}
+
+impl JsonLines {
+    /// Lines of a run with these thresholds, which the metrics' own lines show, and system tags.
+    #[must_use]
+    pub fn new(
+        thresholds: BTreeMap<String, Vec<ThresholdOptions>>,
+        system_tags: &[String],
+    ) -> Self {
+        let has_expected_response = system_tags.iter().any(|tag| tag == "expected_response");
+        Self { thresholds, has_expected_response, described: HashSet::new() }
+    }
+
+    /// Writes a sample.
+    ///
+    /// # Errors
+    /// When the writer fails.
+    pub fn write(&mut self, out: &mut impl Write, point: &SamplePoint<'_>) -> io::Result<()> {
+        let name = point.metric.name.as_str();
+        if !self.described.contains(name) {
+            self.describe(out, point.metric)?;
+            self.described.insert(name.to_owned());
+        }
+        let pairs = |pairs: &mut dyn Iterator<Item = (&str, &str)>| {
+            serde_json::to_string(&pairs.collect::<BTreeMap<_, _>>())
+                .map(|text| safe_in_pages(&text))
+        };
+        let mut tags = point.tags.pairs().iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let mut metadata = point.metadata.iter().map(|(key, value)| (*key, value.as_str()));
+        write!(
+            out,
+            r#"{{"metric":{},"type":"Point","data":{{"time":"{}","value":{},"tags":{}"#,
+            serde_json::to_string(name)?,
+            time(point.unix_ns),
+            number::shortest(scaled(point.metric.unit, point.value)),
+            pairs(&mut tags)?,
+        )?;
+        if !point.metadata.is_empty() {
+            write!(out, r#","metadata":{}"#, pairs(&mut metadata)?)?;
+        }
+        out.write_all(b"}}\n")
+    }
+
+    fn describe(&self, out: &mut impl Write, metric: &Definition) -> io::Result<()> {
+        let submetrics: Vec<_> = self.submetrics(&metric.name).collect();
+        let thresholds = self.thresholds.get(&metric.name).map_or(&[][..], Vec::as_slice);
+        let line = MetricLine {
+            kind: "Metric",
+            data: MetricData {
+                name: &metric.name,
+                kind: metric.kind.name(),
+                contains: match metric.unit {
+                    MetricUnit::Time => "time",
+                    MetricUnit::Bytes => "data",
+                    MetricUnit::Number => "default",
+                },
+                thresholds,
+                submetrics: (!submetrics.is_empty()).then_some(submetrics),
+            },
+            metric: &metric.name,
+        };
+        write_line(out, &line)
+    }
+
+    /// The sub-metrics that thresholds ask for, and the one that k6 always has.
+    fn submetrics(&self, metric: &str) -> impl Iterator<Item = Submetric<'_>> {
+        let asked = self.thresholds.keys().filter_map(move |key| {
+            let (parent, suffix) = key.strip_suffix('}')?.split_once('{')?;
+            Selector::parse(key).ok().filter(|_| parent == metric)?;
+            let tags = suffix.split(',').filter_map(|tag| {
+                let (key, value) = tag.split_once(':')?;
+                Some((unquoted(key), unquoted(value)))
+            });
+            Some(Submetric { name: key.clone(), suffix: suffix.to_owned(), tags: tags.collect() })
+        });
+        let expected = "expected_response:true";
+        let name = format!("{metric}{{{expected}}}");
+        let is_asked = self.thresholds.contains_key(&name);
+        let is_usual = self.has_expected_response && metric == "http_req_duration";
+        let usual = (is_usual && !is_asked).then(|| Submetric {
+            name,
+            suffix: expected.to_owned(),
+            tags: BTreeMap::from([("expected_response", "true")]),
+        });
+        asked.chain(usual)
+    }
+}
+
+/// JSON as Go writes it by default: what means something in a page is escaped.
+fn safe_in_pages(json: &str) -> String {
+    let mut safe = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                safe.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+fn unquoted(text: &str) -> &str {
+    text.trim().trim_matches(['"', '\''])
+}
+
+/// An instant as RFC 3339 has it, with as many decimals as it needs.
+pub(super) fn time(unix_ns: i128) -> String {
+    Timestamp::from_nanosecond(unix_ns).unwrap_or_default().to_string()
+}
+
+fn write_line(out: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, line)?;
+    out.write_all(b"\n")
+}

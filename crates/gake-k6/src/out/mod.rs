@@ -1,0 +1,27 @@
+//! Samples one by one, in the forms of `--out json` and `--out csv`.
+//!
+//! These are formats: whoever has samples writes them through [`JsonLines`] or [`CsvLines`].
+
+mod csv;
+mod json;
+mod number;
+
+use gake_core::metric::{Definition, Tags};
+
+pub use csv::{CsvLines, TimeFormat};
+pub use json::JsonLines;
+
+/// A sample of a metric.
+#[derive(Debug, Clone, Copy)]
+pub struct SamplePoint<'a> {
+    /// The metric.
+    pub metric: &'a Definition,
+    /// Its tags.
+    pub tags: &'a Tags,
+    /// What belongs to it and is no tag: `vu` and `iter`, when the script asks for them.
+    pub metadata: &'a [(&'a str, String)],
+    /// The value; a time in nanoseconds, as everywhere in gake.
+    pub value: f64,
+    /// When it was taken, in Unix nanoseconds.
+    pub unix_ns: i128,
+}
