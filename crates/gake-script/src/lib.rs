@@ -4,6 +4,8 @@
 //! functions that it exports, with a [`Value`] for each argument and for what comes back. Memory,
 //! stack and time are bounded ([`Limits`]); a script has no files, no network and no timers. It
 //! must not know what is asked of it, and prints nothing: what a script logs goes to a [`ConsoleSink`].
+//!
+//! A [`user::User`] is one of many users on one thread, whose synchronous calls wait in a coroutine.
 
 mod console;
 mod error;
@@ -11,6 +13,7 @@ mod imports;
 mod script;
 mod source;
 mod threads;
+pub mod user;
 mod value;
 
 pub use console::{ConsoleSink, Level};

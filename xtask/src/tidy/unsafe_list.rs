@@ -27,6 +27,22 @@ pub const UNSAFE: &[Unsafe] = &[
         why: "AsyncFd::register of a listening socket, for the same reason as the engine's timer",
     },
     Unsafe {
+        path: "crates/gake-script/src/user/fiber.rs",
+        count: 3,
+        why: "a coroutine outlives every lifetime for the compiler: its function, its switch and the \
+              context it is polled in are lent to it",
+    },
+    Unsafe {
+        path: "crates/gake-script/src/user/mod.rs",
+        count: 2,
+        why: "JS_UpdateStackTop and JS_SetUncatchableError: rquickjs has neither for one runtime a user",
+    },
+    Unsafe {
+        path: "crates/gake-script/src/user/stack.rs",
+        count: 7,
+        why: "stacks in one mapping without guard pages, of which a process may have too few",
+    },
+    Unsafe {
         path: "crates/gake-script/src/value.rs",
         count: 1,
         why: "the bytes of a script's typed array are lent by QuickJS, and copied at once",

@@ -1,0 +1,176 @@
+//! Coroutines that wait for futures.
+//!
+//! A [`Fiber`] is a future that runs a plain function on a stack of its own. What that function
+//! calls may [`wait`] for another future: the fiber's stack is left as it is, and the thread goes
+//! on with something else. Whoever drops a fiber ends it: every wait fails from then on, until the
+//! function has returned.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::io;
+use std::marker::PhantomData;
+use std::pin::{Pin, pin};
+use std::ptr;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+
+use super::stack::{StackLease, Stacks};
+
+/// How long a fiber may run before others get their turn.
+const TURN: Duration = Duration::from_micros(200);
+
+/// Why a wait has no result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Cut {
+    /// The fiber is being ended.
+    #[error("the iteration was interrupted")]
+    Ended,
+    /// The caller is not in a fiber: there is nothing that could wait.
+    #[error("nothing can be waited for here")]
+    Outside,
+}
+
+/// What a fiber is resumed with.
+#[derive(Clone, Copy)]
+enum Signal {
+    /// It is polled, in this context.
+    Poll(*mut Context<'static>),
+    /// It has to end.
+    End,
+}
+
+type Switch = Yielder<Signal, ()>;
+
+/// What runs on the thread now.
+#[derive(Clone, Copy)]
+struct Frame {
+    switch: *const Switch,
+    signal: Signal,
+    resumed: Instant,
+}
+
+thread_local! {
+    static CURRENT: Cell<Option<Frame>> = const { Cell::new(None) };
+}
+
+/// A function under way on a stack of its own.
+pub struct Fiber<'a, R: 'static> {
+    coroutine: Option<Coroutine<Signal, (), R, StackLease>>,
+    _borrows: PhantomData<&'a mut ()>,
+}
+
+impl<'a, R: 'static> Fiber<'a, R> {
+    /// Runs `function` when it is polled.
+    ///
+    /// # Errors
+    /// When there is no stack for it.
+    pub fn new(stacks: &Rc<Stacks>, function: impl FnOnce() -> R + 'a) -> io::Result<Self> {
+        let stack = stacks.lease()?;
+        let function: Box<dyn FnOnce() -> R + 'a> = Box::new(function);
+        // SAFETY: only the lifetime changes. The coroutine runs while the fiber is polled and while
+        // it is dropped, both of which are within 'a; once dropped it has returned.
+        let function: Box<dyn FnOnce() -> R + 'static> = unsafe { std::mem::transmute(function) };
+        let coroutine = Coroutine::with_stack(stack, move |switch: &Switch, signal| {
+            enter(switch, signal);
+            function()
+        });
+        Ok(Self { coroutine: Some(coroutine), _borrows: PhantomData })
+    }
+
+    fn resume(&mut self, signal: Signal) -> Poll<R> {
+        let Some(coroutine) = &mut self.coroutine else { return Poll::Pending };
+        let outer = CURRENT.take();
+        let resumed = coroutine.resume(signal);
+        CURRENT.set(outer);
+        match resumed {
+            CoroutineResult::Yield(()) => Poll::Pending,
+            CoroutineResult::Return(returned) => {
+                self.coroutine = None;
+                Poll::Ready(returned)
+            }
+        }
+    }
+}
+
+impl<R: 'static> Future for Fiber<'_, R> {
+    type Output = R;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
+        // The lifetime is forgotten, not lengthened: the pointer is used before this call returns.
+        self.resume(Signal::Poll(ptr::from_mut(cx).cast()))
+    }
+}
+
+impl<R: 'static> Drop for Fiber<'_, R> {
+    fn drop(&mut self) {
+        let has_begun = self.coroutine.as_ref().is_some_and(Coroutine::started);
+        while has_begun && self.coroutine.is_some() {
+            let _ = self.resume(Signal::End);
+        }
+    }
+}
+
+impl<R: 'static> std::fmt::Debug for Fiber<'_, R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fiber").field("is_over", &self.coroutine.is_none()).finish()
+    }
+}
+
+/// Notes what the fiber that runs now was resumed with.
+fn enter(switch: *const Switch, signal: Signal) {
+    CURRENT.set(Some(Frame { switch, signal, resumed: Instant::now() }));
+}
+
+/// Leaves the fiber, until it is resumed.
+fn leave(frame: Frame) {
+    // SAFETY: the switch belongs to the coroutine on whose stack this runs, and lives as long as
+    // its function, which has not returned.
+    let signal = unsafe { &*frame.switch }.suspend(());
+    enter(frame.switch, signal);
+}
+
+/// Waits for a future within a fiber, as a plain function.
+///
+/// # Errors
+/// When the fiber has to end, or there is none.
+pub fn wait<F: Future>(future: F) -> Result<F::Output, Cut> {
+    let mut future = pin!(future);
+    loop {
+        let frame = CURRENT.get().ok_or(Cut::Outside)?;
+        let Signal::Poll(cx) = frame.signal else { return Err(Cut::Ended) };
+        // SAFETY: the context is that of the poll which resumed this fiber, and which goes on until
+        // the fiber is left again. Nothing else uses it meanwhile.
+        let cx = unsafe { &mut *cx };
+        if let Poll::Ready(output) = future.as_mut().poll(cx) {
+            return Ok(output);
+        }
+        leave(frame);
+    }
+}
+
+/// Lets others run when the fiber had its turn. Returns whether it has to end.
+pub(crate) fn give_way() -> bool {
+    let Some(frame) = CURRENT.get() else { return false };
+    match frame.signal {
+        Signal::End => true,
+        Signal::Poll(_) if frame.resumed.elapsed() < TURN => false,
+        Signal::Poll(_) => wait(yield_once()).is_err(),
+    }
+}
+
+/// Pending once, and woken at once.
+async fn yield_once() {
+    let mut has_yielded = false;
+    poll_fn(|cx| {
+        if has_yielded {
+            return Poll::Ready(());
+        }
+        has_yielded = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}

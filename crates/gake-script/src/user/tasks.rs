@@ -1,0 +1,82 @@
+//! What a user does beside its script: requests under way, timers.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+
+use rquickjs::Ctx;
+
+use super::fiber::{Cut, give_way, wait};
+
+/// What is done in the script when a task has ended.
+pub type Completion = Box<dyn for<'js> FnOnce(&Ctx<'js>) -> rquickjs::Result<()>>;
+
+type Task = Pin<Box<dyn Future<Output = Completion>>>;
+
+/// The tasks of one user.
+#[derive(Default)]
+pub struct Tasks {
+    waiting: RefCell<Vec<Task>>,
+}
+
+impl std::fmt::Debug for Tasks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tasks").field("waiting", &self.waiting.borrow().len()).finish()
+    }
+}
+
+impl Tasks {
+    /// Adds a task. It goes on while [`Tasks::drive`] waits.
+    pub fn add(&self, task: impl Future<Output = Completion> + 'static) {
+        self.waiting.borrow_mut().push(Box::pin(task));
+    }
+
+    /// Drops every task.
+    pub fn clear(&self) {
+        // Taken out first: what is dropped may look at the list.
+        drop(self.waiting.take());
+    }
+
+    /// Does what promises and tasks have to do, until nothing is left or `is_done`. To be called in
+    /// a fiber. What a completion throws goes to `thrown`.
+    ///
+    /// # Errors
+    /// When the fiber has to end.
+    pub fn drive(
+        &self,
+        ctx: &Ctx<'_>,
+        is_done: impl Fn() -> bool,
+        mut thrown: impl FnMut(rquickjs::Error),
+    ) -> Result<(), Cut> {
+        loop {
+            while ctx.execute_pending_job() {
+                if give_way() {
+                    return Err(Cut::Ended);
+                }
+            }
+            if is_done() || self.waiting.borrow().is_empty() {
+                return Ok(());
+            }
+            let completion = wait(self.next())?;
+            if let Err(error) = completion(ctx) {
+                thrown(error);
+            }
+        }
+    }
+
+    /// The completion of the task that ends first.
+    async fn next(&self) -> Completion {
+        poll_fn(|cx| {
+            let mut waiting = self.waiting.borrow_mut();
+            for at in 0..waiting.len() {
+                if let Poll::Ready(completion) = waiting[at].as_mut().poll(cx) {
+                    drop(waiting.swap_remove(at));
+                    return Poll::Ready(completion);
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}

@@ -1,0 +1,177 @@
+//! Users on one thread, without any API: what they wait for is the tests' own.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use rquickjs::function::Func;
+use rquickjs::loader::{BuiltinLoader, BuiltinResolver};
+use rquickjs::{CatchResultExt, Ctx, Function};
+
+use super::*;
+
+/// Pending this many times, then ready; counts when it is dropped.
+struct Later {
+    left: u32,
+    dropped: Rc<Cell<u32>>,
+}
+
+impl Drop for Later {
+    fn drop(&mut self) {
+        self.dropped.set(self.dropped.get() + 1);
+    }
+}
+
+impl Later {
+    async fn done(mut self) -> u32 {
+        poll_fn(|cx| {
+            if self.left == 0 {
+                return Poll::Ready(());
+            }
+            self.left -= 1;
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+        7
+    }
+}
+
+fn user() -> (User, Rc<Cell<u32>>) {
+    let user =
+        User::new(&Stacks::new(), 64 << 20, BuiltinResolver::default(), BuiltinLoader::default())
+            .unwrap();
+    let dropped = Rc::new(Cell::new(0));
+    let counted = Rc::clone(&dropped);
+    user.with(|ctx| {
+        let later = move |ctx: Ctx<'_>, times: u32| {
+            let later = Later { left: times, dropped: Rc::clone(&counted) };
+            wait(later.done()).map_err(|why| cut(&ctx, why))
+        };
+        ctx.globals().set("later", Func::from(later)).unwrap();
+    });
+    (user, dropped)
+}
+
+/// Evaluates a text in a fiber.
+fn evaluate<'a>(user: &'a User, text: &'a str) -> Fiber<'a, Result<String, String>> {
+    let run = move |ctx: &Ctx<'_>| {
+        let value = ctx.eval::<rquickjs::Coerced<String>, _>(text).catch(ctx);
+        value.map(|text| text.0).map_err(|error| error.to_string())
+    };
+    user.run(run).unwrap()
+}
+
+/// Polls a fiber to its end; how often it was pending.
+fn finish<T>(fiber: impl Future<Output = T>) -> (T, usize) {
+    let mut fiber = pin!(fiber);
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut pending = 0;
+    loop {
+        match fiber.as_mut().poll(&mut cx) {
+            Poll::Ready(value) => return (value, pending),
+            Poll::Pending => pending += 1,
+        }
+    }
+}
+
+#[test]
+fn a_synchronous_call_waits_for_a_future() {
+    let (user, _) = user();
+    let (value, pending) = finish(evaluate(&user, "later(3) + later(2)"));
+    assert_eq!((value.as_deref(), pending), (Ok("14"), 5));
+}
+
+#[test]
+fn users_wait_side_by_side() {
+    let users: Vec<_> = (0..200).map(|_| user().0).collect();
+    let texts: Vec<_> = (0..200)
+        .map(|n| format!("function f(d) {{ return d ? f(d - 1) + later(1) : {n} }}; f(20)"))
+        .collect();
+    let mut fibers: Vec<_> =
+        users.iter().zip(&texts).map(|(user, text)| Box::pin(evaluate(user, text))).collect();
+    let mut cx = Context::from_waker(Waker::noop());
+    for _ in 0..20 {
+        assert!(fibers.iter_mut().all(|fiber| fiber.as_mut().poll(&mut cx).is_pending()));
+    }
+    for (n, fiber) in fibers.into_iter().enumerate() {
+        assert_eq!(finish(fiber).0, Ok((n + 140).to_string()));
+    }
+}
+
+#[test]
+fn a_dropped_fiber_ends_and_nothing_catches_that() {
+    let (user, dropped) = user();
+    let text = "try { later(1000) } catch (e) { globalThis.caught = 1 } finally { later(1000) }";
+    let mut fiber = Box::pin(evaluate(&user, text));
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(fiber.as_mut().poll(&mut cx).is_pending());
+    drop(fiber);
+    assert_eq!(dropped.get(), 1, "the future it waited for is gone");
+    let (value, _) = finish(evaluate(&user, "typeof caught + later(1)"));
+    assert_eq!(value, Ok("undefined7".to_owned()), "the user goes on with the next");
+}
+
+#[test]
+fn a_fiber_that_never_waits_gives_way_and_can_be_ended() {
+    let (user, _) = user();
+    let mut fiber = Box::pin(evaluate(&user, "for (;;) {}"));
+    let mut cx = Context::from_waker(Waker::noop());
+    for _ in 0..3 {
+        assert!(fiber.as_mut().poll(&mut cx).is_pending());
+    }
+    drop(fiber);
+    assert_eq!(finish(evaluate(&user, "1 + 1")).0, Ok("2".to_owned()));
+}
+
+#[test]
+fn recursion_without_end_is_the_users_own_fault() {
+    let (user, _) = user();
+    for text in ["function f() { f() }; f()", "const a = []; a.toString = () => `${a}`; `${a}`"] {
+        let error = finish(evaluate(&user, text)).0.unwrap_err();
+        assert!(error.contains("call stack size exceeded"), "{error}");
+    }
+    assert_eq!(finish(evaluate(&user, "later(1)")).0, Ok("7".to_owned()));
+}
+
+#[test]
+fn memory_is_bounded() {
+    let (user, _) = user();
+    let text = "const a = []; for (;;) a.push(new Uint8Array(1 << 20).fill(1))";
+    let error = finish(evaluate(&user, text)).0.unwrap_err();
+    assert!(error.contains("out of memory"), "{error}");
+}
+
+#[test]
+fn nothing_waits_outside_of_a_fiber() {
+    let (user, _) = user();
+    let error = user.with(|ctx| ctx.eval::<u32, _>("later(1)").catch(ctx).unwrap_err().to_string());
+    assert!(error.contains("nothing can be waited for here"), "{error}");
+}
+
+#[test]
+fn tasks_go_on_while_the_script_waits() {
+    let (user, _) = user();
+    let tasks = Rc::new(Tasks::default());
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    for (name, times) in [("slow", 5), ("quick", 2)] {
+        let later = Later { left: times, dropped: Rc::default() };
+        let seen = Rc::clone(&seen);
+        tasks.add(async move {
+            later.done().await;
+            Box::new(move |ctx: &Ctx<'_>| {
+                let same: Function<'_> = ctx.eval("(x) => x")?;
+                seen.borrow_mut().push(same.call::<_, String>((name,))?);
+                Ok(())
+            }) as Completion
+        });
+    }
+    let driven = {
+        let tasks = Rc::clone(&tasks);
+        user.run(move |ctx| tasks.drive(ctx, || false, |error| panic!("{error}"))).unwrap()
+    };
+    assert_eq!(finish(driven).0, Ok(()));
+    assert_eq!(*seen.borrow(), ["quick", "slow"]);
+}
