@@ -1,13 +1,24 @@
 //! k6's scripts on gake's engine: what a script may say, and what k6 would print of the run.
 //!
 //! [`options`] says what is to be run, [`threshold`] what is demanded of it, [`summary`] what came
-//! of it. [`duration`] reads and writes durations as k6 does. The crate prints nothing and sees neither
-//! arguments nor environment: the binary does.
+//! of it. [`duration`] reads and writes durations as k6 does. The crate prints nothing and sees
+//! neither arguments nor environment: the binary does.
+//!
+//! [`user`] is one user with its script, [`modules`] what the script can import, [`work`] joins users
+//! with the engine. What users of a test share is its [`test::Test`].
 
 pub mod aggregation;
 pub mod duration;
+pub mod metrics;
+pub mod modules;
 pub mod options;
 pub mod out;
 pub mod summary;
+pub mod test;
 pub mod threshold;
+pub mod user;
 pub mod values;
+pub mod work;
+
+pub use gake_script::Exception;
+pub use gake_script::user::Stacks;

@@ -35,6 +35,7 @@ mod moment;
 mod plan;
 mod prepare;
 mod requests;
+pub mod script;
 pub mod sink;
 mod watching;
 

@@ -196,6 +196,16 @@ fn ready(
 }
 
 impl Prepared {
+    /// Gives the run a worker a core, as far as it has lanes for them: for works that take more of a
+    /// core than plain requests.
+    pub fn spread_over_cores(&mut self) {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let plan = Arc::make_mut(&mut self.plan);
+        let lanes =
+            plan.scenarios().iter().map(|one| one.load.users().unwrap_or(one.max_in_flight));
+        plan.threads = cores.min(lanes.max().unwrap_or(1)).max(1);
+    }
+
     /// Hides secrets in what is shown and stored of it: the names of targets and of labels.
     pub fn redact(&mut self, redactor: &Redactor) {
         self.plan = Arc::new(redacted(&self.plan, redactor));

@@ -73,7 +73,8 @@ impl fmt::Display for Exception {
 
 impl Exception {
     /// What the context caught.
-    pub(crate) fn caught(ctx: &Ctx<'_>) -> Self {
+    #[must_use]
+    pub fn caught(ctx: &Ctx<'_>) -> Self {
         let thrown = ctx.catch();
         let text = |value| Coerced::<String>::from_js(ctx, value).map(|text| text.0);
         let stack = match thrown.as_exception() {

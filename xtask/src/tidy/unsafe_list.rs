@@ -17,6 +17,31 @@ pub const UNSAFE: &[Unsafe] = &[
         why: "AsyncFd::register of a timerfd, which is unsafe as the descriptor must stay the same one",
     },
     Unsafe {
+        path: "crates/gake-k6/src/modules/http/cookies.rs",
+        count: 1,
+        why: "rquickjs's JsLifetime of a class: unsafe to implement, trivial without a lifetime",
+    },
+    Unsafe {
+        path: "crates/gake-k6/src/modules/http/expected.rs",
+        count: 1,
+        why: "rquickjs's JsLifetime of a class: unsafe to implement, trivial without a lifetime",
+    },
+    Unsafe {
+        path: "crates/gake-k6/src/modules/http/response.rs",
+        count: 1,
+        why: "rquickjs's JsLifetime of a class: unsafe to implement, trivial without a lifetime",
+    },
+    Unsafe {
+        path: "crates/gake-k6/src/modules/metrics.rs",
+        count: 1,
+        why: "rquickjs's JsLifetime of a class: unsafe to implement, trivial without a lifetime",
+    },
+    Unsafe {
+        path: "crates/gake-k6/src/modules/value.rs",
+        count: 2,
+        why: "the bytes of a script's buffer are lent by QuickJS, and copied at once",
+    },
+    Unsafe {
         path: "crates/gake-lab/src/serve.rs",
         count: 1,
         why: "ioctl TIOCOUTQ, the bytes not yet acknowledged: no library has it",

@@ -11,6 +11,8 @@ use super::types::Version;
 pub struct ResponseHead<'a> {
     /// The status code, 100 to 999.
     pub status: u16,
+    /// The reason phrase, often empty; also when it holds what is not ASCII.
+    pub reason: &'a str,
     /// The version in the status line.
     pub version: Version,
     /// The header lines in the order they came, names as they were written.

@@ -22,6 +22,7 @@ mod types;
 mod visitor;
 
 pub use head::ResponseHead;
+pub use httparse::Header;
 pub use known::KnownHeads;
 pub use malformed::Malformed;
 pub use response::ResponseParser;

@@ -378,7 +378,8 @@ fn parse_into<'h, 'b: 'h>(
                 _ => Version::Http11,
             };
             let status = response.code.unwrap_or(0);
-            Ok(Some((ResponseHead { status, version, headers: response.headers }, length)))
+            let reason = response.reason.unwrap_or_default();
+            Ok(Some((ResponseHead { status, reason, version, headers: response.headers }, length)))
         }
     }
 }

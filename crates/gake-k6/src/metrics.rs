@@ -1,0 +1,126 @@
+//! The metrics that k6 has by itself.
+
+use std::sync::Arc;
+
+use gake_core::metric::{Definition, MetricKind, MetricUnit, Registry};
+
+/// A metric that k6 has by itself; its number among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Builtin {
+    /// Users that run.
+    Vus,
+    /// Users that were made.
+    VusMax,
+    /// Iterations that came to an end.
+    Iterations,
+    /// How long they took.
+    IterationDuration,
+    /// Iterations for which no user was free.
+    DroppedIterations,
+    /// Checks that passed.
+    Checks,
+    /// How long groups took.
+    GroupDuration,
+    /// Requests.
+    HttpReqs,
+    /// Requests whose response was not expected.
+    HttpReqFailed,
+    /// From the first byte written to the last byte read.
+    HttpReqDuration,
+    /// The wait for a connection.
+    HttpReqBlocked,
+    /// Opening connections.
+    HttpReqConnecting,
+    /// TLS handshakes.
+    HttpReqTlsHandshaking,
+    /// Writing requests.
+    HttpReqSending,
+    /// Waiting for the first byte of responses.
+    HttpReqWaiting,
+    /// Reading responses.
+    HttpReqReceiving,
+    /// Bytes written.
+    DataSent,
+    /// Bytes read.
+    DataReceived,
+}
+
+impl Builtin {
+    /// All of them, by number.
+    pub const ALL: [(Self, &str, MetricKind, MetricUnit); 18] = {
+        use Builtin::*;
+        use MetricKind::{Counter, Gauge, Rate, Trend};
+        use MetricUnit::{Bytes, Number, Time};
+        [
+            (Vus, "vus", Gauge, Number),
+            (VusMax, "vus_max", Gauge, Number),
+            (Iterations, "iterations", Counter, Number),
+            (IterationDuration, "iteration_duration", Trend, Time),
+            (DroppedIterations, "dropped_iterations", Counter, Number),
+            (Checks, "checks", Rate, Number),
+            (GroupDuration, "group_duration", Trend, Time),
+            (HttpReqs, "http_reqs", Counter, Number),
+            (HttpReqFailed, "http_req_failed", Rate, Number),
+            (HttpReqDuration, "http_req_duration", Trend, Time),
+            (HttpReqBlocked, "http_req_blocked", Trend, Time),
+            (HttpReqConnecting, "http_req_connecting", Trend, Time),
+            (HttpReqTlsHandshaking, "http_req_tls_handshaking", Trend, Time),
+            (HttpReqSending, "http_req_sending", Trend, Time),
+            (HttpReqWaiting, "http_req_waiting", Trend, Time),
+            (HttpReqReceiving, "http_req_receiving", Trend, Time),
+            (DataSent, "data_sent", Counter, Bytes),
+            (DataReceived, "data_received", Counter, Bytes),
+        ]
+    };
+
+    /// Its number.
+    #[must_use]
+    pub fn number(self) -> MetricNumber {
+        MetricNumber(self as u16)
+    }
+}
+
+/// The number of a metric among those of a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MetricNumber(pub(crate) u16);
+
+impl From<MetricNumber> for usize {
+    fn from(number: MetricNumber) -> Self {
+        Self::from(number.0)
+    }
+}
+
+/// k6's own metrics, by number.
+#[must_use]
+pub fn builtin() -> Vec<Arc<Definition>> {
+    let each = Builtin::ALL.iter().map(|&(_, name, kind, unit)| Definition {
+        name: name.to_owned(),
+        kind,
+        unit,
+    });
+    each.map(Arc::new).collect()
+}
+
+/// The registry of `metrics`.
+#[must_use]
+pub fn registry(metrics: &[Arc<Definition>]) -> Registry {
+    let mut registry = Registry::default();
+    for metric in metrics {
+        // Names were checked when the metrics were made; a second of one name is the first.
+        let _ = registry.define((**metric).clone());
+    }
+    registry
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_places() {
+        for (place, (metric, ..)) in Builtin::ALL.iter().enumerate() {
+            assert_eq!(metric.number(), MetricNumber(place as u16));
+        }
+        assert_eq!(registry(&builtin()).metrics().count(), Builtin::ALL.len());
+    }
+}

@@ -1,0 +1,78 @@
+//! The module `k6/data`: arrays of which a process has one copy.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rquickjs::function::Func;
+use rquickjs::{Array, Ctx, Exception, Function, Object, Value};
+
+use crate::user::vu::{Vu, VuStage};
+
+/// What makes an array of a function that gives its length and elements.
+const PROXY: &str = include_str!("shared_array.js");
+
+/// What makes a constructor of a function.
+const CONSTRUCTOR: &str = "(make) => function SharedArray(name, elements) {
+    return make(name, elements);
+}";
+
+pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
+    let module = Object::new(ctx.clone())?;
+    let user = Rc::clone(vu);
+    let make = move |ctx: Ctx<'js>, name: String, elements: Function<'js>| {
+        shared_array(&ctx, &user, &name, &elements)
+    };
+    let constructor: Function<'js> = ctx.eval(CONSTRUCTOR)?;
+    module.set("SharedArray", constructor.call::<_, Function<'js>>((Func::from(make),))?)?;
+    Ok(module)
+}
+
+fn shared_array<'js>(
+    ctx: &Ctx<'js>,
+    vu: &Vu,
+    name: &str,
+    elements: &Function<'js>,
+) -> rquickjs::Result<Value<'js>> {
+    if vu.stage.get() != VuStage::Init {
+        let message = "new SharedArray must be called in the init context";
+        return Err(Exception::throw_message(ctx, message));
+    }
+    if name.is_empty() {
+        let message = "empty name provided to SharedArray's constructor";
+        return Err(Exception::throw_message(ctx, message));
+    }
+    let shared = match vu.test.array(name) {
+        Some(known) => known,
+        None => vu.test.keep_array(name, taken(ctx, elements)?),
+    };
+    // Not kept by the host function: what it holds, no collection sees.
+    let proxy: Function<'js> = ctx.eval(PROXY)?;
+    let len = shared.len();
+    let element = move |ctx: Ctx<'js>, place: usize| element(&ctx, &shared, place);
+    proxy.call((len, Func::from(element)))
+}
+
+/// The elements that a function returns, each as JSON.
+fn taken<'js>(ctx: &Ctx<'js>, elements: &Function<'js>) -> rquickjs::Result<Vec<String>> {
+    let returned: Value<'js> = elements.call(())?;
+    let Some(array): Option<&Array<'js>> = returned.as_array() else {
+        let message = "only arrays can be made into SharedArray";
+        return Err(Exception::throw_type(ctx, message));
+    };
+    let json = |element: rquickjs::Result<Value<'js>>| {
+        let json = ctx.json_stringify(element?)?;
+        json.map_or_else(|| Ok("null".to_owned()), |json| json.to_string())
+    };
+    array.iter::<Value<'js>>().map(json).collect()
+}
+
+fn element<'js>(
+    ctx: &Ctx<'js>,
+    shared: &Arc<[String]>,
+    place: usize,
+) -> rquickjs::Result<Value<'js>> {
+    match shared.get(place) {
+        Some(json) => ctx.json_parse(json.as_str()),
+        None => Ok(Value::new_undefined(ctx.clone())),
+    }
+}

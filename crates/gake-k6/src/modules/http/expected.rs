@@ -1,0 +1,71 @@
+//! Which statuses a script expects.
+
+use rquickjs::class::{JsClass, Readable, Trace, Tracer};
+use rquickjs::function::Constructor;
+use rquickjs::{Class, Ctx, Exception, JsLifetime, Value};
+
+use crate::user::vu::Expected;
+
+/// What `http.expectedStatuses` returns.
+pub(crate) struct ExpectedStatuses(Expected);
+
+impl<'js> Trace<'js> for ExpectedStatuses {
+    fn trace<'a>(&self, _: Tracer<'a, 'js>) {}
+}
+
+// SAFETY: it holds nothing of a script.
+unsafe impl<'js> JsLifetime<'js> for ExpectedStatuses {
+    type Changed<'to> = Self;
+}
+
+impl<'js> JsClass<'js> for ExpectedStatuses {
+    const NAME: &'static str = "ExpectedStatuses";
+    type Mutable = Readable;
+
+    fn constructor(_: &Ctx<'js>) -> rquickjs::Result<Option<Constructor<'js>>> {
+        Ok(None)
+    }
+}
+
+/// `http.expectedStatuses(200, { min: 300, max: 399 })`.
+pub(super) fn make<'js>(
+    ctx: &Ctx<'js>,
+    arguments: &[Value<'js>],
+) -> rquickjs::Result<Class<'js, ExpectedStatuses>> {
+    if arguments.is_empty() {
+        return Err(Exception::throw_message(ctx, "no arguments"));
+    }
+    let mut ranges = Vec::with_capacity(arguments.len());
+    for (place, argument) in arguments.iter().enumerate() {
+        let range = match (argument.as_number(), argument.as_object()) {
+            (Some(status), _) => Some((status as u16, status as u16)),
+            (None, Some(range)) => {
+                range.get::<_, u16>("min").ok().zip(range.get::<_, u16>("max").ok())
+            }
+            _ => None,
+        };
+        ranges.push(range.ok_or_else(|| {
+            let message = format!(
+                "argument number {} to expectedStatuses was neither an integer nor an object like \
+                 {{min:100, max:329}}",
+                place + 1
+            );
+            Exception::throw_message(ctx, &message)
+        })?);
+    }
+    Class::instance(ctx.clone(), ExpectedStatuses(Expected::Ranges(ranges)))
+}
+
+/// What a value given as a `responseCallback` expects; nothing when it is `null`.
+pub(super) fn of<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Expected> {
+    if value.is_null() || value.is_undefined() {
+        return Ok(Expected::Nothing);
+    }
+    let class = value.as_object().and_then(Class::<ExpectedStatuses>::from_object);
+    let class = class.ok_or_else(|| {
+        let message = "unsupported responseCallback: write http.expectedStatuses(...) or null";
+        Exception::throw_message(ctx, message)
+    })?;
+    let expected = class.borrow().0.clone();
+    Ok(expected)
+}

@@ -1,0 +1,160 @@
+//! The module `k6/http`.
+
+mod ask;
+mod batch;
+mod codes;
+mod cookies;
+mod expected;
+mod form;
+mod response;
+mod select;
+mod send;
+
+use std::rc::Rc;
+
+use rquickjs::function::{Func, Opt, Rest};
+use rquickjs::{Class, Ctx, Exception, Object, Value};
+
+use self::ask::Ask;
+use self::cookies::CookieJar;
+use self::response::{Response, ResponseFacts};
+use super::value::{self, given};
+use crate::user::vu::Vu;
+
+/// What a script must not do while it is loaded.
+const IN_INIT: &str = "Making http requests";
+
+/// Makes the tag function `http.url`, whose template is the name of a request.
+const URL: &str = "(strings, ...values) => {
+    const name = strings.join('${}');
+    const url = strings.reduce((url, part, at) => url + values[at - 1] + part);
+    return { name, url, clean_url: url, toString: () => url };
+}";
+
+pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
+    let module = Object::new(ctx.clone())?;
+    for (name, method) in [("get", "GET"), ("head", "HEAD")] {
+        let vu = Rc::clone(vu);
+        let send = move |ctx: Ctx<'js>, url: Value<'js>, params: Opt<Value<'js>>| {
+            request(&ctx, &vu, method.to_owned(), &url, None, params.0)
+        };
+        module.set(name, Func::from(send))?;
+    }
+    for (name, method) in [
+        ("post", "POST"),
+        ("put", "PUT"),
+        ("patch", "PATCH"),
+        ("del", "DELETE"),
+        ("options", "OPTIONS"),
+    ] {
+        let vu = Rc::clone(vu);
+        let send = move |ctx: Ctx<'js>,
+                         url: Value<'js>,
+                         body: Opt<Value<'js>>,
+                         params: Opt<Value<'js>>| {
+            request(&ctx, &vu, method.to_owned(), &url, body.0, params.0)
+        };
+        module.set(name, Func::from(send))?;
+    }
+    let user = Rc::clone(vu);
+    let send = move |ctx: Ctx<'js>,
+                     method: Value<'js>,
+                     url: Value<'js>,
+                     body: Opt<Value<'js>>,
+                     params: Opt<Value<'js>>| {
+        let method = value::text(&ctx, &method)?;
+        request(&ctx, &user, method, &url, body.0, params.0)
+    };
+    module.set("request", Func::from(send))?;
+    let user = Rc::clone(vu);
+    module.set(
+        "asyncRequest",
+        Func::from(
+            move |ctx: Ctx<'js>,
+                  method: Value<'js>,
+                  url: Value<'js>,
+                  body: Opt<Value<'js>>,
+                  params: Opt<Value<'js>>| {
+                let method = value::text(&ctx, &method)?;
+                batch::request_later(&ctx, &user, method, &url, body.0, params.0)
+            },
+        ),
+    )?;
+    let user = Rc::clone(vu);
+    module.set(
+        "batch",
+        Func::from(move |ctx: Ctx<'js>, requests: Value<'js>| batch::batch(&ctx, &user, &requests)),
+    )?;
+    helpers(ctx, vu, &module)?;
+    Ok(module)
+}
+
+/// Everything that sends nothing.
+fn helpers<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, module: &Object<'js>) -> rquickjs::Result<()> {
+    module.set("url", ctx.eval::<Value<'js>, _>(URL)?)?;
+    module.set("file", Func::from(file))?;
+    let jar = Class::<CookieJar>::create_constructor(ctx)?;
+    module.set("CookieJar", jar)?;
+    let user = Rc::clone(vu);
+    let jar = move |ctx: Ctx<'js>| Class::instance(ctx, CookieJar { store: Rc::clone(&user.jar) });
+    module.set("cookieJar", Func::from(jar))?;
+    let expect = |ctx: Ctx<'js>, statuses: Rest<Value<'js>>| expected::make(&ctx, &statuses.0);
+    module.set("expectedStatuses", Func::from(expect))?;
+    let user = Rc::clone(vu);
+    let set = move |ctx: Ctx<'js>, callback: Value<'js>| -> rquickjs::Result<()> {
+        *user.expected.borrow_mut() = expected::of(&ctx, &callback)?;
+        Ok(())
+    };
+    module.set("setResponseCallback", Func::from(set))?;
+    for (name, value) in
+        [("TLS_1_0", "tls1.0"), ("TLS_1_1", "tls1.1"), ("TLS_1_2", "tls1.2"), ("TLS_1_3", "tls1.3")]
+    {
+        module.set(name, value)?;
+    }
+    Ok(())
+}
+
+/// A file of a form.
+fn file<'js>(
+    ctx: Ctx<'js>,
+    data: Value<'js>,
+    filename: Opt<Value<'js>>,
+    content_type: Opt<Value<'js>>,
+) -> rquickjs::Result<Object<'js>> {
+    let text = |value: Option<Value<'js>>, default: &str| match given(value) {
+        Some(value) => value::text(&ctx, &value),
+        None => Ok(default.to_owned()),
+    };
+    let file = Object::new(ctx.clone())?;
+    file.set("data", data)?;
+    file.set("filename", text(filename.0, "file")?)?;
+    file.set("content_type", text(content_type.0, "application/octet-stream")?)?;
+    Ok(file)
+}
+
+/// Sends a request and waits for its response.
+fn request<'js>(
+    ctx: &Ctx<'js>,
+    vu: &Rc<Vu>,
+    method: String,
+    url: &Value<'js>,
+    body: Option<Value<'js>>,
+    params: Option<Value<'js>>,
+) -> rquickjs::Result<Class<'js, Response>> {
+    vu.not_in_init(ctx, IN_INIT)?;
+    let ask = Ask::read(ctx, vu, method, url, body, params)?;
+    let facts = vu.wait(ctx, send::send(vu, &ask))?;
+    give(ctx, facts, ask.throw)
+}
+
+/// Gives a response to the script; one without a status throws when that is asked for.
+fn give<'js>(
+    ctx: &Ctx<'js>,
+    facts: ResponseFacts,
+    throw: bool,
+) -> rquickjs::Result<Class<'js, Response>> {
+    if throw && facts.status == 0 {
+        return Err(Exception::throw_message(ctx, &facts.error));
+    }
+    Class::instance(ctx.clone(), Response(facts))
+}

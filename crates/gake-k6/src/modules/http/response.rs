@@ -1,0 +1,323 @@
+//! What a script gets for a request. Its parts are made when they are read.
+
+use std::sync::Arc;
+
+use gake_core::clock::Nanos;
+use gake_core::record::Exchange;
+use rquickjs::class::{JsClass, Readable, Trace, Tracer};
+use rquickjs::function::{Constructor, Func, Opt, This};
+use rquickjs::object::{Accessor, Property};
+use rquickjs::{ArrayBuffer, Class, Ctx, Exception, IntoJs, JsLifetime, Object, Value};
+
+use super::ask::{Ask, BodyKind};
+use super::select::select;
+use crate::modules::value;
+
+/// Nanoseconds in a millisecond.
+const MILLISECOND: f64 = 1e6;
+
+/// Where a request's time went, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Timings {
+    pub(super) blocked: Nanos,
+    pub(super) connecting: Nanos,
+    pub(super) tls: Nanos,
+    pub(super) sending: Nanos,
+    pub(super) waiting: Nanos,
+    pub(super) receiving: Nanos,
+}
+
+impl Timings {
+    pub(super) fn of(exchange: &Exchange) -> Self {
+        let (waiting, receiving) = match exchange.first_byte {
+            Some(first) => {
+                (first.saturating_sub(exchange.write), exchange.done.saturating_sub(first))
+            }
+            None if exchange.bytes_out > 0 => (exchange.service(), 0),
+            None => (0, 0),
+        };
+        Self {
+            blocked: exchange.blocked,
+            connecting: exchange.connect.unwrap_or(0),
+            tls: exchange.tls.unwrap_or(0),
+            sending: 0,
+            waiting,
+            receiving,
+        }
+    }
+
+    pub(super) fn duration(&self) -> Nanos {
+        self.sending + self.waiting + self.receiving
+    }
+}
+
+/// What is known of a response, or of why there is none.
+#[derive(Debug, Clone)]
+pub(crate) struct ResponseFacts {
+    pub(super) url: String,
+    /// 0 without a response.
+    pub(super) status: u16,
+    pub(super) reason: String,
+    pub(super) proto: &'static str,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Option<Vec<u8>>,
+    pub(super) kind: BodyKind,
+    pub(super) timings: Timings,
+    pub(super) is_tls: bool,
+    pub(super) error: String,
+    pub(super) error_code: u32,
+    pub(super) method: String,
+    pub(super) sent_headers: Vec<(String, String)>,
+    pub(super) sent_body: Option<Arc<[u8]>>,
+}
+
+impl ResponseFacts {
+    /// There is no response.
+    pub(super) fn failed(ask: &Ask, error_code: u32, error: String) -> Self {
+        Self {
+            url: ask.url.clone(),
+            status: 0,
+            reason: String::new(),
+            proto: "",
+            headers: Vec::new(),
+            body: None,
+            kind: ask.kind,
+            timings: Timings::default(),
+            is_tls: false,
+            error,
+            error_code,
+            method: ask.method.clone(),
+            sent_headers: ask.headers.clone(),
+            sent_body: ask.body.clone(),
+        }
+    }
+
+    /// The value of the first header of a name, in any case.
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+        Some(&found.1)
+    }
+}
+
+/// A response of a script.
+pub(crate) struct Response(pub(super) ResponseFacts);
+
+impl<'js> Trace<'js> for Response {
+    fn trace<'a>(&self, _: Tracer<'a, 'js>) {}
+}
+
+// SAFETY: it holds nothing of a script.
+unsafe impl<'js> JsLifetime<'js> for Response {
+    type Changed<'to> = Self;
+}
+
+/// The properties of a response, in k6's order.
+const PROPERTIES: [&str; 15] = [
+    "remote_ip",
+    "remote_port",
+    "url",
+    "status",
+    "status_text",
+    "proto",
+    "headers",
+    "cookies",
+    "body",
+    "timings",
+    "tls_version",
+    "tls_cipher_suite",
+    "error",
+    "error_code",
+    "request",
+];
+
+impl<'js> JsClass<'js> for Response {
+    const NAME: &'static str = "Response";
+    type Mutable = Readable;
+
+    fn prototype(ctx: &Ctx<'js>) -> rquickjs::Result<Option<Object<'js>>> {
+        let prototype = Object::new(ctx.clone())?;
+        for name in PROPERTIES {
+            let get = move |ctx: Ctx<'js>, this: This<Class<'js, Self>>| read(&ctx, &this.0, name);
+            let set = move |this: This<Object<'js>>, value: Value<'js>| keep(&this.0, name, value);
+            let accessor = Accessor::new(get, set).enumerable().configurable();
+            prototype.prop(name, accessor)?;
+        }
+        prototype.set("json", Func::from(json))?;
+        prototype.set("toJSON", Func::from(whole))?;
+        for name in ["html", "submitForm", "clickLink"] {
+            let absent = move |ctx: Ctx<'js>| -> rquickjs::Result<()> {
+                let message = format!("Response.{name}() is not there yet");
+                Err(Exception::throw_message(&ctx, &message))
+            };
+            prototype.set(name, Func::from(absent))?;
+        }
+        Ok(Some(prototype))
+    }
+
+    fn constructor(_: &Ctx<'js>) -> rquickjs::Result<Option<Constructor<'js>>> {
+        Ok(None)
+    }
+}
+
+/// Gives an object a property of its own.
+fn keep<'js>(object: &Object<'js>, name: &str, value: Value<'js>) -> rquickjs::Result<()> {
+    object.prop(name, Property::from(value).writable().enumerable().configurable())
+}
+
+/// Reads a property; what is an object or long is kept, so that it is the same one next time.
+fn read<'js>(
+    ctx: &Ctx<'js>,
+    this: &Class<'js, Response>,
+    name: &str,
+) -> rquickjs::Result<Value<'js>> {
+    let response = this.borrow();
+    let facts = &response.0;
+    match name {
+        "url" => facts.url.as_str().into_js(ctx),
+        "status" => facts.status.into_js(ctx),
+        "status_text" => match facts.status {
+            0 => "".into_js(ctx),
+            status => format!("{status} {}", facts.reason).into_js(ctx),
+        },
+        "proto" => facts.proto.into_js(ctx),
+        "error" => facts.error.as_str().into_js(ctx),
+        "error_code" => facts.error_code.into_js(ctx),
+        "remote_ip" | "tls_cipher_suite" => "".into_js(ctx),
+        "remote_port" => 0.into_js(ctx),
+        "tls_version" => (if facts.is_tls { "tls1.3" } else { "" }).into_js(ctx),
+        _ => {
+            let made = match name {
+                "headers" => headers(ctx, facts)?.into_value(),
+                "cookies" => cookies(ctx, facts)?.into_value(),
+                "body" => body(ctx, facts)?,
+                "timings" => timings(ctx, &facts.timings)?.into_value(),
+                _ => request(ctx, facts)?.into_value(),
+            };
+            keep(this, name, made.clone())?;
+            Ok(made)
+        }
+    }
+}
+
+/// The whole response as a plain object.
+fn whole<'js>(ctx: Ctx<'js>, this: This<Class<'js, Response>>) -> rquickjs::Result<Object<'js>> {
+    let whole = Object::new(ctx)?;
+    for name in PROPERTIES {
+        whole.set(name, this.0.get::<_, Value<'js>>(name)?)?;
+    }
+    Ok(whole)
+}
+
+/// Header names as Go writes them.
+fn canonical(name: &str) -> String {
+    let mut canonical = String::with_capacity(name.len());
+    let mut upper = true;
+    for c in name.chars() {
+        canonical.push(if upper { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() });
+        upper = c == '-';
+    }
+    canonical
+}
+
+fn headers<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Object<'js>> {
+    let mut joined: Vec<(String, String)> = Vec::with_capacity(facts.headers.len());
+    for (name, value) in &facts.headers {
+        let name = canonical(name);
+        match joined.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, values)) => *values += &format!(", {value}"),
+            None => joined.push((name, value.clone())),
+        }
+    }
+    let headers = Object::new(ctx.clone())?;
+    for (name, value) in joined {
+        keep(&headers, &name, value.into_js(ctx)?)?;
+    }
+    Ok(headers)
+}
+
+fn cookies<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Object<'js>> {
+    let cookies = Object::new(ctx.clone())?;
+    let set = facts.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
+    for (_, value) in set {
+        let Ok(cookie) = cookie_store::RawCookie::parse(value.as_str()) else { continue };
+        let entry = Object::new(ctx.clone())?;
+        entry.set("name", cookie.name())?;
+        entry.set("value", cookie.value())?;
+        entry.set("domain", cookie.domain().unwrap_or(""))?;
+        entry.set("path", cookie.path().unwrap_or(""))?;
+        entry.set("http_only", cookie.http_only().unwrap_or(false))?;
+        entry.set("secure", cookie.secure().unwrap_or(false))?;
+        entry.set("max_age", cookie.max_age().map_or(0.0, |age| age.whole_seconds() as f64))?;
+        let expires = cookie.expires_datetime().map_or(0.0, |at| at.unix_timestamp() as f64 * 1e3);
+        entry.set("expires", expires)?;
+        let name = cookie.name();
+        let mut all: Vec<Object<'js>> = cookies.get::<_, Option<_>>(name)?.unwrap_or_default();
+        all.push(entry);
+        cookies.set(name, all)?;
+    }
+    Ok(cookies)
+}
+
+fn body<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Value<'js>> {
+    match (&facts.body, facts.kind) {
+        (None, _) | (_, BodyKind::Dropped) => Ok(Value::new_null(ctx.clone())),
+        (Some(bytes), BodyKind::Binary) => ArrayBuffer::new_copy(ctx.clone(), bytes)?.into_js(ctx),
+        (Some(bytes), BodyKind::Text) => String::from_utf8_lossy(bytes).into_js(ctx),
+    }
+}
+
+fn timings<'js>(ctx: &Ctx<'js>, timings: &Timings) -> rquickjs::Result<Object<'js>> {
+    let object = Object::new(ctx.clone())?;
+    for (name, span) in [
+        ("duration", timings.duration()),
+        ("blocked", timings.blocked),
+        ("looking_up", 0),
+        ("connecting", timings.connecting),
+        ("tls_handshaking", timings.tls),
+        ("sending", timings.sending),
+        ("waiting", timings.waiting),
+        ("receiving", timings.receiving),
+    ] {
+        object.set(name, span as f64 / MILLISECOND)?;
+    }
+    Ok(object)
+}
+
+/// What was sent, as k6 tells it.
+fn request<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Object<'js>> {
+    let request = Object::new(ctx.clone())?;
+    request.set("method", facts.method.as_str())?;
+    request.set("url", facts.url.as_str())?;
+    let headers = Object::new(ctx.clone())?;
+    for (name, value) in &facts.sent_headers {
+        headers.set(canonical(name), vec![value.as_str()])?;
+    }
+    request.set("headers", headers)?;
+    let sent = facts.sent_body.as_deref().unwrap_or_default();
+    request.set("body", String::from_utf8_lossy(sent).into_owned())?;
+    request.set("cookies", Object::new(ctx.clone())?)?;
+    Ok(request)
+}
+
+/// The body as JSON, or the part of it that a path selects.
+fn json<'js>(
+    ctx: Ctx<'js>,
+    this: This<Class<'js, Response>>,
+    path: Opt<Value<'js>>,
+) -> rquickjs::Result<Value<'js>> {
+    let response = this.0.borrow();
+    let Some(bytes) = &response.0.body else {
+        let message = "the body is null so we can't transform it to JSON - this likely was because \
+                       of a request error getting the response";
+        return Err(Exception::throw_message(&ctx, message));
+    };
+    let parsed: Value<'js> = ctx.json_parse(bytes.as_slice()).map_err(|_| {
+        let thrown = ctx.catch();
+        let why = value::text(&ctx, &thrown).unwrap_or_default();
+        Exception::throw_message(&ctx, &format!("cannot parse json due to an error: {why}"))
+    })?;
+    match value::given(path.0) {
+        None => Ok(parsed),
+        Some(path) => select(&ctx, parsed, &value::text(&ctx, &path)?),
+    }
+}

@@ -1,0 +1,375 @@
+//! Sending a request: its redirects, its cookies, its samples.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gake_core::clock::Nanos;
+use gake_core::record::{End, Exchange, Fault};
+use gake_wire::http1::{ResponseHead, Version, Visitor};
+use gake_wire::{Client, Deadline, HttpRequest};
+use url::Url;
+
+use super::ask::{Ask, BodyKind};
+use super::codes;
+use super::response::{ResponseFacts, Timings};
+use crate::metrics::Builtin;
+use crate::test::LogLevel;
+use crate::user::book::TagSource;
+use crate::user::clock::UserClock;
+use crate::user::vu::Vu;
+
+/// Sends what a script asked for and follows its redirects.
+pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
+    let Some(client) = vu.client.borrow().clone() else {
+        return ResponseFacts::failed(ask, 1000, "there is no connection here".to_owned());
+    };
+    let url = match checked(&ask.url) {
+        Ok(url) => url,
+        Err((code, error)) => return refuse(vu, ask, code, error),
+    };
+    let start = vu.now();
+    let end = start.saturating_add(nanos(ask.timeout));
+    let mut hop = Hop {
+        method: ask.method.clone(),
+        headers: ask.headers.clone(),
+        body: ask.body.clone(),
+        url,
+        number: 0,
+    };
+    loop {
+        let response = hop.run(vu, &client, ask, end).await;
+        let Some(next) = hop.next(&response) else { return response };
+        if hop.number >= ask.redirects {
+            if ask.redirects > 0 {
+                let message = format!(
+                    "Stopped after {} redirects and returned the redirection; pass {{ redirects: n \
+                     }} in request params or set global maxRedirects to silence this",
+                    ask.redirects
+                );
+                vu.test.log(LogLevel::Warning, &message, &[("url", ask.url.as_str())]);
+            }
+            return response;
+        }
+        match next {
+            Ok(next) => hop = next,
+            Err(error) => return ResponseFacts { error, error_code: 1000, ..response },
+        }
+    }
+}
+
+fn nanos(duration: Duration) -> Nanos {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The URL that a request goes to, else k6's code and words.
+fn checked(text: &str) -> Result<Url, (u32, String)> {
+    let scheme = || text.split_once(':').map_or("", |(scheme, _)| scheme);
+    let unsupported = |scheme: &str| (1000, format!("unsupported protocol scheme \"{scheme}\""));
+    match Url::parse(text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
+        Ok(_) => Err(unsupported(scheme())),
+        Err(url::ParseError::RelativeUrlWithoutBase) => Err(unsupported("")),
+        Err(error) => Err((1020, format!("invalid URL: {error}"))),
+    }
+}
+
+/// A request that cannot even be tried: it counts as one that failed.
+fn refuse(vu: &Vu, ask: &Ask, code: u32, error: String) -> ResponseFacts {
+    let now = vu.now();
+    let response = ResponseFacts::failed(ask, code, error);
+    let exchange = Exchange::faulted(now, Fault::Malformed("request"));
+    note(vu, ask, &ask.url, &response, &exchange);
+    // It never left: k6 counts it among the requests, the record does not.
+    warn(vu, ask, &ask.url, &response.error);
+    response
+}
+
+/// One request on the wire.
+struct Hop {
+    method: String,
+    url: Url,
+    headers: Vec<(String, String)>,
+    body: Option<Arc<[u8]>>,
+    number: u32,
+}
+
+/// Collects a response.
+#[derive(Default)]
+struct Collector {
+    version: Option<Version>,
+    reason: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    keep: bool,
+}
+
+impl Visitor for Collector {
+    fn head(&mut self, head: &ResponseHead<'_>) {
+        self.version = Some(head.version);
+        self.reason = head.reason.to_owned();
+        let line = |header: &gake_wire::http1::Header<'_>| {
+            (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned())
+        };
+        self.headers = head.headers.iter().map(line).collect();
+        self.body.clear();
+    }
+
+    fn body(&mut self, bytes: &[u8]) {
+        if self.keep {
+            self.body.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// A request under way: noted as unfinished when it is dropped before its end.
+struct Flight<'a> {
+    vu: &'a Vu,
+    client: &'a Client<UserClock>,
+    ask: &'a Ask,
+    url: &'a str,
+    start: Nanos,
+    exchange: Exchange,
+    is_over: bool,
+}
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        self.client.end(&mut self.exchange, End::Unfinished);
+        if self.exchange.bytes_out > 0 {
+            let cut = "request canceled".to_owned();
+            let response = ResponseFacts::failed(self.ask, 1000, cut);
+            note(self.vu, self.ask, self.url, &response, &self.exchange);
+        }
+        self.vu.notes.exchange(self.start, self.exchange.clone());
+    }
+}
+
+impl Hop {
+    async fn run(
+        &self,
+        vu: &Vu,
+        client: &Client<UserClock>,
+        ask: &Ask,
+        end: Nanos,
+    ) -> ResponseFacts {
+        let cookies = self.cookies(ask);
+        let mut request = HttpRequest::new(self.method.clone(), self.url.as_str());
+        request.headers.clone_from(&self.headers);
+        request.body.clone_from(&self.body);
+        if !cookies.is_empty() {
+            join_cookies(&mut request.headers, &cookies);
+        }
+        let shown = shown_url(&self.url);
+        let start = vu.now();
+        let exchange = Exchange::unfinished(start);
+        let mut flight = Flight { vu, client, ask, url: &shown, start, exchange, is_over: false };
+        let keep = ask.kind != BodyKind::Dropped;
+        let mut collector = Collector { keep, ..Collector::default() };
+        match client.prepare(&request).await {
+            Ok(prepared) => {
+                let deadline = Deadline::within(start, Duration::from_nanos(end - start.min(end)));
+                let now = vu.now();
+                let exchange = &mut flight.exchange;
+                *exchange = Exchange::unfinished(now);
+                client.exchange(&prepared, now, deadline, &mut collector, exchange).await;
+            }
+            Err(fault) => client.end(&mut flight.exchange, End::Fault(fault)),
+        }
+        flight.is_over = true;
+        let response = self.response(ask, shown.clone(), &request, collector, &flight.exchange);
+        self.keep_cookies(ask, &response);
+        note(vu, ask, &shown, &response, &flight.exchange);
+        vu.notes.exchange(start, flight.exchange.clone());
+        if response.status == 0 {
+            warn(vu, ask, &shown, &response.error);
+        }
+        response
+    }
+
+    fn response(
+        &self,
+        ask: &Ask,
+        url: String,
+        request: &HttpRequest,
+        collector: Collector,
+        exchange: &Exchange,
+    ) -> ResponseFacts {
+        let mut response = ResponseFacts {
+            url,
+            method: self.method.clone(),
+            sent_headers: request.headers.clone(),
+            sent_body: request.body.clone(),
+            ..ResponseFacts::failed(ask, 0, String::new())
+        };
+        match exchange.end {
+            End::Answered(answer) => {
+                response.status = answer.status;
+                response.proto = match collector.version {
+                    Some(Version::Http10) => "HTTP/1.0",
+                    _ => "HTTP/1.1",
+                };
+                response.reason = collector.reason;
+                response.headers = collector.headers;
+                let is_bodyless = matches!(answer.status, 204 | 304) || self.method == "HEAD";
+                response.body = (collector.keep && !is_bodyless).then_some(collector.body);
+                response.error_code = codes::of_status(answer.status);
+                response.timings = Timings::of(exchange);
+            }
+            End::Fault(fault) => (response.error_code, response.error) = codes::of(fault),
+            End::Unfinished => {}
+        }
+        response.is_tls = self.url.scheme() == "https" && response.status > 0;
+        response
+    }
+
+    /// The cookies that it sends: those of the jar, and the request's own.
+    fn cookies(&self, ask: &Ask) -> Vec<(String, String)> {
+        let jar = ask.jar.borrow();
+        let mut cookies: Vec<(String, String)> = jar
+            .get_request_values(&self.url)
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        if self.number == 0 {
+            for (name, value, replace) in &ask.cookies {
+                if *replace {
+                    cookies.retain(|(known, _)| known != name);
+                }
+                cookies.push((name.clone(), value.clone()));
+            }
+        }
+        cookies
+    }
+
+    fn keep_cookies(&self, ask: &Ask, response: &ResponseFacts) {
+        let set =
+            response.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
+        for (_, value) in set {
+            // What is no cookie, or not for this host, is left out.
+            let _ = ask.jar.borrow_mut().parse(value, &self.url);
+        }
+    }
+
+    /// Where the response leads, if it is a redirect.
+    fn next(&self, response: &ResponseFacts) -> Option<Result<Self, String>> {
+        if !matches!(response.status, 301 | 302 | 303 | 307 | 308) {
+            return None;
+        }
+        let location = response.header("location").filter(|location| !location.is_empty())?;
+        let url = match self.url.join(location) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") => url,
+            _ => return Some(Err(format!("invalid redirect to {location:?}"))),
+        };
+        let becomes_get =
+            matches!(response.status, 301..=303) && !matches!(self.method.as_str(), "GET" | "HEAD");
+        let mut next = Self {
+            method: if becomes_get { "GET".to_owned() } else { self.method.clone() },
+            headers: self.headers.clone(),
+            body: if becomes_get { None } else { self.body.clone() },
+            number: self.number + 1,
+            url,
+        };
+        let is_elsewhere = next.url.host_str() != self.url.host_str();
+        next.headers.retain(|(name, _)| {
+            let name = name.to_ascii_lowercase();
+            let is_secret =
+                matches!(name.as_str(), "authorization" | "cookie" | "www-authenticate");
+            let is_content = name.starts_with("content-");
+            name != "host" && !(is_elsewhere && is_secret) && !(becomes_get && is_content)
+        });
+        Some(Ok(next))
+    }
+}
+
+/// Adds cookies to the header, which may be there.
+fn join_cookies(headers: &mut Vec<(String, String)>, cookies: &[(String, String)]) {
+    let pairs: Vec<String> =
+        cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let pairs = pairs.join("; ");
+    match headers.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case("cookie")) {
+        Some((_, value)) => *value = format!("{value}; {pairs}"),
+        None => headers.push(("Cookie".to_owned(), pairs)),
+    }
+}
+
+/// A URL without its credentials.
+fn shown_url(url: &Url) -> String {
+    let mut shown = url.clone();
+    if !shown.username().is_empty() || shown.password().is_some() {
+        let _ = shown.set_username("****");
+        let _ = shown.set_password(Some("****"));
+    }
+    shown.into()
+}
+
+fn warn(vu: &Vu, ask: &Ask, url: &str, error: &str) {
+    if ask.throw {
+        return;
+    }
+    let mut method = ask.method.to_ascii_lowercase();
+    if let Some(first) = method.get_mut(0..1) {
+        first.make_ascii_uppercase();
+    }
+    let error = format!("{method} \"{url}\": {error}");
+    vu.test.log(LogLevel::Warning, "Request Failed", &[("error", error.as_str())]);
+}
+
+/// Notes the samples of one request.
+fn note(vu: &Vu, ask: &Ask, url: &str, response: &ResponseFacts, exchange: &Exchange) {
+    let expected = ask.expected.judge(response.status);
+    let set = vu.book.set(&HttpTags { vu, ask, url, response, expected });
+    let timings = Timings::of(exchange);
+    vu.note(Builtin::HttpReqs, &set, 1.0);
+    if let Some(expected) = expected {
+        vu.note(Builtin::HttpReqFailed, &set, f64::from(!expected));
+    }
+    for (metric, span) in [
+        (Builtin::HttpReqDuration, timings.duration()),
+        (Builtin::HttpReqBlocked, timings.blocked),
+        (Builtin::HttpReqConnecting, timings.connecting),
+        (Builtin::HttpReqTlsHandshaking, timings.tls),
+        (Builtin::HttpReqSending, timings.sending),
+        (Builtin::HttpReqWaiting, timings.waiting),
+        (Builtin::HttpReqReceiving, timings.receiving),
+    ] {
+        vu.note(metric, &set, span as f64);
+    }
+    let plain = vu.book.set(vu);
+    vu.note(Builtin::DataSent, &plain, exchange.bytes_out as f64);
+    vu.note(Builtin::DataReceived, &plain, exchange.bytes_in as f64);
+}
+
+/// The tags of a request's samples.
+struct HttpTags<'a> {
+    vu: &'a Vu,
+    ask: &'a Ask,
+    url: &'a str,
+    response: &'a ResponseFacts,
+    expected: Option<bool>,
+}
+
+impl TagSource for HttpTags<'_> {
+    fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
+        let Self { vu, ask, url, response, expected } = self;
+        let known = |text: &'static str| Some(Cow::Borrowed(text));
+        match key {
+            "method" => Some(response.method.as_str().into()),
+            "url" | "name" => Some(ask.name.as_deref().unwrap_or(url).into()),
+            "status" => Some(response.status.to_string().into()),
+            "proto" => (!response.proto.is_empty()).then(|| response.proto.into()),
+            "tls_version" if response.is_tls => known("tls1.3"),
+            "error" => (!response.error.is_empty()).then(|| response.error.as_str().into()),
+            "error_code" => {
+                (response.error_code > 0).then(|| response.error_code.to_string().into())
+            }
+            "expected_response" => expected.map(|is| if is { "true" } else { "false" }.into()),
+            _ => {
+                let own = ask.tags.iter().rev().find(|(known, _)| known == key);
+                own.map_or_else(|| vu.tag(key), |(_, value)| Some(value.as_str().into()))
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The module `k6`: check, fail, group, sleep, randomSeed.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use gake_core::clock::Clock;
+use rquickjs::function::{Func, Opt};
+use rquickjs::{Ctx, Exception, Function, Object, Value};
+
+use super::value::{self, truthy};
+use crate::metrics::Builtin;
+use crate::user::vu::{Tagged, Vu, VuStage};
+
+/// What separates the names of a group's path.
+const SEPARATOR: &str = "::";
+
+pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
+    let module = Object::new(ctx.clone())?;
+    let user = Rc::clone(vu);
+    module.set(
+        "check",
+        Func::from(
+            move |ctx: Ctx<'js>, value: Value<'js>, sets: Value<'js>, tags: Opt<Value<'js>>| {
+                check(&ctx, &user, value, &sets, tags.0)
+            },
+        ),
+    )?;
+    let user = Rc::clone(vu);
+    module.set(
+        "group",
+        Func::from(move |ctx: Ctx<'js>, name: String, function: Function<'js>| {
+            group(&ctx, &user, &name, &function)
+        }),
+    )?;
+    let user = Rc::clone(vu);
+    module
+        .set("sleep", Func::from(move |ctx: Ctx<'js>, seconds: f64| sleep(&ctx, &user, seconds)))?;
+    module.set(
+        "fail",
+        Func::from(|ctx: Ctx<'js>, reason: Opt<Value<'js>>| -> rquickjs::Result<()> {
+            let reason = reason.0.map(|reason| value::text(&ctx, &reason)).transpose()?;
+            let reason = reason.filter(|reason| !reason.is_empty());
+            let reason = reason.unwrap_or_else(|| "fail() called without arguments".to_owned());
+            Err(Exception::throw_message(&ctx, &reason))
+        }),
+    )?;
+    module.set("randomSeed", Func::from(|ctx: Ctx<'js>, seed: f64| seed_random(&ctx, seed)))?;
+    Ok(module)
+}
+
+fn checked_name(ctx: &Ctx<'_>, name: &str) -> rquickjs::Result<()> {
+    if name.contains(SEPARATOR) {
+        return Err(Exception::throw_message(ctx, "group and check names may not contain '::'"));
+    }
+    Ok(())
+}
+
+/// Whether all checks pass; each is counted, until one throws.
+fn check<'js>(
+    ctx: &Ctx<'js>,
+    vu: &Vu,
+    value: Value<'js>,
+    sets: &Value<'js>,
+    tags: Option<Value<'js>>,
+) -> rquickjs::Result<bool> {
+    vu.not_in_init(ctx, "Using check()")?;
+    let Some(sets) = sets.as_object() else {
+        return Err(Exception::throw_type(ctx, "check() needs an object of names and checks"));
+    };
+    let mut tags = value::tags(ctx, tags)?;
+    tags.push(("check".to_owned(), String::new()));
+    let mut all = true;
+    for property in sets.props::<String, Value<'js>>() {
+        let (name, check) = property?;
+        checked_name(ctx, &name)?;
+        let result = match check.as_function() {
+            Some(function) => function.call::<_, Value<'js>>((value.clone(),)),
+            None => Ok(check.clone()),
+        };
+        let passed = match &result {
+            Ok(result) => truthy(ctx, result.clone())?,
+            Err(_) => false,
+        };
+        if let Some(tag) = tags.last_mut() {
+            tag.1 = name;
+        }
+        let set = vu.book.set(&Tagged { vu, tags: &tags });
+        vu.note(Builtin::Checks, &set, f64::from(passed));
+        result?;
+        all &= passed;
+    }
+    Ok(all)
+}
+
+/// Calls a function within a group.
+fn group<'js>(
+    ctx: &Ctx<'js>,
+    vu: &Vu,
+    name: &str,
+    function: &Function<'js>,
+) -> rquickjs::Result<Value<'js>> {
+    vu.not_in_init(ctx, "Using group()")?;
+    checked_name(ctx, name)?;
+    let outer = Rc::clone(&vu.group.borrow());
+    *vu.group.borrow_mut() = format!("{outer}{SEPARATOR}{name}").into();
+    let start = vu.now();
+    let result = function.call::<_, Value<'js>>(());
+    let set = vu.book.set(vu);
+    vu.note(Builtin::GroupDuration, &set, vu.now().saturating_sub(start) as f64);
+    *vu.group.borrow_mut() = outer;
+    result
+}
+
+fn sleep(ctx: &Ctx<'_>, vu: &Vu, seconds: f64) -> rquickjs::Result<()> {
+    let pause = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::ZERO);
+    if vu.stage.get() == VuStage::Init {
+        // Nothing else goes on while a script is loaded.
+        std::thread::sleep(pause);
+        return Ok(());
+    }
+    let until = vu.now().saturating_add(u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX));
+    vu.wait(ctx, vu.clock.sleep_until(until))
+}
+
+/// Makes `Math.random` repeatable.
+fn seed_random(ctx: &Ctx<'_>, seed: f64) -> rquickjs::Result<()> {
+    let math: Object<'_> = ctx.globals().get("Math")?;
+    let state = std::cell::Cell::new(seed as i64 as u64);
+    let next = move || {
+        // SplitMix64.
+        state.set(state.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
+        let mut bits = state.get();
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((bits ^ (bits >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    math.set("random", Func::from(next))
+}

@@ -1,0 +1,120 @@
+//! The module `k6/metrics`: a script's own metrics.
+
+use std::rc::Rc;
+
+use gake_core::metric::{MetricKind, MetricUnit};
+use rquickjs::class::{JsClass, Readable, Trace, Tracer};
+use rquickjs::function::{Constructor, Func, Opt, This};
+use rquickjs::object::Accessor;
+use rquickjs::{Class, Coerced, Ctx, Exception, FromJs, JsLifetime, Object, Value};
+
+use super::value::{self, given, truthy};
+use crate::metrics::MetricNumber;
+use crate::test::LogLevel;
+use crate::user::vu::{Vu, VuStage};
+
+/// Nanoseconds in what a trend of time is given.
+const MILLISECOND: f64 = 1e6;
+
+/// A metric of a script.
+struct Metric {
+    vu: Rc<Vu>,
+    name: String,
+    number: MetricNumber,
+    kind: MetricKind,
+    /// What a value is multiplied by.
+    scale: f64,
+}
+
+impl<'js> Trace<'js> for Metric {
+    fn trace<'a>(&self, _: Tracer<'a, 'js>) {}
+}
+
+// SAFETY: it holds nothing of a script.
+unsafe impl<'js> JsLifetime<'js> for Metric {
+    type Changed<'to> = Self;
+}
+
+impl<'js> JsClass<'js> for Metric {
+    const NAME: &'static str = "Metric";
+    type Mutable = Readable;
+
+    fn prototype(ctx: &Ctx<'js>) -> rquickjs::Result<Option<Object<'js>>> {
+        let prototype = Object::new(ctx.clone())?;
+        let name = |this: This<Class<'js, Self>>| this.0.borrow().name.clone();
+        prototype.prop("name", Accessor::new_get(name).enumerable())?;
+        prototype.set("add", Func::from(add))?;
+        Ok(Some(prototype))
+    }
+
+    fn constructor(_: &Ctx<'js>) -> rquickjs::Result<Option<Constructor<'js>>> {
+        Ok(None)
+    }
+}
+
+pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
+    let module = Object::new(ctx.clone())?;
+    for (name, kind) in [
+        ("Counter", MetricKind::Counter),
+        ("Gauge", MetricKind::Gauge),
+        ("Rate", MetricKind::Rate),
+        ("Trend", MetricKind::Trend),
+    ] {
+        let user = Rc::clone(vu);
+        let make = move |ctx: Ctx<'js>, name: String, is_time: Opt<Value<'js>>| {
+            metric(&ctx, &user, kind, name, is_time.0)
+        };
+        module.set(name, Constructor::new_class::<Metric, _, _>(ctx.clone(), make)?)?;
+    }
+    Ok(module)
+}
+
+fn metric<'js>(
+    ctx: &Ctx<'js>,
+    vu: &Rc<Vu>,
+    kind: MetricKind,
+    name: String,
+    is_time: Option<Value<'js>>,
+) -> rquickjs::Result<Class<'js, Metric>> {
+    if vu.stage.get() != VuStage::Init {
+        let message = "metrics must be declared in the init context";
+        return Err(Exception::throw_message(ctx, message));
+    }
+    let is_time = given(is_time).map_or(Ok(false), |value| truthy(ctx, value))?;
+    let unit = if is_time { MetricUnit::Time } else { MetricUnit::Number };
+    let number = vu.book.metric(&name, kind, unit);
+    let number = number.map_err(|error| Exception::throw_message(ctx, &error.to_string()))?;
+    let scale = if is_time { MILLISECOND } else { 1.0 };
+    let metric = Metric { vu: Rc::clone(vu), name, number, kind, scale };
+    Class::instance(ctx.clone(), metric)
+}
+
+/// Adds a sample; false when it is no number.
+fn add<'js>(
+    ctx: Ctx<'js>,
+    this: This<Class<'js, Metric>>,
+    sample: Value<'js>,
+    tags: Opt<Value<'js>>,
+) -> rquickjs::Result<bool> {
+    let metric = this.0.borrow();
+    let vu = &metric.vu;
+    vu.not_in_init(&ctx, "Adding to a metric")?;
+    let value = match sample.as_bool() {
+        Some(truth) => f64::from(truth),
+        None if metric.kind == MetricKind::Rate && sample.is_object() => 1.0,
+        None => Coerced::<f64>::from_js(&ctx, sample.clone())?.0,
+    };
+    if !value.is_finite() {
+        let (text, name) = (value::text(&ctx, &sample)?, &metric.name);
+        let message = format!(
+            "'{text}' is an invalid value for metric '{name}': write a number or a boolean"
+        );
+        if vu.test.settings().throw {
+            return Err(Exception::throw_message(&ctx, &message));
+        }
+        vu.test.log(LogLevel::Warning, &message, &[]);
+        return Ok(false);
+    }
+    vu.note_tagged(metric.number, &value::tags(&ctx, tags.0)?, value * metric.scale);
+    Ok(true)
+}

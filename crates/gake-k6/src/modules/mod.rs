@@ -1,0 +1,60 @@
+//! k6's own modules, made for one user.
+
+mod data;
+mod encoding;
+mod execution;
+mod http;
+mod k6;
+mod metrics;
+mod value;
+
+pub(crate) use value::shown;
+
+use std::rc::Rc;
+
+use rquickjs::{Ctx, Exception, Object};
+
+use crate::user::vu::Vu;
+
+/// The modules that there are.
+pub const NAMES: [&str; 6] =
+    ["k6", "k6/data", "k6/encoding", "k6/execution", "k6/http", "k6/metrics"];
+
+/// Modules of k6 that are not there, and why.
+const ABSENT: &[(&str, &str)] = &[
+    ("k6/browser", "gake drives no browser"),
+    ("k6/experimental/browser", "gake drives no browser"),
+    ("k6/ws", "WebSockets are not there yet"),
+    ("k6/websockets", "WebSockets are not there yet"),
+    ("k6/experimental/websockets", "WebSockets are not there yet"),
+    ("k6/net/grpc", "gRPC is not there yet"),
+    ("k6/experimental/redis", "Redis is not there"),
+];
+
+/// Whether a module of this name is k6's, there or not.
+#[must_use]
+pub fn is_builtin(name: &str) -> bool {
+    name == "k6" || name.starts_with("k6/")
+}
+
+/// The exports of a module of k6.
+///
+/// # Errors
+/// When it is not there.
+pub fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, name: &str) -> rquickjs::Result<Object<'js>> {
+    match name {
+        "k6" => k6::make(ctx, vu),
+        "k6/data" => data::make(ctx, vu),
+        "k6/encoding" => encoding::make(ctx),
+        "k6/execution" => execution::make(ctx, vu),
+        "k6/http" => http::make(ctx, vu),
+        "k6/metrics" => metrics::make(ctx, vu),
+        _ => Err(Exception::throw_message(ctx, &absent(name))),
+    }
+}
+
+fn absent(name: &str) -> String {
+    let known = ABSENT.iter().find(|(module, _)| *module == name);
+    let why = known.map_or("it is not there", |(_, why)| why);
+    format!("cannot import {name:?}: {why}; there are {}", NAMES.join(", "))
+}

@@ -1,0 +1,154 @@
+//! Values of a script, as k6 takes and shows them.
+
+use std::fmt::Write;
+
+use rquickjs::{Coerced, Ctx, Exception, FromJs, Object, Value};
+
+/// How deep a value is shown.
+const DEPTH_MAX: usize = 16;
+
+/// A value as `String(value)` has it.
+pub(crate) fn text<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<String> {
+    if let Some(text) = value.as_string() {
+        return lossy(ctx, text);
+    }
+    Coerced::<String>::from_js(ctx, value.clone()).map(|text| text.0)
+}
+
+/// A string, whose lone surrogates become U+FFFD.
+pub(crate) fn lossy<'js>(ctx: &Ctx<'js>, text: &rquickjs::String<'js>) -> rquickjs::Result<String> {
+    match text.to_string() {
+        Ok(text) => Ok(text),
+        Err(rquickjs::Error::Utf8(_)) => {
+            let whole: rquickjs::Function<'js> = ctx.eval("(s) => s.toWellFormed()")?;
+            whole.call::<_, rquickjs::String<'js>>((text.clone(),))?.to_string()
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a value counts as true.
+pub(crate) fn truthy<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<bool> {
+    Coerced::<bool>::from_js(ctx, value).map(|truth| truth.0)
+}
+
+/// Whether a value is given: neither `undefined` nor `null`.
+pub(crate) fn given<'js>(value: Option<Value<'js>>) -> Option<Value<'js>> {
+    value.filter(|value| !value.is_undefined() && !value.is_null())
+}
+
+/// The tags of an object, in its order.
+pub(crate) fn tags<'js>(
+    ctx: &Ctx<'js>,
+    value: Option<Value<'js>>,
+) -> rquickjs::Result<Vec<(String, String)>> {
+    let Some(value) = given(value) else { return Ok(Vec::new()) };
+    let Some(object) = value.as_object() else {
+        return Err(Exception::throw_type(ctx, "tags must be an object of names and values"));
+    };
+    let mut tags = Vec::new();
+    for property in object.props::<String, Value<'js>>() {
+        let (name, value) = property?;
+        tags.push((name, text(ctx, &value)?));
+    }
+    Ok(tags)
+}
+
+/// The bytes of a string, an `ArrayBuffer` or a view of one.
+pub(crate) fn bytes<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Option<Vec<u8>>> {
+    if let Some(text) = value.as_string() {
+        return lossy(ctx, text).map(|text| Some(text.into_bytes()));
+    }
+    let Some(object) = value.as_object() else { return Ok(None) };
+    if let Some(buffer) = object.as_array_buffer() {
+        // SAFETY: no code of the script runs until they are copied.
+        return Ok(unsafe { buffer.as_bytes() }.map(<[u8]>::to_vec));
+    }
+    let is_view: bool = ctx
+        .globals()
+        .get::<_, Object<'js>>("ArrayBuffer")?
+        .get::<_, rquickjs::Function<'js>>("isView")?
+        .call((object.clone(),))?;
+    if !is_view {
+        return Ok(None);
+    }
+    let buffer: rquickjs::ArrayBuffer<'js> = object.get("buffer")?;
+    let (offset, len): (usize, usize) = (object.get("byteOffset")?, object.get("byteLength")?);
+    // SAFETY: no code of the script runs until they are copied.
+    let all = unsafe { buffer.as_bytes() };
+    Ok(all.and_then(|all| all.get(offset..offset.checked_add(len)?)).map(<[u8]>::to_vec))
+}
+
+/// A value as `console.log` shows it.
+pub(crate) fn shown<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> String {
+    if let Some(string) = value.as_string() {
+        return lossy(ctx, string).unwrap_or_default();
+    }
+    let mut shown = String::new();
+    show(ctx, value, 0, &mut shown);
+    shown
+}
+
+fn show<'js>(ctx: &Ctx<'js>, value: &Value<'js>, depth: usize, out: &mut String) {
+    if value.is_null() || (value.is_undefined() && depth > 0) {
+        out.push_str("null");
+    } else if let Some(string) = value.as_string() {
+        let string = lossy(ctx, string).unwrap_or_default();
+        out.push_str(&serde_json::Value::String(string).to_string());
+    } else if value.is_function() {
+        out.push_str("[object Function]");
+    } else if let Some(symbol) = value.as_symbol() {
+        let description = symbol.description().ok();
+        out.push_str(&description.and_then(|text_| text(ctx, &text_).ok()).unwrap_or_default());
+    } else if let (Some(object), false) = (value.as_object(), value.is_error()) {
+        show_object(ctx, object, depth, out);
+    } else {
+        out.push_str(&text(ctx, value).unwrap_or_else(|_| {
+            // What cannot be shown is no reason to fail whoever logs it.
+            let _ = ctx.catch();
+            value.type_name().to_owned()
+        }));
+    }
+}
+
+fn show_object<'js>(ctx: &Ctx<'js>, object: &Object<'js>, depth: usize, out: &mut String) {
+    if depth >= DEPTH_MAX {
+        out.push_str("...");
+        return;
+    }
+    if let Some(array) = object.as_array() {
+        out.push('[');
+        for (place, element) in array.iter::<Value<'js>>().enumerate() {
+            out.push_str(if place == 0 { " " } else { ", " });
+            match element {
+                Ok(element) => show(ctx, &element, depth + 1, out),
+                Err(_) => drop(ctx.catch()),
+            }
+        }
+        out.push_str(if array.is_empty() { "]" } else { " ]" });
+        return;
+    }
+    // A date, and whatever else says how it is written.
+    if let Ok(to_json) = object.get::<_, rquickjs::Function<'js>>("toJSON") {
+        let json = to_json.call::<_, Value<'js>>((rquickjs::function::This(object.clone()),));
+        if let Ok(json) = json.inspect_err(|_| drop(ctx.catch())) {
+            show(ctx, &json, depth + 1, out);
+            return;
+        }
+    } else {
+        let _ = ctx.catch();
+    }
+    let mut separator = "{ ";
+    for property in object.props::<String, Value<'js>>() {
+        let Ok((name, value)) = property else {
+            let _ = ctx.catch();
+            break;
+        };
+        let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$');
+        let quote = if is_name && !name.is_empty() { "" } else { "\"" };
+        let _ = write!(out, "{separator}{quote}{name}{quote}: ");
+        show(ctx, &value, depth + 1, out);
+        separator = ", ";
+    }
+    out.push_str(if separator == "{ " { "{}" } else { " }" });
+}

@@ -1,0 +1,269 @@
+//! What all users of a test share, on all threads.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::{fmt, io};
+
+/// The largest file that a script may import or open.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+
+/// How much a line of the log matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// `console.debug`.
+    Debug,
+    /// `console.log` and `console.info`.
+    Info,
+    /// `console.warn`, and what a user should know.
+    Warning,
+    /// `console.error`, and exceptions.
+    Error,
+}
+
+/// A line of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLine {
+    /// How much it matters.
+    pub level: LogLevel,
+    /// What it says; may have several lines.
+    pub message: String,
+    /// Fields beside it, in order.
+    pub fields: Vec<(&'static str, String)>,
+}
+
+/// Where lines go, from all threads.
+pub type ScriptLog = Arc<dyn Fn(&LogLine) + Send + Sync>;
+
+/// What a script asked of the test.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Abort {
+    /// Why.
+    pub reason: String,
+}
+
+/// How users send requests, and what they are told.
+#[derive(Debug, Clone)]
+pub struct UserSettings {
+    /// `__ENV`.
+    pub environment: Vec<(String, String)>,
+    /// Tags of every sample.
+    pub tags: Vec<(String, String)>,
+    /// Redirects followed for one request.
+    pub max_redirects: u32,
+    /// The header `User-Agent`; none when it is empty.
+    pub user_agent: String,
+    /// Requests of one `http.batch` at once.
+    pub batch: usize,
+    /// The same to one host.
+    pub batch_per_host: usize,
+    /// Whether a request that fails throws.
+    pub throw: bool,
+    /// Whether cookies stay from one iteration to the next.
+    pub no_cookies_reset: bool,
+    /// Whether bodies of responses are dropped unless a request asks for its own.
+    pub discard_response_bodies: bool,
+    /// Bytes that a user's heap may take.
+    pub memory: usize,
+}
+
+impl Default for UserSettings {
+    fn default() -> Self {
+        Self {
+            environment: Vec::new(),
+            tags: Vec::new(),
+            max_redirects: 10,
+            user_agent: format!("gake/{} (k6 script)", env!("CARGO_PKG_VERSION")),
+            batch: 20,
+            batch_per_host: 6,
+            throw: false,
+            no_cookies_reset: false,
+            discard_response_bodies: false,
+            memory: 512 << 20,
+        }
+    }
+}
+
+/// How many users and iterations there are, over all threads. Scripts may ask; the record has its
+/// own counts.
+#[derive(Debug, Default)]
+pub struct Levels {
+    active: AtomicU64,
+    initialised: AtomicU64,
+    completed: AtomicU64,
+    interrupted: AtomicU64,
+}
+
+impl Levels {
+    /// Users that run an iteration.
+    pub fn active(&self) -> u64 {
+        self.active.load(Relaxed)
+    }
+
+    /// Users that have loaded the script.
+    pub fn initialised(&self) -> u64 {
+        self.initialised.load(Relaxed)
+    }
+
+    /// Iterations that came to an end.
+    pub fn completed(&self) -> u64 {
+        self.completed.load(Relaxed)
+    }
+
+    /// Iterations that were cut short.
+    pub fn interrupted(&self) -> u64 {
+        self.interrupted.load(Relaxed)
+    }
+
+    /// Counts a user that has loaded the script.
+    pub fn count_user(&self) {
+        self.initialised.fetch_add(1, Relaxed);
+    }
+
+    /// Counts an iteration that begins.
+    pub fn begin(&self) {
+        self.active.fetch_add(1, Relaxed);
+    }
+
+    /// Counts an iteration that has ended.
+    pub fn end(&self, interrupted: bool) {
+        self.active.fetch_sub(1, Relaxed);
+        let ended = if interrupted { &self.interrupted } else { &self.completed };
+        ended.fetch_add(1, Relaxed);
+    }
+}
+
+/// A test: its script, and what its users have in common.
+pub struct Test {
+    /// The script's URL, as `file:///home/me/script.js`.
+    pub main: String,
+    /// What users are told before the script's options are known.
+    pub early: UserSettings,
+    /// Set once, after the first look at the script has shown its options.
+    pub settings: OnceLock<UserSettings>,
+    /// The consolidated options as JSON, for `exec.test.options`.
+    pub options: OnceLock<String>,
+    /// When the test began.
+    pub began: Instant,
+    /// How many users and iterations there are.
+    pub levels: Levels,
+    log: ScriptLog,
+    files: Mutex<HashMap<PathBuf, Arc<[u8]>>>,
+    arrays: Mutex<HashMap<String, Arc<[String]>>>,
+    abort: Mutex<Option<Abort>>,
+    failed: AtomicBool,
+    on_abort: Mutex<Option<Box<dyn Fn() + Send>>>,
+}
+
+impl Test {
+    /// The test of the script at `main`, an absolute path. `text` is what it holds, when it is no
+    /// file.
+    #[must_use]
+    pub fn new(main: &Path, text: Option<Vec<u8>>, early: UserSettings, log: ScriptLog) -> Self {
+        let mut files = HashMap::new();
+        if let Some(text) = text {
+            files.insert(main.to_owned(), text.into());
+        }
+        Self {
+            main: format!("file://{}", main.display()),
+            early,
+            settings: OnceLock::new(),
+            options: OnceLock::new(),
+            began: Instant::now(),
+            levels: Levels::default(),
+            log,
+            files: Mutex::new(files),
+            arrays: Mutex::default(),
+            abort: Mutex::default(),
+            failed: AtomicBool::new(false),
+            on_abort: Mutex::default(),
+        }
+    }
+
+    /// Milliseconds since 1970.
+    pub fn unix_ms(&self) -> f64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        since.map_or(0.0, |since| since.as_millis() as f64)
+    }
+
+    /// How users send requests.
+    pub fn settings(&self) -> &UserSettings {
+        self.settings.get().unwrap_or(&self.early)
+    }
+
+    /// Writes a line of the log.
+    pub fn log(&self, level: LogLevel, message: &str, fields: &[(&'static str, &str)]) {
+        let fields = fields.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();
+        (self.log)(&LogLine { level, message: message.to_owned(), fields });
+    }
+
+    /// The bytes of a file, read once for all users.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is larger than 1 GiB.
+    pub fn file(&self, path: &Path) -> io::Result<Arc<[u8]>> {
+        use std::io::Read;
+        let mut files = lock(&self.files);
+        if let Some(known) = files.get(path) {
+            return Ok(Arc::clone(known));
+        }
+        let mut bytes = Vec::new();
+        std::fs::File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > FILE_BYTES_MAX {
+            return Err(io::Error::other("it is larger than 1 GiB"));
+        }
+        let bytes: Arc<[u8]> = bytes.into();
+        files.insert(path.to_owned(), Arc::clone(&bytes));
+        Ok(bytes)
+    }
+
+    /// The elements of a shared array, each as JSON, when somebody made it already.
+    pub fn array(&self, name: &str) -> Option<Arc<[String]>> {
+        lock(&self.arrays).get(name).cloned()
+    }
+
+    /// Keeps the elements of a shared array; who came first wins.
+    pub fn keep_array(&self, name: &str, elements: Vec<String>) -> Arc<[String]> {
+        Arc::clone(lock(&self.arrays).entry(name.to_owned()).or_insert_with(|| elements.into()))
+    }
+
+    /// Ends the test: the first reason stands.
+    pub fn abort(&self, reason: String) {
+        lock(&self.abort).get_or_insert(Abort { reason });
+        if let Some(tell) = &*lock(&self.on_abort) {
+            tell();
+        }
+    }
+
+    /// Why the script ended the test, if it did.
+    pub fn aborted(&self) -> Option<Abort> {
+        lock(&self.abort).clone()
+    }
+
+    /// Calls `tell` when the script ends the test.
+    pub fn on_abort(&self, tell: impl Fn() + Send + 'static) {
+        *lock(&self.on_abort) = Some(Box::new(tell));
+    }
+
+    /// Marks the test as failed; it goes on.
+    pub fn fail(&self) {
+        self.failed.store(true, Relaxed);
+    }
+
+    /// Whether the script marked it as failed.
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Relaxed)
+    }
+}
+
+impl fmt::Debug for Test {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Test").field("main", &self.main).finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,212 @@
+//! The series of a worker: which one a sample belongs to.
+//!
+//! A sample of k6 has a dozen tags, a URL among them. Series are told apart by the tags alone that
+//! somebody asks for (thresholds, the summary), so that their number does not grow with the URLs.
+
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gake_core::metric::{Definition, MetricKind, MetricUnit, SeriesId, Tags};
+use gake_core::record::Recorder;
+
+use crate::metrics::{MetricNumber, builtin};
+
+/// The tags that the summary needs.
+pub const KEYS: [&str; 4] = ["check", "expected_response", "group", "scenario"];
+
+/// Between the values of two tags; no tag holds it.
+const SEPARATOR: char = '\u{1f}';
+
+/// Tags of a sample, by key.
+pub trait TagSource {
+    /// The value of a tag, when the sample has it.
+    fn tag(&self, key: &str) -> Option<Cow<'_, str>>;
+}
+
+/// The metrics and series of one worker and scenario.
+#[derive(Debug)]
+pub struct Book {
+    keys: Vec<String>,
+    metrics: RefCell<Vec<Arc<Definition>>>,
+    sets: RefCell<HashMap<Box<str>, Rc<TagSet>>>,
+    /// The set that was asked for last, and what it is known by.
+    last: RefCell<Option<(Box<str>, Rc<TagSet>)>>,
+    text: RefCell<String>,
+}
+
+/// One set of tags, and its series by metric.
+#[derive(Debug)]
+pub struct TagSet {
+    tags: Tags,
+    series: RefCell<Vec<Cell<Option<SeriesId>>>>,
+}
+
+/// Why a metric cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MetricError {
+    /// Its name.
+    #[error(
+        "invalid metric name '{0}': write 2 to 128 letters, digits and _, with a letter or _ first"
+    )]
+    Name(String),
+    /// Another has its name.
+    #[error("metric '{name}' already exists with type {old}, instead of {new}")]
+    Taken {
+        /// The name.
+        name: String,
+        /// What it is.
+        old: &'static str,
+        /// What it was to be.
+        new: &'static str,
+    },
+}
+
+impl Book {
+    /// A book whose series are told apart by `keys` and by those of the summary.
+    #[must_use]
+    pub fn new<'a>(keys: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut keys: Vec<_> = KEYS.into_iter().chain(keys).map(str::to_owned).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        Self {
+            keys,
+            metrics: RefCell::new(builtin()),
+            sets: RefCell::default(),
+            last: RefCell::default(),
+            text: RefCell::default(),
+        }
+    }
+
+    /// The metric of a name, which is made when it is new.
+    ///
+    /// # Errors
+    /// When the name is none, or belongs to another kind of metric.
+    pub fn metric(
+        &self,
+        name: &str,
+        kind: MetricKind,
+        unit: MetricUnit,
+    ) -> Result<MetricNumber, MetricError> {
+        let mut metrics = self.metrics.borrow_mut();
+        if let Some(at) = metrics.iter().position(|metric| metric.name == name) {
+            let (old, new) = (metrics[at].kind, kind);
+            if old == new {
+                return Ok(MetricNumber(at as u16));
+            }
+            let (old, new) = (old.name(), new.name());
+            return Err(MetricError::Taken { name: name.to_owned(), old, new });
+        }
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        if !starts || !(2..=128).contains(&name.len()) || !name.chars().all(is_word) {
+            return Err(MetricError::Name(name.to_owned()));
+        }
+        metrics.push(Arc::new(Definition { name: name.to_owned(), kind, unit }));
+        Ok(MetricNumber((metrics.len() - 1) as u16))
+    }
+
+    /// Every metric, by number.
+    #[must_use]
+    pub fn metrics(&self) -> Vec<Arc<Definition>> {
+        self.metrics.borrow().clone()
+    }
+
+    /// The tags of a sample that series are told apart by.
+    #[must_use]
+    pub fn set(&self, source: &impl TagSource) -> Rc<TagSet> {
+        let mut text = self.text.borrow_mut();
+        text.clear();
+        for key in &self.keys {
+            if let Some(value) = source.tag(key) {
+                text.push_str(&value);
+            } else {
+                // Not the empty value.
+                text.push('\0');
+            }
+            text.push(SEPARATOR);
+        }
+        if let Some((known, set)) = &*self.last.borrow()
+            && **known == **text
+        {
+            return Rc::clone(set);
+        }
+        let mut sets = self.sets.borrow_mut();
+        let set = match sets.get(text.as_str()) {
+            Some(known) => Rc::clone(known),
+            None => {
+                let pairs = self.keys.iter().filter_map(|key| Some((key, source.tag(key)?)));
+                let tags = Tags::new(pairs.map(|(key, value)| (key.clone(), value.into_owned())));
+                let new = Rc::new(TagSet { tags, series: RefCell::default() });
+                sets.insert(text.as_str().into(), Rc::clone(&new));
+                new
+            }
+        };
+        *self.last.borrow_mut() = Some((text.as_str().into(), Rc::clone(&set)));
+        set
+    }
+
+    /// The series of `metric` under these tags in the table of `recorder`, which is always the same
+    /// one.
+    pub(crate) fn series(
+        &self,
+        metric: MetricNumber,
+        set: &TagSet,
+        recorder: &Recorder,
+    ) -> Option<SeriesId> {
+        let number = usize::from(metric.0);
+        let mut series = set.series.borrow_mut();
+        if number >= series.len() {
+            series.resize(number + 1, Cell::new(None));
+        }
+        if let Some(known) = series[number].get() {
+            return Some(known);
+        }
+        let metrics = self.metrics.borrow();
+        let id = recorder.intern(metrics.get(number)?, &set.tags);
+        series[number].set(Some(id));
+        Some(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Pairs(&'static [(&'static str, &'static str)]);
+
+    impl TagSource for Pairs {
+        fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
+            let pair = self.0.iter().find(|(known, _)| *known == key)?;
+            Some(pair.1.into())
+        }
+    }
+
+    #[test]
+    fn samples_that_nobody_tells_apart_are_of_one_set() {
+        let book = Book::new(["name", "group"]);
+        let one = book.set(&Pairs(&[("name", "a"), ("url", "1")]));
+        assert!(Rc::ptr_eq(&one, &book.set(&Pairs(&[("name", "a"), ("url", "2")]))));
+        let other = book.set(&Pairs(&[("name", "b")]));
+        assert!(!Rc::ptr_eq(&one, &other));
+        assert!(Rc::ptr_eq(&one, &book.set(&Pairs(&[("name", "a")]))));
+        assert_eq!(other.tags, Tags::new([("name", "b")]));
+        let empty = book.set(&Pairs(&[("name", "")]));
+        assert!(!Rc::ptr_eq(&empty, &book.set(&Pairs(&[]))), "an empty value is one");
+    }
+
+    #[test]
+    fn a_name_has_one_kind() {
+        let book = Book::new([]);
+        let trend = book.metric("my_trend", MetricKind::Trend, MetricUnit::Time).unwrap();
+        assert_eq!(book.metric("my_trend", MetricKind::Trend, MetricUnit::Time), Ok(trend));
+        let error = book.metric("my_trend", MetricKind::Rate, MetricUnit::Number).unwrap_err();
+        assert!(error.to_string().contains("already exists with type trend"), "{error}");
+        for name in ["", "x", "1st", "a b", "näme"] {
+            let error = book.metric(name, MetricKind::Rate, MetricUnit::Number).unwrap_err();
+            assert_eq!(error, MetricError::Name(name.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What a script finds without importing it: `__VU`, `__ITER`, `__ENV`, timers.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use gake_core::clock::Clock;
+use gake_script::user::Completion;
+use rquickjs::function::{Func, Opt, Rest};
+use rquickjs::{Ctx, Function, IntoJs, Object, Persistent, Value};
+
+use super::vu::Vu;
+
+/// Nanoseconds in a millisecond.
+const MILLISECOND: f64 = 1e6;
+
+/// Gives a script its globals.
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<()> {
+    let globals = ctx.globals();
+    globals.set("global", globals.clone())?;
+    globals.set("__VU", vu.number as f64)?;
+    if vu.number > 0 {
+        globals.set("__ITER", 0)?;
+    }
+    let environment = Object::new(ctx.clone())?;
+    for (name, value) in vu.test.settings().environment.iter().chain(&vu.scenario.environment) {
+        environment.set(name.as_str(), value.as_str())?;
+    }
+    globals.set("__ENV", environment)?;
+    let timers = Rc::new(Timers::default());
+    for (name, repeats) in [("setTimeout", false), ("setInterval", true)] {
+        let (vu, timers) = (Rc::clone(vu), Rc::clone(&timers));
+        let start = move |ctx: Ctx<'js>,
+                          callback: Function<'js>,
+                          delay: Opt<f64>,
+                          arguments: Rest<Value<'js>>| {
+            let number = timers.next();
+            let arguments = arguments.0.into_js(&ctx)?;
+            let timer = Timer {
+                number,
+                delay: (delay.0.unwrap_or(0.0).max(0.0) * MILLISECOND) as u64,
+                repeats,
+                callback: Persistent::save(&ctx, callback),
+                arguments: Persistent::save(&ctx, arguments),
+            };
+            timer.start(&vu, &timers);
+            Ok::<_, rquickjs::Error>(number)
+        };
+        globals.set(name, Func::from(start))?;
+    }
+    for name in ["clearTimeout", "clearInterval"] {
+        let timers = Rc::clone(&timers);
+        let clear = move |number: Opt<Value<'js>>| {
+            let number = number.0.and_then(|number| number.as_number());
+            if let Some(number) = number {
+                timers.live.borrow_mut().remove(&(number as u32));
+            }
+        };
+        globals.set(name, Func::from(clear))?;
+    }
+    Ok(())
+}
+
+/// The timers of one user.
+#[derive(Default)]
+struct Timers {
+    last: Cell<u32>,
+    live: RefCell<HashSet<u32>>,
+}
+
+impl Timers {
+    fn next(&self) -> u32 {
+        self.last.set(self.last.get() + 1);
+        self.live.borrow_mut().insert(self.last.get());
+        self.last.get()
+    }
+}
+
+#[derive(Clone)]
+struct Timer {
+    number: u32,
+    delay: u64,
+    repeats: bool,
+    callback: Persistent<Function<'static>>,
+    arguments: Persistent<Value<'static>>,
+}
+
+impl Timer {
+    fn start(self, vu: &Rc<Vu>, timers: &Rc<Timers>) {
+        let (user, timers) = (Rc::clone(vu), Rc::clone(timers));
+        vu.tasks.add(async move {
+            let until = user.clock.now().saturating_add(self.delay);
+            user.clock.sleep_until(until).await;
+            Box::new(move |ctx: &Ctx<'_>| self.fire(ctx, &user, &timers)) as Completion
+        });
+    }
+
+    fn fire(self, ctx: &Ctx<'_>, vu: &Rc<Vu>, timers: &Rc<Timers>) -> rquickjs::Result<()> {
+        let is_live = match self.repeats {
+            true => timers.live.borrow().contains(&self.number),
+            false => timers.live.borrow_mut().remove(&self.number),
+        };
+        if !is_live {
+            return Ok(());
+        }
+        let callback = self.callback.clone().restore(ctx)?;
+        let arguments: Vec<Value<'_>> = self.arguments.clone().restore(ctx)?.get()?;
+        if self.repeats {
+            self.start(vu, timers);
+        }
+        callback.call::<_, ()>((Rest(arguments),))
+    }
+}

@@ -1,0 +1,337 @@
+//! Modules: k6's own, files, CommonJS and JSON.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+
+use gake_script::Exception as Caught;
+use rquickjs::function::Func;
+use rquickjs::loader::{ImportAttributes, Loader, Resolver};
+use rquickjs::module::Declared;
+use rquickjs::{Ctx, Exception, Function, Module, Object, Persistent, Value};
+
+use super::vu::Vu;
+use crate::modules;
+
+/// What module names of files begin with.
+const FILE: &str = "file://";
+
+/// The modules of one user.
+#[derive(Clone)]
+pub(crate) struct Modules {
+    vu: Rc<Vu>,
+    /// What was made already, by name; forgotten before the user's runtime is.
+    made: Rc<RefCell<HashMap<String, Persistent<Object<'static>>>>>,
+}
+
+impl Modules {
+    pub(crate) fn new(vu: &Rc<Vu>) -> Self {
+        Self { vu: Rc::clone(vu), made: Rc::default() }
+    }
+
+    /// Lets go of everything that belongs to the user's runtime.
+    pub(crate) fn forget(&self) {
+        self.made.borrow_mut().clear();
+    }
+
+    /// Gives a script `require` and `open`.
+    pub(crate) fn install<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<()> {
+        let modules = self.clone();
+        let require = move |ctx: Ctx<'js>, name: String| {
+            modules.require(&ctx, &caller(&ctx, &modules.vu.test.main), &name)
+        };
+        ctx.globals().set("require", Func::from(require))?;
+        let modules = self.clone();
+        let open = move |ctx: Ctx<'js>, name: String, mode: rquickjs::function::Opt<String>| {
+            modules.open(&ctx, &name, mode.0.as_deref())
+        };
+        ctx.globals().set("open", Func::from(open))
+    }
+
+    /// The main module.
+    pub(crate) fn main<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        name: &str,
+    ) -> rquickjs::Result<Module<'js, Declared>> {
+        let text = self.text(ctx, name)?;
+        self.declare(ctx, name, text)
+    }
+
+    fn find(&self, base: &str, name: &str) -> Result<String, String> {
+        if modules::is_builtin(name) {
+            return Ok(name.to_owned());
+        }
+        if name.starts_with("https://") || name.starts_with("http://") {
+            return Err(format!(
+                "{name:?} cannot be imported: modules are not fetched; save it beside the script"
+            ));
+        }
+        let is_path = ["./", "../", "/"].iter().any(|start| name.starts_with(start));
+        let path = match name.strip_prefix(FILE) {
+            Some(path) => PathBuf::from(path),
+            None if is_path => folder(base).join(name),
+            None => {
+                return Err(format!(
+                    "The moduleSpecifier {name:?} couldn't be recognised as something k6 supports: \
+                     write ./{name} for a file beside the script"
+                ));
+            }
+        };
+        let path = normal(&path);
+        self.vu.test.file(&path).map_err(|error| {
+            format!("The moduleSpecifier {name:?} couldn't be found on local disk: {error}")
+        })?;
+        Ok(format!("{FILE}{}", path.display()))
+    }
+
+    /// What `require` gives.
+    fn require<'js>(&self, ctx: &Ctx<'js>, base: &str, name: &str) -> rquickjs::Result<Value<'js>> {
+        let name = self.find(base, name).map_err(|why| Exception::throw_message(ctx, &why))?;
+        if modules::is_builtin(&name) {
+            return self.builtin(ctx, &name).map(Object::into_value);
+        }
+        let text = self.text(ctx, &name)?;
+        if name.ends_with(".json") {
+            return ctx.json_parse(text);
+        }
+        if is_common_js(&text) {
+            return self.common_js(ctx, &name, &text)?.get("exports");
+        }
+        let module = self.declare(ctx, &name, text)?;
+        let (module, promise) = module.eval()?;
+        promise.finish::<()>()?;
+        module.namespace().map(Object::into_value)
+    }
+
+    fn builtin<'js>(&self, ctx: &Ctx<'js>, name: &str) -> rquickjs::Result<Object<'js>> {
+        if let Some(made) = self.made.borrow().get(name) {
+            return made.clone().restore(ctx);
+        }
+        let exports = modules::make(ctx, &self.vu, name)?;
+        let kept = Persistent::save(ctx, exports.clone());
+        self.made.borrow_mut().insert(name.to_owned(), kept);
+        Ok(exports)
+    }
+
+    /// The `module` of a CommonJS file, which is run unless it was.
+    fn common_js<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        text: &str,
+    ) -> rquickjs::Result<Object<'js>> {
+        if let Some(made) = self.made.borrow().get(name) {
+            return made.clone().restore(ctx);
+        }
+        let module = Object::new(ctx.clone())?;
+        module.set("exports", Object::new(ctx.clone())?)?;
+        // Before it runs: modules may require each other.
+        let kept = Persistent::save(ctx, module.clone());
+        self.made.borrow_mut().insert(name.to_owned(), kept);
+        let mut options = rquickjs::context::EvalOptions::default();
+        options.strict = false;
+        options.filename = Some(name.to_owned());
+        let whole = format!("(function (module, exports, require) {{{text}\n}})");
+        let run: Function<'js> = ctx.eval_with_options(whole, options)?;
+        let (modules, base) = (self.clone(), name.to_owned());
+        let require =
+            Func::from(move |ctx: Ctx<'js>, name: String| modules.require(&ctx, &base, &name));
+        let exports: Value<'js> = module.get("exports")?;
+        run.call::<_, Value<'js>>((module.clone(), exports, require))?;
+        Ok(module)
+    }
+
+    fn text<'js>(&self, ctx: &Ctx<'js>, name: &str) -> rquickjs::Result<String> {
+        let path = PathBuf::from(name.strip_prefix(FILE).unwrap_or(name));
+        let bytes = self.vu.test.file(&path);
+        let bytes = bytes.map_err(|error| {
+            Exception::throw_message(ctx, &format!("{name} cannot be read: {error}"))
+        })?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn declare<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        text: String,
+    ) -> rquickjs::Result<Module<'js, Declared>> {
+        if name.ends_with(".ts") {
+            let message = format!("{name}: TypeScript is not there yet; compile it to JavaScript");
+            return Err(Exception::throw_message(ctx, &message));
+        }
+        if name.ends_with(".json") {
+            // A line separator is JSON, and is JavaScript by now.
+            return Module::declare(ctx.clone(), name, format!("export default {text}"));
+        }
+        if is_common_js(&text) {
+            let exports: Value<'js> = self.common_js(ctx, name, &text)?.get("exports")?;
+            return synthetic(ctx, name, &exports);
+        }
+        Module::declare(ctx.clone(), name, text)
+    }
+
+    fn open<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        mode: Option<&str>,
+    ) -> rquickjs::Result<Value<'js>> {
+        use rquickjs::IntoJs;
+        if self.vu.stage.get() != super::vu::VuStage::Init {
+            let message = "the \"open\" function is only available in the init stage (i.e. the \
+                           global scope)";
+            return Err(Exception::throw_message(ctx, message));
+        }
+        let name = name.strip_prefix(FILE).unwrap_or(name);
+        let path = normal(&folder(&caller(ctx, &self.vu.test.main)).join(name));
+        let bytes = self.vu.test.file(&path).map_err(|error| {
+            let message = format!("open {}: {error}", path.display());
+            Exception::throw_message(ctx, &message)
+        })?;
+        match mode {
+            Some("b") => rquickjs::ArrayBuffer::new_copy(ctx.clone(), &*bytes)?.into_js(ctx),
+            _ => String::from_utf8_lossy(&bytes).into_owned().into_js(ctx),
+        }
+    }
+}
+
+impl Resolver for Modules {
+    fn resolve<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        base: &str,
+        name: &str,
+        _attributes: Option<ImportAttributes<'js>>,
+    ) -> rquickjs::Result<String> {
+        // Thrown, so that it reads as k6's does and not as an error of resolving.
+        self.find(base, name).map_err(|why| Exception::throw_message(ctx, &why))
+    }
+}
+
+impl Loader for Modules {
+    fn load<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        _attributes: Option<ImportAttributes<'js>>,
+    ) -> rquickjs::Result<Module<'js, Declared>> {
+        if modules::is_builtin(name) {
+            let exports = self.builtin(ctx, name)?;
+            return synthetic(ctx, name, exports.as_value());
+        }
+        let text = self.text(ctx, name)?;
+        self.declare(ctx, name, text)
+    }
+}
+
+/// A module that exports what an object has, and the object itself as its default.
+fn synthetic<'js>(
+    ctx: &Ctx<'js>,
+    name: &str,
+    exports: &Value<'js>,
+) -> rquickjs::Result<Module<'js, Declared>> {
+    let mut text = "const exports = import.meta.exports;\n".to_owned();
+    let mut default = "exports";
+    if let Some(object) = exports.as_object() {
+        let mut names = Vec::new();
+        for key in object.keys::<String>() {
+            let key = key?;
+            if key == "default" {
+                default = "exports.default";
+            } else if is_identifier(&key) {
+                names.push(key);
+            }
+        }
+        for (place, name) in names.iter().enumerate() {
+            text +=
+                &format!("const e{place} = exports.{name};\nexport {{ e{place} as {name} }};\n");
+        }
+    }
+    text += &format!("export default {default};\n");
+    let module = Module::declare(ctx.clone(), name, text)?;
+    module.meta()?.set("exports", exports.clone())?;
+    Ok(module)
+}
+
+fn is_identifier(name: &str) -> bool {
+    let is_start = |c: char| c.is_alphabetic() || c == '_' || c == '$';
+    name.starts_with(is_start) && name.chars().all(|c| is_start(c) || c.is_numeric())
+}
+
+/// What a script threw, or what went wrong around it.
+pub(crate) fn caught(ctx: &Ctx<'_>, error: rquickjs::Error) -> Caught {
+    if error.is_exception() {
+        return Caught::caught(ctx);
+    }
+    let _ = ctx.catch();
+    Caught { message: error.to_string(), place: String::new(), stack: String::new() }
+}
+
+/// Whether a text is CommonJS: it exports or requires, and has no statement of a module.
+fn is_common_js(text: &str) -> bool {
+    let is_statement = |line: &str| {
+        ["import", "export"].iter().any(|word| {
+            let rest = line.strip_prefix(word);
+            rest.is_some_and(|rest| rest.starts_with([' ', '{', '*', '"', '\'', '\t']))
+        })
+    };
+    let has = |word: &str| text.contains(word);
+    let exports = has("module.exports") || has("exports.") || has("require(") || has("exports[");
+    exports && !text.lines().flat_map(|line| line.split(';')).map(str::trim).any(is_statement)
+}
+
+/// The module that calls a host function; the main one when the caller is none.
+fn caller(ctx: &Ctx<'_>, main: &str) -> String {
+    let names = (0..=1).filter_map(|level| ctx.script_or_module_name(level)?.to_string().ok());
+    names.into_iter().find(|name| name.starts_with(FILE)).unwrap_or_else(|| main.to_owned())
+}
+
+fn folder(module: &str) -> PathBuf {
+    let path = Path::new(module.strip_prefix(FILE).unwrap_or("/"));
+    path.parent().unwrap_or(Path::new("/")).to_owned()
+}
+
+/// A path without `.` and `..`.
+pub(crate) fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(normal.pop()),
+            part => normal.push(part),
+        }
+    }
+    normal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_common_js_from_modules() {
+        for text in
+            ["module.exports = 1", "const a = require('x');\nexports.b = a", "exports['a'] = 1"]
+        {
+            assert!(is_common_js(text), "{text}");
+        }
+        for text in [
+            "import x from 'y'; module.exports = x",
+            "const important = require('x');\nexport default important",
+            "export{a}; require('b')",
+            "let a = 1",
+        ] {
+            assert!(!is_common_js(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn paths_lose_their_dots() {
+        assert_eq!(normal(Path::new("/a/./b/../c.js")), Path::new("/a/c.js"));
+        assert_eq!(normal(Path::new("/../x")), Path::new("/x"));
+        assert_eq!(folder("file:///a/b.js"), Path::new("/a"));
+    }
+}

@@ -1,0 +1,10 @@
+//! One scripted user: what it is, and what it notes for the record.
+
+pub mod book;
+pub mod clock;
+mod console;
+mod globals;
+mod loader;
+pub mod notes;
+pub mod script_user;
+pub mod vu;

@@ -1,0 +1,276 @@
+//! A user with its script: loading it, running its functions.
+
+use std::rc::Rc;
+
+use gake_core::clock::Clock;
+use gake_script::user::{Cut, Fiber, Stacks, User};
+use gake_script::{Exception, ScriptError};
+use rquickjs::promise::PromiseState;
+use rquickjs::{Ctx, Function, Module, Object, Persistent, Promise, Value};
+
+use super::loader::Modules;
+use super::vu::{Vu, VuParts, VuStage};
+use super::{console, loader};
+use crate::metrics::Builtin;
+
+/// A user whose script is loaded.
+pub struct ScriptUser {
+    /// What its modules know of it.
+    pub vu: Rc<Vu>,
+    exports: Option<Persistent<Object<'static>>>,
+    /// What `setup` returned, as this user has it.
+    data: Option<Persistent<Value<'static>>>,
+    modules: Modules,
+    user: User,
+}
+
+/// How a function of a script ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallEnd {
+    /// It returned; its value as JSON, where it has one.
+    Returned(Option<String>),
+    /// It threw.
+    Thrown(Exception),
+    /// It was ended from outside, or ended the test.
+    Ended,
+}
+
+/// Why a script cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    /// It is no JavaScript, or imports what is not there.
+    #[error("{0}")]
+    Syntax(Exception),
+    /// It threw while it was loaded.
+    #[error("{0}")]
+    Thrown(Exception),
+    /// There is no memory for it.
+    #[error("{0}")]
+    NoMemory(String),
+}
+
+impl ScriptUser {
+    /// A user that has loaded its script.
+    ///
+    /// # Errors
+    /// When the script cannot be loaded.
+    pub fn load(stacks: &Rc<Stacks>, parts: VuParts) -> Result<Self, LoadError> {
+        let vu = Vu::new(parts);
+        let modules = Modules::new(&vu);
+        let memory = vu.test.settings().memory;
+        let user = User::new(stacks, memory, modules.clone(), modules.clone());
+        let user = user.map_err(|error: ScriptError| LoadError::NoMemory(error.to_string()))?;
+        let mut loaded = Self { vu, exports: None, data: None, modules, user };
+        let exports = loaded.user.with(|ctx| loaded.evaluate(ctx))?;
+        loaded.exports = Some(exports);
+        loaded.vu.test.levels.count_user();
+        Ok(loaded)
+    }
+
+    fn evaluate(&self, ctx: &Ctx<'_>) -> Result<Persistent<Object<'static>>, LoadError> {
+        let thrown = |error| LoadError::Thrown(loader::caught(ctx, error));
+        self.globals(ctx).map_err(thrown)?;
+        let main = self.vu.test.main.clone();
+        let module = self.modules.main(ctx, &main);
+        let module = module.map_err(|error| LoadError::Syntax(loader::caught(ctx, error)))?;
+        let (module, promise) = Module::eval(module).map_err(thrown)?;
+        while promise.state() == PromiseState::Pending && ctx.execute_pending_job() {}
+        if let Some(result) = promise.result::<Value<'_>>() {
+            result.map_err(thrown)?;
+        }
+        let exports = module.namespace().map_err(thrown)?;
+        Ok(Persistent::save(ctx, exports))
+    }
+
+    fn globals<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<()> {
+        console::install(ctx, &self.vu)?;
+        self.modules.install(ctx)?;
+        super::globals::install(ctx, &self.vu)
+    }
+
+    /// Whether the script exports a function of this name.
+    #[must_use]
+    pub fn has(&self, function: &str) -> bool {
+        self.look(|_, exports| exports.get::<_, Value<'_>>(function).is_ok_and(|v| v.is_function()))
+            .unwrap_or(false)
+    }
+
+    /// What the script exports as `options`, as JSON.
+    ///
+    /// # Errors
+    /// When it cannot be written as JSON.
+    pub fn options(&self) -> Result<Option<String>, Exception> {
+        let json = self.look(|ctx, exports| {
+            let options: Value<'_> = exports.get("options")?;
+            let json = ctx.json_stringify(options)?;
+            json.map(|json| json.to_string()).transpose()
+        });
+        match json {
+            None => Ok(None),
+            Some(json) => json.map_err(|_| Exception {
+                message: "the options cannot be written as JSON".to_owned(),
+                place: String::new(),
+                stack: String::new(),
+            }),
+        }
+    }
+
+    fn look<T>(&self, look: impl for<'js> FnOnce(&Ctx<'js>, Object<'js>) -> T) -> Option<T> {
+        let exports = self.exports.clone()?;
+        self.user.with(|ctx| Some(look(ctx, exports.restore(ctx).ok()?)))
+    }
+
+    /// Gives the user what `setup` returned, as JSON.
+    pub fn give_data(&mut self, json: &str) {
+        self.data = self.user.with(|ctx| {
+            let value = ctx.json_parse(json).ok()?;
+            Some(Persistent::save(ctx, value))
+        });
+    }
+
+    /// Calls an exported function in this stage; what it returns comes as JSON when it is wanted.
+    /// A promise is waited for, and everything that was begun meanwhile.
+    ///
+    /// # Errors
+    /// When there is no stack for it.
+    pub fn call<'a>(
+        &'a self,
+        stage: VuStage,
+        function: &'a str,
+        argument: Option<&'a str>,
+    ) -> std::io::Result<Fiber<'a, CallEnd>> {
+        self.vu.stage.set(stage);
+        self.user.run(move |ctx| {
+            let result = self.called(ctx, stage, function, argument);
+            self.vu.tasks.clear();
+            *self.vu.group.borrow_mut() = "".into();
+            result
+        })
+    }
+
+    fn called(
+        &self,
+        ctx: &Ctx<'_>,
+        stage: VuStage,
+        function: &str,
+        argument: Option<&str>,
+    ) -> CallEnd {
+        let result = self.returned(ctx, function, argument).and_then(|returned| {
+            let is_wanted = matches!(stage, VuStage::Setup | VuStage::Summary);
+            match is_wanted {
+                true => returned_json(ctx, returned),
+                false => Ok(None),
+            }
+        });
+        match result {
+            Ok(json) => CallEnd::Returned(json),
+            Err(error) => {
+                let thrown = error.is_exception().then(|| ctx.catch());
+                if thrown.as_ref().is_some_and(Value::is_uncatchable_error) {
+                    return CallEnd::Ended;
+                }
+                CallEnd::Thrown(match thrown {
+                    Some(value) => loader::caught(ctx, ctx.throw(value)),
+                    None => loader::caught(ctx, error),
+                })
+            }
+        }
+    }
+
+    fn returned<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        function: &str,
+        argument: Option<&str>,
+    ) -> rquickjs::Result<Value<'js>> {
+        let exports = match &self.exports {
+            Some(exports) => exports.clone().restore(ctx)?,
+            None => Object::new(ctx.clone())?,
+        };
+        let function: Function<'js> = exports.get(function)?;
+        let argument = match (argument, &self.data) {
+            (Some(json), _) => ctx.json_parse(json)?,
+            (None, Some(data)) => data.clone().restore(ctx)?,
+            (None, None) => Value::new_undefined(ctx.clone()),
+        };
+        let returned: Value<'js> = function.call((argument,))?;
+        let promise = returned.as_promise().cloned();
+        let mut thrown = None;
+        let driven = self.vu.tasks.drive(
+            ctx,
+            || false,
+            |error| {
+                thrown.get_or_insert(error);
+            },
+        );
+        driven.map_err(|why: Cut| gake_script::user::cut(ctx, why))?;
+        if let Some(error) = thrown {
+            return Err(error);
+        }
+        match promise {
+            Some(promise) => settled(ctx, &promise),
+            None => Ok(returned),
+        }
+    }
+
+    /// Makes an iteration: calls the function with the data of `setup`, and notes its samples.
+    /// Returns how it ended.
+    pub async fn iterate(&self, function: &str, iteration: u64) -> CallEnd {
+        let vu = &self.vu;
+        vu.iteration.set(iteration);
+        self.user.with(|ctx| {
+            // A script may have made it something that cannot be set.
+            if ctx.globals().set("__ITER", iteration as f64).is_err() {
+                let _ = ctx.catch();
+            }
+        });
+        if !vu.test.settings().no_cookies_reset {
+            vu.jar.borrow_mut().clear();
+        }
+        let start = vu.now();
+        let end = match self.call(VuStage::Iteration, function, None) {
+            Ok(fiber) => fiber.await,
+            Err(error) => CallEnd::Thrown(Exception {
+                message: format!("there is no stack for the iteration: {error}"),
+                place: String::new(),
+                stack: String::new(),
+            }),
+        };
+        if end != CallEnd::Ended {
+            let set = vu.book.set(&**vu);
+            let took = vu.clock.now().saturating_sub(start);
+            vu.note(Builtin::IterationDuration, &set, took as f64);
+            vu.note(Builtin::Iterations, &set, 1.0);
+        }
+        end
+    }
+}
+
+impl Drop for ScriptUser {
+    fn drop(&mut self) {
+        // What belongs to the runtime goes before it.
+        self.vu.tasks.clear();
+        self.modules.forget();
+        self.exports = None;
+        self.data = None;
+    }
+}
+
+impl std::fmt::Debug for ScriptUser {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ScriptUser").field("vu", &self.vu).finish_non_exhaustive()
+    }
+}
+
+fn returned_json<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<Option<String>> {
+    ctx.json_stringify(value)?.map(|json| json.to_string()).transpose()
+}
+
+/// What a promise came to.
+fn settled<'js>(ctx: &Ctx<'js>, promise: &Promise<'js>) -> rquickjs::Result<Value<'js>> {
+    match promise.result::<Value<'js>>() {
+        Some(result) => result,
+        // Nothing is left that could settle it.
+        None => Ok(Value::new_undefined(ctx.clone())),
+    }
+}

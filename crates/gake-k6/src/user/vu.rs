@@ -1,0 +1,269 @@
+//! One user, as the modules of its script know it.
+
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cookie_store::CookieStore;
+use gake_core::clock::{Clock, Nanos};
+use gake_script::user::{Cut, Tasks, cut, wait};
+use gake_wire::Client;
+use rquickjs::{Ctx, Exception};
+
+use super::book::{Book, TagSet, TagSource};
+use super::clock::UserClock;
+use super::notes::Notes;
+use crate::metrics::{Builtin, MetricNumber};
+use crate::test::Test;
+
+/// What a user is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VuStage {
+    /// Loading the script.
+    Init,
+    /// Running the script's `setup`.
+    Setup,
+    /// Running iterations.
+    Iteration,
+    /// Running the script's `teardown`.
+    Teardown,
+    /// Running the script's `handleSummary`.
+    Summary,
+}
+
+/// The scenario of a user.
+#[derive(Debug, Clone, Default)]
+pub struct ScenarioFacts {
+    /// Its name.
+    pub name: String,
+    /// The name of its executor.
+    pub executor: String,
+    /// The function that an iteration calls.
+    pub function: String,
+    /// How long it lasts, when that is known; else 0.
+    pub length: Nanos,
+    /// What `__ENV` has in addition.
+    pub environment: Vec<(String, String)>,
+    /// Tags of every sample.
+    pub tags: Vec<(String, String)>,
+}
+
+/// A user: what its script has done, and where it is.
+pub struct Vu {
+    /// What it shares with all users.
+    pub test: Arc<Test>,
+    /// The series of its worker.
+    pub book: Rc<Book>,
+    /// The run's clock.
+    pub clock: UserClock,
+    /// Its scenario.
+    pub scenario: Rc<ScenarioFacts>,
+    /// `__VU`.
+    pub number: u64,
+    /// Its connections; none before the run.
+    pub client: RefCell<Option<Client<UserClock>>>,
+    /// What it is doing.
+    pub stage: Cell<VuStage>,
+    /// `__ITER`.
+    pub iteration: Cell<u64>,
+    /// The number of its iteration among its own in the scenario.
+    pub own_iteration: Cell<u64>,
+    /// The number of its iteration among all in the scenario.
+    pub scenario_iteration: Cell<u64>,
+    /// When its scenario began.
+    pub scenario_start: Cell<Nanos>,
+    /// The path of its group, as `::outer::inner`.
+    pub group: RefCell<Rc<str>>,
+    /// Its own tags, by `exec.vu.tags`.
+    pub tags: RefCell<Vec<(String, String)>>,
+    /// Its cookies.
+    pub jar: Rc<RefCell<CookieStore>>,
+    /// Its default for which responses are expected.
+    pub expected: RefCell<Expected>,
+    /// What it did and nobody has recorded yet.
+    pub notes: Notes,
+    /// What it does beside its script.
+    pub tasks: Tasks,
+}
+
+/// Which statuses are expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expected {
+    /// Those of these ranges.
+    Ranges(Vec<(u16, u16)>),
+    /// Nobody says: such requests count in no rate.
+    Nothing,
+}
+
+impl Default for Expected {
+    fn default() -> Self {
+        Self::Ranges(vec![(200, 399)])
+    }
+}
+
+impl Expected {
+    /// Whether a status is expected, where anything is.
+    #[must_use]
+    pub fn judge(&self, status: u16) -> Option<bool> {
+        match self {
+            Self::Ranges(ranges) => {
+                Some(ranges.iter().any(|(from, to)| (*from..=*to).contains(&status)))
+            }
+            Self::Nothing => None,
+        }
+    }
+}
+
+/// What a user is made of.
+#[derive(Debug, Clone)]
+pub struct VuParts {
+    /// What it shares with all users.
+    pub test: Arc<Test>,
+    /// The series of its worker.
+    pub book: Rc<Book>,
+    /// The run's clock.
+    pub clock: UserClock,
+    /// Its scenario.
+    pub scenario: Rc<ScenarioFacts>,
+    /// `__VU`.
+    pub number: u64,
+}
+
+impl Vu {
+    /// A user that is about to load its script.
+    #[must_use]
+    pub fn new(parts: VuParts) -> Rc<Self> {
+        let VuParts { test, book, clock, scenario, number } = parts;
+        let tags = test.settings().tags.iter().chain(&scenario.tags).cloned().collect();
+        Rc::new(Self {
+            test,
+            book,
+            clock,
+            scenario,
+            number,
+            client: RefCell::default(),
+            stage: Cell::new(VuStage::Init),
+            iteration: Cell::new(0),
+            own_iteration: Cell::new(0),
+            scenario_iteration: Cell::new(0),
+            scenario_start: Cell::new(0),
+            group: RefCell::new("".into()),
+            tags: RefCell::new(tags),
+            jar: Rc::default(),
+            expected: RefCell::default(),
+            notes: Notes::default(),
+            tasks: Tasks::default(),
+        })
+    }
+
+    /// Waits for a future, in the name of its script.
+    ///
+    /// # Errors
+    /// When the iteration has to end; nothing of the script catches that.
+    pub fn wait<T>(&self, ctx: &Ctx<'_>, future: impl Future<Output = T>) -> rquickjs::Result<T> {
+        wait(future).map_err(|why| cut(ctx, why))
+    }
+
+    /// Refuses `what` while the script is loaded.
+    ///
+    /// # Errors
+    /// Then.
+    pub fn not_in_init(&self, ctx: &Ctx<'_>, what: &str) -> rquickjs::Result<()> {
+        if self.stage.get() == VuStage::Init {
+            return Err(Exception::throw_message(
+                ctx,
+                &format!("{what} in the init context is not supported"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Ends the iteration with an error that nothing catches.
+    #[must_use]
+    pub fn end(&self, ctx: &Ctx<'_>) -> rquickjs::Error {
+        cut(ctx, Cut::Ended)
+    }
+
+    /// Notes a sample of a metric of k6's own under these tags.
+    pub fn note(&self, metric: Builtin, set: &Rc<TagSet>, value: f64) {
+        self.notes.sample(metric.number(), set, value);
+    }
+
+    /// Notes a sample of a script's metric under its own tags.
+    pub fn note_tagged(&self, metric: MetricNumber, tags: &[(String, String)], value: f64) {
+        let set = self.book.set(&Tagged { vu: self, tags });
+        self.notes.sample(metric, &set, value);
+    }
+
+    /// The share of its scenario's time that is over, from 0 to 1.
+    #[must_use]
+    pub fn progress(&self) -> f64 {
+        let length = self.scenario.length;
+        if length == 0 {
+            return 0.0;
+        }
+        let over = self.now().saturating_sub(self.scenario_start.get());
+        (over as f64 / length as f64).min(1.0)
+    }
+
+    /// The value of a tag that its script sees.
+    #[must_use]
+    pub fn own_tag(&self, name: &str) -> Option<String> {
+        self.tag(name).map(Cow::into_owned)
+    }
+
+    /// The names of the tags that its script sees.
+    #[must_use]
+    pub fn tag_names(&self) -> Vec<String> {
+        let mut names: Vec<_> = self.tags.borrow().iter().map(|(name, _)| name.clone()).collect();
+        names.extend(["scenario", "group"].map(str::to_owned));
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Now.
+    #[must_use]
+    pub fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+}
+
+impl TagSource for Vu {
+    fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
+        match key {
+            "scenario" => {
+                let name = &self.scenario.name;
+                (!name.is_empty()).then(|| name.as_str().into())
+            }
+            "group" => Some(self.group.borrow().to_string().into()),
+            _ => {
+                let tags = self.tags.borrow();
+                let found = tags.iter().rev().find(|(known, _)| known == key)?;
+                Some(found.1.clone().into())
+            }
+        }
+    }
+}
+
+/// The tags of a sample, and below them those of the user.
+pub struct Tagged<'a> {
+    /// The user.
+    pub vu: &'a Vu,
+    /// The sample's own.
+    pub tags: &'a [(String, String)],
+}
+
+impl TagSource for Tagged<'_> {
+    fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
+        let own = self.tags.iter().rev().find(|(known, _)| known == key);
+        own.map_or_else(|| self.vu.tag(key), |(_, value)| Some(value.as_str().into()))
+    }
+}
+
+impl std::fmt::Debug for Vu {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Vu").field("number", &self.number).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,212 @@
+//! What the engine fires: iterations of scripted users.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+
+use gake_core::clock::{Clock, Nanos};
+use gake_core::record::Tally;
+use gake_core::schedule::Slice;
+use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_script::Exception;
+use gake_script::user::Stacks;
+use gake_wire::{Client, Network};
+
+use crate::test::{LogLevel, Test};
+use crate::user::book::Book;
+use crate::user::clock::UserClock;
+use crate::user::script_user::{CallEnd, ScriptUser};
+use crate::user::vu::{ScenarioFacts, VuParts};
+
+/// Users that are made before others of the thread get their turn.
+const USERS_AT_ONCE: usize = 8;
+
+/// What the users of a worker and scenario are made from.
+#[derive(Debug, Clone)]
+pub struct ScriptLoad {
+    /// What all users share.
+    pub test: Arc<Test>,
+    /// How requests reach their origins.
+    pub network: Arc<Network>,
+    /// The scenario.
+    pub scenario: ScenarioFacts,
+    /// From the start of the run to that of the scenario.
+    pub start: Nanos,
+    /// Users of the scenarios before this one: the first user's number is one more.
+    pub users_before: u64,
+    /// What `setup` returned, as JSON.
+    pub data: Option<Arc<str>>,
+    /// Tags by which series are told apart, beside those of the summary.
+    pub keys: Arc<[String]>,
+    /// The least that an iteration takes.
+    pub least: Nanos,
+}
+
+/// Makes the users of one worker, for one scenario.
+pub struct ScriptFactory {
+    load: ScriptLoad,
+    slice: Slice,
+    clock: UserClock,
+    client: Client<UserClock>,
+    book: Rc<Book>,
+    stacks: Rc<Stacks>,
+    /// The users made and not yet given out, the last one first.
+    ready: RefCell<Vec<ScriptUser>>,
+}
+
+impl ScriptFactory {
+    /// The factory of the worker that has `slice` of the scenario.
+    #[must_use]
+    pub fn new(load: ScriptLoad, slice: Slice, clock: impl Clock + 'static) -> Self {
+        let clock = UserClock::new(clock);
+        let client = Client::new(Arc::clone(&load.network), slice, clock.clone());
+        let book = Rc::new(Book::new(load.keys.iter().map(String::as_str)));
+        Self { load, slice, clock, client, book, stacks: Stacks::new(), ready: RefCell::default() }
+    }
+
+    fn user(&self, lane: usize) -> Result<ScriptUser, String> {
+        let number = self.load.users_before + self.slice.number(lane) as u64 + 1;
+        let parts = VuParts {
+            test: Arc::clone(&self.load.test),
+            book: Rc::clone(&self.book),
+            clock: self.clock.clone(),
+            scenario: Rc::new(self.load.scenario.clone()),
+            number,
+        };
+        let user = ScriptUser::load(&self.stacks, parts);
+        let mut user = user.map_err(|error| format!("user {number} was not made: {error}"))?;
+        if let Some(data) = &self.load.data {
+            user.give_data(data);
+        }
+        user.vu.scenario_start.set(self.load.start);
+        *user.vu.client.borrow_mut() = Some(self.client.with_own_connections());
+        Ok(user)
+    }
+}
+
+impl Factory for ScriptFactory {
+    type Work = ScriptWork;
+
+    async fn prepare(&self, lanes: usize) -> Result<(), String> {
+        for lane in 0..lanes {
+            let user = self.user(lane)?;
+            self.ready.borrow_mut().insert(0, user);
+            if lane % USERS_AT_ONCE == 0 {
+                yield_now().await;
+            }
+        }
+        Ok(())
+    }
+
+    fn work(&self, _lane: usize) -> ScriptWork {
+        let user = self.ready.borrow_mut().pop();
+        let least = self.load.least;
+        ScriptWork { user, iterations: 0, least, is_fired: false, clock: self.clock.clone() }
+    }
+
+    fn observe(&self, tally: &mut Tally) -> Gauges {
+        self.client.observe(&mut tally.counts)
+    }
+}
+
+/// Lets other tasks of the thread run.
+async fn yield_now() {
+    let mut has_yielded = false;
+    poll_fn(|cx| {
+        if has_yielded {
+            return Poll::Ready(());
+        }
+        has_yielded = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// One user's iterations.
+#[derive(Debug)]
+pub struct ScriptWork {
+    /// Only without one when the engine asks for more than it announced.
+    user: Option<ScriptUser>,
+    iterations: u64,
+    least: Nanos,
+    is_fired: bool,
+    clock: UserClock,
+}
+
+impl Work for ScriptWork {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+        let Self { user, iterations, least, is_fired, clock } = self;
+        let Some(user) = user else { return Err(Exhausted) };
+        let vu = Rc::clone(&user.vu);
+        vu.scenario_iteration.set(iteration.arrival.number);
+        vu.own_iteration.set(*iterations);
+        *is_fired = true;
+        vu.test.levels.begin();
+        let end = {
+            let mut call = pin!(user.iterate(&vu.scenario.function, *iterations));
+            poll_fn(|cx| {
+                let polled = call.as_mut().poll(cx);
+                vu.notes.record(&vu.book, iteration);
+                polled
+            })
+            .await
+        };
+        *is_fired = false;
+        *iterations += 1;
+        vu.test.levels.end(end == CallEnd::Ended);
+        let now = clock.now();
+        let ended = match end {
+            CallEnd::Returned(_) => Ended::finished(now),
+            CallEnd::Ended => Ended::interrupted(now),
+            CallEnd::Thrown(exception) => {
+                log_thrown(&vu.test, &vu.scenario, &exception);
+                Ended::finished(now)
+            }
+        };
+        let earliest = iteration.fired.saturating_add(*least);
+        if *least > 0 && earliest > now && vu.test.aborted().is_none() {
+            clock.sleep_until(earliest).await;
+            return Ok(Ended { at: clock.now(), ..ended });
+        }
+        Ok(ended)
+    }
+
+    fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended {
+        if let Some(user) = &self.user {
+            if std::mem::take(&mut self.is_fired) {
+                user.vu.test.levels.end(true);
+                self.iterations += 1;
+            }
+            user.vu.notes.record(&user.vu.book, iteration);
+        }
+        Ended::interrupted(self.clock.now())
+    }
+}
+
+/// Writes what an iteration threw to the log, as k6 does.
+pub fn log_thrown(test: &Test, scenario: &ScenarioFacts, exception: &Exception) {
+    let mut fields = Vec::new();
+    if !scenario.name.is_empty() {
+        fields.push(("executor", scenario.executor.as_str()));
+        fields.push(("scenario", scenario.name.as_str()));
+    }
+    fields.push(("source", "stacktrace"));
+    test.log(LogLevel::Error, &stack_text(exception), &fields);
+}
+
+/// An exception with its calls, as k6 writes it.
+#[must_use]
+pub fn stack_text(exception: &Exception) -> String {
+    let mut text = exception.message.clone();
+    for frame in exception.stack.lines() {
+        text += &format!("\n\t{}", frame.trim());
+    }
+    if !exception.stack.is_empty() {
+        text.push('\n');
+    }
+    text
+}

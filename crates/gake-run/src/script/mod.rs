@@ -1,0 +1,285 @@
+//! A run of a k6 script: its life cycle around the engine's run.
+//!
+//! The script is loaded once to see its options ([`LoadedScript`]). Then `setup` runs, the engine
+//! fires the users' iterations, `teardown` runs, and what all of them recorded is one run.
+
+mod stage;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gake_core::clock::Nanos;
+use gake_core::metric::{Definition, SeriesKey, SeriesValue, Tags};
+use gake_core::record::{Sum, Tally};
+use gake_core::spec::{RequestSource, RunSpec, ScenarioSpec};
+use gake_engine::{Stop, WorkerContext};
+use gake_k6::Exception;
+use gake_k6::metrics::{Builtin, registry};
+use gake_k6::test::{ScriptLog, Test, UserSettings};
+use gake_k6::user::script_user::LoadError;
+use gake_k6::user::vu::{ScenarioFacts, VuStage};
+use gake_k6::work::{ScriptFactory, ScriptLoad};
+use gake_wire::{Network, Settings};
+
+use crate::{Beside, Interrupt, Moment, Prepared, Recorded, RunError, connection};
+use stage::StageUser;
+
+/// Tags that a sub-metric may select by, and that no summary needs.
+type Keys = Arc<[String]>;
+
+/// Why a script's run has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum ScriptRunError {
+    /// The script cannot be loaded.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// `setup` or `teardown` threw, or `handleSummary` did.
+    #[error("{exception}")]
+    Thrown {
+        /// Which.
+        stage: VuStage,
+        /// What it threw.
+        exception: Exception,
+    },
+    /// `setup`, `teardown` or `handleSummary` took too long.
+    #[error("{function}() execution timed out after {} seconds", limit.as_secs_f64())]
+    Late {
+        /// Which.
+        stage: VuStage,
+        /// Its name.
+        function: &'static str,
+        /// What it may take.
+        limit: Duration,
+    },
+    /// The script does not have a function that a scenario calls.
+    #[error("function '{0}' not found in exports")]
+    NoFunction(String),
+    /// There is nothing to record.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// A script that has been loaded once.
+#[derive(Debug)]
+pub struct LoadedScript {
+    /// What its users share.
+    pub test: Arc<Test>,
+    /// What it exports as `options`, as JSON.
+    pub options: Option<String>,
+    /// The metrics of k6 and those that it makes itself.
+    pub metrics: Vec<Arc<Definition>>,
+    functions: Vec<&'static str>,
+}
+
+/// How a script runs, beside its scenarios.
+#[derive(Debug, Clone)]
+pub struct ScriptRun {
+    /// The scenarios, and how connections are made.
+    pub spec: RunSpec,
+    /// The names of the scenarios' executors, by scenario.
+    pub executors: Vec<String>,
+    /// Tags by which sub-metrics are selected.
+    pub keys: Vec<String>,
+    /// The least that an iteration takes.
+    pub least_iteration: Duration,
+    /// What `setup` may take; without one it is left out.
+    pub setup: Option<Duration>,
+    /// What `teardown` may take; without one it is left out.
+    pub teardown: Option<Duration>,
+}
+
+/// What a script's run recorded.
+#[derive(Debug)]
+pub struct ScriptRecorded {
+    /// The run; what `setup` and `teardown` did is part of it.
+    pub recorded: Recorded,
+    /// What `setup` returned, as JSON.
+    pub setup_data: Option<String>,
+    /// Why `teardown` did not come to its end, if so.
+    pub teardown: Result<(), ScriptRunError>,
+}
+
+impl LoadedScript {
+    /// Loads the script at `path`, an absolute one. `text` is what it holds, when it is no file.
+    ///
+    /// # Errors
+    /// When it cannot be loaded.
+    pub fn load(
+        path: &Path,
+        text: Option<Vec<u8>>,
+        environment: Vec<(String, String)>,
+        log: ScriptLog,
+    ) -> Result<Self, ScriptRunError> {
+        let early = UserSettings { environment, ..UserSettings::default() };
+        let test = Arc::new(Test::new(path, text, early, log));
+        let user = StageUser::load(&test, None)?;
+        let options = user.user.options().map_err(LoadError::Thrown)?;
+        let metrics = user.user.vu.book.metrics();
+        let known = ["setup", "teardown", "handleSummary", "default"];
+        let functions = known.into_iter().filter(|name| user.user.has(name)).collect();
+        Ok(Self { test, options, metrics, functions })
+    }
+
+    /// Whether it has one of k6's functions: `setup`, `teardown`, `handleSummary`, `default`.
+    #[must_use]
+    pub fn has(&self, function: &str) -> bool {
+        self.functions.contains(&function)
+    }
+
+    /// A run of it that is ready to start. Users' settings must be set by now.
+    ///
+    /// # Errors
+    /// When an objective or a network setting is none.
+    pub fn prepare(&self, run: &ScriptRun) -> Result<Prepared, RunError> {
+        let target = self.test.main.clone();
+        let targets = vec![target; run.spec.scenarios.len()];
+        let mut prepared = Prepared::of_works(&run.spec, &targets, &[], &registry(&self.metrics))?;
+        // A script's users think in between, and take more of a core than plain requests do.
+        if run.spec.threads.is_none() {
+            prepared.spread_over_cores();
+        }
+        Ok(prepared)
+    }
+
+    /// Runs it to its end; `each` sees every second and may end it.
+    ///
+    /// # Errors
+    /// When there is no run. What `teardown` threw is in the result.
+    pub fn run(
+        &self,
+        run: &ScriptRun,
+        prepared: &Prepared,
+        beside: Beside<'_>,
+        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+    ) -> Result<ScriptRecorded, ScriptRunError> {
+        let network = Arc::new(network(&run.spec)?);
+        let keys: Keys = run.keys.clone().into();
+        let mut aside = Tally::default();
+        let setup_data = match run.setup.filter(|_| self.has("setup")) {
+            Some(limit) => {
+                let user = StageUser::load(&self.test, Some((&network, &keys)))?;
+                let called = user.call(VuStage::Setup, "setup", None, limit, &mut aside)?;
+                Some(called.unwrap_or_else(|| "null".to_owned()))
+            }
+            None => None,
+        };
+        let loads = self.loads(run, &network, &keys, setup_data.as_deref());
+        let make = move |context: WorkerContext| {
+            ScriptFactory::new(loads[context.scenario].clone(), context.slice, context.clock)
+        };
+        let own = Interrupt::default();
+        let interrupt = beside.interrupt.unwrap_or(&own).clone();
+        let beside = Beside { interrupt: Some(&interrupt), ..beside };
+        let stopper = interrupt.clone();
+        self.test.on_abort(move || stopper.stop(Stop::Now));
+        if self.test.aborted().is_some() {
+            // In `setup`: the run is an empty one.
+            interrupt.stop(Stop::Now);
+        }
+        let recorded = prepared.run_works(make, beside, each);
+        let teardown = match run.teardown.filter(|_| self.has("teardown")) {
+            Some(limit) => self.teardown(&network, &keys, setup_data.as_deref(), limit, &mut aside),
+            None => Ok(()),
+        };
+        let mut recorded = recorded?;
+        let tally = &mut recorded.run.tally;
+        tally.merge(&aside);
+        let dropped = tally.counts.dropped;
+        if dropped > 0 {
+            let mut sum = Sum::default();
+            sum.add(dropped as f64);
+            let value = SeriesValue::Counter { sum, samples: dropped };
+            tally.series.add_value(key(&self.metrics, Builtin::DroppedIterations), &value);
+        }
+        Ok(ScriptRecorded { recorded, setup_data, teardown })
+    }
+
+    fn teardown(
+        &self,
+        network: &Arc<Network>,
+        keys: &Keys,
+        data: Option<&str>,
+        limit: Duration,
+        aside: &mut Tally,
+    ) -> Result<(), ScriptRunError> {
+        let user = StageUser::load(&self.test, Some((network, keys)))?;
+        user.call(VuStage::Teardown, "teardown", data, limit, aside).map(drop)
+    }
+
+    /// What `handleSummary` returns for `data`, as JSON.
+    ///
+    /// # Errors
+    /// When it throws, or takes longer than `limit`.
+    pub fn handle_summary(
+        &self,
+        data: &str,
+        limit: Duration,
+    ) -> Result<Option<String>, ScriptRunError> {
+        let user = StageUser::load(&self.test, None)?;
+        let mut nothing = Tally::default();
+        user.call(VuStage::Summary, "handleSummary", Some(data), limit, &mut nothing)
+    }
+
+    fn loads(
+        &self,
+        run: &ScriptRun,
+        network: &Arc<Network>,
+        keys: &Keys,
+        data: Option<&str>,
+    ) -> Vec<ScriptLoad> {
+        let data: Option<Arc<str>> = data.map(Arc::from);
+        let mut users_before = 0;
+        let scenarios = run.spec.scenarios.iter().enumerate();
+        let loads = scenarios.map(|(number, scenario)| {
+            let executor = run.executors.get(number).cloned().unwrap_or_default();
+            let load = ScriptLoad {
+                test: Arc::clone(&self.test),
+                network: Arc::clone(network),
+                scenario: facts(scenario, executor),
+                start: nanos(scenario.start),
+                users_before,
+                data: data.clone(),
+                keys: Arc::clone(keys),
+                least: nanos(run.least_iteration),
+            };
+            users_before += scenario.load.users().unwrap_or(scenario.lanes) as u64;
+            load
+        });
+        loads.collect()
+    }
+}
+
+fn nanos(duration: Duration) -> Nanos {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn facts(scenario: &ScenarioSpec, executor: String) -> ScenarioFacts {
+    let (function, environment) = match &scenario.source {
+        RequestSource::Script(script) => (script.function.clone(), script.environment.clone()),
+        _ => (None, Vec::new()),
+    };
+    ScenarioFacts {
+        name: scenario.name.clone(),
+        executor,
+        function: function.unwrap_or_else(|| "default".to_owned()),
+        length: scenario.duration.map_or(0, nanos),
+        environment,
+        tags: scenario.tags.clone(),
+    }
+}
+
+/// The network of all users: any origin, and no redirect of its own.
+fn network(spec: &RunSpec) -> Result<Network, RunError> {
+    let resolver = connection::resolver(spec)?;
+    let settings =
+        Settings { max_redirects: 0, ..connection::settings(&spec.connection, false, usize::MAX)? };
+    let network = Network::new(&resolver, &connection::tls(&spec.tls), settings);
+    network.and_then(Network::to_any_origin).map_err(RunError::cannot)
+}
+
+/// The series of one of k6's own metrics without tags.
+fn key(metrics: &[Arc<Definition>], metric: Builtin) -> SeriesKey {
+    let at = usize::from(metric.number());
+    SeriesKey { metric: Arc::clone(&metrics[at]), tags: Tags::default() }
+}

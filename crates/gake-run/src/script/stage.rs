@@ -1,0 +1,97 @@
+//! A user for what runs once: the first look at a script, `setup`, `teardown`, `handleSummary`.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gake_core::plan::Expect;
+use gake_core::record::{Recorder, Tally};
+use gake_core::schedule::Slice;
+use gake_core::work::{Arrival, Iteration};
+use gake_engine::RunClock;
+use gake_k6::Stacks;
+use gake_k6::test::Test;
+use gake_k6::user::book::Book;
+use gake_k6::user::clock::UserClock;
+use gake_k6::user::script_user::{CallEnd, ScriptUser};
+use gake_k6::user::vu::{ScenarioFacts, VuParts, VuStage};
+use gake_wire::{Client, Network};
+use tokio::runtime::{Builder, LocalOptions};
+
+use super::{Keys, ScriptRunError};
+use crate::RunError;
+
+/// A user with the number 0.
+pub(super) struct StageUser {
+    pub(super) user: ScriptUser,
+}
+
+impl StageUser {
+    /// Loads the script; with a network it can send requests.
+    pub(super) fn load(
+        test: &Arc<Test>,
+        network: Option<(&Arc<Network>, &Keys)>,
+    ) -> Result<Self, ScriptRunError> {
+        let clock = UserClock::new(RunClock::starting_in(0));
+        let keys = network.map(|(_, keys)| &**keys).unwrap_or_default();
+        let parts = VuParts {
+            test: Arc::clone(test),
+            book: Rc::new(Book::new(keys.iter().map(String::as_str))),
+            clock: clock.clone(),
+            scenario: Rc::new(ScenarioFacts::default()),
+            number: 0,
+        };
+        let user = ScriptUser::load(&Stacks::new(), parts)?;
+        if let Some((network, _)) = network {
+            let client = Client::new(Arc::clone(network), Slice::new(0, 1), clock);
+            *user.vu.client.borrow_mut() = Some(client);
+        }
+        Ok(Self { user })
+    }
+
+    /// Calls a function of the script and adds what it records to `tally`. Returns what it returned,
+    /// as JSON.
+    pub(super) fn call(
+        &self,
+        stage: VuStage,
+        function: &'static str,
+        argument: Option<&str>,
+        limit: Duration,
+        tally: &mut Tally,
+    ) -> Result<Option<String>, ScriptRunError> {
+        let cannot = |error: std::io::Error| RunError::cannot(error);
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build_local(LocalOptions::default())
+            .map_err(cannot)?;
+        let vu = &self.user.vu;
+        if matches!(stage, VuStage::Setup | VuStage::Teardown) {
+            *vu.group.borrow_mut() = format!("::{function}").into();
+        }
+        let recorder = Recorder::new(Expect::default(), 0, 0, None);
+        let arrival = Arrival { number: 0, due: vu.now() };
+        let iteration = Iteration::new(arrival, 0, arrival.due, &recorder);
+        let end = runtime.block_on(async {
+            let call = self.user.call(stage, function, argument).map_err(cannot)?;
+            let mut call = pin!(tokio::time::timeout(limit, call));
+            let end = poll_fn(|cx| {
+                let polled = call.as_mut().poll(cx);
+                vu.notes.record(&vu.book, &iteration);
+                polled
+            });
+            Ok::<_, RunError>(end.await)
+        })?;
+        vu.notes.record(&vu.book, &iteration);
+        let (recorded, _) = recorder.take(Tally::default());
+        tally.merge(&recorded);
+        match end {
+            Ok(CallEnd::Returned(json)) => Ok(json),
+            Ok(CallEnd::Thrown(exception)) => Err(ScriptRunError::Thrown { stage, exception }),
+            // The script ended the test, which everybody learns from the test.
+            Ok(CallEnd::Ended) => Ok(None),
+            Err(_) => Err(ScriptRunError::Late { stage, function, limit }),
+        }
+    }
+}

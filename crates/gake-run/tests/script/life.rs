@@ -1,0 +1,201 @@
+//! A script's life: loading, setup, iterations, their end, teardown.
+
+use std::time::{Duration, Instant};
+
+use gake_engine::Stop;
+use gake_k6::test::LogLevel;
+use gake_run::Interrupt;
+use gake_run::script::ScriptRunError;
+use gake_run::spec::LoadSpec;
+
+use crate::support::{Case, Metric, lab};
+
+#[test]
+fn setup_gives_each_user_its_own_data() {
+    let lab = lab();
+    let mut case = Case::of(
+        "import http from 'k6/http';
+         export function setup() { http.get('BASE/fast'); return { n: 1, at: new Date(0) }; }
+         export default function (data) { data.n += 1; console.log(__VU, __ITER, data.n, data.at); }
+         export function teardown(data) { http.get('BASE/fast'); console.log('end', data.n); }",
+    );
+    case.load = LoadSpec::PerUser { users: 2, iterations: 2 };
+    let ran = case.run(Some(&lab));
+    let mut lines = ran.messages(LogLevel::Info);
+    assert_eq!(lines.pop(), Some("end 1"));
+    lines.sort_unstable();
+    let at = "1970-01-01T00:00:00.000Z";
+    assert_eq!(lines, ["1 0 2", "1 1 3", "2 0 2", "2 1 3"].map(|line| format!("{line} {at}")));
+    assert_eq!(ran.metric("http_reqs", [("group", "::setup")]).samples, 1);
+    assert_eq!(ran.metric("http_reqs", [("group", "::teardown")]).samples, 1);
+    assert_eq!(ran.run().tally.counts.sent, 2);
+    assert_eq!(lab.shutdown().requests, 2);
+}
+
+#[test]
+fn what_an_iteration_throws_is_logged_with_its_place() {
+    let mut case = Case::of(
+        "import { group } from 'k6';
+         function deep() { group('g', () => { throw new Error('boo') }) }
+         export default function () { deep() }",
+    );
+    case.load = LoadSpec::Shared { users: 1, iterations: 3 };
+    let ran = case.run(None);
+    let errors = ran.messages(LogLevel::Error);
+    assert_eq!(errors.len(), 3);
+    let first = errors[0];
+    assert!(first.starts_with("Error: boo\n\tat "), "{first}");
+    for place in ["script.js:2:", "at deep (file://", "script.js:3:"] {
+        assert!(first.contains(place), "{place}: {first}");
+    }
+    assert_eq!(ran.metric("iterations", []).samples, 3, "an exception is an end");
+    assert_eq!(ran.run().tally.counts.started, 3);
+}
+
+#[test]
+fn bad_scripts_say_where() {
+    for (text, expected) in [
+        ("export default function () {\n  let x = ;\n}", "script.js:2:"),
+        ("import x from 'k6/ws'; export default () => 1", "WebSockets are not there yet"),
+        ("import x from 'k6/nothing'; export default () => 1", "there are k6, k6/data"),
+        ("import x from 'lodash'; export default () => 1", "\"lodash\""),
+        ("import x from './no.js'; export default () => 1", "./no.js"),
+        ("import { x } from 'k6/http'; export default () => 1", "'x'"),
+        ("throw new TypeError('early')", "TypeError: early"),
+    ] {
+        let ran = Case::of(text).run(None);
+        let Err(ScriptRunError::Load(error)) = ran.result else { panic!("{text}") };
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn setup_that_throws_ends_the_test() {
+    let ran = Case::of(
+        "export function setup() { throw new Error('no') }
+         export default () => console.log('ran')",
+    )
+    .run(None);
+    assert!(matches!(ran.result, Err(ScriptRunError::Thrown { .. })), "{:?}", ran.result);
+    assert_eq!(ran.messages(LogLevel::Info), [""; 0]);
+}
+
+#[test]
+fn an_endless_iteration_delays_nobody_and_ends_with_the_test() {
+    let lab = lab();
+    let mut case = Case::of(
+        "import http from 'k6/http';
+         export default function () { if (__VU === 1) { for (;;) {} } http.get('BASE/fast'); }",
+    );
+    case.load = LoadSpec::closed(8);
+    case.duration = Some(Duration::from_secs(1));
+    case.graceful_stop = Duration::from_millis(300);
+    let start = Instant::now();
+    let ran = case.run(Some(&lab));
+    assert!(start.elapsed() < Duration::from_secs(20));
+    let counts = ran.run().tally.counts;
+    assert!(counts.sent > 50, "the others go on: {}", counts.sent);
+    assert_eq!(counts.sent, lab.shutdown().requests);
+    assert_eq!(ran.metric("http_reqs", []).samples, counts.sent);
+    assert!(ran.run().tally.counts.started > counts.sent, "user 1 began and was cut short");
+}
+
+#[test]
+fn requests_under_way_at_the_end_are_counted() {
+    let lab = lab();
+    let interrupt = Interrupt::default();
+    let mut case = Case::new("http.get('BASE/delay/20ms'); http.get('BASE/hang');");
+    case.load = LoadSpec::closed(6);
+    case.duration = Some(Duration::from_secs(60));
+    case.interrupt = Some(interrupt.clone());
+    let stopper = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(700));
+        interrupt.stop(Stop::Now);
+    });
+    let ran = case.run(Some(&lab));
+    stopper.join().unwrap();
+    let counts = ran.run().tally.counts;
+    assert_eq!((counts.sent, counts.unfinished), (12, 6), "{counts:?}");
+    assert_eq!(ran.metric("http_reqs", []), Metric { samples: 12, sum: 12.0 });
+    assert_eq!(ran.metric("iterations", []).samples, 0);
+}
+
+#[test]
+fn a_script_ends_the_test() {
+    let mut case = Case::of(
+        "import exec from 'k6/execution';
+         export default function () {
+           if (exec.scenario.iterationInTest === 3) {
+             try { exec.test.abort('enough') } catch (e) { console.log('caught') }
+           }
+         }
+         export function teardown() { console.log('end') }",
+    );
+    case.load = LoadSpec::Shared { users: 1, iterations: 100_000_000 };
+    let interrupt = Interrupt::default();
+    case.interrupt = Some(interrupt);
+    let ran = case.run(None);
+    assert_eq!(ran.messages(LogLevel::Info), ["end"], "nothing catches an abort");
+    assert!(ran.metric("iterations", []).samples >= 3);
+}
+
+#[test]
+fn files_are_modules_of_either_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [
+        (
+            "esm.js",
+            "import { inner } from './lib/inner.js'; export const a = inner + 1; export default 5",
+        ),
+        (
+            "cjs.js",
+            "const http = require('k6/http'); module.exports = { b: typeof http.get, default: 7 }",
+        ),
+        ("data.json", "{ \"c\": [1, 2] }"),
+        ("plain.txt", "text"),
+    ] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    std::fs::create_dir(folder.path().join("lib")).unwrap();
+    std::fs::write(folder.path().join("lib/inner.js"), "export const inner = 2").unwrap();
+    let ran = Case::of(
+        "import five, { a } from './esm.js'; import seven, { b } from './cjs.js';
+         import data from './data.json'; import { SharedArray } from 'k6/data';
+         const text = open('./plain.txt'); const bytes = open('plain.txt', 'b').byteLength;
+         const shared = new SharedArray('s', () => [{ x: 1 }, { x: 2 }]);
+         export default function () {
+           console.log(a, five, b, seven, data.c.length, text, bytes, require('./cjs.js').default);
+           console.log(shared.length, shared[1].x, shared.map((e) => e.x).join(), [...shared].length);
+           try { shared[0] = 1 } catch (e) { console.log(e.name) }
+           try { open('./plain.txt') } catch (e) { console.log('no open') }
+         }",
+    )
+    .run_in(None, folder.path());
+    assert_eq!(
+        ran.messages(LogLevel::Info),
+        ["3 5 function 7 2 text 4 7", "2 2 1,2 2", "TypeError", "no open"],
+        "{:?}",
+        ran.result
+    );
+}
+
+#[test]
+fn metrics_of_a_script_are_recorded() {
+    let ran = Case::of(
+        "import { Counter, Gauge, Rate, Trend } from 'k6/metrics';
+         const counter = new Counter('my_counter'), gauge = new Gauge('my_gauge');
+         const rate = new Rate('my_rate'), trend = new Trend('my_trend', true);
+         export default function () {
+           counter.add(2); counter.add(3, { group: 'x' }); gauge.add(7); gauge.add(5);
+           rate.add(true); rate.add(0); rate.add(1); trend.add(1.5);
+           counter.add('no number');
+         }",
+    )
+    .run(None);
+    assert_eq!(ran.metric("my_counter", []), Metric { samples: 2, sum: 5.0 });
+    assert_eq!(ran.metric("my_counter", [("group", "x")]).sum, 3.0);
+    assert_eq!(ran.metric("my_gauge", []), Metric { samples: 2, sum: 5.0 });
+    assert_eq!(ran.metric("my_rate", []), Metric { samples: 3, sum: 2.0 });
+    assert_eq!(ran.metric("my_trend", []).sum, 1.5e6, "times are nanoseconds");
+    assert_eq!(ran.messages(LogLevel::Warning).len(), 1);
+}

@@ -1,0 +1,140 @@
+//! A lab, and a script that is run against it.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use gake_core::metric::{SeriesValue, Tags};
+use gake_core::record::Run;
+use gake_k6::test::{LogLevel, LogLine, UserSettings};
+use gake_lab::{Lab, LabConfig};
+use gake_run::script::{LoadedScript, ScriptRecorded, ScriptRun, ScriptRunError};
+use gake_run::spec::{LoadSpec, RequestSource, RunSpec, ScenarioSpec, ScriptSpec};
+use gake_run::{Beside, Interrupt};
+
+/// A script's run.
+pub struct Ran {
+    pub result: Result<ScriptRecorded, ScriptRunError>,
+    pub log: Vec<LogLine>,
+}
+
+impl Ran {
+    pub fn run(&self) -> &Run {
+        &self.result.as_ref().unwrap().recorded.run
+    }
+
+    /// The messages of the log from `level` on.
+    pub fn messages(&self, level: LogLevel) -> Vec<&str> {
+        let lines = self.log.iter().filter(|line| line.level >= level);
+        lines.map(|line| line.message.as_str()).collect()
+    }
+
+    /// What the samples of a metric add up to, under all tags that hold `tags`.
+    pub fn metric<const N: usize>(&self, name: &str, tags: [(&str, &str); N]) -> Metric {
+        let selector = Tags::new(tags);
+        let mut metric = Metric::default();
+        for (key, value) in self.run().tally.series.series() {
+            if key.metric.name != name || !key.tags.contains(&selector) {
+                continue;
+            }
+            metric.samples += value.samples();
+            match value {
+                SeriesValue::Counter { sum, .. } => metric.sum += sum.value(),
+                SeriesValue::Rate { passed, .. } => metric.sum += *passed as f64,
+                SeriesValue::Trend(trend) => metric.sum += trend.sum() as f64,
+                SeriesValue::Gauge { last, .. } => metric.sum += last,
+            }
+        }
+        metric
+    }
+}
+
+/// What samples add up to.
+#[derive(Debug, Default, PartialEq)]
+pub struct Metric {
+    pub samples: u64,
+    pub sum: f64,
+}
+
+/// A script and how it runs.
+pub struct Case {
+    pub text: String,
+    pub load: LoadSpec,
+    pub duration: Option<Duration>,
+    pub graceful_stop: Duration,
+    pub settings: UserSettings,
+    pub interrupt: Option<Interrupt>,
+    pub keys: Vec<String>,
+}
+
+impl Case {
+    /// One iteration of a default function with this body.
+    pub fn new(body: &str) -> Self {
+        Self::of(&format!(
+            "import http from 'k6/http'; import {{ check, sleep, group, fail }} from 'k6';\n\
+             export default function (data) {{ {body} }}"
+        ))
+    }
+
+    /// One iteration of a whole script.
+    pub fn of(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            load: LoadSpec::Shared { users: 1, iterations: 1 },
+            duration: None,
+            graceful_stop: Duration::from_secs(30),
+            settings: UserSettings::default(),
+            interrupt: None,
+            keys: Vec::new(),
+        }
+    }
+
+    /// Runs it; `BASE` in its text is the lab's URL.
+    pub fn run(self, lab: Option<&Lab>) -> Ran {
+        let folder = tempfile::tempdir().unwrap();
+        self.run_in(lab, folder.path())
+    }
+
+    /// Runs it beside other files.
+    pub fn run_in(self, lab: Option<&Lab>, folder: &Path) -> Ran {
+        let base = lab.map_or_else(String::new, |lab| format!("http://{}", lab.addr()));
+        let path = folder.join("script.js");
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let lines = Arc::clone(&log);
+        let sink = Arc::new(move |line: &LogLine| lines.lock().unwrap().push(line.clone()));
+        let text = self.text.replace("BASE", &base).into_bytes();
+        let result = LoadedScript::load(&path, Some(text), Vec::new(), sink)
+            .and_then(|script| self.fire(&script, &path));
+        let log = log.lock().unwrap().clone();
+        Ran { result, log }
+    }
+
+    fn fire(self, script: &LoadedScript, path: &Path) -> Result<ScriptRecorded, ScriptRunError> {
+        script.test.settings.set(self.settings).unwrap();
+        let source = RequestSource::Script(ScriptSpec {
+            path: path.to_owned(),
+            function: None,
+            environment: Vec::new(),
+        });
+        let mut scenario = ScenarioSpec::new(source, self.load);
+        scenario.duration = self.duration;
+        scenario.graceful_stop = self.graceful_stop;
+        let limit = Some(Duration::from_secs(60));
+        let run = ScriptRun {
+            spec: RunSpec::new(scenario),
+            executors: vec!["shared-iterations".to_owned()],
+            keys: self.keys,
+            least_iteration: Duration::ZERO,
+            setup: limit,
+            teardown: limit,
+        };
+        let prepared = script.prepare(&run)?;
+        let beside = Beside { interrupt: self.interrupt.as_ref(), ..Beside::default() };
+        script.run(&run, &prepared, beside, |_| None)
+    }
+}
+
+/// A lab with its defaults.
+pub fn lab() -> Lab {
+    Lab::start(LabConfig::default()).unwrap()
+}
