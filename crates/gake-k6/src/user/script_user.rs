@@ -88,11 +88,14 @@ impl ScriptUser {
         super::globals::install(ctx, &self.vu)
     }
 
-    /// Whether the script exports a function of this name.
+    /// The names of the functions that the script exports.
     #[must_use]
-    pub fn has(&self, function: &str) -> bool {
-        self.look(|_, exports| exports.get::<_, Value<'_>>(function).is_ok_and(|v| v.is_function()))
-            .unwrap_or(false)
+    pub fn functions(&self) -> Vec<String> {
+        let functions = self.look(|_, exports| {
+            let properties = exports.props::<String, Value<'_>>().flatten();
+            properties.filter(|(_, value)| value.is_function()).map(|(name, _)| name).collect()
+        });
+        functions.unwrap_or_default()
     }
 
     /// What the script exports as `options`, as JSON.
@@ -241,6 +244,9 @@ impl ScriptUser {
             let took = vu.clock.now().saturating_sub(start);
             vu.note(Builtin::IterationDuration, &set, took as f64);
             vu.note(Builtin::Iterations, &set, 1.0);
+            // Shown also where nothing was sent.
+            vu.note(Builtin::DataSent, &set, 0.0);
+            vu.note(Builtin::DataReceived, &set, 0.0);
         }
         end
     }

@@ -69,7 +69,7 @@ pub struct LoadedScript {
     pub options: Option<String>,
     /// The metrics of k6 and those that it makes itself.
     pub metrics: Vec<Arc<Definition>>,
-    functions: Vec<&'static str>,
+    functions: Vec<String>,
 }
 
 /// How a script runs, beside its scenarios.
@@ -116,15 +116,14 @@ impl LoadedScript {
         let user = StageUser::load(&test, None)?;
         let options = user.user.options().map_err(LoadError::Thrown)?;
         let metrics = user.user.vu.book.metrics();
-        let known = ["setup", "teardown", "handleSummary", "default"];
-        let functions = known.into_iter().filter(|name| user.user.has(name)).collect();
+        let functions = user.user.functions();
         Ok(Self { test, options, metrics, functions })
     }
 
-    /// Whether it has one of k6's functions: `setup`, `teardown`, `handleSummary`, `default`.
+    /// Whether it exports a function of this name.
     #[must_use]
     pub fn has(&self, function: &str) -> bool {
-        self.functions.contains(&function)
+        self.functions.iter().any(|name| name == function)
     }
 
     /// A run of it that is ready to start. Users' settings must be set by now.

@@ -124,7 +124,7 @@ pub enum Command {
 
 /// The tools that gake behaves as.
 const TOOLS: Known<String> =
-    Known::new(&["ab", "hey", "nighthawk_client", "oha", "vegeta", "wrk", "wrk2"], |text| {
+    Known::new(&["ab", "hey", "k6", "nighthawk_client", "oha", "vegeta", "wrk", "wrk2"], |text| {
         Ok(text.to_owned())
     });
 

@@ -10,6 +10,7 @@ mod flags;
 mod gathered;
 mod goish;
 mod hey;
+mod k6;
 mod native;
 mod nighthawk;
 mod oha;
@@ -34,6 +35,7 @@ type Main = fn(&[String], &Native, &Console) -> Result<Exit, Failure>;
 const TOOLS: &[(&str, Main)] = &[
     ("ab", ab::main),
     ("hey", hey::main),
+    ("k6", k6::main),
     ("nighthawk_client", nighthawk::main),
     ("oha", oha::main),
     ("vegeta", vegeta::main),

@@ -1,0 +1,202 @@
+//! The flags of `k6 run`.
+
+use std::collections::BTreeMap;
+
+use gake_k6::options::Options;
+
+use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
+
+/// Flags that set an option, and the option's key.
+const OPTIONS: &[(Flag, &str)] = &[
+    (value(&["vus", "u"]), "vus"),
+    (value(&["duration", "d"]), "duration"),
+    (value(&["iterations", "i"]), "iterations"),
+    (value(&["execution-segment"]), "executionSegment"),
+    (value(&["execution-segment-sequence"]), "executionSegmentSequence"),
+    (switch(&["no-setup"]), "noSetup"),
+    (switch(&["no-teardown"]), "noTeardown"),
+    (value(&["max-redirects"]), "maxRedirects"),
+    (value(&["batch"]), "batch"),
+    (value(&["batch-per-host"]), "batchPerHost"),
+    (value(&["rps"]), "rps"),
+    (value(&["user-agent"]), "userAgent"),
+    (switch(&["insecure-skip-tls-verify"]), "insecureSkipTLSVerify"),
+    (switch(&["no-connection-reuse"]), "noConnectionReuse"),
+    (switch(&["no-vu-connection-reuse"]), "noVUConnectionReuse"),
+    (value(&["min-iteration-duration"]), "minIterationDuration"),
+    (switch(&["throw", "w"]), "throw"),
+    (value(&["blacklist-ip"]), "blacklistIPs"),
+    (value(&["block-hostnames"]), "blockHostnames"),
+    (switch(&["discard-response-bodies"]), "discardResponseBodies"),
+    (value(&["local-ips"]), "localIPs"),
+    (value(&["dns"]), "dns"),
+    (value(&["summary-trend-stats"]), "summaryTrendStats"),
+    (value(&["summary-time-unit"]), "summaryTimeUnit"),
+    (value(&["system-tags"]), "systemTags"),
+    (value(&["console-output"]), "consoleOutput"),
+];
+
+/// The other flags.
+const OTHERS: &[Flag] = &[
+    value(&["stage", "s"]),
+    value(&["tag"]),
+    value(&["env", "e"]),
+    value(&["config", "c"]),
+    value(&["include-system-env-vars"]),
+    switch(&["no-thresholds"]),
+    switch(&["no-summary"]),
+    value(&["summary-mode"]),
+    value(&["summary-export"]),
+    value(&["out", "o"]),
+    value(&["log-output"]),
+    value(&["log-format"]),
+    switch(&["quiet", "q"]),
+    switch(&["verbose", "v"]),
+    switch(&["no-color"]),
+    switch(&["no-usage-report"]),
+    value(&["compatibility-mode"]),
+    value(&["address", "a"]),
+    switch(&["help", "h"]),
+    refused(&["paused", "p"], "gake cannot start a run in a pause yet"),
+    refused(&["linger", "l"], "there is no API that could stay"),
+    refused(&["http-debug"], "requests are not logged; use --gake-format for findings"),
+    refused(&["traces-output"], "gake writes no traces"),
+    refused(&["secret-source"], "k6/secrets is not there yet"),
+    refused(&["type", "t"], "gake runs scripts, not archives"),
+    refused(&["profiling-enabled"], "gake has no pprof endpoints"),
+    refused(&["new-machine-readable-summary"], "only the older form is there"),
+];
+
+/// What a command line said.
+#[derive(Debug)]
+pub struct RunFlags {
+    /// The options that it sets.
+    pub options: Options,
+    /// The script: a path, or `-`.
+    pub script: String,
+    /// What `-e` adds to the environment.
+    pub environment: BTreeMap<String, String>,
+    /// Whether scripts see the environment of the process.
+    pub system_environment: bool,
+    /// A file of options.
+    pub config: Option<String>,
+    /// Whether thresholds are left out.
+    pub no_thresholds: bool,
+    /// `compact`, `full` or `disabled`.
+    pub summary_mode: Option<String>,
+    /// Where the summary's figures go as JSON.
+    pub summary_export: Option<String>,
+    /// Whether `console.debug` is shown.
+    pub verbose: bool,
+    /// Whether nothing has colours.
+    pub no_color: bool,
+    /// Where the log goes: `stderr`, `stdout`, `none`, `file=PATH`.
+    pub log_output: Option<String>,
+}
+
+impl RunFlags {
+    /// Reads a command line; `None` when it asks for help.
+    ///
+    /// # Errors
+    /// A flag that is unknown, refused or wrong, by name.
+    pub fn read(args: &[String]) -> Result<Option<Self>, String> {
+        let flags: Vec<Flag> =
+            OPTIONS.iter().map(|(flag, _)| *flag).chain(OTHERS.iter().copied()).collect();
+        let parsed = Parsed::read(Grammar::GetoptLong, &flags, args)?;
+        if parsed.on("help")? {
+            return Ok(None);
+        }
+        let [script] = parsed.operands.as_slice() else {
+            return Err(format!(
+                "accepts 1 arg(s), received {}: arg should either be \"-\", if reading script \
+                 from stdin, or a path to a script file",
+                parsed.operands.len()
+            ));
+        };
+        if let Some(out) = parsed.last("out") {
+            return Err(format!(
+                "--out {out} cannot be honoured yet; --gake-out FILE writes the run file of gake"
+            ));
+        }
+        if let Some(format) = parsed.last("log-format").filter(|format| *format != "logfmt") {
+            return Err(format!("--log-format {format} cannot be honoured: logs are logfmt"));
+        }
+        let mut options = Options::default();
+        for (flag, key) in OPTIONS {
+            if let Some(text) = parsed.last(flag.names[0]) {
+                let set = options.set_text(key, text);
+                set.map_err(|error| format!("--{} {text}: {error}", flag.names[0]))?;
+            }
+        }
+        for (flag, key) in [("stage", "stages"), ("tag", "tags")] {
+            let all: Vec<&str> = parsed.all(flag).collect();
+            if !all.is_empty() {
+                let text = all.join(",");
+                let text = if flag == "tag" { text.replacen('=', ":", all.len()) } else { text };
+                options
+                    .set_text(key, &text)
+                    .map_err(|error| format!("--{flag} {text}: {error}"))?;
+            }
+        }
+        Ok(Some(Self {
+            options,
+            script: script.clone(),
+            environment: pairs(parsed.all("env"))?,
+            system_environment: parsed.last("include-system-env-vars") != Some("false"),
+            config: parsed.last("config").map(str::to_owned),
+            no_thresholds: parsed.on("no-thresholds")?,
+            summary_mode: match parsed.on("no-summary")? {
+                true => Some("disabled".to_owned()),
+                false => parsed.last("summary-mode").map(str::to_owned),
+            },
+            summary_export: parsed.last("summary-export").map(str::to_owned),
+            verbose: parsed.on("verbose")?,
+            no_color: parsed.on("no-color")?,
+            log_output: parsed.last("log-output").map(str::to_owned),
+        }))
+    }
+}
+
+fn pairs<'a>(texts: impl Iterator<Item = &'a str>) -> Result<BTreeMap<String, String>, String> {
+    let pair = |text: &str| match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("-e {text}: write NAME=VALUE")),
+    };
+    texts.map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<RunFlags, String> {
+        let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+        RunFlags::read(&args).map(Option::unwrap)
+    }
+
+    #[test]
+    fn flags_set_options() {
+        let flags = read("-u 5 -d 10s -e A=b=c --tag x=y s.js -s 5s:10 --stage 1s:0 -q").unwrap();
+        assert_eq!(flags.options.vus, Some(5));
+        assert_eq!(flags.options.stages.unwrap().len(), 2);
+        assert_eq!(flags.options.tags.unwrap()["x"], "y");
+        assert_eq!(flags.script, "s.js");
+        assert_eq!(flags.environment["A"], "b=c");
+    }
+
+    #[test]
+    fn what_cannot_be_honoured_is_refused_by_name() {
+        for (line, expected) in [
+            ("", "received 0"),
+            ("a.js b.js", "received 2"),
+            ("--nothing a.js", "no flag --nothing"),
+            ("--linger a.js", "--linger cannot be honoured"),
+            ("-o json=x a.js", "--out json=x"),
+            ("-u many a.js", "--vus many"),
+            ("-e novalue a.js", "write NAME=VALUE"),
+        ] {
+            let error = read(line).unwrap_err();
+            assert!(error.contains(expected), "{line}: {error}");
+        }
+    }
+}

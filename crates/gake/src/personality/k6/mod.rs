@@ -1,0 +1,70 @@
+//! gake as k6: scripts in JavaScript, k6's options, summary and exit codes.
+
+mod flags;
+mod life;
+mod log;
+mod plan;
+
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+use crate::personality::native::Native;
+use flags::RunFlags;
+
+/// k6's code for what has no code of its own.
+const ANY: Exit = Exit::Tool(255);
+
+/// Commands of k6 that are not there, and why.
+const ABSENT: &[(&str, &str)] = &[
+    ("archive", "gake runs scripts, not archives"),
+    ("cloud", "gake has no cloud"),
+    ("login", "gake has no cloud"),
+    ("inspect", "it is not there yet"),
+    ("new", "it is not there yet"),
+    ("pause", "there is no API yet"),
+    ("resume", "there is no API yet"),
+    ("scale", "there is no API yet"),
+    ("stats", "there is no API yet"),
+    ("status", "there is no API yet"),
+];
+
+/// `gake as k6`.
+///
+/// # Errors
+/// Why it cannot be run as asked.
+pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
+    match args.split_first() {
+        Some((command, rest)) if command == "run" => run(rest, native, console),
+        Some((command, _)) if command == "version" || command == "--version" => {
+            console.result(concat!("k6 gake/", env!("CARGO_PKG_VERSION"), "\n"))?;
+            Ok(Exit::Done)
+        }
+        Some((command, _)) => {
+            let known = ABSENT.iter().find(|(name, _)| name == command);
+            let why = known.map_or("gake does not know it", |(_, why)| why);
+            console.error(&format!("the command {command:?} cannot be honoured: {why}"));
+            Ok(ANY)
+        }
+        None => {
+            console
+                .result("Usage: gake as k6 run [flags] script.js\n       gake as k6 version\n")?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn run(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
+    match RunFlags::read(args) {
+        Ok(Some(flags)) => life::run(&flags, native, console),
+        Ok(None) => {
+            console.result(
+                "Usage: gake as k6 run [flags] script.js\nThe flags are those of k6; what gake \
+                 cannot honour is refused by name. docs/k6.md lists what is there.\n",
+            )?;
+            Ok(Exit::Done)
+        }
+        Err(why) => {
+            console.error(&why);
+            Ok(ANY)
+        }
+    }
+}
