@@ -1,4 +1,4 @@
-//! The project's own tasks: `cargo xtask test | tidy | deny | bench | causes | sim`.
+//! The project's own tasks: `cargo xtask test | tidy | deny | bench | causes | k6 | sim`.
 //!
 //! A task runs the tools a person would run and prints each command, so nothing
 //! here has to be trusted: any line can be repeated by hand.
@@ -10,6 +10,7 @@ mod causes;
 mod command;
 mod debian;
 mod deny;
+mod k6;
 mod test;
 mod tidy;
 mod workspace;
@@ -37,6 +38,9 @@ usage: cargo xtask TASK
                      docs/causes.md (about 2 minutes a run)
       --runs N       runs of each cell (3)
       --only PART    the cells with this in their names
+  k6 --record        runs the scripts of crates/gake/tests/k6 by the real k6 and writes down what
+                     it makes of them
+     --live          compares gake with the real k6 instead of with what is written down
   sim [RUNS] [SERVER ...]
                      searches of virtual servers (200 of each): the table of docs/capacity.md
 ";
@@ -62,6 +66,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "deny" => deny::main(rest),
         "bench" => bench::main(rest),
         "causes" => causes::main(rest),
+        "k6" => k6::main(rest),
         "sim" => {
             let study = ["run", "--release", "-p", "gake-judge", "--example", "study", "--"];
             let rest = rest.iter().map(String::as_str);

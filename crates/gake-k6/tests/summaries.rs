@@ -307,7 +307,7 @@ fn scripts_are_given_the_data_of_k6() {
     assert_eq!(given["root_group"]["groups"][0]["groups"][0]["name"], json!("h"));
     assert_eq!(given["root_group"]["checks"][0]["path"], json!("::top"));
     assert_eq!(given["options"]["noColor"], json!(true));
-    assert_eq!(given.get("setup_data"), None);
+    assert_eq!(given.get("setup_data"), Some(&Value::Null));
     // Everything but times is what k6 exported.
     let exported = data.for_export();
     assert_eq!(exported["root_group"], case.export["root_group"]);

@@ -16,6 +16,9 @@ use crate::values::{figure, per_second, scaled, share};
 /// What is between the names of groups.
 const SEPARATOR: &str = "::";
 
+/// What stands in the place of a group outside of iterations.
+const STAGES: [&str; 2] = ["::setup", "::teardown"];
+
 /// The sub-metrics that k6 makes by itself: a metric and a tag.
 const AUTOMATIC: [(&str, &str, &str); 1] = [("http_req_duration", "expected_response", "true")];
 
@@ -216,7 +219,10 @@ impl Builder<'_> {
             name: name.to_owned(),
             path: path.to_owned(),
             checks: self.checks(&Tags::new([("group", path)])),
-            groups: inner(path, paths).map(|(name, path)| self.group(name, path, paths)).collect(),
+            groups: inner(path, paths)
+                .filter(|(_, path)| !STAGES.contains(path))
+                .map(|(name, path)| self.group(name, path, paths))
+                .collect(),
         }
     }
 

@@ -13,7 +13,7 @@ impl SummaryData {
         let metrics = self.total.metrics.iter();
         let metrics: Map<_, _> =
             metrics.map(|metric| (metric.name.clone(), metric.for_script())).collect();
-        let mut data = json!({
+        json!({
             "root_group": self.root_group.for_script(),
             "options": {
                 "summaryTrendStats": self.trend_stats,
@@ -26,11 +26,8 @@ impl SummaryData {
                 "testRunDurationMs": number(self.duration_ms),
             },
             "metrics": metrics,
-        });
-        if let Some(setup_data) = &self.setup_data {
-            data["setup_data"] = setup_data.clone();
-        }
-        data
+            "setup_data": self.setup_data,
+        })
     }
 
     /// What `--summary-export` writes.

@@ -178,11 +178,11 @@ impl MetricThresholds {
 
 impl Threshold {
     fn new(options: &ThresholdOptions) -> Result<Self, ExpressionError> {
-        let source = options.expression.trim();
+        let source = options.expression.as_str();
         let delay = options.delay_abort_eval.unwrap_or_default().to_std();
         Ok(Self {
             source: source.to_owned(),
-            expression: source.parse()?,
+            expression: source.trim().parse()?,
             aborts_after: options.abort_on_fail.then_some(delay),
         })
     }

@@ -37,13 +37,21 @@ fn line(
     style: Style,
 ) -> String {
     // As k6 does it, the name ends where the operator seems to begin: that of `!=` keeps its `!`.
-    let source = threshold.source.as_str();
+    let source = threshold.source.trim();
     let name = source.split(['<', '>', '=']).next().unwrap_or_default().trim();
-    let own = || (name == threshold.aggregation).then_some(threshold.figure);
-    let shown = metric.value(name).or_else(own).map(|value| {
+    let is_speed = metric.kind == MetricKind::Counter && name != "count";
+    let value = match metric.kind {
+        MetricKind::Trend => {
+            let own = || (name == threshold.aggregation).then_some(threshold.figure);
+            metric.value(name).or_else(own)
+        }
+        MetricKind::Counter => metric.value(if is_speed { "rate" } else { "count" }),
+        MetricKind::Gauge => metric.value("value"),
+        MetricKind::Rate => metric.value("rate"),
+    };
+    let shown = value.map(|value| {
         let unit = data.time_unit.as_deref();
         let figure = human::figure(value, metric.kind, metric.contains, unit);
-        let is_speed = metric.kind == MetricKind::Counter && name == "rate";
         if is_speed { format!("{figure}/s") } else { figure }
     });
     format!(

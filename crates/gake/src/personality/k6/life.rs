@@ -39,6 +39,10 @@ const THRESHOLDS_EVERY: u64 = 2;
 /// What `handleSummary` may take.
 const SUMMARY_LIMIT: Duration = Duration::from_secs(120);
 
+/// What k6 says of the form of before 1.0.
+const LEGACY: &str = "The \"legacy\" summary mode has been deprecated, and will be removed by k6 \
+                      v2.0. Please, migrate to either \"compact\" or \"full\" as soon as possible.";
+
 /// k6's exit codes.
 mod code {
     use crate::exit::Exit;
@@ -200,11 +204,11 @@ fn consolidated(
         environment: from_environment(environment).map_err(|error| error.to_string())?,
         flags: flags.options.clone(),
     };
-    let mut consolidated = tiers.consolidate().map_err(|error| error.to_string())?;
+    let consolidated = tiers.consolidate().map_err(|error| error.to_string())?;
     if let Some(unknown) = unknown {
-        consolidated.warnings.push(format!(
-            "There were unknown fields in the options exported in the script: {unknown}"
-        ));
+        let what = "There were unknown fields in the options exported in the script";
+        let why = format!("json: unknown field {unknown:?}");
+        script.test.log(LogLevel::Warning, what, &[("error", &why)]);
     }
     Ok(consolidated)
 }
@@ -241,7 +245,8 @@ fn finish(
         is_stderr_terminal: console.live(),
     });
     show(ready, flags, &data, console)?;
-    if let Some(path) = &flags.summary_export {
+    let is_disabled = flags.summary_mode.as_deref() == Some("disabled");
+    if let Some(path) = flags.summary_export.as_ref().filter(|_| !is_disabled) {
         write(path, &format!("{:#}", data.for_export()))?;
     }
     let aborted_by_threshold = matches!(run.ending, Ending::Aborted(_));
@@ -281,6 +286,9 @@ fn show(
     if mode == SummaryMode::Disabled {
         return Ok(());
     }
+    if mode == SummaryMode::Legacy {
+        ready.script.test.log(LogLevel::Warning, LEGACY, &[]);
+    }
     if ready.script.has("handleSummary") {
         let given = data.for_script().to_string();
         match ready.script.handle_summary(&given, SUMMARY_LIMIT) {
@@ -302,7 +310,11 @@ fn show(
                         }
                     });
                 }
-                if returned.is_none() || returned == Some(Value::Null) {
+                if returned.is_some_and(|returned| !returned.is_null()) {
+                    let why = "handleSummary() should return a map with string keys";
+                    let fields = [("error", why)];
+                    let what = "failed to handle the end-of-test summary";
+                    ready.script.test.log(LogLevel::Error, what, &fields);
                     return Ok(());
                 }
             }

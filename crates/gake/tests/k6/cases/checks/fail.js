@@ -1,0 +1,4 @@
+import { check, group, sleep, fail, randomSeed } from 'k6';
+export default function () {
+  fail('no more');
+}

@@ -1,0 +1,4 @@
+export const options = { minIterationDuration: '300ms', iterations: 3 };
+export default function () {
+  
+}

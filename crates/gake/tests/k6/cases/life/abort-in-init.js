@@ -1,0 +1,5 @@
+import exec from 'k6/execution';
+exec.test.abort('in init');
+export default function () {
+  
+}

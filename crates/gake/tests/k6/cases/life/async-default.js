@@ -1,0 +1,1 @@
+export default async function () { await Promise.resolve(); console.log('after'); }

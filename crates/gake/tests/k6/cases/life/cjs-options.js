@@ -1,0 +1,2 @@
+exports.options = { iterations: 3 };
+exports.default = function () { console.log('x'); };

@@ -1,0 +1,4 @@
+throw new Error('in init');
+export default function () {
+  
+}

@@ -1,0 +1,4 @@
+import x from './gone.js';
+export default function () {
+  
+}

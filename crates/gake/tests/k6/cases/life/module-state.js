@@ -1,0 +1,5 @@
+// args: -i 3
+let n = 0;
+export default function () {
+  console.log(++n);
+}

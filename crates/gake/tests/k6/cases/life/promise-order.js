@@ -1,0 +1,3 @@
+export default function () {
+  Promise.resolve().then(() => console.log('micro')); console.log('sync');
+}

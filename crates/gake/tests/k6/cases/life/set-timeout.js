@@ -1,0 +1,3 @@
+export default function () {
+  setTimeout(() => console.log('later'), 20); console.log('now');
+}

@@ -1,0 +1,4 @@
+export function setup() { return NaN; }
+export default function () {
+  
+}

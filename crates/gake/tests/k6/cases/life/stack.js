@@ -1,0 +1,5 @@
+function inner() { throw new RangeError('deep'); }
+function outer() { inner(); }
+export default function () {
+  outer();
+}

@@ -1,0 +1,3 @@
+export default function () {
+  Promise.reject(new Error('nobody')); console.log('after');
+}

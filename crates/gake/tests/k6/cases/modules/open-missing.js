@@ -1,0 +1,4 @@
+open('./gone.txt');
+export default function () {
+  
+}

@@ -1,0 +1,5 @@
+const text = open('./open.txt');
+const bytes = open('./open.txt', 'b');
+export default function () {
+  console.log(text.trim(), bytes.byteLength);
+}

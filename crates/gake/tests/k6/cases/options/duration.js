@@ -1,0 +1,5 @@
+import { check, group, sleep, fail, randomSeed } from 'k6';
+export const options = { vus: 2, duration: '1s' };
+export default function () {
+  sleep(0.35);
+}

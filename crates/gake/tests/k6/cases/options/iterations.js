@@ -1,0 +1,4 @@
+export const options = { vus: 2, iterations: 5 };
+export default function () {
+  
+}

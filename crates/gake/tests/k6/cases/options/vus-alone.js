@@ -1,0 +1,4 @@
+// args: -u 3
+export default function () {
+  
+}

@@ -1,0 +1,4 @@
+export const options = { dns: { select: 'best' } };
+export default function () {
+  console.log('ran');
+}

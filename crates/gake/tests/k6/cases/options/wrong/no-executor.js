@@ -1,0 +1,4 @@
+export const options = { scenarios: { a: {} } };
+export default function () {
+  console.log('ran');
+}

@@ -1,0 +1,4 @@
+export const options = { tags: { a: 1 } };
+export default function () {
+  console.log('ran');
+}

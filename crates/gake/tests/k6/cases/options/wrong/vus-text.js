@@ -1,0 +1,4 @@
+export const options = { vus: 'x' };
+export default function () {
+  console.log('ran');
+}

@@ -1,0 +1,4 @@
+// args: --summary-mode disabled
+export default function () {
+  
+}

@@ -1,0 +1,4 @@
+export default function () {
+  
+}
+export function handleSummary(data) { return 5; }

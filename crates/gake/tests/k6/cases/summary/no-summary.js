@@ -1,0 +1,4 @@
+// args: --no-summary
+export default function () {
+  
+}
