@@ -22,11 +22,11 @@ export interface CompareData {
   run: RunData;
 }
 
-type Outcome = "better" | "worse" | "no_difference" | "inconclusive";
+type Outcome = "better" | "worse" | "different" | "no_difference" | "inconclusive";
 
 export interface Figure {
   name: string;
-  unit: "per_second" | "share" | "ns";
+  unit: "per_second" | "share" | "ns" | "bytes" | "number";
   a: number | null;
   b: number | null;
   verdict: Outcome;

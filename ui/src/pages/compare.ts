@@ -4,7 +4,7 @@ import { Bar } from "../charts/bar";
 import { Group } from "../charts/group";
 import { header } from "../charts/header";
 import { el } from "../dom";
-import { duration, percent, rate } from "../format";
+import { bytes, duration, number, percent, rate } from "../format";
 import { table } from "../table";
 import type { CompareData, Figure } from "./compare-data";
 import { section } from "./parts";
@@ -16,10 +16,11 @@ const OUTCOMES = {
   better: ["✔", "B is better", "valid"],
   no_difference: ["✔", "No difference", "valid"],
   worse: ["✘", "B is worse", "invalid"],
+  different: ["≠", "B differs", "suspect"],
   inconclusive: ["?", "Inconclusive", "suspect"],
 } as const;
 
-const VERDICTS = { better: "better", no_difference: "no difference", worse: "worse", inconclusive: "inconclusive" } as const;
+const VERDICTS = { better: "better", no_difference: "no difference", worse: "worse", different: "different", inconclusive: "inconclusive" } as const;
 
 /** Draws the page. */
 export function compare(root: HTMLElement, data: CompareData): void {
@@ -74,14 +75,14 @@ function verdict({ comparison }: CompareData, mark: string, word: string, state:
   return el(
     "section",
     { class: "verdict", id: "verdict", "data-verdict": state, "aria-label": "Verdict" },
-    el("p", { class: "line" }, el("strong", {}, `${mark} ${word}`), `: ${comparison.conclusion.replace(/^(B is (worse|better)|it cannot be said|inconclusive): /, "")}`),
+    el("p", { class: "line" }, el("strong", {}, `${mark} ${word}`), `: ${comparison.conclusion.replace(/^(B (is worse|is better|differs)|it cannot be said|inconclusive): /, "")}`),
     reasons.length > 0 && el("ul", {}, ...reasons.map((reason) => el("li", {}, reason))),
   );
 }
 
 function value(figure: Figure, of: number | null): string {
   if (of === null) return "–";
-  return { per_second: rate, share: percent, ns: duration }[figure.unit](of);
+  return { per_second: rate, share: percent, ns: duration, bytes, number }[figure.unit](of);
 }
 
 /** A change in per cent, or of error ratios in points. */

@@ -14,6 +14,8 @@ pub enum ComparisonOutcome {
     Better,
     /// It differs for the worse.
     Worse,
+    /// It differs, and whether that is better or worse nobody said.
+    Different,
     /// No difference was detected, and one that matters would have been.
     NoDifference,
     /// No difference was detected, and one that matters could have been missed.
@@ -27,6 +29,7 @@ impl ComparisonOutcome {
         match self {
             Self::Better => "better",
             Self::Worse => "worse",
+            Self::Different => "different",
             Self::NoDifference => "no_difference",
             Self::Inconclusive => "inconclusive",
         }
@@ -42,6 +45,9 @@ pub(super) fn verdict(
     let Some(change) = change else { return (ComparisonOutcome::Inconclusive, false) };
     let beyond = change.estimate.abs() > tolerance;
     if change.low > 0.0 || change.high < 0.0 {
+        if direction == Direction::Unknown {
+            return (ComparisonOutcome::Different, false);
+        }
         let up = change.low > 0.0;
         let better = up == (direction == Direction::Up);
         let outcome = if better { ComparisonOutcome::Better } else { ComparisonOutcome::Worse };
@@ -68,6 +74,10 @@ pub(super) fn conclude(
         let change = figure.change.as_ref().map_or(0.0, |change| change.estimate.abs());
         figure.verdict == ComparisonOutcome::Better && change > tolerance
     });
+    let differs = largest(&figures, |figure| {
+        let change = figure.change.as_ref().map_or(0.0, |change| change.estimate.abs());
+        figure.headline && figure.verdict == ComparisonOutcome::Different && change > tolerance
+    });
     let (outcome, conclusion) = if let Some((first, _)) = invalid.first() {
         let both = invalid.iter().any(|(name, _)| name != first);
         let who = if both { "A and B are".to_owned() } else { format!("{first} is") };
@@ -76,6 +86,8 @@ pub(super) fn conclude(
         (ComparisonOutcome::Worse, format!("B is worse: {}", told(worst)))
     } else if let Some(figure) = waits {
         (ComparisonOutcome::Inconclusive, format!("inconclusive: {}", doubt(figure, tolerance)))
+    } else if let Some(figure) = differs {
+        (ComparisonOutcome::Different, format!("B differs: {}", told(figure)))
     } else if let Some(best) = best {
         (ComparisonOutcome::Better, format!("B is better: {}", told(best)))
     } else {
@@ -96,7 +108,7 @@ fn largest(figures: &[Figure], which: impl Fn(&&Figure) -> bool) -> Option<&Figu
 
 /// A figure's change in words.
 fn told(figure: &Figure) -> String {
-    let Some(change) = &figure.change else { return figure.name.to_owned() };
+    let Some(change) = &figure.change else { return figure.name.clone() };
     let of = |x: f64| signed(figure.kind, x);
     format!("{} {} ({} to {})", figure.name, of(change.estimate), of(change.low), of(change.high))
 }

@@ -1,13 +1,15 @@
 //! The figures that are compared.
 
-use gake_core::record::{Counts, Metric, Run};
+use gake_core::clock::Nanos;
+use gake_core::record::{Counts, Histogram, Run};
 
 use super::bootstrap::{PIECES_MIN, Spread, spread};
 use super::normal::{critical, normal_quantile};
-use super::pieces::{Piece, Pieces, Times};
+use super::part::{Part, Recorded};
+use super::pieces::{PartPiece, Piece, Pieces, Times};
 use super::spread::{Contrast, Ranks, Side};
-use super::{Change, ERRORS_TOLERANCE, POWER, Question, RunSample};
-use crate::stats::{BEYOND_MIN, Rates, share, trusted};
+use super::{Change, ERRORS_TOLERANCE, POWER, RunSample};
+use crate::stats::{BEYOND_MIN, per_second, share, trusted};
 use crate::units;
 
 /// The quantiles that are compared.
@@ -18,10 +20,14 @@ pub(super) const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 pub enum FigureKind {
     /// A number a second.
     Rate,
-    /// A share of the requests, 0 to 1.
+    /// A share of the requests or samples, 0 to 1.
     Share,
     /// Nanoseconds.
     Time,
+    /// Bytes.
+    Bytes,
+    /// A plain number.
+    Number,
 }
 
 /// Which way is better.
@@ -31,93 +37,60 @@ pub enum Direction {
     Up,
     /// Less is better.
     Down,
+    /// Nobody said: of a program's own numbers only that they differ can be told.
+    Unknown,
 }
 
 /// Where a figure comes from.
 #[derive(Debug, Clone, Copy)]
-enum Source {
-    Rate(fn(&Counts) -> u64, fn(&Rates) -> f64),
+pub(super) enum Source {
+    /// Arrivals a second: of those sent, over the time of sending.
+    Flow(fn(&Counts) -> u64, Flow),
     Errors,
     Mean(Clock),
     /// By its place in [`QUANTILES`].
     Quantile(Clock, usize),
+    /// The sum of a counter, a second.
+    Counter,
+    /// The share of a rate.
+    Passed,
+}
+
+/// Over which time a rate is.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Flow {
+    Sending,
+    Completing,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Clock {
+pub(super) enum Clock {
+    /// Response times; of a trend its values.
     Response,
     Service,
 }
 
 /// A figure that can be measured.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Measured {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     pub(super) kind: FigureKind,
     pub(super) direction: Direction,
-    source: Source,
-}
-
-/// The names of the figures, in the order in which they are told.
-pub const NAMES: [&str; 16] = {
-    let mut names = [""; 16];
-    let mut i = 0;
-    while i < names.len() {
-        names[i] = FIGURES[i].name;
-        i += 1;
-    }
-    names
-};
-
-const fn rate(name: &'static str, count: fn(&Counts) -> u64, whole: fn(&Rates) -> f64) -> Measured {
-    let source = Source::Rate(count, whole);
-    Measured { name, kind: FigureKind::Rate, direction: Direction::Up, source }
-}
-
-const fn time(name: &'static str, source: Source) -> Measured {
-    Measured { name, kind: FigureKind::Time, direction: Direction::Down, source }
-}
-
-static FIGURES: [Measured; 16] = [
-    rate("sent", |counts| counts.sent, |rates| rates.sent),
-    rate("completed", Counts::completed, |rates| rates.completed),
-    rate("goodput", |counts| counts.ok, |rates| rates.goodput),
-    Measured {
-        name: "errors",
-        kind: FigureKind::Share,
-        direction: Direction::Down,
-        source: Source::Errors,
-    },
-    time("response.mean", Source::Mean(Clock::Response)),
-    time("response.p50", Source::Quantile(Clock::Response, 0)),
-    time("response.p90", Source::Quantile(Clock::Response, 1)),
-    time("response.p95", Source::Quantile(Clock::Response, 2)),
-    time("response.p99", Source::Quantile(Clock::Response, 3)),
-    time("response.p99.9", Source::Quantile(Clock::Response, 4)),
-    time("service.mean", Source::Mean(Clock::Service)),
-    time("service.p50", Source::Quantile(Clock::Service, 0)),
-    time("service.p90", Source::Quantile(Clock::Service, 1)),
-    time("service.p95", Source::Quantile(Clock::Service, 2)),
-    time("service.p99", Source::Quantile(Clock::Service, 3)),
-    time("service.p99.9", Source::Quantile(Clock::Service, 4)),
-];
-
-/// The figures that a question asks for.
-pub(super) fn chosen(question: &Question) -> impl Iterator<Item = &'static Measured> {
-    let wanted =
-        |m: &&Measured| question.figures.is_empty() || question.figures.iter().any(|f| f == m.name);
-    FIGURES.iter().filter(wanted)
+    pub(super) source: Source,
+    pub(super) part: Part,
+    /// The number of the part among those of all figures.
+    pub(super) number: usize,
 }
 
 impl Clock {
-    fn histogram(self, run: &Run) -> std::borrow::Cow<'_, gake_core::record::Histogram> {
+    fn values<'a>(self, recorded: &'a Recorded<'_>) -> &'a Histogram {
         match self {
-            Self::Response => run.tally.latency.response(),
-            Self::Service => std::borrow::Cow::Borrowed(run.tally.latency.of(Metric::Service)),
+            Self::Response => &recorded.response,
+            Self::Service => &recorded.service,
         }
     }
 
-    fn times(self, piece: &Piece) -> &Times {
+    fn times(self, piece: &PartPiece) -> &Times {
         match self {
             Self::Response => &piece.response,
             Self::Service => &piece.service,
@@ -133,40 +106,55 @@ fn errors(counts: &Counts) -> u64 {
 impl Measured {
     /// Its value in a run; not a number when there is none.
     pub(super) fn value(&self, run: &Run) -> f64 {
-        let counts = &run.tally.counts;
+        self.value_of(run, &self.part.of_run(run))
+    }
+
+    fn value_of(&self, run: &Run, recorded: &Recorded<'_>) -> f64 {
+        let counts = &recorded.counts;
         match self.source {
-            Source::Rate(_, whole) => whole(&Rates::of(run)),
+            Source::Flow(count, flow) => per_second(count(counts) as f64, self.time(run, flow)),
+            Source::Counter => per_second(recorded.sum, self.time(run, Flow::Completing)),
             Source::Errors if counts.due() == 0 => f64::NAN,
             Source::Errors => share(errors(counts), counts.due()),
+            Source::Passed => recorded.sum / recorded.samples,
             Source::Mean(clock) => {
-                let histogram = clock.histogram(run);
-                if histogram.is_empty() { f64::NAN } else { histogram.mean() }
+                let values = clock.values(recorded);
+                if values.is_empty() { f64::NAN } else { values.mean() }
             }
             Source::Quantile(clock, i) => {
-                let histogram = clock.histogram(run);
-                if histogram.is_empty() {
-                    f64::NAN
-                } else {
-                    histogram.quantile(QUANTILES[i]) as f64
-                }
+                let values = clock.values(recorded);
+                if values.is_empty() { f64::NAN } else { values.quantile_number(QUANTILES[i]) }
             }
         }
     }
 
+    /// The time over which a rate is.
+    fn time(&self, run: &Run, flow: Flow) -> Nanos {
+        let (sending, completing) = self.part.times(run);
+        match flow {
+            Flow::Sending => sending,
+            Flow::Completing => completing,
+        }
+    }
+
     /// Numerator and denominator of a piece.
-    fn ratio(&self, piece: &Piece) -> (f64, f64) {
+    fn ratio(&self, piece: &Piece, number: usize) -> (f64, f64) {
+        let Some(part) = piece.parts.get(number) else { return (0.0, 0.0) };
         match self.source {
-            Source::Rate(count, _) => (count(&piece.counts) as f64, piece.weight),
-            Source::Errors => (errors(&piece.counts) as f64, piece.counts.due() as f64),
-            Source::Mean(clock) => (clock.times(piece).sum, clock.times(piece).count),
-            Source::Quantile(clock, i) => (clock.times(piece).beyond[i], clock.times(piece).count),
+            Source::Flow(count, _) => (count(&part.counts) as f64, piece.weight),
+            Source::Counter => (part.sum, piece.weight),
+            Source::Errors => (errors(&part.counts) as f64, part.counts.due() as f64),
+            Source::Passed => (part.sum, part.samples),
+            Source::Mean(clock) => (clock.times(part).sum, clock.times(part).count),
+            Source::Quantile(clock, i) => (clock.times(part).beyond[i], clock.times(part).count),
         }
     }
 
     /// Its interval in one run, or why there is none.
     pub(super) fn side(&self, sample: &RunSample) -> Result<Side, String> {
         let run = &sample.run;
-        let ratios = sample.pieces.ratios(|piece| self.ratio(piece));
+        let recorded = self.part.of_run(run);
+        let ratios = sample.pieces.ratios(|piece| self.ratio(piece, self.number));
         if ratios.len() < PIECES_MIN {
             return Err(format!(
                 "{} whole seconds were measured, and {PIECES_MIN} are needed",
@@ -176,57 +164,62 @@ impl Measured {
         let seen = spread(&ratios);
         let unknown = Spread { error: 0.0, freedom: (ratios.len() - 1) as f64 };
         match self.source {
-            Source::Rate(count, whole) => {
-                let count = count(&run.tally.counts) as f64;
+            Source::Flow(..) | Source::Counter => {
+                let value = self.value_of(run, &recorded);
+                let count = self.counted(&recorded);
                 let spread = seen.unwrap_or(unknown);
                 // One arrival more or less at the edge is chance, and none at all is some.
                 let least = 0.5 / count.max(0.5);
                 let spread = Spread { error: spread.error.max(least), ..spread };
-                let each = whole(&Rates::of(run)) / count.max(1.0);
                 if count == 0.0 {
                     return Ok(Side::Value { value: 1e-3_f64.ln(), spread });
                 }
-                Ok(Side::Value { value: (each * count).ln(), spread })
+                let value = positive(value)?.ln();
+                Ok(Side::Value { value, spread })
             }
-            Source::Errors => self.errors_side(run, &ratios),
+            Source::Errors => {
+                let due = recorded.counts.due() as f64;
+                share_side(errors(&recorded.counts) as f64, due, &ratios)
+            }
+            Source::Passed => share_side(recorded.sum, recorded.samples, &ratios),
             Source::Mean(clock) => {
-                let mean = clock.histogram(run).mean();
-                let spread = seen.filter(|_| mean > 0.0).ok_or("nothing was timed")?;
-                Ok(Side::Value { value: mean.ln(), spread })
+                let values = clock.values(&recorded);
+                self.has_ratios(values)?;
+                let spread = seen.filter(|_| values.mean() > 0.0).ok_or("nothing was timed")?;
+                Ok(Side::Value { value: values.mean().ln(), spread })
             }
             Source::Quantile(clock, i) => {
-                let histogram = clock.histogram(run);
+                let values = clock.values(&recorded);
                 let quantile = QUANTILES[i];
-                enough(quantile, histogram.count())?;
+                enough(quantile, values.count())?;
+                self.has_ratios(values)?;
                 // The share beyond has the variance that its pieces show, and no less than that
                 // of independent samples: values that are all alike show none.
-                let n = histogram.count() as f64;
+                let n = values.count() as f64;
                 let beyond = sum_ratio(&ratios);
                 let least = (quantile * (1.0 - quantile) / n).sqrt();
                 let spread = seen.map_or(unknown, |s| Spread { error: s.error * beyond, ..s });
                 let spread = Spread { error: spread.error.max(least), ..spread };
-                Ok(Side::Ranked { quantile, ranks: Ranks::of(&histogram), spread })
+                Ok(Side::Ranked { quantile, ranks: Ranks::of(values), spread })
             }
         }
     }
 
-    /// The interval of the ratio of errors: that of independent arrivals, fewer by the factor by
-    /// which the pieces show more variance than those.
-    fn errors_side(&self, run: &Run, ratios: &[(f64, f64)]) -> Result<Side, String> {
-        let due = run.tally.counts.due() as f64;
-        if due == 0.0 {
-            return Err("nothing was due".to_owned());
+    /// Whether a change of these values has a ratio. A time of zero is one below the clock's
+    /// resolution.
+    fn has_ratios(&self, values: &Histogram) -> Result<(), String> {
+        let is_time = self.kind == FigureKind::Time;
+        let fits = values.min_number() > 0.0 || is_time && values.min_number() == 0.0;
+        let problem = || "it has values of zero or below, so a change has no ratio".to_owned();
+        fits.then_some(()).ok_or_else(problem)
+    }
+
+    /// What a rate counts.
+    fn counted(&self, recorded: &Recorded<'_>) -> f64 {
+        match self.source {
+            Source::Flow(count, _) => count(&recorded.counts) as f64,
+            _ => recorded.samples,
         }
-        let ratio = errors(&run.tally.counts) as f64 / due;
-        let (mut inflation, mut freedom): (f64, f64) = (1.0, (ratios.len() - 1) as f64);
-        if let Some(seen) = spread(ratios) {
-            let independent = ratio * (1.0 - ratio) / due;
-            if independent > 0.0 {
-                inflation = ((seen.error * sum_ratio(ratios)).powi(2) / independent).max(1.0);
-            }
-            freedom = seen.freedom;
-        }
-        Ok(Side::Share { share: ratio, effective: due / inflation, freedom })
     }
 
     /// The contrast of sides that took turns, or why there is none.
@@ -238,10 +231,16 @@ impl Measured {
         if pairs.len() < PIECES_MIN {
             return Err(format!("{} pairs of slices, and {PIECES_MIN} are needed", pairs.len()));
         }
-        if let Source::Errors = self.source {
-            let side = |whole, slices: Vec<&Run>| {
-                let pieces = Pieces::of_slices(whole, slices.into_iter());
-                self.errors_side(whole, &pieces.ratios(|piece| self.ratio(piece)))
+        if let Source::Errors | Source::Passed = self.source {
+            let side = |whole: &Run, slices: Vec<&Run>| {
+                let pieces = Pieces::of_slices(whole, &self.part, slices.into_iter());
+                let ratios = pieces.ratios(|piece| self.ratio(piece, 0));
+                let recorded = self.part.of_run(whole);
+                let (top, bottom) = match self.source {
+                    Source::Passed => (recorded.sum, recorded.samples),
+                    _ => (errors(&recorded.counts) as f64, recorded.counts.due() as f64),
+                };
+                share_side(top, bottom, &ratios)
             };
             let a = side(wholes[0], pairs.iter().map(|pair| &pair.0).collect())?;
             let b = side(wholes[1], pairs.iter().map(|pair| &pair.1).collect())?;
@@ -254,17 +253,18 @@ impl Measured {
         let logs: Option<Vec<f64>> = logs.collect();
         let logs = logs.ok_or("a slice has nothing to measure")?;
         let n = logs.len() as f64;
+        let recorded = wholes.map(|whole| self.part.of_run(whole));
         if let Source::Quantile(clock, i) = self.source {
-            for whole in wholes {
-                enough(QUANTILES[i], clock.histogram(whole).count())?;
+            for recorded in &recorded {
+                enough(QUANTILES[i], clock.values(recorded).count())?;
             }
         }
         let mean = logs.iter().sum::<f64>() / n;
         let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
         // One arrival more or less at the edge of a slice, and the histograms' precision.
         let least = match self.source {
-            Source::Rate(count, _) => {
-                let counts = wholes.map(|whole| count(&whole.tally.counts) as f64);
+            Source::Flow(..) | Source::Counter => {
+                let counts = recorded.each_ref().map(|recorded| self.counted(recorded));
                 n.sqrt() / counts[0].min(counts[1]).max(1.0)
             }
             _ => 0.0005 / n.sqrt(),
@@ -297,9 +297,33 @@ impl Measured {
     pub(super) fn tolerance(&self, tolerance: f64, a: f64) -> f64 {
         match self.kind {
             FigureKind::Share => ERRORS_TOLERANCE.max(tolerance * a),
-            FigureKind::Rate | FigureKind::Time => tolerance,
+            _ => tolerance,
         }
     }
+}
+
+/// The interval of a share: that of independent samples, fewer by the factor by which the pieces
+/// show more variance than those.
+fn share_side(top: f64, bottom: f64, ratios: &[(f64, f64)]) -> Result<Side, String> {
+    if bottom == 0.0 {
+        return Err("there is no sample".to_owned());
+    }
+    let ratio = top / bottom;
+    let (mut inflation, mut freedom): (f64, f64) = (1.0, (ratios.len() - 1) as f64);
+    if let Some(seen) = spread(ratios) {
+        let independent = ratio * (1.0 - ratio) / bottom;
+        if independent > 0.0 {
+            inflation = ((seen.error * sum_ratio(ratios)).powi(2) / independent).max(1.0);
+        }
+        freedom = seen.freedom;
+    }
+    Ok(Side::Share { share: ratio, effective: bottom / inflation, freedom })
+}
+
+/// A change is a ratio, which only positive values have.
+fn positive(value: f64) -> Result<f64, String> {
+    let problem = || "it is zero or negative, so a change has no ratio".to_owned();
+    if value > 0.0 { Ok(value) } else { Err(problem()) }
 }
 
 /// Whether enough samples lie beyond a quantile.

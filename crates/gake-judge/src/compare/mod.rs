@@ -11,10 +11,12 @@
 //! difference too. That is what taking turns is for.
 
 mod bootstrap;
+mod choice;
 mod conclude;
 mod figure;
 mod guard;
 mod normal;
+mod part;
 mod pieces;
 mod spread;
 
@@ -22,8 +24,9 @@ use gake_core::record::Run;
 
 use crate::validity::{self, Reason, Validity};
 
+pub use choice::{FigureError, Figures, Known, NAMES, OWN_MAX};
 pub use conclude::{ComparisonOutcome, signed};
-pub use figure::{Direction, FigureKind, NAMES};
+pub use figure::{Direction, FigureKind};
 pub use pieces::Pieces;
 
 use figure::Measured;
@@ -52,7 +55,7 @@ pub const HEADLINE: [&str; 3] = ["goodput", "response.p50", "response.p99"];
 pub struct Question {
     /// Changes up to this share do not matter.
     pub tolerance: f64,
-    /// The figures to look at, by name; all when empty.
+    /// The figures to look at, by name; the usual ones when empty.
     pub figures: Vec<String>,
 }
 
@@ -74,8 +77,8 @@ pub struct RunSample {
 /// One figure of two runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// Its stable name, such as `response.p99`.
-    pub name: &'static str,
+    /// Its name, such as `response.p99`, or as the user wrote it.
+    pub name: String,
     /// What it is.
     pub kind: FigureKind,
     /// Its value in A; nanoseconds, a number a second, or a share.
@@ -130,10 +133,18 @@ pub struct Comparison {
     pub pairs: Option<usize>,
 }
 
-/// Compares two runs.
+impl Figure {
+    /// What it is of, empty when it stands by itself, and which statistic.
+    #[must_use]
+    pub fn heading(&self) -> (&str, &str) {
+        choice::heading(&self.name)
+    }
+}
+
+/// Compares two runs by `figures`, for which the pieces of both were made.
 #[must_use]
-pub fn compare(a: &RunSample, b: &RunSample, question: &Question) -> Comparison {
-    let contrasts = figure::chosen(question).map(|measured| {
+pub fn compare(a: &RunSample, b: &RunSample, figures: &Figures, question: &Question) -> Comparison {
+    let contrasts = figures.measured().iter().map(|measured| {
         let sides = (measured.side(a), measured.side(b));
         let values = (measured.value(&a.run), measured.value(&b.run));
         let contrast = match sides {
@@ -146,6 +157,7 @@ pub fn compare(a: &RunSample, b: &RunSample, question: &Question) -> Comparison 
     let judged = judged(contrasts.collect(), question);
     let (plan, other) = (&a.run.plan, &b.run.plan);
     let mut warnings = conclude::differences(plan, other);
+    warnings.extend(left_out(figures));
     if plan.target != other.target {
         warnings.push(format!("the target differs: {} in A, {} in B", plan.target, other.target));
     }
@@ -156,16 +168,33 @@ pub fn compare(a: &RunSample, b: &RunSample, question: &Question) -> Comparison 
 /// A and B that stood next to each other. That they differ in their target is no warning here: it is
 /// the question.
 #[must_use]
-pub fn compare_pairs(wholes: [&Run; 2], pairs: &[(Run, Run)], question: &Question) -> Comparison {
-    let contrasts = figure::chosen(question).map(|measured| {
+pub fn compare_pairs(
+    wholes: [&Run; 2],
+    pairs: &[(Run, Run)],
+    figures: &Figures,
+    question: &Question,
+) -> Comparison {
+    let contrasts = figures.measured().iter().map(|measured| {
         let values = (measured.value(wholes[0]), measured.value(wholes[1]));
         let contrast = measured.paired(wholes, pairs);
         (measured, values, contrast)
     });
     let judged = judged(contrasts.collect(), question);
-    let warnings = conclude::differences(&wholes[0].plan, &wholes[1].plan);
+    let mut warnings = conclude::differences(&wholes[0].plan, &wholes[1].plan);
+    warnings.extend(left_out(figures));
     let invalid = invalid(wholes);
     conclude::conclude(judged, invalid, warnings, question, Some(pairs.len()))
+}
+
+/// Says which metrics are not looked at.
+fn left_out(figures: &Figures) -> Option<String> {
+    let names = figures.left_out();
+    (!names.is_empty()).then(|| {
+        format!(
+            "{OWN_MAX} metrics of the runs' own are compared; name others with --figures: {}",
+            crate::objective::listed(names.iter().map(String::as_str))
+        )
+    })
 }
 
 /// The reasons for which runs are invalid.
@@ -178,25 +207,25 @@ fn invalid(runs: [&Run; 2]) -> Vec<(char, Reason)> {
     ['A', 'B'].into_iter().zip(runs).flat_map(of).collect()
 }
 
-type Contrasted = (&'static Measured, (f64, f64), Result<Contrast, String>);
+type Contrasted<'a> = (&'a Measured, (f64, f64), Result<Contrast, String>);
 
 /// Gives every figure its level, its interval and its verdict.
-fn judged(contrasts: Vec<Contrasted>, question: &Question) -> Vec<Figure> {
+fn judged(contrasts: Vec<Contrasted<'_>>, question: &Question) -> Vec<Figure> {
     let p = |contrast: &Contrast| contrast.p();
     let ps: Vec<Option<f64>> =
         contrasts.iter().map(|(_, _, contrast)| contrast.as_ref().ok().map(p)).collect();
     let levels = guard::holm(&ps, ALPHA);
     let figures = contrasts.into_iter().zip(ps).zip(levels);
-    let of = |(((measured, (a, b), contrast), p), alpha): ((Contrasted, Option<f64>), f64)| {
+    let of = |(((measured, (a, b), contrast), p), alpha): ((Contrasted<'_>, Option<f64>), f64)| {
         let (change, problem) = match contrast {
             Ok(contrast) => (Some(measured.change(&contrast, alpha, p.unwrap_or(1.0))), None),
             Err(problem) => (None, Some(problem)),
         };
         let tolerance = measured.tolerance(question.tolerance, a);
         let (verdict, beyond) = conclude::verdict(measured.direction, change.as_ref(), tolerance);
-        let headline = !question.figures.is_empty() || HEADLINE.contains(&measured.name);
+        let headline = !question.figures.is_empty() || HEADLINE.contains(&measured.name.as_str());
         Figure {
-            name: measured.name,
+            name: measured.name.clone(),
             kind: measured.kind,
             a,
             b,

@@ -1,9 +1,12 @@
 //! The seconds of a run as a comparison needs them: a few numbers each.
 
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::record::{Counts, Histogram, Metric, Run, Tally};
+use gake_core::plan::Plan;
+use gake_core::record::{Counts, Histogram, Run, Tally};
 
+use super::choice::Figures;
 use super::figure::QUANTILES;
+use super::part::{Part, Recorded, Window};
 
 /// Pieces kept at most; then neighbours are joined.
 const PIECES_MAX: usize = 512;
@@ -11,7 +14,7 @@ const PIECES_MAX: usize = 512;
 /// A second before a gap with less than this part of the requests of the one before is no whole one.
 const PARTIAL: f64 = 0.9;
 
-/// Times of a piece: number, sum, and how many lie beyond each quantile of the whole run.
+/// Values of a piece: number, sum, and how many lie beyond each quantile of the whole run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Times {
     pub(super) count: f64,
@@ -19,20 +22,21 @@ pub(super) struct Times {
     pub(super) beyond: [f64; QUANTILES.len()],
 }
 
+/// The quantiles of a whole run.
+type Bounds = [f64; QUANTILES.len()];
+
 impl Times {
-    fn of(histogram: &Histogram, bounds: &[Nanos; QUANTILES.len()]) -> Self {
+    fn of(histogram: &Histogram, bounds: &Bounds) -> Self {
         let mut times = Self {
             count: histogram.count() as f64,
-            sum: histogram.sum() as f64,
+            sum: histogram.sum_number(),
             ..Self::default()
         };
-        // One walk for all bounds: a histogram has tens of thousands of buckets. A bound is the
-        // highest value of its bucket, or the largest of all.
-        let tops = bounds.map(Histogram::top_of_bucket);
-        for bucket in histogram.buckets() {
-            for (beyond, top) in times.beyond.iter_mut().zip(tops) {
-                if bucket.high > top {
-                    *beyond += bucket.count as f64;
+        // One walk for all bounds: a histogram has tens of thousands of buckets.
+        for (low, _, count) in histogram.number_buckets() {
+            for (beyond, bound) in times.beyond.iter_mut().zip(bounds) {
+                if low > *bound {
+                    *beyond += count as f64;
                 }
             }
         }
@@ -48,24 +52,71 @@ impl Times {
     }
 }
 
+/// What a part of a run recorded in a piece.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct PartPiece {
+    pub(super) counts: Counts,
+    pub(super) response: Times,
+    pub(super) service: Times,
+    pub(super) sum: f64,
+    pub(super) samples: f64,
+}
+
 /// One piece: whole seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Piece {
     pub(super) seconds: u64,
     /// What rates are over: arrivals asked for, so that a ramp is no noise, or seconds.
     pub(super) weight: f64,
-    pub(super) counts: Counts,
-    pub(super) response: Times,
-    pub(super) service: Times,
+    /// In the order of [`Figures::parts`].
+    pub(super) parts: Vec<PartPiece>,
 }
 
 impl Piece {
     fn add(&mut self, other: &Self) {
         self.seconds += other.seconds;
         self.weight += other.weight;
-        self.counts.merge(&other.counts);
-        self.response.add(&other.response);
-        self.service.add(&other.service);
+        for (mine, theirs) in self.parts.iter_mut().zip(&other.parts) {
+            mine.counts.merge(&theirs.counts);
+            mine.response.add(&theirs.response);
+            mine.service.add(&theirs.service);
+            mine.sum += theirs.sum;
+            mine.samples += theirs.samples;
+        }
+    }
+
+    /// Arrivals of the whole run that were due in it.
+    fn due(&self) -> u64 {
+        self.parts.first().map_or(0, |whole| whole.counts.due())
+    }
+}
+
+/// A part with its quantiles in the whole run.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct BoundedPart {
+    part: Part,
+    pub(super) response: Bounds,
+    pub(super) service: Bounds,
+}
+
+impl BoundedPart {
+    fn new(part: &Part, run: &Run) -> Self {
+        let recorded = part.of_run(run);
+        Self {
+            part: part.clone(),
+            response: QUANTILES.map(|quantile| recorded.response.quantile_number(quantile)),
+            service: QUANTILES.map(|quantile| recorded.service.quantile_number(quantile)),
+        }
+    }
+
+    fn piece(&self, recorded: &Recorded<'_>) -> PartPiece {
+        PartPiece {
+            counts: recorded.counts,
+            response: Times::of(&recorded.response, &self.response),
+            service: Times::of(&recorded.service, &self.service),
+            sum: recorded.sum,
+            samples: recorded.samples,
+        }
     }
 }
 
@@ -75,9 +126,8 @@ impl Piece {
 pub struct Pieces {
     pub(super) pieces: Vec<Piece>,
     width: u64,
-    /// The quantiles of the whole run.
-    pub(super) response: [Nanos; QUANTILES.len()],
-    pub(super) service: [Nanos; QUANTILES.len()],
+    pub(super) parts: Vec<BoundedPart>,
+    plan: Plan,
     from: Nanos,
     to: Nanos,
     /// The last second seen.
@@ -85,38 +135,32 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// No pieces yet of `run`, whose quantiles tell which times lie beyond them.
+    /// No pieces yet of `run`, whose quantiles tell which times lie beyond them, for `figures`.
     #[must_use]
-    pub fn new(run: &Run) -> Self {
+    pub fn new(run: &Run, figures: &Figures) -> Self {
         let from = u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX);
-        let latency = &run.tally.latency;
-        let (response, service) = (latency.response(), latency.of(Metric::Service));
         Self {
             pieces: Vec::new(),
             width: 1,
-            response: QUANTILES.map(|quantile| response.quantile(quantile)),
-            service: QUANTILES.map(|quantile| service.quantile(quantile)),
+            parts: figures.parts().iter().map(|part| BoundedPart::new(part, run)).collect(),
+            plan: run.plan.clone(),
             from,
             to: from.saturating_add(run.measured),
             last: None,
         }
     }
 
-    /// Adds the second that starts `at` seconds after the run; a second that is not wholly within
-    /// the measured part is left out.
-    pub fn add(&mut self, at: u64, asked: Option<f64>, tally: &Tally) {
+    /// Adds the second that starts `at` seconds after the run, with what each scenario recorded in
+    /// it when there are several; a second that is not wholly within the measured part is left out.
+    pub fn add(&mut self, at: u64, asked: Option<f64>, tally: &Tally, scenarios: &[Tally]) {
         self.pass_gap(at);
         let start = at.saturating_mul(SECOND);
         if start < self.from || start.saturating_add(SECOND) > self.to {
             return;
         }
-        let piece = Piece {
-            seconds: 1,
-            weight: asked.unwrap_or(1.0),
-            counts: tally.counts,
-            response: Times::of(&tally.latency.response(), &self.response),
-            service: Times::of(tally.latency.of(Metric::Service), &self.service),
-        };
+        let window = Window { plan: &self.plan, tally, scenarios };
+        let parts = self.parts.iter().map(|part| part.piece(&part.part.of(window))).collect();
+        let piece = Piece { seconds: 1, weight: asked.unwrap_or(1.0), parts };
         match self.pieces.last_mut() {
             Some(last) if last.seconds < self.width => last.add(&piece),
             _ => self.pieces.push(piece),
@@ -146,27 +190,28 @@ impl Pieces {
         self.to = self.to.saturating_add(gap.saturating_mul(SECOND));
         if let [.., whole, last] = self.pieces.as_slice()
             && (last.seconds, whole.seconds) == (1, 1)
-            && (last.counts.due() as f64) < PARTIAL * whole.counts.due() as f64
+            && (last.due() as f64) < PARTIAL * whole.due() as f64
         {
             self.pieces.pop();
             self.to = self.to.saturating_add(SECOND);
         }
     }
 
-    /// Pieces of runs in place of seconds, with the quantiles of `whole`.
-    pub(super) fn of_slices<'a>(whole: &Run, slices: impl Iterator<Item = &'a Run>) -> Self {
-        let mut all = Self::new(whole);
-        for slice in slices {
-            let tally = &slice.tally;
-            all.pieces.push(Piece {
-                seconds: 1,
-                weight: slice.measured as f64,
-                counts: tally.counts,
-                response: Times::of(&tally.latency.response(), &all.response),
-                service: Times::of(tally.latency.of(Metric::Service), &all.service),
-            });
-        }
-        all
+    /// Pieces of runs in place of seconds, with the quantiles of `whole`, for one part.
+    pub(super) fn of_slices<'a>(
+        whole: &Run,
+        part: &Part,
+        slices: impl Iterator<Item = &'a Run>,
+    ) -> Self {
+        let part = BoundedPart::new(part, whole);
+        let pieces = slices.map(|slice| Piece {
+            seconds: 1,
+            weight: slice.measured as f64,
+            parts: vec![part.piece(&part.part.of_run(slice))],
+        });
+        let pieces = pieces.collect();
+        let plan = whole.plan.clone();
+        Self { pieces, width: 1, parts: vec![part], plan, from: 0, to: 0, last: None }
     }
 
     /// Numerator and denominator of each piece.
@@ -189,15 +234,15 @@ mod tests {
         let mut run = healthy();
         run.measured = 6 * SECOND;
         for drains in [false, true] {
-            let mut pieces = Pieces::new(&run);
+            let mut pieces = Pieces::new(&run, &Figures::usual());
             for first in [0, 10, 20] {
-                pieces.add(first, None, &full.tally);
-                pieces.add(first + 1, None, &full.tally);
+                pieces.add(first, None, &full.tally, &[]);
+                pieces.add(first + 1, None, &full.tally, &[]);
                 if drains {
-                    pieces.add(first + 2, None, &rest.tally);
+                    pieces.add(first + 2, None, &rest.tally, &[]);
                 }
             }
-            let due: Vec<_> = pieces.pieces.iter().map(|piece| piece.counts.due()).collect();
+            let due: Vec<_> = pieces.pieces.iter().map(Piece::due).collect();
             assert_eq!(due, [full.tally.counts.due(); 6], "{drains}");
         }
     }
@@ -207,9 +252,9 @@ mod tests {
         let mut run = healthy();
         run.measured = 2_000 * SECOND;
         run.plan.warmup = std::time::Duration::from_millis(1_500);
-        let mut pieces = Pieces::new(&run);
+        let mut pieces = Pieces::new(&run, &Figures::usual());
         for at in 0..3_000 {
-            pieces.add(at, None, &run.tally);
+            pieces.add(at, None, &run.tally, &[]);
         }
         assert!(pieces.pieces.len() <= PIECES_MAX);
         let seconds: u64 = pieces.pieces.iter().map(|piece| piece.seconds).sum();

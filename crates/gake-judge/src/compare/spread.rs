@@ -1,6 +1,6 @@
 //! Intervals: of one figure of one run, and of what differs between two.
 
-use gake_core::record::{Bucket, Histogram};
+use gake_core::record::Histogram;
 
 use super::bootstrap::Spread;
 use super::normal::critical;
@@ -67,13 +67,16 @@ pub(super) struct Ranks {
 impl Ranks {
     pub(super) fn of(histogram: &Histogram) -> Self {
         let count = histogram.count() as f64;
-        let inside = |value: u64| (value.clamp(histogram.min(), histogram.max()).max(1)) as f64;
+        let (min, max) = (histogram.min_number(), histogram.max_number());
+        // Only times can be zero, and of those the unit is far below what a clock tells apart.
+        let least = if min > 0.0 { min } else { 1.0 };
+        let inside = |value: f64| value.clamp(min, max).max(least);
         let mut before = 0;
-        let of = |bucket: Bucket| {
-            before += bucket.count;
-            (inside(bucket.low).ln(), inside(bucket.high).ln(), before as f64 / count)
+        let of = |(low, high, held): (f64, f64, u64)| {
+            before += held;
+            (inside(low).ln(), inside(high).ln(), before as f64 / count)
         };
-        Self { buckets: histogram.buckets().map(of).collect(), count }
+        Self { buckets: histogram.number_buckets().map(of).collect(), count }
     }
 
     fn at(&self, share: f64) -> Option<&(f64, f64, f64)> {

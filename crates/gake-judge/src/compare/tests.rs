@@ -3,12 +3,13 @@
 //! Seconds are correlated: a second's latencies share a level that follows an autoregression.
 
 use gake_core::clock::{Nanos, SECOND};
+use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
 use gake_core::plan::Expect;
 use gake_core::record::{Counts, Histogram, Tally};
 
 use super::bootstrap::Random;
 use super::normal::normal_quantile;
-use super::pieces::{Piece, Times};
+use super::pieces::{PartPiece, Piece, Times};
 use super::*;
 use crate::testing::{MS, RunSample as Outcomes, answered, healthy};
 
@@ -74,9 +75,10 @@ fn whole(seconds: &[Vec<(Nanos, bool)>]) -> Run {
 /// histograms of a second would take a minute.
 fn sampled(seconds: &[Vec<(Nanos, bool)>]) -> RunSample {
     let run = whole(seconds);
-    let mut pieces = Pieces::new(&run);
-    let bucket = Histogram::top_of_bucket;
-    let bounds = [pieces.response.map(bucket), pieces.service.map(bucket)];
+    let mut pieces = Pieces::new(&run, &Figures::usual());
+    let bucket = |bound: f64| Histogram::top_of_bucket(bound as Nanos);
+    let whole = &pieces.parts[0];
+    let bounds = [whole.response.map(bucket), whole.service.map(bucket)];
     for requests in seconds {
         let times = |late: Nanos, bounds: [Nanos; 5]| Times {
             count: requests.len() as f64,
@@ -90,12 +92,24 @@ fn sampled(seconds: &[Vec<(Nanos, bool)>]) -> RunSample {
         pieces.pieces.push(Piece {
             seconds: 1,
             weight: RATE as f64,
-            counts: Counts { sent, failed, ok: sent - failed, ..Counts::default() },
-            response: times(0, bounds[0]),
-            service: times(10_000, bounds[1]),
+            parts: vec![PartPiece {
+                counts: Counts { sent, failed, ok: sent - failed, ..Counts::default() },
+                response: times(0, bounds[0]),
+                service: times(10_000, bounds[1]),
+                ..PartPiece::default()
+            }],
         });
     }
     RunSample { run, pieces }
+}
+
+fn known(sample: &RunSample) -> Known<'_> {
+    Known { plan: &sample.run.plan, series: &sample.run.tally.series }
+}
+
+fn judged(a: &RunSample, b: &RunSample, question: &Question) -> Comparison {
+    let figures = Figures::of(question, [known(a), known(b)]).unwrap();
+    compare(a, b, &figures, question)
 }
 
 fn sample(server: Server, random: &mut Random) -> RunSample {
@@ -106,12 +120,13 @@ fn sample(server: Server, random: &mut Random) -> RunSample {
 fn simulated_seconds_are_those_that_are_recorded() {
     let seconds = simulate(STEADY, 9, &mut Random(5));
     let sample = sampled(&seconds);
-    let mut pieces = Pieces::new(&sample.run);
+    let mut pieces = Pieces::new(&sample.run, &Figures::usual());
     for (at, requests) in (0..).zip(&seconds) {
-        pieces.add(at, Some(RATE as f64), &tally(requests));
+        pieces.add(at, Some(RATE as f64), &tally(requests), &[]);
     }
     assert_eq!(pieces.pieces.len(), 9);
     for (made, recorded) in sample.pieces.pieces.iter().zip(&pieces.pieces) {
+        let (made, recorded) = (&made.parts[0], &recorded.parts[0]);
         assert_eq!(made.response, recorded.response);
         assert_eq!(made.service, recorded.service);
         assert_eq!((made.counts.sent, made.counts.ok), (recorded.counts.sent, recorded.counts.ok));
@@ -131,7 +146,7 @@ fn false_alarms(server: Server, repetitions: usize, questions: &[Question]) -> V
         let mut random = Random(seed);
         let (a, b) = (sample(server, &mut random), sample(server, &mut random));
         for ((alarms, open), question) in counts.iter_mut().zip(questions) {
-            let found = compare(&a, &b, question);
+            let found = judged(&a, &b, question);
             let differs = |f: &Figure| {
                 matches!(f.verdict, ComparisonOutcome::Better | ComparisonOutcome::Worse)
             };
@@ -177,7 +192,7 @@ fn a_change_that_can_be_detected_is_found() {
     for seed in 0..repetitions as u64 {
         let mut random = Random(0xdead + seed);
         let (a, b) = (sample(STEADY, &mut random), sample(slower, &mut random));
-        let comparison = compare(&a, &b, &Question::default());
+        let comparison = judged(&a, &b, &Question::default());
         for (name, (able, found)) in names.iter().zip(&mut counts) {
             let figure = comparison.figures.iter().find(|f| f.name == *name).unwrap();
             if figure.change.unwrap().detectable.is_some_and(|least| least <= 0.05) {
@@ -200,7 +215,7 @@ fn a_clear_change_fails_and_a_small_one_does_not() {
         let mut random = Random(7);
         let a = sample(STEADY, &mut random);
         let server = Server { median: STEADY.median * factor, errors, ..STEADY };
-        compare(&a, &sample(server, &mut random), &question)
+        judged(&a, &sample(server, &mut random), &question)
     };
     let worse = of(1.2, 0.01);
     assert_eq!(worse.outcome, ComparisonOutcome::Worse);
@@ -237,10 +252,11 @@ fn taking_turns_cancels_what_hits_both() {
             sampled(&seconds.collect::<Vec<_>>())
         };
         let (a, b) = (side(0), side(1));
-        let turns = compare_pairs([&a.run, &b.run], &runs, &question);
+        let figures = Figures::of(&question, [known(&a), known(&b)]).unwrap();
+        let turns = compare_pairs([&a.run, &b.run], &runs, &figures, &question);
         pairs += usize::from(turns.figures[0].verdict == ComparisonOutcome::Worse);
         apart +=
-            usize::from(compare(&a, &b, &question).figures[0].verdict == ComparisonOutcome::Worse);
+            usize::from(judged(&a, &b, &question).figures[0].verdict == ComparisonOutcome::Worse);
     }
     assert!(pairs >= 28 && apart <= 3, "{pairs} in pairs, {apart} apart");
 }
@@ -250,22 +266,22 @@ fn what_cannot_be_compared_is_said() {
     let mut random = Random(1);
     let a = sample(STEADY, &mut random);
     let mut short = a.clone();
-    short.pieces = Pieces::new(&a.run);
-    let found = compare(&a, &short, &Question::default());
+    short.pieces = Pieces::new(&a.run, &Figures::usual());
+    let found = judged(&a, &short, &Question::default());
     assert_eq!(found.outcome, ComparisonOutcome::Inconclusive);
     assert!(found.conclusion.contains("whole seconds"), "{}", found.conclusion);
     let mut invalid = a.clone();
     invalid.run.asked_rate = Some(10_000.0);
-    let found = compare(&invalid, &a, &Question::default());
+    let found = judged(&invalid, &a, &Question::default());
     assert_eq!(found.outcome, ComparisonOutcome::Inconclusive);
     assert!(found.conclusion.ends_with("A is invalid"), "{}", found.conclusion);
     let mut other = a.clone();
     other.run.plan.target = "elsewhere".to_owned();
-    assert_eq!(compare(&a, &other, &Question::default()).warnings.len(), 1);
+    assert_eq!(judged(&a, &other, &Question::default()).warnings.len(), 1);
     let nothing = Outcomes::default().run();
-    let empty = RunSample { pieces: Pieces::new(&nothing), run: nothing };
+    let empty = RunSample { pieces: Pieces::new(&nothing, &Figures::usual()), run: nothing };
     assert_eq!(
-        compare(&empty, &empty, &Question::default()).outcome,
+        judged(&empty, &empty, &Question::default()).outcome,
         ComparisonOutcome::Inconclusive
     );
 }
@@ -273,11 +289,126 @@ fn what_cannot_be_compared_is_said() {
 #[test]
 fn a_run_does_not_differ_from_itself() {
     let sample = sample(STEADY, &mut Random(3));
-    let found = compare(&sample, &sample, &Question { tolerance: 0.1, ..Question::default() });
+    let found = judged(&sample, &sample, &Question { tolerance: 0.1, ..Question::default() });
     assert_eq!(found.outcome, ComparisonOutcome::NoDifference, "{found:#?}");
     assert!(found.figures.iter().all(|f| f.change.is_none_or(|c| c.estimate == 0.0)));
     // p99.9 of 4,800 samples is nobody's guess.
     let tail = found.figures.iter().find(|f| f.name == "response.p99.9").unwrap();
     assert_eq!((tail.verdict, tail.change), (ComparisonOutcome::Inconclusive, None));
-    assert_eq!(Pieces::new(&Outcomes::of(5, MS).run()), Pieces::new(&Outcomes::of(5, MS).run()));
+    let made = || Pieces::new(&Outcomes::of(5, MS).run(), &Figures::usual());
+    assert_eq!(made(), made());
+}
+
+/// A run of 60 s with a label and metrics of its own: a trend of times and one of numbers, a rate
+/// and a counter.
+fn scripted(slower: f64, failing: f64, random: &mut Random) -> (Run, Vec<Tally>) {
+    let define = |name: &str, kind, unit| {
+        std::sync::Arc::new(Definition { name: name.to_owned(), kind, unit })
+    };
+    let login = define("login_time", MetricKind::Trend, MetricUnit::Time);
+    let basket = define("basket_size", MetricKind::Trend, MetricUnit::Number);
+    let checks = define("checks", MetricKind::Rate, MetricUnit::Number);
+    let sold = define("sold", MetricKind::Counter, MetricUnit::Number);
+    let tags = |name: &str| Tags::new([("name", name)]);
+    let mut all = Tally::new(2);
+    let mut seconds = Vec::new();
+    for _ in 0..60 {
+        let mut tally = Tally::new(2);
+        for i in 0..RATE as u16 {
+            let took = (10e6 * (0.2 * normal(random)).exp()) as Nanos;
+            let mut outcome = answered(10_000, took, took, 200);
+            outcome.exchange.label = i % 2;
+            tally.record(&outcome, &Expect::default());
+            let name = if i % 2 == 0 { "a" } else { "b" };
+            let factor = if i % 2 == 0 { slower } else { 1.0 };
+            let mut add = |metric, value| {
+                let id = tally.series.intern(metric, &tags(name));
+                tally.series.add(id, value, 0);
+            };
+            add(&login, took as f64 * factor);
+            add(&basket, 0.5 + uniform(random) * slower);
+            add(&checks, f64::from(uniform(random) >= failing));
+            add(&sold, slower);
+        }
+        all.merge(&tally);
+        seconds.push(tally);
+    }
+    let mut run = healthy();
+    run.plan.labels = vec!["a".to_owned(), "b".to_owned()];
+    let time = 60 * SECOND;
+    (run.measured, run.sending, run.completing, run.elapsed) = (time, time, time, time);
+    run.asked_rate = Some(RATE as f64);
+    run.tally = all;
+    run.tally.in_flight_ns = crate::stats::fired_time(&run.tally);
+    (run, seconds)
+}
+
+fn by_name(
+    a: &(Run, Vec<Tally>),
+    b: &(Run, Vec<Tally>),
+    names: &[&str],
+) -> Result<Comparison, FigureError> {
+    let figures = names.iter().map(|&name| name.to_owned()).collect();
+    let question = Question { figures, ..Question::default() };
+    let known = [&a.0, &b.0].map(|run| Known { plan: &run.plan, series: &run.tally.series });
+    let figures = Figures::of(&question, known)?;
+    let side = |(run, seconds): &(Run, Vec<Tally>)| {
+        let mut pieces = Pieces::new(run, &figures);
+        for (at, tally) in (0..).zip(seconds) {
+            pieces.add(at, Some(RATE as f64), tally, &[]);
+        }
+        RunSample { run: run.clone(), pieces }
+    };
+    Ok(compare(&side(a), &side(b), &figures, &question))
+}
+
+#[test]
+fn metrics_of_a_runs_own_are_compared_by_tag() {
+    let random = &mut Random(11);
+    let (a, b) = (scripted(1.0, 0.01, random), scripted(1.3, 0.2, random));
+    let verdict = |name: &str| {
+        let found = by_name(&a, &b, &[name]).unwrap();
+        assert_eq!(found.figures[0].problem, None, "{name}");
+        (found.figures[0].verdict, found.outcome)
+    };
+    use ComparisonOutcome::{Different, NoDifference, Worse};
+    assert_eq!(verdict("login_time{name:a}:p95"), (Worse, Worse));
+    assert_eq!(verdict("login_time{name:b}:p95").0, NoDifference);
+    assert_eq!(verdict("login_time:avg"), (Worse, Worse));
+    assert_eq!(verdict("checks"), (Worse, Worse));
+    assert_eq!(verdict("checks{name:a}"), (Worse, Worse));
+    assert_eq!(verdict("sold"), (Different, Different));
+    assert_eq!(verdict("basket_size{name:a}:p(50)"), (Different, Different));
+    // What every run measures is as before, of each label too.
+    assert_eq!(verdict("b:p50").0, NoDifference);
+    assert_eq!(verdict("response{name:a}:avg").0, NoDifference);
+
+    let usual = by_name(&a, &b, &[]).unwrap();
+    let own: Vec<_> = usual.figures[NAMES.len()..].iter().map(|f| f.name.as_str()).collect();
+    let of = |name: &str| ["avg", "p50", "p95", "p99"].map(|of| format!("{name}:{of}"));
+    let expected: Vec<String> = [of("basket_size").to_vec(), vec!["checks".into()]].concat();
+    let expected = [expected, of("login_time").to_vec(), vec!["sold".into()]].concat();
+    assert_eq!(own, expected);
+    let times = usual.figures.iter().find(|figure| figure.name == "login_time:p50").unwrap();
+    let change = times.change.unwrap();
+    assert!(change.low < 0.16 && 0.10 < change.high, "{change:?}");
+}
+
+#[test]
+fn a_figure_that_is_not_there_is_refused_with_those_that_are() {
+    let random = &mut Random(12);
+    let runs = (scripted(1.0, 0.0, random), scripted(1.0, 0.0, random));
+    for (name, part) in [
+        ("typo", "there are sent, completed"),
+        ("typo:p95", "and their own basket_size, checks, login_time, sold"),
+        ("login_time", "it has avg, p50, p90, p95, p99 and p99.9"),
+        ("login_time:p97", "it has avg, p50"),
+        ("a:p97", "of a label there are sent"),
+        ("response{name:c}:p99", "there is no label \"c\"; there are a, b"),
+        ("response{scenario:x}:p99", "there is no scenario \"x\""),
+        ("response{status:200}:p99", "name or scenario"),
+    ] {
+        let error = by_name(&runs.0, &runs.1, &[name]).unwrap_err().to_string();
+        assert!(error.contains(part) && error.contains(name), "{name}: {error}");
+    }
 }

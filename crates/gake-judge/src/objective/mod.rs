@@ -35,6 +35,8 @@ pub use parse::ObjectiveError;
 use quantity::{Measure, Part, Quantity};
 use series::SeriesClaim;
 
+pub(crate) use selector::split as split_selector;
+
 use crate::units;
 
 /// What a run must keep to.
@@ -329,7 +331,7 @@ fn missing_scenario(name: &str, plan: &Plan) -> String {
 }
 
 /// Some names in a sentence.
-fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let all: Vec<_> = names.collect();
     let shown = all[..all.len().min(NAMES_MAX)].join(", ");
     match all.len() - all.len().min(NAMES_MAX) {

@@ -6,7 +6,7 @@ use gake_core::metric::Tags;
 
 /// A selector as it is read, and what comes after it. `None` when the text has none: what it says
 /// before a brace is no name of a metric, or what is in braces are no tags.
-pub(super) fn split(text: &str) -> Option<(&str, Tags, &str)> {
+pub(crate) fn split(text: &str) -> Option<(&str, Tags, &str)> {
     let (metric, rest) = text.split_once('{')?;
     let (inside, rest) = rest.rsplit_once('}')?;
     let metric = metric.trim();

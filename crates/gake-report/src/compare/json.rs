@@ -25,7 +25,8 @@ pub(crate) struct ComparisonForm {
     schema: &'static str,
     /// The version of gake that wrote this.
     gake: &'static str,
-    /// The conclusion about B: `better`, `worse`, `no_difference` or `inconclusive`.
+    /// The conclusion about B: `better`, `worse`, `different`, `no_difference` or
+    /// `inconclusive`.
     outcome: &'static str,
     /// The same in a sentence.
     conclusion: String,
@@ -104,15 +105,16 @@ struct InvalidForm {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct FigureForm {
-    /// Its name, such as `response.p99`.
-    name: &'static str,
-    /// The unit of `a` and `b`: `per_second`, `share` (0 to 1) or `ns`.
+    /// Its name, such as `response.p99`, or as it was asked for.
+    name: String,
+    /// The unit of `a` and `b`: `per_second`, `share` (0 to 1), `ns`, `bytes` or `number`.
     unit: &'static str,
     /// Its value in A; null when there is none.
     a: Option<f64>,
     /// Its value in B.
     b: Option<f64>,
-    /// Its conclusion: `better`, `worse`, `no_difference` or `inconclusive`.
+    /// Its conclusion: `better`, `worse`, `different`, `no_difference` or
+    /// `inconclusive`.
     verdict: &'static str,
     /// Whether it is worse by more than the tolerance; then so is B.
     beyond_tolerance: bool,
@@ -128,11 +130,13 @@ impl From<&Figure> for FigureForm {
     fn from(figure: &Figure) -> Self {
         let finite = |x: f64| x.is_finite().then_some(x);
         Self {
-            name: figure.name,
+            name: figure.name.clone(),
             unit: match figure.kind {
                 FigureKind::Rate => "per_second",
                 FigureKind::Share => "share",
                 FigureKind::Time => "ns",
+                FigureKind::Bytes => "bytes",
+                FigureKind::Number => "number",
             },
             a: finite(figure.a),
             b: finite(figure.b),

@@ -13,7 +13,7 @@ pub fn markdown(report: &CompareReport<'_>) -> String {
     let comparison = report.comparison;
     let mark = match comparison.outcome {
         ComparisonOutcome::Worse => "❌",
-        ComparisonOutcome::Inconclusive => "❔",
+        ComparisonOutcome::Inconclusive | ComparisonOutcome::Different => "❔",
         ComparisonOutcome::Better | ComparisonOutcome::NoDifference => "✅",
     };
     // Writing to a String cannot fail.

@@ -30,6 +30,8 @@ fn value(kind: FigureKind, value: f64) -> String {
         FigureKind::Rate => units::rate(value),
         FigureKind::Share => units::percent(value),
         FigureKind::Time => units::duration(value),
+        FigureKind::Bytes => units::bytes(value),
+        FigureKind::Number => units::number(value),
     }
 }
 
@@ -77,6 +79,7 @@ fn words(outcome: ComparisonOutcome) -> &'static str {
     match outcome {
         ComparisonOutcome::Better => "better",
         ComparisonOutcome::Worse => "worse",
+        ComparisonOutcome::Different => "different",
         ComparisonOutcome::NoDifference => "no difference",
         ComparisonOutcome::Inconclusive => "inconclusive",
     }
@@ -88,8 +91,8 @@ fn problems(comparison: &Comparison) -> Vec<String> {
     for figure in &comparison.figures {
         let Some(problem) = &figure.problem else { continue };
         match reasons.iter_mut().find(|(known, _)| known == problem) {
-            Some((_, names)) => names.push(figure.name),
-            None => reasons.push((problem, vec![figure.name])),
+            Some((_, names)) => names.push(&figure.name),
+            None => reasons.push((problem, vec![&figure.name])),
         }
     }
     let said = |(problem, names): (&str, Vec<&str>)| match names.len() {

@@ -6,6 +6,9 @@ use super::{CompareReport, detectable, estimate, interval, legend, problems, val
 use crate::Style;
 use crate::formats::text::page::{Page, Paint, fit};
 
+/// Columns of a figure's name at most.
+const NAMES_MAX: usize = 40;
+
 /// The page; ends with a line break.
 #[must_use]
 pub fn text(report: &CompareReport<'_>, style: Style) -> String {
@@ -25,19 +28,23 @@ pub fn text(report: &CompareReport<'_>, style: Style) -> String {
         page.wrapped(3, "", Paint::Quiet, &run.plan.to_string());
     }
     page.gap();
-    let head =
-        format!("{:<12}{:>9}{:>9}{:>9}{:>18}{:>8}", "", "A", "B", "change", "interval", "detects");
+    let longest = comparison.figures.iter().map(|figure| figure.heading().1.chars().count()).max();
+    let wide = longest.unwrap_or(0).saturating_add(3).clamp(12, NAMES_MAX);
+    let head = format!(
+        "{:<wide$}{:>9}{:>9}{:>9}{:>18}{:>8}",
+        "", "A", "B", "change", "interval", "detects"
+    );
     let head = page.paint(Paint::Heading, &head);
     page.line(&head);
     let mut group = "";
     for figure in &comparison.figures {
-        let (of, name) = figure.name.split_once('.').unwrap_or(("", figure.name));
+        let (of, name) = figure.heading();
         if of != group && !of.is_empty() {
             let heading = page.paint(Paint::Heading, of);
             page.line(&heading);
         }
         group = of;
-        row(&mut page, figure, name);
+        row(&mut page, figure, name, wide);
     }
     page.gap();
     for problem in problems(comparison) {
@@ -47,15 +54,15 @@ pub fn text(report: &CompareReport<'_>, style: Style) -> String {
     page.text()
 }
 
-fn row(page: &mut Page, figure: &Figure, name: &str) {
+fn row(page: &mut Page, figure: &Figure, name: &str, wide: usize) {
     let (_, paint) = mark(figure.verdict);
     // What is worse within the tolerance is no alarm.
     let within = figure.verdict == ComparisonOutcome::Worse && !figure.beyond;
     let paint = if within { Paint::Plain } else { paint };
     let verdict = page.paint(paint, words(figure.verdict));
     let row = format!(
-        "{:<12}{:>9}{:>9}{:>9}{:>18}{:>8}  {verdict}",
-        format!("  {name}"),
+        "{:<wide$}{:>9}{:>9}{:>9}{:>18}{:>8}  {verdict}",
+        fit(&format!("  {name}"), wide - 1),
         value(figure.kind, figure.a),
         value(figure.kind, figure.b),
         estimate(figure),
@@ -70,6 +77,7 @@ fn mark(outcome: ComparisonOutcome) -> (&'static str, Paint) {
         ComparisonOutcome::Better => ("✔", Paint::Good),
         ComparisonOutcome::Worse => ("✘", Paint::Bad),
         ComparisonOutcome::NoDifference => ("✔", Paint::Plain),
+        ComparisonOutcome::Different => ("≠", Paint::Warn),
         ComparisonOutcome::Inconclusive => ("?", Paint::Warn),
     }
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use clap::Args;
-use gake_judge::compare::NAMES;
 
 use super::output::{self, Output};
 use super::values;
@@ -22,8 +21,8 @@ Examples:
   gake compare before.hlog after.hlog --figures goodput,response.p99
   gake compare --interleave 'localhost:8080/ -r 500' 'localhost:8081/ -r 500'
 
-Exit codes: 0 not worse; 1 it could not be done; 2 bad usage; 3 inconclusive, or a run is
-invalid; 99 worse by more than the tolerance; 130 interrupted (after the comparison).")]
+Exit codes: 0 not worse; 1 it could not be done; 2 bad usage; 3 inconclusive, a run is invalid, or
+a named figure differs and gake does not know which way is better; 99 worse by more than the tolerance; 130 interrupted (after the comparison).")]
 pub struct CompareArgs {
     /// The run file to compare with; with --interleave the arguments of a `gake run`
     #[arg(value_name = "A")]
@@ -37,8 +36,9 @@ pub struct CompareArgs {
     #[arg(long, value_name = "PERCENT", value_parser = tolerance, default_value = "5%")]
     pub tolerance: f64,
 
-    /// Look at these only: sent, completed, goodput, errors, response.p99, service.mean ...
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = figure, hide_possible_values = true)]
+    /// Compare only these: sent, completed, goodput, errors, response.p99, service.mean ...; of a
+    /// label or tag 'response{name:login}:p99'; of a script's own metrics 'checks', 'my_trend:p95'
+    #[arg(long, value_name = "NAMES")]
     pub figures: Vec<String>,
 
     /// Run A and B in turns, in slices
@@ -82,16 +82,38 @@ fn tolerance(text: &str) -> Result<f64, String> {
     }
 }
 
-fn figure(text: &str) -> Result<String, String> {
-    match NAMES.contains(&text) {
-        true => Ok(text.to_owned()),
-        false => Err(format!("there is no figure {text:?}; there are {}", NAMES.join(", "))),
+impl CompareArgs {
+    /// The figures named, which commas outside braces separate.
+    pub fn figure_names(&self) -> Vec<String> {
+        self.figures.iter().flat_map(|list| names(list)).collect()
     }
+}
+
+fn names(list: &str) -> Vec<String> {
+    let mut depth = 0_usize;
+    let separates = |c: char| {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    };
+    list.split(separates)
+        .map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commas_within_braces_separate_tags() {
+        let listed = names("goodput, response{name:a,scenario:b}:p99,checks");
+        assert_eq!(listed, ["goodput", "response{name:a,scenario:b}:p99", "checks"]);
+    }
 
     #[test]
     fn a_tolerance_is_a_share() {

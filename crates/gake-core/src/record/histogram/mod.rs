@@ -278,6 +278,16 @@ impl Histogram {
         })
     }
 
+    /// The buckets that hold numbers, in order: the smallest and the largest number that a bucket
+    /// may hold, and how many it holds.
+    pub fn number_buckets(&self) -> impl Iterator<Item = (f64, f64, u64)> + '_ {
+        let edges = if self.is_fractional { bucket::magnitudes } else { bucket::whole_magnitudes };
+        self.counts.buckets().map(move |(number, count)| {
+            let (low, high) = edges(number);
+            if number < 0 { (-high, -low, count) } else { (low, high, count) }
+        })
+    }
+
     /// The largest latency that is not told apart from `value`.
     #[must_use]
     pub fn top_of_bucket(value: Nanos) -> Nanos {

@@ -5,10 +5,13 @@ mod turns;
 use std::io;
 use std::path::Path;
 
+use gake_core::record::Run;
 use gake_core::redact::Names;
-use gake_judge::compare::{Comparison, ComparisonOutcome, Pieces, Question, RunSample, compare};
+use gake_judge::compare::{
+    Comparison, ComparisonOutcome, Figures, Known, Pieces, Question, RunSample, compare,
+};
 use gake_report::compare::{CompareReport, json, markdown, text};
-use gake_report::{Format, Seconds, html, read_run};
+use gake_report::{Format, ReadError, Seconds, html, read_run};
 
 use super::show::Results;
 use crate::cli::{CompareArgs, Form, output_files};
@@ -22,17 +25,19 @@ use crate::redaction::usual;
 /// # Errors
 /// When a file cannot be read, or a side cannot be run.
 pub fn run(args: &CompareArgs, console: &Console) -> Result<Exit, Failure> {
-    let question = Question { tolerance: args.tolerance, figures: args.figures.clone() };
+    let question = Question { tolerance: args.tolerance, figures: args.figure_names() };
     let outputs = || args.formats.iter().chain(&args.html);
     distinct(output_files(outputs()), [&args.a, &args.b].map(Path::new))?;
     let results = Results::create(outputs(), args.no_color, console)?;
     let redactor = usual(Names::default())?;
     let (comparison, sides, interrupted) = if args.interleave {
-        let turns = turns::take(args, &redactor, console)?;
+        let turns = turns::take(args, &question, &redactor, console)?;
         (turns.compare(&question), turns.wholes, turns.interrupted)
     } else {
         let (a, b) = (read(&args.a, console)?, read(&args.b, console)?);
-        (compare(&a, &b, &question), [a.run, b.run], false)
+        let figures = figures(&question, [&a, &b].map(known))?;
+        let (a, b) = (sample(&args.a, a, &figures)?, sample(&args.b, b, &figures)?);
+        (compare(&a, &b, &figures, &question), [a.run, b.run], false)
     };
     let names = [&args.a, &args.b].map(|name| redactor.text(name));
     let report = CompareReport {
@@ -55,26 +60,42 @@ pub fn run(args: &CompareArgs, console: &Console) -> Result<Exit, Failure> {
 fn exit(comparison: &Comparison) -> Exit {
     match comparison.outcome {
         ComparisonOutcome::Worse => Exit::ObjectiveFailed,
-        ComparisonOutcome::Inconclusive => Exit::Invalid,
+        ComparisonOutcome::Inconclusive | ComparisonOutcome::Different => Exit::Invalid,
         ComparisonOutcome::Better | ComparisonOutcome::NoDifference => Exit::Done,
     }
 }
 
-/// Reads a run file twice: which times are beyond a quantile is known when it is.
-fn read(name: &str, console: &Console) -> Result<RunSample, Failure> {
-    let path = Path::new(name);
-    let wrong = |error: gake_report::ReadError| {
-        let hint = if name.contains("://") { "; to run it, add --interleave" } else { "" };
-        Failure::could_not(format!("{name}: {error}{hint}"))
-    };
-    let (run, warnings) = read_run(path).map_err(wrong)?;
+/// What a run says of itself.
+fn known(run: &Run) -> Known<'_> {
+    Known { plan: &run.plan, series: &run.tally.series }
+}
+
+/// The figures that are asked for.
+fn figures(question: &Question, runs: [Known<'_>; 2]) -> Result<Figures, Failure> {
+    Figures::of(question, runs).map_err(|error| Failure::usage(format!("--figures: {error}")))
+}
+
+fn unread(name: &str, error: &ReadError) -> Failure {
+    let hint = if name.contains("://") { "; to run it, add --interleave" } else { "" };
+    Failure::could_not(format!("{name}: {error}{hint}"))
+}
+
+/// Reads a run file.
+fn read(name: &str, console: &Console) -> Result<Run, Failure> {
+    let (run, warnings) = read_run(Path::new(name)).map_err(|error| unread(name, &error))?;
     for warning in warnings {
         console.warn(&format!("{name}: {warning}"));
     }
-    let mut pieces = Pieces::new(&run);
-    let mut seconds = Seconds::open(path).map_err(wrong)?;
+    Ok(run)
+}
+
+/// Reads a run file again: which times are beyond a quantile is known when it is.
+fn sample(name: &str, run: Run, figures: &Figures) -> Result<RunSample, Failure> {
+    let wrong = |error| unread(name, &error);
+    let mut pieces = Pieces::new(&run, figures);
+    let mut seconds = Seconds::open(Path::new(name)).map_err(wrong)?;
     while let Some(second) = seconds.next_second().map_err(wrong)? {
-        pieces.add(second.at, second.asked, &second.tally);
+        pieces.add(second.at, second.asked, &second.tally, &second.scenarios);
     }
     Ok(RunSample { run, pieces })
 }

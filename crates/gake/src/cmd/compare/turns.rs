@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
+use gake_core::metric::SeriesTable;
 use gake_core::plan::Plan;
 use gake_core::record::{Histogram, Metric, Run, Tally};
 use gake_core::redact::Redactor;
-use gake_judge::compare::{Comparison, Question, compare_pairs};
+use gake_judge::compare::{Comparison, Figures, Known, Question, compare_pairs};
 use gake_judge::stats::span;
 use gake_lab::Lab;
 use gake_report::merge_runs;
@@ -31,12 +32,13 @@ pub struct Turns {
     pub wholes: [Run; 2],
     /// Whether a signal ended them early.
     pub interrupted: bool,
+    figures: Figures,
 }
 
 impl Turns {
     /// Compares both.
     pub fn compare(&self, question: &Question) -> Comparison {
-        compare_pairs(self.wholes.each_ref(), &self.pairs, question)
+        compare_pairs(self.wholes.each_ref(), &self.pairs, &self.figures, question)
     }
 }
 
@@ -51,10 +53,19 @@ struct Side {
 /// Lets both sides take their turns.
 ///
 /// # Errors
-/// When a command line is none, or a slice cannot be run.
-pub fn take(args: &CompareArgs, redactor: &Redactor, console: &Console) -> Result<Turns, Failure> {
+/// When a command line cannot be read, a figure is not one of these runs', or a slice cannot be run.
+pub fn take(
+    args: &CompareArgs,
+    question: &Question,
+    redactor: &Redactor,
+    console: &Console,
+) -> Result<Turns, Failure> {
     let descriptors = descriptors::raise();
     let sides = [side(&args.a, args.slice, redactor)?, side(&args.b, args.slice, redactor)?];
+    // Plain requests have no metrics of their own.
+    let own = SeriesTable::default();
+    let known = sides.each_ref().map(|side| Known { plan: &side.prepared.plan, series: &own });
+    let figures = super::figures(question, known)?;
     if !args.quiet {
         for side in &sides {
             spec::announce(&side.prepared, &side.asked.spec, descriptors, console);
@@ -89,7 +100,7 @@ pub fn take(args: &CompareArgs, redactor: &Redactor, console: &Console) -> Resul
     let [Some(a), Some(b)] = wholes else {
         return Err(Failure::could_not("interrupted before both sides had their first turn"));
     };
-    Ok(Turns { pairs, wholes: [a, b], interrupted: signals.came() })
+    Ok(Turns { pairs, wholes: [a, b], interrupted: signals.came(), figures })
 }
 
 /// Reads a side's command line.
@@ -136,7 +147,7 @@ fn slice(side: &Side, number: u64, signals: &Signals) -> Result<Run, Failure> {
 
 /// What is compared or judged of a tally: hundreds of slices are kept.
 fn slimmed(tally: &Tally) -> Tally {
-    let mut slim = Tally::new(0);
+    let mut slim = Tally::new(tally.labels().len());
     slim.merge(tally);
     for metric in [Metric::Connect, Metric::Tls, Metric::FirstByte, Metric::Download, Metric::Rtt] {
         *slim.latency.of_mut(metric) = Histogram::new();

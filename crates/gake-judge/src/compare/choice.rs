@@ -1,0 +1,396 @@
+//! Which figures are compared: the usual ones, and those that a user names.
+//!
+//! A figure is named as an objective is, without its bound: `response.p99`,
+//! `response{name:login}:p99`, `checks{group:cart}`, `my_trend:p95`.
+
+use gake_core::metric::{CHECKS, Definition, MetricKind, MetricUnit, SeriesTable, Tags};
+use gake_core::plan::Plan;
+use gake_core::record::Counts;
+
+use super::Question;
+use super::figure::{Clock, Direction, FigureKind, Flow, Measured, Source};
+use super::part::Part;
+use crate::objective::{listed, split_selector};
+
+/// Metrics of a run's own that are compared without being named; the more figures are looked at,
+/// the wider is the interval of each.
+pub const OWN_MAX: usize = 8;
+
+/// A figure that every run has.
+struct Builtin {
+    name: &'static str,
+    kind: FigureKind,
+    direction: Direction,
+    source: Source,
+}
+
+/// The names of the figures that every run has, in the order in which they are told.
+pub const NAMES: [&str; 16] = {
+    let mut names = [""; 16];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = BUILTIN[i].name;
+        i += 1;
+    }
+    names
+};
+
+const fn rate(name: &'static str, count: fn(&Counts) -> u64, flow: Flow) -> Builtin {
+    let source = Source::Flow(count, flow);
+    Builtin { name, kind: FigureKind::Rate, direction: Direction::Up, source }
+}
+
+const fn time(name: &'static str, source: Source) -> Builtin {
+    Builtin { name, kind: FigureKind::Time, direction: Direction::Down, source }
+}
+
+static BUILTIN: [Builtin; 16] = [
+    rate("sent", |counts| counts.sent, Flow::Sending),
+    rate("completed", Counts::completed, Flow::Completing),
+    rate("goodput", |counts| counts.ok, Flow::Completing),
+    Builtin {
+        name: "errors",
+        kind: FigureKind::Share,
+        direction: Direction::Down,
+        source: Source::Errors,
+    },
+    time("response.mean", Source::Mean(Clock::Response)),
+    time("response.p50", Source::Quantile(Clock::Response, 0)),
+    time("response.p90", Source::Quantile(Clock::Response, 1)),
+    time("response.p95", Source::Quantile(Clock::Response, 2)),
+    time("response.p99", Source::Quantile(Clock::Response, 3)),
+    time("response.p99.9", Source::Quantile(Clock::Response, 4)),
+    time("service.mean", Source::Mean(Clock::Service)),
+    time("service.p50", Source::Quantile(Clock::Service, 0)),
+    time("service.p90", Source::Quantile(Clock::Service, 1)),
+    time("service.p95", Source::Quantile(Clock::Service, 2)),
+    time("service.p99", Source::Quantile(Clock::Service, 3)),
+    time("service.p99.9", Source::Quantile(Clock::Service, 4)),
+];
+
+/// Which way is better, of metrics whose names say so.
+const DIRECTIONS: [(&str, Direction); 6] = [
+    (CHECKS, Direction::Up),
+    ("http_reqs", Direction::Up),
+    ("iterations", Direction::Up),
+    ("http_req_failed", Direction::Down),
+    ("dropped_iterations", Direction::Down),
+    ("vus", Direction::Unknown),
+];
+
+/// Statistics of a trend by their names; each is a place in [`QUANTILES`], or the mean.
+const STATISTICS: [(&str, Option<usize>); 8] = [
+    ("avg", None),
+    ("mean", None),
+    ("med", Some(0)),
+    ("p50", Some(0)),
+    ("p90", Some(1)),
+    ("p95", Some(2)),
+    ("p99", Some(3)),
+    ("p99.9", Some(4)),
+];
+
+/// Why a figure cannot be compared.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct FigureError(String);
+
+/// What a run says of itself before it is compared: its plan, and the metrics it has samples of.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a> {
+    /// What was asked.
+    pub plan: &'a Plan,
+    /// Its own metrics.
+    pub series: &'a SeriesTable,
+}
+
+/// The figures that are compared.
+#[derive(Debug, Clone)]
+pub struct Figures {
+    parts: Vec<Part>,
+    measured: Vec<Measured>,
+    /// Metrics that are left out for there being too many.
+    left_out: Vec<String>,
+}
+
+impl Figures {
+    /// The figures that every run has.
+    #[must_use]
+    pub fn usual() -> Self {
+        let mut all = Self { parts: vec![Part::Whole], measured: Vec::new(), left_out: Vec::new() };
+        for builtin in &BUILTIN {
+            all.add(Part::Whole, builtin.name.to_owned(), builtin);
+        }
+        all
+    }
+
+    /// The figures that `question` names; without names the usual ones, and the metrics that both
+    /// runs have samples of.
+    ///
+    /// # Errors
+    /// When a name is not that of a figure of these runs; the sentence lists those there are.
+    pub fn of(question: &Question, runs: [Known<'_>; 2]) -> Result<Self, FigureError> {
+        if question.figures.is_empty() {
+            let mut all = Self::usual();
+            all.add_own(runs);
+            return Ok(all);
+        }
+        let mut all = Self { parts: vec![Part::Whole], measured: Vec::new(), left_out: Vec::new() };
+        for name in &question.figures {
+            all.read(name.trim(), runs).map_err(|problem| {
+                FigureError(format!("{name:?} is not a figure of these runs: {problem}"))
+            })?;
+        }
+        Ok(all)
+    }
+
+    pub(super) fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    pub(super) fn measured(&self) -> &[Measured] {
+        &self.measured
+    }
+
+    /// Metrics of both runs that are not compared unless they are named.
+    pub(super) fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
+    /// Metrics of which both runs have samples, without their tags.
+    fn add_own(&mut self, runs: [Known<'_>; 2]) {
+        let mut compared = 0;
+        for metric in metrics(runs[0]) {
+            let is_gauge = metric.kind == MetricKind::Gauge;
+            if is_gauge || !metrics(runs[1]).iter().any(|other| **other == *metric) {
+                continue;
+            }
+            if compared == OWN_MAX {
+                self.left_out.push(metric.name.clone());
+                continue;
+            }
+            compared += 1;
+            match metric.kind {
+                MetricKind::Trend => {
+                    for statistic in ["avg", "p50", "p95", "p99"] {
+                        let name = format!("{}:{statistic}", metric.name);
+                        // A statistic of a trend that is there can be measured.
+                        let _ = self.series(name, metric, Tags::default(), statistic);
+                    }
+                }
+                _ => {
+                    let _ = self.series(metric.name.clone(), metric, Tags::default(), "");
+                }
+            }
+        }
+    }
+
+    fn read(&mut self, text: &str, runs: [Known<'_>; 2]) -> Result<(), String> {
+        let name = text.to_owned();
+        if let Some(builtin) = builtin(text) {
+            self.add(Part::Whole, name, builtin);
+            return Ok(());
+        }
+        if let Some((metric, tags, rest)) = split_selector(text) {
+            let statistic = rest.strip_prefix([':', '.']).unwrap_or(rest).trim();
+            let of_all = if statistic.is_empty() {
+                metric.to_owned()
+            } else {
+                format!("{metric}.{}", usual_name(statistic))
+            };
+            let Some(builtin) = builtin(&of_all) else {
+                let metric = find(metric, runs)?;
+                return self.series(name, metric, tags, statistic);
+            };
+            self.add(builtin_part(&tags, runs)?, name, builtin);
+            return Ok(());
+        }
+        let Some((head, statistic)) = text.rsplit_once(':') else {
+            return self.series(name, find(text, runs)?, Tags::default(), "");
+        };
+        let (head, statistic) = (head.trim(), statistic.trim());
+        if runs.iter().any(|run| run.plan.labels.iter().any(|label| label == head)) {
+            let short = format!("response.{}", usual_name(statistic));
+            let builtin = builtin(statistic).or_else(|| builtin(&short));
+            let builtin = builtin.ok_or_else(|| format!("of a label there are {}", names()))?;
+            self.add(Part::Label(head.to_owned()), name, builtin);
+            return Ok(());
+        }
+        self.series(name, find(head, runs)?, Tags::default(), statistic)
+    }
+
+    fn add(&mut self, part: Part, name: String, builtin: &Builtin) {
+        let Builtin { kind, direction, source, .. } = *builtin;
+        self.push(Measured { name, kind, direction, source, part, number: 0 });
+    }
+
+    /// A statistic of a metric; "" is the one that is usual for its kind.
+    fn series(
+        &mut self,
+        name: String,
+        metric: &Definition,
+        tags: Tags,
+        statistic: &str,
+    ) -> Result<(), String> {
+        let has =
+            |what: &str| format!("{:?} is a {}: it has {what}", metric.name, metric.kind.name());
+        let (source, kind) = match (metric.kind, statistic) {
+            (MetricKind::Counter, "" | "rate" | "count") => (Source::Counter, FigureKind::Rate),
+            (MetricKind::Rate, "" | "rate") => (Source::Passed, FigureKind::Share),
+            (MetricKind::Trend, _) => {
+                let place = STATISTICS.iter().find(|known| known.0 == bare(statistic));
+                let place = place.ok_or_else(|| has("avg, p50, p90, p95, p99 and p99.9"))?.1;
+                let source = place.map_or(Source::Mean(Clock::Response), |i| {
+                    Source::Quantile(Clock::Response, i)
+                });
+                let kind = match metric.unit {
+                    MetricUnit::Time => FigureKind::Time,
+                    MetricUnit::Bytes => FigureKind::Bytes,
+                    MetricUnit::Number => FigureKind::Number,
+                };
+                (source, kind)
+            }
+            (MetricKind::Counter, _) => return Err(has("a rate")),
+            (MetricKind::Rate, _) => return Err(has("its rate")),
+            (MetricKind::Gauge, _) => {
+                return Err(has("levels and no samples, so it has no interval"));
+            }
+        };
+        let known = DIRECTIONS.iter().find(|known| known.0 == metric.name);
+        let direction = known.map_or(
+            if kind == FigureKind::Time { Direction::Down } else { Direction::Unknown },
+            |known| known.1,
+        );
+        let part = Part::Series { metric: metric.name.clone(), tags };
+        self.push(Measured { name, kind, direction, source, part, number: 0 });
+        Ok(())
+    }
+
+    fn push(&mut self, measured: Measured) {
+        if self.measured.iter().any(|other| other.name == measured.name) {
+            return;
+        }
+        let known = self.parts.iter().position(|part| *part == measured.part);
+        let number = known.unwrap_or_else(|| {
+            self.parts.push(measured.part.clone());
+            self.parts.len() - 1
+        });
+        self.measured.push(Measured { number, ..measured });
+    }
+}
+
+fn builtin(name: &str) -> Option<&'static Builtin> {
+    BUILTIN.iter().find(|builtin| builtin.name == name)
+}
+
+fn names() -> String {
+    NAMES.join(", ")
+}
+
+/// `p(95)` as `p95`.
+fn bare(statistic: &str) -> String {
+    statistic.replace(['(', ')'], "")
+}
+
+/// The name that figures of every run have for a statistic.
+fn usual_name(statistic: &str) -> String {
+    match bare(statistic).as_str() {
+        "avg" => "mean".to_owned(),
+        "med" => "p50".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+/// The part that the tags of a figure of every run name.
+fn builtin_part(tags: &Tags, runs: [Known<'_>; 2]) -> Result<Part, String> {
+    let one = |all: Vec<&str>, value: &str, part: fn(String) -> Part, what: &str| {
+        if all.contains(&value) {
+            return Ok(part(value.to_owned()));
+        }
+        let there = listed(all.into_iter());
+        Err(match there.is_empty() {
+            true => format!("the runs have no {what}"),
+            false => format!("there is no {what} {value:?}; there are {there}"),
+        })
+    };
+    let both = |of: fn(&Plan) -> Vec<&str>| {
+        let mut all: Vec<&str> = runs.iter().flat_map(|run| of(run.plan)).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    match tags.pairs() {
+        [] => Ok(Part::Whole),
+        [(key, value)] if key == "name" => {
+            let labels = both(|plan| plan.labels.iter().map(String::as_str).collect());
+            one(labels, value, Part::Label, "label")
+        }
+        [(key, value)] if key == "scenario" => {
+            let scenarios = both(|plan| plan.scenarios().iter().map(|s| s.name.as_str()).collect());
+            one(scenarios, value, Part::Scenario, "scenario")
+        }
+        _ => Err("of what every run measures one tag is kept: name or scenario".to_owned()),
+    }
+}
+
+/// A metric of either run.
+fn find<'a>(name: &str, runs: [Known<'a>; 2]) -> Result<&'a Definition, String> {
+    let [a, b] = runs.map(metrics);
+    let all: Vec<_> = a.into_iter().chain(b).collect();
+    all.iter().find(|metric| metric.name == name).copied().ok_or_else(|| {
+        let own = listed(all.iter().map(|metric| metric.name.as_str()));
+        let own = if own.is_empty() { String::new() } else { format!(", and their own {own}") };
+        format!("there are {}{own}", names())
+    })
+}
+
+/// The metrics of which a run has samples, by name.
+fn metrics(run: Known<'_>) -> Vec<&Definition> {
+    let mut all: Vec<&Definition> = run.series.series().map(|(key, _)| &*key.metric).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Splits the name of a figure for a table: what it is of, and which statistic.
+pub(super) fn heading(name: &str) -> (&str, &str) {
+    let braces = name.rfind('}').map_or(0, |end| end + 1);
+    if let Some(colon) = name[braces..].rfind(':') {
+        let (head, statistic) = name.split_at(braces + colon);
+        return (head, &statistic[1..]);
+    }
+    match name.split_once('.') {
+        Some(parts) if builtin(name).is_some() => parts,
+        _ => ("", name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::figure::QUANTILES;
+
+    #[test]
+    fn statistics_are_places_of_quantiles() {
+        for (name, place) in STATISTICS {
+            let Some(place) = place else { continue };
+            let percent = QUANTILES[place] * 100.0;
+            let number = name.trim_start_matches('p');
+            assert!(name == "med" || number.parse::<f64>().unwrap() == percent, "{name} {percent}");
+        }
+    }
+
+    #[test]
+    fn a_name_has_a_heading_and_a_statistic() {
+        for (name, expected) in [
+            ("sent", ("", "sent")),
+            ("response.p99.9", ("response", "p99.9")),
+            ("response{name:a:b}:p99", ("response{name:a:b}", "p99")),
+            ("GET /a:errors", ("GET /a", "errors")),
+            ("checks{group:x.y}", ("", "checks{group:x.y}")),
+            ("my.trend:p95", ("my.trend", "p95")),
+        ] {
+            assert_eq!(heading(name), expected, "{name}");
+        }
+    }
+}
