@@ -106,14 +106,14 @@ pub struct Known<'a> {
 
 /// The figures that are compared.
 #[derive(Debug, Clone)]
-pub struct Figures {
+pub struct ComparedFigures {
     parts: Vec<Part>,
     measured: Vec<Measured>,
     /// Metrics that are left out for there being too many.
     left_out: Vec<String>,
 }
 
-impl Figures {
+impl ComparedFigures {
     /// The figures that every run has.
     #[must_use]
     pub fn usual() -> Self {

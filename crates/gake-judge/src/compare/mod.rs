@@ -24,7 +24,7 @@ use gake_core::record::Run;
 
 use crate::validity::{self, Reason, Validity};
 
-pub use choice::{FigureError, Figures, Known, NAMES, OWN_MAX};
+pub use choice::{ComparedFigures, FigureError, Known, NAMES, OWN_MAX};
 pub use conclude::{ComparisonOutcome, signed};
 pub use figure::{Direction, FigureKind};
 pub use pieces::Pieces;
@@ -143,7 +143,12 @@ impl Figure {
 
 /// Compares two runs by `figures`, for which the pieces of both were made.
 #[must_use]
-pub fn compare(a: &RunSample, b: &RunSample, figures: &Figures, question: &Question) -> Comparison {
+pub fn compare(
+    a: &RunSample,
+    b: &RunSample,
+    figures: &ComparedFigures,
+    question: &Question,
+) -> Comparison {
     let contrasts = figures.measured().iter().map(|measured| {
         let sides = (measured.side(a), measured.side(b));
         let values = (measured.value(&a.run), measured.value(&b.run));
@@ -171,7 +176,7 @@ pub fn compare(a: &RunSample, b: &RunSample, figures: &Figures, question: &Quest
 pub fn compare_pairs(
     wholes: [&Run; 2],
     pairs: &[(Run, Run)],
-    figures: &Figures,
+    figures: &ComparedFigures,
     question: &Question,
 ) -> Comparison {
     let contrasts = figures.measured().iter().map(|measured| {
@@ -187,7 +192,7 @@ pub fn compare_pairs(
 }
 
 /// Says which metrics are not looked at.
-fn left_out(figures: &Figures) -> Option<String> {
+fn left_out(figures: &ComparedFigures) -> Option<String> {
     let names = figures.left_out();
     (!names.is_empty()).then(|| {
         format!(

@@ -4,7 +4,7 @@ use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::Plan;
 use gake_core::record::{Counts, Histogram, Run, Tally};
 
-use super::choice::Figures;
+use super::choice::ComparedFigures;
 use super::figure::QUANTILES;
 use super::part::{Part, Recorded, Window};
 
@@ -68,7 +68,7 @@ pub(super) struct Piece {
     pub(super) seconds: u64,
     /// What rates are over: arrivals asked for, so that a ramp is no noise, or seconds.
     pub(super) weight: f64,
-    /// In the order of [`Figures::parts`].
+    /// In the order of [`ComparedFigures::parts`].
     pub(super) parts: Vec<PartPiece>,
 }
 
@@ -137,7 +137,7 @@ pub struct Pieces {
 impl Pieces {
     /// No pieces yet of `run`, whose quantiles tell which times lie beyond them, for `figures`.
     #[must_use]
-    pub fn new(run: &Run, figures: &Figures) -> Self {
+    pub fn new(run: &Run, figures: &ComparedFigures) -> Self {
         let from = u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX);
         Self {
             pieces: Vec::new(),
@@ -234,7 +234,7 @@ mod tests {
         let mut run = healthy();
         run.measured = 6 * SECOND;
         for drains in [false, true] {
-            let mut pieces = Pieces::new(&run, &Figures::usual());
+            let mut pieces = Pieces::new(&run, &ComparedFigures::usual());
             for first in [0, 10, 20] {
                 pieces.add(first, None, &full.tally, &[]);
                 pieces.add(first + 1, None, &full.tally, &[]);
@@ -252,7 +252,7 @@ mod tests {
         let mut run = healthy();
         run.measured = 2_000 * SECOND;
         run.plan.warmup = std::time::Duration::from_millis(1_500);
-        let mut pieces = Pieces::new(&run, &Figures::usual());
+        let mut pieces = Pieces::new(&run, &ComparedFigures::usual());
         for at in 0..3_000 {
             pieces.add(at, None, &run.tally, &[]);
         }

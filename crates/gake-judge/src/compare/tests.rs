@@ -75,7 +75,7 @@ fn whole(seconds: &[Vec<(Nanos, bool)>]) -> Run {
 /// histograms of a second would take a minute.
 fn sampled(seconds: &[Vec<(Nanos, bool)>]) -> RunSample {
     let run = whole(seconds);
-    let mut pieces = Pieces::new(&run, &Figures::usual());
+    let mut pieces = Pieces::new(&run, &ComparedFigures::usual());
     let bucket = |bound: f64| Histogram::top_of_bucket(bound as Nanos);
     let whole = &pieces.parts[0];
     let bounds = [whole.response.map(bucket), whole.service.map(bucket)];
@@ -108,7 +108,7 @@ fn known(sample: &RunSample) -> Known<'_> {
 }
 
 fn judged(a: &RunSample, b: &RunSample, question: &Question) -> Comparison {
-    let figures = Figures::of(question, [known(a), known(b)]).unwrap();
+    let figures = ComparedFigures::of(question, [known(a), known(b)]).unwrap();
     compare(a, b, &figures, question)
 }
 
@@ -120,7 +120,7 @@ fn sample(server: Server, random: &mut Random) -> RunSample {
 fn simulated_seconds_are_those_that_are_recorded() {
     let seconds = simulate(STEADY, 9, &mut Random(5));
     let sample = sampled(&seconds);
-    let mut pieces = Pieces::new(&sample.run, &Figures::usual());
+    let mut pieces = Pieces::new(&sample.run, &ComparedFigures::usual());
     for (at, requests) in (0..).zip(&seconds) {
         pieces.add(at, Some(RATE as f64), &tally(requests), &[]);
     }
@@ -252,7 +252,7 @@ fn taking_turns_cancels_what_hits_both() {
             sampled(&seconds.collect::<Vec<_>>())
         };
         let (a, b) = (side(0), side(1));
-        let figures = Figures::of(&question, [known(&a), known(&b)]).unwrap();
+        let figures = ComparedFigures::of(&question, [known(&a), known(&b)]).unwrap();
         let turns = compare_pairs([&a.run, &b.run], &runs, &figures, &question);
         pairs += usize::from(turns.figures[0].verdict == ComparisonOutcome::Worse);
         apart +=
@@ -266,7 +266,7 @@ fn what_cannot_be_compared_is_said() {
     let mut random = Random(1);
     let a = sample(STEADY, &mut random);
     let mut short = a.clone();
-    short.pieces = Pieces::new(&a.run, &Figures::usual());
+    short.pieces = Pieces::new(&a.run, &ComparedFigures::usual());
     let found = judged(&a, &short, &Question::default());
     assert_eq!(found.outcome, ComparisonOutcome::Inconclusive);
     assert!(found.conclusion.contains("whole seconds"), "{}", found.conclusion);
@@ -279,7 +279,8 @@ fn what_cannot_be_compared_is_said() {
     other.run.plan.target = "elsewhere".to_owned();
     assert_eq!(judged(&a, &other, &Question::default()).warnings.len(), 1);
     let nothing = Outcomes::default().run();
-    let empty = RunSample { pieces: Pieces::new(&nothing, &Figures::usual()), run: nothing };
+    let empty =
+        RunSample { pieces: Pieces::new(&nothing, &ComparedFigures::usual()), run: nothing };
     assert_eq!(
         judged(&empty, &empty, &Question::default()).outcome,
         ComparisonOutcome::Inconclusive
@@ -295,7 +296,7 @@ fn a_run_does_not_differ_from_itself() {
     // p99.9 of 4,800 samples is nobody's guess.
     let tail = found.figures.iter().find(|f| f.name == "response.p99.9").unwrap();
     assert_eq!((tail.verdict, tail.change), (ComparisonOutcome::Inconclusive, None));
-    let made = || Pieces::new(&Outcomes::of(5, MS).run(), &Figures::usual());
+    let made = || Pieces::new(&Outcomes::of(5, MS).run(), &ComparedFigures::usual());
     assert_eq!(made(), made());
 }
 
@@ -351,7 +352,7 @@ fn by_name(
     let figures = names.iter().map(|&name| name.to_owned()).collect();
     let question = Question { figures, ..Question::default() };
     let known = [&a.0, &b.0].map(|run| Known { plan: &run.plan, series: &run.tally.series });
-    let figures = Figures::of(&question, known)?;
+    let figures = ComparedFigures::of(&question, known)?;
     let side = |(run, seconds): &(Run, Vec<Tally>)| {
         let mut pieces = Pieces::new(run, &figures);
         for (at, tally) in (0..).zip(seconds) {

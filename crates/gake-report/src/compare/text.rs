@@ -43,8 +43,12 @@ pub fn text(report: &CompareReport<'_>, style: Style) -> String {
             let heading = page.paint(Paint::Heading, of);
             page.line(&heading);
         }
-        group = of;
-        row(&mut page, figure, name, wide);
+        // What stands by itself below a heading is not under it.
+        let indent = if of.is_empty() && !group.is_empty() { "" } else { "  " };
+        if !of.is_empty() {
+            group = of;
+        }
+        row(&mut page, figure, &format!("{indent}{name}"), wide);
     }
     page.gap();
     for problem in problems(comparison) {
@@ -62,7 +66,7 @@ fn row(page: &mut Page, figure: &Figure, name: &str, wide: usize) {
     let verdict = page.paint(paint, words(figure.verdict));
     let row = format!(
         "{:<wide$}{:>9}{:>9}{:>9}{:>18}{:>8}  {verdict}",
-        fit(&format!("  {name}"), wide - 1),
+        fit(name, wide - 1),
         value(figure.kind, figure.a),
         value(figure.kind, figure.b),
         estimate(figure),

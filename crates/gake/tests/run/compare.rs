@@ -48,6 +48,42 @@ fn run_files_are_compared() {
 }
 
 #[test]
+fn labels_are_compared_by_themselves() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let lab = lab();
+    let started = [("a", "/delay/200ms"), ("slow", "/delay/240ms")].map(|(name, route)| {
+        let target = |label: &str, route: &str| {
+            let url = url(&lab, route);
+            serde_json::json!({ "method": "GET", "url": url, "label": label }).to_string()
+        };
+        let targets = path(&format!("{name}.json"));
+        let lines = [target("home", "/delay/150ms"), target("login", route)].join("\n");
+        std::fs::write(&targets, lines).unwrap();
+        let line = format!(
+            "run {targets} -c 20 --think 1ms -d 7s -q --out {}",
+            path(&format!("{name}.hlog"))
+        );
+        start(&mut gake(&words(&line)))
+    });
+    started.into_iter().for_each(|run| drop(run.wait().done()));
+    let figures = ["--tolerance", "10%", "-o", "json", "--figures"];
+    let compare = |names: &str| {
+        let files = [path("a.hlog"), path("slow.hlog")];
+        ran(&[&["compare", &files[0], &files[1]], &figures[..], &[names]].concat())
+    };
+    let both = compare("home:service.mean,service{name:login}:avg");
+    assert_eq!(both.code, Some(99), "{both:?}");
+    let json = verdict(&both.stdout);
+    let verdicts: Vec<_> = (0..2).map(|i| json["figures"][i]["verdict"].clone()).collect();
+    assert_eq!(verdicts, ["no_difference", "worse"], "{json}");
+    let change = json["figures"][1]["change"]["estimate"].as_f64().unwrap();
+    assert!((0.1..0.3).contains(&change), "{json}");
+    assert_eq!(compare("home:service.mean").code, Some(0));
+    compare("cart:service.mean").refused(2, "\"cart:service.mean\" is not a figure");
+}
+
+#[test]
 fn two_sides_take_turns() {
     let lab = lab();
     let (a, b) = (url(&lab, "/delay/150ms"), url(&lab, "/delay/180ms"));

@@ -8,7 +8,7 @@ use std::path::Path;
 use gake_core::record::Run;
 use gake_core::redact::Names;
 use gake_judge::compare::{
-    Comparison, ComparisonOutcome, Figures, Known, Pieces, Question, RunSample, compare,
+    ComparedFigures, Comparison, ComparisonOutcome, Known, Pieces, Question, RunSample, compare,
 };
 use gake_report::compare::{CompareReport, json, markdown, text};
 use gake_report::{Format, ReadError, Seconds, html, read_run};
@@ -71,8 +71,9 @@ fn known(run: &Run) -> Known<'_> {
 }
 
 /// The figures that are asked for.
-fn figures(question: &Question, runs: [Known<'_>; 2]) -> Result<Figures, Failure> {
-    Figures::of(question, runs).map_err(|error| Failure::usage(format!("--figures: {error}")))
+fn figures(question: &Question, runs: [Known<'_>; 2]) -> Result<ComparedFigures, Failure> {
+    ComparedFigures::of(question, runs)
+        .map_err(|error| Failure::usage(format!("--figures: {error}")))
 }
 
 fn unread(name: &str, error: &ReadError) -> Failure {
@@ -90,7 +91,7 @@ fn read(name: &str, console: &Console) -> Result<Run, Failure> {
 }
 
 /// Reads a run file again: which times are beyond a quantile is known when it is.
-fn sample(name: &str, run: Run, figures: &Figures) -> Result<RunSample, Failure> {
+fn sample(name: &str, run: Run, figures: &ComparedFigures) -> Result<RunSample, Failure> {
     let wrong = |error| unread(name, &error);
     let mut pieces = Pieces::new(&run, figures);
     let mut seconds = Seconds::open(Path::new(name)).map_err(wrong)?;

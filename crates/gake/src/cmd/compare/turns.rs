@@ -7,7 +7,7 @@ use gake_core::metric::SeriesTable;
 use gake_core::plan::Plan;
 use gake_core::record::{Histogram, Metric, Run, Tally};
 use gake_core::redact::Redactor;
-use gake_judge::compare::{Comparison, Figures, Known, Question, compare_pairs};
+use gake_judge::compare::{ComparedFigures, Comparison, Known, Question, compare_pairs};
 use gake_judge::stats::span;
 use gake_lab::Lab;
 use gake_report::merge_runs;
@@ -32,7 +32,7 @@ pub struct Turns {
     pub wholes: [Run; 2],
     /// Whether a signal ended them early.
     pub interrupted: bool,
-    figures: Figures,
+    figures: ComparedFigures,
 }
 
 impl Turns {
