@@ -9,6 +9,7 @@
 
 pub mod aggregation;
 pub mod duration;
+mod errors;
 pub mod metrics;
 pub mod modules;
 pub mod options;

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use std::{fmt, io};
 
+use gake_core::metric::{Definition, Tags};
+
 /// The largest file that a script may import or open.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
@@ -36,6 +38,22 @@ pub struct LogLine {
 
 /// Where lines go, from all threads.
 pub type ScriptLog = Arc<dyn Fn(&LogLine) + Send + Sync>;
+
+/// A sample as it is written one by one.
+#[derive(Debug, Clone)]
+pub struct WrittenSample {
+    /// The metric.
+    pub metric: Arc<Definition>,
+    /// All of its tags.
+    pub tags: Tags,
+    /// The value; a time in nanoseconds.
+    pub value: f64,
+    /// When it was recorded, in Unix nanoseconds.
+    pub unix_ns: i128,
+}
+
+/// Takes samples one by one, from all threads. Must not wait: what it cannot take it counts.
+pub type SampleTap = Arc<dyn Fn(Vec<WrittenSample>) + Send + Sync>;
 
 /// What a script asked of the test.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,7 +109,7 @@ impl Default for UserSettings {
 #[derive(Debug, Default)]
 pub struct Levels {
     active: AtomicU64,
-    initialised: AtomicU64,
+    ready: AtomicU64,
     completed: AtomicU64,
     interrupted: AtomicU64,
 }
@@ -100,11 +118,6 @@ impl Levels {
     /// Users that run an iteration.
     pub fn active(&self) -> u64 {
         self.active.load(Relaxed)
-    }
-
-    /// Users that have loaded the script.
-    pub fn initialised(&self) -> u64 {
-        self.initialised.load(Relaxed)
     }
 
     /// Iterations that came to an end.
@@ -117,9 +130,14 @@ impl Levels {
         self.interrupted.load(Relaxed)
     }
 
-    /// Counts a user that has loaded the script.
-    pub fn count_user(&self) {
-        self.initialised.fetch_add(1, Relaxed);
+    /// Users that were made for iterations.
+    pub fn ready(&self) -> u64 {
+        self.ready.load(Relaxed)
+    }
+
+    /// Counts a user that was made for iterations.
+    pub fn count_ready(&self) {
+        self.ready.fetch_add(1, Relaxed);
     }
 
     /// Counts an iteration that begins.
@@ -145,6 +163,10 @@ pub struct Test {
     pub settings: OnceLock<UserSettings>,
     /// The consolidated options as JSON, for `exec.test.options`.
     pub options: OnceLock<String>,
+    /// Takes every sample, when somebody wants each. Set before any user runs.
+    pub tap: OnceLock<SampleTap>,
+    /// The system tags that samples have one by one.
+    pub system_tags: OnceLock<Vec<String>>,
     /// When the test began.
     pub began: Instant,
     /// How many users and iterations there are.
@@ -171,6 +193,8 @@ impl Test {
             early,
             settings: OnceLock::new(),
             options: OnceLock::new(),
+            tap: OnceLock::new(),
+            system_tags: OnceLock::new(),
             began: Instant::now(),
             levels: Levels::default(),
             log,
@@ -186,6 +210,17 @@ impl Test {
     pub fn unix_ms(&self) -> f64 {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         since.map_or(0.0, |since| since.as_millis() as f64)
+    }
+
+    /// Whether samples have this system tag.
+    pub fn has_system_tag(&self, tag: &str) -> bool {
+        self.system_tags.get().is_none_or(|tags| tags.iter().any(|known| known == tag))
+    }
+
+    /// Nanoseconds since 1970.
+    pub fn unix_ns(&self) -> i128 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        since.map_or(0, |since| since.as_nanos() as i128)
     }
 
     /// How users send requests.

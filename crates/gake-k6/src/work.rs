@@ -63,7 +63,8 @@ impl ScriptFactory {
     pub fn new(load: ScriptLoad, slice: Slice, clock: impl Clock + 'static) -> Self {
         let clock = UserClock::new(clock);
         let client = Client::new(Arc::clone(&load.network), slice, clock.clone());
-        let book = Rc::new(Book::new(load.keys.iter().map(String::as_str)));
+        let wants_all = load.test.tap.get().is_some();
+        let book = Rc::new(Book::new(load.keys.iter().map(String::as_str), wants_all));
         Self { load, slice, clock, client, book, stacks: Stacks::new(), ready: RefCell::default() }
     }
 
@@ -82,6 +83,7 @@ impl ScriptFactory {
             user.give_data(data);
         }
         user.vu.scenario_start.set(self.load.start);
+        user.vu.test.levels.count_ready();
         *user.vu.client.borrow_mut() = Some(self.client.with_own_connections());
         Ok(user)
     }
@@ -146,15 +148,21 @@ impl Work for ScriptWork {
         vu.own_iteration.set(*iterations);
         *is_fired = true;
         vu.test.levels.begin();
+        let mut polls = 0_u32;
         let end = {
             let mut call = pin!(user.iterate(&vu.scenario.function, *iterations));
             poll_fn(|cx| {
+                polls += 1;
                 let polled = call.as_mut().poll(cx);
-                vu.notes.record(&vu.book, iteration);
+                vu.notes.record(&vu.test, &vu.book, iteration);
                 polled
             })
             .await
         };
+        if polls == 1 {
+            // It waited for nothing, and neither may the next: others must have their turn.
+            yield_now().await;
+        }
         *is_fired = false;
         *iterations += 1;
         vu.test.levels.end(end == CallEnd::Ended);
@@ -181,7 +189,7 @@ impl Work for ScriptWork {
                 user.vu.test.levels.end(true);
                 self.iterations += 1;
             }
-            user.vu.notes.record(&user.vu.book, iteration);
+            user.vu.notes.record(&user.vu.test, &user.vu.book, iteration);
         }
         Ended::interrupted(self.clock.now())
     }

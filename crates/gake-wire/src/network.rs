@@ -1,7 +1,7 @@
 //! How requests reach their origins: what all clients of a run share.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use gake_core::record::Fault;
@@ -165,6 +165,19 @@ impl Network {
         let addresses = self.origins.iter().map(|origin| origin.addresses.len()).sum::<usize>();
         let ports = self.ports.filter(|_| self.has_one_source())?;
         Some(ports.per_source() * addresses)
+    }
+
+    /// The address that a request of this network goes to, when its origin has one alone.
+    #[must_use]
+    pub fn peer(&self, request: &PreparedRequest) -> Option<SocketAddr> {
+        let only = |origin: &Origin| match origin.addresses.as_slice() {
+            [Address::Tcp(address)] => Some(*address),
+            _ => None,
+        };
+        match self.origins.get(request.origin as usize) {
+            Some(origin) => only(origin),
+            None => only(self.discovered(request.origin)?.as_ref()),
+        }
     }
 
     fn kept(&self, message: Message) -> Option<Box<Message>> {

@@ -17,6 +17,11 @@ pub const UNSAFE: &[Unsafe] = &[
         why: "AsyncFd::register of a timerfd, which is unsafe as the descriptor must stay the same one",
     },
     Unsafe {
+        path: "crates/gake-k6/src/modules/crypto.rs",
+        count: 1,
+        why: "rquickjs's JsLifetime of a class: unsafe to implement, trivial without a lifetime",
+    },
+    Unsafe {
         path: "crates/gake-k6/src/modules/http/cookies.rs",
         count: 1,
         why: "rquickjs's JsLifetime of a class: unsafe to implement, trivial without a lifetime",

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rquickjs::function::Func;
 use rquickjs::{Array, Ctx, Exception, Function, Object, Value};
 
+use crate::errors::go_error;
 use crate::user::vu::{Vu, VuStage};
 
 /// What makes an array of a function that gives its length and elements.
@@ -35,11 +36,11 @@ fn shared_array<'js>(
 ) -> rquickjs::Result<Value<'js>> {
     if vu.stage.get() != VuStage::Init {
         let message = "new SharedArray must be called in the init context";
-        return Err(Exception::throw_message(ctx, message));
+        return Err(go_error(ctx, message));
     }
     if name.is_empty() {
         let message = "empty name provided to SharedArray's constructor";
-        return Err(Exception::throw_message(ctx, message));
+        return Err(go_error(ctx, message));
     }
     let shared = match vu.test.array(name) {
         Some(known) => known,

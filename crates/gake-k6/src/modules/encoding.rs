@@ -7,6 +7,7 @@ use rquickjs::function::{Func, Opt};
 use rquickjs::{ArrayBuffer, Ctx, Exception, IntoJs, Object, Value};
 
 use super::value;
+use crate::errors::go_error;
 
 pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let module = Object::new(ctx.clone())?;
@@ -51,8 +52,7 @@ fn decode<'js>(
 ) -> rquickjs::Result<Value<'js>> {
     let input: String = input.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     let decoded = engine(variant.0.flatten().as_deref()).decode(input);
-    let bytes =
-        decoded.map_err(|error| Exception::throw_message(&ctx, &format!("no base64: {error}")))?;
+    let bytes = decoded.map_err(|error| go_error(&ctx, &format!("no base64: {error}")))?;
     match format.0.flatten().as_deref() {
         Some("s") => String::from_utf8_lossy(&bytes).into_owned().into_js(&ctx),
         _ => ArrayBuffer::new(ctx.clone(), bytes)?.into_js(&ctx),

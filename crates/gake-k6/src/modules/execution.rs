@@ -55,7 +55,7 @@ fn scenario<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
 fn instance<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     let instance = Object::new(ctx.clone())?;
     getter(&instance, vu, "vusActive", |vu| vu.test.levels.active() as f64)?;
-    getter(&instance, vu, "vusInitialized", |vu| vu.test.levels.initialised() as f64)?;
+    getter(&instance, vu, "vusInitialized", |vu| vu.test.levels.ready() as f64)?;
     getter(&instance, vu, "iterationsCompleted", |vu| vu.test.levels.completed() as f64)?;
     getter(&instance, vu, "iterationsInterrupted", |vu| vu.test.levels.interrupted() as f64)?;
     getter(&instance, vu, "currentTestRunDuration", |vu| {

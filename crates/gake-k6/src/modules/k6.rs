@@ -8,6 +8,7 @@ use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 
 use super::value::{self, truthy};
+use crate::errors::go_error;
 use crate::metrics::Builtin;
 use crate::user::vu::{Tagged, Vu, VuStage};
 
@@ -20,9 +21,10 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
     module.set(
         "check",
         Func::from(
-            move |ctx: Ctx<'js>, value: Value<'js>, sets: Value<'js>, tags: Opt<Value<'js>>| {
-                check(&ctx, &user, value, &sets, tags.0)
-            },
+            move |ctx: Ctx<'js>,
+                  value: Value<'js>,
+                  sets: Opt<Value<'js>>,
+                  tags: Opt<Value<'js>>| { check(&ctx, &user, value, sets.0, tags.0) },
         ),
     )?;
     let user = Rc::clone(vu);
@@ -39,9 +41,7 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
         "fail",
         Func::from(|ctx: Ctx<'js>, reason: Opt<Value<'js>>| -> rquickjs::Result<()> {
             let reason = reason.0.map(|reason| value::text(&ctx, &reason)).transpose()?;
-            let reason = reason.filter(|reason| !reason.is_empty());
-            let reason = reason.unwrap_or_else(|| "fail() called without arguments".to_owned());
-            Err(Exception::throw_message(&ctx, &reason))
+            Err(go_error(&ctx, &reason.unwrap_or_default()))
         }),
     )?;
     module.set("randomSeed", Func::from(|ctx: Ctx<'js>, seed: f64| seed_random(&ctx, seed)))?;
@@ -50,7 +50,7 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
 
 fn checked_name(ctx: &Ctx<'_>, name: &str) -> rquickjs::Result<()> {
     if name.contains(SEPARATOR) {
-        return Err(Exception::throw_message(ctx, "group and check names may not contain '::'"));
+        return Err(go_error(ctx, "group and check names may not contain '::'"));
     }
     Ok(())
 }
@@ -60,14 +60,17 @@ fn check<'js>(
     ctx: &Ctx<'js>,
     vu: &Vu,
     value: Value<'js>,
-    sets: &Value<'js>,
+    sets: Option<Value<'js>>,
     tags: Option<Value<'js>>,
 ) -> rquickjs::Result<bool> {
     vu.not_in_init(ctx, "Using check()")?;
-    let Some(sets) = sets.as_object() else {
-        return Err(Exception::throw_type(ctx, "check() needs an object of names and checks"));
+    let Some(sets) = sets else {
+        return Err(go_error(ctx, "no checks provided to `check`"));
     };
-    let mut tags = value::tags(ctx, tags)?;
+    let Some(sets) = sets.as_object() else {
+        return Err(Exception::throw_type(ctx, "Cannot convert undefined or null to object"));
+    };
+    let mut tags = value::tags(ctx, tags)?.map_err(|why| go_error(ctx, &why))?;
     tags.push(("check".to_owned(), String::new()));
     let mut all = true;
     for property in sets.props::<String, Value<'js>>() {

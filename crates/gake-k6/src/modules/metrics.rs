@@ -6,9 +6,10 @@ use gake_core::metric::{MetricKind, MetricUnit};
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::{Constructor, Func, Opt, This};
 use rquickjs::object::Accessor;
-use rquickjs::{Class, Coerced, Ctx, Exception, FromJs, JsLifetime, Object, Value};
+use rquickjs::{Class, Coerced, Ctx, FromJs, JsLifetime, Object, Value};
 
 use super::value::{self, given, truthy};
+use crate::errors::go_error;
 use crate::metrics::MetricNumber;
 use crate::test::LogLevel;
 use crate::user::vu::{Vu, VuStage};
@@ -78,12 +79,12 @@ fn metric<'js>(
 ) -> rquickjs::Result<Class<'js, Metric>> {
     if vu.stage.get() != VuStage::Init {
         let message = "metrics must be declared in the init context";
-        return Err(Exception::throw_message(ctx, message));
+        return Err(go_error(ctx, message));
     }
     let is_time = given(is_time).map_or(Ok(false), |value| truthy(ctx, value))?;
     let unit = if is_time { MetricUnit::Time } else { MetricUnit::Number };
     let number = vu.book.metric(&name, kind, unit);
-    let number = number.map_err(|error| Exception::throw_message(ctx, &error.to_string()))?;
+    let number = number.map_err(|error| go_error(ctx, &error.to_string()))?;
     let scale = if is_time { MILLISECOND } else { 1.0 };
     let metric = Metric { vu: Rc::clone(vu), name, number, kind, scale };
     Class::instance(ctx.clone(), metric)
@@ -93,11 +94,23 @@ fn metric<'js>(
 fn add<'js>(
     ctx: Ctx<'js>,
     this: This<Class<'js, Metric>>,
-    sample: Value<'js>,
+    sample: Opt<Value<'js>>,
     tags: Opt<Value<'js>>,
 ) -> rquickjs::Result<bool> {
     let metric = this.0.borrow();
-    let vu = &metric.vu;
+    let (vu, name) = (&metric.vu, &metric.name);
+    let refuse = |message: String| {
+        if vu.test.settings().throw {
+            return Err(go_error(&ctx, &message));
+        }
+        vu.test.log(LogLevel::Warning, &message, &[]);
+        Ok(false)
+    };
+    let Some(sample) = given(sample.0) else {
+        return refuse(format!(
+            "no value was provided for metric '{name}', a number or a boolean value is expected"
+        ));
+    };
     vu.not_in_init(&ctx, "Adding to a metric")?;
     let value = match sample.as_bool() {
         Some(truth) => f64::from(truth),
@@ -105,16 +118,15 @@ fn add<'js>(
         None => Coerced::<f64>::from_js(&ctx, sample.clone())?.0,
     };
     if !value.is_finite() {
-        let (text, name) = (value::text(&ctx, &sample)?, &metric.name);
-        let message = format!(
-            "'{text}' is an invalid value for metric '{name}': write a number or a boolean"
-        );
-        if vu.test.settings().throw {
-            return Err(Exception::throw_message(&ctx, &message));
-        }
-        vu.test.log(LogLevel::Warning, &message, &[]);
-        return Ok(false);
+        let text = value::text(&ctx, &sample)?;
+        return refuse(format!(
+            "'{text}' is an invalid value for metric '{name}', a number or a boolean value is \
+             expected"
+        ));
     }
-    vu.note_tagged(metric.number, &value::tags(&ctx, tags.0)?, value * metric.scale);
+    let tags = value::tags(&ctx, tags.0)?.map_err(|why| {
+        go_error(&ctx, &format!("cannot add tags for the '{name}' custom metric: {why}"))
+    })?;
+    vu.note_tagged(metric.number, &tags, value * metric.scale);
     Ok(true)
 }

@@ -1,24 +1,36 @@
 //! k6's own modules, made for one user.
 
+mod crypto;
 mod data;
 mod encoding;
 mod execution;
 mod http;
 mod k6;
 mod metrics;
+mod timers;
 mod value;
 
+pub(crate) use crypto::random;
 pub(crate) use value::shown;
 
 use std::rc::Rc;
 
-use rquickjs::{Ctx, Exception, Object};
+use rquickjs::{Ctx, Object};
 
+use crate::errors::go_error;
 use crate::user::vu::Vu;
 
 /// The modules that there are.
-pub const NAMES: [&str; 6] =
-    ["k6", "k6/data", "k6/encoding", "k6/execution", "k6/http", "k6/metrics"];
+pub const NAMES: [&str; 8] = [
+    "k6",
+    "k6/crypto",
+    "k6/data",
+    "k6/encoding",
+    "k6/execution",
+    "k6/http",
+    "k6/metrics",
+    "k6/timers",
+];
 
 /// Modules of k6 that are not there, and why.
 const ABSENT: &[(&str, &str)] = &[
@@ -44,12 +56,14 @@ pub fn is_builtin(name: &str) -> bool {
 pub fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, name: &str) -> rquickjs::Result<Object<'js>> {
     match name {
         "k6" => k6::make(ctx, vu),
+        "k6/crypto" => crypto::make(ctx),
         "k6/data" => data::make(ctx, vu),
         "k6/encoding" => encoding::make(ctx),
         "k6/execution" => execution::make(ctx, vu),
         "k6/http" => http::make(ctx, vu),
         "k6/metrics" => metrics::make(ctx, vu),
-        _ => Err(Exception::throw_message(ctx, &absent(name))),
+        "k6/timers" => timers::make(ctx),
+        _ => Err(go_error(ctx, &absent(name))),
     }
 }
 

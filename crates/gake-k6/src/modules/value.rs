@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use rquickjs::{Coerced, Ctx, Exception, FromJs, Object, Value};
+use rquickjs::{Coerced, Ctx, FromJs, Object, Value};
 
 /// How deep a value is shown.
 const DEPTH_MAX: usize = 16;
@@ -37,21 +37,27 @@ pub(crate) fn given<'js>(value: Option<Value<'js>>) -> Option<Value<'js>> {
     value.filter(|value| !value.is_undefined() && !value.is_null())
 }
 
-/// The tags of an object, in its order.
+/// The tags of an object, in its order; else why it has none, in k6's words.
 pub(crate) fn tags<'js>(
     ctx: &Ctx<'js>,
     value: Option<Value<'js>>,
-) -> rquickjs::Result<Vec<(String, String)>> {
-    let Some(value) = given(value) else { return Ok(Vec::new()) };
+) -> rquickjs::Result<Result<Vec<(String, String)>, String>> {
+    let Some(value) = given(value) else { return Ok(Ok(Vec::new())) };
     let Some(object) = value.as_object() else {
-        return Err(Exception::throw_type(ctx, "tags must be an object of names and values"));
+        return Ok(Err("metric tags must be an object".to_owned()));
     };
     let mut tags = Vec::new();
     for property in object.props::<String, Value<'js>>() {
         let (name, value) = property?;
+        if !(value.is_string() || value.is_number() || value.is_bool()) {
+            return Ok(Err(format!(
+                "invalid value for metric tag '{name}': only String, Boolean and Number types are \
+                 accepted as a metric tag values"
+            )));
+        }
         tags.push((name, text(ctx, &value)?));
     }
-    Ok(tags)
+    Ok(Ok(tags))
 }
 
 /// The bytes of a string, an `ArrayBuffer` or a view of one.

@@ -17,6 +17,9 @@ use crate::metrics::{MetricNumber, builtin};
 /// The tags that the summary needs.
 pub const KEYS: [&str; 4] = ["check", "expected_response", "group", "scenario"];
 
+/// Sets of tags that are remembered at most.
+const SETS_MAX: usize = 10_000;
+
 /// Between the values of two tags; no tag holds it.
 const SEPARATOR: char = '\u{1f}';
 
@@ -24,12 +27,17 @@ const SEPARATOR: char = '\u{1f}';
 pub trait TagSource {
     /// The value of a tag, when the sample has it.
     fn tag(&self, key: &str) -> Option<Cow<'_, str>>;
+
+    /// The keys of all tags that it may have.
+    fn keys(&self) -> Vec<String>;
 }
 
 /// The metrics and series of one worker and scenario.
 #[derive(Debug)]
 pub struct Book {
     keys: Vec<String>,
+    /// Whether somebody takes samples one by one, with all of their tags.
+    wants_all: bool,
     metrics: RefCell<Vec<Arc<Definition>>>,
     sets: RefCell<HashMap<Box<str>, Rc<TagSet>>>,
     /// The set that was asked for last, and what it is known by.
@@ -40,7 +48,10 @@ pub struct Book {
 /// One set of tags, and its series by metric.
 #[derive(Debug)]
 pub struct TagSet {
+    /// Those that series are told apart by.
     tags: Tags,
+    /// All of them, when somebody wants them.
+    pub(super) all: Option<Tags>,
     series: RefCell<Vec<Cell<Option<SeriesId>>>>,
 }
 
@@ -67,12 +78,13 @@ pub enum MetricError {
 impl Book {
     /// A book whose series are told apart by `keys` and by those of the summary.
     #[must_use]
-    pub fn new<'a>(keys: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn new<'a>(keys: impl IntoIterator<Item = &'a str>, wants_all: bool) -> Self {
         let mut keys: Vec<_> = KEYS.into_iter().chain(keys).map(str::to_owned).collect();
         keys.sort_unstable();
         keys.dedup();
         Self {
             keys,
+            wants_all,
             metrics: RefCell::new(builtin()),
             sets: RefCell::default(),
             last: RefCell::default(),
@@ -119,6 +131,16 @@ impl Book {
     pub fn set(&self, source: &impl TagSource) -> Rc<TagSet> {
         let mut text = self.text.borrow_mut();
         text.clear();
+        let all = self.wants_all.then(|| {
+            let keys = source.keys().into_iter();
+            Tags::new(keys.filter_map(|key| {
+                let value = source.tag(&key)?.into_owned();
+                Some((key, value))
+            }))
+        });
+        for (key, value) in all.iter().flat_map(|all| all.pairs()) {
+            text.extend([key.as_str(), "=", value.as_str(), "\u{1f}"]);
+        }
         for key in &self.keys {
             if let Some(value) = source.tag(key) {
                 text.push_str(&value);
@@ -134,18 +156,27 @@ impl Book {
             return Rc::clone(set);
         }
         let mut sets = self.sets.borrow_mut();
+        if sets.len() >= SETS_MAX {
+            // They are made again when they come again.
+            sets.clear();
+        }
         let set = match sets.get(text.as_str()) {
             Some(known) => Rc::clone(known),
             None => {
                 let pairs = self.keys.iter().filter_map(|key| Some((key, source.tag(key)?)));
                 let tags = Tags::new(pairs.map(|(key, value)| (key.clone(), value.into_owned())));
-                let new = Rc::new(TagSet { tags, series: RefCell::default() });
+                let new = Rc::new(TagSet { tags, all, series: RefCell::default() });
                 sets.insert(text.as_str().into(), Rc::clone(&new));
                 new
             }
         };
         *self.last.borrow_mut() = Some((text.as_str().into(), Rc::clone(&set)));
         set
+    }
+
+    /// The metric with a number.
+    pub(crate) fn definition(&self, metric: MetricNumber) -> Option<Arc<Definition>> {
+        self.metrics.borrow().get(usize::from(metric.0)).cloned()
     }
 
     /// The series of `metric` under these tags in the table of `recorder`, which is always the same
@@ -182,11 +213,15 @@ mod tests {
             let pair = self.0.iter().find(|(known, _)| *known == key)?;
             Some(pair.1.into())
         }
+
+        fn keys(&self) -> Vec<String> {
+            self.0.iter().map(|(key, _)| (*key).to_owned()).collect()
+        }
     }
 
     #[test]
     fn samples_that_nobody_tells_apart_are_of_one_set() {
-        let book = Book::new(["name", "group"]);
+        let book = Book::new(["name", "group"], false);
         let one = book.set(&Pairs(&[("name", "a"), ("url", "1")]));
         assert!(Rc::ptr_eq(&one, &book.set(&Pairs(&[("name", "a"), ("url", "2")]))));
         let other = book.set(&Pairs(&[("name", "b")]));
@@ -198,8 +233,18 @@ mod tests {
     }
 
     #[test]
+    fn who_wants_all_tags_gets_them() {
+        let book = Book::new([], true);
+        let one = book.set(&Pairs(&[("url", "1"), ("group", "g")]));
+        let other = book.set(&Pairs(&[("url", "2"), ("group", "g")]));
+        assert_eq!(one.all, Some(Tags::new([("url", "1"), ("group", "g")])));
+        assert_eq!(one.tags, other.tags);
+        assert!(!Rc::ptr_eq(&one, &other));
+    }
+
+    #[test]
     fn a_name_has_one_kind() {
-        let book = Book::new([]);
+        let book = Book::new([], false);
         let trend = book.metric("my_trend", MetricKind::Trend, MetricUnit::Time).unwrap();
         assert_eq!(book.metric("my_trend", MetricKind::Trend, MetricUnit::Time), Ok(trend));
         let error = book.metric("my_trend", MetricKind::Rate, MetricUnit::Number).unwrap_err();

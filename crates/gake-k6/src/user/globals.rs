@@ -7,9 +7,10 @@ use std::rc::Rc;
 use gake_core::clock::Clock;
 use gake_script::user::Completion;
 use rquickjs::function::{Func, Opt, Rest};
-use rquickjs::{Ctx, Function, IntoJs, Object, Persistent, Value};
+use rquickjs::{ArrayBuffer, Ctx, Function, IntoJs, Object, Persistent, Value};
 
 use super::vu::Vu;
+use crate::modules::random;
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: f64 = 1e6;
@@ -27,6 +28,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<()> 
         environment.set(name.as_str(), value.as_str())?;
     }
     globals.set("__ENV", environment)?;
+    globals.set("crypto", crypto(ctx)?)?;
     let timers = Rc::new(Timers::default());
     for (name, repeats) in [("setTimeout", false), ("setInterval", true)] {
         let (vu, timers) = (Rc::clone(vu), Rc::clone(&timers));
@@ -59,6 +61,33 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<()> 
         globals.set(name, Func::from(clear))?;
     }
     Ok(())
+}
+
+/// The part of WebCrypto that needs no key.
+fn crypto<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+    let crypto = Object::new(ctx.clone())?;
+    let fill = |ctx: Ctx<'js>, view: Object<'js>| -> rquickjs::Result<Object<'js>> {
+        let length: usize = view.get("byteLength")?;
+        let bytes = ArrayBuffer::new(ctx.clone(), random(&ctx, length)?)?;
+        // As bytes, whatever the view counts in.
+        let write: Function<'js> = ctx.eval(
+            "(view, bytes) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
+                .set(new Uint8Array(bytes))",
+        )?;
+        write.call::<_, ()>((view.clone(), bytes))?;
+        Ok(view)
+    };
+    crypto.set("getRandomValues", Func::from(fill))?;
+    let uuid = |ctx: Ctx<'js>| -> rquickjs::Result<String> {
+        let mut bytes = random(&ctx, 16)?;
+        bytes[6] = (bytes[6] & 0x0f) | 0x40;
+        bytes[8] = (bytes[8] & 0x3f) | 0x80;
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
+        Ok(parts.join("-"))
+    };
+    crypto.set("randomUUID", Func::from(uuid))?;
+    Ok(crypto)
 }
 
 /// The timers of one user.

@@ -9,9 +9,10 @@ use gake_script::Exception as Caught;
 use rquickjs::function::Func;
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
-use rquickjs::{Ctx, Exception, Function, Module, Object, Persistent, Value};
+use rquickjs::{Ctx, Function, Module, Object, Persistent, Value};
 
 use super::vu::Vu;
+use crate::errors::go_error;
 use crate::modules;
 
 /// What module names of files begin with.
@@ -88,7 +89,7 @@ impl Modules {
 
     /// What `require` gives.
     fn require<'js>(&self, ctx: &Ctx<'js>, base: &str, name: &str) -> rquickjs::Result<Value<'js>> {
-        let name = self.find(base, name).map_err(|why| Exception::throw_message(ctx, &why))?;
+        let name = self.find(base, name).map_err(|why| go_error(ctx, &why))?;
         if modules::is_builtin(&name) {
             return self.builtin(ctx, &name).map(Object::into_value);
         }
@@ -146,9 +147,8 @@ impl Modules {
     fn text<'js>(&self, ctx: &Ctx<'js>, name: &str) -> rquickjs::Result<String> {
         let path = PathBuf::from(name.strip_prefix(FILE).unwrap_or(name));
         let bytes = self.vu.test.file(&path);
-        let bytes = bytes.map_err(|error| {
-            Exception::throw_message(ctx, &format!("{name} cannot be read: {error}"))
-        })?;
+        let bytes =
+            bytes.map_err(|error| go_error(ctx, &format!("{name} cannot be read: {error}")))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -160,7 +160,7 @@ impl Modules {
     ) -> rquickjs::Result<Module<'js, Declared>> {
         if name.ends_with(".ts") {
             let message = format!("{name}: TypeScript is not there yet; compile it to JavaScript");
-            return Err(Exception::throw_message(ctx, &message));
+            return Err(go_error(ctx, &message));
         }
         if name.ends_with(".json") {
             // A line separator is JSON, and is JavaScript by now.
@@ -183,13 +183,13 @@ impl Modules {
         if self.vu.stage.get() != super::vu::VuStage::Init {
             let message = "the \"open\" function is only available in the init stage (i.e. the \
                            global scope)";
-            return Err(Exception::throw_message(ctx, message));
+            return Err(go_error(ctx, message));
         }
         let name = name.strip_prefix(FILE).unwrap_or(name);
         let path = normal(&folder(&caller(ctx, &self.vu.test.main)).join(name));
         let bytes = self.vu.test.file(&path).map_err(|error| {
             let message = format!("open {}: {error}", path.display());
-            Exception::throw_message(ctx, &message)
+            go_error(ctx, &message)
         })?;
         match mode {
             Some("b") => rquickjs::ArrayBuffer::new_copy(ctx.clone(), &*bytes)?.into_js(ctx),
@@ -207,7 +207,7 @@ impl Resolver for Modules {
         _attributes: Option<ImportAttributes<'js>>,
     ) -> rquickjs::Result<String> {
         // Thrown, so that it reads as k6's does and not as an error of resolving.
-        self.find(base, name).map_err(|why| Exception::throw_message(ctx, &why))
+        self.find(base, name).map_err(|why| go_error(ctx, &why))
     }
 }
 

@@ -12,6 +12,7 @@ use gake_core::work::Iteration;
 
 use super::book::{Book, TagSet};
 use crate::metrics::MetricNumber;
+use crate::test::{Test, WrittenSample};
 
 /// Notes of one user, in order. Their room is used again.
 #[derive(Debug, Default)]
@@ -37,17 +38,32 @@ impl Notes {
         self.0.borrow_mut().push(Note::Sample { metric, tags, value });
     }
 
-    /// Records everything noted.
-    pub fn record(&self, book: &Book, iteration: &Iteration<'_>) {
-        for note in self.0.borrow_mut().drain(..) {
+    /// Records everything noted; each sample goes to the test's tap too, when there is one.
+    pub fn record(&self, test: &Test, book: &Book, iteration: &Iteration<'_>) {
+        let mut notes = self.0.borrow_mut();
+        if notes.is_empty() {
+            return;
+        }
+        let mut written = Vec::new();
+        let now = test.tap.get().map(|_| test.unix_ns());
+        for note in notes.drain(..) {
             match note {
                 Note::Exchange { start, exchange } => iteration.exchange_from(start, *exchange),
                 Note::Sample { metric, tags, value } => {
                     if let Some(series) = book.series(metric, &tags, iteration.recorder()) {
                         iteration.sample(series, value);
                     }
+                    if let (Some(unix_ns), Some(all)) = (now, &tags.all)
+                        && let Some(metric) = book.definition(metric)
+                    {
+                        let tags = all.clone();
+                        written.push(WrittenSample { metric, tags, value, unix_ns });
+                    }
                 }
             }
+        }
+        if let Some(tap) = test.tap.get().filter(|_| !written.is_empty()) {
+            tap(written);
         }
     }
 }

@@ -63,7 +63,6 @@ impl ScriptUser {
         let mut loaded = Self { vu, exports: None, data: None, modules, user };
         let exports = loaded.user.with(|ctx| loaded.evaluate(ctx))?;
         loaded.exports = Some(exports);
-        loaded.vu.test.levels.count_user();
         Ok(loaded)
     }
 

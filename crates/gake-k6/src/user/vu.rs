@@ -9,11 +9,12 @@ use cookie_store::CookieStore;
 use gake_core::clock::{Clock, Nanos};
 use gake_script::user::{Cut, Tasks, cut, wait};
 use gake_wire::Client;
-use rquickjs::{Ctx, Exception};
+use rquickjs::Ctx;
 
 use super::book::{Book, TagSet, TagSource};
 use super::clock::UserClock;
 use super::notes::Notes;
+use crate::errors::go_error;
 use crate::metrics::{Builtin, MetricNumber};
 use crate::test::Test;
 
@@ -171,10 +172,7 @@ impl Vu {
     /// Then.
     pub fn not_in_init(&self, ctx: &Ctx<'_>, what: &str) -> rquickjs::Result<()> {
         if self.stage.get() == VuStage::Init {
-            return Err(Exception::throw_message(
-                ctx,
-                &format!("{what} in the init context is not supported"),
-            ));
+            return Err(go_error(ctx, &format!("{what} in the init context is not supported")));
         }
         Ok(())
     }
@@ -245,6 +243,12 @@ impl TagSource for Vu {
             }
         }
     }
+
+    fn keys(&self) -> Vec<String> {
+        let system = ["scenario", "group"].into_iter().filter(|tag| self.test.has_system_tag(tag));
+        let own = self.tags.borrow();
+        system.map(str::to_owned).chain(own.iter().map(|(name, _)| name.clone())).collect()
+    }
 }
 
 /// The tags of a sample, and below them those of the user.
@@ -259,6 +263,11 @@ impl TagSource for Tagged<'_> {
     fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
         let own = self.tags.iter().rev().find(|(known, _)| known == key);
         own.map_or_else(|| self.vu.tag(key), |(_, value)| Some(value.as_str().into()))
+    }
+
+    fn keys(&self) -> Vec<String> {
+        let own = self.tags.iter().map(|(name, _)| name.clone());
+        self.vu.keys().into_iter().chain(own).collect()
     }
 }
 

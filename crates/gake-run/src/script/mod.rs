@@ -9,14 +9,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gake_core::clock::Nanos;
+use gake_core::clock::{Nanos, SECOND};
 use gake_core::metric::{Definition, SeriesKey, SeriesValue, Tags};
 use gake_core::record::{Sum, Tally};
 use gake_core::spec::{RequestSource, RunSpec, ScenarioSpec};
 use gake_engine::{Stop, WorkerContext};
 use gake_k6::Exception;
 use gake_k6::metrics::{Builtin, registry};
-use gake_k6::test::{ScriptLog, Test, UserSettings};
+use gake_k6::test::{ScriptLog, Test, UserSettings, WrittenSample};
 use gake_k6::user::script_user::LoadError;
 use gake_k6::user::vu::{ScenarioFacts, VuStage};
 use gake_k6::work::{ScriptFactory, ScriptLoad};
@@ -150,7 +150,7 @@ impl LoadedScript {
         run: &ScriptRun,
         prepared: &Prepared,
         beside: Beside<'_>,
-        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+        mut each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<ScriptRecorded, ScriptRunError> {
         let network = Arc::new(network(&run.spec)?);
         let keys: Keys = run.keys.clone().into();
@@ -176,7 +176,11 @@ impl LoadedScript {
             // In `setup`: the run is an empty one.
             interrupt.stop(Stop::Now);
         }
-        let recorded = prepared.run_works(make, beside, each);
+        let mut levels = Levels::default();
+        let recorded = prepared.run_works(make, beside, |moment| {
+            levels.see(&self.test, &self.metrics, moment.second.second * SECOND);
+            each(moment)
+        });
         let teardown = match run.teardown.filter(|_| self.has("teardown")) {
             Some(limit) => self.teardown(&network, &keys, setup_data.as_deref(), limit, &mut aside),
             None => Ok(()),
@@ -184,6 +188,7 @@ impl LoadedScript {
         let mut recorded = recorded?;
         let tally = &mut recorded.run.tally;
         tally.merge(&aside);
+        levels.add_to(tally, &self.metrics);
         let dropped = tally.counts.dropped;
         if dropped > 0 {
             let mut sum = Sum::default();
@@ -246,6 +251,45 @@ impl LoadedScript {
             load
         });
         loads.collect()
+    }
+}
+
+/// The gauges `vus` and `vus_max`, seen once a second.
+#[derive(Default)]
+struct Levels {
+    users: Option<SeriesValue>,
+    users_max: Option<SeriesValue>,
+}
+
+impl Levels {
+    fn see(&mut self, test: &Test, metrics: &[Arc<Definition>], at: Nanos) {
+        let (now, all) = (test.levels.active() as f64, test.levels.ready() as f64);
+        // The last moment of a run comes when nobody is left.
+        if now == 0.0 {
+            return;
+        }
+        for (seen, metric, level) in
+            [(&mut self.users, Builtin::Vus, now), (&mut self.users_max, Builtin::VusMax, all)]
+        {
+            let fresh = SeriesValue::Gauge { last: level, at, min: level, max: level, samples: 1 };
+            match seen {
+                Some(seen) => seen.merge(&fresh),
+                None => *seen = Some(fresh),
+            }
+            if let Some(tap) = test.tap.get() {
+                let metric = Arc::clone(&metrics[usize::from(metric.number())]);
+                let (tags, unix_ns) = (Tags::default(), test.unix_ns());
+                tap(vec![WrittenSample { metric, tags, value: level, unix_ns }]);
+            }
+        }
+    }
+
+    fn add_to(self, tally: &mut Tally, metrics: &[Arc<Definition>]) {
+        for (seen, metric) in [(self.users, Builtin::Vus), (self.users_max, Builtin::VusMax)] {
+            if let Some(value) = seen {
+                tally.series.add_value(key(metrics, metric), &value);
+            }
+        }
     }
 }
 

@@ -38,7 +38,7 @@ impl StageUser {
         let keys = network.map(|(_, keys)| &**keys).unwrap_or_default();
         let parts = VuParts {
             test: Arc::clone(test),
-            book: Rc::new(Book::new(keys.iter().map(String::as_str))),
+            book: Rc::new(Book::new(keys.iter().map(String::as_str), test.tap.get().is_some())),
             clock: clock.clone(),
             scenario: Rc::new(ScenarioFacts::default()),
             number: 0,
@@ -78,12 +78,12 @@ impl StageUser {
             let mut call = pin!(tokio::time::timeout(limit, call));
             let end = poll_fn(|cx| {
                 let polled = call.as_mut().poll(cx);
-                vu.notes.record(&vu.book, &iteration);
+                vu.notes.record(&vu.test, &vu.book, &iteration);
                 polled
             });
             Ok::<_, RunError>(end.await)
         })?;
-        vu.notes.record(&vu.book, &iteration);
+        vu.notes.record(&vu.test, &vu.book, &iteration);
         let (recorded, _) = recorder.take(Tally::default());
         tally.merge(&recorded);
         match end {

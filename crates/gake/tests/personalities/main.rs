@@ -8,6 +8,7 @@ mod layout;
 
 mod ab;
 mod hey;
+mod k6;
 mod nighthawk;
 mod oha;
 mod vegeta;

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cookie_store::CookieStore;
-use rquickjs::{Class, Ctx, Exception, Object, Value};
+use rquickjs::{Class, Ctx, Object, Value};
 use url::Url;
 
 use super::cookies::CookieJar;
 use super::expected;
 use super::form;
 use crate::duration::GoDuration;
+use crate::errors::go_error;
 use crate::modules::value::{self, given, truthy};
 use crate::user::vu::{Expected, Vu};
 
@@ -116,7 +117,11 @@ impl Ask {
             let Some(value) = given(Some(value)) else { continue };
             match key.as_str() {
                 "headers" => self.headers = headers(ctx, &value)?,
-                "tags" => self.tags = value::tags(ctx, Some(value))?,
+                "tags" => {
+                    self.tags = value::tags(ctx, Some(value))?.map_err(|why| {
+                        go_error(ctx, &format!("invalid HTTP request metric tags: {why}"))
+                    })?;
+                }
                 "cookies" => self.cookies = cookies(ctx, &value)?,
                 "jar" => {
                     if let Some(jar) = value.as_object().and_then(Class::<CookieJar>::from_object) {
@@ -128,16 +133,13 @@ impl Ask {
                 "throw" => self.throw = truthy(ctx, value)?,
                 "responseType" => self.kind = body_kind(ctx, &value)?,
                 "compression" => {
-                    return Err(Exception::throw_message(
-                        ctx,
-                        "the parameter compression is not there yet",
-                    ));
+                    return Err(go_error(ctx, "the parameter compression is not there yet"));
                 }
                 "auth" => {
                     let how = value::text(ctx, &value)?;
                     if how != "basic" && !how.is_empty() {
                         let message = format!("the authentication {how:?} is not there yet");
-                        return Err(Exception::throw_message(ctx, &message));
+                        return Err(go_error(ctx, &message));
                     }
                 }
                 _ => {}
@@ -199,9 +201,9 @@ fn cookies<'js>(
 
 fn timeout<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Duration> {
     let text = value::text(ctx, value)?;
-    GoDuration::parse(&text).map(GoDuration::to_std).map_err(|error| {
-        Exception::throw_message(ctx, &format!("invalid timeout {text:?}: {error}"))
-    })
+    GoDuration::parse(&text)
+        .map(GoDuration::to_std)
+        .map_err(|error| go_error(ctx, &format!("invalid timeout value: {error}")))
 }
 
 fn body_kind<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<BodyKind> {
@@ -210,8 +212,8 @@ fn body_kind<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<BodyKi
         "binary" => Ok(BodyKind::Binary),
         "none" => Ok(BodyKind::Dropped),
         other => {
-            let message = format!("{other:?} is no responseType: write text, binary or none");
-            Err(Exception::throw_message(ctx, &message))
+            let message = format!("{other} does not belong to ResponseType values");
+            Err(go_error(ctx, &message))
         }
     }
 }

@@ -13,6 +13,7 @@ use url::Url;
 use super::ask::Ask;
 use super::response::ResponseFacts;
 use super::{IN_INIT, give, send};
+use crate::errors::go_error;
 use crate::modules::value::{self, given};
 use crate::user::vu::Vu;
 
@@ -66,7 +67,7 @@ fn ask<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, request: &Value<'js>) -> rquickjs::Resu
         let argument = |name: &str| object.get::<_, Value<'js>>(name).ok();
         let Some(url) = given(argument("url")) else {
             let message = "invalid http.batch() argument: a request has no url";
-            return Err(Exception::throw_message(ctx, message));
+            return Err(go_error(ctx, message));
         };
         let method = get(argument("method"))?;
         return Ask::read(ctx, vu, method, &url, argument("body"), argument("params"));

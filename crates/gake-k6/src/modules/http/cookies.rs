@@ -6,9 +6,10 @@ use std::rc::Rc;
 use cookie_store::{CookieStore, RawCookie};
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::{Constructor, Func, Opt, This};
-use rquickjs::{Class, Ctx, Exception, JsLifetime, Object, Value};
+use rquickjs::{Class, Ctx, JsLifetime, Object, Value};
 use url::Url;
 
+use crate::errors::go_error;
 use crate::modules::value::{self, given};
 
 /// A cookie jar of a script.
@@ -47,8 +48,7 @@ impl<'js> JsClass<'js> for CookieJar {
 type Jar<'js> = This<Class<'js, CookieJar>>;
 
 fn parsed(ctx: &Ctx<'_>, url: &str) -> rquickjs::Result<Url> {
-    Url::parse(url)
-        .map_err(|error| Exception::throw_message(ctx, &format!("{url:?} is no URL: {error}")))
+    Url::parse(url).map_err(|error| go_error(ctx, &format!("{url:?} is no URL: {error}")))
 }
 
 /// The values of the cookies that a request to `url` would send, by name.

@@ -2,8 +2,9 @@
 
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::Constructor;
-use rquickjs::{Class, Ctx, Exception, JsLifetime, Value};
+use rquickjs::{Class, Ctx, JsLifetime, Value};
 
+use crate::errors::go_error;
 use crate::user::vu::Expected;
 
 /// What `http.expectedStatuses` returns.
@@ -33,7 +34,7 @@ pub(super) fn make<'js>(
     arguments: &[Value<'js>],
 ) -> rquickjs::Result<Class<'js, ExpectedStatuses>> {
     if arguments.is_empty() {
-        return Err(Exception::throw_message(ctx, "no arguments"));
+        return Err(go_error(ctx, "no arguments"));
     }
     let mut ranges = Vec::with_capacity(arguments.len());
     for (place, argument) in arguments.iter().enumerate() {
@@ -50,7 +51,7 @@ pub(super) fn make<'js>(
                  {{min:100, max:329}}",
                 place + 1
             );
-            Exception::throw_message(ctx, &message)
+            go_error(ctx, &message)
         })?);
     }
     Class::instance(ctx.clone(), ExpectedStatuses(Expected::Ranges(ranges)))
@@ -64,7 +65,7 @@ pub(super) fn of<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Ex
     let class = value.as_object().and_then(Class::<ExpectedStatuses>::from_object);
     let class = class.ok_or_else(|| {
         let message = "unsupported responseCallback: write http.expectedStatuses(...) or null";
-        Exception::throw_message(ctx, message)
+        go_error(ctx, message)
     })?;
     let expected = class.borrow().0.clone();
     Ok(expected)

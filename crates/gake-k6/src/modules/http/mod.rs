@@ -4,6 +4,7 @@ mod ask;
 mod batch;
 mod codes;
 mod cookies;
+mod decode;
 mod expected;
 mod form;
 mod response;
@@ -13,12 +14,14 @@ mod send;
 use std::rc::Rc;
 
 use rquickjs::function::{Func, Opt, Rest};
-use rquickjs::{Class, Ctx, Exception, Object, Value};
+use rquickjs::{Class, Ctx, Object, Value};
 
 use self::ask::Ask;
 use self::cookies::CookieJar;
 use self::response::{Response, ResponseFacts};
 use super::value::{self, given};
+use crate::errors::go_error;
+use crate::test::LogLevel;
 use crate::user::vu::Vu;
 
 /// What a script must not do while it is loaded.
@@ -142,9 +145,32 @@ fn request<'js>(
     params: Option<Value<'js>>,
 ) -> rquickjs::Result<Class<'js, Response>> {
     vu.not_in_init(ctx, IN_INIT)?;
-    let ask = Ask::read(ctx, vu, method, url, body, params)?;
-    let facts = vu.wait(ctx, send::send(vu, &ask))?;
-    give(ctx, facts, ask.throw)
+    let (name, shown) = (method.clone(), value::text(ctx, url)?);
+    match Ask::read(ctx, vu, method, url, body, params) {
+        Ok(ask) => {
+            let facts = vu.wait(ctx, send::send(vu, &ask))?;
+            give(ctx, facts, ask.throw)
+        }
+        Err(error) => refused(ctx, vu, name, shown, error),
+    }
+}
+
+/// What a script gets whose arguments make no request: as k6, a warning and no response, unless
+/// errors are to be thrown.
+fn refused<'js>(
+    ctx: &Ctx<'js>,
+    vu: &Vu,
+    method: String,
+    url: String,
+    error: rquickjs::Error,
+) -> rquickjs::Result<Class<'js, Response>> {
+    if vu.test.settings().throw || !error.is_exception() {
+        return Err(error);
+    }
+    let thrown = ctx.catch();
+    let why = thrown.as_exception().and_then(rquickjs::Exception::message).unwrap_or_default();
+    vu.test.log(LogLevel::Warning, "Request Failed", &[("error", why.as_str())]);
+    Class::instance(ctx.clone(), Response(ResponseFacts::refused(method, url, why)))
 }
 
 /// Gives a response to the script; one without a status throws when that is asked for.
@@ -154,7 +180,8 @@ fn give<'js>(
     throw: bool,
 ) -> rquickjs::Result<Class<'js, Response>> {
     if throw && facts.status == 0 {
-        return Err(Exception::throw_message(ctx, &facts.error));
+        let error = send::told(&facts.method, &facts.url, &facts.error);
+        return Err(go_error(ctx, &error));
     }
     Class::instance(ctx.clone(), Response(facts))
 }

@@ -1,5 +1,6 @@
 //! What a script gets for a request. Its parts are made when they are read.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use gake_core::clock::Nanos;
@@ -7,10 +8,12 @@ use gake_core::record::Exchange;
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::{Constructor, Func, Opt, This};
 use rquickjs::object::{Accessor, Property};
-use rquickjs::{ArrayBuffer, Class, Ctx, Exception, IntoJs, JsLifetime, Object, Value};
+use rquickjs::{ArrayBuffer, Class, Ctx, IntoJs, JsLifetime, Object, Value};
 
 use super::ask::{Ask, BodyKind};
+use super::decode::decoded;
 use super::select::select;
+use crate::errors::go_error;
 use crate::modules::value;
 
 /// Nanoseconds in a millisecond.
@@ -69,26 +72,53 @@ pub(crate) struct ResponseFacts {
     pub(super) method: String,
     pub(super) sent_headers: Vec<(String, String)>,
     pub(super) sent_body: Option<Arc<[u8]>>,
+    /// The server's address, where it has one alone.
+    pub(super) peer: Option<SocketAddr>,
 }
 
 impl ResponseFacts {
     /// There is no response.
     pub(super) fn failed(ask: &Ask, error_code: u32, error: String) -> Self {
         Self {
-            url: ask.url.clone(),
+            kind: ask.kind,
+            sent_headers: ask.headers.clone(),
+            sent_body: ask.body.clone(),
+            error_code,
+            ..Self::refused(ask.method.clone(), ask.url.clone(), error)
+        }
+    }
+
+    /// The request could not even be made of what the script gave.
+    pub(super) fn refused(method: String, url: String, error: String) -> Self {
+        Self {
+            url,
             status: 0,
             reason: String::new(),
             proto: "",
             headers: Vec::new(),
             body: None,
-            kind: ask.kind,
+            kind: BodyKind::Text,
             timings: Timings::default(),
             is_tls: false,
             error,
-            error_code,
-            method: ask.method.clone(),
-            sent_headers: ask.headers.clone(),
-            sent_body: ask.body.clone(),
+            error_code: 1000,
+            method,
+            sent_headers: Vec::new(),
+            sent_body: None,
+            peer: None,
+        }
+    }
+
+    /// Undoes the codings of the body; one that cannot be undone leaves no response.
+    pub(super) fn decode(&mut self) {
+        let Some(encoding) = self.header("content-encoding").map(str::to_owned) else { return };
+        let Some(body) = self.body.as_mut().filter(|body| !body.is_empty()) else { return };
+        match decoded(std::mem::take(body), &encoding) {
+            Ok(body) => self.body = Some(body),
+            Err(why) => {
+                self.error = format!("error decompressing response body ({why})");
+                (self.error_code, self.status) = (1701, 0);
+            }
         }
     }
 
@@ -147,7 +177,7 @@ impl<'js> JsClass<'js> for Response {
         for name in ["html", "submitForm", "clickLink"] {
             let absent = move |ctx: Ctx<'js>| -> rquickjs::Result<()> {
                 let message = format!("Response.{name}() is not there yet");
-                Err(Exception::throw_message(&ctx, &message))
+                Err(go_error(&ctx, &message))
             };
             prototype.set(name, Func::from(absent))?;
         }
@@ -182,8 +212,12 @@ fn read<'js>(
         "proto" => facts.proto.into_js(ctx),
         "error" => facts.error.as_str().into_js(ctx),
         "error_code" => facts.error_code.into_js(ctx),
-        "remote_ip" | "tls_cipher_suite" => "".into_js(ctx),
-        "remote_port" => 0.into_js(ctx),
+        "tls_cipher_suite" => "".into_js(ctx),
+        "remote_ip" => {
+            let ip = facts.peer.map(|peer| peer.ip().to_string());
+            ip.unwrap_or_default().into_js(ctx)
+        }
+        "remote_port" => facts.peer.map_or(0, |peer| peer.port()).into_js(ctx),
         "tls_version" => (if facts.is_tls { "tls1.3" } else { "" }).into_js(ctx),
         _ => {
             let made = match name {
@@ -309,12 +343,12 @@ fn json<'js>(
     let Some(bytes) = &response.0.body else {
         let message = "the body is null so we can't transform it to JSON - this likely was because \
                        of a request error getting the response";
-        return Err(Exception::throw_message(&ctx, message));
+        return Err(go_error(&ctx, message));
     };
     let parsed: Value<'js> = ctx.json_parse(bytes.as_slice()).map_err(|_| {
         let thrown = ctx.catch();
         let why = value::text(&ctx, &thrown).unwrap_or_default();
-        Exception::throw_message(&ctx, &format!("cannot parse json due to an error: {why}"))
+        go_error(&ctx, &format!("cannot parse json due to an error: {why}"))
     })?;
     match value::given(path.0) {
         None => Ok(parsed),

@@ -168,6 +168,7 @@ impl Hop {
         let exchange = Exchange::unfinished(start);
         let mut flight = Flight { vu, client, ask, url: &shown, start, exchange, is_over: false };
         let keep = ask.kind != BodyKind::Dropped;
+        let mut peer = None;
         let mut collector = Collector { keep, ..Collector::default() };
         match client.prepare(&request).await {
             Ok(prepared) => {
@@ -175,12 +176,14 @@ impl Hop {
                 let now = vu.now();
                 let exchange = &mut flight.exchange;
                 *exchange = Exchange::unfinished(now);
+                peer = client.network().peer(&prepared);
                 client.exchange(&prepared, now, deadline, &mut collector, exchange).await;
             }
             Err(fault) => client.end(&mut flight.exchange, End::Fault(fault)),
         }
         flight.is_over = true;
-        let response = self.response(ask, shown.clone(), &request, collector, &flight.exchange);
+        let mut response = self.response(ask, shown.clone(), &request, collector, &flight.exchange);
+        response.peer = peer.filter(|_| response.status > 0);
         self.keep_cookies(ask, &response);
         note(vu, ask, &shown, &response, &flight.exchange);
         vu.notes.exchange(start, flight.exchange.clone());
@@ -214,7 +217,7 @@ impl Hop {
                 };
                 response.reason = collector.reason;
                 response.headers = collector.headers;
-                let is_bodyless = matches!(answer.status, 204 | 304) || self.method == "HEAD";
+                let is_bodyless = matches!(answer.status, 204 | 304);
                 response.body = (collector.keep && !is_bodyless).then_some(collector.body);
                 response.error_code = codes::of_status(answer.status);
                 response.timings = Timings::of(exchange);
@@ -222,6 +225,7 @@ impl Hop {
             End::Fault(fault) => (response.error_code, response.error) = codes::of(fault),
             End::Unfinished => {}
         }
+        response.decode();
         response.is_tls = self.url.scheme() == "https" && response.status > 0;
         response
     }
@@ -305,15 +309,20 @@ fn shown_url(url: &Url) -> String {
     shown.into()
 }
 
+/// An error with its request, as Go tells it.
+pub(super) fn told(method: &str, url: &str, error: &str) -> String {
+    let mut method = method.to_ascii_lowercase();
+    if let Some(first) = method.get_mut(0..1) {
+        first.make_ascii_uppercase();
+    }
+    format!("{method} \"{url}\": {error}")
+}
+
 fn warn(vu: &Vu, ask: &Ask, url: &str, error: &str) {
     if ask.throw {
         return;
     }
-    let mut method = ask.method.to_ascii_lowercase();
-    if let Some(first) = method.get_mut(0..1) {
-        first.make_ascii_uppercase();
-    }
-    let error = format!("{method} \"{url}\": {error}");
+    let error = told(&ask.method, url, error);
     vu.test.log(LogLevel::Warning, "Request Failed", &[("error", error.as_str())]);
 }
 
@@ -341,6 +350,19 @@ fn note(vu: &Vu, ask: &Ask, url: &str, response: &ResponseFacts, exchange: &Exch
     vu.note(Builtin::DataSent, &plain, exchange.bytes_out as f64);
     vu.note(Builtin::DataReceived, &plain, exchange.bytes_in as f64);
 }
+
+/// The tags that a request has by itself.
+const SYSTEM_TAGS: [&str; 9] = [
+    "method",
+    "url",
+    "name",
+    "status",
+    "proto",
+    "tls_version",
+    "error",
+    "error_code",
+    "expected_response",
+];
 
 /// The tags of a request's samples.
 struct HttpTags<'a> {
@@ -371,5 +393,11 @@ impl TagSource for HttpTags<'_> {
                 own.map_or_else(|| vu.tag(key), |(_, value)| Some(value.as_str().into()))
             }
         }
+    }
+
+    fn keys(&self) -> Vec<String> {
+        let system = SYSTEM_TAGS.into_iter().filter(|tag| self.vu.test.has_system_tag(tag));
+        let own = self.ask.tags.iter().map(|(name, _)| name.clone());
+        system.map(str::to_owned).chain(own).chain(self.vu.keys()).collect()
     }
 }

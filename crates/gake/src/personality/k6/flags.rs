@@ -84,6 +84,8 @@ pub struct RunFlags {
     pub no_thresholds: bool,
     /// `compact`, `full` or `disabled`.
     pub summary_mode: Option<String>,
+    /// Where samples go one by one, as `json=FILE`.
+    pub out: Vec<String>,
     /// Where the summary's figures go as JSON.
     pub summary_export: Option<String>,
     /// Whether `console.debug` is shown.
@@ -113,11 +115,6 @@ impl RunFlags {
                 parsed.operands.len()
             ));
         };
-        if let Some(out) = parsed.last("out") {
-            return Err(format!(
-                "--out {out} cannot be honoured yet; --gake-out FILE writes the run file of gake"
-            ));
-        }
         if let Some(format) = parsed.last("log-format").filter(|format| *format != "logfmt") {
             return Err(format!("--log-format {format} cannot be honoured: logs are logfmt"));
         }
@@ -149,6 +146,7 @@ impl RunFlags {
                 true => Some("disabled".to_owned()),
                 false => parsed.last("summary-mode").map(str::to_owned),
             },
+            out: parsed.all("out").map(str::to_owned).collect(),
             summary_export: parsed.last("summary-export").map(str::to_owned),
             verbose: parsed.on("verbose")?,
             no_color: parsed.on("no-color")?,
@@ -191,7 +189,6 @@ mod tests {
             ("a.js b.js", "received 2"),
             ("--nothing a.js", "no flag --nothing"),
             ("--linger a.js", "--linger cannot be honoured"),
-            ("-o json=x a.js", "--out json=x"),
             ("-u many a.js", "--vus many"),
             ("-e novalue a.js", "write NAME=VALUE"),
         ] {

@@ -24,6 +24,7 @@ use gake_run::{Beside, Prepared, Sink};
 use serde_json::Value;
 
 use super::flags::RunFlags;
+use super::out::{self, Outputs};
 use super::{ANY, log, plan};
 use crate::console::Console;
 use crate::descriptors;
@@ -73,6 +74,7 @@ struct Ready {
     thresholds: Thresholds,
     run: ScriptRun,
     prepared: Prepared,
+    outputs: Option<Outputs>,
 }
 
 /// `k6 run`.
@@ -81,7 +83,7 @@ struct Ready {
 /// When a file or stream of gake's own cannot be used.
 pub fn run(flags: &RunFlags, native: &Native, console: &Console) -> Result<Exit, Failure> {
     descriptors::raise();
-    let ready = match ready(flags, console) {
+    let mut ready = match ready(flags, console) {
         Ok(ready) => ready,
         Err(Refused { why, exit, log: Some(log) }) => {
             let hint = ("hint", "script exception".to_owned());
@@ -94,7 +96,6 @@ pub fn run(flags: &RunFlags, native: &Native, console: &Console) -> Result<Exit,
             return Ok(exit);
         }
     };
-    let test = &ready.script.test;
     let signals = Signals::watch().map_err(Failure::signals)?;
     let redactor = usual(Names::default())?;
     let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
@@ -117,6 +118,10 @@ pub fn run(flags: &RunFlags, native: &Native, console: &Console) -> Result<Exit,
         let results = thresholds.judge(&moment.so_far.tally().series, elapsed, false);
         results.aborts.then(|| results.message().unwrap_or_default())
     });
+    for wrong in ready.outputs.take().map(Outputs::finish).unwrap_or_default() {
+        console.warn(&wrong);
+    }
+    let test = &ready.script.test;
     match recorded {
         Ok(recorded) => finish(&ready, flags, recorded, signals.came(), native, console),
         Err(error) => {
@@ -158,7 +163,13 @@ fn ready(flags: &RunFlags, console: &Console) -> Result<Ready, Refused> {
     let shown = serde_json::to_string(&options.shown_to_scripts()).unwrap_or_default();
     let _ = script.test.options.set(shown);
     let prepared = script.prepare(&run).map_err(|error| refused(error.to_string(), ANY))?;
-    Ok(Ready { script, options, thresholds, run, prepared })
+    let csv_times = system.get("K6_CSV_TIME_FORMAT").map(String::as_str);
+    let outputs = out::start(&flags.out, &options, csv_times).map_err(|why| refused(why, ANY))?;
+    if let Some(outputs) = &outputs {
+        let _ = script.test.system_tags.set(options.system_tags.clone().unwrap_or_default());
+        let _ = script.test.tap.set(Arc::clone(&outputs.tap));
+    }
+    Ok(Ready { script, options, thresholds, run, prepared, outputs })
 }
 
 /// The script's absolute path, and its text.

@@ -3,6 +3,7 @@
 mod flags;
 mod life;
 mod log;
+mod out;
 mod plan;
 
 use crate::console::Console;

@@ -1,0 +1,246 @@
+//! The module `k6/crypto`: hashes and random bytes.
+
+use std::cell::RefCell;
+
+use aws_lc_rs::{digest, hmac};
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE, URL_SAFE_NO_PAD};
+use md5::Md5;
+use rquickjs::class::{JsClass, Readable, Trace, Tracer};
+use rquickjs::function::{Constructor, Func, This};
+use rquickjs::{ArrayBuffer, Class, Ctx, Exception, IntoJs, JsLifetime, Object, Value};
+
+use super::value;
+use crate::errors::go_error;
+
+/// Bytes of a block of MD5, for its HMAC.
+const MD5_BLOCK: usize = 64;
+
+/// A hash algorithm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Algorithm {
+    Md5,
+    Sha1,
+    Sha256,
+    Sha384,
+    Sha512,
+    Sha512To256,
+}
+
+/// The algorithms by their names.
+const ALGORITHMS: [(&str, Algorithm); 6] = [
+    ("md5", Algorithm::Md5),
+    ("sha1", Algorithm::Sha1),
+    ("sha256", Algorithm::Sha256),
+    ("sha384", Algorithm::Sha384),
+    ("sha512", Algorithm::Sha512),
+    ("sha512_256", Algorithm::Sha512To256),
+];
+
+impl Algorithm {
+    fn named(ctx: &Ctx<'_>, name: &str) -> rquickjs::Result<Self> {
+        let found = ALGORITHMS.iter().find(|(known, _)| *known == name);
+        found.map(|(_, algorithm)| *algorithm).ok_or_else(|| {
+            let known: Vec<_> = ALGORITHMS.iter().map(|(known, _)| *known).collect();
+            let message = format!("invalid algorithm: {name}; there are {}", known.join(", "));
+            go_error(ctx, &message)
+        })
+    }
+
+    fn digest(self, bytes: &[u8]) -> Vec<u8> {
+        use md5::Digest as _;
+        let algorithm = match self {
+            Self::Md5 => return Md5::digest(bytes).to_vec(),
+            Self::Sha1 => &digest::SHA1_FOR_LEGACY_USE_ONLY,
+            Self::Sha256 => &digest::SHA256,
+            Self::Sha384 => &digest::SHA384,
+            Self::Sha512 => &digest::SHA512,
+            Self::Sha512To256 => &digest::SHA512_256,
+        };
+        digest::digest(algorithm, bytes).as_ref().to_vec()
+    }
+
+    /// The keyed hash of bytes (RFC 2104); `None` where there is none.
+    fn keyed(self, key: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
+        let algorithm = match self {
+            Self::Md5 => return Some(md5_keyed(key, bytes)),
+            Self::Sha1 => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
+            Self::Sha256 => hmac::HMAC_SHA256,
+            Self::Sha384 => hmac::HMAC_SHA384,
+            Self::Sha512 => hmac::HMAC_SHA512,
+            Self::Sha512To256 => return None,
+        };
+        let key = hmac::Key::new(algorithm, key);
+        Some(hmac::sign(&key, bytes).as_ref().to_vec())
+    }
+}
+
+fn md5_keyed(key: &[u8], bytes: &[u8]) -> Vec<u8> {
+    let mut block = [0; MD5_BLOCK];
+    let hashed;
+    let key = match key.len() > MD5_BLOCK {
+        true => {
+            hashed = Algorithm::Md5.digest(key);
+            hashed.as_slice()
+        }
+        false => key,
+    };
+    block[..key.len()].copy_from_slice(key);
+    let padded = |pad: u8, rest: &[u8]| {
+        let mut whole: Vec<u8> = block.iter().map(|byte| byte ^ pad).collect();
+        whole.extend_from_slice(rest);
+        Algorithm::Md5.digest(&whole)
+    };
+    padded(0x5c, &padded(0x36, bytes))
+}
+
+/// A hash that is fed in parts.
+struct Hasher {
+    algorithm: Algorithm,
+    /// Of an HMAC.
+    key: Option<Vec<u8>>,
+    fed: RefCell<Vec<u8>>,
+}
+
+impl<'js> Trace<'js> for Hasher {
+    fn trace<'a>(&self, _: Tracer<'a, 'js>) {}
+}
+
+// SAFETY: it holds nothing of a script.
+unsafe impl<'js> JsLifetime<'js> for Hasher {
+    type Changed<'to> = Self;
+}
+
+impl<'js> JsClass<'js> for Hasher {
+    const NAME: &'static str = "Hasher";
+    type Mutable = Readable;
+
+    fn prototype(ctx: &Ctx<'js>) -> rquickjs::Result<Option<Object<'js>>> {
+        let prototype = Object::new(ctx.clone())?;
+        prototype.set("update", Func::from(update))?;
+        prototype.set("digest", Func::from(finish))?;
+        Ok(Some(prototype))
+    }
+
+    fn constructor(_: &Ctx<'js>) -> rquickjs::Result<Option<Constructor<'js>>> {
+        Ok(None)
+    }
+}
+
+pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+    let module = Object::new(ctx.clone())?;
+    for (name, algorithm) in ALGORITHMS {
+        let hash = move |ctx: Ctx<'js>, input: Value<'js>, encoding: Value<'js>| {
+            let bytes = input_bytes(&ctx, &input)?;
+            encoded(&ctx, algorithm.digest(&bytes), &encoding)
+        };
+        module.set(name, Func::from(hash))?;
+    }
+    for name in ["md4", "ripemd160", "sha512_224"] {
+        let absent = move |ctx: Ctx<'js>| -> rquickjs::Result<()> {
+            Err(go_error(&ctx, &format!("{name} is not there")))
+        };
+        module.set(name, Func::from(absent))?;
+    }
+    let hmac =
+        |ctx: Ctx<'js>, name: String, key: Value<'js>, input: Value<'js>, encoding: Value<'js>| {
+            let algorithm = Algorithm::named(&ctx, &name)?;
+            let (key, bytes) = (input_bytes(&ctx, &key)?, input_bytes(&ctx, &input)?);
+            encoded(&ctx, keyed(&ctx, algorithm, &key, &bytes)?, &encoding)
+        };
+    module.set("hmac", Func::from(hmac))?;
+    let create = |ctx: Ctx<'js>, name: String| {
+        let algorithm = Algorithm::named(&ctx, &name)?;
+        Class::instance(ctx, Hasher { algorithm, key: None, fed: RefCell::default() })
+    };
+    module.set("createHash", Func::from(create))?;
+    let create = |ctx: Ctx<'js>, name: String, key: Value<'js>| {
+        let algorithm = Algorithm::named(&ctx, &name)?;
+        let key = Some(input_bytes(&ctx, &key)?);
+        Class::instance(ctx, Hasher { algorithm, key, fed: RefCell::default() })
+    };
+    module.set("createHMAC", Func::from(create))?;
+    let encode =
+        |ctx: Ctx<'js>, input: Value<'js>| input_bytes(&ctx, &input).map(|bytes| hex(&bytes));
+    module.set("hexEncode", Func::from(encode))?;
+    let bytes = |ctx: Ctx<'js>, count: f64| {
+        if count < 1.0 {
+            return Err(go_error(&ctx, "invalid size"));
+        }
+        let bytes = random(&ctx, count as usize)?;
+        ArrayBuffer::new(ctx, bytes)
+    };
+    module.set("randomBytes", Func::from(bytes))?;
+    Ok(module)
+}
+
+/// Bytes that nobody can guess.
+pub(crate) fn random(ctx: &Ctx<'_>, count: usize) -> rquickjs::Result<Vec<u8>> {
+    let mut bytes = vec![0; count];
+    aws_lc_rs::rand::fill(&mut bytes)
+        .map_err(|_| go_error(ctx, "the system gives no random bytes"))?;
+    Ok(bytes)
+}
+
+fn keyed(
+    ctx: &Ctx<'_>,
+    algorithm: Algorithm,
+    key: &[u8],
+    bytes: &[u8],
+) -> rquickjs::Result<Vec<u8>> {
+    let none = || go_error(ctx, "HMAC with sha512_256 is not there");
+    algorithm.keyed(key, bytes).ok_or_else(none)
+}
+
+fn input_bytes<'js>(ctx: &Ctx<'js>, input: &Value<'js>) -> rquickjs::Result<Vec<u8>> {
+    value::bytes(ctx, input)?.ok_or_else(|| {
+        let message = format!("invalid type {}, expected string or ArrayBuffer", input.type_name());
+        Exception::throw_type(ctx, &message)
+    })
+}
+
+fn update<'js>(
+    ctx: Ctx<'js>,
+    this: This<Class<'js, Hasher>>,
+    input: Value<'js>,
+) -> rquickjs::Result<()> {
+    let bytes = input_bytes(&ctx, &input)?;
+    this.0.borrow().fed.borrow_mut().extend_from_slice(&bytes);
+    Ok(())
+}
+
+fn finish<'js>(
+    ctx: Ctx<'js>,
+    this: This<Class<'js, Hasher>>,
+    encoding: Value<'js>,
+) -> rquickjs::Result<Value<'js>> {
+    let hasher = this.0.borrow();
+    let fed = hasher.fed.borrow();
+    let bytes = match &hasher.key {
+        Some(key) => keyed(&ctx, hasher.algorithm, key, &fed)?,
+        None => hasher.algorithm.digest(&fed),
+    };
+    encoded(&ctx, bytes, &encoding)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn encoded<'js>(
+    ctx: &Ctx<'js>,
+    bytes: Vec<u8>,
+    encoding: &Value<'js>,
+) -> rquickjs::Result<Value<'js>> {
+    match value::text(ctx, encoding)?.as_str() {
+        "base64" => STANDARD.encode(bytes).into_js(ctx),
+        "base64url" => URL_SAFE.encode(bytes).into_js(ctx),
+        "base64rawurl" => URL_SAFE_NO_PAD.encode(bytes).into_js(ctx),
+        "hex" => hex(&bytes).into_js(ctx),
+        "binary" => ArrayBuffer::new(ctx.clone(), bytes)?.into_js(ctx),
+        other => {
+            let message = format!("invalid output encoding: {other}");
+            Err(go_error(ctx, &message))
+        }
+    }
+}
