@@ -57,7 +57,7 @@ fn bad_scripts_say_where() {
     for (text, expected) in [
         ("export default function () {\n  let x = ;\n}", "script.js:2:"),
         ("import x from 'k6/ws'; export default () => 1", "WebSockets are not there yet"),
-        ("import x from 'k6/nothing'; export default () => 1", "there are k6, k6/data"),
+        ("import x from 'k6/nothing'; export default () => 1", "there are k6, k6/crypto"),
         ("import x from 'lodash'; export default () => 1", "\"lodash\""),
         ("import x from './no.js'; export default () => 1", "./no.js"),
         ("import { x } from 'k6/http'; export default () => 1", "'x'"),
@@ -118,6 +118,38 @@ fn requests_under_way_at_the_end_are_counted() {
     assert_eq!((counts.sent, counts.unfinished), (12, 6), "{counts:?}");
     assert_eq!(ran.metric("http_reqs", []), Metric { samples: 12, sum: 12.0 });
     assert_eq!(ran.metric("iterations", []).samples, 0);
+}
+
+#[test]
+fn iterations_cut_short_leave_nothing_behind() {
+    let lab = lab();
+    // A runtime that is freed with something left of a script ends the process.
+    for body in [
+        "await http.asyncRequest('GET', 'BASE/hang')",
+        "await Promise.all([1, 2].map(() => http.asyncRequest('GET', 'BASE/hang')))",
+        "await new Promise((resolve) => setTimeout(resolve, 1e6))",
+        "setInterval(() => {}, 5); await new Promise(() => {})",
+        "for (const x of (function* () { for (;;) { http.get('BASE/hang'); yield 1 } })()) x()",
+        "[3, 1, 2].sort(() => http.get('BASE/hang').status)",
+        "JSON.stringify({ toJSON: () => http.get('BASE/hang').body })",
+        "'abc'.replace(/b/g, () => http.get('BASE/hang').body)",
+        "http.batch(['BASE/hang', 'BASE/hang'])",
+        "try { group('a', () => http.get('BASE/hang')) } finally { http.get('BASE/hang') }",
+        "class A { static #x = 1; get y() { return http.get('BASE/hang') } } new A().y",
+    ] {
+        let mut case = Case::of(&format!(
+            "import http from 'k6/http'; import {{ group }} from 'k6';
+             export default async function () {{ {body} }}"
+        ));
+        case.load = LoadSpec::closed(2);
+        case.duration = Some(Duration::from_millis(50));
+        case.graceful_stop = Duration::from_millis(50);
+        let ran = case.run(Some(&lab));
+        let counts = ran.run().tally.counts;
+        assert_eq!(counts.sent, counts.unfinished, "{body}");
+        assert_eq!(ran.metric("iterations", []).samples, 0, "{body}");
+        assert_eq!(ran.messages(LogLevel::Error), [""; 0], "{body}");
+    }
 }
 
 #[test]

@@ -42,6 +42,8 @@ pub(crate) struct Ask {
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Option<Arc<[u8]>>,
     pub(crate) redirects: u32,
+    /// Whether the request itself bounds its redirects.
+    pub(crate) bounds_redirects: bool,
     pub(crate) timeout: Duration,
     pub(crate) tags: Vec<(String, String)>,
     pub(crate) kind: BodyKind,
@@ -75,6 +77,7 @@ impl Ask {
             headers: Vec::new(),
             body: None,
             redirects: settings.max_redirects,
+            bounds_redirects: false,
             timeout: TIMEOUT,
             tags: Vec::new(),
             kind,
@@ -129,7 +132,10 @@ impl Ask {
                     }
                 }
                 "timeout" => self.timeout = timeout(ctx, &value)?,
-                "redirects" => self.redirects = value.as_number().unwrap_or(0.0).max(0.0) as u32,
+                "redirects" => {
+                    self.redirects = value.as_number().unwrap_or(0.0).max(0.0) as u32;
+                    self.bounds_redirects = true;
+                }
                 "throw" => self.throw = truthy(ctx, value)?,
                 "responseType" => self.kind = body_kind(ctx, &value)?,
                 "compression" => {

@@ -57,6 +57,9 @@ impl Timings {
 /// What is known of a response, or of why there is none.
 #[derive(Debug, Clone)]
 pub(crate) struct ResponseFacts {
+    /// The URL that the script asked for.
+    pub(super) asked: String,
+    /// That of the last request.
     pub(super) url: String,
     /// 0 without a response.
     pub(super) status: u16,
@@ -91,6 +94,7 @@ impl ResponseFacts {
     /// The request could not even be made of what the script gave.
     pub(super) fn refused(method: String, url: String, error: String) -> Self {
         Self {
+            asked: url.clone(),
             url,
             status: 0,
             reason: String::new(),
@@ -321,7 +325,7 @@ fn timings<'js>(ctx: &Ctx<'js>, timings: &Timings) -> rquickjs::Result<Object<'j
 fn request<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Object<'js>> {
     let request = Object::new(ctx.clone())?;
     request.set("method", facts.method.as_str())?;
-    request.set("url", facts.url.as_str())?;
+    request.set("url", facts.asked.as_str())?;
     let headers = Object::new(ctx.clone())?;
     for (name, value) in &facts.sent_headers {
         headers.set(canonical(name), vec![value.as_str()])?;

@@ -41,11 +41,11 @@ pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
         let response = hop.run(vu, &client, ask, end).await;
         let Some(next) = hop.next(&response) else { return response };
         if hop.number >= ask.redirects {
-            if ask.redirects > 0 {
+            if !ask.bounds_redirects {
                 let message = format!(
                     "Stopped after {} redirects and returned the redirection; pass {{ redirects: n \
                      }} in request params or set global maxRedirects to silence this",
-                    ask.redirects
+                    ask.redirects + 1
                 );
                 vu.test.log(LogLevel::Warning, &message, &[("url", ask.url.as_str())]);
             }
@@ -163,7 +163,11 @@ impl Hop {
         if !cookies.is_empty() {
             join_cookies(&mut request.headers, &cookies);
         }
-        let shown = shown_url(&self.url);
+        // The first one as the script wrote it, without its credentials.
+        let shown = match self.number {
+            0 if !has_credentials(&self.url) => ask.url.clone(),
+            _ => shown_url(&self.url),
+        };
         let start = vu.now();
         let exchange = Exchange::unfinished(start);
         let mut flight = Flight { vu, client, ask, url: &shown, start, exchange, is_over: false };
@@ -202,6 +206,7 @@ impl Hop {
         exchange: &Exchange,
     ) -> ResponseFacts {
         let mut response = ResponseFacts {
+            asked: ask.url.clone(),
             url,
             method: self.method.clone(),
             sent_headers: request.headers.clone(),
@@ -299,10 +304,14 @@ fn join_cookies(headers: &mut Vec<(String, String)>, cookies: &[(String, String)
     }
 }
 
+fn has_credentials(url: &Url) -> bool {
+    !url.username().is_empty() || url.password().is_some()
+}
+
 /// A URL without its credentials.
 fn shown_url(url: &Url) -> String {
     let mut shown = url.clone();
-    if !shown.username().is_empty() || shown.password().is_some() {
+    if has_credentials(url) {
         let _ = shown.set_username("****");
         let _ = shown.set_password(Some("****"));
     }
