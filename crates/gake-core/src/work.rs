@@ -66,6 +66,11 @@ impl<'a> Iteration<'a> {
         self.recorder.sample(self.arrival.due, self.fired, series, value);
     }
 
+    /// Adds the start of the body of an answer that failed to the run's most frequent ones.
+    pub fn failed_body(&self, status: u16, body: &[u8]) {
+        self.recorder.failed_body(self.arrival.due, status, body);
+    }
+
     /// The recorder, for what is interned once and not for each arrival.
     #[must_use]
     pub fn recorder(&self) -> &'a Recorder {

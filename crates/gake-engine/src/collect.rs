@@ -6,7 +6,8 @@ use std::sync::Arc;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::Plan;
 use gake_core::record::{
-    Counts, Ending, Generator, Interval, Point, Provenance, Run, Series, Tally, Watched,
+    Counts, Ending, FailedBodies, Generator, Interval, Point, Provenance, Run, Series, Tally,
+    Watched,
 };
 use gake_core::work::Gauges;
 
@@ -53,6 +54,7 @@ pub struct Collector {
     watermarks: Vec<u64>,
     tally: Tally,
     warmup: Counts,
+    bodies: FailedBodies,
     /// By scenario.
     scenarios: Vec<Figures>,
     series: Series,
@@ -73,6 +75,7 @@ impl Collector {
             watermarks: vec![0; workers],
             tally: Tally::new(plan.labels.len()),
             warmup: Counts::default(),
+            bodies: FailedBodies::default(),
             scenarios: plan.scenarios().iter().map(|plan| Figures::new(plan, seed)).collect(),
             series: Series::default(),
             peak: 0,
@@ -166,6 +169,7 @@ impl Collector {
             }
             pending.warmup.merge(&part.warmup);
             pending.gauges = pending.gauges.beside(part.gauges);
+            self.bodies.merge(&part.bodies);
             if several {
                 self.scenarios[part.scenario].warmup_counts.merge(&part.warmup);
             }
@@ -267,6 +271,7 @@ impl Collector {
             },
             events: Vec::new(),
             watched: Watched::default(),
+            bodies: self.bodies,
             origin: Provenance::default(),
             plan: (*self.plan).clone(),
             scenarios,

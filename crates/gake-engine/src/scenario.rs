@@ -133,11 +133,12 @@ impl<F: Factory + 'static> Scenario<F> {
             self.factory.observe(tally)
         });
         let (tally, warmup) = recorder.take(spare);
-        IntervalPart { scenario: self.number, tally, warmup, gauges }
+        let bodies = recorder.take_bodies();
+        IntervalPart { scenario: self.number, tally, warmup, gauges, bodies }
     }
 
     /// Takes back what could not be handed over.
     pub(crate) fn put_back(&self, part: &IntervalPart) {
-        self.shared.recorder.put_back(&part.tally, &part.warmup);
+        self.shared.recorder.put_back(part);
     }
 }

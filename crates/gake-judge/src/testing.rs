@@ -145,6 +145,7 @@ impl RunSample {
             },
             events: Vec::new(),
             watched: Watched::default(),
+            bodies: gake_core::record::FailedBodies::default(),
             scenarios: Vec::new(),
             origin: gake_core::record::Provenance::default(),
         }

@@ -158,6 +158,7 @@ pub(crate) fn run(plan: Plan, tallies: &[Tally]) -> Run {
             Vec::new()
         },
         watched: Watched::default(),
+        bodies: gake_core::record::FailedBodies::default(),
         scenarios: Vec::new(),
         origin: gake_core::record::Provenance::default(),
     }

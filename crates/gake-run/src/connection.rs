@@ -1,8 +1,10 @@
 //! How connections are made, for the wire.
 
-use gake_core::spec::{ConnectionSpec, FieldPath, HttpVersion, IpFamily, RunSpec, TlsSpec};
+use gake_core::spec::{
+    ConnectionSpec, FieldPath, HttpVersion, IpFamily, RunSpec, ScenarioSpec, TlsSpec,
+};
 use gake_wire::http1::{ResponseLimits, Version};
-use gake_wire::{Keep, Resolver, Settings, Sources, TlsOptions};
+use gake_wire::{Inspection, Keep, Resolver, Settings, Sources, TlsOptions};
 
 use crate::RunError;
 
@@ -29,12 +31,19 @@ pub(crate) fn settings(
         max_redirects: spec.max_redirects,
         keep: spec.keep.map(|keep| Keep { answers: keep.answers, body_bytes: keep.body_bytes }),
         max_idle: spec.max_idle,
+        inspect: None,
         feed: None,
         version: match spec.http {
             HttpVersion::Http10 => Version::Http10,
             HttpVersion::Http11 => Version::Http11,
         },
     })
+}
+
+/// What is looked at in the answers of a scenario.
+pub(crate) fn inspection(scenario: &ScenarioSpec) -> Option<Inspection> {
+    let failed_bodies = scenario.body_errors;
+    failed_bodies.then(|| Inspection { expect: scenario.expect.clone(), failed_bodies })
 }
 
 /// How names become addresses.

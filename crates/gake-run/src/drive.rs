@@ -121,6 +121,7 @@ impl Prepared {
         let log_lost = collector.log_lost();
         let mut run = Run { origin, ..collector.finish(started_unix_ns, ending, cores) };
         watching.end(&mut run);
+        run.bodies.redact(&self.redactor);
         let losses = fanout.finish(&run, log_lost);
         let event = |loss: &Loss| Event { at: run.elapsed, text: loss.text.clone() };
         let events: Vec<_> = losses.iter().map(event).collect();

@@ -38,6 +38,8 @@ pub struct Prepared {
     pub watch: Vec<WatchSource>,
     /// What somebody should know before the run, in sentences.
     pub notes: Vec<String>,
+    /// Hides secrets in what is recorded of answers.
+    pub redactor: Redactor,
 }
 
 impl LoadedRequests {
@@ -83,9 +85,10 @@ impl LoadedRequests {
         let plans = self.plans(spec);
         let mut labels = Vec::new();
         let mut wires = Vec::with_capacity(self.sets.len());
-        for (set, plan) in self.sets.iter().zip(&plans) {
+        for ((set, scenario), plan) in self.sets.iter().zip(&spec.scenarios).zip(&plans) {
             let pooled = plan.load.is_open();
-            let settings = connection::settings(&spec.connection, pooled, plan.connections)?;
+            let mut settings = connection::settings(&spec.connection, pooled, plan.connections)?;
+            settings.inspect = connection::inspection(scenario);
             let mut wire = self.wire(set, settings)?;
             if self.sets.len() > 1 {
                 wire.number_labels(&mut labels);
@@ -192,6 +195,7 @@ fn ready(
         abort: spec.abort,
         watch,
         notes: Vec::new(),
+        redactor: Redactor::off(),
     })
 }
 
@@ -206,9 +210,11 @@ impl Prepared {
         plan.threads = cores.min(lanes.max().unwrap_or(1)).max(1);
     }
 
-    /// Hides secrets in what is shown and stored of it: the names of targets and of labels.
+    /// Hides secrets in what is shown and stored of it: the names of targets and of labels, and the
+    /// bodies of failed answers.
     pub fn redact(&mut self, redactor: &Redactor) {
         self.plan = Arc::new(redacted(&self.plan, redactor));
+        self.redactor = redactor.clone();
     }
 
     /// Reads what `spec` sends and prepares a run of it. Blocks for name resolution.

@@ -32,12 +32,17 @@ impl<V: Visitor> Visitor for RedirectVisitor<'_, V> {
     }
 
     #[inline]
+    fn wants_head_of(&mut self, status: u16) -> bool {
+        self.behind.wants_head_of(status)
+    }
+
+    #[inline]
     fn head(&mut self, head: &ResponseHead<'_>) {
         if self.follow && matches!(head.status, 301 | 302 | 303 | 307 | 308) {
             let location = head.get("location");
             self.to = location.map(|to| String::from_utf8_lossy(to.trim_ascii()).into_owned());
         }
-        if self.to.is_none() && self.behind.wants_head() {
+        if self.to.is_none() {
             self.behind.head(head);
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use gake_core::plan::Timeouts;
 
+use crate::Inspection;
 use crate::feed::Feed;
 use crate::http1::{ResponseLimits, Version};
 use crate::source::Sources;
@@ -34,6 +35,8 @@ pub struct Settings {
     pub max_redirects: u32,
     /// What is kept of responses, when anything is.
     pub keep: Option<Keep>,
+    /// What is looked at in answers besides their status, when anything is.
+    pub inspect: Option<Inspection>,
     /// Idle connections kept to an origin, over all workers, when that is bounded.
     pub max_idle: Option<usize>,
     /// Makes each request when it is fired, instead of those known beforehand.
@@ -61,6 +64,7 @@ impl Default for Settings {
             limits: ResponseLimits::default(),
             max_redirects: 0,
             keep: None,
+            inspect: None,
             max_idle: None,
             feed: None,
             version: Version::Http11,

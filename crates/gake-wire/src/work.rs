@@ -11,6 +11,7 @@ use gake_core::work::{Ended, Exhausted, Iteration, Work};
 use crate::client::Client;
 use crate::deadline::Deadline;
 use crate::feed::Feed;
+use crate::inspect::{Inspector, WorkVisitor};
 use crate::kept::KeepVisitor;
 use crate::wire::{Labelled, Wire};
 
@@ -27,6 +28,8 @@ pub(crate) struct Load {
 pub struct HttpWork<C> {
     load: Rc<Load>,
     client: Client<C>,
+    /// What is seen of the answer, when it is looked at.
+    inspector: Option<Inspector>,
     /// What is known of the request under way.
     exchange: Exchange,
     /// Whether one is under way.
@@ -35,7 +38,8 @@ pub struct HttpWork<C> {
 
 impl<C: Clock + Clone + 'static> HttpWork<C> {
     pub(crate) fn new(load: Rc<Load>, client: Client<C>) -> Self {
-        Self { load, client, exchange: Exchange::unfinished(0), is_fired: false }
+        let inspector = load.wire.network.settings.inspect.clone().map(Inspector::new);
+        Self { load, client, inspector, exchange: Exchange::unfinished(0), is_fired: false }
     }
 
     /// Sends the request with this number at `now` and says what came of it; `None` when there is
@@ -50,15 +54,14 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
     async fn run(&mut self, number: u64, now: Nanos) -> Result<(), Exhausted> {
         self.is_fired = true;
         self.exchange = Exchange::unfinished(now);
-        let Self { load, client, exchange, .. } = self;
+        let Self { load, client, inspector, exchange, .. } = self;
+        let lane = Lane { client, inspector: inspector.as_mut(), exchange };
         let ended = match &load.wire.network.settings.feed {
             None => {
-                load.exchange(client, load.wire.request(number), now, exchange).await;
+                load.exchange(lane, load.wire.request(number), now).await;
                 Ok(())
             }
-            Some(feed) => {
-                Box::pin(load.exchange_made(client, feed.as_ref(), number, exchange)).await
-            }
+            Some(feed) => Box::pin(load.exchange_made(lane, feed.as_ref(), number)).await,
         };
         self.is_fired = false;
         ended
@@ -84,6 +87,11 @@ impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
         self.run(iteration.arrival.number, iteration.fired).await?;
         let exchange = &mut self.exchange;
+        if let (Some(inspector), End::Answered(_)) = (&self.inspector, exchange.end)
+            && let Some((status, body)) = inspector.failed()
+        {
+            iteration.failed_body(status, body);
+        }
         let ended = match exchange.end {
             End::Fault(fault) => Ended::failed(exchange.done, fault),
             End::Answered(_) | End::Unfinished => Ended::finished(exchange.done),
@@ -100,37 +108,46 @@ impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
     }
 }
 
+/// What one lane sends with and notes in.
+struct Lane<'a, C> {
+    client: &'a Client<C>,
+    inspector: Option<&'a mut Inspector>,
+    exchange: &'a mut Exchange,
+}
+
 impl Load {
     #[inline]
     async fn exchange<C: Clock + Clone + 'static>(
         &self,
-        client: &Client<C>,
+        lane: Lane<'_, C>,
         request: &Labelled,
         now: Nanos,
-        exchange: &mut Exchange,
     ) {
+        let Lane { client, mut inspector, exchange } = lane;
+        if let Some(inspector) = &mut inspector {
+            inspector.begin();
+        }
         let deadline = Deadline::after(now, &self.wire.network.settings.timeouts);
-        let mut visitor = KeepVisitor::new(self.keep());
+        let mut visitor = WorkVisitor { keep: KeepVisitor::new(self.keep()), inspector };
         exchange.label = request.label;
         client.exchange(&request.request, now, deadline, &mut visitor, exchange).await;
-        exchange.kept = visitor.take();
+        exchange.kept = visitor.keep.take();
     }
 
     /// Sends a request that is made now.
     async fn exchange_made<C: Clock + Clone + 'static>(
         &self,
-        client: &Client<C>,
+        lane: Lane<'_, C>,
         feed: &dyn Feed,
         number: u64,
-        exchange: &mut Exchange,
     ) -> Result<(), Exhausted> {
         match self.wire.make(feed, number).await {
             Ok(Some(request)) => {
-                let now = client.clock().now();
-                self.exchange(client, &request, now, exchange).await;
+                let now = lane.client.clock().now();
+                self.exchange(lane, &request, now).await;
             }
             Ok(None) => return Err(Exhausted),
-            Err(fault) => client.end(exchange, End::Fault(fault)),
+            Err(fault) => lane.client.end(lane.exchange, End::Fault(fault)),
         }
         Ok(())
     }

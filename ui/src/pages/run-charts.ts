@@ -7,7 +7,7 @@ import type { Timeline, TimeLine } from "../charts/time";
 import { el } from "../dom";
 import { bytes, bytesTick, count, duration, durationTick, percent, rate, tick } from "../format";
 import { facts, pair, section } from "./parts";
-import { faults, latencies, statuses } from "./run-tables";
+import { bodies, faults, latencies, statuses } from "./run-tables";
 import type { RunData, Target } from "./run-data";
 import { marks } from "./run-marks";
 import { gauges, levels, settings } from "./run-target";
@@ -125,7 +125,8 @@ export function errors(data: RunData, time: Timeline): HTMLElement {
     y: { tick, read: rate, log: "offer" },
     lines: [...lines, ...allowed(data, time)],
   });
-  return section("Errors", chart.element, el("div", { class: "pair" }, statuses(data), faults(data)));
+  const said = data.failed_bodies.length > 0 ? [bodies(data)] : [];
+  return section("Errors", chart.element, el("div", { class: "pair" }, statuses(data), faults(data)), ...said);
 }
 
 /** Errors a second that an objective on their share allows: it moves with the load. */

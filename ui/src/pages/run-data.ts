@@ -20,6 +20,7 @@ export interface RunData {
   latencies: Latency[];
   statuses: { code: number; count: number; ok: boolean }[];
   faults: { text: string; count: number; advice: string }[];
+  failed_bodies: { status: number; text: string; count: number }[];
   labels: Label[];
   more_labels: number;
   label_series: LabelSeries | null;

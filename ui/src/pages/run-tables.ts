@@ -63,6 +63,15 @@ export function faults(data: RunData): HTMLElement {
   ]);
 }
 
+/** What the target said of its failures. */
+export function bodies(data: RunData): HTMLElement {
+  return table(data.failed_bodies, [
+    { name: "Body of failed answers", show: (row) => el("code", {}, row.text === "" ? "(empty)" : row.text) },
+    { name: "status", show: (row) => String(row.status), number: true },
+    { name: "answers", show: (row) => count(row.count), number: true },
+  ]);
+}
+
 /** What happened beside requests. */
 export function events(data: RunData): HTMLElement {
   return table(data.events, [

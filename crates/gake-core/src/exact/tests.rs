@@ -10,8 +10,8 @@ use super::*;
 use crate::metric::{Definition, MetricKind, MetricUnit, Tags};
 use crate::plan::{Expect, Load, Overflow, Plan, Stage, UserStage};
 use crate::record::{
-    Answer, Counts, End, Ending, Event, Exchange, Fault, Generator, IntervalPart, LevelUnit,
-    Outcome, Phase, Point, Provenance, Reading, ScenarioRun, Series, Watched,
+    Answer, Counts, End, Ending, Event, Exchange, FailedBodies, Fault, Generator, IntervalPart,
+    LevelUnit, Outcome, Phase, Point, Provenance, Reading, ScenarioRun, Series, Watched,
 };
 use crate::schedule::{Process, Trace};
 use crate::spec::{LoadSpec, RequestSource, ScenarioSpec};
@@ -65,6 +65,12 @@ fn of((outcomes, samples, in_flight, labels): (Vec<Outcome>, Vec<Sample>, u64, u
     tally
 }
 
+fn failed_bodies() -> FailedBodies {
+    let mut bodies = FailedBodies::default();
+    bodies.add(503, b"full");
+    bodies
+}
+
 fn interval() -> impl Strategy<Value = Interval> {
     (vec(tally(), 0..3), 0..1u64 << 56, any::<u32>()).prop_map(|(tallies, cpu, second)| Interval {
         worker: 3,
@@ -76,6 +82,7 @@ fn interval() -> impl Strategy<Value = Interval> {
                 scenario,
                 warmup: Counts { sent: 3, ok: 3, started: 5, ..Counts::default() },
                 gauges: Gauges { open: cpu, peak: cpu / 2 },
+                bodies: failed_bodies(),
                 tally,
             })
             .collect(),
@@ -267,6 +274,7 @@ fn run() -> impl Strategy<Value = Run> {
                 generator: Generator { cpu: time, busiest: 0.1 + 0.2, ..Generator::default() },
                 events: vec![Event { at: time, text: "it rained".to_owned() }],
                 watched,
+                bodies: failed_bodies(),
                 scenarios,
             }
         },

@@ -1,5 +1,6 @@
 //! What happened: outcomes in, mergeable counts and histograms out.
 
+mod bodies;
 mod counts;
 mod exact;
 mod fault;
@@ -13,6 +14,7 @@ mod series;
 mod tally;
 mod watched;
 
+pub use bodies::{FAILED_BODY_BYTES, FailedBodies, FailedBody};
 pub use counts::Counts;
 pub use exact::FaultCount;
 pub use fault::{Fault, Phase};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::bodies::FailedBodies;
 use super::counts::Counts;
 use super::outcome::{Exchange, Outcome};
 use super::tally::Tally;
@@ -40,6 +41,9 @@ pub struct IntervalPart {
     pub warmup: Counts,
     /// Levels.
     pub gauges: Gauges,
+    /// Bodies of failed answers, when they are asked for.
+    #[serde(default, skip_serializing_if = "FailedBodies::is_empty")]
+    pub bodies: FailedBodies,
 }
 
 /// Takes every exchange besides the figures, when somebody wants each.
@@ -61,6 +65,7 @@ pub struct Recorder {
 struct Figures {
     tally: Tally,
     warmup: Counts,
+    bodies: FailedBodies,
     /// The instant of the last sample.
     sampled: Nanos,
 }
@@ -83,7 +88,8 @@ impl Recorder {
         log: Option<Box<dyn ExchangeLog>>,
     ) -> Self {
         let (tally, warmup) = (Tally::new(labels), Counts::default());
-        let figures = Figures { tally, warmup, sampled: 0 };
+        let bodies = FailedBodies::default();
+        let figures = Figures { tally, warmup, bodies, sampled: 0 };
         Self { expect, warmup_end, figures: RefCell::new(figures), log }
     }
 
@@ -132,6 +138,19 @@ impl Recorder {
         figures.tally.series.add(series, value, at);
     }
 
+    /// Adds the body of a failed answer of the iteration whose arrival was due at `due`.
+    pub(crate) fn failed_body(&self, due: Nanos, status: u16, body: &[u8]) {
+        if due >= self.warmup_end {
+            self.figures.borrow_mut().bodies.add(status, body);
+        }
+    }
+
+    /// Takes the bodies of failed answers added since the last time.
+    #[must_use]
+    pub fn take_bodies(&self) -> FailedBodies {
+        std::mem::take(&mut self.figures.borrow_mut().bodies)
+    }
+
     /// Counts an iteration that has ended.
     #[inline]
     pub fn end(&self, iteration: &Iteration<'_>, ended: Ended) {
@@ -169,10 +188,11 @@ impl Recorder {
     }
 
     /// Takes back what was taken and could not be handed over.
-    pub fn put_back(&self, tally: &Tally, warmup: &Counts) {
+    pub fn put_back(&self, part: &IntervalPart) {
         let mut figures = self.figures.borrow_mut();
-        figures.tally.merge(tally);
-        figures.warmup.merge(warmup);
+        figures.tally.merge(&part.tally);
+        figures.warmup.merge(&part.warmup);
+        figures.bodies.merge(&part.bodies);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bodies::FailedBodies;
 use super::counts::Counts;
 use super::series::Series;
 use super::tally::Tally;
@@ -118,6 +119,9 @@ pub struct Run {
     pub events: Vec<Event>,
     /// What the target said of itself, when it was watched.
     pub watched: Watched,
+    /// Bodies of failed answers, when they were asked for.
+    #[serde(default)]
+    pub bodies: FailedBodies,
     /// Each scenario by itself, when the run has several; the figures above are their sum.
     pub scenarios: Vec<ScenarioRun>,
 }

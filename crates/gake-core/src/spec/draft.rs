@@ -110,6 +110,9 @@ pub struct ScenarioDraft {
     /// Status codes that are ok.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<ExpectValue>,
+    /// Whether the bodies of failed answers are counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body_errors: Option<bool>,
 
     /// Arrivals a second.
     #[serde(skip_serializing_if = "Option::is_none")]

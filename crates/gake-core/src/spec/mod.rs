@@ -111,6 +111,8 @@ pub struct ScenarioSpec {
     pub tags: Vec<(String, String)>,
     /// Which responses are ok.
     pub expect: Expect,
+    /// Whether the bodies of failed answers are counted.
+    pub body_errors: bool,
 }
 
 /// How connections are made and used.
@@ -231,6 +233,7 @@ impl ScenarioSpec {
             overflow: Overflow::Wait,
             tags: Vec::new(),
             expect: Expect::default(),
+            body_errors: false,
         }
     }
 }

@@ -52,6 +52,7 @@ fn scenario(spec: &ScenarioSpec, timeout: Duration) -> ScenarioDraft {
         body: body(spec.request.body.as_ref()),
         user: spec.request.user.clone(),
         expect: Some(ExpectValue(spec.expect.clone())),
+        body_errors: spec.body_errors.then_some(true),
         start: (!spec.start.is_zero()).then_some(TimeValue(spec.start)),
         requests: spec.requests.map(CountValue),
         tags: spec.tags.iter().cloned().collect(),

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::FindReport;
 use super::models::{MapForm, PoolForm, ScalingForm};
+use crate::formats::json::FailedBodiesForm;
 
 /// The report as one JSON object over several lines.
 ///
@@ -49,6 +50,10 @@ pub(crate) struct FindForm {
     causes: Vec<CauseForm>,
     /// Steps in which the target was at its limit, and causes were looked for.
     overloaded_steps: u64,
+    /// The most frequent bodies of failed answers of all steps; absent when none came, or they
+    /// were not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed_bodies: Option<FailedBodiesForm>,
 }
 
 /// What limited the target.
@@ -203,6 +208,7 @@ impl From<&FindReport> for FindForm {
             map: report.map.as_ref().map(MapForm::from),
             causes: report.causes.iter().map(CauseForm::from).collect(),
             overloaded_steps: report.overloaded,
+            failed_bodies: FailedBodiesForm::new(&report.bodies),
         }
     }
 }
@@ -309,6 +315,7 @@ pub(crate) mod tests {
             steps: search.steps().to_vec(),
             causes: Vec::new(),
             overloaded: 0,
+            bodies: gake_core::record::FailedBodies::default(),
             map: Some(overload::judge(&stairs, &[])),
         }
     }

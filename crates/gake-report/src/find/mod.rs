@@ -9,6 +9,7 @@ pub(crate) mod text;
 
 use std::time::Duration;
 
+use gake_core::record::FailedBodies;
 use gake_core::schedule::Process;
 use gake_judge::Cause;
 use gake_judge::overload::Overload;
@@ -44,4 +45,6 @@ pub struct FindReport {
     pub causes: Vec<Cause>,
     /// How many steps those were.
     pub overloaded: u64,
+    /// Bodies of failed answers of all steps, when they were asked for.
+    pub bodies: FailedBodies,
 }

@@ -12,6 +12,7 @@ use gake_judge::units;
 use super::{FindReport, map};
 use crate::Style;
 use crate::formats::text::page::{INDENT, Page, Paint};
+use crate::formats::text::trouble;
 
 /// The page.
 #[must_use]
@@ -23,6 +24,7 @@ pub fn text(report: &FindReport, style: Style) -> String {
         map::show(&mut page, overload);
     }
     causes(&mut page, report);
+    trouble::bodies(&mut page, &report.bodies);
     steps(&mut page, report);
     page.text()
 }

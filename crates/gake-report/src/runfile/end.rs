@@ -2,7 +2,7 @@
 
 use gake_core::clock::SECOND;
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Ending, Generator, Run, ScenarioRun, Tally};
+use gake_core::record::{Counts, Ending, FailedBodies, Generator, Run, ScenarioRun, Tally};
 
 use super::lines::{EndLine, ScenarioEnd};
 use super::read::{Body, Head};
@@ -36,6 +36,7 @@ pub(super) fn ended(head: Head, mut body: Body, end: EndLine) -> Run {
         generator: end.generator.into(),
         events: end.events.into_iter().map(Into::into).collect(),
         watched: body.watched,
+        bodies: end.bodies,
         scenarios,
         origin: body.origin,
     }
@@ -109,6 +110,7 @@ pub(super) fn cut_off(head: Head, mut body: Body) -> Run {
         peak_connections: body.peak,
         events: body.events,
         watched: body.watched,
+        bodies: FailedBodies::default(),
         scenarios,
         origin: body.origin,
     }

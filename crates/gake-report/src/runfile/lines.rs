@@ -2,7 +2,7 @@
 
 use gake_core::clock::Nanos;
 use gake_core::metric::SeriesTable;
-use gake_core::record::{Counts, FaultCount, Provenance, ScenarioRun, Tally};
+use gake_core::record::{Counts, FailedBodies, FaultCount, Provenance, ScenarioRun, Tally};
 use serde::{Deserialize, Serialize};
 
 use crate::forms::plan::PlanForm;
@@ -127,6 +127,9 @@ pub(super) struct EndLine {
     /// Of the whole run, so that a second that could not be written is missed.
     pub(super) sent: u64,
     pub(super) dropped: u64,
+    /// Bodies of failed answers, when they were asked for; secrets are hidden already.
+    #[serde(default, skip_serializing_if = "FailedBodies::is_empty")]
+    pub(super) bodies: FailedBodies,
     /// Each scenario's, when the run has several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) scenarios: Vec<ScenarioEnd>,

@@ -207,6 +207,7 @@ impl<W: Write> RunFileWriter<W> {
             events: run.events.iter().map(Into::into).collect(),
             sent: run.tally.counts.sent,
             dropped: run.tally.counts.dropped,
+            bodies: run.bodies.clone(),
             scenarios: run.scenarios.iter().map(Into::into).collect(),
         }));
         let mut text = String::new();

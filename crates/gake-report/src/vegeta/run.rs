@@ -227,6 +227,7 @@ impl Making {
             peak_connections: 0,
             generator: Generator::default(),
             watched: Watched::default(),
+            bodies: gake_core::record::FailedBodies::default(),
             scenarios: Vec::new(),
             origin: Provenance::default(),
             events: vec![Event { at: elapsed, text: UNKNOWN.to_owned() }],

@@ -26,6 +26,22 @@ pub struct Dsn {
     pub(super) password: String,
     /// PostgreSQL has one for each connection.
     pub(super) database: String,
+    /// Whether the connection is encrypted, and who the server must prove to be.
+    pub(super) tls: Tls,
+}
+
+/// Whether a connection is encrypted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Tls {
+    /// When the server offers it and is on another machine; its certificate is not checked.
+    #[default]
+    Offered,
+    /// Never.
+    Off,
+    /// Always; the certificate is not checked.
+    Required,
+    /// Always, with a certificate for the host's name that the system trusts, or this PEM file.
+    Verified(Option<PathBuf>),
 }
 
 /// Where a database listens.
@@ -50,7 +66,9 @@ pub enum DsnError {
     #[error("its user or password is not percent-encoded: write % as %25, @ as %40")]
     Encoding,
     /// An option nobody knows.
-    #[error("it takes no option but sslmode=disable: the connection is without TLS")]
+    #[error(
+        "its options are sslmode=disable, prefer, require or verify-full, and sslrootcert=FILE"
+    )]
     Option,
 }
 
@@ -76,9 +94,7 @@ impl Dsn {
         let form = DsnError::Form(kind.scheme());
         let rest = rest.strip_prefix("//").ok_or_else(|| form.clone())?;
         let (rest, options) = rest.split_once('?').unwrap_or((rest, ""));
-        if !["", "sslmode=disable"].contains(&options) {
-            return Err(DsnError::Option);
-        }
+        let tls = tls(options)?;
         // A password may hold slashes that nobody has encoded; a host holds no @.
         let (who, place) = rest.rsplit_once('@').unwrap_or(("", rest));
         let (user, password) = who.split_once(':').unwrap_or((who, ""));
@@ -99,7 +115,25 @@ impl Dsn {
             authority => (host(kind, authority, form)?, database),
         };
         let database = if database.is_empty() { "postgres" } else { database }.to_owned();
-        Ok(Self { kind, place, user, password, database })
+        Ok(Self { kind, place, user, password, database, tls })
+    }
+
+    /// Whether to encrypt a connection to a server that offers it, or does not.
+    ///
+    /// # Errors
+    /// When it must be encrypted, and the server does not offer it.
+    pub(super) fn encrypts(&self, offered: bool) -> Result<bool, String> {
+        match (&self.place, &self.tls) {
+            (Place::Socket(_), _) | (_, Tls::Off) => Ok(false),
+            (_, Tls::Offered) => Ok(offered && !self.is_here()),
+            (_, Tls::Required | Tls::Verified(_)) if offered => Ok(true),
+            _ => Err("it offers no TLS, which sslmode demands".to_owned()),
+        }
+    }
+
+    /// Whether the whole password may be sent: nobody can listen, nor answer in the server's place.
+    pub(super) fn is_private(&self) -> bool {
+        self.is_here() || matches!(self.tls, Tls::Verified(_))
     }
 
     /// Whether what is sent stays on this machine, as far as can be told without asking a name
@@ -112,6 +146,29 @@ impl Dsn {
                     || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
             }
         }
+    }
+}
+
+/// What the options say of TLS, by the names of PostgreSQL's and of MySQL's clients.
+fn tls(options: &str) -> Result<Tls, DsnError> {
+    let (mut mode, mut roots) = (None, None);
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        let (name, value) = option.split_once('=').ok_or(DsnError::Option)?;
+        match name.to_ascii_lowercase().as_str() {
+            "sslmode" | "ssl-mode" => mode = Some(value.to_ascii_lowercase()),
+            "sslrootcert" | "ssl-ca" => roots = Some(PathBuf::from(decoded(value)?)),
+            _ => return Err(DsnError::Option),
+        }
+    }
+    match (mode.as_deref(), roots) {
+        (None | Some("verify-full" | "verify_identity"), roots @ Some(_)) => {
+            Ok(Tls::Verified(roots))
+        }
+        (Some("verify-full" | "verify_identity"), None) => Ok(Tls::Verified(None)),
+        (None | Some("prefer" | "preferred"), None) => Ok(Tls::Offered),
+        (Some("disable" | "disabled"), None) => Ok(Tls::Off),
+        (Some("require" | "required"), None) => Ok(Tls::Required),
+        _ => Err(DsnError::Option),
     }
 }
 
@@ -211,6 +268,23 @@ mod tests {
     }
 
     #[test]
+    fn options_say_when_a_connection_is_encrypted() {
+        let encrypts = |rest: &str| {
+            let dsn = mysql(rest).unwrap();
+            (dsn.encrypts(true).ok(), dsn.encrypts(false).ok(), dsn.is_private())
+        };
+        assert_eq!(encrypts("//me@h"), (Some(true), Some(false), false));
+        assert_eq!(encrypts("//me@localhost"), (Some(false), Some(false), true));
+        assert_eq!(encrypts("//me@h?sslmode=disable"), (Some(false), Some(false), false));
+        assert_eq!(encrypts("//me@localhost?ssl-mode=REQUIRED"), (Some(true), None, true));
+        assert_eq!(encrypts("//me@h?sslmode=require"), (Some(true), None, false));
+        assert_eq!(encrypts("//me@h?sslmode=verify-full"), (Some(true), None, true));
+        assert_eq!(encrypts("//me@/socket?sslmode=require"), (Some(false), Some(false), true));
+        let dsn = mysql("//me@h?ssl-ca=/etc/my%20ca.pem").unwrap();
+        assert_eq!(dsn.tls, Tls::Verified(Some("/etc/my ca.pem".into())));
+    }
+
+    #[test]
     fn what_is_wrong_never_says_the_password() {
         for (rest, said) in [
             ("me:secret@h", "mysql://USER"),
@@ -221,7 +295,9 @@ mod tests {
             ("//me:secret%@h", "%25"),
             ("//me:secret%+f@h", "%25"),
             ("//me:secret%ff@h", "%25"),
-            ("//me:secret@h?sslmode=require", "TLS"),
+            ("//me:secret@h?sslmode=sometimes", "verify-full"),
+            ("//me:secret@h?sslmode=require&sslrootcert=ca.pem", "verify-full"),
+            ("//me:secret@h?charset=utf8", "verify-full"),
             ("//me:secret@[::1", "mysql://USER"),
         ] {
             let error = mysql(rest).unwrap_err().to_string();

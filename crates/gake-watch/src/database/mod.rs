@@ -2,8 +2,8 @@
 //! protocols.
 //!
 //! One connection is opened before the run and kept, so that a database without a free one can
-//! still be asked. Only the text protocols are spoken, and without TLS: a password leaves this
-//! machine only as an answer to the server's challenge.
+//! still be asked. Only the text protocols are spoken. A password leaves this machine as an answer
+//! to the server's challenge, and as a whole only to a server whose certificate was checked.
 
 mod dsn;
 mod md5;

@@ -19,6 +19,7 @@ const ALLOWED: &str = "SELECT @@global.max_connections";
 /// LONG_PASSWORD, PROTOCOL_41, TRANSACTIONS, SECURE_CONNECTION, PLUGIN_AUTH.
 const CAPABILITIES: u32 = 0x1 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
 const PLUGIN_AUTH: u64 = 0x8_0000;
+const SSL: u32 = 0x800;
 /// utf8mb4, in which variables and their values are ASCII.
 const CHARSET: u8 = 45;
 const NULL: u8 = 0xfb;
@@ -43,13 +44,20 @@ pub(super) struct MySql {
 struct Greeting {
     plugin: String,
     nonce: Vec<u8>,
+    offers_tls: bool,
 }
 
 impl MySql {
     pub(super) async fn open(dsn: &Dsn) -> Result<Self, String> {
         let mut open = Self { stream: Stream::open(dsn).await?, sequence: 0 };
         let greeting = Greeting::read(&open.packet().await?)?;
-        open.send(&greeting.answer(dsn)).await?;
+        let encrypts = dsn.encrypts(greeting.offers_tls)?;
+        if encrypts {
+            open.send(&preface(true)).await?;
+            open.sequence += 1;
+            open.stream = open.stream.secure(dsn).await?;
+        }
+        open.send(&greeting.answer(dsn, encrypts)).await?;
         open.authenticate(dsn, greeting).await?;
         Ok(open)
     }
@@ -76,7 +84,7 @@ impl MySql {
     }
 
     async fn authenticate(&mut self, dsn: &Dsn, greeting: Greeting) -> Result<(), String> {
-        let Greeting { mut plugin, mut nonce } = greeting;
+        let Greeting { mut plugin, mut nonce, .. } = greeting;
         for _ in 0..ROUNDS_MAX {
             let packet = self.packet().await?;
             let mut reply = Reply(&packet);
@@ -101,18 +109,19 @@ impl MySql {
         Err("its authentication has no end".to_owned())
     }
 
-    /// Gives the whole password, over a socket as it is, else under the server's key. Whoever is
-    /// between could give a key too, so that this is done on this machine alone.
+    /// Gives the whole password, over a socket or TLS as it is, else under the server's key. Whoever
+    /// is between could give a key or a certificate too, so that this is done on this machine or
+    /// with a certificate that was checked.
     async fn whole_password(&mut self, dsn: &Dsn, nonce: &[u8]) -> Result<(), String> {
         let mut password = [dsn.password.as_bytes(), b"\0"].concat();
-        if let Stream::Unix(_) = self.stream {
-            return self.send(&password).await;
-        }
-        if !dsn.is_here() {
-            return Err("it wants the whole password, which needs TLS or a Unix socket: let the \
-                        account log in once from elsewhere, which the server remembers, or use \
-                        one with mysql_native_password"
+        if !dsn.is_private() {
+            return Err("it wants the whole password, which needs sslmode=verify-full or a Unix \
+                        socket; or let the account log in once from elsewhere, which the server \
+                        remembers"
                 .to_owned());
+        }
+        if !matches!(self.stream, Stream::Tcp(_)) {
+            return self.send(&password).await;
         }
         self.send(&[2]).await?;
         let packet = self.packet().await?;
@@ -194,23 +203,30 @@ impl Greeting {
             0 => NATIVE.to_owned(),
             _ => said(reply.until_zero()),
         };
-        Ok(Self { plugin, nonce })
+        Ok(Self { plugin, nonce, offers_tls: low & u64::from(SSL) != 0 })
     }
 
     /// What is asked for, and the proof of the password for the server's first choice. A plugin
     /// nobody knows gets none: the server says which one the account needs.
-    fn answer(&self, dsn: &Dsn) -> Vec<u8> {
+    fn answer(&self, dsn: &Dsn, encrypted: bool) -> Vec<u8> {
         let token = token(&self.plugin, &dsn.password, &self.nonce).unwrap_or_default();
-        let mut payload = CAPABILITIES.to_le_bytes().to_vec();
-        payload.extend((1_u32 << 20).to_le_bytes());
-        payload.push(CHARSET);
-        payload.extend([0; 23]);
+        let mut payload = preface(encrypted);
         payload.extend([dsn.user.as_bytes(), b"\0"].concat());
         payload.push(token.len() as u8);
         payload.extend(token);
         payload.extend([self.plugin.as_bytes(), b"\0"].concat());
         payload
     }
+}
+
+/// What an answer to a greeting begins with; alone, it asks to go on encrypted.
+fn preface(encrypted: bool) -> Vec<u8> {
+    let capabilities = if encrypted { CAPABILITIES | SSL } else { CAPABILITIES };
+    let mut payload = capabilities.to_le_bytes().to_vec();
+    payload.extend((1_u32 << 20).to_le_bytes());
+    payload.push(CHARSET);
+    payload.extend([0; 23]);
+    payload
 }
 
 const NATIVE: &str = "mysql_native_password";
@@ -316,6 +332,7 @@ mod tests {
         let greeting = Greeting::read(&packet).unwrap();
         assert_eq!(greeting.nonce, b"abcdefghijklmnopqrst");
         assert_eq!(greeting.plugin, NATIVE);
+        assert!(!greeting.offers_tls, "its capabilities 0xf7ff lack it");
         for cut in 0..packet.len() - NATIVE.len() - 1 {
             assert!(Greeting::read(&packet[..cut]).is_err(), "{cut}");
         }

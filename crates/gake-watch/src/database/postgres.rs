@@ -41,7 +41,8 @@ type Row = Vec<Option<String>>;
 
 impl Postgres {
     pub(super) async fn open(dsn: &Dsn) -> Result<Self, String> {
-        let mut open = Self { stream: Stream::open(dsn).await?, counts_sessions: true };
+        let stream = encrypted(Stream::open(dsn).await?, dsn).await?;
+        let mut open = Self { stream, counts_sessions: true };
         open.stream.send(&startup(dsn)).await?;
         open.authenticate(dsn).await?;
         // An older server does not know the column.
@@ -81,8 +82,12 @@ impl Postgres {
             }
             match reply.big(4)? {
                 0 => {}
-                3 if dsn.is_here() => self.password(&format!("{}\0", dsn.password)).await?,
-                3 => return Err("it wants the password in the clear, which needs TLS".to_owned()),
+                3 if dsn.is_private() => self.password(&format!("{}\0", dsn.password)).await?,
+                3 => {
+                    return Err("it wants the password in the clear, which needs \
+                                sslmode=verify-full"
+                        .to_owned());
+                }
                 5 => {
                     let inner = md5::hex(&[dsn.password.as_bytes(), dsn.user.as_bytes()]);
                     let answer = md5::hex(&[inner.as_bytes(), reply.bytes(4)?]);
@@ -140,6 +145,24 @@ impl Postgres {
         let length = usize::try_from(length).ok().and_then(|length| length.checked_sub(4));
         Ok((kind, self.stream.take(length.ok_or_else(unexpected)?).await?))
     }
+}
+
+/// The request to go on encrypted, in place of a startup message.
+const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
+
+/// Asks for TLS when the connection may be encrypted.
+async fn encrypted(mut stream: Stream, dsn: &Dsn) -> Result<Stream, String> {
+    // Where nothing would come of it, nothing is asked.
+    if dsn.encrypts(true) != Ok(true) {
+        return Ok(stream);
+    }
+    stream.send(&SSL_REQUEST).await?;
+    let offered = match stream.take(1).await?[..] {
+        [b'S'] => true,
+        [b'N'] => false,
+        _ => return Err(unexpected()),
+    };
+    if dsn.encrypts(offered)? { stream.secure(dsn).await } else { Ok(stream) }
 }
 
 fn startup(dsn: &Dsn) -> Vec<u8> {

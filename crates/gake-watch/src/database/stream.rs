@@ -2,12 +2,19 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
-use super::dsn::{Dsn, Place};
+use gake_wire::TlsOptions;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+use super::dsn::{Dsn, Place, Tls};
 
 /// Bytes of a message at most: what is asked for takes a few hundred.
 const MESSAGE_MAX: usize = 1 << 20;
@@ -17,6 +24,7 @@ const MESSAGE_MAX: usize = 1 << 20;
 pub(super) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl Stream {
@@ -28,6 +36,18 @@ impl Stream {
             Place::Socket(path) => UnixStream::connect(path).await.map(Self::Unix),
         };
         opened.map_err(|error| format!("no connection: {error}"))
+    }
+
+    /// Goes on encrypted; the server has agreed to that.
+    pub(super) async fn secure(self, dsn: &Dsn) -> Result<Self, String> {
+        let (Self::Tcp(stream), Place::Host(host, _)) = (self, &dsn.place) else {
+            return Err("only a TCP connection can be encrypted".to_owned());
+        };
+        let config = config(&dsn.tls)?;
+        let name = ServerName::try_from(host.clone())
+            .map_err(|_| format!("{host:?} is not a name that a certificate can have"))?;
+        let connected = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
+        connected.map(|stream| Self::Tls(Box::new(stream))).map_err(|error| format!("TLS: {error}"))
     }
 
     pub(super) async fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
@@ -43,6 +63,19 @@ impl Stream {
         self.read_exact(&mut bytes).await.map_err(lost)?;
         Ok(bytes)
     }
+}
+
+fn config(tls: &Tls) -> Result<ClientConfig, String> {
+    let mut options = TlsOptions::default();
+    match tls {
+        Tls::Verified(roots) => options.cacert.extend(roots.clone()),
+        Tls::Offered | Tls::Off | Tls::Required => options.insecure = true,
+    }
+    let config = options.config().map_err(|error| error.to_string())?;
+    let mut config = Arc::unwrap_or_clone(config);
+    // Databases speak no HTTP.
+    config.alpn_protocols.clear();
+    Ok(config)
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "as map_err has it")]
@@ -62,6 +95,7 @@ impl AsyncRead for Stream {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
             Self::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
         }
     }
 }
@@ -75,6 +109,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
             Self::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
         }
     }
 
@@ -82,6 +117,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_flush(context),
             Self::Unix(stream) => Pin::new(stream).poll_flush(context),
+            Self::Tls(stream) => Pin::new(stream).poll_flush(context),
         }
     }
 
@@ -89,6 +125,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
             Self::Unix(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Tls(stream) => Pin::new(stream).poll_shutdown(context),
         }
     }
 }

@@ -221,6 +221,7 @@ impl ResponseParser {
         if self.partial.is_empty() {
             if !visitor.wants_head()
                 && let Some((length, meaning)) = known.recall(bytes, self.request_is_head)
+                && !visitor.wants_head_of(meaning.status)
             {
                 self.enter(meaning);
                 return Ok(Some(length));

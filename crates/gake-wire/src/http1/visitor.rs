@@ -11,6 +11,15 @@ pub trait Visitor {
         true
     }
 
+    /// Whether the head of an answer of this status is to be shown, which was seen before and is
+    /// not parsed again unless it is: asked when [`Visitor::wants_head`] says no. It is the first
+    /// that is heard of that answer.
+    #[inline]
+    fn wants_head_of(&mut self, status: u16) -> bool {
+        let _ = status;
+        false
+    }
+
     /// The head of the final answer; interim (1xx) heads are not shown.
     #[inline]
     fn head(&mut self, head: &ResponseHead<'_>) {

@@ -249,6 +249,11 @@ pub struct RequestArgs {
     /// Status codes that are ok: 2xx,404 or 200-299 (default 200-399)
     #[arg(long, value_name = "CODES", value_parser = values::expect)]
     pub expect: Option<Expect>,
+
+    /// Count the bodies of failed answers: what the server says of its failures. The first 512
+    /// bytes of the most frequent ones are told, secrets hidden
+    #[arg(long)]
+    pub body_errors: bool,
 }
 
 /// Over which connections.

@@ -45,6 +45,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("body", "--data"),
     ("user", "--user"),
     ("expect", "--expect"),
+    ("body_errors", "--body-errors"),
     ("abort", "--abort"),
     ("timeout", "--timeout"),
     ("connect_timeout", "--connect-timeout"),
@@ -236,6 +237,7 @@ fn request(args: &RequestArgs) -> Result<ScenarioDraft, Failure> {
         body: body.map(BodyValue),
         user: args.user.clone(),
         expect: args.expect.as_ref().map(expect),
+        body_errors: args.body_errors.then_some(true),
         ..ScenarioDraft::default()
     };
     if !args.form.is_empty() {

@@ -175,6 +175,7 @@ pub fn write(path: &Path) {
         },
         events: Vec::new(),
         watched: Watched::default(),
+        bodies: gake_core::record::FailedBodies::default(),
         scenarios: Vec::new(),
         origin: Provenance::default(),
     };

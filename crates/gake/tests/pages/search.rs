@@ -40,6 +40,7 @@ pub fn report() -> FindReport {
             runs: 2,
         }],
         overloaded: 3,
+        bodies: gake_core::record::FailedBodies::default(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! A service that asks a MariaDB: first its pool is too small, then the database has enough.
 
 use std::fs::{self, File};
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::OnceLock;
@@ -26,11 +27,15 @@ pub struct MariaDb {
 
 impl MariaDb {
     pub fn start(max_connections: u32) -> Self {
+        Self::start_with(max_connections, &["--skip-networking"])
+    }
+
+    fn start_with(max_connections: u32, flags: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let at = directory.path();
         fs::create_dir(at.join("data")).unwrap();
         let mut command = Command::new("mariadbd");
-        command.args(["--no-defaults", "--skip-grant-tables", "--skip-networking"]);
+        command.args(["--no-defaults", "--skip-grant-tables"]).args(flags);
         let table =
             "CREATE DATABASE d;\nCREATE TABLE d.t (id INT PRIMARY KEY, n INT) ENGINE=InnoDB;\n";
         fs::write(at.join("init"), table).unwrap();
@@ -109,4 +114,30 @@ fn a_small_pool_is_named_and_after_it_the_databases_own_limit() {
     assert_eq!(findings[0], "db_connections_refused", "{}", json.at("verdict"));
     assert!(findings.contains(&"server_errors"), "{findings:?}");
     assert!(!findings.contains(&"target_db_pool"), "{findings:?}");
+}
+
+#[test]
+fn a_database_is_watched_over_tls() {
+    let _alone = alone();
+    let files = tempfile::tempdir().unwrap();
+    let file = |name: &str| files.path().join(name).display().to_string();
+    let (cert, key) = crate::postgres::certificate();
+    fs::write(file("cert.pem"), cert).unwrap();
+    fs::write(file("key.pem"), key).unwrap();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (cert, key) =
+        (format!("--ssl-cert={}", file("cert.pem")), format!("--ssl-key={}", file("key.pem")));
+    let port_flag = format!("--port={port}");
+    let flags =
+        ["--bind-address=127.0.0.1", &port_flag, &cert, &key, "--require-secure-transport=ON"];
+    let _database = MariaDb::start_with(50, &flags);
+    let watch = |options: &str| {
+        let dsn = format!("mysql://root@127.0.0.1:{port}?{options}");
+        ran(&["watch", &dsn, "-o", "json", "--every", "400ms", "-d", "1s"])
+    };
+    let checked = watch(&format!("ssl-mode=VERIFY_IDENTITY&ssl-ca={}", file("cert.pem")));
+    assert!(checked.stdout.contains("db_max_connections"), "{checked:?}");
+    assert_eq!(watch("sslmode=require").code, Some(0));
+    let plain = watch("sslmode=disable");
+    assert_eq!(plain.code, Some(1), "{plain:?}");
 }

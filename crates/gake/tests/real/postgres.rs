@@ -1,8 +1,9 @@
 //! A PostgreSQL that is watched: by passwords of both kinds, and when it has no connection left.
 
 use std::fs;
+use std::io::Write;
 use std::net::TcpListener;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -78,6 +79,51 @@ impl Postgres {
         let dsn = dsn.replace("PORT", &self.port.to_string());
         ran(&["watch", &dsn, "-o", "json", "--every", "400ms", "-d", "1500ms"])
     }
+}
+
+/// A certificate for 127.0.0.1, and its key.
+pub fn certificate() -> (String, String) {
+    let signed = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    (signed.cert.pem(), signed.signing_key.serialize_pem())
+}
+
+#[test]
+fn a_server_that_wants_tls_gets_it_and_is_checked_when_asked() {
+    let _alone = alone();
+    let database = Postgres::start(20, "scram-sha-256");
+    let data = database.directory.path().join("data");
+    let (cert, key) = certificate();
+    for (name, text) in [("server.crt", &cert), ("server.key", &key)] {
+        let path = data.join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        if rustix::process::geteuid().is_root() {
+            chown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+    }
+    // Nobody is let in without it.
+    fs::write(data.join("pg_hba.conf"), "hostssl all all 127.0.0.1/32 scram-sha-256\n").unwrap();
+    fs::OpenOptions::new()
+        .append(true)
+        .open(data.join("postgresql.conf"))
+        .unwrap()
+        .write_all(b"ssl = on\n")
+        .unwrap();
+    let _ = kill_process(Pid::from_child(&database.child), Signal::HUP);
+    let watch = |options: &str| {
+        database.watch(&format!("postgres://me:{ENCODED}@127.0.0.1:PORT?{options}"))
+    };
+    eventually("it speaks TLS", || watch("sslmode=require").code == Some(0));
+    let plain = watch("sslmode=disable");
+    assert!(plain.code == Some(1) && plain.stderr.contains("28000"), "{plain:?}");
+    let roots = database.directory.path().join("roots.pem");
+    fs::write(&roots, &cert).unwrap();
+    let checked = watch(&format!("sslmode=verify-full&sslrootcert={}", roots.display()));
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+    assert!(checked.stdout.contains("db_open"), "{checked:?}");
+    // The system trusts no certificate of a test.
+    let unknown = watch("sslmode=verify-full");
+    assert!(unknown.code == Some(1) && unknown.stderr.contains("TLS"), "{unknown:?}");
 }
 
 impl Drop for Postgres {

@@ -10,6 +10,7 @@ mod support;
 
 mod bad_input;
 mod bad_servers;
+mod bodies;
 mod compare;
 mod counts;
 mod escapes;

@@ -2,6 +2,7 @@
 //!
 //! The fields are documented on the types, from which `docs/gake.run.1.schema.json` is made.
 
+mod bodies;
 mod latency;
 mod metrics;
 mod parts;
@@ -14,6 +15,7 @@ use std::io;
 
 use gake_judge::Summary;
 
+pub(crate) use bodies::FailedBodiesForm;
 use summary::SummaryForm;
 
 /// Writes a summary as one JSON object over several lines.

@@ -7,6 +7,7 @@ use gake_core::record::{Fault, Run};
 use gake_judge::{Evaluation, Finding, NothingOk, Summary, Validity, Verdict, advice};
 use serde::Serialize;
 
+use super::bodies::FailedBodiesForm;
 use super::latency::LatencyForm;
 use super::metrics::{MetricsForm, metrics};
 use super::parts::{
@@ -56,6 +57,10 @@ pub(super) struct SummaryForm {
     faults: BTreeMap<&'static str, u64>,
     /// The same with the details, and what to do.
     fault_details: Vec<FaultDetailForm>,
+    /// The most frequent bodies of failed answers; absent when none came, or they were not asked
+    /// for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed_bodies: Option<FailedBodiesForm>,
     /// Bytes, heads included, before TLS.
     bytes: BytesForm,
     /// Connections.
@@ -109,6 +114,7 @@ impl From<&Summary> for SummaryForm {
             status: run.tally.statuses().iter().map(|(s, n)| (s.to_string(), *n)).collect(),
             faults,
             fault_details: run.tally.faults().iter().map(Into::into).collect(),
+            failed_bodies: FailedBodiesForm::new(&run.bodies),
             bytes: counts.into(),
             connections: run.into(),
             objectives: summary.verdict.objectives.iter().map(Into::into).collect(),

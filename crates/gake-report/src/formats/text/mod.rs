@@ -7,7 +7,7 @@ mod metrics;
 pub(crate) mod page;
 mod scenarios;
 mod target;
-mod trouble;
+pub(crate) mod trouble;
 mod verdict;
 
 use gake_judge::Summary;
@@ -68,6 +68,7 @@ pub fn render(summary: &Summary, style: Style) -> String {
     histogram::responses(&mut page, &summary.run);
     figures::statuses(&mut page, &summary.run);
     trouble::faults(&mut page, &summary.run);
+    trouble::bodies(&mut page, &summary.run.bodies);
     target::target(&mut page, &summary.run);
     trouble::findings(&mut page, &summary.verdict);
     figures::labels(&mut page, &summary.run);

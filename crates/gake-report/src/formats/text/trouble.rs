@@ -1,9 +1,9 @@
 //! What went wrong, and what to do.
 
-use gake_core::record::Run;
+use gake_core::record::{FailedBodies, Run};
 use gake_judge::{Verdict, advice, units};
 
-use super::page::{Page, Paint};
+use super::page::{Page, Paint, fit};
 
 /// Faults shown at most.
 const FAULTS_MAX: usize = 12;
@@ -28,6 +28,33 @@ pub(super) fn faults(page: &mut Page, run: &Run) {
     }
     if faults.len() > FAULTS_MAX {
         let more = format!("and {} more kinds; JSON has them all", faults.len() - FAULTS_MAX);
+        page.wrapped(2, "", Paint::Quiet, &more);
+    }
+}
+
+/// Bodies of failed answers shown at most, and characters of each.
+const BODIES_MAX: usize = 5;
+const BODY_CHARS: usize = 240;
+
+/// What the target said of its failures, the most frequent first.
+pub(crate) fn bodies(page: &mut Page, bodies: &FailedBodies) {
+    if bodies.is_empty() {
+        return;
+    }
+    page.gap();
+    page.headed("failed bodies", "the most frequent bodies of failed answers");
+    let told = bodies.by_count();
+    let widest = told.first().map_or(1, |body| units::count(body.count).len());
+    for body in told.iter().take(BODIES_MAX) {
+        let count = units::count(body.count);
+        let text = if body.text.is_empty() { "(empty)" } else { body.text.trim() };
+        let text = fit(text, BODY_CHARS);
+        let mark = format!("  {count:>widest$} × {}  ", body.status);
+        page.wrapped(mark.chars().count(), &mark, Paint::Plain, &text);
+    }
+    let rest: u64 = told.iter().skip(BODIES_MAX).map(|body| body.count).sum();
+    if rest + bodies.others() > 0 {
+        let more = format!("and {} with other bodies", units::count(rest + bodies.others()));
         page.wrapped(2, "", Paint::Quiet, &more);
     }
 }

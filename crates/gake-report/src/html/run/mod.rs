@@ -54,6 +54,8 @@ pub(super) struct RunForm {
     latencies: Vec<LatencyForm>,
     statuses: Vec<StatusForm>,
     faults: Vec<FaultForm>,
+    /// The most frequent bodies of failed answers.
+    failed_bodies: Vec<FailedBodyForm>,
     labels: Vec<LabelForm>,
     /// Labels that are not in `labels`.
     more_labels: usize,
@@ -96,6 +98,13 @@ struct FaultForm {
     text: String,
     count: u64,
     advice: &'static str,
+}
+
+#[derive(Serialize)]
+struct FailedBodyForm {
+    status: u16,
+    text: String,
+    count: u64,
 }
 
 #[derive(Serialize)]
@@ -165,6 +174,7 @@ impl RunForm {
             latencies: latencies(run),
             statuses: statuses(run),
             faults: faults(run),
+            failed_bodies: failed_bodies(run),
             labels: labels(run),
             more_labels: run.tally.labels().len().saturating_sub(LABELS_MAX),
             label_series: LabelSeries::new(run, points),
@@ -205,6 +215,17 @@ fn faults(run: &Run) -> Vec<FaultForm> {
         advice: advice(fault),
     };
     faults.into_iter().take(ROWS_MAX).map(form).collect()
+}
+
+/// Bodies of failed answers, the most frequent first.
+fn failed_bodies(run: &Run) -> Vec<FailedBodyForm> {
+    let told = run.bodies.by_count().into_iter().take(ROWS_MAX);
+    told.map(|body| FailedBodyForm {
+        status: body.status,
+        text: cut(&body.text),
+        count: body.count,
+    })
+    .collect()
 }
 
 fn events(run: &Run) -> Vec<EventForm> {

@@ -7,7 +7,7 @@ mod series;
 mod spans;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Ending, Event, Generator, Provenance, Run, Tally, Watched};
+use gake_core::record::{Ending, Event, FailedBodies, Generator, Provenance, Run, Tally, Watched};
 
 pub(super) use labels::add;
 use spans::{at_once, end};
@@ -59,6 +59,7 @@ pub fn merge_runs(mut runs: Vec<Run>) -> Option<Run> {
         generator: generator(&runs),
         events: events(&runs, started),
         watched: watched(&runs, started),
+        bodies: bodies(&runs),
         scenarios,
         origin: origin(&runs),
     })
@@ -70,6 +71,13 @@ fn watched(runs: &[Run], started: u64) -> Watched {
     for run in runs {
         all.absorb(&run.watched, run.started_unix_ns - started);
     }
+    all
+}
+
+/// The most frequent bodies of failed answers, of all of them.
+fn bodies(runs: &[Run]) -> FailedBodies {
+    let mut all = FailedBodies::default();
+    runs.iter().for_each(|run| all.merge(&run.bodies));
     all
 }
 

@@ -88,6 +88,7 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
         map,
         causes,
         overloaded,
+        bodies: trials.bodies(),
     };
     results.put(console, |form, style| {
         Ok(match form {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::plan::{OPEN_CONNECTIONS, Stage};
-use gake_core::record::{MACHINE, Run};
+use gake_core::record::{FailedBodies, MACHINE, Run};
 use gake_core::redact::Redactor;
 use gake_core::schedule::Process;
 use gake_core::spec::{LoadSpec, RunSpec, ScenarioSpec};
@@ -63,6 +63,8 @@ pub struct Trials<'a> {
     causes: Causes,
     /// What was lost of the steps' files.
     losses: Vec<String>,
+    /// Bodies of failed answers of all steps, when they are asked for.
+    bodies: FailedBodies,
 }
 
 impl<'a> Trials<'a> {
@@ -101,6 +103,7 @@ impl<'a> Trials<'a> {
             fired: 0,
             causes: Causes::default(),
             losses: Vec::new(),
+            bodies: FailedBodies::default(),
         };
         // Bad names and certificates show before anything is sent.
         let prepared = trials.first()?;
@@ -236,6 +239,11 @@ impl<'a> Trials<'a> {
         &self.losses
     }
 
+    /// Bodies of failed answers of all steps.
+    pub fn bodies(&mut self) -> FailedBodies {
+        std::mem::take(&mut self.bodies)
+    }
+
     /// What limited the target, and in how many runs it was looked for.
     pub fn causes(&mut self) -> (Vec<Cause>, u64) {
         let causes = std::mem::take(&mut self.causes);
@@ -260,6 +268,7 @@ impl<'a> Trials<'a> {
         }
         let recorded = recorded.map_err(|error| spec::failure(&error))?;
         self.losses.extend(recorded.losses.into_iter().map(|loss| loss.text));
+        self.bodies.merge(&recorded.run.bodies);
         Ok(recorded.run)
     }
 

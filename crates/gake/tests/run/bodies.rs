@@ -1,0 +1,76 @@
+//! `--body-errors`: what a server says of its failures.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::thread;
+
+use crate::support::*;
+
+/// A server that fails two of three requests, each in its own way, and shows a key.
+fn failing() -> String {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for number in 0u64.. {
+            let Ok((mut stream, _)) = listener.accept() else { return };
+            let mut head = [0; 4096];
+            let _ = stream.read(&mut head);
+            let (status, body) = match number % 3 {
+                0 => ("200 OK", "fine".to_owned()),
+                1 => ("500 Oops", "Error 1040: Too many connections".to_owned()),
+                _ => (
+                    "503 Busy",
+                    format!(
+                        "{{\"at\":{},\"password\":\"hunter2\",\"why\":\"\u{1b}[2Jfull\"}}",
+                        170_000_000 + number
+                    ),
+                ),
+            };
+            let answer = format!(
+                "HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                body.len()
+            );
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    url
+}
+
+#[test]
+fn the_most_frequent_bodies_of_failed_answers_are_told_without_their_secrets() {
+    let (url, folder) = (failing(), tempfile::tempdir().unwrap());
+    let file = folder.path().join("run.hlog").display().to_string();
+    let page = folder.path().join("run.html").display().to_string();
+    let html = format!("html={page}");
+    let flags = ["-n", "30", "-c", "1", "--body-errors", "--out", &file, "-o", "text", "-o", &html];
+    let told = ran(&[&["run", url.as_str()], &flags[..]].concat());
+    let text = &told.stdout;
+    assert!(text.contains("10 × 500  Error 1040: Too many connections"), "{told:?}");
+    assert!(text.contains("10 × 503") && text.contains("\\u001b[2Jfull"), "{text}");
+    // The run file has the same, and so has what is rendered of it.
+    let json = ran(&["report", &file, "-o", "json"]).json();
+    let bodies = json.at("failed_bodies.bodies").as_array().unwrap();
+    let counted: Vec<_> =
+        bodies.iter().map(|b| (b["status"].as_u64(), b["count"].as_u64())).collect();
+    assert_eq!(counted, [(Some(500), Some(10)), (Some(503), Some(10))], "{}", json.0);
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("Error 1040: Too many connections"));
+    for shown in [text, &json.0.to_string(), &page, &std::fs::read_to_string(file).unwrap()] {
+        assert!(!shown.contains("hunter2"), "{shown}");
+    }
+}
+
+#[test]
+fn bodies_are_not_told_unless_they_are_asked_for() {
+    let json = ran(&["run", &failing(), "-n", "30", "-c", "1", "-o", "json"]).json();
+    assert!(json.0.get("failed_bodies").is_none(), "{}", json.0);
+    assert_eq!(json.count("status.500"), 10);
+}
+
+#[test]
+fn a_search_tells_them_too() {
+    let line = "--slo errors<50% --budget 6s --max-rate 50 --body-errors -o json";
+    let json = ran(&[&["find", &failing()], &*words(line)].concat()).json();
+    let first = &json.at("failed_bodies.bodies")[0];
+    assert!(first["count"].as_u64().unwrap() > 3, "{}", json.0);
+}
