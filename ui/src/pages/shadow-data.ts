@@ -55,7 +55,7 @@ export interface Endpoint {
   bodies_cut: number;
   /** Nanoseconds. */
   latency: {
-    pace: "slower" | "faster" | "alike" | "too_few";
+    pace: "slower" | "faster" | "alike" | "too_few" | "untested";
     master_p50: number;
     master_p99: number;
     shadow_p50: number;

@@ -142,7 +142,7 @@ function small(q: number | null): string {
   return q < 0.001 ? "< 0.001" : q.toFixed(3);
 }
 
-const PACES = { slower: "✘ slower", faster: "faster", alike: "", too_few: "too few to judge" } as const;
+const PACES = { slower: "✘ slower", faster: "faster", alike: "", too_few: "too few to judge", untested: "not judged without --noise" } as const;
 
 function endpoints(report: Report): HTMLElement {
   const seen = report.endpoints.map((endpoint) => endpoint.latency.ratio).filter((ratio) => ratio !== null);

@@ -5,7 +5,7 @@ use gake_core::record::{Metric, Point};
 
 use super::facts::Facts;
 use super::{Finding, cores};
-use crate::stats::per_second;
+use crate::stats::{per_second, share};
 use crate::units;
 
 /// Answers needed before a shape is seen in them.
@@ -19,6 +19,8 @@ const QUEUE_WAIT_MIN: Nanos = 1_000_000;
 const QUEUE_NARROW: f64 = 0.5;
 /// Mean in flight against the slots that the rate and the fastest answer need.
 const QUEUE_OVER_SLOTS: f64 = 2.0;
+/// Answers that are within a tenth of the fastest, when others wait and these do not.
+const UNEVEN_ALIKE: f64 = 0.05;
 /// Between quiet and busy seconds: in flight grows by this, times by this, the rate by less.
 const GROWTH_IN_FLIGHT: f64 = 2.0;
 const GROWTH_TIME: f64 = 1.5;
@@ -49,6 +51,34 @@ pub(super) fn pool_queueing(facts: &Facts<'_>) -> Option<Finding> {
     let check = "the CPU that the target leaves idle meanwhile: top; what its threads wait for: \
                  jstack, /debug/pprof/goroutine, ps -eLo wchan";
     Some(Finding::new(POOL_QUEUEING, evidence, advice, check))
+}
+
+/// In a closed loop hardly anybody waits and most wait long: who has a place inside the server may
+/// keep it, or the work of requests differs by itself. From outside the two look alike.
+pub(super) fn uneven(facts: &Facts<'_>) -> Option<String> {
+    let first = facts.latency(Metric::FirstByte);
+    let connects = facts.latency(Metric::Connect);
+    if first.count() < SHAPE_COUNT_MIN || facts.generator_is_busy() || !facts.is_closed() {
+        return None;
+    }
+    let (fastest, median) = (first.min(), first.quantile(0.5));
+    let waits = median as f64 >= QUEUE_OVER_MIN * fastest as f64
+        && median >= fastest + QUEUE_WAIT_MIN
+        && connects.quantile(0.99) <= median
+        && !waits_on_the_way(facts);
+    // Times that only vary have few that are as short as the shortest.
+    let alike = first.count_up_to(fastest + fastest / 10);
+    if !waits || (alike as f64) < UNEVEN_ALIKE * first.count() as f64 {
+        return None;
+    }
+    Some(format!(
+        "the first byte takes {} in the median, and {} for {} of the requests, with {} in flight: \
+         the rest waited inside the server, or takes that long by itself",
+        units::duration(median as f64),
+        units::duration(fastest as f64),
+        units::percent(share(alike, first.count())),
+        units::number(facts.in_flight()),
+    ))
 }
 
 /// Connects are fast, the first byte waits: how long, and for how many, when that is the shape.

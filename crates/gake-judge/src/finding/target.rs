@@ -8,6 +8,9 @@ use crate::units;
 
 /// A share of a whole is used up from here on.
 const USED_UP: f64 = 0.95;
+/// Connections are at their limit from here on when others wait to be accepted: a server may count
+/// some that clients have given up, and not count them as open.
+const NEARLY: f64 = 0.85;
 /// Requests wait for what this part of those in flight wait for.
 const MOST: f64 = 0.5;
 /// Garbage collection that takes this part of the time, or of the CPU, is the limit.
@@ -134,13 +137,22 @@ pub(super) fn pool(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 pub(super) fn connections(facts: &Facts<'_>) -> Option<Finding> {
-    let seen = at_share(facts, "connections")?;
-    let evidence = format!(
+    let waiting = facts.at_bound("accept_queue", 1.0);
+    let seen = at_share(facts, "connections")
+        .or_else(|| facts.at_bound("connections", NEARLY).filter(|_| waiting.is_some()))?;
+    let mut evidence = format!(
         "{} had {} of the connections it allows {}",
         seen.source,
         units::percent(seen.max),
         seen.how_often()
     );
+    if let Some(queue) = waiting {
+        evidence.push_str(&format!(
+            "; up to {} more waited to be accepted, {}",
+            units::count(queue.max as u64),
+            queue.how_often()
+        ));
+    }
     let advice = "raise the limit (server.tomcat.max-connections, worker_connections), or close \
                   connections that idle";
     let check = "ss -tan state established '( sport = :PORT )' | wc -l against the setting";

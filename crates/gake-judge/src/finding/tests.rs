@@ -284,6 +284,24 @@ fn pool_queueing_by_shape() {
 }
 
 #[test]
+fn a_queue_that_lets_some_pass_is_unexplained() {
+    // 20 threads of 200 ms serve 100 users: who has one keeps it for a while, as in Tomcat.
+    let kept = |lucky: u64| {
+        RunSample::of(lucky, 200 * MS).more(1_000 - lucky, 1_200 * MS).in_flight(100.0)
+    };
+    let found = find(&kept(150).closed().run(), &[]);
+    assert_eq!(found[0].id, "unexplained");
+    assert!(found[0].evidence.contains("198 ms for 15 %"), "{}", found[0].evidence);
+    assert!(found[0].advice.contains("-c 1"), "{}", found[0].advice);
+    // Times that only vary have few that are as short as the shortest.
+    let varied =
+        (0..200).fold(RunSample::of(20, 200 * MS), |run, n| run.more(1, (250 + 3 * n) * MS));
+    let varied = varied.more(780, 1_200 * MS).in_flight(100.0);
+    assert!(ids(&varied.closed().run()).is_empty());
+    assert!(ids(&kept(150).run()).is_empty(), "an open loop below its capacity does not push");
+}
+
+#[test]
 fn pool_queueing_by_growth() {
     let mut run = RunSample::of(10_000, 5 * MS).more(1, MS).run();
     watch(&mut run, "actuator:http://h", "cpu", LevelUnit::Share, &[0.4; 3]);
@@ -381,6 +399,23 @@ fn a_target_at_its_limit_says_so() {
         assert_eq!(ids(&with(below)), Vec::<&str>::new(), "{name}");
         assert_eq!(ids(&with(at)), [id]);
     }
+}
+
+#[test]
+fn connections_that_wait_to_be_accepted_beside_a_limit_nearly_reached_name_it() {
+    // A Tomcat of 50 that counts 47 as open and accepts no more.
+    let mut run = healthy();
+    watch(&mut run, "actuator:http://h", "connections", LevelUnit::Share, &[0.7, 0.94, 0.94, 0.94]);
+    assert!(ids(&run).is_empty());
+    watch(&mut run, "machine", "accept_queue", LevelUnit::Count, &[0.0, 11.0, 11.0, 11.0]);
+    let found = find(&run, &[]);
+    assert_eq!(found[0].id, "target_connections");
+    assert!(found[0].evidence.contains("up to 11 more waited"), "{}", found[0].evidence);
+    // A queue that empties at once is no sign of a limit.
+    let mut busy = healthy();
+    watch(&mut busy, "actuator:http://h", "connections", LevelUnit::Share, &[0.94; 6]);
+    watch(&mut busy, "machine", "accept_queue", LevelUnit::Count, &[0.0, 0.0, 0.0, 0.0, 0.0, 2.0]);
+    assert!(ids(&busy).is_empty());
 }
 
 #[test]

@@ -31,8 +31,12 @@ fn missed(facts: &Facts<'_>, symptoms: bool) -> Option<Finding> {
 
 /// Requests wait inside the server, and nothing says for what.
 fn waiting(facts: &Facts<'_>) -> Option<Finding> {
-    let queue = server::queue(facts)?;
-    Some(finding(facts, &format!("{queue}, for its CPU, a pool or a lock")))
+    if let Some(queue) = server::queue(facts) {
+        return Some(finding(facts, &format!("{queue}, for its CPU, a pool or a lock")));
+    }
+    let uneven = server::uneven(facts)?;
+    let advice = format!("to know more, compare with -c 1, and {}", watch(facts));
+    Some(Finding { advice, ..finding(facts, &uneven) })
 }
 
 fn failures(facts: &Facts<'_>, symptoms: bool) -> Option<Finding> {

@@ -8,6 +8,7 @@
 use gake_core::clock::Nanos;
 use gake_core::record::{Histogram, LabelTally, Metric, Tally};
 
+use super::gauge::Gauge;
 use super::quantity::{Measure, Quantity, Statistic};
 use super::{Claim, Objective, Operator, Scope};
 
@@ -125,6 +126,13 @@ impl Clause {
     #[must_use]
     pub fn target_level(&self) -> Option<&str> {
         if let Source::Target(name) = &self.source { Some(name) } else { None }
+    }
+
+    /// A value of the level of the target that it bounds, in the level's unit.
+    #[must_use]
+    pub fn shown_level(&self, value: f64) -> Option<String> {
+        let (gauge, _) = Gauge::named(self.target_level()?)?;
+        Some(gauge.value_shown(value))
     }
 
     /// The bad requests of a tally, for a bounded share.

@@ -3,6 +3,8 @@
 use gake_core::clock::Nanos;
 use gake_core::record::{LevelUnit, Watched};
 
+use crate::units;
+
 /// A level of the target that can be bounded, what it is counted in, and what is compared when
 /// nothing says which: a level that is used up is bounded at its largest, one that only costs time
 /// in its mean.
@@ -98,6 +100,16 @@ impl Gauge {
             }
             LevelUnit::PerSecond => format!("{bound}/s"),
             LevelUnit::Count | LevelUnit::Seconds => bound.to_string(),
+        }
+    }
+
+    /// A value as people read it.
+    pub(super) fn value_shown(self, value: f64) -> String {
+        match self.unit {
+            LevelUnit::Share => units::percent(value),
+            LevelUnit::Bytes => units::bytes(value),
+            LevelUnit::PerSecond => units::rate(value),
+            LevelUnit::Count | LevelUnit::Seconds => units::number(value),
         }
     }
 

@@ -1,4 +1,5 @@
-//! The ladder: a closed loop of 1, 2, 4, 8 ... users, until throughput grows no more.
+//! The ladder: a closed loop of 1, 2, 4, 8 ... users, until throughput grows no more. Of a target
+//! whose answers take seconds the rungs are further apart, so that the budget holds them.
 //!
 //! It limits itself, so it is safe on an unknown target. It gives an upper bound of the
 //! throughput, the response time without load, and the points of the scalability fit. Where no
@@ -6,6 +7,7 @@
 
 use std::time::Duration;
 
+use super::stages::START_PART;
 use super::trial::{Dimension, Purpose, Trial, TrialLoad};
 use super::{Options, Search, Stage, Step, Timing, seconds};
 use crate::objective::Clause;
@@ -29,12 +31,24 @@ const FIRST_MIN: f64 = 4.0;
 const WARMUP_PART: f64 = 0.25;
 /// The ladder may take this part of the budget.
 const BUDGET_PART: f64 = 0.35;
+/// A rung lasts this many times the response without load ...
+const RESPONSES: f64 = 8.0;
+/// ... or, where the budget holds no ladder of such rungs, this many.
+const RESPONSES_LEAST: f64 = 3.0;
+/// The users of a rung, as a multiple of those of the one before: usual, and most.
+const FACTOR: (usize, usize) = (2, 16);
+/// Past this part of a rung its answers are too long to be counted by when they end: Little's law
+/// gives the throughput of a closed loop from its users and their response time.
+const LONG_PART: f64 = 0.25;
 
 /// Steps of the refinement last so many times the latency that must be kept, and their warm-up and
 /// that of the bracket so many: what keeps the simulated M/M/2 queue's interval honest.
 const QUEUE_STEP: f64 = 50.0;
 const QUEUE_WARMUP: f64 = 15.0;
 const QUEUE_SHORT_WARMUP: f64 = 6.0;
+
+/// A floor that takes more than this part of the budget is left out.
+const FLOOR_PART_MAX: f64 = 0.15;
 
 /// A budget that bounds no step.
 const LONGEST: Duration = Duration::from_secs(86_400);
@@ -73,6 +87,12 @@ pub(super) struct Ladder {
     load: TrialLoad,
     /// Seconds of a rung, the warm-up included.
     length: f64,
+    /// The part of a rung that is left out.
+    warmup_part: f64,
+    /// The users of a rung over those of the one before.
+    factor: usize,
+    /// Seconds that the ladder may take.
+    room: f64,
     /// The latency objective, in seconds.
     limit: Option<f64>,
     /// The highest load that may be asked for.
@@ -81,6 +101,8 @@ pub(super) struct Ladder {
     pub(super) best: f64,
     /// Whether throughput still grew on the last rung: it was the search's own bound that ended it.
     pub(super) grows: bool,
+    /// The highest load under which every clause held.
+    pub(super) passed: f64,
 }
 
 impl Ladder {
@@ -96,7 +118,19 @@ impl Ladder {
             (_, None) => (TrialLoad::Users(1), options.users_max as f64),
         };
         let limit = limit.map(|limit| limit as f64 / SECOND as f64);
-        Self { load, length: 1.0, limit, highest, rungs: Vec::new(), best: 0.0, grows: true }
+        Self {
+            load,
+            length: 1.0,
+            warmup_part: WARMUP_PART,
+            factor: FACTOR.0,
+            room: BUDGET_PART * options.budget.as_secs_f64(),
+            limit,
+            highest,
+            rungs: Vec::new(),
+            best: 0.0,
+            grows: true,
+            passed: 0.0,
+        }
     }
 
     /// The longest latency that is allowed, in seconds.
@@ -109,8 +143,8 @@ impl Ladder {
             number,
             purpose: Purpose::Ladder,
             load: self.load,
-            warmup: seconds(WARMUP_PART * self.length),
-            duration: seconds((1.0 - WARMUP_PART) * self.length),
+            warmup: seconds(self.warmup_part * self.length),
+            duration: seconds((1.0 - self.warmup_part) * self.length),
             seed,
             enough: Vec::new(),
         }
@@ -119,16 +153,30 @@ impl Ladder {
     /// Takes a rung in; true when it was the last.
     fn climb(&mut self, step: &Step) -> bool {
         let seen = &step.seen;
-        // Requests may be longer than the rung.
-        if self.rungs.is_empty() && seen.ok < 2 && seen.errors == 0 && self.length < 120.0 {
-            self.length *= 2.0;
-            return false;
+        // Requests may be longer than the rung: then the first one tells how long, in the drain.
+        if self.rungs.is_empty() && seen.ok == 0 && seen.errors == seen.unfinished {
+            if self.warmup_part > 0.0 {
+                self.warmup_part = 0.0;
+                return false;
+            }
+            if self.length < 120.0 {
+                self.length *= 2.0;
+                return false;
+            }
         }
         let users = match self.load {
             TrialLoad::Users(users) => users as f64,
             _ => seen.in_flight,
         };
-        let (throughput, response) = (seen.throughput, seen.response);
+        let is_closed = matches!(self.load, TrialLoad::Users(_));
+        let response = seen.response;
+        let throughput = match is_closed && response > LONG_PART * seen.measured {
+            true => users / response * (1.0 - seen.error_share()),
+            false => seen.throughput,
+        };
+        if !step.missed() {
+            self.passed = self.passed.max(self.load.level());
+        }
         self.rungs.push(Rung { users, throughput, response, ok: seen.ok, idle: seen.idle });
         // In an open loop throughput doubles with the rate as long as it can. A rung of few
         // arrivals may have had more of them by chance than the next: what kept up with its own
@@ -138,7 +186,7 @@ impl Ladder {
         let grows = throughput >= GROWTH * self.best || kept_up || self.rungs.len() <= 2;
         self.best = self.best.max(throughput);
         if self.rungs.len() == 1 {
-            self.length = self.length.max(8.0 * response);
+            self.space(response);
         }
         let slow = self.limit.is_some_and(|limit| response > RESPONSE_MAX * limit);
         if !grows || slow || seen.error_share() > ERRORS_MAX || seen.ok == 0 {
@@ -149,12 +197,30 @@ impl Ladder {
         if level >= self.highest {
             return true;
         }
-        let next = (2.0 * level).min(self.highest);
+        let next = (self.factor as f64 * level).min(self.highest);
         self.load = match self.load {
             TrialLoad::Rate(_) => TrialLoad::Rate(next),
             _ => TrialLoad::Users(next as usize),
         };
         false
+    }
+}
+
+impl Ladder {
+    /// Sets how long rungs last and how far they are apart, now that the response time without
+    /// load is known.
+    fn space(&mut self, response: f64) {
+        self.warmup_part = WARMUP_PART;
+        let usual = RESPONSES * response;
+        if RUNGS * usual <= self.room || matches!(self.load, TrialLoad::Rate(_)) {
+            self.length = self.length.max(usual);
+            return;
+        }
+        self.length = (self.room / RUNGS).clamp(RESPONSES_LEAST * response, usual).max(1.0);
+        // The drain of a rung takes about one response.
+        let rungs = (self.room / (self.length + response)).floor().clamp(2.0, RUNGS);
+        let factor = self.highest.powf(rungs.recip()).ceil() as usize;
+        self.factor = factor.clamp(FACTOR.0, FACTOR.1);
     }
 }
 
@@ -179,11 +245,19 @@ impl Search {
         match self.options.dimension {
             Dimension::Rate | Dimension::ConnectRate => {
                 self.scale = self.ladder.best;
-                self.stage = Stage::Floor(1);
+                let floor = self.timing.short + self.timing.short_warmup;
+                if floor > FLOOR_PART_MAX * self.budget() && self.ladder.passed > 0.0 {
+                    // A budget of few steps needs them where the capacity is.
+                    self.bracket_from(START_PART * self.scale);
+                } else {
+                    self.stage = Stage::Floor(1);
+                }
             }
             Dimension::Users => {
                 self.scale = top;
-                self.bracket_from((0.5 * top).max(1.0));
+                // The ladder has seen whether the objective holds for so many.
+                let holds = self.ladder.passed >= top;
+                self.bracket_from(if holds { top } else { (0.5 * top).max(1.0) });
             }
             Dimension::Connections => {
                 self.scale = 64.0;
@@ -220,7 +294,10 @@ impl Search {
         // begin with an empty one and end before it stands find the target better than it is.
         let queue = (QUEUE_STEP * limit).max(limit / self.options.precision);
         let step = (20.0 * base).max(queue).max(8.0).min(affordable);
-        let warmup = |short: f64, base: f64, limit: f64| base.max(limit).clamp(short, step / 2.0);
+        // Steps as short as they may be cannot spare half of themselves.
+        let most = if step <= 8.0 * base { step / 4.0 } else { step / 2.0 };
+        let warmup =
+            |short: f64, base: f64, limit: f64| base.max(limit).clamp(short.min(most), most);
         Timing {
             short: (step / 2.0).max(4.0),
             short_warmup: warmup(1.5, 3.0 * base, QUEUE_SHORT_WARMUP * limit),

@@ -228,6 +228,12 @@ impl Search {
         &self.clauses
     }
 
+    /// The mean response time without load, in seconds; 0 while it is not known.
+    #[must_use]
+    pub fn unloaded(&self) -> f64 {
+        self.base
+    }
+
     /// Seconds of trials and rests so far.
     #[must_use]
     pub fn spent(&self) -> f64 {

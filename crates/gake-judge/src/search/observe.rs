@@ -15,6 +15,8 @@ use crate::validity::{self, Validity};
 const OWN_DELAY: f64 = 0.2;
 /// It decides when this part of the bad requests allowed may be its doing.
 const OWN_PART: f64 = 0.5;
+/// Requests that waited for a free connection, from which on the bound on connections may decide.
+const BLOCKED_PART: f64 = 0.01;
 /// Seconds kept at most; trials are shorter.
 const SECONDS_MAX: usize = 3_600;
 
@@ -173,7 +175,30 @@ fn limited(run: &Run, clauses: &[Clause]) -> Option<String> {
     if run.tally.faults_where(Fault::is_generators) * 1_000 > counts.due() {
         return Some("this machine ran out of ports or descriptors".to_owned());
     }
-    clauses.iter().find_map(|clause| own_delay(run, clause))
+    own_bound(run, clauses).or_else(|| clauses.iter().find_map(|clause| own_delay(run, clause)))
+}
+
+/// All connections were busy although the target answered within every latency objective: a higher
+/// bound on them lets it answer more.
+fn own_bound(run: &Run, clauses: &[Clause]) -> Option<String> {
+    let (latency, counts) = (&run.tally.latency, &run.tally.counts);
+    let service = latency.of(Metric::Service);
+    let within = |clause: &Clause| match (clause.limit(), clause.bound) {
+        (Some(limit), Bound::Share(allowed)) => {
+            let slow = service.count() - service.count_up_to(limit);
+            share(slow, service.count()) <= allowed
+        }
+        _ => true,
+    };
+    let waited = share(latency.of(Metric::Blocked).count(), counts.sent);
+    let answered = service.count() > 0 && clauses.iter().all(within);
+    (waited >= BLOCKED_PART && answered).then(|| {
+        format!(
+            "all {} were busy while the target answered in {} (p99): raise the bound with -c",
+            units::plural(run.plan.connections as u64, "connection"),
+            units::duration(service.quantile(0.99) as f64)
+        )
+    })
 }
 
 /// Lateness is of an open loop: users have no due instant but their own.

@@ -9,7 +9,7 @@ const FLOOR_PART: f64 = 0.25;
 /// A floor that has this probability at most under the objective is missed.
 const FLOOR_LUCK: f64 = 0.005;
 /// The bracket starts at this part of what the target can do.
-const START_PART: f64 = 0.7;
+pub(super) const START_PART: f64 = 0.7;
 /// A level that passes is raised by this, one that fails is lowered by that ...
 const UP: f64 = 1.25;
 const DOWN: f64 = 0.7;
@@ -21,6 +21,10 @@ const BRACKET: f64 = 1.35;
 const BRACKET_ROUNDS: u32 = 20;
 /// Below this part of what the target can do there is no capacity to speak of.
 const LOWEST_PART: f64 = 0.1;
+/// Of a bound on a level, which any load raises, there is down to this part.
+const LOWEST_PART_OF_LEVEL: f64 = 0.002;
+/// A level that missed its bound by some factor is tried at a load lower by that, within these.
+const DOWN_OF_LEVEL: (f64, f64) = (0.1, 0.9);
 /// The refinement looks this far on both sides of the estimate, in ln of the bad share ...
 const ASIDE: f64 = 0.9;
 /// ... within these bounds in ln of the level.
@@ -110,16 +114,34 @@ impl Search {
                 let count = step.count(n).bad;
                 poisson_at_least(count.bad, allowed * count.of) < FLOOR_LUCK
             }
-            Bound::Level(_) => step.ratios[n] > 1.0,
+            Bound::Level(_) => false,
         });
         if !missed {
             self.base = step.seen.response;
-            self.bracket_from(START_PART * self.scale);
+            self.bracket_by_level(step);
         } else if attempt < 2 {
             self.stage = Stage::Floor(attempt + 1);
         } else {
             self.stage = Stage::Over(StopReason::Infeasible);
         }
+    }
+
+    /// Starts the bracket after a floor. A level of the target grows about with the load, so that
+    /// its value at the floor says where its bound is reached, above the floor or below.
+    fn bracket_by_level(&mut self, floor: &Step) {
+        let usual = START_PART * self.scale;
+        let level = match self.level_ratio(floor) {
+            Some(ratio) => usual.min(floor.level() / ratio),
+            None => usual,
+        };
+        self.bracket_from(level.max(LOWEST_PART_OF_LEVEL * self.scale));
+    }
+
+    /// The largest level of a step as a part of its bound; `None` without a bound on one.
+    fn level_ratio(&self, step: &Step) -> Option<f64> {
+        let bounds = self.clauses.iter().zip(&step.ratios);
+        let levels = bounds.filter(|(clause, _)| matches!(clause.bound, Bound::Level(_)));
+        levels.map(|(_, ratio)| *ratio).reduce(f64::max).filter(|ratio| *ratio > 0.0)
     }
 
     fn bracket_done(&mut self, step: &Step, mut bracket: Bracket) {
@@ -146,8 +168,17 @@ impl Search {
                 low >= ceiling
             }
             (None, high) => {
-                bracket.level = high.unwrap_or(asked) * DOWN;
-                let lowest = if whole { 1.0 } else { LOWEST_PART * self.scale };
+                // How far a level is over its bound says how far to go.
+                let by_level = self.level_ratio(step).filter(|ratio| *ratio >= step.worst());
+                let (part, lowest) = match by_level {
+                    Some(ratio) => {
+                        let (least, most) = DOWN_OF_LEVEL;
+                        (ratio.recip().clamp(least, most), LOWEST_PART_OF_LEVEL)
+                    }
+                    None => (DOWN, LOWEST_PART),
+                };
+                bracket.level = high.unwrap_or(asked) * part;
+                let lowest = if whole { 1.0 } else { lowest * self.scale };
                 if bracket.level < lowest {
                     self.stage = Stage::Over(StopReason::Infeasible);
                     return;

@@ -119,8 +119,9 @@ impl Step {
         self.seen.clauses.get(number).map_or(Bad::default(), |seen| seen.total)
     }
 
-    /// The mean of a level's samples.
-    pub(super) fn mean_level(&self, number: usize) -> Option<f64> {
+    /// The mean of the samples of a clause's level, of one that bounds a level.
+    #[must_use]
+    pub fn mean_level(&self, number: usize) -> Option<f64> {
         let levels = &self.seen.clauses.get(number)?.levels;
         (!levels.is_empty()).then(|| levels.iter().sum::<f64>() / levels.len() as f64)
     }

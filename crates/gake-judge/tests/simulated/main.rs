@@ -16,7 +16,7 @@ use std::time::Duration;
 use gake_judge::Clause;
 use gake_judge::overload::{self, Class, Overload, Recovery};
 use gake_judge::search::{
-    Ask, CapacityAnswer, Found, Options, Search, StopReason, TrialLoad, TrialSecond,
+    Ask, CapacityAnswer, Dimension, Found, Options, Search, StopReason, TrialLoad, TrialSecond,
 };
 use server::{Arrivals, Done, Metastable, Model, Server, Service};
 use servers::{Case, cases};
@@ -78,6 +78,38 @@ fn a_budget_that_holds_too_few_steps_says_which_does() {
     assert_eq!(long.budget_needed, None, "{long:?}");
     let Found::Capacity(found) = long.found else { panic!("{long:?}") };
     assert!(found.low <= 40.0 && 35.0 <= found.high, "{found:?}");
+}
+
+/// The same server, in the two minutes that a search takes unless told: within a factor of what is
+/// true, and never over it by more than the steps can tell.
+#[test]
+fn a_slow_service_is_found_as_far_as_two_minutes_go() {
+    let model = Model {
+        kind: Service::Fixed,
+        slots: 200,
+        places: 10_000,
+        service: 5.0,
+        ..Model::default()
+    };
+    let objectives = &["p99<12s"];
+    let slow = Case { name: "slow", model, objectives, truth: 40.0, ..case("mdc") };
+    for seed in 0..5 {
+        let rate = search(&slow, seed, Options::default());
+        match rate.found {
+            Found::Capacity(e) => assert!(e.low <= 40.0 && 40.0 <= e.high * 1.02, "{e:?}"),
+            Found::AtLeast { level, .. } => assert!((20.0..=42.0).contains(&level), "{level}"),
+            other => panic!("{other:?}"),
+        }
+        assert!(rate.spent <= 140.0, "{}", rate.spent);
+        // 480 users wait 12 s each.
+        let dimension = Dimension::Users;
+        let users = search(&slow, seed, Options { dimension, ..Options::default() });
+        match users.found {
+            Found::Capacity(e) => assert!(e.low <= 480.0 && 480.0 <= e.high * 1.02, "{e:?}"),
+            Found::AtLeast { level, .. } => assert!((200.0..=490.0).contains(&level), "{level}"),
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 #[test]
@@ -152,7 +184,7 @@ fn a_small_budget_is_kept_and_the_interval_is_wide() {
 fn users_of_a_closed_loop_are_found_too() {
     // Fixed service in a closed loop: R = s·N/c, so 100 ms are kept up to 40 users.
     let case = Case { objectives: &["p95<101ms"], ..case("mdc") };
-    let options = Options { dimension: gake_judge::search::Dimension::Users, ..Options::default() };
+    let options = Options { dimension: Dimension::Users, ..Options::default() };
     for seed in 0..3 {
         let answer = search(&case, seed, options.clone());
         let Found::Capacity(e) = answer.found else { panic!("{:?}", answer.found) };
@@ -294,6 +326,51 @@ fn a_metastable_server_is_told_from_one_that_drains() {
     let well = map(Model { metastable: None, ..model }, 363.0, 0.15);
     assert!(matches!(well.recovery, Recovery::After(_)), "{well:?}");
     assert_eq!(well.hysteresis, None);
+}
+
+/// A search bounded by a level of the target alone, which is `idle` and `each` for each request a
+/// second, read once a second give or take a few percent.
+fn by_level(bound: f64, (idle, each): (f64, f64), seed: u64) -> CapacityAnswer {
+    let model = Model { slots: 64, service: 0.001, places: 10_000, ..Model::default() };
+    let cpu = Clause::target("cpu<25%".to_owned(), "cpu".to_owned(), bound);
+    let mut server = Server::new(model, 5);
+    let options = Options { seed, ..Options::default() };
+    let mut search = Search::new([case("mmc").clauses(), vec![cpu]].concat(), options);
+    let mut noise = seed;
+    loop {
+        match search.next() {
+            Ask::Trial(trial) => {
+                let mut seen = trial::observe(&mut server, &trial, search.clauses());
+                let rate = match trial.load {
+                    TrialLoad::Rate(_) => seen.rate(),
+                    _ => seen.throughput,
+                };
+                let read = |_| {
+                    noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
+                    let part = (noise >> 40) as f64 / f64::from(1 << 24);
+                    (idle + each * rate) * (0.94 + 0.12 * part)
+                };
+                seen.clauses[1].levels = (0..trial.duration.as_secs()).map(read).collect();
+                search.tell(seen);
+            }
+            Ask::Rest(rest) => server.now += rest.as_secs_f64(),
+            Ask::Done => return search.answer(),
+        }
+    }
+}
+
+/// 64,000/s at most, and the bound at a hundredth, a tenth and a half of that: whatever the ladder
+/// saw, a level that grows with the load is found where it meets its bound, to a few percent.
+#[test]
+fn a_bound_on_a_level_is_found_far_below_what_the_target_can_do() {
+    for truth in [640.0, 6_400.0, 32_000.0] {
+        for seed in 1..4 {
+            let answer = by_level(0.25, (0.05, 0.20 / truth), seed);
+            let Found::Capacity(e) = answer.found else { panic!("{truth}: {:?}", answer.found) };
+            assert!(e.low <= truth && truth <= e.high, "{truth}: {e:?}");
+            assert!(e.half_width() < 0.08, "{truth}: {e:?}");
+        }
+    }
 }
 
 /// Clauses on levels of the target: the capacity is where the level meets its bound.

@@ -1,5 +1,7 @@
 //! JSON, schema `gake.find/1`. Rates are a second, times in seconds unless the name says more.
 
+use std::collections::BTreeMap;
+
 use gake_judge::search::{CapacityAnswer, Found, Rung, Step, StopReason};
 use gake_judge::{Cause, Finding};
 use serde::Serialize;
@@ -184,6 +186,10 @@ struct StepForm {
     in_flight: f64,
     /// For each objective, what was missed or used as a part of what is allowed; over 1 it failed.
     of_allowed: Vec<f64>,
+    /// The mean of each level of the target that is bounded, by its name and in its own unit
+    /// (shares from 0 to 1); absent without such objectives.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    levels: BTreeMap<String, f64>,
     /// `pass`, `fail`, `inconclusive` (either by luck), `limited` (by the generator) or
     /// `contaminated` (made while the target was in another state).
     outcome: &'static str,
@@ -198,11 +204,11 @@ impl From<&FindReport> for FindForm {
             target: report.target.clone(),
             dimension: report.dimension.name(),
             arrivals: report.arrivals.to_string(),
-            objectives: report.objectives.clone(),
+            objectives: report.objectives(),
             budget_s: report.budget.as_secs_f64(),
             precision: report.precision,
             answer: AnswerForm::from(&report.answer),
-            steps: report.steps.iter().map(StepForm::from).collect(),
+            steps: report.steps.iter().map(|step| StepForm::new(report, step)).collect(),
             scaling: report.answer.scaling().map(ScalingForm::from),
             pool: report.answer.pool().map(PoolForm::from),
             map: report.map.as_ref().map(MapForm::from),
@@ -261,9 +267,12 @@ impl From<&Rung> for RungForm {
     }
 }
 
-impl From<&Step> for StepForm {
-    fn from(step: &Step) -> Self {
+impl StepForm {
+    fn new(report: &FindReport, step: &Step) -> Self {
         let (trial, seen) = (&step.trial, &step.seen);
+        let levels = report.clauses.iter().enumerate().filter_map(|(number, clause)| {
+            Some((clause.target_level()?.to_owned(), step.mean_level(number)?))
+        });
         Self {
             purpose: trial.purpose.name(),
             load: trial.load.name(),
@@ -280,6 +289,7 @@ impl From<&Step> for StepForm {
             response_s: seen.response,
             in_flight: seen.in_flight,
             of_allowed: step.ratios.clone(),
+            levels: levels.collect(),
             outcome: step.outcome.name(),
             limited: seen.limited.clone(),
         }
@@ -310,7 +320,7 @@ pub(crate) mod tests {
             arrivals: Process::Poisson,
             budget: Duration::from_secs(120),
             precision: 0.05,
-            objectives: vec!["p99<50ms".to_owned()],
+            clauses: vec!["p99<50ms".parse::<gake_judge::Objective>().unwrap().clause().unwrap()],
             answer: search.answer(),
             steps: search.steps().to_vec(),
             causes: Vec::new(),

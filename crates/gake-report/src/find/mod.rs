@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use gake_core::record::FailedBodies;
 use gake_core::schedule::Process;
-use gake_judge::Cause;
 use gake_judge::overload::Overload;
 use gake_judge::search::{CapacityAnswer, Dimension, Step};
+use gake_judge::{Cause, Clause};
 
 pub use json::json;
 pub use text::text;
@@ -33,8 +33,8 @@ pub struct FindReport {
     pub budget: Duration,
     /// The precision asked for, as a part of the capacity.
     pub precision: f64,
-    /// The objectives.
-    pub objectives: Vec<String>,
+    /// The objectives, in the order of each step's ratios.
+    pub clauses: Vec<Clause>,
     /// The answer.
     pub answer: CapacityAnswer,
     /// The evidence.
@@ -47,4 +47,11 @@ pub struct FindReport {
     pub overloaded: u64,
     /// Bodies of failed answers of all steps, when they were asked for.
     pub bodies: FailedBodies,
+}
+
+impl FindReport {
+    /// The objectives as they are read.
+    pub(crate) fn objectives(&self) -> Vec<String> {
+        self.clauses.iter().map(|clause| clause.text.clone()).collect()
+    }
 }

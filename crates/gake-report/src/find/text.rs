@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use gake_core::plan::format_duration;
-use gake_judge::Cause;
 use gake_judge::search::{
     CapacityAnswer, Dimension, Found, Step, StepOutcome, StopReason, TrialLoad,
 };
 use gake_judge::units;
+use gake_judge::{Bound, Cause};
 
 use super::{FindReport, map};
 use crate::Style;
@@ -93,7 +93,7 @@ fn headline(page: &mut Page, report: &FindReport) {
             }
         }
     }
-    page.headed("objectives", &report.objectives.join(", "));
+    page.headed("objectives", &report.objectives().join(", "));
     page.headed("ended", &ended(report));
 }
 
@@ -152,7 +152,7 @@ fn notes(page: &mut Page, report: &FindReport) {
     let answer = &report.answer;
     page.gap();
     if let Some(binding) = &answer.binding
-        && report.objectives.len() > 1
+        && report.clauses.len() > 1
     {
         page.headed("bound by", &binding.text);
     }
@@ -245,9 +245,18 @@ pub(crate) fn cautions(answer: &CapacityAnswer) -> Vec<String> {
 /// The evidence: every step.
 fn steps(page: &mut Page, report: &FindReport) {
     page.gap();
+    // A bound on the target is about its level, and not about how many requests there were.
+    let level = report.clauses.iter().find_map(|clause| clause.target_level());
     let header = format!(
         "{:<8} {:>14} {:>7} {:>10} {:>9} {:>9} {:>9}  {}",
-        "step", "load", "time", "requests", "response", "missed", "allowed", ""
+        "step",
+        "load",
+        "time",
+        level.unwrap_or("requests"),
+        "response",
+        "missed",
+        "allowed",
+        ""
     );
     page.line(&page.paint(Paint::Heading, &header));
     for step in &report.steps {
@@ -282,14 +291,26 @@ fn row(report: &FindReport, step: &Step) -> String {
         step.trial.purpose.name(),
         level(dimension, step.trial.load.level()),
         units::duration(step.seen.measured * 1e9),
-        units::count(step.seen.due),
+        report.level_of(step).unwrap_or_else(|| units::count(step.seen.due)),
         units::duration(step.seen.response * 1e9),
     )
 }
 
 impl FindReport {
-    /// What a clause saw and allows, when it bounds a share.
+    /// The mean of the first level of the target that is bounded, in a step.
+    fn level_of(&self, step: &Step) -> Option<String> {
+        let number = self.clauses.iter().position(|clause| clause.target_level().is_some())?;
+        let mean = step.mean_level(number);
+        mean.map_or(Some("–".to_owned()), |mean| self.clauses[number].shown_level(mean))
+    }
+
+    /// What a clause saw and allows.
     fn bounds(&self, clause: usize, step: &Step) -> Option<(String, String)> {
+        if let (Some(mean), Some(known)) = (step.mean_level(clause), self.clauses.get(clause))
+            && let (Some(seen), Bound::Level(bound)) = (known.shown_level(mean), known.bound)
+        {
+            return Some((seen, known.shown_level(bound)?));
+        }
         let total = step.seen.clauses.get(clause)?.total;
         let ratio = step.ratios[clause];
         if total.of == 0.0 {

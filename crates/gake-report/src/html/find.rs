@@ -60,9 +60,9 @@ impl PageForm {
         let mut shown = report.clone();
         shown.steps.drain(..more_steps);
         shown.target = cut(&shown.target);
-        shown.objectives.truncate(OBJECTIVES_MAX);
-        for text in &mut shown.objectives {
-            *text = cut(text);
+        shown.clauses.truncate(OBJECTIVES_MAX);
+        for clause in &mut shown.clauses {
+            clause.text = cut(&clause.text);
         }
         for cause in &mut shown.causes {
             cause.finding.evidence = cut(&cause.finding.evidence);
@@ -156,7 +156,8 @@ mod tests {
         let last = long.steps.last().unwrap().clone();
         long.steps = vec![last; 20_000];
         long.target = "<".repeat(100_000);
-        long.objectives = vec!["<".repeat(10_000); 100];
+        long.clauses[0].text = "<".repeat(10_000);
+        long.clauses = vec![long.clauses[0].clone(); 100];
         let html = find(&long).unwrap();
         assert!(html.len() <= 500_000, "{}", html.len());
         let form = PageForm::new(&long, 100);

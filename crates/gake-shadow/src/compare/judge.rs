@@ -95,6 +95,9 @@ pub enum Pace {
     Alike,
     /// There are too few pairs of times.
     TooFew,
+    /// There was no second instance: the master is asked on the client's path and the shadow is
+    /// not, so that two equal backends have different times.
+    Untested,
 }
 
 /// The latency of one endpoint: times to the answer's head, in nanoseconds.
@@ -286,7 +289,7 @@ fn settle(difference: &mut Difference, q: f64, terms: Terms) {
     }
 }
 
-/// Whether the latency is judged against the second instance, and the ratios to judge.
+/// Whether the latency is judged against the second instance, and the ratios to show.
 fn ratios(endpoint: &Endpoint) -> (bool, &super::spread::Ratios) {
     let latency = &endpoint.latency;
     let fair = latency.against_secondary.count() >= PAIRS_MIN;
@@ -295,7 +298,8 @@ fn ratios(endpoint: &Endpoint) -> (bool, &super::spread::Ratios) {
 
 /// The tests that more than half of the ratios are above, and below, what is tolerated.
 fn pace_tests(endpoint: &Endpoint, tolerated: f64) -> [Tested; 2] {
-    let (_, ratios) = ratios(endpoint);
+    // Only who is asked in the same way is compared with like.
+    let ratios = &endpoint.latency.against_secondary;
     if ratios.count() < PAIRS_MIN {
         return [Tested { p: 1.0, least: 1.0 }; 2];
     }
@@ -311,6 +315,7 @@ fn latency(endpoint: &Endpoint, (slower, faster): (f64, f64), terms: Terms) -> L
     let base = if against_secondary { times.secondary.quantile(0.5) } else { master_p50 };
     let shifted = (shadow_p50 - base).abs() >= SHIFT_MIN;
     let pace = match () {
+        () if !against_secondary && times.secondary.count() == 0 => Pace::Untested,
         () if ratios.count() < PAIRS_MIN => Pace::TooFew,
         () if shifted && slower <= terms.false_discoveries => Pace::Slower,
         () if shifted && faster <= terms.false_discoveries => Pace::Faster,

@@ -164,6 +164,13 @@ fn latencies(report: &Report, out: &mut String) {
         line(out, text.trim_end());
     }
     more(report.endpoints.len(), out);
+    if report.paced(Pace::Untested).next().is_some() {
+        line(
+            out,
+            "  Not judged: the master is asked on the clients' path and the shadow is not; --noise \
+             asks a second instance as the shadow is asked",
+        );
+    }
 }
 
 fn ratio(latency: &LatencyReport) -> String {
@@ -173,6 +180,7 @@ fn ratio(latency: &LatencyReport) -> String {
         Pace::Faster => "  faster",
         Pace::Alike => "",
         Pace::TooFew => "  too few to judge",
+        Pace::Untested => "  not judged",
     };
     format!("{:.2} ({:.2} to {:.2}){verdict}", median.middle, median.low, median.high)
 }

@@ -211,6 +211,18 @@ fn without_a_second_instance_all_is_told_and_what_looks_like_noise_is_suggested(
     assert!(again.ignored > 900);
 }
 
+/// The master is asked on the clients' path and the shadow is not: nothing like it is known.
+#[test]
+fn without_a_second_instance_nobody_is_called_slower_or_faster() {
+    for slower in [-0.5, 0.0, 1.0] {
+        let report = judged(&compared(3, 2_000, false, |shadow| shadow.slower = slower));
+        assert!(report.paced(Pace::Untested).count() == report.endpoints.len(), "{slower}");
+        assert!(report.endpoints.iter().all(|endpoint| endpoint.latency.q == 1.0), "{slower}");
+        let text = show::text(&report);
+        assert!(text.contains("not judged") && text.contains("--noise"), "{text}");
+    }
+}
+
 #[test]
 fn a_clock_that_is_read_later_is_no_difference() {
     let mut comparison = ShadowComparison::new("shadow");

@@ -25,7 +25,7 @@ pub fn report() -> FindReport {
         arrivals: Process::Poisson,
         budget: Duration::from_secs(120),
         precision: 0.05,
-        objectives: vec!["p99<50ms".to_owned()],
+        clauses: vec!["p99<50ms".parse::<gake_judge::Objective>().unwrap().clause().unwrap()],
         answer: search.answer(),
         steps: search.steps().to_vec(),
         map: Some(map),

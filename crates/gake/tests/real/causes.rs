@@ -37,7 +37,7 @@ const CELLS: &[Cell] = &[
     Cell { cause: "worker threads", right: &["target_pool"], measure: threads },
     Cell {
         cause: "worker threads, unwatched",
-        right: &["pool_queueing"],
+        right: &["pool_queueing", "unexplained"],
         measure: threads_unwatched,
     },
     Cell { cause: "connections (Tomcat)", right: &["target_connections"], measure: connections },

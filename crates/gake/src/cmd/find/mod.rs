@@ -82,7 +82,7 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
         arrivals: trials.arrivals(),
         budget: args.search.budget,
         precision: args.search.precision,
-        objectives: search.clauses().iter().map(|clause| clause.text.clone()).collect(),
+        clauses: search.clauses().to_vec(),
         steps: search.steps().to_vec(),
         answer,
         map,
@@ -120,6 +120,7 @@ fn follow(
                     break;
                 }
                 search.tell(seen);
+                trials.learn(search.unloaded());
                 if let Some(step) = search.steps().last() {
                     let climbing = step.trial.purpose == Purpose::Ladder;
                     if step.outcome != StepOutcome::Limited && (climbing || step.missed()) {

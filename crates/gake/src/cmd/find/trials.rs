@@ -31,6 +31,8 @@ const DRAIN: Duration = Duration::from_secs(10);
 const LIGHT: f64 = 20.0;
 /// Connections for a rate: so many times what the objective's latency makes be in flight.
 const CONNECTIONS_TIMES: f64 = 3.0;
+/// An objective without a latency allows responses this many times as long as without load.
+const UNLOADED_TIMES: f64 = 2.0;
 /// Descriptors that are not connections.
 const OTHER_DESCRIPTORS: u64 = 64;
 
@@ -52,6 +54,8 @@ pub struct Trials<'a> {
     most: usize,
     /// The latency that must be kept, in seconds.
     limit: f64,
+    /// The response time without load, in seconds; 0 while it is not known.
+    unloaded: f64,
     /// The wires of the last trial.
     ready: Option<(Connections, Vec<Arc<Wire>>)>,
     watching: Watching,
@@ -97,6 +101,7 @@ impl<'a> Trials<'a> {
             process,
             most,
             limit: 0.0,
+            unloaded: 0.0,
             ready: None,
             watching: Watching::default(),
             last: None,
@@ -115,6 +120,11 @@ impl<'a> Trials<'a> {
     pub fn limit(&mut self, clauses: &[Clause]) {
         let limit = clauses.iter().filter_map(Clause::limit).max().unwrap_or(0);
         self.limit = limit as f64 / 1e9;
+    }
+
+    /// Makes room for a target that takes `unloaded` seconds for a request without load.
+    pub fn learn(&mut self, unloaded: f64) {
+        self.unloaded = unloaded;
     }
 
     /// Whether anything listens at the target.
@@ -348,7 +358,7 @@ impl<'a> Trials<'a> {
                 duration: rate.is_none().then_some(trial.duration),
                 connections,
                 lanes: connections,
-                graceful_stop: DRAIN,
+                graceful_stop: DRAIN.max(Duration::from_secs_f64(2.0 * self.unloaded.min(60.0))),
                 ..scenario.clone()
             };
         }
@@ -373,7 +383,8 @@ impl<'a> Trials<'a> {
 
     /// Enough connections that the bound on them is not what an objective meets.
     fn connections_for(&self, rate: f64) -> usize {
-        let needed = (CONNECTIONS_TIMES * rate * self.limit).ceil() as usize;
+        let longest = self.limit.max(UNLOADED_TIMES * self.unloaded);
+        let needed = (CONNECTIONS_TIMES * rate * longest).ceil() as usize;
         let connections = self.args.search.connections.unwrap_or(OPEN_CONNECTIONS.max(needed));
         connections.min(self.most)
     }
