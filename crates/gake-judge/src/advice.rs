@@ -55,6 +55,7 @@ pub fn advice(fault: Fault) -> &'static str {
             "the redirects do not end: load the final URL, or raise \
              --max-redirs"
         }
+        Fault::Proxy(_) => "the proxy, not the target, said so: check --proxy, or leave it out",
         Fault::Script => "the script threw: run it once with one user and -v",
         Fault::Other(_) => "the system says why; see the detail",
     }

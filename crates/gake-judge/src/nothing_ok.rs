@@ -18,6 +18,7 @@ pub struct NothingOk {
 enum Bad {
     Fault(Fault),
     Status(u16),
+    Body,
     Unfinished,
 }
 
@@ -26,6 +27,7 @@ impl Bad {
         match self {
             Self::Fault(fault) => fault.to_string(),
             Self::Status(status) => format!("status {status}"),
+            Self::Body => "no body was as --expect-body wants it".to_owned(),
             Self::Unfinished => "no answer before the run ended".to_owned(),
         }
     }
@@ -34,6 +36,7 @@ impl Bad {
         match self {
             Self::Fault(fault) => advice(fault),
             Self::Status(status) => advice_on(status),
+            Self::Body => "compare with curl --compressed, or see what came with --body-errors",
             Self::Unfinished => "does the server answer at all? try one request with curl -v",
         }
     }
@@ -49,9 +52,12 @@ impl NothingOk {
         }
         let faults = run.tally.faults().iter().map(|&(fault, count)| (Bad::Fault(fault), count));
         let statuses = run.tally.statuses().iter();
+        // Answers with a wrong body have a status that is as expected.
+        let expect = &run.plan.expect;
+        let statuses = statuses.filter(|(status, _)| !expect.accepts(*status));
         let statuses = statuses.map(|&(status, count)| (Bad::Status(status), count));
-        let unfinished = (Bad::Unfinished, counts.unfinished);
-        let all = faults.chain(statuses).chain([unfinished]);
+        let others = [(Bad::Unfinished, counts.unfinished), (Bad::Body, counts.wrong_bodies)];
+        let all = faults.chain(statuses).chain(others);
         let (most, count) = all.max_by_key(|(_, count)| *count)?;
         let mut cause = most.name();
         if count < counts.begun() {

@@ -1,10 +1,12 @@
 //! How connections are made, for the wire.
 
+use std::sync::Arc;
+
 use gake_core::spec::{
     ConnectionSpec, FieldPath, HttpVersion, IpFamily, RunSpec, ScenarioSpec, TlsSpec,
 };
 use gake_wire::http1::{ResponseLimits, Version};
-use gake_wire::{Inspection, Keep, Resolver, Settings, Sources, TlsOptions};
+use gake_wire::{BodyCheck, Inspection, Keep, Resolver, Settings, Sources, TlsOptions};
 
 use crate::RunError;
 
@@ -41,9 +43,15 @@ pub(crate) fn settings(
 }
 
 /// What is looked at in the answers of a scenario.
-pub(crate) fn inspection(scenario: &ScenarioSpec) -> Option<Inspection> {
+pub(crate) fn inspection(
+    scenario: &ScenarioSpec,
+    at: &FieldPath,
+) -> Result<Option<Inspection>, RunError> {
+    let check = scenario.expect_body.as_deref().map(str::parse::<BodyCheck>).transpose();
+    let body = check.map_err(|error| RunError::spec(at.key("expect_body"), error))?.map(Arc::new);
     let failed_bodies = scenario.body_errors;
-    failed_bodies.then(|| Inspection { expect: scenario.expect.clone(), failed_bodies })
+    let expect = scenario.expect.clone();
+    Ok((failed_bodies || body.is_some()).then_some(Inspection { expect, failed_bodies, body }))
 }
 
 /// How names become addresses.
@@ -55,6 +63,8 @@ pub(crate) fn resolver(spec: &RunSpec) -> Result<Resolver, RunError> {
         IpFamily::Ipv4 => 4,
         IpFamily::Ipv6 => 6,
     });
+    let proxy = spec.proxy.as_deref().map(str::parse).transpose();
+    resolver.proxy = proxy.map_err(|error| RunError::spec(at.key("proxy"), error))?;
     for (i, rule) in spec.resolve.iter().enumerate() {
         let path = at.key("resolve").index(i);
         resolver.fix(rule).map_err(|error| RunError::spec(path, error))?;

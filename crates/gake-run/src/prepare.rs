@@ -51,6 +51,10 @@ impl LoadedRequests {
         let resolver = connection::resolver(spec)?;
         // Bad sources are told before a large file is read.
         connection::settings(&spec.connection, true, 1)?;
+        for (i, scenario) in spec.scenarios.iter().enumerate() {
+            let at = FieldPath::root().key("scenario").index(i);
+            connection::inspection(scenario, &at)?;
+        }
         let mut sets = requests::read(spec, &mut inputs)?;
         if sets.len() > 1 {
             sets.iter_mut().flat_map(|set| &mut set.requests).for_each(label);
@@ -85,10 +89,12 @@ impl LoadedRequests {
         let plans = self.plans(spec);
         let mut labels = Vec::new();
         let mut wires = Vec::with_capacity(self.sets.len());
-        for ((set, scenario), plan) in self.sets.iter().zip(&spec.scenarios).zip(&plans) {
+        let list = FieldPath::root().key("scenario");
+        let scenarios = spec.scenarios.iter().enumerate();
+        for ((set, (i, scenario)), plan) in self.sets.iter().zip(scenarios).zip(&plans) {
             let pooled = plan.load.is_open();
             let mut settings = connection::settings(&spec.connection, pooled, plan.connections)?;
-            settings.inspect = connection::inspection(scenario);
+            settings.inspect = connection::inspection(scenario, &list.index(i))?;
             let mut wire = self.wire(set, settings)?;
             if self.sets.len() > 1 {
                 wire.number_labels(&mut labels);

@@ -153,7 +153,9 @@ impl Watching {
 
 /// The TCP addresses of what is loaded.
 fn addresses(prepared: &Prepared) -> Vec<SocketAddr> {
-    let origins = prepared.wires.iter().flat_map(|wire| &wire.network.origins);
+    // What a proxy's machine does is not the target's doing.
+    let direct = prepared.wires.iter().filter(|wire| !wire.network.has_proxy());
+    let origins = direct.flat_map(|wire| &wire.network.origins);
     let tcp = origins.flat_map(|origin| &origin.addresses).filter_map(|address| match address {
         Address::Tcp(address) => Some(*address),
         Address::Unix(_) => None,

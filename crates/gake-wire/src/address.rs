@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
+use crate::proxy::Proxy;
+
 /// Where a connection goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
@@ -109,6 +111,8 @@ pub struct Resolver {
     pub unix_socket: Option<PathBuf>,
     /// Only IPv4 or only IPv6 when 4 or 6.
     pub family: Option<u8>,
+    /// Every connection goes to this proxy, which knows names itself.
+    pub proxy: Option<Proxy>,
 }
 
 impl Resolver {
@@ -140,7 +144,10 @@ impl Resolver {
         if let Some(path) = &self.unix_socket {
             return Ok(vec![Address::Unix(path.clone())]);
         }
-        let (host, port) = self.redirected(host, port);
+        let (host, port) = match &self.proxy {
+            Some(proxy) => (proxy.host.clone(), proxy.port),
+            None => self.redirected(host, port),
+        };
         let fixed = self.fixed.iter().find(|(h, p, _)| *h == host && p.is_none_or(|p| p == port));
         let addresses: Vec<SocketAddr> = match fixed {
             Some((_, _, ips)) => ips.iter().map(|ip| SocketAddr::new(*ip, port)).collect(),

@@ -61,8 +61,7 @@ impl<'a, C: Clock, V: Visitor> Call<'a, C, V> {
         for _ in 0..network.settings.max_redirects {
             let located = self.alarm.before(pin!(network.locate(&message.location))).await;
             let origin = located.unwrap_or(Err(Fault::Timeout(Phase::Connect)))?;
-            let rendered = message.render(network.settings.version, network.settings.keepalive);
-            let rendered = rendered.map_err(|_| BAD_LOCATION)?;
+            let rendered = network.render(&message).map_err(|_| BAD_LOCATION)?;
             let request = PreparedRequest { origin, rendered, message: Some(Box::new(message)) };
             bump(&meter.redirects);
             let (answer, further) = self.hop(&request, clock.now()).await?;

@@ -98,6 +98,13 @@ impl<C: Clock> Dialer<C> {
             Address::Tcp(address) => self.open_tcp(*address, turn / addresses.len()).await?,
             Address::Unix(path) => open_unix(path).await?,
         };
+        let stream = match (self.network.proxy(), &origin.server_name, stream) {
+            (Some(proxy), Some(_), Stream::Tcp(mut tcp)) => {
+                proxy.tunnel(&mut tcp, &origin.tunnel_authority()).await?;
+                Stream::Tcp(tcp)
+            }
+            (.., stream) => stream,
+        };
         let guard = self.meter.opened();
         let connected = self.clock.now();
         let connect = connected - begun;

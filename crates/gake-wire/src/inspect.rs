@@ -1,8 +1,11 @@
 //! What is looked at in answers besides their status.
 
+use std::sync::Arc;
+
 use gake_core::plan::Expect;
 use gake_core::record::FAILED_BODY_BYTES;
 
+use crate::check::{BodyCheck, CHECKED_BYTES_MAX, decoded};
 use crate::http1::{ResponseHead, Visitor};
 use crate::kept::KeepVisitor;
 
@@ -13,47 +16,99 @@ pub struct Inspection {
     pub expect: Expect,
     /// Whether the bodies of failed answers are counted.
     pub failed_bodies: bool,
+    /// What the body of every other answer must be.
+    pub body: Option<Arc<BodyCheck>>,
+}
+
+/// What is wrong with an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    /// Its status.
+    Status,
+    /// Its body.
+    Body,
 }
 
 /// What one lane has seen of the answer under way. Its room is used again for the next one.
 #[derive(Debug)]
 pub(crate) struct Inspector {
     inspection: Inspection,
-    /// The status, of an answer whose body is wanted.
-    status: Option<u16>,
-    /// Bytes of the body that are held at most.
+    /// The status; 0 before there is one.
+    status: u16,
+    /// Bytes of the body that are held at most; 0 when it is of no interest.
     most: usize,
+    /// The content coding of the body.
+    coding: Vec<u8>,
     body: Vec<u8>,
+    /// Whether the body had more bytes than are held.
+    is_cut: bool,
 }
+
+/// Bytes of a coded body from which the start of the body can be told.
+const CODED_BYTES: usize = 4 * FAILED_BODY_BYTES;
+
+/// Bytes that a lane keeps for the next body.
+const KEPT_ROOM: usize = 64 * 1024;
 
 impl Inspector {
     pub(crate) fn new(inspection: Inspection) -> Self {
-        Self { inspection, status: None, most: 0, body: Vec::new() }
+        let (coding, body) = (Vec::new(), Vec::new());
+        Self { inspection, status: 0, most: 0, coding, body, is_cut: false }
     }
 
     /// Forgets the last answer.
     pub(crate) fn begin(&mut self) {
-        (self.status, self.most) = (None, 0);
+        (self.status, self.most, self.is_cut) = (0, 0, false);
+        self.coding.clear();
         self.body.clear();
+        self.body.shrink_to(KEPT_ROOM);
     }
 
-    /// The status and the start of the body of the answer that was seen, when it failed.
-    pub(crate) fn failed(&self) -> Option<(u16, &[u8])> {
-        Some((self.status?, &self.body))
+    /// What is wrong with the answer that was seen.
+    pub(crate) fn wrong(&self) -> Option<Wrong> {
+        if self.status == 0 {
+            return None;
+        }
+        if !self.inspection.expect.accepts(self.status) {
+            return Some(Wrong::Status);
+        }
+        let check = self.inspection.body.as_ref()?;
+        let is_met = !self.is_cut && check.is_met(&self.coding, &self.body);
+        (!is_met).then_some(Wrong::Body)
+    }
+
+    /// The status and the start of the body of an answer that failed, when that is to be counted.
+    pub(crate) fn failed_body(&self) -> Option<(u16, Vec<u8>)> {
+        if !self.inspection.failed_bodies {
+            return None;
+        }
+        let start = &self.body[..self.body.len().min(CODED_BYTES)];
+        // A coded body that is cut is told as far as it goes, or as it is.
+        let plain = decoded(&self.coding, start, CODED_BYTES).unwrap_or_else(|| start.to_vec());
+        Some((self.status, plain))
     }
 
     /// Begins an answer of this status; whether its head is of interest.
     fn answer(&mut self, status: u16) -> bool {
         self.begin();
-        if self.inspection.failed_bodies && !self.inspection.expect.accepts(status) {
-            (self.status, self.most) = (Some(status), FAILED_BODY_BYTES);
-        }
-        false
+        self.status = status;
+        let is_expected = self.inspection.expect.accepts(status);
+        self.most = match (is_expected, &self.inspection.body) {
+            (true, Some(_)) => CHECKED_BYTES_MAX,
+            (true, None) => 0,
+            (false, _) if self.inspection.failed_bodies => CODED_BYTES,
+            (false, _) => 0,
+        };
+        self.most > 0
     }
 
     fn body(&mut self, bytes: &[u8]) {
+        if self.most == 0 {
+            return;
+        }
         let room = self.most.saturating_sub(self.body.len()).min(bytes.len());
         self.body.extend_from_slice(&bytes[..room]);
+        self.is_cut |= room < bytes.len();
     }
 }
 
@@ -77,8 +132,11 @@ impl Visitor for WorkVisitor<'_> {
     #[inline]
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.keep.head(head);
-        if let Some(inspector) = &mut self.inspector {
-            inspector.answer(head.status);
+        if let Some(inspector) = &mut self.inspector
+            && inspector.answer(head.status)
+        {
+            let coding = head.get("content-encoding").unwrap_or_default();
+            inspector.coding.extend_from_slice(coding);
         }
     }
 

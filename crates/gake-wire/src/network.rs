@@ -9,9 +9,11 @@ use rustls::ClientConfig;
 
 use crate::address::{Address, Resolver};
 use crate::error::WireError;
+use crate::http1::request::{Rendered, RequestError};
 use crate::location::{Location, Scheme};
 use crate::origin::{DiscoveredOrigins, Origin};
 use crate::ports::LocalPorts;
+use crate::proxy::Proxy;
 use crate::request::{HttpRequest, Message, PreparedRequest};
 use crate::settings::Settings;
 use crate::tls::TlsOptions;
@@ -116,7 +118,7 @@ impl Network {
         }
         let origin = self.origin(&location)?;
         let message = Message::new(request, location);
-        let rendered = message.render(self.settings.version, self.settings.keepalive)?;
+        let rendered = self.render(&message)?;
         self.is_small &= rendered.len() <= INITIAL_WINDOW;
         Ok(PreparedRequest { origin, rendered, message: self.kept(message) })
     }
@@ -129,9 +131,24 @@ impl Network {
         let location = Location::parse(&request.url).map_err(|_| BAD_REQUEST)?;
         let origin = self.locate(&location).await?;
         let message = Message::new(request, location);
-        let rendered = message.render(self.settings.version, self.settings.keepalive);
-        let rendered = rendered.map_err(|_| BAD_REQUEST)?;
+        let rendered = self.render(&message).map_err(|_| BAD_REQUEST)?;
         Ok(PreparedRequest { origin, rendered, message: self.kept(message) })
+    }
+
+    /// The bytes that HTTP/1.1 writes.
+    pub(crate) fn render(&self, message: &Message) -> Result<Rendered, RequestError> {
+        message.render(self.settings.version, self.settings.keepalive, self.proxy())
+    }
+
+    /// Whether every connection goes to a proxy, which is where the origins' addresses lead.
+    #[must_use]
+    pub fn has_proxy(&self) -> bool {
+        self.proxy().is_some()
+    }
+
+    /// The proxy that every connection goes to.
+    pub(crate) fn proxy(&self) -> Option<&Proxy> {
+        self.resolver.proxy.as_ref()
     }
 
     /// Where connections to loopback come from, when one address has too few ports for them.

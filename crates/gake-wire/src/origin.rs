@@ -40,6 +40,14 @@ impl Origin {
         self.server_name.is_some()
     }
 
+    /// Its host and port, as a proxy is asked for a tunnel to it.
+    pub(crate) fn tunnel_authority(&self) -> String {
+        match self.host.contains(':') {
+            true => format!("[{}]:{}", self.host, self.port),
+            false => format!("{}:{}", self.host, self.port),
+        }
+    }
+
     /// The origin of `location`, and those of its addresses that do not answer. Blocks for name
     /// resolution.
     pub(crate) fn resolve(

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::http1::Version;
 use crate::http1::request::{Rendered, RequestError, RequestParts, render};
-use crate::location::Location;
+use crate::location::{Location, Scheme};
+use crate::proxy::Proxy;
 
 /// What to send. Added when no header says otherwise: `Host`, `User-Agent`, `Content-Length`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,12 +69,21 @@ impl Message {
         &self,
         version: Version,
         keep_alive: bool,
+        proxy: Option<&Proxy>,
     ) -> Result<Rendered, RequestError> {
+        let authority = self.location.authority();
+        // Through a tunnel the origin itself is asked.
+        let proxy = proxy.filter(|_| self.location.scheme == Scheme::Http);
+        let (mut target, mut headers) = (self.location.target.clone(), self.headers.clone());
+        if let Some(proxy) = proxy {
+            target = format!("http://{authority}{target}");
+            headers.extend(proxy.header());
+        }
         render(&RequestParts {
             method: &self.method,
-            target: &self.location.target,
-            authority: &self.location.authority(),
-            headers: &self.headers,
+            target: &target,
+            authority: &authority,
+            headers: &headers,
             opaque: &self.opaque,
             body: self.body.clone(),
             keep_alive,

@@ -11,7 +11,7 @@ use gake_core::work::{Ended, Exhausted, Iteration, Work};
 use crate::client::Client;
 use crate::deadline::Deadline;
 use crate::feed::Feed;
-use crate::inspect::{Inspector, WorkVisitor};
+use crate::inspect::{Inspector, WorkVisitor, Wrong};
 use crate::kept::KeepVisitor;
 use crate::wire::{Labelled, Wire};
 
@@ -88,9 +88,12 @@ impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
         self.run(iteration.arrival.number, iteration.fired).await?;
         let exchange = &mut self.exchange;
         if let (Some(inspector), End::Answered(_)) = (&self.inspector, exchange.end)
-            && let Some((status, body)) = inspector.failed()
+            && let Some(wrong) = inspector.wrong()
         {
-            iteration.failed_body(status, body);
+            exchange.wrong_body = wrong == Wrong::Body;
+            if let Some((status, body)) = inspector.failed_body() {
+                iteration.failed_body(status, &body);
+            }
         }
         let ended = match exchange.end {
             End::Fault(fault) => Ended::failed(exchange.done, fault),

@@ -89,6 +89,8 @@ counts! {
     redirects,
     /// Fired, and never sent: the generator had no descriptor or no local port for a connection.
     unsent,
+    /// Of the failed, answers with an expected status whose body was not as expected.
+    wrong_bodies,
     /// Calls of connect() for TCP.
     connects,
     /// CPU time of those calls in ns. A call takes tens of microseconds, and milliseconds when the
@@ -160,7 +162,10 @@ impl Counts {
     #[must_use]
     pub fn of(exchange: &Exchange, expect: &Expect) -> Self {
         let (ok, body_bytes) = match exchange.end {
-            End::Answered(answer) => (expect.accepts(answer.status), answer.body_bytes),
+            End::Answered(answer) => {
+                let ok = expect.accepts(answer.status) && !exchange.wrong_body;
+                (ok, answer.body_bytes)
+            }
             _ => (false, 0),
         };
         let unfinished = exchange.end == End::Unfinished;
@@ -175,6 +180,7 @@ impl Counts {
             body_bytes,
             bytes_out: exchange.bytes_out,
             unsent: u64::from(!sent),
+            wrong_bodies: u64::from(exchange.wrong_body),
             ..Self::default()
         }
     }

@@ -59,6 +59,7 @@ impl FaultCount {
             "tls" => Fault::Tls(kept(&self.reason)),
             "malformed" => Fault::Malformed(kept(&self.reason)),
             "too_large" => Fault::TooLarge(kept(&self.reason)),
+            "proxy" => Fault::Proxy(kept(&self.reason)),
             "other" => Fault::Other(self.errno.unwrap_or(0)),
             // Without a reason in the files of old, which did not tell them apart.
             "closed_early" => Fault::ClosedEarly(match self.reason.is_empty() {
@@ -235,6 +236,7 @@ mod tests {
             Fault::Timeout(Phase::FirstByte),
             Fault::Timeout(Phase::Body),
             Fault::TooLarge("head"),
+            Fault::Proxy("it refused CONNECT"),
             Fault::RedirectLimit,
             Fault::Script,
             Fault::Other(0),

@@ -44,6 +44,8 @@ pub enum Fault {
     TooLarge(&'static str),
     /// More redirects than allowed.
     RedirectLimit,
+    /// The proxy before the target opened no tunnel to it, with the reason.
+    Proxy(&'static str),
     /// A script's iteration threw.
     Script,
     /// Anything else, with the system's error number (0 when there is none).
@@ -69,6 +71,7 @@ impl Fault {
             Self::Timeout(_) => "timeout",
             Self::TooLarge(_) => "too_large",
             Self::RedirectLimit => "redirect_limit",
+            Self::Proxy(_) => "proxy",
             Self::Script => "script",
             Self::Other(_) => "other",
         }
@@ -91,6 +94,7 @@ impl Fault {
                 | Self::ConnectReset
                 | Self::NoLocalPort
                 | Self::NoDescriptors
+                | Self::Proxy(_)
                 | Self::Timeout(Phase::Connect)
         )
     }
@@ -99,9 +103,10 @@ impl Fault {
     #[must_use]
     pub fn detail(self) -> String {
         match self {
-            Self::Tls(reason) | Self::Malformed(reason) | Self::TooLarge(reason) => {
-                reason.to_owned()
-            }
+            Self::Tls(reason)
+            | Self::Malformed(reason)
+            | Self::TooLarge(reason)
+            | Self::Proxy(reason) => reason.to_owned(),
             Self::ClosedEarly(Phase::Connect | Phase::FirstByte) => {
                 "before the first byte".to_owned()
             }

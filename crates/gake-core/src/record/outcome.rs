@@ -60,6 +60,9 @@ pub struct Exchange {
     pub done: Nanos,
     /// How it ended.
     pub end: End,
+    /// Whether the body of its answer is not what was expected: then it failed, whatever the
+    /// status.
+    pub wrong_body: bool,
     /// Time spent opening a TCP or Unix connection, when one was opened.
     pub connect: Option<Nanos>,
     /// Time spent in the TLS handshake, when there was one.
@@ -92,6 +95,7 @@ impl Exchange {
             first_byte: None,
             done: now,
             end: End::Unfinished,
+            wrong_body: false,
             connect: None,
             tls: None,
             bytes_in: 0,

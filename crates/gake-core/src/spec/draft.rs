@@ -110,6 +110,9 @@ pub struct ScenarioDraft {
     /// Status codes that are ok.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<ExpectValue>,
+    /// What the body of an answer must be to be ok.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expect_body: Option<String>,
     /// Whether the bodies of failed answers are counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body_errors: Option<bool>,
@@ -240,6 +243,9 @@ pub struct ConnectionDraft {
     /// A Unix socket.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unix_socket: Option<PathBuf>,
+    /// A proxy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<String>,
     /// Only addresses of this family.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub family: Option<IpFamily>,

@@ -111,6 +111,9 @@ pub struct ScenarioSpec {
     pub tags: Vec<(String, String)>,
     /// Which responses are ok.
     pub expect: Expect,
+    /// What the body of an answer must be to be ok: a regular expression, `sha256:HEX` or
+    /// `json:PATH=VALUE`.
+    pub expect_body: Option<String>,
     /// Whether the bodies of failed answers are counted.
     pub body_errors: bool,
 }
@@ -140,6 +143,8 @@ pub struct ConnectionSpec {
     pub connect_to: Vec<String>,
     /// A Unix socket instead of any host.
     pub unix_socket: Option<PathBuf>,
+    /// A proxy that every connection goes to, as `http://USER:PASSWORD@HOST:PORT`.
+    pub proxy: Option<String>,
     /// Only addresses of this family.
     pub family: Option<IpFamily>,
     /// What is kept of answers for whoever takes every outcome.
@@ -233,6 +238,7 @@ impl ScenarioSpec {
             overflow: Overflow::Wait,
             tags: Vec::new(),
             expect: Expect::default(),
+            expect_body: None,
             body_errors: false,
         }
     }
@@ -252,6 +258,7 @@ impl Default for ConnectionSpec {
             resolve: Vec::new(),
             connect_to: Vec::new(),
             unix_socket: None,
+            proxy: None,
             family: None,
             keep: None,
         }

@@ -88,7 +88,7 @@ pub(crate) const UNEXPLAINED: &str = "unexplained";
 /// The rules in the order in which findings are told. What makes figures no figures of the target
 /// comes first; then the target from the inside out, since what is full inside fills what is
 /// around it; then what can be seen from outside alone.
-const RULES: [fn(&Facts<'_>) -> Option<Finding>; 29] = [
+const RULES: [fn(&Facts<'_>) -> Option<Finding>; 30] = [
     connections::unreachable,
     generator::ports,
     generator::descriptors,
@@ -115,6 +115,7 @@ const RULES: [fn(&Facts<'_>) -> Option<Finding>; 29] = [
     symptoms::blocked,
     symptoms::syn_drops,
     symptoms::errors,
+    symptoms::bodies,
     symptoms::closes,
     symptoms::timeouts,
     generator::run_delay,

@@ -83,6 +83,23 @@ pub(super) fn errors(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("server_errors", evidence, advice, check).symptom())
 }
 
+/// Answers with an expected status whose body is not what was expected.
+pub(super) fn bodies(facts: &Facts<'_>) -> Option<Finding> {
+    let wrong = facts.counts().wrong_bodies;
+    let part = share(wrong, facts.answers());
+    if wrong == 0 || part < FAILURES_MIN {
+        return None;
+    }
+    let evidence = format!(
+        "{} of the answers had an expected status and not the body that --expect-body wants",
+        units::percent(part)
+    );
+    let advice = "look at what came instead with --body-errors: an error page with status 200, or \
+                  an answer that is cut or of another version";
+    let check = "curl --compressed the URL under the load, and compare";
+    Some(Finding::new("wrong_bodies", evidence, advice, check).symptom())
+}
+
 pub(super) fn closes(facts: &Facts<'_>) -> Option<Finding> {
     let lost = facts.faults(|f| matches!(f, Fault::ClosedEarly(_) | Fault::Reset | Fault::Write));
     let stale = facts.counts().stale_reconnects;

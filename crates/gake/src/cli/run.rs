@@ -250,6 +250,11 @@ pub struct RequestArgs {
     #[arg(long, value_name = "CODES", value_parser = values::expect)]
     pub expect: Option<Expect>,
 
+    /// What the body of an answer must be to be ok: a regular expression, sha256:HEX, or
+    /// json:PATH=VALUE. gzip, deflate, br and zstd are decoded
+    #[arg(long, value_name = "CHECK")]
+    pub expect_body: Option<String>,
+
     /// Count the bodies of failed answers: what the server says of its failures. The first 512
     /// bytes of the most frequent ones are told, secrets hidden
     #[arg(long)]
@@ -303,6 +308,10 @@ pub struct ConnectionArgs {
     /// Connect to a Unix socket
     #[arg(long, value_name = "PATH")]
     pub unix_socket: Option<PathBuf>,
+
+    /// Send everything through a proxy, http://HOST:PORT: absolute URLs for http, CONNECT for https
+    #[arg(short = 'x', long, value_name = "URL", conflicts_with = "unix_socket")]
+    pub proxy: Option<String>,
 
     /// Only IPv4 addresses
     #[arg(short = '4', long, conflicts_with = "ipv6")]

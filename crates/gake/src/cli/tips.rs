@@ -104,9 +104,8 @@ const TIPS: &[Tip] = &[
         "does not exist here yet: gake speaks HTTP/1.1",
     ),
     absent(
-        &["--proxy", "-x", "--proxy-header"],
-        "does not exist here yet: requests go straight to the target; --connect-to and \
-         --unix-socket send them elsewhere",
+        &["--proxy-header"],
+        "does not exist here: --proxy http://USER:PASSWORD@HOST:PORT gives the proxy credentials",
     ),
     absent(&["--script"], "does not exist here yet: a targets file holds several requests"),
 ];

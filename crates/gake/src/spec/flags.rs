@@ -45,6 +45,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("body", "--data"),
     ("user", "--user"),
     ("expect", "--expect"),
+    ("expect_body", "--expect-body"),
     ("body_errors", "--body-errors"),
     ("abort", "--abort"),
     ("timeout", "--timeout"),
@@ -54,6 +55,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("sources", "--interface"),
     ("resolve", "--resolve"),
     ("connect_to", "--connect-to"),
+    ("proxy", "--proxy"),
     ("certificate", "--cert"),
     ("key", "--key"),
     ("ca_certificates", "--cacert"),
@@ -237,6 +239,7 @@ fn request(args: &RequestArgs) -> Result<ScenarioDraft, Failure> {
         body: body.map(BodyValue),
         user: args.user.clone(),
         expect: args.expect.as_ref().map(expect),
+        expect_body: args.expect_body.clone(),
         body_errors: args.body_errors.then_some(true),
         ..ScenarioDraft::default()
     };
@@ -266,6 +269,7 @@ fn connection(args: &ConnectionArgs) -> RunDraft {
         resolve: args.resolve.clone(),
         connect_to: args.connect_to.clone(),
         unix_socket: args.unix_socket.clone(),
+        proxy: args.proxy.clone(),
         family: match (args.ipv4, args.ipv6) {
             (true, _) => Some(IpFamily::Ipv4),
             (_, true) => Some(IpFamily::Ipv6),

@@ -69,7 +69,7 @@ fn bodies_are_not_told_unless_they_are_asked_for() {
 
 #[test]
 fn a_search_tells_them_too() {
-    let line = "--slo errors<50% --budget 6s --max-rate 50 --body-errors -o json";
+    let line = "--slo errors<90% --budget 6s --max-rate 50 --body-errors -o json";
     let told = ran(&[&["find", &failing()], &*words(line)].concat());
     let json: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
     let first = &json["failed_bodies"]["bodies"][0];

@@ -11,7 +11,7 @@ fn flags_of_other_tools_are_answered_with_ours() {
         ("run demo --vus=10", "--vus is --users here"),
         ("run demo --concurrency 10", "--concurrency is --users here"),
         ("run demo --http2", "gake speaks HTTP/1.1"),
-        ("run demo --proxy http://127.0.0.1:3128", "--proxy does not exist here yet"),
+        ("run demo --proxy-header a:b", "--proxy-header does not exist here"),
         ("run demo --json", "--json is -o here: -o json"),
         ("run demo --output x.json", "--output is -o here"),
         ("run demo -o x.json", "-o json=x.json"),

@@ -11,16 +11,16 @@ use tempfile::TempDir;
 
 use crate::support::*;
 
-struct Nginx {
+pub struct Nginx {
     child: Child,
     directory: TempDir,
-    port: u16,
-    tls_port: u16,
+    pub port: u16,
+    pub tls_port: u16,
 }
 
 impl Nginx {
     /// Starts it on free ports; another program may take one in between, so it is tried again.
-    fn start() -> Self {
+    pub fn start() -> Self {
         (0..5).find_map(|_| Self::try_start()).expect("nginx does not start on any port")
     }
 

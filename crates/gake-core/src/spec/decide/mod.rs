@@ -120,6 +120,10 @@ fn connection(draft: ConnectionDraft, at: &FieldPath) -> Result<ConnectionSpec, 
         Some(Rate::PerSecond(rate)) => Some(rate),
         None => None,
     };
+    if draft.proxy.is_some() && draft.unix_socket.is_some() {
+        let problem = "it says where every connection goes, and so does unix_socket";
+        return Err(SpecError::new(at.key("proxy"), problem));
+    }
     let keep = match (draft.keep_answers, draft.keep_body_bytes) {
         (None, None) => None,
         (None, Some(_)) => {
@@ -145,6 +149,7 @@ fn connection(draft: ConnectionDraft, at: &FieldPath) -> Result<ConnectionSpec, 
         resolve: draft.resolve,
         connect_to: draft.connect_to,
         unix_socket: draft.unix_socket,
+        proxy: draft.proxy,
         family: draft.family,
         keep,
     })

@@ -71,6 +71,7 @@ impl Deciding<'_> {
             overflow,
             tags,
             expect: draft.expect.map_or_else(Expect::default, |expect| expect.0),
+            expect_body: draft.expect_body,
             body_errors: draft.body_errors.unwrap_or(false),
         })
     }

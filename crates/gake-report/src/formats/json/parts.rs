@@ -21,6 +21,8 @@ pub(super) struct RequestsForm {
     ok: u64,
     /// Responses that did not, and faults of the sent.
     failed: u64,
+    /// Of the failed, answers whose status was expected and whose body was not.
+    wrong_bodies: u64,
     /// In flight when the drain ended.
     unfinished: u64,
     /// Never sent, because every connection was busy.
@@ -39,6 +41,7 @@ impl From<&Counts> for RequestsForm {
             written: counts.written,
             ok: counts.ok,
             failed: counts.failed,
+            wrong_bodies: counts.wrong_bodies,
             unfinished: counts.unfinished,
             dropped: counts.dropped,
             unsent: counts.unsent,

@@ -192,6 +192,11 @@ pub(super) fn statuses(page: &mut Page, run: &Run) {
         let part = units::percent(share(*count, total));
         page.headed(heading, &format!("{code}   {:>widest$}   {part:>8}", units::count(*count)));
     }
+    let wrong = run.tally.counts.wrong_bodies;
+    if wrong > 0 {
+        let text = format!("{} with an unexpected body", units::plural(wrong, "answer"));
+        page.headed("", &page.paint(Paint::Bad, &text));
+    }
 }
 
 /// One line for each label.

@@ -246,6 +246,7 @@ fn fatal(fault: Fault) -> Option<(String, u8)> {
         | Fault::Malformed(_)
         | Fault::TooLarge(_)
         | Fault::RedirectLimit
+        | Fault::Proxy(_)
         | Fault::Script => return None,
     };
     Some((format!("{call}: {what} ({number})"), number as u8))

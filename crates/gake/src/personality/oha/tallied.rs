@@ -120,6 +120,7 @@ fn cause(fault: Fault) -> String {
         | Fault::ConnectReset
         | Fault::Tls(_)
         | Fault::Malformed(_)
+        | Fault::Proxy(_)
         | Fault::Script
         | Fault::Other(_) => fault.to_string(),
     }
