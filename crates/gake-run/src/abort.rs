@@ -1,7 +1,6 @@
 //! The end of a run at the first objective that is missed.
 
 use gake_core::clock::{Nanos, SECOND};
-use gake_judge::{ScenarioView, View};
 
 use crate::Prepared;
 use crate::moment::Moment;
@@ -18,20 +17,7 @@ pub(crate) fn missed(prepared: &Prepared, moment: &Moment<'_>) -> Option<String>
     if !prepared.abort || measured < AFTER {
         return None;
     }
-    let scenarios = moment.so_far.scenarios();
-    let view = View {
-        tally: moment.so_far.tally(),
-        sending: measured,
-        span: measured,
-        plan,
-        watched: moment.watched,
-        scenarios: scenarios
-            .map(|(tally, begun)| {
-                let span = now.saturating_sub(begun);
-                ScenarioView { tally, sending: span, span }
-            })
-            .collect(),
-    };
+    let view = moment.view(plan);
     // What has not been seen yet may still come.
     let mut seen = prepared.objectives.iter().map(|objective| objective.evaluate(&view));
     let missed = seen.find(|seen| !seen.met && seen.value.is_some());

@@ -1,7 +1,10 @@
 //! One second of a run, as whoever watches it sees it.
 
+use gake_core::clock::SECOND;
+use gake_core::plan::Plan;
 use gake_core::record::{Reading, Watched};
 use gake_engine::{Collector, JoinedSecond};
+use gake_judge::{ScenarioView, View};
 
 /// One second of a run that goes on.
 #[derive(Debug)]
@@ -16,4 +19,26 @@ pub struct Moment<'a> {
     pub readings: &'a [Reading],
     /// All that was read of the target so far.
     pub watched: &'a Watched,
+}
+
+impl<'a> Moment<'a> {
+    /// The run of `plan` so far, as objectives are judged by it.
+    #[must_use]
+    pub fn view(&self, plan: &'a Plan) -> View<'a> {
+        let warmup = u64::try_from(plan.warmup.as_nanos()).unwrap_or(u64::MAX);
+        let now = self.second.second * SECOND;
+        let measured = now.saturating_sub(warmup);
+        let scenarios = self.so_far.scenarios().map(|(tally, begun)| {
+            let span = now.saturating_sub(begun);
+            ScenarioView { tally, sending: span, span }
+        });
+        View {
+            tally: self.so_far.tally(),
+            sending: measured,
+            span: measured,
+            plan,
+            watched: self.watched,
+            scenarios: scenarios.collect(),
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
-use crate::proxy::Proxy;
+use crate::proxy::HttpProxy;
 
 /// Where a connection goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +112,7 @@ pub struct Resolver {
     /// Only IPv4 or only IPv6 when 4 or 6.
     pub family: Option<u8>,
     /// Every connection goes to this proxy, which knows names itself.
-    pub proxy: Option<Proxy>,
+    pub proxy: Option<HttpProxy>,
 }
 
 impl Resolver {

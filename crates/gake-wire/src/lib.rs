@@ -12,6 +12,7 @@
 
 mod address;
 mod alarm;
+mod authorization;
 mod call;
 mod check;
 mod client;
@@ -47,6 +48,7 @@ mod wire;
 mod work;
 
 pub use address::{Address, ConnectTo, ResolveError, Resolver};
+pub use authorization::basic_authorization;
 pub use check::{BodyCheck, BodyCheckError};
 pub use client::Client;
 pub use deadline::Deadline;
@@ -57,8 +59,8 @@ pub use inspect::Inspection;
 pub use location::{Location, LocationError, Scheme};
 pub use network::Network;
 pub use origin::Origin;
-pub use proxy::{Proxy, ProxyError};
-pub use request::{HttpRequest, PreparedRequest, basic_authorization};
+pub use proxy::{HttpProxy, ProxyError};
+pub use request::{HttpRequest, PreparedRequest};
 pub use settings::{Keep, Settings};
 pub use source::{SourceAddressError, Sources};
 pub use tls::{TlsError, TlsOptions};

@@ -13,7 +13,7 @@ use crate::http1::request::{Rendered, RequestError};
 use crate::location::{Location, Scheme};
 use crate::origin::{DiscoveredOrigins, Origin};
 use crate::ports::LocalPorts;
-use crate::proxy::Proxy;
+use crate::proxy::HttpProxy;
 use crate::request::{HttpRequest, Message, PreparedRequest};
 use crate::settings::Settings;
 use crate::tls::TlsOptions;
@@ -147,7 +147,7 @@ impl Network {
     }
 
     /// The proxy that every connection goes to.
-    pub(crate) fn proxy(&self) -> Option<&Proxy> {
+    pub(crate) fn proxy(&self) -> Option<&HttpProxy> {
         self.resolver.proxy.as_ref()
     }
 

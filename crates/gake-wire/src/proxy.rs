@@ -7,15 +7,15 @@ use gake_core::record::Fault;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::authorization::basic_authorization;
 use crate::location::{Location, Scheme};
-use crate::request::basic_authorization;
 
 /// Bytes of the head with which a proxy answers CONNECT.
 const HEAD_MAX: usize = 16 * 1024;
 
 /// A proxy that speaks HTTP/1.1 without TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proxy {
+pub struct HttpProxy {
     /// Its host, by name or address.
     pub(crate) host: String,
     /// Its port.
@@ -35,7 +35,7 @@ pub enum ProxyError {
     Scheme(String),
 }
 
-impl FromStr for Proxy {
+impl FromStr for HttpProxy {
     type Err = ProxyError;
 
     fn from_str(text: &str) -> Result<Self, ProxyError> {
@@ -51,7 +51,7 @@ impl FromStr for Proxy {
     }
 }
 
-impl Proxy {
+impl HttpProxy {
     /// The header that proves who asks, when one is needed.
     pub(crate) fn header(&self) -> Option<(String, String)> {
         let value = self.authorization.clone()?;
@@ -111,17 +111,17 @@ mod tests {
 
     #[test]
     fn proxies_are_read_and_what_is_none_is_told_without_the_password() {
-        let proxy: Proxy = "http://me:secret@proxy.example:3128".parse().unwrap();
+        let proxy: HttpProxy = "http://me:secret@proxy.example:3128".parse().unwrap();
         assert_eq!((proxy.host.as_str(), proxy.port), ("proxy.example", 3128));
         assert_eq!(proxy.header().unwrap().1, "Basic bWU6c2VjcmV0");
-        assert_eq!("127.0.0.1:8080".parse::<Proxy>().unwrap().port, 8080);
+        assert_eq!("127.0.0.1:8080".parse::<HttpProxy>().unwrap().port, 8080);
         for (text, told) in [
             ("https://me:secret@h:1", "not https://"),
             ("socks5://me:secret@h:1", "not socks5://"),
             ("http://me:secret@h:1/path", "http://HOST:PORT"),
             ("http://", "http://HOST:PORT"),
         ] {
-            let error = text.parse::<Proxy>().unwrap_err().to_string();
+            let error = text.parse::<HttpProxy>().unwrap_err().to_string();
             assert!(error.contains(told) && !error.contains("secret"), "{text}: {error}");
         }
     }

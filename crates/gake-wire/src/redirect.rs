@@ -2,9 +2,10 @@
 
 use gake_core::record::Fault;
 
+use crate::authorization::basic_authorization;
 use crate::http1::{ResponseHead, Visitor};
 use crate::location::Location;
-use crate::request::{Message, basic_authorization};
+use crate::request::Message;
 
 /// A `Location` that is not a URL which can be asked.
 pub(crate) const BAD_LOCATION: Fault = Fault::Malformed("location");

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::authorization::basic_authorization;
 use crate::http1::Version;
 use crate::http1::request::{Rendered, RequestError, RequestParts, render};
 use crate::location::{Location, Scheme};
-use crate::proxy::Proxy;
+use crate::proxy::HttpProxy;
 
 /// What to send. Added when no header says otherwise: `Host`, `User-Agent`, `Content-Length`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +70,7 @@ impl Message {
         &self,
         version: Version,
         keep_alive: bool,
-        proxy: Option<&Proxy>,
+        proxy: Option<&HttpProxy>,
     ) -> Result<Rendered, RequestError> {
         let authority = self.location.authority();
         // Through a tunnel the origin itself is asked.
@@ -90,12 +91,4 @@ impl Message {
             version,
         })
     }
-}
-
-/// The header of basic authentication (RFC 7617) for `user:password`.
-#[must_use]
-pub fn basic_authorization(user: &str) -> (String, String) {
-    use base64::Engine as _;
-    let encoded = base64::engine::general_purpose::STANDARD.encode(user);
-    ("Authorization".to_owned(), format!("Basic {encoded}"))
 }

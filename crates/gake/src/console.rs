@@ -112,6 +112,16 @@ impl Console {
         self.colour_out
     }
 
+    /// Whether what is shown beside the result may be coloured.
+    pub fn colour_err(&self) -> bool {
+        self.colour_err
+    }
+
+    /// The terminal on standard error, for who draws all of it; `None` when it is none.
+    pub fn screen(&self) -> Option<io::Stderr> {
+        self.live.then(io::stderr)
+    }
+
     /// Whether someone watches standard error.
     pub fn live(&self) -> bool {
         self.live

@@ -17,6 +17,7 @@ mod random;
 mod redaction;
 mod signals;
 mod spec;
+mod tui;
 
 use std::process::ExitCode;
 

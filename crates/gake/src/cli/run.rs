@@ -380,6 +380,10 @@ pub struct OutputArgs {
     #[arg(short, long, conflicts_with = "quiet")]
     pub verbose: bool,
 
+    /// Watch the run on the whole terminal: rates, percentiles, histogram, faults, objectives
+    #[arg(long, conflicts_with_all = ["quiet", "verbose"])]
+    pub tui: bool,
+
     /// No colours: short for --color=never
     #[arg(long)]
     pub no_color: bool,

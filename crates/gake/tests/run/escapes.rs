@@ -79,7 +79,7 @@ fn on_a_terminal_only_our_colours_are_obeyed() {
 }
 
 /// Both ends of a pseudo-terminal.
-fn terminal() -> (File, File) {
+pub fn terminal() -> (File, File) {
     let (mut near, mut far) = (0, 0);
     let null = std::ptr::null_mut();
     // SAFETY: both descriptors are written to, and nothing else is asked for.

@@ -30,6 +30,7 @@ mod report;
 mod sent;
 mod signals;
 mod threads;
+mod tui;
 mod varying;
 mod watch;
 mod ways;

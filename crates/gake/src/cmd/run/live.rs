@@ -3,17 +3,22 @@
 use std::time::Duration;
 
 use gake_core::plan::Plan;
-use gake_engine::JoinedSecond;
 use gake_judge::units::duration;
+use gake_run::{Interrupt, Moment, Prepared};
 
 use crate::cli::RunArgs;
 use crate::console::Console;
+use crate::exit::Failure;
 use crate::moving::Moving;
+use crate::tui::{self, Tui};
 
 /// A progress bar on a terminal, a line a second when asked for, or nothing.
 #[derive(Debug)]
 pub struct Live {
     bar: Option<Moving>,
+    tui: Option<Tui>,
+    /// Whether the view has been asked for.
+    wants_tui: bool,
     verbose: bool,
     /// Whether nobody is told that the run is being stopped.
     quiet: bool,
@@ -24,27 +29,54 @@ pub struct Live {
 impl Live {
     /// What suits the terminal and the flags.
     pub fn new(args: &RunArgs, console: &Console, plan: &Plan) -> Self {
-        let watched = !args.output.quiet && !args.output.verbose;
+        let wants_tui = args.output.tui;
+        let watched = !args.output.quiet && !args.output.verbose && !wants_tui;
         let length = plan.length();
         let bar = if watched { console.moving(length) } else { None };
-        Self { bar, verbose: args.output.verbose, quiet: args.output.quiet, length }
+        let (verbose, quiet) = (args.output.verbose, args.output.quiet);
+        Self { bar, tui: None, wants_tui, verbose, quiet, length }
+    }
+
+    /// Takes the whole terminal when that was asked for.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn open(
+        &mut self,
+        console: &Console,
+        prepared: &Prepared,
+        interrupt: &Interrupt,
+    ) -> Result<(), Failure> {
+        if self.wants_tui {
+            self.tui = Some(Tui::start(console, prepared, interrupt)?);
+        }
+        Ok(())
     }
 
     /// What takes the line away as soon as the user stops the run, and says what happens then.
     pub fn stopper(&self, console: &Console) -> impl FnMut(u32) + Send + 'static {
         let (mut bar, console, quiet) = (self.bar.clone(), *console, self.quiet);
+        let has_tui = self.wants_tui;
         move |count| {
+            // The third one ends the process: nothing else gives the terminal back.
+            if has_tui && count > 2 {
+                tui::close();
+            }
             if let Some(bar) = bar.take() {
                 bar.clear();
             }
-            if !quiet && count == 1 {
+            if !quiet && !has_tui && count == 1 {
                 console.note("stopping: requests in flight are awaited; again to stop at once");
             }
         }
     }
 
     /// Shows one second.
-    pub fn show(&mut self, console: &Console, second: &JoinedSecond, asked: Option<f64>) {
+    pub fn show(&mut self, console: &Console, moment: &Moment<'_>, prepared: &Prepared) {
+        if let Some(tui) = &self.tui {
+            return tui.show(moment, prepared);
+        }
+        let (second, asked) = (moment.second, moment.asked);
         if self.bar.is_none() && !self.verbose {
             return;
         }
@@ -71,8 +103,11 @@ impl Live {
         }
     }
 
-    /// Takes the line away.
+    /// Takes the line, or the view, away.
     pub fn clear(&mut self) {
+        if let Some(tui) = self.tui.take() {
+            tui.end();
+        }
         if let Some(bar) = self.bar.take() {
             bar.clear();
         }

@@ -48,6 +48,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     }
     let mut live = Live::new(args, console, &prepared.plan);
     let signals = Signals::telling(live.stopper(console)).map_err(Failure::signals)?;
+    live.open(console, &prepared, signals.interrupt())?;
     let beside = Beside {
         sinks,
         interrupt: Some(signals.interrupt()),
@@ -55,7 +56,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         origin: origin(&prepared.objectives, &redactor),
     };
     let recorded = prepared.run_beside(beside, |moment| {
-        live.show(console, moment.second, moment.asked);
+        live.show(console, moment, &prepared);
         None
     });
     live.clear();

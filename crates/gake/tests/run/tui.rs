@@ -1,0 +1,138 @@
+//! `--tui` on a terminal of its own.
+
+use std::fs::File;
+use std::io::Read;
+use std::num::NonZeroU16;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::escapes::terminal;
+use crate::support::*;
+
+fn size_of(cells: u16) -> NonZeroU16 {
+    NonZeroU16::new(cells).unwrap()
+}
+
+/// A gake on a terminal of so many columns and lines, and what that shows.
+struct Screen {
+    child: Child,
+    near: File,
+    shown: Arc<Mutex<vt100::Parser>>,
+    /// Everything that was written to it.
+    written: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Screen {
+    fn start(columns: u16, lines: u16, line: &str) -> Self {
+        let (near, far) = terminal();
+        let size = format!("cols {columns} rows {lines}");
+        let sized =
+            Command::new("stty").args(words(&size)).stdin(far.try_clone().unwrap()).status();
+        assert!(sized.unwrap().success());
+        // A session of its own, whose terminal this is.
+        let child = Command::new("setsid")
+            .args(["--ctty", env!("CARGO_BIN_EXE_gake")])
+            .args(words(line))
+            .env_remove("NO_COLOR")
+            .env("TERM", "xterm-256color")
+            .stdin(far.try_clone().unwrap())
+            .stderr(far)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("setsid is needed for this test: install util-linux");
+        let shown = Arc::new(Mutex::new(vt100::Parser::new(size_of(lines), size_of(columns), 0)));
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let (parser, all) = (Arc::clone(&shown), Arc::clone(&written));
+        let mut from = near.try_clone().unwrap();
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            // The other end is gone when there is an error.
+            while let Ok(read @ 1..) = from.read(&mut bytes) {
+                parser.lock().unwrap().process(&bytes[..read]);
+                all.lock().unwrap().extend_from_slice(&bytes[..read]);
+            }
+        });
+        Self { child, near, shown, written }
+    }
+
+    fn text(&self) -> String {
+        self.shown.lock().unwrap().screen().contents()
+    }
+
+    fn shows(&self, what: &str) {
+        eventually(what, || self.text().contains(what));
+    }
+
+    fn press(&mut self, key: &[u8]) {
+        std::io::Write::write_all(&mut self.near, key).unwrap();
+    }
+
+    /// Its exit code and standard output, when it has ended by itself.
+    fn end(self) -> (Option<i32>, String, Vec<u8>) {
+        let out = self.child.wait_with_output().unwrap();
+        let text = String::from_utf8(out.stdout).unwrap();
+        let written = self.written.lock().unwrap().clone();
+        (out.status.code(), text, written)
+    }
+}
+
+/// What leaves the alternate screen, and shows the cursor again.
+const LEAVE: &str = "\u{1b}[?1049l";
+const CURSOR: &str = "\u{1b}[?25h";
+
+#[test]
+fn a_run_is_watched_and_its_summary_follows() {
+    let screen = Screen::start(120, 40, "run demo -r 200 -d 3s --slo p99<20s --tui");
+    for part in ["requests a second", "histogram of responses", "p99.9", "✔ p99<20s", "status 200"]
+    {
+        screen.shows(part);
+    }
+    let (code, out, written) = screen.end();
+    assert!(code == Some(0) || code == Some(3), "{code:?}: {out}");
+    assert!(out.contains("response") && out.contains("600"), "{out}");
+    let written = String::from_utf8_lossy(&written);
+    assert!(written.contains(LEAVE) && written.contains(CURSOR), "{written:?}");
+}
+
+#[test]
+fn a_key_ends_the_run_and_its_summary_is_printed() {
+    for key in [&b"q"[..], b"\x03"] {
+        let mut screen = Screen::start(90, 30, "run demo -c 2 -d 10m --tui");
+        screen.shows("status 200");
+        screen.press(key);
+        let (code, out, _) = screen.end();
+        assert_eq!(code, Some(130), "{out}");
+        assert!(out.contains("response"), "{out}");
+    }
+}
+
+#[test]
+fn a_window_of_another_size_is_filled() {
+    let mut screen = Screen::start(60, 12, "run demo -c 2 -d 10m --tui");
+    screen.shows("objectives");
+    assert!(!screen.text().contains("histogram"), "{}", screen.text());
+    screen.shown.lock().unwrap().screen_mut().set_size(size_of(40), size_of(120));
+    let sized = Command::new("stty")
+        .args(words("cols 120 rows 40"))
+        .stdin(screen.near.try_clone().unwrap())
+        .status();
+    assert!(sized.unwrap().success());
+    screen.shows("histogram of responses");
+    screen.press(b"q");
+    assert_eq!(screen.end().0, Some(130));
+}
+
+#[test]
+fn a_signal_ends_it_too_and_without_a_terminal_it_is_refused() {
+    let screen = Screen::start(90, 30, "run demo -c 2 -d 10m --tui");
+    screen.shows("status 200");
+    kill_process(Pid::from_child(&screen.child), Signal::INT).unwrap();
+    let (code, _, written) = screen.end();
+    assert_eq!(code, Some(130));
+    assert!(String::from_utf8_lossy(&written).contains(LEAVE));
+    ran(&words("run demo -n 1 --tui")).refused(2, "--tui needs a terminal");
+    ran(&words("run demo -n 1 --tui -q")).refused(2, "--quiet");
+}
