@@ -1,4 +1,4 @@
-//! The project's own tasks: `cargo xtask test | tidy | deny | bench | causes | k6 | sim`.
+//! The project's own tasks: `cargo xtask test | tidy | deny | bench | causes | dist | k6 | sim`.
 //!
 //! A task runs the tools a person would run and prints each command, so nothing
 //! here has to be trusted: any line can be repeated by hand.
@@ -10,6 +10,7 @@ mod causes;
 mod command;
 mod debian;
 mod deny;
+mod dist;
 mod k6;
 mod test;
 mod tidy;
@@ -38,6 +39,10 @@ usage: cargo xtask TASK
                      docs/causes.md (about 2 minutes a run)
       --runs N       runs of each cell (3)
       --only PART    the cells with this in their names
+  dist               target/dist/gake-VERSION-TARGET.tar.gz: the binary, manual pages, completions,
+                     docs, and a checksum beside it; the same sources give the same bytes
+      --target T     for this target (x86_64-unknown-linux-musl, which is static)
+      --binary FILE  pack this binary and do not build one
   k6 --record        runs the scripts of crates/gake/tests/k6 by the real k6 and writes down what
                      it makes of them
      --live          compares gake with the real k6 instead of with what is written down
@@ -66,6 +71,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "deny" => deny::main(rest),
         "bench" => bench::main(rest),
         "causes" => causes::main(rest),
+        "dist" => dist::main(rest),
         "k6" => k6::main(rest),
         "sim" => {
             let study = ["run", "--release", "-p", "gake-judge", "--example", "study", "--"];

@@ -25,6 +25,7 @@ const NEEDS: &[Need] = &[
     Need { program: "postgres", package: "postgresql" },
     Need { program: "cc", package: "gcc" },
     Need { program: "python3", package: "python3-minimal" },
+    Need { program: "zstd", package: "zstd" },
     Need { program: "wrk", package: "wrk" },
     Need { program: "ab", package: "apache2-utils" },
 ];

@@ -88,7 +88,7 @@ pub enum ExactError {
 /// The exact encoding of a value.
 ///
 /// # Errors
-/// When it holds a number that is none, which nothing that was recorded does.
+/// When it holds NaN or an infinity, which nothing that was recorded does.
 pub fn encode<T: Exact>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
     let mut bytes = format!("{}\n", T::NAME).into_bytes();
     serde_json::to_writer(&mut bytes, value)?;

@@ -27,7 +27,7 @@ const IN_TIME: f64 = 0.9;
 /// A level holds while this part of what ends in it is good; below the other it is lost.
 const HOLDS: f64 = 0.95;
 const LOST: f64 = 0.5;
-/// Recovered: good again, in this part, for so many seconds on end.
+/// Recovered: good again, in this part, for this many seconds on end.
 const RECOVERED: (f64, usize) = (0.9, 2);
 /// While a backlog drains, the target works at this part of its best at least.
 const BUSY: f64 = 0.8;
@@ -138,7 +138,7 @@ impl Class {
 /// What became of the target after the overload.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Recovery {
-    /// It was as before so many seconds after the overload.
+    /// It was as before this many seconds after the overload.
     After(f64),
     /// It was still working off its backlog at the end.
     Draining,
@@ -359,7 +359,7 @@ fn hysteresis(levels: &[LoadLevel]) -> Option<(f64, f64, f64)> {
 mod tests {
     use super::*;
 
-    /// A second in which so many end ok (all in time, or none) and so many are refused.
+    /// A second with these numbers of ok (all in time, or none) and refused requests.
     fn second(ok: f64, in_time: bool, failed: f64) -> TrialSecond {
         let good = if in_time { ok } else { 0.0 };
         TrialSecond {

@@ -61,7 +61,7 @@ pub struct Usl {
 const POINTS_MIN: usize = 4;
 /// Resamples behind an interval.
 const RESAMPLES: usize = 400;
-/// The peak is determined when its upper end is within so many times the highest point's users.
+/// The peak is determined when its upper end is within this multiple of the highest point's users.
 const REACH: f64 = 1.5;
 /// A point is never known better than this, as a part of it.
 const NOISE_MIN: f64 = 0.01;
@@ -212,7 +212,7 @@ pub struct Pool {
 
 /// Throughput within this part of the highest is on the plateau.
 const PLATEAU: f64 = 0.92;
-/// On a plateau, response is at least so many times the one without load.
+/// On a plateau, response is at least this multiple of the one without load.
 const QUEUED: f64 = 1.5;
 /// Below the plateau a request takes as long as alone, give or take this: nobody waits before every
 /// slot is taken.

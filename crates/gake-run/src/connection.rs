@@ -10,7 +10,7 @@ use gake_wire::{BodyCheck, Inspection, Keep, Resolver, Settings, Sources, TlsOpt
 
 use crate::RunError;
 
-/// How up to so many connections are made and used: by all (`pooled`), or each by its own user.
+/// How up to `connections` connections are made and used: by all (`pooled`), or each by its user.
 pub(crate) fn settings(
     spec: &ConnectionSpec,
     pooled: bool,

@@ -261,7 +261,7 @@ pub struct ConnectionDraft {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlsDraft {
-    /// Whether any certificate is taken.
+    /// Whether any certificate is accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub insecure: Option<bool>,
     /// PEM files that are trusted instead of the system's.

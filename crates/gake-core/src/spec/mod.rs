@@ -185,7 +185,7 @@ pub struct KeepSpec {
 /// What TLS trusts and shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TlsSpec {
-    /// Whether any certificate is taken.
+    /// Whether any certificate is accepted.
     pub insecure: bool,
     /// PEM files that are trusted instead of the system's.
     pub ca_certificates: Vec<PathBuf>,

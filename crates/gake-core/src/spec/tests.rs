@@ -162,6 +162,8 @@ fn scenario() -> impl Strategy<Value = ScenarioSpec> {
             start,
             tags,
             expect,
+            expect_body: Some("json:ok=true".to_owned()),
+            body_errors: true,
             ..spec
         }
     })
@@ -188,6 +190,8 @@ fn connection() -> impl Strategy<Value = ConnectionSpec> {
             sources: rules.clone(),
             resolve: rules.clone(),
             connect_to: rules,
+            // Both say where everything goes.
+            proxy: socket.is_none().then(|| "http://127.0.0.1:3128".to_owned()),
             unix_socket: socket.map(PathBuf::from),
             family,
             keep,

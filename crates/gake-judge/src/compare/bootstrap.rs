@@ -1,6 +1,6 @@
 //! The standard error of a ratio of sums over seconds that depend on each other.
 
-/// Resamples. The error of a standard error from so many is 1/√(2·400), 3.5 %.
+/// Resamples. They estimate a standard error to 1/√(2·400), 3.5 %.
 const RESAMPLES: usize = 400;
 
 /// Any seed will do; the same one makes a comparison repeatable.

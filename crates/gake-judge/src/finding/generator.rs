@@ -69,7 +69,7 @@ pub(super) const CORES: &str =
 pub(super) const RUN_DELAY_CHECK: &str =
     "the second number of /proc/PID/task/TID/schedstat of gake grows; vmstat 1 shows us, sy, st";
 
-/// Whether so many of the local ports are in use that to find another takes long.
+/// Whether local ports are so scarce that finding a free one takes long.
 pub(super) fn ports_are_short(facts: &Facts<'_>) -> bool {
     let ports = facts.most("quick_ports").unwrap_or(f64::INFINITY);
     facts.run.peak_connections as f64 >= ports

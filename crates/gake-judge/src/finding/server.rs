@@ -109,7 +109,7 @@ pub(super) fn queue(facts: &Facts<'_>) -> Option<String> {
     if !(pushed && shaped || grows_without_gain(facts.run.series.points())) {
         return None;
     }
-    // A request takes the fastest one's time at least, and so many were served at once at least.
+    // A request takes at least the fastest one's time, which bounds the number served at once.
     let served = match slots.round() as u64 {
         0 | 1 => String::new(),
         slots => format!("at least {} were served at once and ", units::plural(slots, "request")),

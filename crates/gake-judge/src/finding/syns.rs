@@ -35,7 +35,7 @@ const ROUTE_OVER_SYNS: f64 = 0.5;
 
 /// What became of the connections' SYNs, and of the segments that followed them.
 pub(super) struct Syns {
-    /// Connections that opened about so many seconds late, since their SYN was lost.
+    /// Connections that opened about this many seconds late, since their SYN was lost.
     pub(super) late: Vec<(u64, u64)>,
     pub(super) timed_out: u64,
     /// Segments sent again besides the SYNs of the connections that opened late.
@@ -71,7 +71,7 @@ impl Syns {
         self.dropped() + self.timed_out
     }
 
-    /// Whether so many segments went again that the route must have lost them. A server that does
+    /// Whether more segments went again than anything but a lossy route explains. A server that does
     /// not accept makes clients send again too, and loses far more SYNs than segments; and nothing
     /// is lost on the way within one machine.
     pub(super) fn route_loses(&self, facts: &Facts<'_>) -> bool {

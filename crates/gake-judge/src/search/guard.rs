@@ -3,7 +3,7 @@
 
 use super::{Hysteresis, Purpose, Search, Step, StepOutcome, Trial};
 
-/// A step over so many times what is allowed is suspicious below a level that passed.
+/// A step over this multiple of what is allowed is suspicious below a level that passed.
 const SUSPICIOUS: f64 = 5.0;
 /// Below means below this part of it.
 const BELOW: f64 = 0.97;
@@ -11,7 +11,7 @@ const BELOW: f64 = 0.97;
 const PROBE_PART: f64 = 0.25;
 /// Seconds of a probe at least.
 const PROBE: f64 = 1.5;
-/// A probe is clean with a mean response under so many times the one without load ...
+/// A probe is clean with a mean response under this multiple of the one without load ...
 const CLEAN_RESPONSE: f64 = 1.6;
 /// ... and fewer errors than this.
 const CLEAN_ERRORS: f64 = 0.05;

@@ -21,7 +21,7 @@ const GROWTH: f64 = 1.08;
 const KEPT_UP: f64 = 0.9;
 /// More errors than this end the ladder.
 const ERRORS_MAX: f64 = 0.3;
-/// A response longer than so many times the objective's ends the ladder.
+/// A response longer than this multiple of the objective's ends the ladder.
 const RESPONSE_MAX: f64 = 3.0;
 /// The first rung of an open ladder, as a part of the highest rate allowed: 2⁻⁶.
 const FIRST_PART: f64 = 1.0 / 64.0;
@@ -41,8 +41,8 @@ const FACTOR: (usize, usize) = (2, 16);
 /// gives the throughput of a closed loop from its users and their response time.
 const LONG_PART: f64 = 0.25;
 
-/// Steps of the refinement last so many times the latency that must be kept, and their warm-up and
-/// that of the bracket so many: what keeps the simulated M/M/2 queue's interval honest.
+/// Multiples of the latency that must be kept: how long steps of the refinement last, and the
+/// warm-up of those and of the bracket: what keeps the simulated M/M/2 queue's interval honest.
 const QUEUE_STEP: f64 = 50.0;
 const QUEUE_WARMUP: f64 = 15.0;
 const QUEUE_SHORT_WARMUP: f64 = 6.0;
@@ -255,7 +255,7 @@ impl Search {
             }
             Dimension::Users => {
                 self.scale = top;
-                // The ladder has seen whether the objective holds for so many.
+                // The ladder has seen whether the objective holds for the users of its last rung.
                 let holds = self.ladder.passed >= top;
                 self.bracket_from(if holds { top } else { (0.5 * top).max(1.0) });
             }

@@ -128,9 +128,9 @@ pub struct Search {
 
 /// A trial is never asked to last longer than this, in seconds.
 const TRIAL_MAX: f64 = 600.0;
-/// A step over so many times what is allowed leaves a backlog to be drained.
+/// A step over this multiple of what is allowed leaves a backlog to be drained.
 const BACKLOG: f64 = 3.0;
-/// After so many trials without an answer the target is gone.
+/// After this many trials without an answer the target is gone.
 const SILENT_MAX: u32 = 3;
 
 impl Search {
@@ -336,7 +336,7 @@ impl Search {
     }
 }
 
-/// A bounded duration of so many seconds.
+/// A bounded duration.
 fn seconds(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds.clamp(0.0, TRIAL_MAX))
 }

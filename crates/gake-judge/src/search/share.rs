@@ -15,7 +15,7 @@
 use super::grid::{Grid, STEP, cumulate};
 use crate::objective::Bad;
 
-/// The share is believed up to so many times the one allowed ...
+/// The share is believed up to this multiple of the one allowed ...
 pub(super) const CAP: f64 = 10.0;
 /// ... and down to this.
 const LEAST: f64 = 0.2;

@@ -50,11 +50,11 @@ impl Dimension {
 /// How a trial loads the target.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TrialLoad {
-    /// So many arrivals a second, in an open loop.
+    /// Arrivals a second, in an open loop.
     Rate(f64),
-    /// So many users, in a closed loop.
+    /// Users, in a closed loop.
     Users(usize),
-    /// So many connections held open beside a light load.
+    /// Connections held open beside a light load.
     Connections(usize),
 }
 
@@ -132,13 +132,13 @@ pub struct Trial {
     pub duration: Duration,
     /// For the arrivals of this trial.
     pub seed: u64,
-    /// It may end early once any clause has seen so many bad requests: more would change nothing.
+    /// Bad requests of each clause after which it may end early: more would change nothing.
     /// Empty when it may not.
     pub enough: Vec<f64>,
 }
 
 impl Trial {
-    /// Whether so many bad requests of each clause settle it.
+    /// Whether these numbers of bad requests, by clause, settle it.
     #[must_use]
     pub fn is_settled(&self, bad: &[f64]) -> bool {
         bad.iter().zip(&self.enough).any(|(bad, enough)| bad >= enough)

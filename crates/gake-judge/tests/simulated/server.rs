@@ -89,7 +89,7 @@ pub struct Done {
 pub enum Arrivals {
     /// A Poisson process of this rate.
     Open(f64),
-    /// So many users, each sending its next request when its last has ended.
+    /// Users, each sending its next request when its last has ended.
     Closed(usize),
 }
 
@@ -98,7 +98,7 @@ const STALL_GAP: f64 = 9.9;
 const STALL_SHAPE: u32 = 4;
 /// A refusal takes so long.
 const REFUSAL: f64 = 0.001;
-/// A metastable server is well after so many quiet seconds.
+/// Quiet seconds after which a metastable server is well.
 const HEAL_AFTER: f64 = 5.0;
 
 /// A server in time.

@@ -242,7 +242,7 @@ impl From<&Plan> for PlanForm {
 }
 
 impl LoadForm {
-    /// The form of `load`, which has so many connections.
+    /// The form of `load`, which has `connections` connections.
     fn of(load: &Load, connections: usize) -> Self {
         let differs = |users: usize| (users != connections).then_some(users);
         match load {

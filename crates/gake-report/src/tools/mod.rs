@@ -23,7 +23,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// So many values of 0.
+    /// Values of 0.
     #[must_use]
     pub fn zeros(count: u64) -> Self {
         Self { count, ..Self::default() }

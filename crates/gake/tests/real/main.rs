@@ -12,8 +12,10 @@ mod support;
 mod causes;
 mod database;
 mod golang;
+mod group;
 mod nginx;
 mod postgres;
+mod slow;
 mod tomcat;
 
 use std::path::{Path, PathBuf};

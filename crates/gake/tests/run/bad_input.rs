@@ -229,7 +229,7 @@ fn a_log_on_a_full_disk_is_lost_and_the_run_is_not() {
     assert_eq!(lab.shutdown().requests, 200);
 }
 
-/// gake that cannot write more than so many bytes to any file, as on a disk that fills.
+/// gake with a bound on the bytes that it can write to any file, as on a disk that fills.
 fn gake_with_disk_of(bytes: u64, args: &[&str]) -> Command {
     let mut command = gake(args);
     let limit = move || {

@@ -132,7 +132,7 @@ fn quiet_is_the_verdict_and_the_objectives() {
     assert!(!ran.stdout.contains("due") && !ran.stdout.contains("latency "), "{ran:?}");
 }
 
-/// What gake shows on a terminal of so many columns and lines.
+/// What gake shows on a terminal of this size.
 fn on_terminal(columns: usize, lines: usize, line: &str) -> String {
     let gake = env!("CARGO_BIN_EXE_gake");
     let line = format!("stty cols {columns} rows {lines}; exec {gake} {line}");

@@ -20,7 +20,7 @@ struct Flood {
     ends: Vec<f64>,
 }
 
-/// So many users at once, with one request each.
+/// Users who come at once, with one request each.
 fn flood(users: usize, timeout: Duration) -> Flood {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("log.csv");

@@ -16,7 +16,7 @@ fn size_of(cells: u16) -> NonZeroU16 {
     NonZeroU16::new(cells).unwrap()
 }
 
-/// A gake on a terminal of so many columns and lines, and what that shows.
+/// A gake on a terminal of its own, and what that shows.
 struct Screen {
     child: Child,
     near: File,

@@ -34,7 +34,7 @@ impl Style {
     /// The narrowest and the widest page.
     pub const WIDTHS: (usize, usize) = (50, 160);
 
-    /// The style of a window of so many columns, within [`Style::WIDTHS`].
+    /// The style of a window of `columns` columns, within [`Style::WIDTHS`].
     #[must_use]
     pub fn wide(self, columns: usize) -> Self {
         Self { width: columns.clamp(Self::WIDTHS.0, Self::WIDTHS.1), ..self }

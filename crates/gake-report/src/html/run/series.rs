@@ -131,7 +131,7 @@ pub(super) fn micros(ns: Nanos) -> f64 {
     digits(ns as f64 / 1e3, 4)
 }
 
-/// A number to so many significant digits, which makes it short.
+/// A number rounded to significant digits, which makes it short.
 pub(super) fn digits(value: f64, digits: i32) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;

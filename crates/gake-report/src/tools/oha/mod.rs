@@ -120,7 +120,7 @@ impl From<Spread> for Triple {
     }
 }
 
-/// The position of a percentile among so many sorted values, from 0.
+/// The position of a percentile among sorted values, from 0.
 fn position(percent: f64, count: u64) -> u64 {
     (percent / 100.0 * count as f64) as u64
 }

@@ -36,7 +36,7 @@ impl TimeUnit {
         unit.map(|&(_, name, seconds)| Self { name, seconds })
     }
 
-    /// The largest one that is not longer than so many seconds.
+    /// The largest one that is not longer than the given seconds.
     fn of(longest: f64) -> Self {
         let fitting = UNITS.iter().rev().find(|(_, _, seconds)| longest >= *seconds);
         let &(_, name, seconds) = fitting.unwrap_or(&UNITS[0]);

@@ -9,7 +9,7 @@ use super::trials::Trials;
 use crate::cli::SearchArgs;
 use crate::exit::Failure;
 
-/// Without a word, the 99th percentile may be so many times the one without load ...
+/// Without objectives, the 99th percentile may be this multiple of the one without load ...
 const TIMES: f64 = 5.0;
 /// ... and this at least, in milliseconds, since nobody notices less.
 const LEAST_MS: f64 = 100.0;

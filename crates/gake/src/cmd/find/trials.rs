@@ -29,7 +29,7 @@ use crate::spec;
 const DRAIN: Duration = Duration::from_secs(10);
 /// Requests a second beside connections that are held open.
 const LIGHT: f64 = 20.0;
-/// Connections for a rate: so many times what the objective's latency makes be in flight.
+/// Connections for a rate: this multiple of what the objective's latency puts in flight.
 const CONNECTIONS_TIMES: f64 = 3.0;
 /// An objective without a latency allows responses this many times as long as without load.
 const UNLOADED_TIMES: f64 = 2.0;

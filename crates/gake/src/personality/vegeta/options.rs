@@ -71,7 +71,7 @@ Sends requests to targets at a rate, and writes a result for each.
   -redirects        followed at most; -1 takes one as an answer (default 10)
   -max-body         bytes of a response that a result keeps: 1024, 10KB; -1 is all (default -1)
   -output           file of the results (default stdout)
-  -insecure         take any certificate
+  -insecure         accept any certificate
   -root-certs       trusted certificates, PEM files with commas between
   -cert, -key       client certificate and its key, PEM files
   -session-tickets  take TLS sessions up again

@@ -1,0 +1,3 @@
+module paged
+
+go 1.21
