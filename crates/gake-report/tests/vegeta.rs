@@ -167,7 +167,7 @@ fn a_broken_record_is_left_out_and_the_next_one_read() {
     let (records, errors) = read_all(lines.join("\n").as_bytes());
     assert_eq!((records, errors.len()), (119, 1));
     assert!(
-        errors[0].starts_with("record 4 was left out: it is no JSON of a result"),
+        errors[0].starts_with("record 4 was left out: it is not a result in JSON"),
         "{errors:?}"
     );
 

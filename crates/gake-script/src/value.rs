@@ -104,7 +104,7 @@ impl From<rquickjs::Error> for Stays {
     fn from(error: rquickjs::Error) -> Self {
         match error {
             rquickjs::Error::Utf8(_) => {
-                Self::Foreign("a string that is no Unicode (half of a surrogate pair)")
+                Self::Foreign("a string that is not Unicode (half of a surrogate pair)")
             }
             error => Self::Thrown(error),
         }

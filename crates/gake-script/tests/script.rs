@@ -191,7 +191,7 @@ fn what_cannot_leave_a_script_is_refused() {
         ("10n", "a function, a symbol or a BigInt"),
         ("new Array(4e9)", "more values than can be taken"),
         ("(() => { const a = []; a[0] = a; return a })()", "a value that is nested too deep"),
-        ("'\\ud800'", "a string that is no Unicode (half of a surrogate pair)"),
+        ("'\\ud800'", "a string that is not Unicode (half of a surrogate pair)"),
     ] {
         let source = format!("export function f() {{ return {value} }}");
         assert_eq!(returned(&source), Err(format!("f returned {told}")), "{value}");

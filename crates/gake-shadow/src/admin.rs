@@ -194,7 +194,7 @@ fn metrics(control: &Control) -> Page {
         ("requests_total", "Requests received.", stats.requests),
         ("connections_total", "Clients' connections accepted.", stats.connections),
         ("refused_total", "Requests refused.", stats.refused),
-        ("malformed_total", "Connections ended for bytes that are no HTTP.", stats.malformed),
+        ("malformed_total", "Connections ended for bytes that are not HTTP.", stats.malformed),
         ("client_timeouts_total", "Clients that were too slow.", stats.client_timeouts),
         ("master_faults_total", "Requests that the master did not answer.", stats.master_faults),
         ("broken_answers_total", "Answers of the master that broke off.", stats.broken_answers),

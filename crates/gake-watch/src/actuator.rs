@@ -101,7 +101,7 @@ impl Actuator {
 }
 
 fn parsed(text: &str) -> Result<Value, String> {
-    serde_json::from_str(text).map_err(|_| "its answer is no JSON".to_owned())
+    serde_json::from_str(text).map_err(|_| "its answer is not JSON".to_owned())
 }
 
 /// The value of a metric's answer.

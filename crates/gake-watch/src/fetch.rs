@@ -67,6 +67,6 @@ impl Fetch {
         if answer.body_bytes > BODY_MAX as u64 {
             return Err(format!("its answer has {} bytes", answer.body_bytes));
         }
-        String::from_utf8(kept.body).map_err(|_| "its answer is no text".to_owned())
+        String::from_utf8(kept.body).map_err(|_| "its answer is not text".to_owned())
     }
 }

@@ -83,7 +83,9 @@ impl Gauge {
             LevelUnit::PerSecond => (text.strip_suffix("/s").and_then(number), "100/s"),
             LevelUnit::Count | LevelUnit::Seconds => (number(text), "100"),
         };
-        bound.ok_or_else(|| format!("{text:?} is no bound for {}: write {example}", self.name))
+        bound.ok_or_else(|| {
+            format!("{text:?} is not a valid bound for {}: write {example}", self.name)
+        })
     }
 
     /// A bound as it is read.

@@ -195,7 +195,10 @@ impl SeriesClaim {
             (Unit::PerSecond, _) => "a rate, as 10/s",
             _ => "a plain number, as 10",
         };
-        Err(format!("{} is no bound for the {statistic} of {name:?}: write {example}", self.bound))
+        Err(format!(
+            "{} is not a valid bound for the {statistic} of {name:?}: write {example}",
+            self.bound
+        ))
     }
 }
 
@@ -264,9 +267,9 @@ impl SeriesBound {
             // A year is the longest that is read, so it fits.
             return Ok(Self::Time(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)));
         }
-        gauge::bytes(text)
-            .map(Self::Bytes)
-            .ok_or_else(|| format!("{text:?} is no bound: write a number, 50ms, 5MB, 99% or 10/s"))
+        gauge::bytes(text).map(Self::Bytes).ok_or_else(|| {
+            format!("{text:?} is not a valid bound: write a number, 50ms, 5MB, 99% or 10/s")
+        })
     }
 
     fn value(self) -> f64 {

@@ -336,7 +336,7 @@ fn refuses_the_rest_and_says_why() {
         ("errors{name:a}:p95<1%", "nothing comes after its tags"),
         ("connect{name:a}:p95<1s", "of one label"),
         ("response{name:a}p95<1s", "comes a statistic"),
-        ("hits:count>x", "is no bound"),
+        ("hits:count>x", "is not a valid bound"),
         ("hits>10", "nothing that is measured"),
         ("a:connect.p99<5ms", "of one label"),
         ("p99==5ms", "no <"),

@@ -256,7 +256,7 @@ impl Reading {
                     self.pending.insert(tag.to_owned(), buckets);
                 }
                 Some(_) => self.warn("is a histogram of nothing in the run, and was left out"),
-                None => self.warn("is no histogram and was left out"),
+                None => self.warn("is not a histogram and was left out"),
             }
         }
         Ok(None)
@@ -355,7 +355,7 @@ fn tally(
     tally.counts = line.counts;
     tally.series = std::mem::take(&mut line.series);
     tally.in_flight_ns =
-        line.in_flight_ns.parse().map_err(|_| "in_flight_ns is no number".to_owned())?;
+        line.in_flight_ns.parse().map_err(|_| "in_flight_ns is not a number".to_owned())?;
     tally.fired = line.fired.unwrap_or(tally.counts.sent);
     for &(status, count) in &line.statuses {
         tally.add_status(status, count);

@@ -37,7 +37,7 @@ impl Decoder {
         match serde_json::from_slice::<Object<'_>>(&self.line) {
             Ok(object) => object.record().map(Some).map_err(Broken::Record),
             Err(error) if !whole && error.is_eof() => Err(Broken::CutOff),
-            Err(error) => Err(Broken::Record(format!("it is no JSON of a result: {error}"))),
+            Err(error) => Err(Broken::Record(format!("it is not a result in JSON: {error}"))),
         }
     }
 }

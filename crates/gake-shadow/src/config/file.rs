@@ -215,7 +215,9 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         .ok()
         .filter(|_| scale > 0)
         .and_then(|number| number.checked_mul(scale))
-        .ok_or_else(|| format!("{text:?} is no size; write for example 65536, 64KiB or 1MiB"))
+        .ok_or_else(|| {
+            format!("{text:?} is not a valid size; write for example 65536, 64KiB or 1MiB")
+        })
 }
 
 impl File {

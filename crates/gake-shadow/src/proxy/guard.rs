@@ -21,7 +21,7 @@ pub(crate) fn check<B>(request: &mut Request<B>) -> Result<(), Refusal> {
     let mut hosts = request.headers().get_all(HOST).iter();
     match (hosts.next(), hosts.next()) {
         (Some(host), None) if is_host(host.as_bytes()) => {}
-        (Some(_), None) => return Err(Refusal::bad("the Host header is no host")),
+        (Some(_), None) => return Err(Refusal::bad("the Host header is not a valid host")),
         (Some(_), Some(_)) => return Err(Refusal::bad("there are several Host headers")),
         (None, _) if request.version() == Version::HTTP_11 => {
             return Err(Refusal::bad("there is no Host header"));
@@ -56,19 +56,19 @@ fn coding(headers: &mut HeaderMap) -> Result<(), Refusal> {
 fn target<B>(request: &mut Request<B>) -> Result<(), Refusal> {
     let uri = request.uri();
     let Some(path) = uri.path_and_query() else {
-        return Err(Refusal::bad("the target is no path"));
+        return Err(Refusal::bad("the target is not a path"));
     };
     if path.as_str() == "*" && request.method() != Method::OPTIONS {
         return Err(Refusal::bad("the target * is for OPTIONS"));
     }
     if !path.as_str().starts_with('/') && path.as_str() != "*" {
-        return Err(Refusal::bad("the target is no path"));
+        return Err(Refusal::bad("the target is not a path"));
     }
     let Some(authority) = uri.authority() else { return Ok(()) };
     let http = uri.scheme_str().is_some_and(|scheme| matches!(scheme, "http" | "https"));
     let host = HeaderValue::from_str(authority.as_str());
     let (true, false, Ok(host)) = (http, authority.as_str().contains('@'), host) else {
-        return Err(Refusal::bad("the target is no path and no http URL"));
+        return Err(Refusal::bad("the target is neither a path nor an http URL"));
     };
     let path = crate::hooks::origin_form(uri.clone());
     *request.uri_mut() = path;

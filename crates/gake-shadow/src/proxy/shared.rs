@@ -40,7 +40,7 @@ pub(crate) struct Counters {
     pub(crate) answers: [AtomicU64; 6],
     /// Requests that we refused.
     pub(crate) refused: AtomicU64,
-    /// Clients' connections that ended for bytes that are no HTTP.
+    /// Clients' connections that ended for bytes that are not HTTP.
     pub(crate) malformed: AtomicU64,
     pub(crate) client_timeouts: AtomicU64,
     /// 502 and 504.
@@ -67,7 +67,7 @@ pub struct ProxyStats {
     pub answers: [u64; 6],
     /// Requests that were refused: 4xx and 501 of the proxy's own.
     pub refused: u64,
-    /// Connections that ended for bytes that are no HTTP.
+    /// Connections that ended for bytes that are not HTTP.
     pub malformed: u64,
     /// Clients that were too slow to send a body or to take an answer.
     pub client_timeouts: u64,

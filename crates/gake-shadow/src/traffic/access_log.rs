@@ -113,7 +113,7 @@ impl<R: BufRead> Source for Reader<R> {
             ));
         }
         if self.malformed > 0 {
-            notes.push(format!("{} lines are no requests and are left out", self.malformed));
+            notes.push(format!("{} lines are not requests and are left out", self.malformed));
         }
         notes
     }

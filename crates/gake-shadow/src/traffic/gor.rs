@@ -151,8 +151,10 @@ impl<R: BufRead> Source for Reader<R> {
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.malformed > 0 {
-            notes
-                .push(format!("{} messages are no HTTP requests and are left out", self.malformed));
+            notes.push(format!(
+                "{} messages are not HTTP requests and are left out",
+                self.malformed
+            ));
         }
         if self.cut {
             notes.push("the last message has no end: the recording is cut short".to_owned());

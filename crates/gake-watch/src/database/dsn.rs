@@ -60,7 +60,7 @@ pub enum DsnError {
     #[error("write it as {0}://USER:PASSWORD@HOST:PORT, or {0}://USER@/PATH/OF/SOCKET")]
     Form(&'static str),
     /// No port.
-    #[error("its port is no number from 1 to 65535")]
+    #[error("its port is not a number from 1 to 65535")]
     Port,
     /// `%` without two hexadecimal digits, or no UTF-8.
     #[error("its user or password is not percent-encoded: write % as %25, @ as %40")]

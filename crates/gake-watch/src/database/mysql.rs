@@ -270,7 +270,7 @@ fn key(pem: &[u8]) -> Result<OaepPublicEncryptingKey, String> {
     let der = BASE64.decode(base64.trim_end_matches('\0')).ok();
     der.and_then(|der| PublicEncryptingKey::from_der(&der).ok())
         .and_then(|key| OaepPublicEncryptingKey::new(key).ok())
-        .ok_or_else(|| "its key is none that is known".to_owned())
+        .ok_or_else(|| "its key is of an unknown kind".to_owned())
 }
 
 fn row(mut reply: Reply<'_>, columns: usize) -> Result<Vec<String>, String> {

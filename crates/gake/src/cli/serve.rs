@@ -126,7 +126,7 @@ fn metastable(text: &str) -> Result<Metastable, String> {
     let parts: Vec<_> = text.split(',').collect();
     let [wait, factor, rest] = parts[..] else {
         return Err(format!(
-            "{text:?} is no such rule: write WAIT,FACTOR,REST, as in 200ms,1.6,5s"
+            "{text:?} is not a valid rule: write WAIT,FACTOR,REST, as in 200ms,1.6,5s"
         ));
     };
     let factor = factor.trim().parse().ok().filter(|factor| (1.0..=1_000.0).contains(factor));

@@ -76,7 +76,7 @@ fn encoded(bytes: &[u8]) -> String {
 /// When the file cannot be read, or a name is none of its columns, or none is used.
 pub fn of_data(path: &Path, scenario: &mut ScenarioDraft) -> Result<(), Failure> {
     let Some(url) = scenario.url.take() else {
-        let problem = "--data-file fills in ${name} of a URL; this target is none";
+        let problem = "--data-file fills in ${name} in a URL; this target is not one";
         return Err(Failure::usage(problem));
     };
     let name = path.display().to_string();

@@ -79,6 +79,52 @@ fn a_target_with_a_bound_of_its_own_must_answer_in_time_too() {
 }
 
 #[test]
+fn a_bound_on_the_target_is_told_with_its_value_at_each_step() {
+    let lab = Lab::start(LabConfig::default()).unwrap();
+    let (url, port) = (format!("http://{}/fast", lab.addr()), lab.addr().port());
+    let watch = format!("port:{port}");
+    // The lab is in the process of this test, whose other threads sleep.
+    let slo = ["--slo", "cpu<20%", "--slo", "p50<20s"];
+    let flags = ["--watch", &watch, "--budget", "30s", "-o", "json", "-o"];
+    let text = tempfile::NamedTempFile::new().unwrap();
+    let into = format!("text={}", text.path().display());
+    let ran = find(&[&[url.as_str()], &slo[..], &flags, &[&into]].concat());
+    let form: Value = serde_json::from_str(&ran.stdout).unwrap();
+    // A rate, however small, uses less.
+    assert_ne!(form["answer"]["found"], "infeasible", "{form}");
+    let steps = form["steps"].as_array().unwrap().iter();
+    let judged: Vec<_> = steps.filter(|step| step["purpose"] != "ladder").collect();
+    assert!(judged.len() > 1, "{form}");
+    for step in judged {
+        let cpu = step["levels"]["cpu"].as_f64().unwrap();
+        let of_allowed = step["of_allowed"][0].as_f64().unwrap();
+        assert!((cpu / 0.2 - of_allowed).abs() < 1e-6, "{step}");
+    }
+    let text = fs::read_to_string(text.path()).unwrap();
+    let has_cpu = |line: &str| line.starts_with("step") && line.contains(" cpu ");
+    assert!(text.lines().any(has_cpu), "{text}");
+    lab.shutdown();
+}
+
+#[test]
+fn a_service_of_seconds_is_found_within_a_minute() {
+    let config = LabConfig {
+        threads: Some(50),
+        service: Some("const:2s".parse().unwrap()),
+        ..LabConfig::default()
+    };
+    let lab = Lab::start(config).unwrap();
+    let url = format!("http://{}/fast", lab.addr());
+    let ran = find(&[&url, "--slo", "p99<6s", "--budget", "50s", "-o", "json"]);
+    let form: Value = serde_json::from_str(&ran.stdout).unwrap();
+    // 50 at once, 2 s each: 25 a second, and no more, whatever the machine does.
+    let answer = &form["answer"];
+    let level = answer["low"].as_f64().or(answer["capacity"].as_f64()).unwrap();
+    assert!((2.0..=27.0).contains(&level), "{form}");
+    lab.shutdown();
+}
+
+#[test]
 fn a_folder_that_is_lost_during_the_search_costs_its_files_and_not_the_search() {
     let lab = Lab::start(LabConfig::default()).unwrap();
     let url = format!("http://{}/fast", lab.addr());

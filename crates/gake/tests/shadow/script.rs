@@ -207,7 +207,7 @@ fn a_script_with_a_mistake_is_refused_before_anybody_is_served() {
     for (script, told) in [
         ("export function selectBackends( {", "hooks.js:1:"),
         ("export const nothing = 1", "exports none of selectBackends"),
-        ("export const selectBackends = 'all'", "selectBackends is no function"),
+        ("export const selectBackends = 'all'", "selectBackends is not a function"),
         (
             "export const options = { munge: ['sandbx'] }; export function mungeRequest() {}",
             "the backends are production, sandbox",

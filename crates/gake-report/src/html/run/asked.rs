@@ -74,7 +74,7 @@ pub(super) struct ObjectiveForm {
     met: bool,
     /// What was measured as a part of the bound; null when there was nothing to measure.
     used: Option<f64>,
-    /// The bound; null when the text is no objective of this version.
+    /// The bound; null when the text is not an objective of this version.
     limit: Option<LimitForm>,
 }
 

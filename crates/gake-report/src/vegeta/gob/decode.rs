@@ -68,7 +68,7 @@ fn message_length(input: &mut impl BufRead) -> Result<Option<u64>, Broken> {
 
 fn record(types: &Types, number: i64, input: &mut Input<'_>) -> Result<VegetaRecord, Fault> {
     let Some(Type::Struct(fields)) = types.get(number) else {
-        return Err("it is no struct, so it is no result of Vegeta".to_owned());
+        return Err("it is not a struct, so not a result of Vegeta".to_owned());
     };
     let mut record = VegetaRecord::default();
     let mut known = false;

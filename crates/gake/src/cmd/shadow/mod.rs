@@ -156,7 +156,7 @@ fn told(summary: &ProxySummary) -> String {
         (stats.master_faults, "not answered by the master"),
         (stats.broken_answers, "broken off"),
         (stats.client_timeouts, "clients too slow"),
-        (stats.malformed, "connections with bytes that are no HTTP"),
+        (stats.malformed, "connections with bytes that are not HTTP"),
         (stats.upgrades, "upgraded"),
         (summary.exchanges_dropped, "not compared or recorded for lack of time"),
     ] {

@@ -127,7 +127,9 @@ impl Options {
     pub fn read(args: &[String], cpus: Option<usize>) -> Result<Self, String> {
         let parsed = super::parse(FLAGS, args).map_err(|failure| failure.to_string())?;
         if let Some(operand) = parsed.operands.first() {
-            return Err(format!("{operand:?} is no flag; targets come by -targets FILE or stdin"));
+            return Err(format!(
+                "{operand:?} is not a flag; targets come by -targets FILE or stdin"
+            ));
         }
         refuse(&parsed)?;
         let text = |name: &str, default: &str| parsed.last(name).unwrap_or(default).to_owned();

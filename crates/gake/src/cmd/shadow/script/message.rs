@@ -72,8 +72,8 @@ pub(super) fn change(request: &mut Request, said: Value, how: BodyAs) -> Result<
             ("uri", Value::Text(text)) => changed.uri = uri(&text)?,
             ("headers", Value::Map(named)) => changed.headers = header_map(named)?,
             ("body", value) => changed.body = Some(new_body(value, changed.body.take(), how)?),
-            ("method" | "uri", _) => return Err(format!("returned a {name} that is no string")),
-            ("headers", _) => return Err("returned headers that are no object".to_owned()),
+            ("method" | "uri", _) => return Err(format!("returned a {name} that is not a string")),
+            ("headers", _) => return Err("returned headers that are not an object".to_owned()),
             _ => {
                 return Err(format!(
                     "returned {name:?}; a request has method, uri, headers and body"
@@ -88,7 +88,7 @@ pub(super) fn change(request: &mut Request, said: Value, how: BodyAs) -> Result<
 fn uri(text: &str) -> Result<Uri, String> {
     let path = text.starts_with('/') || text == "*";
     let uri = text.parse().ok().filter(|_| path);
-    uri.ok_or_else(|| format!("returned the uri {text:?}, which is no path"))
+    uri.ok_or_else(|| format!("returned the uri {text:?}, which is not a path"))
 }
 
 fn new_body(value: Value, old: Option<Bytes>, how: BodyAs) -> Result<Bytes, String> {

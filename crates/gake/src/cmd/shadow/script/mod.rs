@@ -92,7 +92,7 @@ impl ScriptHooks {
         let function = |name: &str| match first.export(name) {
             None => Ok(false),
             Some(Export::Function) => Ok(true),
-            Some(_) => Err(Failure::usage(format!("{}: {name} is no function", path.display()))),
+            Some(_) => Err(Failure::usage(format!("{}: {name} is not a function", path.display()))),
         };
         let (selects, munges, finishes) =
             (function(SELECT)?, function(MUNGE)?, function(FINISHED)?);

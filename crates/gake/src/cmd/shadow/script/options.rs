@@ -33,7 +33,7 @@ impl Options {
         let properties = match export {
             None => return Ok(options),
             Some(Export::Value(Value::Map(properties))) => properties,
-            Some(_) => return Err("options is no object".to_owned()),
+            Some(_) => return Err("options is not an object".to_owned()),
         };
         for (name, value) in properties {
             match name.as_str() {
@@ -57,7 +57,7 @@ impl Options {
 }
 
 fn names(value: &Value, backends: &[&str]) -> Result<Vec<String>, String> {
-    let wrong = || "options.munge is no array of backends' names".to_owned();
+    let wrong = || "options.munge is not an array of backends' names".to_owned();
     let Value::List(values) = value else { return Err(wrong()) };
     let name = |value: &Value| match value {
         Value::Text(name) if backends.contains(&name.as_str()) => Ok(name.clone()),
@@ -70,7 +70,7 @@ fn names(value: &Value, backends: &[&str]) -> Result<Vec<String>, String> {
 }
 
 fn body(name: &str, value: &Value) -> Result<BodyAs, String> {
-    let Value::Text(text) = value else { return Err(format!("options.{name} is no string")) };
+    let Value::Text(text) = value else { return Err(format!("options.{name} is not a string")) };
     match text.as_str() {
         "none" => Ok(BodyAs::None),
         "text" => Ok(BodyAs::Text),
