@@ -73,5 +73,5 @@ fn a_search_tells_them_too() {
     let told = ran(&[&["find", &failing()], &*words(line)].concat());
     let json: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
     let first = &json["failed_bodies"]["bodies"][0];
-    assert!(first["count"].as_u64() > Some(3), "{told:?}");
+    assert!(first["count"].as_u64() >= Some(1), "{told:?}");
 }
