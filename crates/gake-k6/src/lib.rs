@@ -8,6 +8,7 @@
 //! with the engine. What users of a test share is its [`test::Test`].
 
 pub mod aggregation;
+pub mod convert;
 pub mod duration;
 mod errors;
 pub mod metrics;

@@ -1,6 +1,7 @@
 //! The command line: plain data, parsed before the world is touched.
 
 mod compare;
+mod convert;
 mod doctor;
 mod find;
 mod output;
@@ -19,6 +20,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub use compare::CompareArgs;
+pub use convert::ConvertRequestsArgs;
 pub use doctor::DoctorArgs;
 pub use find::{FindArgs, SearchArgs};
 pub use output::{Form, Output, files as output_files};
@@ -100,6 +102,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Show what this machine can generate, and what limits it
     Doctor(DoctorArgs),
+    /// Make a k6 script of a HAR, a curl command, a Postman collection or an OpenAPI description
+    Convert(ConvertRequestsArgs),
     /// Behave as another tool: gake as hey -n 200 -c 20 URL
     As {
         /// The tool, or the name under which gake is called: hey, ab, wrk ...
@@ -139,6 +143,7 @@ const COMMANDS: Known<String> = Known::new(
         "watch",
         "compare",
         "doctor",
+        "convert",
         "as",
         "completions",
         "man",

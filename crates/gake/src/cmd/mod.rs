@@ -1,6 +1,7 @@
 //! What the commands do.
 
 mod compare;
+mod convert;
 pub mod demo;
 mod doctor;
 mod find;
@@ -31,6 +32,7 @@ pub fn run(command: Command, console: &Console) -> Result<Exit, Failure> {
         Command::Watch(args) => watch::run(&args, console),
         Command::Compare(args) => compare::run(&args, console),
         Command::Doctor(args) => doctor::run(&args, console),
+        Command::Convert(args) => convert::run(&args, console),
         Command::Report(args) => report::run(&args, console),
         Command::As { .. } => {
             let tools: Vec<_> = crate::personality::names().collect();

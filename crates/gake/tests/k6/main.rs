@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // the helpers are tests too
 
 mod case;
+mod convert;
 mod ledger;
 mod normal;
 mod observe;

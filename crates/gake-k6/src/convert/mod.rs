@@ -1,0 +1,78 @@
+//! Scripts from what others have of requests: a HAR, a curl command, a Postman collection, an
+//! OpenAPI description.
+
+mod curl;
+mod har;
+mod openapi;
+mod postman;
+mod script;
+
+use serde_json::Value;
+
+pub use script::script;
+
+/// A request of a script, and what is checked of its response.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConvertedRequest {
+    /// The method.
+    pub method: String,
+    /// The URL. Of `{{name}}`, here and in the rest, the script takes the value from `__ENV`.
+    pub url: String,
+    /// Headers, in order.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Option<String>,
+    /// The status that the response had, or is to have.
+    pub status: Option<u16>,
+    /// What a person should know of it, in sentences.
+    pub remarks: Vec<String>,
+}
+
+/// Why nothing can be converted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConvertError {
+    /// Nothing tells what it is.
+    #[error(
+        "this is no HAR, curl command, Postman collection or OpenAPI description in JSON: nothing \
+         of them is in it"
+    )]
+    Unknown,
+    /// It has no request that a script could send.
+    #[error("there is no HTTP request in it")]
+    Empty,
+    /// A flag of curl that means something that a script would not do.
+    #[error("the flag {0} of curl cannot be converted")]
+    Flag(String),
+    /// A flag of curl misses its value, or a quote its partner.
+    #[error("the curl command ends too early")]
+    CutShort,
+}
+
+/// The requests of a text, whatever it is.
+///
+/// # Errors
+/// When it is nothing known, or has no request.
+pub fn requests(text: &str) -> Result<Vec<ConvertedRequest>, ConvertError> {
+    let text = text.trim_start_matches('\u{feff}').trim();
+    let requests = if text.split_whitespace().next() == Some("curl") {
+        vec![curl::request(text)?]
+    } else {
+        let value: Value = serde_json::from_str(text).map_err(|_| ConvertError::Unknown)?;
+        if value.pointer("/log/entries").is_some() {
+            har::requests(&value)
+        } else if value.get("info").is_some() && value.get("item").is_some() {
+            postman::requests(&value)
+        } else if value.get("openapi").is_some() || value.get("swagger").is_some() {
+            openapi::requests(&value)
+        } else {
+            return Err(ConvertError::Unknown);
+        }
+    };
+    if requests.is_empty() { Err(ConvertError::Empty) } else { Ok(requests) }
+}
+
+/// Headers that the client makes itself.
+fn is_own_header(name: &str) -> bool {
+    let own = ["host", "connection", "content-length", "accept-encoding", "transfer-encoding"];
+    name.starts_with(':') || own.iter().any(|one| name.eq_ignore_ascii_case(one))
+}
