@@ -23,6 +23,7 @@ mod factory;
 pub mod fault;
 mod feed;
 pub mod http1;
+pub mod http2;
 mod idle;
 mod inspect;
 mod kept;

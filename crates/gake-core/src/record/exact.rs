@@ -9,6 +9,7 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::counts::Counts;
+use super::error_code::ErrorCode;
 use super::fault::{Fault, Phase};
 use super::histogram::Histogram;
 use super::latency::Metric;
@@ -60,6 +61,8 @@ impl FaultCount {
             "malformed" => Fault::Malformed(kept(&self.reason)),
             "too_large" => Fault::TooLarge(kept(&self.reason)),
             "proxy" => Fault::Proxy(kept(&self.reason)),
+            "stream_reset" => Fault::StreamReset(ErrorCode::from_name(&self.reason)),
+            "goaway" => Fault::Goaway(ErrorCode::from_name(&self.reason)),
             "other" => Fault::Other(self.errno.unwrap_or(0)),
             // Without a reason in the files of old, which did not tell them apart.
             "closed_early" => Fault::ClosedEarly(match self.reason.is_empty() {
@@ -238,6 +241,9 @@ mod tests {
             Fault::TooLarge("head"),
             Fault::Proxy("it refused CONNECT"),
             Fault::RedirectLimit,
+            Fault::StreamReset(ErrorCode::Cancel),
+            Fault::StreamReset(ErrorCode::Unknown),
+            Fault::Goaway(ErrorCode::NoError),
             Fault::Script,
             Fault::Other(0),
             Fault::Other(113),

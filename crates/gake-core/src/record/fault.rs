@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::error_code::ErrorCode;
+
 /// Where a request stood when its time was over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {
@@ -36,7 +38,7 @@ pub enum Fault {
     Reset,
     /// The peer closed the connection before the response ended: before its first byte, or later.
     ClosedEarly(Phase),
-    /// The response is not HTTP/1.1, with the reason.
+    /// The response is not HTTP, with the reason.
     Malformed(&'static str),
     /// The request's time was over.
     Timeout(Phase),
@@ -46,6 +48,10 @@ pub enum Fault {
     RedirectLimit,
     /// The proxy before the target opened no tunnel to it, with the reason.
     Proxy(&'static str),
+    /// The server ended the stream of an exchange by itself (HTTP/2), with its code.
+    StreamReset(ErrorCode),
+    /// The server ended the connection by GOAWAY (HTTP/2) before the response, with its code.
+    Goaway(ErrorCode),
     /// A script's iteration threw.
     Script,
     /// Anything else, with the system's error number (0 when there is none).
@@ -72,6 +78,8 @@ impl Fault {
             Self::TooLarge(_) => "too_large",
             Self::RedirectLimit => "redirect_limit",
             Self::Proxy(_) => "proxy",
+            Self::StreamReset(_) => "stream_reset",
+            Self::Goaway(_) => "goaway",
             Self::Script => "script",
             Self::Other(_) => "other",
         }
@@ -107,6 +115,7 @@ impl Fault {
             | Self::Malformed(reason)
             | Self::TooLarge(reason)
             | Self::Proxy(reason) => reason.to_owned(),
+            Self::StreamReset(code) | Self::Goaway(code) => code.name().to_owned(),
             Self::ClosedEarly(Phase::Connect | Phase::FirstByte) => {
                 "before the first byte".to_owned()
             }

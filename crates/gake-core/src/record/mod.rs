@@ -2,6 +2,7 @@
 
 mod bodies;
 mod counts;
+mod error_code;
 mod exact;
 mod fault;
 mod histogram;
@@ -16,6 +17,7 @@ mod watched;
 
 pub use bodies::{FAILED_BODY_BYTES, FailedBodies, FailedBody};
 pub use counts::Counts;
+pub use error_code::ErrorCode;
 pub use exact::FaultCount;
 pub use fault::{Fault, Phase};
 pub use histogram::{Bucket, Histogram, HistogramError, Sum};

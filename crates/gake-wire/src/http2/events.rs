@@ -1,0 +1,56 @@
+//! What a connection tells of its streams.
+
+use gake_core::record::ErrorCode;
+
+use super::message_error::MessageError;
+
+/// Hears what happens to the streams of a connection, by their slots.
+pub trait StreamEvents {
+    /// The first frame of the answer has come.
+    fn began(&mut self, slot: u32);
+
+    /// The final head of a shown stream has come, with its header fields.
+    fn head(&mut self, slot: u32, status: u16, fields: Vec<(Vec<u8>, Vec<u8>)>);
+
+    /// More of the body of a shown stream has come.
+    fn body(&mut self, slot: u32, bytes: &[u8]);
+
+    /// The stream has ended; its slot is free for another.
+    fn ended(&mut self, slot: u32, end: StreamEnd);
+}
+
+/// The end of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamEnd {
+    /// How it ended.
+    pub ending: StreamEnding,
+    /// Bytes of its frames that came.
+    pub bytes_in: u64,
+    /// Bytes of its frames that were written.
+    pub bytes_out: u64,
+    /// Whether the whole request was written.
+    pub is_written: bool,
+}
+
+/// How a stream ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamEnding {
+    /// A whole response came.
+    Answered {
+        /// Its status.
+        status: u16,
+        /// Bytes of its body.
+        body_bytes: u64,
+    },
+    /// The server reset it.
+    Reset(ErrorCode),
+    /// The server did not handle it and never will (REFUSED_STREAM): it may be sent again.
+    Refused,
+    /// GOAWAY says that the server did not handle it and never will: it may be sent again on
+    /// another connection, unless the code asks for less load.
+    GoneAway(ErrorCode),
+    /// What came is no response.
+    Malformed(MessageError),
+    /// It was ended from this side.
+    Cancelled,
+}

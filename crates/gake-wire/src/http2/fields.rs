@@ -1,0 +1,85 @@
+//! What a block of header fields means for its response (RFC 9113, section 8).
+
+use super::message_error::MessageError;
+
+/// What the fields of one block say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FieldsMeaning {
+    /// `:status`; 0 when there is none.
+    pub status: u16,
+    /// `content-length`, when there is one.
+    pub content_length: Option<u64>,
+    /// The first thing that is wrong with them.
+    pub error: Option<MessageError>,
+    /// Whether a field that is no pseudo-header has come.
+    has_regular: bool,
+}
+
+/// Headers that only HTTP/1.1 has.
+pub(super) const CONNECTION_HEADERS: &[&[u8]] =
+    &[b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
+
+impl FieldsMeaning {
+    /// Takes one more field.
+    pub(super) fn add(&mut self, name: &[u8], value: &[u8]) {
+        if self.error.is_none() {
+            self.error = self.check(name, value).err();
+        }
+    }
+
+    fn check(&mut self, name: &[u8], value: &[u8]) -> Result<(), MessageError> {
+        if !value.iter().all(|byte| !matches!(byte, 0 | b'\r' | b'\n')) {
+            return Err(MessageError::HeaderValue);
+        }
+        if name.first() == Some(&b':') {
+            return self.pseudo(name, value);
+        }
+        self.has_regular = true;
+        if name.is_empty() || !name.iter().all(|byte| is_name(*byte)) {
+            return Err(MessageError::HeaderName);
+        }
+        if name == b"content-length" {
+            return self.length(value);
+        }
+        match CONNECTION_HEADERS.contains(&name) {
+            true => Err(MessageError::ConnectionHeader),
+            false => Ok(()),
+        }
+    }
+
+    fn pseudo(&mut self, name: &[u8], value: &[u8]) -> Result<(), MessageError> {
+        if name != b":status" || self.has_regular {
+            return Err(MessageError::PseudoHeader);
+        }
+        if self.status != 0 {
+            return Err(MessageError::StatusMissing);
+        }
+        let [hundreds @ b'1'..=b'9', tens @ b'0'..=b'9', ones @ b'0'..=b'9'] = value else {
+            return Err(MessageError::Status);
+        };
+        let digit = |byte: &u8| u16::from(byte - b'0');
+        self.status = digit(hundreds) * 100 + digit(tens) * 10 + digit(ones);
+        Ok(())
+    }
+
+    fn length(&mut self, value: &[u8]) -> Result<(), MessageError> {
+        let text = std::str::from_utf8(value).ok();
+        let digits = text.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        let length: Option<u64> = digits.and_then(|digits| digits.parse().ok());
+        match (length, self.content_length) {
+            (None, _) => Err(MessageError::ContentLength),
+            (Some(length), Some(before)) if length != before => Err(MessageError::ContentLength),
+            (length, _) => {
+                self.content_length = length;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A token without capital letters (RFC 9113, section 8.2.1).
+pub(super) const fn is_name(byte: u8) -> bool {
+    matches!(byte,
+        b'a'..=b'z' | b'0'..=b'9' | b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*' | b'+' | b'-'
+        | b'.' | b'^' | b'_' | b'`' | b'|' | b'~')
+}

@@ -1,0 +1,67 @@
+//! What is wrong with one response, while its connection is sound (RFC 9113, section 8.1.1).
+
+/// What is wrong with one response. Its stream is reset; the connection goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum MessageError {
+    /// No `:status`, or two.
+    #[error("the response does not have exactly one :status")]
+    StatusMissing,
+    /// `:status` is not three digits from 100 on.
+    #[error("the :status is not a number from 100 to 999")]
+    Status,
+    /// A pseudo-header that responses do not have, or one behind a header or among the trailers.
+    #[error("a pseudo-header is unknown or stands where none may be")]
+    PseudoHeader,
+    /// A header name that is empty or holds a capital letter or a character that is no token's.
+    #[error("a header name holds a character that is not allowed there")]
+    HeaderName,
+    /// A header value with NUL or a line break.
+    #[error("a header value holds a control character")]
+    HeaderValue,
+    /// `connection` or another header of HTTP/1.1 alone (RFC 9113, section 8.2.2).
+    #[error("a header belongs to HTTP/1.1 alone")]
+    ConnectionHeader,
+    /// `content-length` is no number, or two differ.
+    #[error("content-length is not a number, or given twice")]
+    ContentLength,
+    /// The body is not as long as `content-length` says.
+    #[error("the body is not as long as content-length says")]
+    LengthMismatch,
+    /// DATA before HEADERS.
+    #[error("the body comes before the headers")]
+    DataBeforeHeaders,
+    /// Headers behind the body that do not end the stream.
+    #[error("the trailers do not end the response")]
+    Trailers,
+    /// A 1xx that ends the stream, or 101.
+    #[error("an interim response ends the stream or switches protocols")]
+    Interim,
+    /// More 1xx than the bound.
+    #[error("more interim responses came than the bound")]
+    TooManyInterim,
+    /// WINDOW_UPDATE of 0, or beyond 2^31−1, on the stream.
+    #[error("the server broke the flow control of the stream")]
+    Window,
+}
+
+impl MessageError {
+    /// A stable name in snake case, for reports and logs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::StatusMissing => "status_missing",
+            Self::Status => "status",
+            Self::PseudoHeader => "pseudo_header",
+            Self::HeaderName => "header_name",
+            Self::HeaderValue => "header_value",
+            Self::ConnectionHeader => "connection_header",
+            Self::ContentLength => "content_length",
+            Self::LengthMismatch => "length_mismatch",
+            Self::DataBeforeHeaders => "data_before_headers",
+            Self::Trailers => "trailers",
+            Self::Interim => "interim",
+            Self::TooManyInterim => "too_many_interim",
+            Self::Window => "stream_window",
+        }
+    }
+}

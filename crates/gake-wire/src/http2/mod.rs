@@ -1,0 +1,36 @@
+//! The HTTP/2 codec of a client, without input and output (RFC 9113, RFC 7541).
+//!
+//! A [`ClientConnection`] takes what the server sends, in whatever slices it comes, and has ready
+//! what is to be written. Requests are encoded once ([`RequestTemplate`]): on a connection that is
+//! warm, starting one copies a few bytes and allocates nothing. Whatever a server does either ends
+//! its stream ([`MessageError`]) or its connection ([`Violation`]), by name, or is bounded.
+
+mod connection;
+mod control;
+mod decoder;
+mod events;
+mod fields;
+mod frame;
+mod hpack_error;
+mod huffman;
+mod huffman_codes;
+mod integer;
+mod message_error;
+mod receive;
+mod static_table;
+mod streams;
+mod table;
+mod template;
+#[cfg(test)]
+mod tests;
+mod upload;
+mod violation;
+
+pub use connection::{ClientConnection, ConnectionCounts, ConnectionLimits};
+pub use decoder::HeaderDecoder;
+pub use events::{StreamEnd, StreamEnding, StreamEvents};
+pub use fields::FieldsMeaning;
+pub use hpack_error::HpackError;
+pub use message_error::MessageError;
+pub use template::{RequestTemplate, SharedFields};
+pub use violation::Violation;

@@ -1,0 +1,101 @@
+//! What a server did that ends its connection.
+
+use gake_core::record::ErrorCode;
+
+use super::hpack_error::HpackError;
+
+/// A rule of HTTP/2 that the server broke, or a bound of ours that it went over. The connection
+/// ends with it, and every stream on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// The first frame is no SETTINGS.
+    #[error("the server does not speak HTTP/2")]
+    NotHttp2,
+    /// A frame over 16,384 bytes.
+    #[error("a frame is larger than allowed")]
+    FrameTooLarge,
+    /// A frame whose type has another length.
+    #[error("a frame does not have the length of its type")]
+    FrameLength,
+    /// A frame on a stream that cannot have it: idle, even, 0, or not 0.
+    #[error("a frame is on a stream that cannot have it")]
+    FrameStream,
+    /// Padding as long as its frame.
+    #[error("the padding is as long as its frame")]
+    Padding,
+    /// Something between a header block's frames, or a CONTINUATION without one.
+    #[error("CONTINUATION is missing, or follows nothing")]
+    Continuation,
+    /// A header block in more bytes or frames than the bound.
+    #[error("a header block is longer than the bound")]
+    HeaderBlockTooLarge,
+    /// A setting that cannot be.
+    #[error("SETTINGS holds a value that is not allowed")]
+    Settings,
+    /// More DATA than the window had room for.
+    #[error("the server sent more than the window allows")]
+    Window,
+    /// WINDOW_UPDATE of 0, or beyond 2^31−1, on the connection.
+    #[error("the server broke the flow control of the connection")]
+    WindowUpdate,
+    /// PUSH_PROMISE, which gake switches off.
+    #[error("the server pushed although push is off")]
+    Push,
+    /// Frames that do nothing, more of them than the bound.
+    #[error("the server floods the connection with frames that do nothing")]
+    Flood,
+    /// A header block that is not HPACK.
+    #[error(transparent)]
+    Hpack(#[from] HpackError),
+}
+
+impl Violation {
+    /// A stable name in snake case, for reports and logs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotHttp2 => "not_http2",
+            Self::FrameTooLarge => "frame_size",
+            Self::FrameLength => "frame_length",
+            Self::FrameStream => "frame_stream",
+            Self::Padding => "padding",
+            Self::Continuation => "continuation",
+            Self::HeaderBlockTooLarge => "header_block_too_large",
+            Self::Settings => "settings",
+            Self::Window => "window",
+            Self::WindowUpdate => "window_update",
+            Self::Push => "push_promise",
+            Self::Flood => "flood",
+            Self::Hpack(HpackError::Truncated) => "hpack_truncated",
+            Self::Hpack(HpackError::Index) => "hpack_index",
+            Self::Hpack(HpackError::Integer) => "hpack_integer",
+            Self::Hpack(HpackError::Huffman) => "hpack_huffman",
+            Self::Hpack(HpackError::SizeUpdate) => "hpack_size_update",
+            Self::Hpack(HpackError::TooLarge) => "header_list_too_large",
+        }
+    }
+
+    /// Whether a bound of ours was exceeded, rather than a rule of HTTP/2 broken: the fault
+    /// `too_large`, not `malformed`.
+    #[must_use]
+    pub const fn is_too_large(self) -> bool {
+        matches!(
+            self,
+            Self::HeaderBlockTooLarge | Self::Flood | Self::Hpack(HpackError::TooLarge)
+        )
+    }
+
+    /// The code that GOAWAY tells the server.
+    #[must_use]
+    pub const fn code(self) -> ErrorCode {
+        match self {
+            Self::FrameTooLarge | Self::FrameLength => ErrorCode::FrameSizeError,
+            Self::Window => ErrorCode::FlowControlError,
+            Self::Hpack(HpackError::TooLarge) | Self::HeaderBlockTooLarge | Self::Flood => {
+                ErrorCode::EnhanceYourCalm
+            }
+            Self::Hpack(_) => ErrorCode::CompressionError,
+            _ => ErrorCode::ProtocolError,
+        }
+    }
+}
