@@ -1,6 +1,6 @@
 //! What to do about each fault, in one clause.
 
-use gake_core::record::{Fault, Phase};
+use gake_core::record::{ErrorCode, Fault, Phase};
 
 /// One clause that says what to try when `fault` occurs.
 #[must_use]
@@ -37,7 +37,9 @@ pub fn advice(fault: Fault) -> &'static str {
             "the server closed the connection without a response: look at its log, its \
              keep-alive limits, and how many connections it lets in"
         }
-        Fault::Malformed(_) => "the answer is not HTTP/1.1: check port and scheme",
+        Fault::Malformed(_) => {
+            "the answer is not HTTP of the version asked for: check port, scheme and --http"
+        }
         Fault::Timeout(Phase::Connect) => {
             "no connection in time: look at the server's accept \
              queue, or raise --connect-timeout"
@@ -56,6 +58,18 @@ pub fn advice(fault: Fault) -> &'static str {
              --max-redirs"
         }
         Fault::Proxy(_) => "the proxy, not the target, said so: check --proxy, or leave it out",
+        Fault::StreamReset(ErrorCode::RefusedStream) => {
+            "the server refuses streams again and again: fewer --streams, or raise its bound"
+        }
+        Fault::StreamReset(ErrorCode::EnhanceYourCalm)
+        | Fault::Goaway(ErrorCode::EnhanceYourCalm) => {
+            "the server protects itself from too much load: lower it, or raise the server's bounds"
+        }
+        Fault::StreamReset(_) => "the server gave the request up: the code and its log say why",
+        Fault::Goaway(_) => {
+            "the server ended connections with requests under way: look at its bounds on requests \
+             a connection, and at restarts"
+        }
         Fault::Script => "the script threw: run it once with one user and -v",
         Fault::Other(_) => "the system says why; see the detail",
     }

@@ -62,6 +62,12 @@ pub struct LabConfig {
     pub seed: u64,
     /// A stop of the whole server, planned in advance.
     pub stall: Option<Stall>,
+    /// Most streams that a client may have open on a connection of HTTP/2. `None` (the default) is
+    /// unlimited.
+    pub h2_max_streams: Option<u32>,
+    /// A connection of HTTP/2 ends by GOAWAY once it has had so many requests; those that have come
+    /// are answered. `None` (the default) never.
+    pub goaway_every: Option<u32>,
     /// Keep the instants at which the first so many requests were read; see
     /// [`Lab::arrivals`](crate::Lab::arrivals). 0 (the default) keeps none.
     pub record_arrivals: usize,
@@ -92,6 +98,8 @@ impl Default for LabConfig {
             metastable: None,
             seed: 1,
             stall: None,
+            h2_max_streams: None,
+            goaway_every: None,
             record_arrivals: 0,
         }
     }

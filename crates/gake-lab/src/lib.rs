@@ -47,6 +47,7 @@ mod draws;
 mod duration;
 mod flight;
 mod handler;
+mod http2;
 mod io;
 mod lab;
 mod listen;

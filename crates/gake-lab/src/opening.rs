@@ -33,6 +33,11 @@ impl Opening {
         std::mem::take(&mut self.bytes).into()
     }
 
+    /// Whether it begins as HTTP/2 does (RFC 9113, section 3.4).
+    pub(crate) fn is_http2(&self) -> bool {
+        self.bytes.starts_with(b"PRI * HTTP/2.0\r\n\r\n")
+    }
+
     /// What a server that is given up had read.
     pub(crate) fn put_back(&mut self, bytes: &[u8]) {
         self.add(bytes);

@@ -21,6 +21,7 @@ use crate::accepted::{Accepted, Place};
 use crate::connection::{Connection, Requests};
 use crate::cut::Cut;
 use crate::handler::Handler;
+use crate::http2;
 use crate::io::{Counted, FlushWatch};
 use crate::opening::Opening;
 use crate::worker::Worker;
@@ -68,7 +69,11 @@ where
     let connection = Arc::new(Connection { worker, number: place.number, peer, flushes, requests });
     let mut opening = Opening::default();
     while opened(&connection, &mut io, &mut opening).await {
+        let is_http2 = opening.is_http2();
         io.put_back(opening.take());
+        if is_http2 {
+            return Box::pin(http2::serve(&connection, io)).await;
+        }
         // Boxed, so that a connection that waits is small.
         let Some((rested, read)) = Box::pin(serve_requests(&connection, io)).await else { return };
         io = rested;

@@ -6,15 +6,16 @@ use gake_core::spec::{
     ConnectionSpec, FieldPath, HttpVersion, IpFamily, RunSpec, ScenarioSpec, TlsSpec,
 };
 use gake_wire::http1::{ResponseLimits, Version};
-use gake_wire::{BodyCheck, Inspection, Keep, Resolver, Settings, Sources, TlsOptions};
+use gake_wire::{BodyCheck, Inspection, Keep, Protocol, Resolver, Settings, Sources, TlsOptions};
 
 use crate::RunError;
 
-/// How up to `connections` connections are made and used: by all (`pooled`), or each by its user.
+/// How up to `connections` connections, each of so many streams, are made and used: by all
+/// (`pooled`), or each by its own users.
 pub(crate) fn settings(
     spec: &ConnectionSpec,
     pooled: bool,
-    connections: usize,
+    (connections, streams): (usize, usize),
 ) -> Result<Settings, RunError> {
     let mut sources = Sources::default();
     let list = FieldPath::root().key("connection").key("sources");
@@ -37,8 +38,14 @@ pub(crate) fn settings(
         feed: None,
         version: match spec.http {
             HttpVersion::Http10 => Version::Http10,
-            HttpVersion::Http11 => Version::Http11,
+            HttpVersion::Http11 | HttpVersion::Http2 | HttpVersion::Auto => Version::Http11,
         },
+        protocol: match spec.http {
+            HttpVersion::Http10 | HttpVersion::Http11 => Protocol::Http1,
+            HttpVersion::Http2 => Protocol::Http2,
+            HttpVersion::Auto => Protocol::Negotiated,
+        },
+        streams,
     })
 }
 

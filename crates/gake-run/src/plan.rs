@@ -19,6 +19,7 @@ pub(crate) fn of_scenario(
 ) -> Plan {
     let load = load(run, spec, trace);
     let users = load.users();
+    let is_multiplexed = run.connection.http.is_multiplexed();
     Plan {
         name: spec.name.clone(),
         start: spec.start,
@@ -26,9 +27,17 @@ pub(crate) fn of_scenario(
         duration: spec.duration.filter(|_| !load.is_open()),
         requests: spec.requests,
         warmup: run.warmup,
-        connections: users.unwrap_or(spec.connections),
-        // With HTTP/1.1 a connection carries one request at a time.
-        max_in_flight: users.unwrap_or(spec.lanes.min(spec.connections)),
+        connections: match users {
+            // A user of HTTP/1 has a connection; those of HTTP/2 can share them.
+            Some(users) if is_multiplexed => spec.connections.min(users),
+            Some(users) => users,
+            None => spec.connections,
+        },
+        streams: spec.streams(&run.connection),
+        max_in_flight: match is_multiplexed {
+            true => users.unwrap_or(spec.lanes),
+            false => users.unwrap_or(spec.lanes.min(spec.connections)),
+        },
         overflow: spec.overflow,
         connect_rate: run.connection.connect_rate,
         idle_connections: run.connection.idle_connections,

@@ -50,7 +50,7 @@ impl LoadedRequests {
     pub fn read(spec: &RunSpec, mut inputs: Inputs<'_>) -> Result<Self, RunError> {
         let resolver = connection::resolver(spec)?;
         // Bad sources are told before a large file is read.
-        connection::settings(&spec.connection, true, 1)?;
+        connection::settings(&spec.connection, true, (1, 1))?;
         for (i, scenario) in spec.scenarios.iter().enumerate() {
             let at = FieldPath::root().key("scenario").index(i);
             connection::inspection(scenario, &at)?;
@@ -93,7 +93,8 @@ impl LoadedRequests {
         let scenarios = spec.scenarios.iter().enumerate();
         for ((set, (i, scenario)), plan) in self.sets.iter().zip(scenarios).zip(&plans) {
             let pooled = plan.load.is_open();
-            let mut settings = connection::settings(&spec.connection, pooled, plan.connections)?;
+            let mut settings =
+                connection::settings(&spec.connection, pooled, (plan.connections, plan.streams))?;
             settings.inspect = connection::inspection(scenario, &list.index(i))?;
             let mut wire = self.wire(set, settings)?;
             if self.sets.len() > 1 {

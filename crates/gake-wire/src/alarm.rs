@@ -190,7 +190,7 @@ impl Drop for Alarm<'_> {
 
 /// Makes the calling task the one that is woken.
 #[inline]
-fn know(waker: &mut Option<Waker>, cx: &Context<'_>) {
+pub(crate) fn know(waker: &mut Option<Waker>, cx: &Context<'_>) {
     if waker.as_ref().is_none_or(|known| !known.will_wake(cx.waker())) {
         *waker = Some(cx.waker().clone());
     }

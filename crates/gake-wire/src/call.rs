@@ -1,6 +1,7 @@
 //! One request of a client: the connection it goes over, the second try, and its redirects.
 
 use std::pin::pin;
+use std::rc::Rc;
 
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Answer, Exchange, Fault, Phase};
@@ -13,12 +14,16 @@ use crate::pool::{Place, Pool};
 use crate::redirect::{BAD_LOCATION, RedirectVisitor};
 use crate::request::{Message, PreparedRequest};
 use crate::shared::Shared;
-use crate::transport::{Http1, IdleState, Timing, Transport, TransportError};
+use crate::transport::{AnyTransport, IdleState, Timing, Transport, TransportError};
+
+/// How often a request is sent again that the server says it did not handle: a server that never
+/// handles any must not be asked for ever.
+const UNHANDLED_MAX: u32 = 5;
 
 /// A call under way.
 pub(crate) struct Call<'a, C, V> {
     pub(crate) shared: &'a Shared<C>,
-    pub(crate) pool: &'a Pool<Http1>,
+    pub(crate) pool: &'a Rc<Pool<AnyTransport>>,
     pub(crate) alarm: &'a Alarm<'a>,
     pub(crate) deadline: &'a Deadline,
     /// Instants and bytes, as they come.
@@ -29,14 +34,14 @@ pub(crate) struct Call<'a, C, V> {
 
 /// A place, and how it was come by.
 struct Seat<'a> {
-    place: Place<'a, Http1>,
+    place: Place<'a, AnyTransport>,
     /// When the request can be written.
     write: Nanos,
     /// Whether the connection was open before.
     is_reused: bool,
 }
 
-impl<'a, C: Clock, V: Visitor> Call<'a, C, V> {
+impl<'a, C: Clock + Clone + 'static, V: Visitor> Call<'a, C, V> {
     /// Sends the request at `now`, and follows where it leads.
     pub(crate) async fn run(
         &mut self,
@@ -61,8 +66,7 @@ impl<'a, C: Clock, V: Visitor> Call<'a, C, V> {
         for _ in 0..network.settings.max_redirects {
             let located = self.alarm.before(pin!(network.locate(&message.location))).await;
             let origin = located.unwrap_or(Err(Fault::Timeout(Phase::Connect)))?;
-            let rendered = network.render(&message).map_err(|_| BAD_LOCATION)?;
-            let request = PreparedRequest { origin, rendered, message: Some(Box::new(message)) };
+            let request = network.encode(origin, message).map_err(|_| BAD_LOCATION)?;
             bump(&meter.redirects);
             let (answer, further) = self.hop(&request, clock.now()).await?;
             let (Some(further), Some(from)) = (further, request.message) else {
@@ -82,7 +86,7 @@ impl<'a, C: Clock, V: Visitor> Call<'a, C, V> {
         now: Nanos,
     ) -> Result<(Answer, Option<String>), Fault> {
         let Shared { clock, scratch, meter, .. } = self.shared;
-        let mut may_reuse = true;
+        let (mut may_reuse, mut unhandled) = (true, 0);
         loop {
             let Seat { place, write, is_reused } =
                 self.seat(request.origin, now, may_reuse).await?;
@@ -97,6 +101,12 @@ impl<'a, C: Clock, V: Visitor> Call<'a, C, V> {
                 Err(TransportError::BeforeRequest(_)) if is_reused => {}
                 Err(TransportError::BeforeResponse(_))
                     if is_reused && request.rendered.idempotent => {}
+                Err(TransportError::Unhandled(_)) if unhandled < UNHANDLED_MAX => {
+                    unhandled += 1;
+                    bump(&meter.unhandled);
+                    self.exchange.written = false;
+                    continue;
+                }
                 Err(error) => return Err(error.fault()),
             }
             bump(&meter.stale_reconnects);
@@ -122,8 +132,10 @@ impl<'a, C: Clock, V: Visitor> Call<'a, C, V> {
                 }
                 if let Some(permit) = pool.permit(origin) {
                     // Apart, so that who opens nothing carries nothing of it along.
-                    let http1 = Box::pin(self.dial(origin)).await?;
-                    let place = pool.admit(http1, origin, permit);
+                    let dialing = pool.dialing();
+                    let connection = Box::pin(self.dial(origin)).await?;
+                    drop(dialing);
+                    let place = pool.admit(connection, origin, permit);
                     return Ok(Seat { place, write: clock.now(), is_reused: false });
                 }
             }
@@ -135,13 +147,13 @@ impl<'a, C: Clock, V: Visitor> Call<'a, C, V> {
         }
     }
 
-    async fn dial(&mut self, origin: u32) -> Result<Http1, Fault> {
+    async fn dial(&mut self, origin: u32) -> Result<AnyTransport, Fault> {
         self.shared.dialer.dial(origin, self.alarm, self.deadline, self.exchange).await
     }
 
     /// A place on an open connection that is still good, counting those that are not.
     #[inline]
-    fn reuse(&self, origin: u32, now: Nanos) -> Option<Place<'a, Http1>> {
+    fn reuse(&self, origin: u32, now: Nanos) -> Option<Place<'a, AnyTransport>> {
         let Shared { scratch, meter, .. } = self.shared;
         while let Some(place) = self.pool.take(origin) {
             match place.idle_state(now, scratch) {

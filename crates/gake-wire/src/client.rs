@@ -16,7 +16,7 @@ use crate::network::Network;
 use crate::pool::{Bounds, Pool};
 use crate::request::{HttpRequest, PreparedRequest};
 use crate::shared::Shared;
-use crate::transport::Http1;
+use crate::transport::AnyTransport;
 
 /// Idle connections that a user keeps, beside one for each origin known before the run.
 const OWN_IDLE_EXTRA: usize = 4;
@@ -28,7 +28,7 @@ const OWN_IDLE_EXTRA: usize = 4;
 #[derive(Debug)]
 pub struct Client<C> {
     shared: Rc<Shared<C>>,
-    pool: Rc<Pool<Http1>>,
+    pool: Rc<Pool<AnyTransport>>,
 }
 
 impl<C> Clone for Client<C> {
@@ -47,8 +47,9 @@ impl<C: Clock + Clone + 'static> Client<C> {
             idle: usize::MAX,
             idle_per_origin: settings.max_idle.map_or(usize::MAX, |max| max.div_ceil(slice.of)),
         };
+        let streams = if network.expects_http2() { settings.streams } else { 1 };
         let shared = Rc::new(Shared::new(network, clock, slice.index));
-        Self { shared, pool: Rc::new(Pool::new(bounds)) }
+        Self { shared, pool: Rc::new(Pool::new(bounds, streams)) }
     }
 
     /// A client with connections of its own, as a user has them: as many as its requests need, of
@@ -58,6 +59,16 @@ impl<C: Clock + Clone + 'static> Client<C> {
         let idle = self.shared.network.origins.len() + OWN_IDLE_EXTRA;
         let bounds = Bounds { open: usize::MAX, idle, idle_per_origin: usize::MAX };
         Self { shared: Rc::clone(&self.shared), pool: Rc::new(self.pool.beside(bounds)) }
+    }
+
+    /// A client with one connection an origin of its own, for users who share it. It counts with
+    /// this one.
+    #[must_use]
+    pub fn with_one_connection(&self) -> Self {
+        let origins = self.shared.network.origins.len().max(1);
+        let bounds = Bounds { open: origins, idle: usize::MAX, idle_per_origin: usize::MAX };
+        let streams = self.shared.network.settings.streams;
+        Self { shared: Rc::clone(&self.shared), pool: Rc::new(Pool::new(bounds, streams)) }
     }
 
     /// How the client reaches its origins.

@@ -22,12 +22,15 @@ use crate::alarm::Alarm;
 use crate::deadline::Deadline;
 use crate::fault;
 use crate::http1::KnownHeads;
-use crate::meter::Meter;
+use crate::http2::ConnectionLimits;
+use crate::meter::{Meter, OpenGuard};
 use crate::network::{Network, is_loopback};
 use crate::ports::LocalPorts;
+use crate::scratch::Scratch;
+use crate::settings::Protocol;
 use crate::sockopt;
 use crate::stream::Stream;
-use crate::transport::Http1;
+use crate::transport::{AnyTransport, Http1, Http2, Opening};
 
 /// A source address whose ports ran out is left alone for this long: every further try would
 /// search the whole port range in the kernel.
@@ -39,6 +42,7 @@ pub(crate) struct Dialer<C> {
     network: Arc<Network>,
     clock: C,
     meter: Rc<Meter>,
+    scratch: Rc<Scratch>,
     /// The number of the next connection, for turns among addresses and sources.
     next: Cell<usize>,
     /// Until when each source is left alone.
@@ -47,13 +51,18 @@ pub(crate) struct Dialer<C> {
     known: RefCell<Vec<Rc<RefCell<KnownHeads>>>>,
 }
 
-impl<C: Clock> Dialer<C> {
+impl<C: Clock + Clone + 'static> Dialer<C> {
     /// `first` is where the turns start, different for each worker.
-    pub(crate) fn new(network: Arc<Network>, clock: C, meter: Rc<Meter>, first: usize) -> Self {
+    pub(crate) fn new(
+        network: Arc<Network>,
+        clock: C,
+        (meter, scratch): (Rc<Meter>, Rc<Scratch>),
+        first: usize,
+    ) -> Self {
         let sources = &network.settings.sources.addresses;
         let paused = RefCell::new(vec![0; sources.len().max(network.loopback_sources.len())]);
         let next = Cell::new(first);
-        Self { network, clock, meter, next, paused, known: RefCell::default() }
+        Self { network, clock, meter, scratch, next, paused, known: RefCell::default() }
     }
 
     /// Opens a connection to origin number `number`, and notes in `exchange` how long it took.
@@ -65,7 +74,7 @@ impl<C: Clock> Dialer<C> {
         alarm: &Alarm<'_>,
         deadline: &Deadline,
         exchange: &mut Exchange,
-    ) -> Result<Http1, Fault> {
+    ) -> Result<AnyTransport, Fault> {
         let begun = self.clock.now();
         let limit = begun.saturating_add(deadline.connect);
         alarm.set(limit.min(deadline.end));
@@ -82,7 +91,7 @@ impl<C: Clock> Dialer<C> {
         number: u32,
         begun: Nanos,
         exchange: &mut Exchange,
-    ) -> Result<Http1, Fault> {
+    ) -> Result<AnyTransport, Fault> {
         let discovered;
         let origin = match self.network.origins.get(number as usize) {
             Some(origin) => origin,
@@ -120,8 +129,41 @@ impl<C: Clock> Dialer<C> {
             (Some(_), None) => return Err(Fault::Tls("TLS was not set up for this origin")),
             (None, _) => stream,
         };
-        let limits = self.network.settings.limits;
-        Ok(Http1::new(stream, self.known(number), limits, guard, (connected, connect)))
+        self.speak(stream, number, guard, (connected, connect))
+    }
+
+    /// A connection that speaks what both sides want, opened at `times.0`, which took `times.1`.
+    fn speak(
+        &self,
+        stream: Stream,
+        number: u32,
+        guard: OpenGuard,
+        times: (Nanos, Nanos),
+    ) -> Result<AnyTransport, Fault> {
+        let settings = &self.network.settings;
+        let has_http2 = stream.alpn().is_some_and(|protocol| protocol == b"h2");
+        let is_http2 = match settings.protocol {
+            Protocol::Http1 => false,
+            Protocol::Negotiated => has_http2,
+            Protocol::Http2 if stream.is_plain() || has_http2 => true,
+            Protocol::Http2 => return Err(Fault::Tls("the peer does not offer HTTP/2")),
+        };
+        if !is_http2 {
+            let known = self.known(number);
+            let http1 = Http1::new(stream, known, settings.limits, guard, times);
+            return Ok(AnyTransport::Http1(http1));
+        }
+        let limits = ConnectionLimits {
+            streams: u32::try_from(settings.streams).unwrap_or(u32::MAX),
+            header_bytes: settings.limits.head_bytes,
+            interim: settings.limits.interim,
+            ..ConnectionLimits::default()
+        };
+        let (at, took) = times;
+        let opening = Opening { limits, is_single_use: !settings.keepalive, at, took };
+        let scratch = Rc::clone(&self.scratch);
+        let http2 = Http2::new(stream, &opening, scratch, self.clock.clone(), guard);
+        Ok(AnyTransport::Http2(http2))
     }
 
     /// The heads that an origin sends.

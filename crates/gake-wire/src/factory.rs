@@ -19,6 +19,8 @@ use crate::work::{HttpWork, Load};
 pub struct HttpFactory<C> {
     load: Rc<Load>,
     client: Client<C>,
+    /// The clients of users who share connections.
+    groups: Vec<Client<C>>,
     slice: Slice,
 }
 
@@ -28,18 +30,24 @@ impl<C: Clock + Clone + 'static> HttpFactory<C> {
     pub fn new(wire: Arc<Wire>, slice: Slice, clock: C) -> Self {
         let client = Client::new(Arc::clone(&wire.network), slice, clock);
         let keep = Cell::new(wire.network.settings.keep.map_or(0, |keep| keep.answers));
-        Self { load: Rc::new(Load { wire, keep }), client, slice }
+        let settings = &wire.network.settings;
+        let are_shared =
+            !settings.pooled && settings.protocol.may_be_http2() && settings.streams > 1;
+        let connections = if are_shared { slice.part(settings.connections).max(1) } else { 0 };
+        let groups = (0..connections).map(|_| client.with_one_connection()).collect();
+        Self { load: Rc::new(Load { wire, keep }), client, groups, slice }
     }
 }
 
 impl<C: Clock + Clone + 'static> Factory for HttpFactory<C> {
     type Work = HttpWork<C>;
 
-    fn work(&self, _lane: usize) -> HttpWork<C> {
+    fn work(&self, lane: usize) -> HttpWork<C> {
         let is_pooled = self.load.wire.network.settings.pooled;
-        let client = match is_pooled {
-            true => self.client.clone(),
-            false => self.client.with_own_connections(),
+        let client = match (is_pooled, self.groups.len()) {
+            (true, _) => self.client.clone(),
+            (false, 0) => self.client.with_own_connections(),
+            (false, groups) => self.groups[lane % groups].clone(),
         };
         HttpWork::new(Rc::clone(&self.load), client)
     }

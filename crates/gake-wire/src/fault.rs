@@ -103,7 +103,7 @@ fn tls_reason(error: &io::Error) -> Option<&'static str> {
             "the peer does not know the server name"
         }
         Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
-            "the peer does not offer http/1.1"
+            "the peer does not offer the version of HTTP that is asked for"
         }
         Error::AlertReceived(
             AlertDescription::BadCertificate

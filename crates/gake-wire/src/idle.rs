@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use crate::deadline::{Deadline, nanos};
 use crate::meter::bump;
 use crate::shared::Shared;
-use crate::transport::Http1;
+use crate::transport::AnyTransport;
 
 /// Connections that one worker opens at the same time, so that the load beside them is not held
 /// up when many are asked for at once.
@@ -39,11 +39,11 @@ pub(crate) fn hold<C: Clock + Clone + 'static>(shared: &Rc<Shared<C>>, slice: Sl
             let Ok(turn) = Arc::clone(&turns).acquire_owned().await else { return };
             let shared = Rc::clone(&shared);
             tokio::task::spawn_local(async move {
-                let http1 = open(&shared, number).await;
-                shared.meter.idle_settled(http1.is_some());
-                if let Some(http1) = http1 {
+                let connection = open(&shared, number).await;
+                shared.meter.idle_settled(connection.is_some());
+                if let Some(connection) = connection {
                     // A task of its own is smaller than what opening took.
-                    tokio::task::spawn_local(keep(shared, http1));
+                    tokio::task::spawn_local(keep(shared, connection));
                 }
                 drop(turn);
             });
@@ -56,7 +56,10 @@ fn due(begun: Nanos, number: usize, rate: f64) -> Nanos {
     begun.saturating_add((number as f64 / rate * SECOND as f64) as Nanos)
 }
 
-async fn open<C: Clock>(shared: &Shared<C>, number: usize) -> Option<Http1> {
+async fn open<C: Clock + Clone + 'static>(
+    shared: &Shared<C>,
+    number: usize,
+) -> Option<AnyTransport> {
     let Shared { network, clock, dialer, alarms, .. } = shared;
     let origin = (number % network.origins.len()) as u32;
     let connect = nanos(network.settings.timeouts.connect);
@@ -66,7 +69,7 @@ async fn open<C: Clock>(shared: &Shared<C>, number: usize) -> Option<Http1> {
 }
 
 /// Holds a connection until the peer ends it.
-async fn keep<C: Clock>(shared: Rc<Shared<C>>, http1: Http1) {
-    http1.until_ended(&shared.scratch).await;
+async fn keep<C: Clock>(shared: Rc<Shared<C>>, connection: AnyTransport) {
+    connection.until_ended(&shared.scratch).await;
     bump(&shared.meter.idle_lost);
 }

@@ -1,9 +1,9 @@
-//! The client: HTTP/1.1 over TCP, TLS and Unix sockets, with time-outs and faults.
+//! The client: HTTP/1.1 and HTTP/2 over TCP, TLS and Unix sockets, with time-outs and faults.
 //!
 //! A [`Network`] is what is known before a run (resolved addresses, TLS, settings), a [`Client`] is
 //! one thread's way to send requests over it, many at once: [`Client::send`] gives the exchange and
 //! what was kept of the response. What carries exchanges stands behind an interface (`transport/`);
-//! [`http1`] is its codec, without input and output.
+//! [`http1`] and [`http2`] are their codecs, without input and output.
 //!
 //! A [`Wire`] is a load's requests; an [`HttpFactory`] makes one worker's share of it, and an
 //! [`HttpWork`] is what one lane fires.
@@ -18,6 +18,7 @@ mod check;
 mod client;
 mod deadline;
 mod dial;
+mod encode;
 mod error;
 mod factory;
 pub mod fault;
@@ -62,7 +63,7 @@ pub use network::Network;
 pub use origin::Origin;
 pub use proxy::{HttpProxy, ProxyError};
 pub use request::{HttpRequest, PreparedRequest};
-pub use settings::{Keep, Settings};
+pub use settings::{Keep, Protocol, Settings};
 pub use source::{SourceAddressError, Sources};
 pub use tls::{TlsError, TlsOptions};
 pub use wire::Wire;

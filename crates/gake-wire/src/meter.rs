@@ -7,6 +7,8 @@ use gake_core::clock::Nanos;
 use gake_core::record::Counts;
 use gake_core::work::Gauges;
 
+use crate::http2::ConnectionCounts;
+
 /// Counters of one worker. Not shared with other threads.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
@@ -18,6 +20,14 @@ pub(crate) struct Meter {
     /// Idle connections that are still to be opened.
     pub(crate) idle_pending: Cell<u64>,
     pub(crate) redirects: Cell<u64>,
+    pub(crate) streams: Cell<u64>,
+    pub(crate) unhandled: Cell<u64>,
+    stream_resets: Cell<u64>,
+    goaways: Cell<u64>,
+    window_waits: Cell<u64>,
+    /// Bytes of connections that belong to no exchange.
+    bytes_in: Cell<u64>,
+    bytes_out: Cell<u64>,
     connects: Cell<u64>,
     connect_cpu: Cell<Nanos>,
     open: Cell<u64>,
@@ -44,6 +54,17 @@ impl Meter {
         self.connect_cpu.set(self.connect_cpu.get() + cpu);
     }
 
+    /// Adds what an HTTP/2 connection has counted.
+    #[inline]
+    pub(crate) fn add_http2(&self, counts: &ConnectionCounts) {
+        let add = |to: &Cell<u64>, count: u64| to.set(to.get() + count);
+        add(&self.stream_resets, counts.resets);
+        add(&self.goaways, counts.goaways);
+        add(&self.window_waits, counts.window_waits);
+        add(&self.bytes_in, counts.bytes_in);
+        add(&self.bytes_out, counts.bytes_out);
+    }
+
     /// An idle connection was opened, or cannot be.
     pub(crate) fn idle_settled(&self, opened: bool) {
         self.idle_pending.set(self.idle_pending.get().saturating_sub(1));
@@ -65,6 +86,13 @@ impl Meter {
         counts.idle_lost += self.idle_lost.take();
         counts.idle_failed += self.idle_failed.take();
         counts.redirects += self.redirects.take();
+        counts.streams += self.streams.take();
+        counts.unhandled += self.unhandled.take();
+        counts.stream_resets += self.stream_resets.take();
+        counts.goaways += self.goaways.take();
+        counts.window_waits += self.window_waits.take();
+        counts.bytes_in += self.bytes_in.take();
+        counts.bytes_out += self.bytes_out.take();
         counts.connects += self.connects.take();
         counts.connect_cpu += self.connect_cpu.take();
         let open = self.open.get();

@@ -10,17 +10,21 @@ use rustls::ClientConfig;
 use crate::address::{Address, Resolver};
 use crate::error::WireError;
 use crate::http1::request::{Rendered, RequestError};
+use crate::http2::{RequestTemplate, SharedFields};
 use crate::location::{Location, Scheme};
 use crate::origin::{DiscoveredOrigins, Origin};
 use crate::ports::LocalPorts;
 use crate::proxy::HttpProxy;
 use crate::request::{HttpRequest, Message, PreparedRequest};
-use crate::settings::Settings;
+use crate::settings::{Protocol, Settings};
 use crate::tls::TlsOptions;
 
 /// Bytes that a new connection may send before it hears of the peer: ten segments (RFC 6928) of
 /// the usual size.
 const INITIAL_WINDOW: usize = 14_000;
+
+/// Different sets of shared fields that are looked for; a connection's table has room for one.
+const FIELDS_MAX: usize = 64;
 
 /// A request made while the run goes on that cannot be sent.
 const BAD_REQUEST: Fault = Fault::Malformed("request");
@@ -45,6 +49,8 @@ pub struct Network {
     resolver: Resolver,
     tls_options: TlsOptions,
     discovered: DiscoveredOrigins,
+    /// Header fields that requests of HTTP/2 share.
+    fields: Vec<Arc<SharedFields>>,
 }
 
 impl Network {
@@ -74,6 +80,7 @@ impl Network {
             ports,
             loopback_sources,
             origins: Vec::new(),
+            fields: Vec::new(),
             notes: Vec::new(),
             tls: None,
             is_small: true,
@@ -93,7 +100,7 @@ impl Network {
     /// When a TLS file cannot be used.
     pub fn to_any_origin(mut self) -> Result<Self, WireError> {
         if self.tls.is_none() {
-            self.tls = Some(self.tls_options.config()?);
+            self.tls = Some(self.tls_options.config(self.settings.protocol)?);
         }
         Ok(self)
     }
@@ -114,13 +121,17 @@ impl Network {
         location: Location,
     ) -> Result<PreparedRequest, WireError> {
         if location.scheme == Scheme::Https && self.tls.is_none() {
-            self.tls = Some(self.tls_options.config()?);
+            self.tls = Some(self.tls_options.config(self.settings.protocol)?);
         }
         let origin = self.origin(&location)?;
         let message = Message::new(request, location);
-        let rendered = self.render(&message)?;
-        self.is_small &= rendered.len() <= INITIAL_WINDOW;
-        Ok(PreparedRequest { origin, rendered, message: self.kept(message) })
+        self.note_left_out(&message);
+        let mut request = self.encode(origin, message)?;
+        if let Some(http2) = &mut request.http2 {
+            self.share(http2);
+        }
+        self.is_small &= request.rendered.len() <= INITIAL_WINDOW;
+        Ok(request)
     }
 
     /// Makes a request ready while the run goes on; its origin may be a new one.
@@ -130,9 +141,43 @@ impl Network {
     pub async fn make(&self, request: &HttpRequest) -> Result<PreparedRequest, Fault> {
         let location = Location::parse(&request.url).map_err(|_| BAD_REQUEST)?;
         let origin = self.locate(&location).await?;
-        let message = Message::new(request, location);
-        let rendered = self.render(&message).map_err(|_| BAD_REQUEST)?;
-        Ok(PreparedRequest { origin, rendered, message: self.kept(message) })
+        self.encode(origin, Message::new(request, location)).map_err(|_| BAD_REQUEST)
+    }
+
+    /// Encodes a request to an origin for what its connections may speak.
+    pub(crate) fn encode(
+        &self,
+        origin: u32,
+        message: Message,
+    ) -> Result<PreparedRequest, RequestError> {
+        let protocol = self.settings.protocol;
+        let rendered = self.render(&message)?;
+        let http2 = protocol.may_be_http2().then(|| Box::new(message.template()));
+        Ok(PreparedRequest { origin, rendered, http2, message: self.kept(message) })
+    }
+
+    /// Lets a request have its shared fields with those before it.
+    fn share(&mut self, request: &mut RequestTemplate) {
+        match self.fields.iter().find(|known| known.as_ref() == request.shared().as_ref()) {
+            Some(known) => request.share(known),
+            None if self.fields.len() < FIELDS_MAX => {
+                self.fields.push(Arc::clone(request.shared()))
+            }
+            None => {}
+        }
+    }
+
+    /// Says once which headers HTTP/2 does not have.
+    fn note_left_out(&mut self, message: &Message) {
+        if self.settings.protocol != Protocol::Http2 {
+            return;
+        }
+        for name in message.left_out() {
+            let note = format!("HTTP/2 has no header {name}: it is not sent");
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
     }
 
     /// The bytes that HTTP/1.1 writes.
@@ -194,6 +239,15 @@ impl Network {
         match self.origins.get(request.origin as usize) {
             Some(origin) => only(origin),
             None => only(self.discovered(request.origin)?.as_ref()),
+        }
+    }
+
+    /// Whether new connections are expected to speak HTTP/2.
+    pub(crate) fn expects_http2(&self) -> bool {
+        match self.settings.protocol {
+            Protocol::Http1 => false,
+            Protocol::Http2 => true,
+            Protocol::Negotiated => self.origins.iter().any(Origin::is_tls),
         }
     }
 

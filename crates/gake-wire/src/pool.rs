@@ -29,7 +29,12 @@ pub(crate) struct Pool<T> {
     /// first. The last one used is used first.
     #[allow(clippy::type_complexity, reason = "the origin stands beside it to be found fast")]
     with_room: RefCell<Vec<(u32, Rc<Connection<T>>)>>,
+    /// Connections without any exchange whose peer allows none at the moment.
+    without_room: RefCell<Vec<Rc<Connection<T>>>>,
     bounds: Bounds,
+    /// Connections being opened, and how many exchanges each is expected to carry.
+    dialing: Cell<usize>,
+    streams: Cell<usize>,
     queue: Rc<Queue>,
 }
 
@@ -42,7 +47,14 @@ pub(crate) struct Connection<T> {
     live: Cell<usize>,
     /// Whether the pool has it among those with room.
     is_listed: Cell<bool>,
-    _permit: Permit,
+    /// Given back when the connection begins to end, so that another can take its turn.
+    permit: RefCell<Option<Permit>>,
+}
+
+/// A connection being opened; dropped when it is open, or cannot be.
+#[derive(Debug)]
+pub(crate) struct Dialing<'a> {
+    count: &'a Cell<usize>,
 }
 
 /// How many connections are open or being opened, and who waits for one.
@@ -75,13 +87,22 @@ pub(crate) struct Place<'a, T: Transport> {
 }
 
 impl<T: Transport> Pool<T> {
-    pub(crate) fn new(bounds: Bounds) -> Self {
-        Self { with_room: RefCell::default(), bounds, queue: Rc::default() }
+    /// `streams`: how many exchanges a new connection is expected to carry at once.
+    pub(crate) fn new(bounds: Bounds, streams: usize) -> Self {
+        Self {
+            with_room: RefCell::default(),
+            without_room: RefCell::default(),
+            bounds,
+            dialing: Cell::new(0),
+            streams: Cell::new(streams),
+            queue: Rc::default(),
+        }
     }
 
     /// A pool of other connections, which this one counts.
     pub(crate) fn beside(&self, bounds: Bounds) -> Self {
-        Self { with_room: RefCell::default(), bounds, queue: Rc::clone(&self.queue) }
+        let queue = Rc::clone(&self.queue);
+        Self { queue, ..Self::new(bounds, self.streams.get()) }
     }
 
     /// Takes a place on a connection to `origin` that has room.
@@ -103,32 +124,91 @@ impl<T: Transport> Pool<T> {
             };
             if live <= capacity {
                 connection.live.set(live);
-                if has_more {
+                if has_more || self.queue.open.get() < self.bounds.open {
                     self.queue.wake(origin, false);
                 }
                 return Some(Place { pool: self, connection });
             }
+            self.park(connection);
         }
     }
 
     /// The right to open a connection to `origin`, unless there are too many. A connection that is
     /// idle to another origin is closed for it.
+    ///
+    /// None is given while those being opened are expected to have room for all who wait.
     pub(crate) fn permit(&self, origin: u32) -> Option<Permit> {
+        let dialing = self.dialing.get();
+        if dialing > 0 && self.queue.waiters(origin) + dialing < dialing * self.streams.get() {
+            return None;
+        }
         if self.queue.open.get() >= self.bounds.open {
             // Closed at the end of this block, when the list is no longer borrowed.
             let _idle = self.remove_idle(origin)?;
         }
         self.queue.open.set(self.queue.open.get() + 1);
+        if self.streams.get() == 1 && self.queue.open.get() < self.bounds.open {
+            // Whoever waited for room on the one that was being opened can open another, too.
+            self.queue.wake(origin, false);
+        }
         Some(Permit { queue: Rc::clone(&self.queue) })
     }
 
+    /// Notes that a connection is being opened.
+    pub(crate) fn dialing(&self) -> Dialing<'_> {
+        self.dialing.set(self.dialing.get() + 1);
+        Dialing { count: &self.dialing }
+    }
+
     /// Takes a place on a connection that was just opened to `origin`.
-    pub(crate) fn admit(&self, transport: T, origin: u32, permit: Permit) -> Place<'_, T> {
+    pub(crate) fn admit<'a>(
+        self: &'a Rc<Self>,
+        transport: T,
+        origin: u32,
+        permit: Permit,
+    ) -> Place<'a, T>
+    where
+        T: 'static,
+    {
+        if transport.capacity() == 1 {
+            self.streams.set(1);
+        }
         let (live, is_listed) = (Cell::new(1), Cell::new(false));
-        let connection = Connection { transport, origin, live, is_listed, _permit: permit };
-        let place = Place { pool: self, connection: Rc::new(connection) };
-        self.offer(&place.connection);
-        place
+        let permit = RefCell::new(Some(permit));
+        let connection = Rc::new(Connection { transport, origin, live, is_listed, permit });
+        let (pool, itself) = (Rc::downgrade(self), Rc::downgrade(&connection));
+        connection.transport.watch_room(move || {
+            if let (Some(pool), Some(connection)) = (pool.upgrade(), itself.upgrade()) {
+                pool.room_changed(&connection);
+            }
+        });
+        self.offer(&connection);
+        if connection.transport.capacity() <= 1 {
+            self.queue.wake(origin, false);
+        }
+        Place { pool: self, connection }
+    }
+
+    /// The peer of a connection allows more than before, or less, or ends it.
+    fn room_changed(&self, connection: &Rc<Connection<T>>) {
+        let is_other = |one: &Rc<Connection<T>>| !Rc::ptr_eq(one, connection);
+        self.without_room.borrow_mut().retain(is_other);
+        if !connection.transport.is_ending() {
+            self.offer(connection);
+            return;
+        }
+        if connection.is_listed.replace(false) {
+            self.with_room.borrow_mut().retain(|(_, one)| is_other(one));
+        }
+        let permit = connection.permit.take();
+        drop(permit);
+    }
+
+    /// Keeps a connection that has no exchange and no room, but may have room again.
+    fn park(&self, connection: Rc<Connection<T>>) {
+        if connection.is_idle() && !connection.transport.is_ending() {
+            self.without_room.borrow_mut().push(connection);
+        }
     }
 
     /// Whether somebody else waits for a place to `origin` already.
@@ -150,6 +230,7 @@ impl<T: Transport> Pool<T> {
     fn offer(&self, connection: &Rc<Connection<T>>) {
         let live = connection.live.get();
         if live >= connection.transport.capacity() {
+            self.park(Rc::clone(connection));
             return;
         }
         if !connection.is_listed.get() {
@@ -224,7 +305,17 @@ impl<T: Transport> Drop for Place<'_, T> {
     }
 }
 
+impl Drop for Dialing<'_> {
+    fn drop(&mut self) {
+        self.count.set(self.count.get() - 1);
+    }
+}
+
 impl Queue {
+    fn waiters(&self, origin: u32) -> usize {
+        self.waiting.borrow().iter().filter(|waiter| waiter.origin == origin).count()
+    }
+
     fn ticket(&self) -> u64 {
         self.next_ticket.replace(self.next_ticket.get() + 1)
     }

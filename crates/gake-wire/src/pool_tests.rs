@@ -40,17 +40,17 @@ impl Transport for Fake {
     }
 }
 
-fn pool(open: usize) -> Pool<Fake> {
-    Pool::new(Bounds { open, idle: usize::MAX, idle_per_origin: usize::MAX })
+fn pool(open: usize) -> Rc<Pool<Fake>> {
+    Rc::new(Pool::new(Bounds { open, idle: usize::MAX, idle_per_origin: usize::MAX }, 1))
 }
 
 /// Opens connection `name` to `origin`.
-fn open(pool: &Pool<Fake>, origin: u32, name: u32, capacity: usize) -> Option<Place<'_, Fake>> {
+fn open(pool: &Rc<Pool<Fake>>, origin: u32, name: u32, capacity: usize) -> Option<Place<'_, Fake>> {
     open_shared(pool, origin, name, &Rc::new(Cell::new(capacity)))
 }
 
 fn open_shared<'a>(
-    pool: &'a Pool<Fake>,
+    pool: &'a Rc<Pool<Fake>>,
     origin: u32,
     name: u32,
     capacity: &Rc<Cell<usize>>,
@@ -207,7 +207,8 @@ fn a_permit_that_comes_to_nothing_is_anothers() {
 #[test]
 fn idle_connections_are_bounded() {
     let bounds = |idle, idle_per_origin| Bounds { open: usize::MAX, idle, idle_per_origin };
-    let fill = |pool: &Pool<Fake>| {
+    let fill = |bounds: Bounds| {
+        let pool = &Rc::new(Pool::new(bounds, 1));
         let to = [0, 0, 0, 1].into_iter().zip(0..);
         drop(to.map(|(to, name)| open(pool, to, name, 1).unwrap()).collect::<Vec<_>>());
         [0, 1].map(|to| {
@@ -215,8 +216,8 @@ fn idle_connections_are_bounded() {
             places.iter().map(|place| place.name).collect()
         })
     };
-    let kept: [Vec<_>; 2] = fill(&Pool::new(bounds(usize::MAX, 2)));
+    let kept: [Vec<_>; 2] = fill(bounds(usize::MAX, 2));
     assert_eq!(kept, [vec![1, 0], vec![3]]);
-    let kept: [Vec<_>; 2] = fill(&Pool::new(bounds(2, usize::MAX)));
+    let kept: [Vec<_>; 2] = fill(bounds(2, usize::MAX));
     assert_eq!(kept, [vec![2], vec![3]]);
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::authorization::basic_authorization;
 use crate::http1::Version;
 use crate::http1::request::{Rendered, RequestError, RequestParts, render};
+use crate::http2::RequestTemplate;
 use crate::location::{Location, Scheme};
 use crate::proxy::HttpProxy;
 
@@ -39,6 +40,8 @@ pub struct PreparedRequest {
     pub(crate) origin: u32,
     /// What HTTP/1.1 writes.
     pub(crate) rendered: Rendered,
+    /// What HTTP/2 writes, when a connection may speak it.
+    pub(crate) http2: Option<Box<RequestTemplate>>,
     /// What it says, when redirects are followed.
     pub(crate) message: Option<Box<Message>>,
 }

@@ -41,8 +41,42 @@ pub struct Settings {
     pub max_idle: Option<usize>,
     /// Makes each request when it is fired, instead of those known beforehand.
     pub feed: Option<Arc<dyn Feed>>,
-    /// The version in the request line.
+    /// The version in the request line of HTTP/1.
     pub version: Version,
+    /// What connections speak.
+    pub protocol: Protocol,
+    /// Most exchanges at once on a connection that can have several, whatever the server allows.
+    pub streams: usize,
+}
+
+/// What a connection speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Protocol {
+    /// HTTP/1.1, or 1.0.
+    #[default]
+    Http1,
+    /// HTTP/2: by ALPN over TLS, by prior knowledge in clear.
+    Http2,
+    /// What ALPN chooses over TLS; HTTP/1.1 in clear.
+    Negotiated,
+}
+
+impl Protocol {
+    /// Whether a connection may speak HTTP/2.
+    #[must_use]
+    pub const fn may_be_http2(self) -> bool {
+        !matches!(self, Self::Http1)
+    }
+
+    /// What ALPN offers, what is wanted most first.
+    pub(crate) fn alpn(self) -> Vec<Vec<u8>> {
+        let (h1, h2) = (b"http/1.1".to_vec(), b"h2".to_vec());
+        match self {
+            Self::Http1 => vec![h1],
+            Self::Http2 => vec![h2],
+            Self::Negotiated => vec![h2, h1],
+        }
+    }
 }
 
 impl Default for Settings {
@@ -68,6 +102,8 @@ impl Default for Settings {
             max_idle: None,
             feed: None,
             version: Version::Http11,
+            protocol: Protocol::Http1,
+            streams: 100,
         }
     }
 }

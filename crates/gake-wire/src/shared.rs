@@ -17,17 +17,18 @@ pub(crate) struct Shared<C> {
     pub(crate) network: Arc<Network>,
     pub(crate) clock: C,
     pub(crate) dialer: Dialer<C>,
-    pub(crate) scratch: Scratch,
+    pub(crate) scratch: Rc<Scratch>,
     pub(crate) alarms: Rc<Alarms>,
     pub(crate) meter: Rc<Meter>,
 }
 
-impl<C: Clock + Clone> Shared<C> {
+impl<C: Clock + Clone + 'static> Shared<C> {
     /// `first` is where turns among addresses start, different for each thread.
     pub(crate) fn new(network: Arc<Network>, clock: C, first: usize) -> Self {
         let meter = Rc::new(Meter::default());
-        let dialer = Dialer::new(Arc::clone(&network), clock.clone(), Rc::clone(&meter), first);
-        let (scratch, alarms) = (Scratch::new(), Alarms::new());
+        let (scratch, alarms) = (Rc::new(Scratch::new()), Alarms::new());
+        let means = (Rc::clone(&meter), Rc::clone(&scratch));
+        let dialer = Dialer::new(Arc::clone(&network), clock.clone(), means, first);
         Self { network, clock, dialer, scratch, alarms, meter }
     }
 }

@@ -76,6 +76,15 @@ impl Stream {
         matches!(self, Self::Tcp(_) | Self::Unix(_))
     }
 
+    /// The protocol that both sides of TLS chose (ALPN).
+    pub(crate) fn alpn(&self) -> Option<&[u8]> {
+        match self {
+            Self::Tcp(_) | Self::Unix(_) => None,
+            Self::TcpTls(stream) => stream.get_ref().1.alpn_protocol(),
+            Self::UnixTls(stream) => stream.get_ref().1.alpn_protocol(),
+        }
+    }
+
     /// Hands over what TLS still holds. A plain stream holds nothing.
     #[inline]
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

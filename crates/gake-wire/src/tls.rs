@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::settings::Protocol;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
@@ -49,11 +50,11 @@ pub enum TlsError {
 }
 
 impl TlsOptions {
-    /// The client settings.
+    /// The client settings for connections that speak `protocol`.
     ///
     /// # Errors
     /// When a file cannot be read or does not hold what it should.
-    pub fn config(&self) -> Result<Arc<ClientConfig>, TlsError> {
+    pub fn config(&self, protocol: Protocol) -> Result<Arc<ClientConfig>, TlsError> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
@@ -70,7 +71,7 @@ impl TlsOptions {
             }
             None => builder.with_no_client_auth(),
         };
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = protocol.alpn();
         // Every connection stands for a client of its own, which has no session to resume; and
         // a store of sessions is a lock between workers.
         if !self.session_tickets {

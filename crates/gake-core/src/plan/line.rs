@@ -45,7 +45,10 @@ impl Plan {
         }
         self.warmup(f)?;
         if self.load.is_open() {
-            write!(f, ", at most {} connections", self.connections)?;
+            write!(f, ", at most {}", plural(self.connections, "connection"))?;
+            if self.streams > 1 {
+                write!(f, " of {} streams", self.streams)?;
+            }
             match self.overflow {
                 Overflow::Wait => {}
                 Overflow::Drop => write!(f, " (overflow is dropped)")?,
@@ -81,6 +84,9 @@ impl Plan {
             load => load.users().unwrap_or_default(),
         };
         write!(f, "{}", plural(users, "user"))?;
+        if self.streams > 1 || self.connections < users {
+            write!(f, " on {}", plural(self.connections, "connection"))?;
+        }
         let mut limit = "";
         match &self.load {
             Load::Closed { think, .. } if !think.is_zero() => {

@@ -53,8 +53,12 @@ pub struct Plan {
     pub requests: Option<u64>,
     /// The first part of the run, left out of the figures; comes before `duration`.
     pub warmup: Duration,
-    /// Most connections at once, over all workers. In a closed loop each user has one.
+    /// Most connections at once, over all workers. In a closed loop each user has one, unless users
+    /// share those of HTTP/2.
     pub connections: usize,
+    /// Most requests at once on a connection: 1 with HTTP/1.
+    #[serde(default = "one")]
+    pub streams: usize,
     /// Lanes: most arrivals in flight at once. How many of them share a connection is the
     /// transport's.
     pub max_in_flight: usize,
@@ -165,6 +169,7 @@ impl Plan {
             requests: None,
             warmup: Duration::ZERO,
             connections,
+            streams: 1,
             max_in_flight: connections,
             overflow: Overflow::Wait,
             connect_rate: None,
@@ -268,6 +273,10 @@ impl Load {
             _ => None,
         }
     }
+}
+
+const fn one() -> usize {
+    1
 }
 
 fn total(mut durations: impl Iterator<Item = Duration>) -> Option<Duration> {

@@ -87,6 +87,17 @@ counts! {
     idle_failed,
     /// Redirects followed: requests beyond the one that each arrival sends.
     redirects,
+    /// Streams opened on connections of HTTP/2.
+    streams,
+    /// Requests that the server said it had not handled (HTTP/2: a refused stream, or one above
+    /// the last of GOAWAY), and that were sent again.
+    unhandled,
+    /// Streams that the server reset, refused ones included.
+    stream_resets,
+    /// GOAWAY frames received.
+    goaways,
+    /// Request bodies that waited for the server's flow-control window.
+    window_waits,
     /// Fired, and never sent: the generator had no descriptor or no local port for a connection.
     unsent,
     /// Of the failed, answers with an expected status whose body was not as expected.

@@ -228,9 +228,12 @@ pub struct ConnectionDraft {
     /// Idle connections kept to a host after use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_idle: Option<CountValue>,
-    /// The version that requests say.
+    /// The version that connections speak.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http: Option<HttpVersion>,
+    /// Most requests at once on a connection of HTTP/2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub streams: Option<CountValue>,
     /// Where connections come from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<String>,

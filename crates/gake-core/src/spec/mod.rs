@@ -48,6 +48,10 @@ pub const DURATION: Duration = Duration::from_secs(10);
 /// Users of a closed loop when nothing says so, as in hey.
 pub const USERS: usize = 50;
 
+/// Most requests at once on a connection of HTTP/2 in an open loop when nothing says so. In a closed
+/// loop each connection has its share of the users.
+pub const STREAMS: usize = 100;
+
 /// Most series that a run may be told to keep apart; a million trends take gigabytes.
 pub const SERIES_MAX: usize = 1_000_000;
 
@@ -101,7 +105,8 @@ pub struct ScenarioSpec {
     pub requests: Option<u64>,
     /// How long those in flight may take after the last arrival.
     pub graceful_stop: Duration,
-    /// Most connections at once. In a closed loop each user has one.
+    /// Most connections at once. In a closed loop each user has one, unless users share those of
+    /// HTTP/2.
     pub connections: usize,
     /// Most arrivals in flight at once.
     pub lanes: usize,
@@ -133,8 +138,10 @@ pub struct ConnectionSpec {
     pub idle_connections: usize,
     /// Idle connections kept to a host after use, when that is bounded.
     pub max_idle: Option<usize>,
-    /// The version that requests say.
+    /// The version that connections speak.
     pub http: HttpVersion,
+    /// Most requests at once on a connection of HTTP/2, when that is given.
+    pub streams: Option<usize>,
     /// Where connections come from: addresses, ranges, networks, interfaces.
     pub sources: Vec<String>,
     /// `HOST:PORT:ADDRESS` instead of asking for the name, as in curl.
@@ -161,6 +168,20 @@ pub enum HttpVersion {
     #[default]
     #[serde(rename = "1.1")]
     Http11,
+    /// HTTP/2: by ALPN over TLS, by prior knowledge in clear.
+    #[serde(rename = "2")]
+    Http2,
+    /// HTTP/2 or 1.1, as ALPN chooses over TLS; 1.1 in clear.
+    #[serde(rename = "auto")]
+    Auto,
+}
+
+impl HttpVersion {
+    /// Whether a connection may carry several requests at once.
+    #[must_use]
+    pub const fn is_multiplexed(self) -> bool {
+        matches!(self, Self::Http2 | Self::Auto)
+    }
 }
 
 /// A family of addresses.
@@ -244,6 +265,21 @@ impl ScenarioSpec {
     }
 }
 
+impl ScenarioSpec {
+    /// Most requests at once on one of its connections, made as `connection` says: 1 with HTTP/1.
+    #[must_use]
+    pub fn streams(&self, connection: &ConnectionSpec) -> usize {
+        if !connection.http.is_multiplexed() {
+            return 1;
+        }
+        let default = match self.load.users() {
+            Some(users) => users.div_ceil(self.connections.max(1)).max(1),
+            None => STREAMS,
+        };
+        connection.streams.unwrap_or(default)
+    }
+}
+
 impl Default for ConnectionSpec {
     fn default() -> Self {
         Self {
@@ -254,6 +290,7 @@ impl Default for ConnectionSpec {
             idle_connections: 0,
             max_idle: None,
             http: HttpVersion::Http11,
+            streams: None,
             sources: Vec::new(),
             resolve: Vec::new(),
             connect_to: Vec::new(),

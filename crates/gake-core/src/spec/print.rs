@@ -33,7 +33,11 @@ impl RunSpec {
             watch: self.watch.clone(),
             connection: connection(&self.connection),
             tls: tls(&self.tls),
-            scenarios: self.scenarios.iter().map(|one| scenario(one, timeout)).collect(),
+            scenarios: self
+                .scenarios
+                .iter()
+                .map(|one| scenario(one, timeout, &self.connection))
+                .collect(),
         }
     }
 }
@@ -44,7 +48,7 @@ impl From<RunSpec> for RunDraft {
     }
 }
 
-fn scenario(spec: &ScenarioSpec, timeout: Duration) -> ScenarioDraft {
+fn scenario(spec: &ScenarioSpec, timeout: Duration, connection: &ConnectionSpec) -> ScenarioDraft {
     let mut draft = ScenarioDraft {
         name: (spec.name != Plan::DEFAULT_NAME).then(|| spec.name.clone()),
         method: spec.request.method.clone(),
@@ -61,9 +65,14 @@ fn scenario(spec: &ScenarioSpec, timeout: Duration) -> ScenarioDraft {
     };
     source(&spec.source, &mut draft);
     load(spec, &mut draft);
+    let is_multiplexed = connection.http.is_multiplexed();
+    if is_multiplexed && !spec.load.is_open() {
+        draft.connections = Some(CountValue(spec.connections as u64));
+    }
     if spec.load.is_open() {
         draft.connections = Some(CountValue(spec.connections as u64));
-        draft.lanes = (spec.lanes != spec.connections).then_some(CountValue(spec.lanes as u64));
+        let has_lanes = is_multiplexed || spec.lanes != spec.connections;
+        draft.lanes = has_lanes.then_some(CountValue(spec.lanes as u64));
         draft.overflow = match spec.overflow {
             Overflow::Wait => None,
             Overflow::Drop => Some(OverflowValue::Drop),
@@ -192,6 +201,7 @@ fn connection(spec: &ConnectionSpec) -> ConnectionDraft {
         idle_connections: (spec.idle_connections > 0).then(|| count(spec.idle_connections)),
         max_idle: spec.max_idle.map(count),
         http: (spec.http != HttpVersion::Http11).then_some(spec.http),
+        streams: spec.streams.map(count),
         sources: spec.sources.clone(),
         resolve: spec.resolve.clone(),
         connect_to: spec.connect_to.clone(),

@@ -179,6 +179,12 @@ fn connection() -> impl Strategy<Value = ConnectionSpec> {
     (bounds, ways).prop_map(|(bounds, ways)| {
         let (connect, total, first_byte, keepalive, max_redirects, connect_rate) = bounds;
         let (idle_connections, max_idle, rules, socket, family, keep) = ways;
+        let http = match (keepalive, max_redirects % 3) {
+            (false, _) => HttpVersion::Http10,
+            (true, 0) => HttpVersion::Http11,
+            (true, 1) => HttpVersion::Http2,
+            (true, _) => HttpVersion::Auto,
+        };
         ConnectionSpec {
             timeouts: Timeouts { connect, first_byte, total },
             keepalive,
@@ -186,7 +192,8 @@ fn connection() -> impl Strategy<Value = ConnectionSpec> {
             connect_rate,
             idle_connections,
             max_idle,
-            http: if keepalive { HttpVersion::Http11 } else { HttpVersion::Http10 },
+            http,
+            streams: max_idle.filter(|streams| *streams > 0 && http.is_multiplexed()),
             sources: rules.clone(),
             resolve: rules.clone(),
             connect_to: rules,
@@ -273,6 +280,27 @@ fn a_recording_comes_back() {
     let spec = RunSpec::new(scenario);
     let text = spec.draft().write(Syntax::Toml).unwrap();
     assert_eq!(SpecFile::read("a.toml", text.as_bytes()).unwrap().spec(), Ok(spec), "{text}");
+}
+
+#[test]
+fn streams_make_few_connections_of_many_lanes() {
+    let bounds = |text: &str| {
+        let text = format!("[connection]\nhttp = \"2\"\n{text}");
+        let spec = SpecFile::read("a.toml", text.as_bytes()).unwrap().spec().unwrap();
+        let one = &spec.scenarios[0];
+        (one.connections, one.lanes, one.streams(&spec.connection))
+    };
+    let open = "[[scenario]]\nurl = \"http://h/\"\nrate = 5\n";
+    assert_eq!(bounds(open), (10, 1_000, 100));
+    assert_eq!(bounds(&format!("{open}connections = 3")), (3, 300, 100));
+    assert_eq!(bounds(&format!("streams = 7\n{open}lanes = 20")), (3, 20, 7));
+    let closed = "[[scenario]]\nurl = \"http://h/\"\nusers = 50\n";
+    assert_eq!(bounds(closed), (50, 50, 1));
+    assert_eq!(bounds(&format!("streams = 20\n{closed}")), (3, 50, 20));
+    assert_eq!(bounds(&format!("{closed}connections = 4")), (4, 50, 13));
+    let plain = format!("[connection]\nstreams = 2\n{closed}");
+    let refused = SpecFile::read("a.toml", plain.as_bytes()).unwrap().spec().unwrap_err();
+    assert!(refused.to_string().contains("HTTP/2"), "{refused}");
 }
 
 #[test]

@@ -32,6 +32,9 @@ pub(crate) struct PlanForm {
     warmup_s: f64,
     /// Most connections at once; in a closed loop, one for each user.
     connections: usize,
+    /// Most requests at once on a connection, when a connection could carry several (HTTP/2).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    streams: Option<usize>,
     /// Most arrivals in flight at once.
     max_in_flight: usize,
     /// What happened to an arrival that was due when every connection was busy.
@@ -217,6 +220,7 @@ impl From<&Plan> for PlanForm {
             requests: plan.requests,
             warmup_s: plan.warmup.as_secs_f64(),
             connections: plan.connections,
+            streams: (plan.streams > 1).then_some(plan.streams),
             max_in_flight: plan.max_in_flight,
             overflow: match plan.overflow {
                 Overflow::Wait => OverflowForm::Wait,
@@ -314,6 +318,7 @@ impl PlanForm {
             requests: self.requests,
             warmup: seconds(self.warmup_s)?,
             connections: self.connections,
+            streams: self.streams.unwrap_or(1),
             max_in_flight: self.max_in_flight,
             overflow: match self.overflow {
                 OverflowForm::Wait => Overflow::Wait,

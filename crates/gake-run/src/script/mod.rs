@@ -12,7 +12,7 @@ use std::time::Duration;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::metric::{Definition, SeriesKey, SeriesValue, Tags};
 use gake_core::record::{Sum, Tally};
-use gake_core::spec::{RequestSource, RunSpec, ScenarioSpec};
+use gake_core::spec::{RequestSource, RunSpec, STREAMS, ScenarioSpec};
 use gake_engine::{Stop, WorkerContext};
 use gake_k6::Exception;
 use gake_k6::metrics::{Builtin, registry};
@@ -315,8 +315,11 @@ fn facts(scenario: &ScenarioSpec, executor: String) -> ScenarioFacts {
 /// The network of all users: any origin, and no redirect of its own.
 fn network(spec: &RunSpec) -> Result<Network, RunError> {
     let resolver = connection::resolver(spec)?;
-    let settings =
-        Settings { max_redirects: 0, ..connection::settings(&spec.connection, false, usize::MAX)? };
+    let streams = spec.connection.streams.unwrap_or(STREAMS);
+    let settings = Settings {
+        max_redirects: 0,
+        ..connection::settings(&spec.connection, false, (usize::MAX, streams))?
+    };
     let network = Network::new(&resolver, &connection::tls(&spec.tls), settings);
     network.and_then(Network::to_any_origin).map_err(RunError::cannot)
 }

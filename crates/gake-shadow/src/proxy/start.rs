@@ -191,7 +191,7 @@ impl Proxy {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
         };
-        let backend_tls = config.backend_tls.config()?;
+        let backend_tls = config.backend_tls.config(gake_wire::Protocol::Http1)?;
         let acceptor = config.tls.as_ref().map(acceptor).transpose()?;
         let master = Arc::new(Target::new(&config.master, &backend_tls)?);
         let started = Instant::now();

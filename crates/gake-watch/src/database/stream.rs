@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
-use gake_wire::TlsOptions;
+use gake_wire::{Protocol, TlsOptions};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::ClientConfig;
@@ -71,7 +71,7 @@ fn config(tls: &Tls) -> Result<ClientConfig, String> {
         Tls::Verified(roots) => options.cacert.extend(roots.clone()),
         Tls::Offered | Tls::Off | Tls::Required => options.insecure = true,
     }
-    let config = options.config().map_err(|error| error.to_string())?;
+    let config = options.config(Protocol::Http1).map_err(|error| error.to_string())?;
     let mut config = Arc::unwrap_or_clone(config);
     // Databases speak no HTTP.
     config.alpn_protocols.clear();

@@ -9,12 +9,15 @@ use super::decoder::{HeaderDecoder, TABLE_SIZE};
 use super::events::{StreamEnd, StreamEnding};
 use super::frame::{PAYLOAD_MAX, PREFACE, flag, kind, put_header, put_number, setting};
 use super::integer::put_integer;
-use super::receive::Reading;
+use super::reading::Reading;
 use super::streams::{Queued, Stream, Streams};
 use super::template::{FieldsForm, RequestTemplate, SharedFields};
 
 /// The window that connections and streams start with (RFC 9113, section 6.9.2).
 pub(super) const FIRST_WINDOW: u32 = 65_535;
+
+/// No more of a body is put into an output that holds this much already.
+pub(super) const OUTPUT_MAX: usize = 256 * 1024;
 
 /// Streams that a server is taken to allow until it says so.
 const STREAMS_ASSUMED: u32 = 100;
@@ -97,6 +100,8 @@ pub struct ClientConnection {
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) has_settings: bool,
+    /// Whether it has acknowledged ours.
+    pub(super) has_acknowledged: bool,
     pub(super) streams: u32,
     pub(super) first_window: u32,
     pub(super) window: i64,
@@ -125,6 +130,7 @@ impl ClientConnection {
             reading: Reading::default(),
             peer: Peer {
                 has_settings: false,
+                has_acknowledged: false,
                 streams: STREAMS_ASSUMED,
                 first_window: FIRST_WINDOW,
                 window: i64::from(FIRST_WINDOW),
@@ -171,10 +177,10 @@ impl ClientConnection {
         self.goaway.map(|(_, code)| code)
     }
 
-    /// Starts a stream with this request and says its slot; `None` when there is no room.
-    /// `is_shown`: whether its head and body are wanted.
+    /// Starts a stream with this request and says its slot; `None` when there is no room. Events
+    /// name its `owner`; `is_shown`: whether its head and body are wanted.
     #[inline]
-    pub fn start(&mut self, request: &RequestTemplate, is_shown: bool) -> Option<u32> {
+    pub fn start(&mut self, request: &RequestTemplate, owner: u32, is_shown: bool) -> Option<u32> {
         if self.streams.live() >= self.capacity() as usize {
             return None;
         }
@@ -184,6 +190,7 @@ impl ClientConnection {
         self.put_headers(id, request);
         let mut stream = Stream {
             id,
+            owner,
             is_head: request.is_head,
             is_shown,
             window: i64::from(self.peer.first_window),
@@ -203,12 +210,12 @@ impl ClientConnection {
         self.abort(slot, code, StreamEnding::Cancelled)
     }
 
-    /// Ends every stream, as the connection has ended: `end` sees the slot of each.
+    /// Ends every stream, as the connection has ended: `end` hears the owner of each.
     pub fn end_all(&mut self, mut end: impl FnMut(u32, StreamEnd)) {
         let slots: Vec<u32> = self.streams.iter_mut().map(|(slot, _)| slot).collect();
         for slot in slots {
             let stream = self.streams.remove(slot);
-            end(slot, self.ended(&stream, StreamEnding::Cancelled));
+            end(stream.owner, self.ended(&stream, StreamEnding::Cancelled));
         }
     }
 
@@ -238,7 +245,7 @@ impl ClientConnection {
             self.output.clear();
             self.written = 0;
             // A large request must not cost memory for the rest of the connection's life.
-            if self.output.capacity() > super::upload::OUTPUT_MAX {
+            if self.output.capacity() > OUTPUT_MAX {
                 self.output.shrink_to(1024);
             }
         }

@@ -49,6 +49,7 @@ impl ClientConnection {
     fn settings(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), Violation> {
         self.reading.idle_frame()?;
         if header.has(flag::ACK) {
+            self.peer.has_acknowledged = true;
             return if payload.is_empty() { Ok(()) } else { Err(Violation::FrameLength) };
         }
         let (settings, rest) = payload.as_chunks::<6>();
@@ -117,13 +118,12 @@ impl ClientConnection {
         // It often comes twice: first with the highest number, then with the real one.
         let last = self.goaway.map_or(last, |(before, _)| before.min(last));
         self.goaway = Some((last, code));
-        let above = |(slot, stream): (u32, &mut super::streams::Stream)| {
-            (stream.id > last).then_some(slot)
-        };
+        let above =
+            |(slot, stream): (u32, &mut super::streams::Stream)| (stream.id > last).then_some(slot);
         let gone: Vec<u32> = self.streams.iter_mut().filter_map(above).collect();
         for slot in gone {
             let stream = self.streams.remove(slot);
-            events.ended(slot, self.ended(&stream, StreamEnding::GoneAway(code)));
+            events.ended(stream.owner, self.ended(&stream, StreamEnding::GoneAway(code)));
         }
         Ok(())
     }
@@ -173,7 +173,7 @@ impl ClientConnection {
             ErrorCode::RefusedStream => StreamEnding::Refused,
             code => StreamEnding::Reset(code),
         };
-        events.ended(slot, self.ended(&stream, ending));
+        events.ended(stream.owner, self.ended(&stream, ending));
         Ok(())
     }
 }

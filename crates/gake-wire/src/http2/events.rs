@@ -4,19 +4,22 @@ use gake_core::record::ErrorCode;
 
 use super::message_error::MessageError;
 
-/// Hears what happens to the streams of a connection, by their slots.
+/// Names and values of header fields, in order.
+pub type HeaderFields = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// Hears what happens to the streams of a connection, by the owners that started them.
 pub trait StreamEvents {
     /// The first frame of the answer has come.
-    fn began(&mut self, slot: u32);
+    fn began(&mut self, owner: u32);
 
     /// The final head of a shown stream has come, with its header fields.
-    fn head(&mut self, slot: u32, status: u16, fields: Vec<(Vec<u8>, Vec<u8>)>);
+    fn head(&mut self, owner: u32, status: u16, fields: HeaderFields);
 
     /// More of the body of a shown stream has come.
-    fn body(&mut self, slot: u32, bytes: &[u8]);
+    fn body(&mut self, owner: u32, bytes: &[u8]);
 
-    /// The stream has ended; its slot is free for another.
-    fn ended(&mut self, slot: u32, end: StreamEnd);
+    /// The stream has ended.
+    fn ended(&mut self, owner: u32, end: StreamEnd);
 }
 
 /// The end of a stream.

@@ -92,7 +92,9 @@ mod tests {
 
     #[test]
     fn an_endless_or_huge_integer_is_refused() {
-        for bytes in [&[31_u8, 0xff, 0xff, 0xff, 0xff, 0x0f][..], &[31, 0x80, 0x80, 0x80, 0x80, 0x80, 0]] {
+        for bytes in
+            [&[31_u8, 0xff, 0xff, 0xff, 0xff, 0x0f][..], &[31, 0x80, 0x80, 0x80, 0x80, 0x80, 0]]
+        {
             assert_eq!(take_integer(&mut { bytes }, 5), Err(HpackError::Integer));
         }
         assert_eq!(take_integer(&mut &[31, 0x80][..], 5), Err(HpackError::Truncated));

@@ -7,6 +7,7 @@
 
 mod connection;
 mod control;
+mod data;
 mod decoder;
 mod events;
 mod fields;
@@ -16,7 +17,9 @@ mod huffman;
 mod huffman_codes;
 mod integer;
 mod message_error;
+mod reading;
 mod receive;
+mod response;
 mod static_table;
 mod streams;
 mod table;
@@ -28,7 +31,7 @@ mod violation;
 
 pub use connection::{ClientConnection, ConnectionCounts, ConnectionLimits};
 pub use decoder::HeaderDecoder;
-pub use events::{StreamEnd, StreamEnding, StreamEvents};
+pub use events::{HeaderFields, StreamEnd, StreamEnding, StreamEvents};
 pub use fields::FieldsMeaning;
 pub use hpack_error::HpackError;
 pub use message_error::MessageError;

@@ -10,6 +10,8 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Stream {
     /// 0: the slot is free.
     pub(super) id: u32,
+    /// Who hears of it.
+    pub(super) owner: u32,
     /// The status of the final head; 0 before it.
     pub(super) status: u16,
     pub(super) is_head: bool,

@@ -52,7 +52,8 @@ impl SharedFields {
     pub fn new(fields: &[(&str, &[u8])]) -> Self {
         let (mut adding, mut indexed, mut literal) = (Vec::new(), Vec::new(), Vec::new());
         let mut table_size = 0;
-        let added = fields.iter().filter(|(name, value)| !static_table::find(name, value).1).count();
+        let added =
+            fields.iter().filter(|(name, value)| !static_table::find(name, value).1).count();
         let mut number = 0;
         for (name, value) in fields {
             let (index, is_whole) = static_table::find(name, value);
@@ -89,8 +90,8 @@ impl RequestTemplate {
         tail: &[(&str, &[u8])],
         body: Option<Arc<[u8]>>,
     ) -> Self {
-        let pseudo =
-            [(":method", method), (":scheme", scheme), (":path", path)].map(|(n, v)| (n, v.as_bytes()));
+        let pseudo = [(":method", method), (":scheme", scheme), (":path", path)]
+            .map(|(n, v)| (n, v.as_bytes()));
         Self {
             own: literals(&pseudo),
             shared,
@@ -108,8 +109,15 @@ impl RequestTemplate {
         self.own.len() + shared + self.tail.len() + body
     }
 
-    pub(super) fn shared(&self) -> &Arc<SharedFields> {
+    /// The fields that it can share with others.
+    #[must_use]
+    pub fn shared(&self) -> &Arc<SharedFields> {
         &self.shared
+    }
+
+    /// Takes its shared fields from another request, whose are the same.
+    pub fn share(&mut self, fields: &Arc<SharedFields>) {
+        self.shared = Arc::clone(fields);
     }
 
     /// The pieces of its header block, to be written one after the other.

@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use super::connection::ClientConnection;
+use super::connection::{ClientConnection, OUTPUT_MAX};
 use super::frame::{flag, kind, put_header};
 use super::streams::Upload;
-
-/// No more is put into an output that holds this much already.
-pub(super) const OUTPUT_MAX: usize = 256 * 1024;
 
 impl ClientConnection {
     /// Sends the body of a request that has just been started.

@@ -79,10 +79,7 @@ impl Violation {
     /// `too_large`, not `malformed`.
     #[must_use]
     pub const fn is_too_large(self) -> bool {
-        matches!(
-            self,
-            Self::HeaderBlockTooLarge | Self::Flood | Self::Hpack(HpackError::TooLarge)
-        )
+        matches!(self, Self::HeaderBlockTooLarge | Self::Flood | Self::Hpack(HpackError::TooLarge))
     }
 
     /// The code that GOAWAY tells the server.

@@ -4,21 +4,15 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use gake_core::clock::{Nanos, SECOND};
+use gake_core::clock::Nanos;
 use gake_core::record::TcpSample;
 
 use super::interface::IdleState;
+use super::sampler::TcpSampler;
 use crate::http1::{KnownHeads, ResponseLimits, ResponseParser};
 use crate::meter::OpenGuard;
 use crate::scratch::Scratch;
-use crate::sockopt;
 use crate::stream::Stream;
-
-/// How often the kernel is asked about a connection.
-const SAMPLE_EVERY: Nanos = SECOND;
-
-/// A connect that took this long has probably lost a segment, so the kernel is asked at once.
-const SLOW_CONNECT: Nanos = SECOND / 5;
 
 /// What an exchange changes.
 #[derive(Debug)]
@@ -27,8 +21,7 @@ pub(super) struct Conn {
     pub(super) parser: ResponseParser,
     /// What the connections of the origin share.
     pub(super) known: Rc<RefCell<KnownHeads>>,
-    next_sample: Nanos,
-    retransmits: u32,
+    sampler: TcpSampler,
     pub(super) open: OpenGuard,
 }
 
@@ -41,9 +34,8 @@ impl Conn {
         open: OpenGuard,
         (now, connect): (Nanos, Nanos),
     ) -> Self {
-        let next_sample = if connect > SLOW_CONNECT { 0 } else { now + SAMPLE_EVERY };
-        let parser = ResponseParser::new(limits);
-        Self { stream, parser, known, next_sample, retransmits: 0, open }
+        let (parser, sampler) = (ResponseParser::new(limits), TcpSampler::new(now, connect));
+        Self { stream, parser, known, sampler, open }
     }
 
     /// What became of the connection while it lay idle.
@@ -71,20 +63,12 @@ impl Conn {
 
     /// What TCP says now, whenever it was asked last.
     pub(super) fn sample_now(&mut self, now: Nanos) -> Option<TcpSample> {
-        self.next_sample = 0;
-        self.sample(now)
+        self.sampler.sample_now(now, &self.stream)
     }
 
     /// What TCP says, about once a second.
     #[inline]
     pub(super) fn sample(&mut self, now: Nanos) -> Option<TcpSample> {
-        if now < self.next_sample {
-            return None;
-        }
-        self.next_sample = now + SAMPLE_EVERY;
-        let info = sockopt::tcp_info(self.stream.tcp()?)?;
-        let retransmits = info.retransmits.saturating_sub(self.retransmits);
-        self.retransmits = info.retransmits;
-        Some(TcpSample { rtt: info.rtt, retransmits })
+        self.sampler.sample(now, &self.stream)
     }
 }

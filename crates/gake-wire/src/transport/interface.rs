@@ -15,6 +15,19 @@ pub(crate) trait Transport {
     /// connection ends, it stays 0, and exchanges under way go on.
     fn capacity(&self) -> usize;
 
+    /// Whether it will not have room again: one that has no capacity ends, unless its peer may
+    /// allow more later.
+    #[inline]
+    fn is_ending(&self) -> bool {
+        self.capacity() == 0
+    }
+
+    /// Calls `watcher` whenever the capacity changes by the peer's doing. Where that never
+    /// happens, it is forgotten.
+    fn watch_room(&self, watcher: impl Fn() + 'static) {
+        drop(watcher);
+    }
+
     /// What became of it while no exchange was under way; one that cannot be used has no capacity
     /// any more. Costs no system call unless the runtime has heard of something.
     fn idle_state(&self, now: Nanos, scratch: &Scratch) -> IdleState;
@@ -60,13 +73,19 @@ pub(crate) enum TransportError {
     /// The connection ended before any byte of the response: when it was a reused one, an
     /// idempotent request may be sent again on another.
     BeforeResponse(Fault),
+    /// The server says that it did not handle the request and will not: any request may be sent
+    /// again.
+    Unhandled(Fault),
     /// Anything later.
     Final(Fault),
 }
 
 impl TransportError {
     pub(crate) fn fault(self) -> Fault {
-        let (Self::BeforeRequest(fault) | Self::BeforeResponse(fault) | Self::Final(fault)) = self;
+        let (Self::BeforeRequest(fault)
+        | Self::BeforeResponse(fault)
+        | Self::Unhandled(fault)
+        | Self::Final(fault)) = self;
         fault
     }
 }

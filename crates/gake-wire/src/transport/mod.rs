@@ -1,14 +1,20 @@
-//! What carries exchanges: the interface behind which HTTP/1.1 stands, and each multiplexing
-//! protocol can.
+//! What carries exchanges: the interface behind which HTTP/1.1 and HTTP/2 stand.
 //!
 //! A lane asks the pool for a place, which is room for one exchange on some connection, makes its
 //! exchange there and gives the place back. Whether a connection has one place or a hundred is
 //! the transport's business alone.
 
+mod any;
 mod conn;
 mod http1;
+mod http2;
+mod http2_task;
 mod interface;
+mod link;
+mod sampler;
 mod transaction;
 
+pub(crate) use any::AnyTransport;
 pub(crate) use http1::Http1;
+pub(crate) use http2::{Http2, Opening};
 pub(crate) use interface::{IdleState, Timing, Transport, TransportError};

@@ -15,6 +15,8 @@ mod ending;
 mod fed;
 mod framing;
 mod held;
+mod http2;
+mod http2_hostile;
 mod kept;
 mod lab;
 mod pool;

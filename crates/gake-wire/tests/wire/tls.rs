@@ -74,7 +74,10 @@ fn each_reason_is_told() {
     let other = plain(Kind::default());
     assert_eq!(to(&other, "other.test").fault(), Fault::Tls("the certificate is for another name"));
     let http2 = Kind { alpn: Some(b"h2"), ..Kind::default() };
-    assert_eq!(fault(http2, none), Fault::Tls("the peer does not offer http/1.1"));
+    assert_eq!(
+        fault(http2, none),
+        Fault::Tls("the peer does not offer the version of HTTP that is asked for")
+    );
 }
 
 #[test]

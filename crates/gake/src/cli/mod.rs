@@ -27,7 +27,8 @@ pub use output::{Form, Output, files as output_files};
 pub use redaction::RedactionArgs;
 pub use report::ReportArgs;
 pub use run::{
-    Arrivals, ConnectionArgs, OutputArgs, OverflowArg, ReplayArgs, RequestArgs, RunArgs, SpecFormat,
+    Arrivals, ConnectionArgs, HttpArg, OutputArgs, OverflowArg, ReplayArgs, RequestArgs, RunArgs,
+    SpecFormat,
 };
 pub use serve::ServeArgs;
 pub use shadow::{

@@ -261,6 +261,22 @@ pub struct RequestArgs {
     pub body_errors: bool,
 }
 
+/// A version of HTTP.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum HttpArg {
+    /// HTTP/1.0
+    #[value(name = "1.0")]
+    Http10,
+    /// HTTP/1.1
+    #[value(name = "1.1")]
+    Http11,
+    /// HTTP/2
+    #[value(name = "2")]
+    Http2,
+    /// HTTP/2 or 1.1
+    Auto,
+}
+
 /// Over which connections.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connections")]
@@ -280,6 +296,19 @@ pub struct ConnectionArgs {
     /// For the first byte of an answer
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub first_byte_timeout: Option<Duration>,
+
+    /// Speak HTTP/2: by ALPN over TLS, by prior knowledge in clear (--http 2)
+    #[arg(long, conflicts_with = "http")]
+    pub http2: bool,
+
+    /// The version of HTTP (default 1.1); auto: what ALPN chooses over TLS, 1.1 in clear
+    #[arg(long, value_name = "VERSION", value_enum)]
+    pub http: Option<HttpArg>,
+
+    /// Most requests at once on a connection of HTTP/2 (default 100; in a closed loop the users of
+    /// a connection: -c 50 --streams 10 are 500 users)
+    #[arg(long, value_name = "N", value_parser = values::connections)]
+    pub streams: Option<usize>,
 
     /// A new connection for each request
     #[arg(long)]

@@ -83,6 +83,14 @@ pub struct ModelArgs {
     #[arg(long, value_name = "WAIT,FACTOR,REST", value_parser = metastable, requires = "threads")]
     pub metastable: Option<Metastable>,
 
+    /// Most streams on a connection of HTTP/2 (default: no limit)
+    #[arg(long, value_name = "N")]
+    pub h2_max_streams: Option<u32>,
+
+    /// End a connection of HTTP/2 by GOAWAY after N requests, which are answered (default: never)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub goaway_every: Option<u32>,
+
     /// Makes the random draws repeatable
     #[arg(long, default_value_t = 1)]
     pub seed: u64,

@@ -99,10 +99,9 @@ const TIPS: &[Tip] = &[
         "rate",
         "is not needed: latency always counts from the instant a request was due",
     ),
-    absent(
-        &["--http2", "--h2", "--h2c", "--http3", "--h3", "--http-version"],
-        "does not exist here yet: gake speaks HTTP/1.1",
-    ),
+    tip(&["--h2", "--h2c"], "http2", "is --http2 here"),
+    tip(&["--http-version"], "http", "is --http here"),
+    absent(&["--http3", "--h3"], "does not exist here yet: gake speaks HTTP/1.1 and HTTP/2"),
     absent(
         &["--proxy-header"],
         "does not exist here: --proxy http://USER:PASSWORD@HOST:PORT gives the proxy credentials",

@@ -50,6 +50,8 @@ fn config(args: &ServeArgs) -> LabConfig {
         metastable: model.metastable,
         seed: model.seed,
         stall: model.stall,
+        h2_max_streams: model.h2_max_streams,
+        goaway_every: model.goaway_every,
         ..LabConfig::default()
     }
 }

@@ -57,6 +57,14 @@ pub fn cause(fault: Fault, address: &str) -> String {
         Fault::TooLarge(what) => {
             format!("net/http: HTTP/1.x transport connection broken: head too large: {what}")
         }
+        Fault::StreamReset(code) => {
+            format!("stream error: stream ID 1; {}; received from peer", code.name())
+        }
+        Fault::Goaway(code) => format!(
+            "http2: server sent GOAWAY and closed the connection; LastStreamID=0, ErrCode={}, \
+             debug=\"\"",
+            code.name()
+        ),
         Fault::RedirectLimit => "stopped after 10 redirects".to_owned(),
         Fault::Other(errno) if errno != 0 => io::Error::from_raw_os_error(errno).to_string(),
         Fault::Proxy(_) | Fault::Script | Fault::Other(_) => fault.to_string(),

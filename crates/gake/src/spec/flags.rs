@@ -9,13 +9,13 @@ use gake_core::spec::value::{
     SpeedValue, StagesValue, TimeValue, UsersValue,
 };
 use gake_core::spec::{
-    BodySpec, ConnectionDraft, FieldPath, IpFamily, RunDraft, RunSpec, ScenarioDraft, SpecError,
-    TlsDraft,
+    BodySpec, ConnectionDraft, FieldPath, HttpVersion, IpFamily, RunDraft, RunSpec, ScenarioDraft,
+    SpecError, TlsDraft,
 };
 use gake_run::RunError;
 
 use super::{recording, varying};
-use crate::cli::{Arrivals, ConnectionArgs, OverflowArg, RequestArgs, RunArgs};
+use crate::cli::{Arrivals, ConnectionArgs, HttpArg, OverflowArg, RequestArgs, RunArgs};
 use crate::exit::Failure;
 use crate::form::form;
 
@@ -53,6 +53,8 @@ const FLAGS: &[(&str, &str)] = &[
     ("first_byte_timeout", "--first-byte-timeout"),
     ("connect_rate", "--connect-rate"),
     ("sources", "--interface"),
+    ("http", "--http"),
+    ("streams", "--streams"),
     ("resolve", "--resolve"),
     ("connect_to", "--connect-to"),
     ("proxy", "--proxy"),
@@ -112,8 +114,9 @@ pub fn draft(args: &RunArgs) -> Result<RunDraft, Failure> {
     scenario.stages = load.stages.as_ref().map(|stages| StagesValue(stages.0.clone()));
     scenario.users.clone_from(&load.users);
     scenario.connections = load.connections.map(count);
+    let mut draft = connection(&args.connection);
     if args.spec.spec.is_none() {
-        connections_or_users(&mut scenario);
+        connections_or_users(&mut scenario, &draft.connection);
     }
     scenario.duration = time(load.duration);
     scenario.requests = load.requests.map(CountValue);
@@ -129,7 +132,6 @@ pub fn draft(args: &RunArgs) -> Result<RunDraft, Failure> {
         OverflowArg::Drop => OverflowValue::Drop,
     });
     scenario.graceful_stop = time(load.drain);
-    let mut draft = connection(&args.connection);
     draft.warmup = time(load.warmup);
     draft.seed = load.seed.map(CountValue);
     draft.threads = load.threads.map(count);
@@ -160,12 +162,21 @@ pub fn without_load(
     draft.decide().map_err(|error| failure(&error.into()))
 }
 
-/// `-c` means connections of an open loop, and users of a closed one.
-pub fn connections_or_users(scenario: &mut ScenarioDraft) {
+/// `-c` means connections of an open loop, and users of a closed one; with HTTP/2 it means
+/// connections of either, and a closed loop has a user for each stream.
+pub fn connections_or_users(scenario: &mut ScenarioDraft, connection: &ConnectionDraft) {
     let is_open = scenario.rate.is_some_and(|rate| rate.0 != gake_core::plan::Rate::Max)
         || scenario.stages.is_some()
         || scenario.recording.is_some();
-    if !is_open && scenario.users.is_none() {
+    let is_multiplexed = connection.http.is_some_and(HttpVersion::is_multiplexed);
+    if is_open || scenario.users.is_some() {
+        return;
+    }
+    if let (true, Some(CountValue(connections))) = (is_multiplexed, scenario.connections) {
+        let streams = connection.streams.map_or(1, |CountValue(streams)| streams);
+        let users = usize::try_from(connections.saturating_mul(streams)).unwrap_or(usize::MAX);
+        scenario.users = Some(UsersValue::Number(users));
+    } else {
         let users =
             |CountValue(users)| UsersValue::Number(usize::try_from(users).unwrap_or(usize::MAX));
         scenario.users = scenario.connections.take().map(users);
@@ -265,6 +276,14 @@ fn connection(args: &ConnectionArgs) -> RunDraft {
             .connect_rate
             .map(|rate| RateValue(gake_core::plan::Rate::PerSecond(rate))),
         idle_connections: args.idle_connections.map(count),
+        http: match (args.http2, args.http) {
+            (true, _) | (_, Some(HttpArg::Http2)) => Some(HttpVersion::Http2),
+            (_, Some(HttpArg::Http10)) => Some(HttpVersion::Http10),
+            (_, Some(HttpArg::Http11)) => Some(HttpVersion::Http11),
+            (_, Some(HttpArg::Auto)) => Some(HttpVersion::Auto),
+            (false, None) => None,
+        },
+        streams: args.streams.map(count),
         sources: args.interface.clone(),
         resolve: args.resolve.clone(),
         connect_to: args.connect_to.clone(),

@@ -36,9 +36,10 @@ pub fn beside(
     args: &RunArgs,
     path: &Path,
 ) -> Result<RunDraft, Failure> {
+    let connection: ConnectionDraft = over(&file.connection, &flags.connection)?;
     let given = flags.scenarios.pop().unwrap_or_default();
     match file.scenarios.as_mut_slice() {
-        [only] => *only = scenario(std::mem::take(only), given)?,
+        [only] => *only = scenario(std::mem::take(only), given, &connection)?,
         several => {
             if let Some(what) = first_of(&given, args)? {
                 return Err(Failure::usage(format!(
@@ -50,7 +51,6 @@ pub fn beside(
         }
     }
     let scenarios = std::mem::take(&mut file.scenarios);
-    let connection: ConnectionDraft = over(&file.connection, &flags.connection)?;
     let tls: TlsDraft = over(&file.tls, &flags.tls)?;
     (file.connection, file.tls) = (ConnectionDraft::default(), TlsDraft::default());
     (flags.connection, flags.tls) = (ConnectionDraft::default(), TlsDraft::default());
@@ -58,7 +58,11 @@ pub fn beside(
     Ok(RunDraft { connection, tls, scenarios, ..run })
 }
 
-fn scenario(file: ScenarioDraft, flags: ScenarioDraft) -> Result<ScenarioDraft, Failure> {
+fn scenario(
+    file: ScenarioDraft,
+    flags: ScenarioDraft,
+    connection: &ConnectionDraft,
+) -> Result<ScenarioDraft, Failure> {
     let mut said = object(&file)?;
     let given = object(&flags)?;
     if ["url", "targets", "recording", "request"].iter().any(|key| given.contains_key(*key)) {
@@ -82,7 +86,7 @@ fn scenario(file: ScenarioDraft, flags: ScenarioDraft) -> Result<ScenarioDraft, 
     merged.headers = headers;
     if flags.connections.is_some() && flags.users.is_none() {
         let users = merged.users.take();
-        connections_or_users(&mut merged);
+        connections_or_users(&mut merged, connection);
         merged.users = merged.users.or(users);
     }
     Ok(merged)

@@ -16,6 +16,8 @@ pub struct Nginx {
     directory: TempDir,
     pub port: u16,
     pub tls_port: u16,
+    /// HTTP/2 in clear, and a GOAWAY after every 1,000 requests.
+    h2c_port: u16,
 }
 
 impl Nginx {
@@ -28,14 +30,14 @@ impl Nginx {
         let directory = tempfile::tempdir().unwrap();
         certificates(&directory);
         let free = || TcpListener::bind("127.0.0.1:0").unwrap();
-        let (plain, tls) = (free(), free());
+        let (plain, tls, h2c) = (free(), free(), free());
         let port = |listener: &TcpListener| listener.local_addr().unwrap().port();
-        let (port, tls_port) = (port(&plain), port(&tls));
-        drop((plain, tls));
+        let (port, tls_port, h2c_port) = (port(&plain), port(&tls), port(&h2c));
+        drop((plain, tls, h2c));
         let at = directory.path().display();
         let listens = format!(
             "listen 127.0.0.1:{port} backlog=4096; listen [::1]:{port}; listen unix:{at}/sock; \
-             listen 127.0.0.1:{tls_port} ssl;"
+             listen 127.0.0.1:{tls_port} ssl http2;"
         );
         let configuration = format!(
             "daemon off; worker_processes 1; pid {at}/pid; error_log {at}/error;
@@ -53,6 +55,10 @@ impl Nginx {
                  location /moved {{ return 302 /there; }}
                  location /circle {{ return 302 /circle; }}
                }}
+               server {{
+                 listen 127.0.0.1:{h2c_port} http2; keepalive_requests 1000;
+                 location / {{ return 200 \"hello\\n\"; }}
+               }}
              }}"
         );
         fs::write(directory.path().join("conf"), configuration).unwrap();
@@ -61,7 +67,7 @@ impl Nginx {
             .stderr(Stdio::null())
             .spawn()
             .expect("nginx is needed for this test: install the Debian package nginx");
-        let mut nginx = Self { child, directory, port, tls_port };
+        let mut nginx = Self { child, directory, port, tls_port, h2c_port };
         eventually("nginx listens or ends", || {
             std::net::TcpStream::connect(("127.0.0.1", tls_port)).is_ok()
                 || nginx.child.try_wait().unwrap().is_some()
@@ -86,7 +92,8 @@ impl Nginx {
         kill_process(Pid::from_child(&self.child), Signal::QUIT).unwrap();
         self.child.wait().unwrap();
         let log = fs::read_to_string(self.directory.path().join("access")).unwrap();
-        log.lines().filter(|line| line.contains("HTTP/1.1\"")).count() as u64
+        let is_whole = |line: &&str| line.contains("HTTP/1.1\"") || line.contains("HTTP/2.0\"");
+        log.lines().filter(is_whole).count() as u64
     }
 }
 
@@ -137,6 +144,36 @@ fn counts_agree_with_its_access_log() {
             assert_eq!(json.count("connections.opened"), opened, "{flags} {path}");
         }
         written += json.written();
+    }
+    assert_eq!(nginx.end(), written);
+}
+
+#[test]
+fn counts_of_http2_agree_with_its_access_log() {
+    let nginx = Nginx::start();
+    let clear = format!("http://127.0.0.1:{}/", nginx.h2c_port);
+    let (secure, ca) = (nginx.tls_url(), nginx.path("ca.pem"));
+    let mut written = 0;
+    for (url, flags, opened) in [
+        (&clear, "--http2 -n 900 -c 1", Some(1)),
+        (&clear, "--http2 -n 200 -c 5 --streams 10", Some(5)),
+        (&secure, "--http2 -n 200 -c 5 --streams 4", Some(5)),
+        (&secure, "--http auto -n 200 -c 5 --streams 4", Some(5)),
+        (&secure, "-n 200 -c 5", Some(5)),
+        (&clear, "--http2 -n 20 -c 2 --no-keepalive", Some(20)),
+        (&clear, "--http2 -r 400 -d 500ms", Some(1)),
+        // Each connection ends after 1,000 requests: nothing is lost.
+        (&clear, "--http2 -n 10000 -c 4 --streams 25", None),
+        (&clear, "--http2 -r 10000 -d 1s -c 2", None),
+    ] {
+        let trusted: &[&str] = if url == &secure { &["--cacert", &ca] } else { &[] };
+        let json = run(&[&[url.as_str()], trusted, &*words(flags)].concat());
+        assert_eq!(json.count("requests.ok"), json.count("requests.sent"), "{flags}: {}", json.0);
+        match opened {
+            Some(opened) => assert_eq!(json.count("connections.opened"), opened, "{flags}"),
+            None => assert!(json.count("connections.opened") >= 10, "{flags}: {}", json.0),
+        }
+        written += json.count("requests.ok");
     }
     assert_eq!(nginx.end(), written);
 }

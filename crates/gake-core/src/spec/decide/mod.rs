@@ -124,6 +124,11 @@ fn connection(draft: ConnectionDraft, at: &FieldPath) -> Result<ConnectionSpec, 
         let problem = "it says where every connection goes, and so does unix_socket";
         return Err(SpecError::new(at.key("proxy"), problem));
     }
+    let http = draft.http.unwrap_or(HttpVersion::Http11);
+    let streams = draft.streams.map(|n| at_least_one(n, &at.key("streams"))).transpose()?;
+    if streams.is_some() && !http.is_multiplexed() {
+        return Err(SpecError::new(at.key("streams"), "it needs HTTP/2"));
+    }
     let keep = match (draft.keep_answers, draft.keep_body_bytes) {
         (None, None) => None,
         (None, Some(_)) => {
@@ -144,7 +149,8 @@ fn connection(draft: ConnectionDraft, at: &FieldPath) -> Result<ConnectionSpec, 
         connect_rate,
         idle_connections: draft.idle_connections.map_or(0, count),
         max_idle: draft.max_idle.map(count),
-        http: draft.http.unwrap_or(HttpVersion::Http11),
+        http,
+        streams,
         sources: draft.sources,
         resolve: draft.resolve,
         connect_to: draft.connect_to,

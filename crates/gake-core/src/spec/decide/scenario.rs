@@ -6,7 +6,7 @@ use super::super::error::{FieldPath, SpecError};
 use super::super::value::{CountValue, OverflowValue, TimeValue};
 use super::super::{
     ConnectionSpec, LoadSpec, RecordingSpec, RequestDefaults, RequestDraft, RequestSource,
-    RequestSpec, ScenarioDraft, ScenarioSpec, ScriptSpec,
+    RequestSpec, STREAMS, ScenarioDraft, ScenarioSpec, ScriptSpec,
 };
 use super::{at_least_one, named};
 use crate::plan::{DRAIN, Expect, OPEN_CONNECTIONS, Overflow, Plan, Rate};
@@ -175,6 +175,9 @@ impl Deciding<'_> {
         };
         let connections = at_least_one(self.draft.connections, "connections")?;
         let lanes = at_least_one(self.draft.lanes, "lanes")?;
+        if self.connection.http.is_multiplexed() {
+            return self.multiplexed(load.users(), connections, lanes);
+        }
         let Some(users) = load.users() else {
             let connections = connections.unwrap_or(OPEN_CONNECTIONS);
             return Ok((connections, lanes.unwrap_or(connections)));
@@ -188,6 +191,26 @@ impl Deciding<'_> {
             }
         }
         Ok((users, users))
+    }
+
+    /// The same where a connection carries several requests at once.
+    fn multiplexed(
+        &self,
+        users: Option<usize>,
+        connections: Option<usize>,
+        lanes: Option<usize>,
+    ) -> Result<(usize, usize), SpecError> {
+        let Some(users) = users else {
+            let streams = self.connection.streams.unwrap_or(STREAMS);
+            let all = |connections: usize| connections.saturating_mul(streams);
+            let lanes = lanes.unwrap_or_else(|| connections.map_or(OPEN_CONNECTIONS, all));
+            return Ok((connections.unwrap_or_else(|| lanes.div_ceil(streams)), lanes));
+        };
+        if lanes.is_some_and(|lanes| lanes != users) {
+            return Err(self.refuse("lanes", "it needs a rate: a user has one request in flight"));
+        }
+        let default = || users.div_ceil(self.connection.streams.unwrap_or(1));
+        Ok((connections.unwrap_or_else(default).clamp(1, users.max(1)), users))
     }
 
     fn overflow(&self, load: &LoadSpec) -> Result<Overflow, SpecError> {

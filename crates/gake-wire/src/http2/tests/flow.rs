@@ -15,7 +15,7 @@ fn data_sent(connection: &mut ClientConnection) -> (usize, bool) {
 #[test]
 fn a_body_waits_for_both_windows() {
     let mut connection = connection(&[(setting::INITIAL_WINDOW_SIZE, 10)]);
-    connection.start(&request("POST", Some(vec![1; 100_000].into())), false).unwrap();
+    connection.start(&request("POST", Some(vec![1; 100_000].into())), 0, false).unwrap();
     assert_eq!(data_sent(&mut connection), (10, false));
     take(&mut connection, &number(kind::WINDOW_UPDATE, 1, 1_000_000)).unwrap();
     assert_eq!(data_sent(&mut connection), (65_535 - 10, false), "the connection's window is left");
@@ -33,7 +33,7 @@ fn a_body_waits_for_both_windows() {
 #[test]
 fn a_new_first_window_changes_live_streams_and_may_be_negative() {
     let mut connection = connection(&[(setting::INITIAL_WINDOW_SIZE, 1_000)]);
-    connection.start(&request("POST", Some(vec![1; 5_000].into())), false).unwrap();
+    connection.start(&request("POST", Some(vec![1; 5_000].into())), 0, false).unwrap();
     assert_eq!(data_sent(&mut connection), (1_000, false));
     take(&mut connection, &settings(&[(setting::INITIAL_WINDOW_SIZE, 100)])).unwrap();
     // The window is −900 now: 900 more open nothing.
@@ -51,7 +51,7 @@ fn bodies_share_the_connection_in_turn_and_memory_is_bounded() {
     let mut connection = connection(&[(setting::INITIAL_WINDOW_SIZE, huge)]);
     take(&mut connection, &number(kind::WINDOW_UPDATE, 0, huge)).unwrap();
     for _ in 0..2 {
-        connection.start(&request("POST", Some(vec![1; 2_000_000].into())), false).unwrap();
+        connection.start(&request("POST", Some(vec![1; 2_000_000].into())), 0, false).unwrap();
     }
     assert!(connection.output().len() < 300_000);
     let frames = sent(&mut connection);
@@ -70,7 +70,7 @@ fn windows_are_opened_again_before_they_are_empty() {
     };
     let mut connection = ClientConnection::new(limits);
     take(&mut connection, &settings(&[])).unwrap();
-    connection.start(&super::harness::get(), false).unwrap();
+    connection.start(&super::harness::get(), 0, false).unwrap();
     take(&mut connection, &ok(1, false)).unwrap();
     sent(&mut connection);
     let (mut stream, mut whole) = (0, 0);

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::super::frame::{HEADER_LEN, PREFACE, flag, kind, put_header};
 use super::super::{
-    ClientConnection, ConnectionLimits, RequestTemplate, SharedFields, StreamEnd, StreamEnding,
-    StreamEvents, Violation,
+    ClientConnection, ConnectionLimits, HeaderFields, RequestTemplate, SharedFields, StreamEnd,
+    StreamEnding, StreamEvents, Violation,
 };
 
 /// What was heard of the streams, in order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Heard {
-    pub heads: Vec<(u32, u16, Vec<(Vec<u8>, Vec<u8>)>)>,
+    pub heads: Vec<(u32, u16, HeaderFields)>,
     pub bodies: Vec<u8>,
     pub ends: Vec<(u32, StreamEnd)>,
 }
@@ -19,7 +19,7 @@ pub struct Heard {
 impl StreamEvents for Heard {
     fn began(&mut self, _slot: u32) {}
 
-    fn head(&mut self, slot: u32, status: u16, fields: Vec<(Vec<u8>, Vec<u8>)>) {
+    fn head(&mut self, slot: u32, status: u16, fields: HeaderFields) {
         self.heads.push((slot, status, fields));
     }
 

@@ -11,7 +11,10 @@ use super::harness::{field, request, sent, settings, take};
 
 fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<_> = text.chars().filter(|char| !char.is_whitespace()).collect();
-    digits.chunks(2).map(|two| u8::from_str_radix(&two.iter().collect::<String>(), 16).unwrap()).collect()
+    digits
+        .chunks(2)
+        .map(|two| u8::from_str_radix(&two.iter().collect::<String>(), 16).unwrap())
+        .collect()
 }
 
 fn fields(decoder: &mut HeaderDecoder, block: &[u8]) -> Vec<String> {
@@ -31,32 +34,41 @@ fn responses_of_the_rfc_with_huffman_coding() {
         "3fe1 0148 8264 02 58 85 aec3 771a 4b 61 96 d07a be94 1054 d444 a820 0595 040b 8166 e082 a62d 1bff \
          6e 91 9d29 ad17 1863 c78f 0b97 c8e9 ae82 ae43 d3",
     );
-    assert_eq!(fields(&mut decoder, &first), [
-        ":status: 302",
-        "cache-control: private",
-        "date: Mon, 21 Oct 2013 20:13:21 GMT",
-        "location: https://www.example.com",
-    ]);
+    assert_eq!(
+        fields(&mut decoder, &first),
+        [
+            ":status: 302",
+            "cache-control: private",
+            "date: Mon, 21 Oct 2013 20:13:21 GMT",
+            "location: https://www.example.com",
+        ]
+    );
     let second = hex("4883 640e ffc1 c0bf");
-    assert_eq!(fields(&mut decoder, &second), [
-        ":status: 307",
-        "cache-control: private",
-        "date: Mon, 21 Oct 2013 20:13:21 GMT",
-        "location: https://www.example.com",
-    ]);
+    assert_eq!(
+        fields(&mut decoder, &second),
+        [
+            ":status: 307",
+            "cache-control: private",
+            "date: Mon, 21 Oct 2013 20:13:21 GMT",
+            "location: https://www.example.com",
+        ]
+    );
     let third = hex(
         "88c1 6196 d07a be94 1054 d444 a820 0595 040b 8166 e084 a62d 1bff c05a 839b d9ab 77ad 94e7 821d \
          d7f2 e6c7 b335 dfdf cd5b 3960 d5af 2708 7f36 72c1 ab27 0fb5 291f 9587 3160 65c0 03ed 4ee5 b106 \
          3d50 07",
     );
-    assert_eq!(fields(&mut decoder, &third), [
-        ":status: 200",
-        "cache-control: private",
-        "date: Mon, 21 Oct 2013 20:13:22 GMT",
-        "location: https://www.example.com",
-        "content-encoding: gzip",
-        "set-cookie: foo=ASDJKHQKBZXOQWEOPIUAXQWEOIU; max-age=3600; version=1",
-    ]);
+    assert_eq!(
+        fields(&mut decoder, &third),
+        [
+            ":status: 200",
+            "cache-control: private",
+            "date: Mon, 21 Oct 2013 20:13:22 GMT",
+            "location: https://www.example.com",
+            "content-encoding: gzip",
+            "set-cookie: foo=ASDJKHQKBZXOQWEOPIUAXQWEOIU; max-age=3600; version=1",
+        ]
+    );
 }
 
 /// Any field of a block: static, literal, added, or by an index of the table.
@@ -124,25 +136,38 @@ fn every_form_of_a_request_says_the_same() {
     ]));
     let tail = [("content-length", &b"3"[..])];
     let body: Option<Arc<[u8]>> = Some(Arc::from(&b"abc"[..]));
-    let of = |path| RequestTemplate::new(("PUT", "https", path), Arc::clone(&shared), &tail, body.clone());
+    let of = |path| {
+        RequestTemplate::new(("PUT", "https", path), Arc::clone(&shared), &tail, body.clone())
+    };
     let (one, two, other) = (of("/"), of("/two?x=1"), request("GET", None));
     let mut connection = ClientConnection::new(ConnectionLimits::default());
     let mut server = HeaderDecoder::new(1 << 16);
     for request in [&one, &one, &other, &two, &one] {
-        connection.start(request, false).unwrap();
+        connection.start(request, 0, false).unwrap();
     }
     let requests = seen(&mut server, &mut connection);
     let expected = |path: &str| {
         [
-            ":method: PUT", ":scheme: https", path, ":authority: a.test:8080", "user-agent: gake",
-            "accept-encoding: gzip, deflate", "x-own: \u{fffd}\u{1}", "content-length: 3",
+            ":method: PUT",
+            ":scheme: https",
+            path,
+            ":authority: a.test:8080",
+            "user-agent: gake",
+            "accept-encoding: gzip, deflate",
+            "x-own: \u{fffd}\u{1}",
+            "content-length: 3",
         ]
         .map(str::to_owned)
     };
-    for (number, path) in [(0, ":path: /"), (1, ":path: /"), (3, ":path: /two?x=1"), (4, ":path: /")] {
+    for (number, path) in
+        [(0, ":path: /"), (1, ":path: /"), (3, ":path: /two?x=1"), (4, ":path: /")]
+    {
         assert_eq!(requests[number], expected(path), "{number}");
     }
-    assert_eq!(requests[2][..4], [":method: GET", ":scheme: http", ":path: /", ":authority: a.test"]);
+    assert_eq!(
+        requests[2][..4],
+        [":method: GET", ":scheme: http", ":path: /", ":authority: a.test"]
+    );
 }
 
 #[test]
@@ -151,11 +176,11 @@ fn a_smaller_table_is_told_and_kept_to() {
         let mut connection = ClientConnection::new(ConnectionLimits::default());
         let mut server = HeaderDecoder::new(1 << 16);
         let one = request("GET", None);
-        connection.start(&one, false).unwrap();
+        connection.start(&one, 0, false).unwrap();
         let first = seen(&mut server, &mut connection);
         take(&mut connection, &settings(&[(setting::HEADER_TABLE_SIZE, size)])).unwrap();
         for _ in 0..3 {
-            connection.start(&one, false).unwrap();
+            connection.start(&one, 0, false).unwrap();
             assert_eq!(seen(&mut server, &mut connection), first, "{size}");
         }
     }
@@ -167,7 +192,7 @@ fn a_long_header_goes_in_several_frames() {
     let shared = SharedFields::new(&[(":authority", b"a"), ("x-long", &value)]);
     let long = RequestTemplate::new(("GET", "http", "/"), Arc::new(shared), &[], None);
     let mut connection = ClientConnection::new(ConnectionLimits::default());
-    connection.start(&long, false).unwrap();
+    connection.start(&long, 0, false).unwrap();
     let frames: Vec<_> = sent(&mut connection).into_iter().filter(|frame| frame.2 == 1).collect();
     let kinds: Vec<_> = frames.iter().map(|frame| (frame.0, frame.1)).collect();
     let whole: usize = frames.iter().map(|frame| frame.3.len()).sum();

@@ -5,7 +5,9 @@ use proptest::prelude::*;
 
 use super::super::frame::{flag, kind, setting};
 use super::super::{ClientConnection, ConnectionLimits, StreamEnding};
-use super::harness::{Heard, connection, data, field, get, goaway, headers, number, ok, request, sent, settings, take};
+use super::harness::{
+    Heard, connection, data, field, get, goaway, headers, number, ok, request, sent, settings, take,
+};
 
 fn answered(status: u16, body_bytes: u64) -> StreamEnding {
     StreamEnding::Answered { status, body_bytes }
@@ -29,7 +31,11 @@ fn the_first_words_are_the_preface_and_the_settings() {
 #[test]
 fn requests_and_answers_in_any_order() {
     let mut connection = connection(&[]);
-    let slots = [0; 3].map(|_| connection.start(&get(), false).unwrap());
+    let request = get();
+    let slots = [10, 11, 12];
+    for owner in slots {
+        connection.start(&request, owner, false).unwrap();
+    }
     let frames = sent(&mut connection);
     let heads: Vec<_> = frames.iter().map(|frame| (frame.0, frame.1, frame.2)).collect();
     let both = flag::END_HEADERS | flag::END_STREAM;
@@ -43,7 +49,10 @@ fn requests_and_answers_in_any_order() {
     assert_eq!(heard.ends[1].0, slots[2]);
     assert_eq!(heard.endings(), [answered(200, 0), answered(200, 3)]);
     // All of a stream's frames count, and nothing else.
-    assert_eq!((heard.ends[0].1.bytes_in, heard.ends[0].1.bytes_out), (10, 9 + frames[0].3.len() as u64));
+    assert_eq!(
+        (heard.ends[0].1.bytes_in, heard.ends[0].1.bytes_out),
+        (10, 9 + frames[0].3.len() as u64)
+    );
     assert_eq!(heard.ends[1].1.bytes_in, 10 + 11 + 10);
     assert!(heard.ends.iter().all(|(_, end)| end.is_written));
     assert_eq!(connection.live(), 1);
@@ -52,7 +61,7 @@ fn requests_and_answers_in_any_order() {
 #[test]
 fn interim_heads_and_trailers_are_part_of_a_response() {
     let mut connection = connection(&[]);
-    connection.start(&get(), true).unwrap();
+    connection.start(&get(), 0, true).unwrap();
     let early = [field(":status", "103"), field("link", "x")].concat();
     let answer = [
         headers(1, false, &early),
@@ -71,17 +80,17 @@ fn interim_heads_and_trailers_are_part_of_a_response() {
 fn the_servers_bound_may_fall_below_what_is_live() {
     let mut connection = connection(&[(setting::MAX_CONCURRENT_STREAMS, 3)]);
     for _ in 0..3 {
-        connection.start(&get(), false).unwrap();
+        connection.start(&get(), 0, false).unwrap();
     }
-    assert_eq!(connection.start(&get(), false), None);
+    assert_eq!(connection.start(&get(), 0, false), None);
     take(&mut connection, &settings(&[(setting::MAX_CONCURRENT_STREAMS, 0)])).unwrap();
     assert_eq!((connection.capacity(), connection.live()), (0, 3));
     assert!(!connection.is_ending());
     let heard = take(&mut connection, &[ok(1, true), ok(3, true), ok(5, true)].concat()).unwrap();
     assert_eq!(heard.endings(), [answered(200, 0); 3]);
-    assert_eq!(connection.start(&get(), false), None);
+    assert_eq!(connection.start(&get(), 0, false), None);
     take(&mut connection, &settings(&[(setting::MAX_CONCURRENT_STREAMS, 1)])).unwrap();
-    assert!(connection.start(&get(), false).is_some());
+    assert!(connection.start(&get(), 0, false).is_some());
 }
 
 #[test]
@@ -96,14 +105,17 @@ fn until_the_server_speaks_a_hundred_streams_are_assumed() {
 #[test]
 fn goaway_lets_lower_streams_finish() {
     let mut connection = connection(&[]);
-    let slots = [0; 3].map(|_| connection.start(&get(), false).unwrap());
+    let slots = [10, 11, 12];
+    for owner in slots {
+        connection.start(&get(), owner, false).unwrap();
+    }
     // It comes twice, first without a number that is meant.
     let heard = take(&mut connection, &goaway((1 << 31) - 1, 0)).unwrap();
     assert_eq!((heard.ends, connection.capacity()), (vec![], 0));
     let heard = take(&mut connection, &goaway(1, 0)).unwrap();
     assert_eq!(heard.endings(), [StreamEnding::GoneAway(ErrorCode::NoError); 2]);
     assert_eq!([heard.ends[0].0, heard.ends[1].0], slots[1..]);
-    assert_eq!(connection.start(&get(), false), None);
+    assert_eq!(connection.start(&get(), 0, false), None);
     assert_eq!(take(&mut connection, &ok(1, true)).unwrap().endings(), [answered(200, 0)]);
     assert!(connection.is_ending() && connection.take_counts().goaways == 2);
 }
@@ -112,14 +124,14 @@ fn goaway_lets_lower_streams_finish() {
 fn resets_end_one_stream() {
     let mut connection = connection(&[]);
     for _ in 0..3 {
-        connection.start(&get(), false).unwrap();
+        connection.start(&get(), 0, false).unwrap();
     }
     let resets = [number(kind::RST_STREAM, 1, 7), number(kind::RST_STREAM, 3, 11), ok(5, true)];
     let heard = take(&mut connection, &resets.concat()).unwrap();
     let calm = StreamEnding::Reset(ErrorCode::EnhanceYourCalm);
     assert_eq!(heard.endings(), [StreamEnding::Refused, calm, answered(200, 0)]);
     // What comes late of a cancelled stream is ignored, but its headers are decoded.
-    let slot = connection.start(&get(), false).unwrap();
+    let slot = connection.start(&get(), 0, false).unwrap();
     sent(&mut connection);
     let end = connection.cancel(slot, ErrorCode::Cancel);
     assert_eq!((end.ending, end.is_written), (StreamEnding::Cancelled, true));
@@ -128,7 +140,7 @@ fn resets_end_one_stream() {
     indexed[0] = 0x40;
     let late = headers(7, false, &[&[0x88], &indexed[..]].concat());
     assert_eq!(take(&mut connection, &late).unwrap(), Heard::default());
-    connection.start(&get(), true).unwrap();
+    connection.start(&get(), 0, true).unwrap();
     let heard = take(&mut connection, &headers(9, true, &[0x88, 0x80 | 62])).unwrap();
     assert_eq!(heard.heads[0].2, [(b"x-new".to_vec(), b"1".to_vec())]);
 }
@@ -137,7 +149,7 @@ fn resets_end_one_stream() {
 fn an_answer_before_the_body_is_sent_stops_the_body() {
     let mut connection = connection(&[]);
     let body = vec![1; 100_000].into();
-    connection.start(&request("POST", Some(body)), false).unwrap();
+    connection.start(&request("POST", Some(body)), 0, false).unwrap();
     sent(&mut connection);
     let heard = take(&mut connection, &ok(1, true)).unwrap();
     assert_eq!(heard.endings(), [answered(200, 0)]);
@@ -175,7 +187,7 @@ proptest! {
         let play = |cuts: &[usize]| {
             let mut connection = ClientConnection::new(ConnectionLimits::default());
             for _ in 0..3 {
-                connection.start(&get(), true).unwrap();
+                connection.start(&get(), 0, true).unwrap();
             }
             let mut heard = Heard::default();
             let mut points: Vec<_> = cuts.iter().map(|cut| cut % script.len()).collect();

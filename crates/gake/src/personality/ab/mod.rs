@@ -247,6 +247,8 @@ fn fatal(fault: Fault) -> Option<(String, u8)> {
         | Fault::TooLarge(_)
         | Fault::RedirectLimit
         | Fault::Proxy(_)
+        | Fault::StreamReset(_)
+        | Fault::Goaway(_)
         | Fault::Script => return None,
     };
     Some((format!("{call}: {what} ({number})"), number as u8))

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use gake_core::plan::{Timeouts, parse_duration};
 use gake_core::spec::{
-    BodySpec, ConnectionSpec, LoadSpec, RequestDefaults, RequestSource, RunSpec, ScenarioSpec,
-    TlsSpec,
+    BodySpec, ConnectionSpec, HttpVersion, LoadSpec, RequestDefaults, RequestSource, RunSpec,
+    ScenarioSpec, TlsSpec,
 };
 
 use crate::personality::body_file;
@@ -44,7 +44,7 @@ const FLAGS: &[Flag] = &[
     switch(&["disable-redirects"]),
     switch(&["help"]),
     refused(&["x"], "gake does not speak to proxies; load the server itself, or the proxy as one"),
-    refused(&["h2"], "gake speaks HTTP/1.1; leave -h2 out"),
+    switch(&["h2"]),
 ];
 
 /// What is printed with `-help` and after a bad command line.
@@ -68,7 +68,7 @@ Options:
   -U  User-Agent, before hey/0.0.1.
   -a  user:password for basic authentication.
   -x  Proxy: refused.
-  -h2 HTTP/2: refused.
+  -h2 HTTP/2 over TLS, all workers on one connection.
 
   -host                 Host header.
   -disable-compression  Do not ask for gzip.
@@ -112,6 +112,7 @@ pub struct Options {
     cpus: Option<usize>,
     keepalive: bool,
     redirects: bool,
+    http2: bool,
 }
 
 impl Options {
@@ -164,6 +165,7 @@ impl Options {
             cpus: number(&parsed, "cpus")?,
             keepalive: !on("disable-keepalive")?,
             redirects: !on("disable-redirects")?,
+            http2: on("h2")?,
         })
     }
 
@@ -175,7 +177,10 @@ impl Options {
             Some(pace) => LoadSpec::Paced { users, pace },
             None => LoadSpec::closed(users),
         };
+        // In clear hey knows no way to HTTP/2, and sends HTTP/1.1 whatever is asked for.
+        let is_http2 = self.http2 && self.url.starts_with("https://");
         let scenario = ScenarioSpec {
+            connections: if is_http2 { 1 } else { users },
             request: RequestDefaults {
                 method: Some(self.method.clone()),
                 headers: self.headers.clone(),
@@ -194,6 +199,7 @@ impl Options {
             connection: ConnectionSpec {
                 timeouts: Timeouts { connect, first_byte: None, total },
                 keepalive: self.keepalive,
+                http: if is_http2 { HttpVersion::Http2 } else { HttpVersion::Http11 },
                 max_redirects: if self.redirects { REDIRECTS } else { 0 },
                 ..ConnectionSpec::default()
             },

@@ -19,7 +19,6 @@ use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
 const FOREVER: Duration = Duration::from_secs(366 * 86_400);
 
 const PROXY: &str = "gake does not speak to proxies; load the server itself, or the proxy as one";
-const HTTP1: &str = "gake speaks HTTP/1.1";
 const AWS: &str = "gake does not sign requests";
 const REGEX: &str =
     "gake makes no URLs from a pattern; write them into a file for --urls-from-file";
@@ -74,7 +73,7 @@ const FLAGS: &[Flag] = &[
     refused(&["proxy-header"], PROXY),
     refused(&["proxy-http-version"], PROXY),
     refused(&["proxy-http2"], PROXY),
-    refused(&["http2"], HTTP1),
+    switch(&["http2"]),
     refused(&["aws-session"], AWS),
     refused(&["aws-sigv4"], AWS),
     refused(&["rand-regex-url"], REGEX),
@@ -104,7 +103,7 @@ Request:
   -d BODY  -D FILE  -Z FILE (a line a request)  -F name=value  -F name=@file
   --urls-from-file                The URL is a file of URLs, sent in turn.
   -r N            Redirects to follow. Default 0.
-  --disable-compression  --disable-keepalive  --http-version 1.0|1.1
+  --disable-compression  --disable-keepalive  --http-version 1.0|1.1|2  --http2
 
 Connections:
   -t TIME         Time-out of a request. Default: none.
@@ -289,6 +288,9 @@ impl Options {
         let parsed = &self.parsed;
         let connections = parsed.read_with("c", count)?.unwrap_or(50);
         let connections = usize::try_from(connections).unwrap_or(usize::MAX);
+        // To oha a connection of HTTP/1 has one request at a time, whatever -p says.
+        let streams = self.streams()?.unwrap_or(1);
+        let users = connections.saturating_mul(streams);
         let duration = parsed.read_with("z", positive_duration)?;
         let requests = parsed.read_with("n", count)?;
         let requests = duration.is_none().then(|| requests.unwrap_or(200));
@@ -304,7 +306,7 @@ impl Options {
                 let stage = Stage::step(rate, duration.unwrap_or(Duration::MAX));
                 LoadSpec::Open { stages: vec![stage], process }
             }
-            None => LoadSpec::closed(connections),
+            None => LoadSpec::closed(users),
         };
         let waits = parsed.on("wait-ongoing-requests-after-deadline")?;
         Ok(ScenarioSpec {
@@ -312,22 +314,43 @@ impl Options {
             requests,
             graceful_stop: if waits || duration.is_none() { FOREVER } else { Duration::ZERO },
             connections,
-            lanes: connections,
+            lanes: users,
             ..ScenarioSpec::new(source, load)
         })
+    }
+
+    /// The version of HTTP.
+    fn http(&self) -> Result<HttpVersion, String> {
+        let version = self.parsed.last("http-version").map(str::trim);
+        if self.parsed.on("http2")? {
+            return match version {
+                None => Ok(HttpVersion::Http2),
+                Some(_) => Err("--http2 and --http-version exclude each other".to_owned()),
+            };
+        }
+        match version {
+            None | Some("1.1") => Ok(HttpVersion::Http11),
+            Some("1.0") => Ok(HttpVersion::Http10),
+            Some("2" | "2.0") => Ok(HttpVersion::Http2),
+            Some("0.9" | "3" | "3.0") => {
+                let spoken = "gake speaks HTTP/1.0, 1.1 and 2";
+                Err(format!("--http-version cannot be honoured: {spoken}"))
+            }
+            Some(_) => Err("--http-version: it is 1.0, 1.1 or 2".to_owned()),
+        }
+    }
+
+    /// Requests at once on a connection, with HTTP/2.
+    fn streams(&self) -> Result<Option<usize>, String> {
+        let streams = self.parsed.read_with("p", count)?.unwrap_or(1);
+        let streams = usize::try_from(streams).unwrap_or(usize::MAX);
+        Ok((self.http()? == HttpVersion::Http2).then_some(streams))
     }
 
     /// Over which connections.
     pub(super) fn connection(&self) -> Result<ConnectionSpec, String> {
         let parsed = &self.parsed;
-        let http = match parsed.last("http-version").map(str::trim) {
-            None | Some("1.1") => HttpVersion::Http11,
-            Some("1.0") => HttpVersion::Http10,
-            Some("0.9" | "2" | "2.0" | "3" | "3.0") => {
-                return Err(format!("--http-version cannot be honoured: {HTTP1}, and 1.0"));
-            }
-            Some(_) => return Err("--http-version: it is 1.0 or 1.1".to_owned()),
-        };
+        let http = self.http()?;
         let connect = parsed.read_with("connect-timeout", positive_duration)?;
         Ok(ConnectionSpec {
             timeouts: Timeouts {
@@ -339,6 +362,7 @@ impl Options {
             keepalive: !parsed.on("disable-keepalive")? && http != HttpVersion::Http10,
             max_redirects: parsed.get("redirect")?.unwrap_or(0),
             http,
+            streams: self.streams()?,
             connect_to: parsed.all("connect-to").map(str::to_owned).collect(),
             unix_socket: parsed.last("unix-socket").map(PathBuf::from),
             family: match (parsed.on("ipv4")?, parsed.on("ipv6")?) {

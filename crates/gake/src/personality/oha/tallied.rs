@@ -121,6 +121,8 @@ fn cause(fault: Fault) -> String {
         | Fault::Tls(_)
         | Fault::Malformed(_)
         | Fault::Proxy(_)
+        | Fault::StreamReset(_)
+        | Fault::Goaway(_)
         | Fault::Script
         | Fault::Other(_) => fault.to_string(),
     }

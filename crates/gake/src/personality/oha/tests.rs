@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gake_core::plan::Stage;
 use gake_core::schedule::Process;
-use gake_core::spec::{BodySpec, LoadSpec, RequestSource, ScenarioSpec};
+use gake_core::spec::{BodySpec, HttpVersion, LoadSpec, RequestSource, ScenarioSpec};
 
 use super::requests::Requests;
 use super::*;
@@ -128,7 +128,6 @@ fn files_of_lines_are_requests_in_turn() {
 #[test]
 fn what_cannot_be_is_refused_by_name() {
     for (line, said) in [
-        ("--http2 http://h/", "--http2 cannot be honoured"),
         ("-x http://p/ http://h/", "-x cannot be honoured"),
         ("--rand-regex-url http://h/", "--rand-regex-url cannot be honoured"),
         ("--db-url a.db http://h/", "--db-url cannot be honoured"),
@@ -155,7 +154,7 @@ fn what_cannot_be_is_refused_by_name() {
         ("-n 0 http://h/", "at least 1"),
         ("-t 5 http://h/", "a unit is missing"),
         ("-q -1 http://h/", "a number a second"),
-        ("--http-version 2 http://h/", "--http-version cannot be honoured"),
+        ("--http-version 3 http://h/", "--http-version cannot be honoured"),
     ] {
         let error = options(line).spec().unwrap_err().to_string();
         assert!(error.contains(said), "{line}: {error}");
@@ -172,11 +171,25 @@ fn what_cannot_be_is_refused_by_name() {
 }
 
 #[test]
+fn http2_has_c_connections_of_p_users() {
+    for line in ["--http2 -c 5 -p 4 http://h/", "--http-version 2 -c 5 -p 4 http://h/"] {
+        let spec = options(line).spec().unwrap();
+        let scenario = &spec.scenarios[0];
+        assert_eq!(spec.connection.http, HttpVersion::Http2);
+        assert_eq!((scenario.load.users(), scenario.connections), (Some(20), 5));
+        assert_eq!(scenario.streams(&spec.connection), 4);
+    }
+    let plain = options("-c 5 -p 4 http://h/").spec().unwrap();
+    assert_eq!((plain.scenarios[0].load.users(), plain.connection.streams), (Some(5), None));
+}
+
+#[test]
 fn a_spec_of_oha_comes_back() {
     for line in [
         "http://h/",
         "-z 5s -q 10 --latency-correction -d x http://h/",
         "--burst-delay 500ms --burst-rate 10 -n 7 --http-version 1.0 --ipv4 http://h/",
+        "--http2 -c 5 -p 4 http://h/",
     ] {
         crate::personality::assert_comes_back(&options(line).spec().unwrap());
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use gake_core::plan::Timeouts;
 use gake_core::plan::targets::TargetFormat;
 use gake_core::spec::{
-    ConnectionSpec, KeepSpec, LoadSpec, RequestSource, RunSpec, ScenarioSpec, TlsSpec,
+    ConnectionSpec, HttpVersion, KeepSpec, LoadSpec, RequestSource, RunSpec, ScenarioSpec, TlsSpec,
 };
 use gake_report::vegeta::go;
 
@@ -79,7 +79,7 @@ Sends requests to targets at a rate, and writes a result for each.
   -unix-socket      connect to this socket
   -connect-to       src:port:dst:port, connect elsewhere; may be repeated
 
-Accepted without an effect: -workers, -http2, -dns-ttl 0. Others are refused: docs/as-vegeta.md
+Accepted without an effect: -workers, -dns-ttl 0. Others are refused: docs/as-vegeta.md
 ";
 
 /// As fast as it can be: rate 0.
@@ -215,6 +215,12 @@ fn connection(
     Ok(ConnectionSpec {
         timeouts: Timeouts { connect: timeout, first_byte: None, total: timeout },
         keepalive: !no_keepalive,
+        http: match (parsed.on("h2c")?, parsed.last("http2").is_none() || parsed.on("http2")?) {
+            (true, _) => HttpVersion::Http2,
+            // When the server can do it, over TLS.
+            (false, true) => HttpVersion::Auto,
+            (false, false) => HttpVersion::Http11,
+        },
         max_redirects: redirects.unwrap_or(0),
         max_idle: Some(parsed.get::<usize>("connections")?.unwrap_or(CONNECTIONS)),
         unix_socket: parsed.last("unix-socket").filter(|path| !path.is_empty()).map(PathBuf::from),
@@ -245,11 +251,6 @@ fn tls(parsed: &Parsed) -> Result<TlsSpec, String> {
 /// What has a meaning that HTTP/1.1 over connections of our own cannot give.
 fn refuse(parsed: &Parsed) -> Result<(), String> {
     let no = |name: &str, why: &str| Err(format!("-{name} cannot be honoured: {why}"));
-    if parsed.on("h2c")? {
-        return no("h2c", "gake speaks HTTP/1.1 to targets");
-    }
-    // What it says is when the server can do it, and there it is a wish that HTTP/1.1 meets.
-    parsed.on("http2")?;
     if parsed.last("dns-ttl").is_some_and(|ttl| !matches!(ttl, "0" | "0s")) {
         return no("dns-ttl", "names are looked up once, before the attack; 0 says that");
     }
@@ -387,7 +388,6 @@ mod tests {
     fn what_cannot_be_honoured_is_refused_by_name() {
         for (line, said) in [
             ("-rate=0", "-max-workers"),
-            ("-h2c", "-h2c"),
             ("-resolvers 1.1.1.1", "-resolvers"),
             ("-dns-ttl 5s", "-dns-ttl"),
             ("-proxy-header A:b", "-proxy-header"),

@@ -1,0 +1,64 @@
+//! What a request says in HTTP/2.
+
+use std::sync::Arc;
+
+use crate::http2::{RequestTemplate, SharedFields};
+use crate::location::Scheme;
+use crate::request::Message;
+
+/// Headers that HTTP/2 does not have (RFC 9113, section 8.2.2).
+const LEFT_OUT: &[&str] =
+    &["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
+
+impl Message {
+    /// The request in HTTP/2: what HTTP/1.1 would send, but for headers that HTTP/2 does not have.
+    /// The message must be one that HTTP/1.1 can send.
+    pub(crate) fn template(&self) -> RequestTemplate {
+        let given =
+            |wanted: &str| self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        let own_authority = self.location.authority();
+        let authority = given("host").map_or(own_authority.as_str(), |(_, value)| value.trim());
+        let mut shared = vec![(":authority".to_owned(), authority.as_bytes())];
+        let text = self.headers.iter().map(|(name, value)| (name, value.as_bytes()));
+        let opaque = self.opaque.iter().map(|(name, value)| (name, value.as_slice()));
+        for (name, value) in text.chain(opaque) {
+            let name = name.to_ascii_lowercase();
+            if !matches!(name.as_str(), "host" | "content-length") && !is_left_out(&name, value) {
+                shared.push((name, value.trim_ascii()));
+            }
+        }
+        if given("user-agent").is_none() {
+            let agent = concat!("gake/", env!("CARGO_PKG_VERSION"));
+            shared.push(("user-agent".to_owned(), agent.as_bytes()));
+        }
+        let body = self.body.as_deref().unwrap_or_default();
+        let length = body.len().to_string();
+        // RFC 9110, section 8.6: methods that mean content announce even an empty one.
+        let announces =
+            !body.is_empty() || matches!(self.method.as_str(), "POST" | "PUT" | "PATCH");
+        let is_streamed = given("transfer-encoding").is_some();
+        let mut tail = Vec::new();
+        if (announces && !is_streamed) || given("content-length").is_some() {
+            tail.push(("content-length", length.as_bytes()));
+        }
+        let shared: Vec<_> = shared.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        let scheme = if self.location.scheme == Scheme::Https { "https" } else { "http" };
+        let own = (self.method.as_str(), scheme, self.location.target.as_str());
+        RequestTemplate::new(own, Arc::new(SharedFields::new(&shared)), &tail, self.body.clone())
+    }
+
+    /// The names of its headers that HTTP/2 does not have.
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = &str> {
+        let headers = self.headers.iter();
+        let is_out = |(name, value): &&(String, String)| {
+            is_left_out(&name.to_ascii_lowercase(), value.as_bytes())
+        };
+        headers.filter(is_out).map(|(name, _)| name.as_str())
+    }
+}
+
+/// `name` in small letters.
+fn is_left_out(name: &str, value: &[u8]) -> bool {
+    LEFT_OUT.contains(&name)
+        || name == "te" && !value.trim_ascii().eq_ignore_ascii_case(b"trailers")
+}

@@ -1,0 +1,75 @@
+//! Whichever transport a connection has.
+
+use gake_core::clock::{Clock, Nanos};
+use gake_core::record::{Answer, Exchange};
+
+use super::interface::{IdleState, Timing, Transport, TransportError};
+use super::{Http1, Http2};
+use crate::http1::Visitor;
+use crate::request::PreparedRequest;
+use crate::scratch::Scratch;
+
+/// A connection whose protocol is known since it is open.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are the larger one, or all the other")]
+pub(crate) enum AnyTransport {
+    Http1(Http1),
+    Http2(Http2),
+}
+
+impl AnyTransport {
+    /// Holds the connection until the peer ends it.
+    pub(crate) async fn until_ended(&self, scratch: &Scratch) {
+        match self {
+            Self::Http1(http1) => http1.until_ended(scratch).await,
+            Self::Http2(http2) => http2.until_ended().await,
+        }
+    }
+}
+
+impl Transport for AnyTransport {
+    #[inline]
+    fn capacity(&self) -> usize {
+        match self {
+            Self::Http1(http1) => http1.capacity(),
+            Self::Http2(http2) => http2.capacity(),
+        }
+    }
+
+    #[inline]
+    fn is_ending(&self) -> bool {
+        match self {
+            Self::Http1(http1) => http1.is_ending(),
+            Self::Http2(http2) => http2.is_ending(),
+        }
+    }
+
+    fn watch_room(&self, watcher: impl Fn() + 'static) {
+        match self {
+            Self::Http1(http1) => http1.watch_room(watcher),
+            Self::Http2(http2) => http2.watch_room(watcher),
+        }
+    }
+
+    #[inline]
+    fn idle_state(&self, now: Nanos, scratch: &Scratch) -> IdleState {
+        match self {
+            Self::Http1(http1) => http1.idle_state(now, scratch),
+            Self::Http2(http2) => http2.idle_state(now, scratch),
+        }
+    }
+
+    #[inline]
+    async fn exchange<C: Clock, V: Visitor>(
+        &self,
+        request: &PreparedRequest,
+        exchange: &mut Exchange,
+        timing: &Timing<'_, C>,
+        visitor: &mut V,
+    ) -> Result<Answer, TransportError> {
+        match self {
+            Self::Http1(http1) => http1.exchange(request, exchange, timing, visitor).await,
+            Self::Http2(http2) => http2.exchange(request, exchange, timing, visitor).await,
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! An HTTP/2 connection: many exchanges at a time.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use gake_core::clock::{Clock, Nanos};
+use gake_core::record::{Answer, ErrorCode, Exchange, Fault, Phase};
+
+use super::http2_task::Task;
+use super::interface::{IdleState, Timing, Transport, TransportError};
+use super::link::{Link, Shown};
+use super::sampler::TcpSampler;
+use crate::http1::{ResponseHead, Version, Visitor};
+use crate::http2::{ClientConnection, ConnectionLimits, StreamEnd, StreamEnding};
+use crate::meter::OpenGuard;
+use crate::request::PreparedRequest;
+use crate::scratch::Scratch;
+use crate::stream::Stream;
+
+/// A request that was not prepared for HTTP/2: one of another network.
+const UNPREPARED: Fault = Fault::Malformed("request");
+
+/// A connection; its task ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Http2 {
+    link: Rc<Link>,
+}
+
+/// How a connection is opened.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Opening {
+    pub(crate) limits: ConnectionLimits,
+    /// Whether it is for one exchange only.
+    pub(crate) is_single_use: bool,
+    /// When it was opened, and how long that took.
+    pub(crate) at: Nanos,
+    pub(crate) took: Nanos,
+}
+
+impl Http2 {
+    /// A connection over `stream`. Its task runs on the current runtime, which must be a local one.
+    pub(crate) fn new<C: Clock + 'static>(
+        stream: Stream,
+        opening: &Opening,
+        scratch: Rc<Scratch>,
+        clock: C,
+        open: OpenGuard,
+    ) -> Self {
+        let codec = ClientConnection::new(opening.limits);
+        let link = Link::new(codec, stream.is_plain(), opening.is_single_use, open);
+        let sampler = TcpSampler::new(opening.at, opening.took);
+        let task = Task { stream, link: Rc::clone(&link), scratch, sampler, clock, broken: None };
+        tokio::task::spawn_local(task.run());
+        Self { link }
+    }
+
+    /// Holds the connection until it ends.
+    pub(crate) async fn until_ended(&self) {
+        poll_fn(|cx| if self.link.has_ended(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
+    }
+}
+
+impl Drop for Http2 {
+    fn drop(&mut self) {
+        self.link.abandon();
+    }
+}
+
+impl Transport for Http2 {
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.link.capacity()
+    }
+
+    fn is_ending(&self) -> bool {
+        self.link.is_ending()
+    }
+
+    fn watch_room(&self, watcher: impl Fn() + 'static) {
+        self.link.watch_room(Box::new(watcher));
+    }
+
+    #[inline]
+    fn idle_state(&self, _now: Nanos, _scratch: &Scratch) -> IdleState {
+        // Its task hears of everything.
+        if self.link.is_ending() { IdleState::Ended } else { IdleState::Usable }
+    }
+
+    async fn exchange<C: Clock, V: Visitor>(
+        &self,
+        request: &PreparedRequest,
+        exchange: &mut Exchange,
+        timing: &Timing<'_, C>,
+        visitor: &mut V,
+    ) -> Result<Answer, TransportError> {
+        let Some(template) = &request.http2 else { return Err(TransportError::Final(UNPREPARED)) };
+        exchange.written = false;
+        exchange.first_byte = None;
+        let first_byte = timing.deadline.first_byte;
+        let started = self.link.start(template, visitor.wants_head(), first_byte.is_some());
+        let Some((lane, slot)) = started else {
+            // The room has gone since the place was given.
+            let fault = self.link.broken().unwrap_or(Fault::Goaway(ErrorCode::NoError));
+            return Err(TransportError::Unhandled(fault));
+        };
+        if let Some(first_byte) = first_byte {
+            timing.alarm.set(timing.write.saturating_add(first_byte).min(timing.deadline.end));
+        }
+        let link = &*self.link;
+        let mut call = StreamCall { link, lane, slot, exchange, is_over: false };
+        poll_fn(|cx| call.poll(cx, timing, visitor)).await
+    }
+}
+
+/// An exchange under way.
+struct StreamCall<'a> {
+    link: &'a Link,
+    lane: u32,
+    slot: u32,
+    exchange: &'a mut Exchange,
+    is_over: bool,
+}
+
+impl StreamCall<'_> {
+    #[inline]
+    fn poll<C: Clock, V: Visitor>(
+        &mut self,
+        cx: &mut Context<'_>,
+        timing: &Timing<'_, C>,
+        visitor: &mut V,
+    ) -> Poll<Result<Answer, TransportError>> {
+        let (first_byte, end, shown) = self.link.with_lane(self.lane, |lane| {
+            if lane.end.is_none() {
+                lane.know(cx);
+            }
+            (lane.first_byte, lane.end, lane.shown.as_deref_mut().map(std::mem::take))
+        });
+        if let (Some(at), None) = (first_byte, self.exchange.first_byte) {
+            self.exchange.first_byte = Some(at);
+            if timing.deadline.first_byte.is_some() {
+                timing.alarm.set(timing.deadline.end);
+            }
+        }
+        if let Some(shown) = shown {
+            self.show(&shown, visitor);
+        }
+        if let Some((end, at)) = end {
+            self.exchange.done = at;
+            self.is_over = true;
+            self.link.give_back(self.lane);
+            return Poll::Ready(self.ended(end));
+        }
+        if timing.alarm.has_passed(cx) {
+            self.exchange.done = timing.clock.now();
+            let phase = self.phase();
+            self.give_up();
+            return Poll::Ready(Err(TransportError::Final(Fault::Timeout(phase))));
+        }
+        Poll::Pending
+    }
+
+    /// Shows the visitor what has come.
+    #[cold]
+    fn show<V: Visitor>(&self, shown: &Shown, visitor: &mut V) {
+        if let Some((status, fields)) = &shown.head {
+            let headers: Vec<_> = fields
+                .iter()
+                .map(|(name, value)| httparse::Header {
+                    // A name that is no token has ended the stream.
+                    name: std::str::from_utf8(name).unwrap_or_default(),
+                    value,
+                })
+                .collect();
+            let (status, version) = (*status, Version::Http11);
+            // HTTP/2 has no reason phrase.
+            visitor.head(&ResponseHead { status, version, reason: "", headers: &headers });
+        }
+        if !shown.body.is_empty() {
+            visitor.body(&shown.body);
+            self.link.has_read(shown.body.len());
+        }
+    }
+
+    fn ended(&mut self, end: StreamEnd) -> Result<Answer, TransportError> {
+        self.note(&end);
+        let phase = self.phase();
+        Err(match end.ending {
+            StreamEnding::Answered { status, body_bytes } => {
+                return Ok(Answer { status, body_bytes });
+            }
+            StreamEnding::Reset(code) => TransportError::Final(Fault::StreamReset(code)),
+            StreamEnding::Refused => {
+                TransportError::Unhandled(Fault::StreamReset(ErrorCode::RefusedStream))
+            }
+            // Who asks for less load does not want the same again.
+            StreamEnding::GoneAway(code @ ErrorCode::EnhanceYourCalm) => {
+                TransportError::Final(Fault::Goaway(code))
+            }
+            StreamEnding::GoneAway(code) => TransportError::Unhandled(Fault::Goaway(code)),
+            StreamEnding::Malformed(error) => TransportError::Final(Fault::Malformed(error.name())),
+            StreamEnding::Cancelled => {
+                let fault = match self.link.broken() {
+                    Some(Fault::ClosedEarly(_)) | None => Fault::ClosedEarly(phase),
+                    Some(fault) => fault,
+                };
+                match phase {
+                    Phase::Body => TransportError::Final(fault),
+                    _ if end.bytes_out == 0 && self.link.is_plain => {
+                        TransportError::BeforeRequest(fault)
+                    }
+                    _ => TransportError::BeforeResponse(fault),
+                }
+            }
+        })
+    }
+
+    fn phase(&self) -> Phase {
+        if self.exchange.first_byte.is_some() { Phase::Body } else { Phase::FirstByte }
+    }
+
+    fn give_up(&mut self) {
+        self.is_over = true;
+        let end = self.link.cancel(self.lane, self.slot);
+        self.note(&end);
+    }
+
+    fn note(&mut self, end: &StreamEnd) {
+        let exchange = &mut *self.exchange;
+        exchange.bytes_in += end.bytes_in;
+        exchange.bytes_out += end.bytes_out;
+        exchange.written = end.is_written;
+        exchange.tcp = self.link.sample.take().or(exchange.tcp);
+    }
+}
+
+impl Drop for StreamCall<'_> {
+    /// An exchange whose future is dropped is given up, or has ended unheard.
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let (first_byte, end) = self.link.with_lane(self.lane, |lane| (lane.first_byte, lane.end));
+        self.exchange.first_byte = self.exchange.first_byte.or(first_byte);
+        match end {
+            Some((end, _)) => {
+                self.link.give_back(self.lane);
+                self.note(&end);
+            }
+            None => self.give_up(),
+        }
+    }
+}

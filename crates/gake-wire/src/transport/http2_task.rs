@@ -1,0 +1,164 @@
+//! The task of an HTTP/2 connection: the only one that reads and writes its socket.
+
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use gake_core::clock::{Clock, Nanos};
+use gake_core::record::{ErrorCode, Fault, Phase};
+
+use super::link::Link;
+use super::sampler::TcpSampler;
+use crate::fault;
+use crate::http2::Violation;
+use crate::scratch::Scratch;
+use crate::stream::Stream;
+
+/// Reads in a row before others have their turn.
+const READS_MAX: usize = 16;
+
+/// Reads and writes a connection until it ends.
+pub(super) struct Task<C> {
+    pub(super) stream: Stream,
+    pub(super) link: Rc<Link>,
+    pub(super) scratch: Rc<Scratch>,
+    pub(super) sampler: TcpSampler,
+    pub(super) clock: C,
+    /// The fault that ended writing; answers may still come.
+    pub(super) broken: Option<Fault>,
+}
+
+impl<C: Clock> Task<C> {
+    /// Runs until the connection has ended, or nobody needs it any more.
+    pub(super) async fn run(mut self) {
+        let fault = poll_fn(|cx| self.poll(cx)).await;
+        // The last word is worth one try.
+        poll_fn(|cx| {
+            let _ = self.write(cx);
+            Poll::Ready(())
+        })
+        .await;
+        let now = self.clock.now();
+        let Self { stream, link, .. } = self;
+        drop(stream);
+        link.end(fault, now);
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Fault> {
+        self.link.know_task(cx);
+        if self.link.is_unwanted() {
+            self.link.codec().borrow_mut().close(ErrorCode::NoError);
+            return Poll::Ready(Fault::ClosedEarly(Phase::FirstByte));
+        }
+        let is_blocked = self.broken.is_none() && self.write(cx).is_pending();
+        for _ in 0..READS_MAX {
+            if self.link.has_unread() {
+                return Poll::Pending;
+            }
+            match self.read(cx) {
+                Poll::Ready(None) => {}
+                Poll::Ready(Some(fault)) => return Poll::Ready(fault),
+                Poll::Pending => {
+                    // Those whose answers came write first, and all of it goes out at once.
+                    if !is_blocked && self.broken.is_none() && self.has_output() {
+                        cx.waker().wake_by_ref();
+                    }
+                    return match self.broken {
+                        // A session that broke by itself has nothing more to tell.
+                        Some(fault @ Fault::Tls(_)) => Poll::Ready(fault),
+                        _ => Poll::Pending,
+                    };
+                }
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn has_output(&self) -> bool {
+        !self.link.codec().borrow_mut().output().is_empty()
+    }
+
+    /// Writes what the kernel takes.
+    fn write(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut codec = self.link.codec().borrow_mut();
+        loop {
+            let output = codec.output();
+            if output.is_empty() {
+                break;
+            }
+            match ready!(self.stream.poll_write(cx, output)) {
+                Ok(0) => self.broken = Some(Fault::Write),
+                Ok(written) => {
+                    codec.wrote(written);
+                    continue;
+                }
+                Err(error) => self.broken = Some(fault::of_write(&error)),
+            }
+            return Poll::Ready(());
+        }
+        if let Err(error) = ready!(self.stream.poll_flush(cx)) {
+            self.broken = Some(fault::of_write(&error));
+        }
+        Poll::Ready(())
+    }
+
+    /// Reads once: the fault that ends the connection, or `None` when it goes on.
+    fn read(&mut self, cx: &mut Context<'_>) -> Poll<Option<Fault>> {
+        let Self { stream, link, clock, scratch, .. } = self;
+        let read = scratch.read(stream, cx, |bytes| {
+            (!bytes.is_empty()).then(|| {
+                let now = clock.now();
+                (now, link.receive(bytes, now))
+            })
+        });
+        let (now, received) = match ready!(read) {
+            Ok(Some(received)) => received,
+            Ok(None) => return Poll::Ready(Some(self.closed())),
+            Err(error) => return Poll::Ready(Some(self.failed(&error))),
+        };
+        self.sample(now);
+        self.link.update_room();
+        if let Err(violation) = received {
+            self.link.codec().borrow_mut().close(violation.code());
+            return Poll::Ready(Some(of_violation(violation)));
+        }
+        Poll::Ready(None)
+    }
+
+    #[inline]
+    fn sample(&mut self, now: Nanos) {
+        if let Some(sample) = self.sampler.sample(now, &self.stream) {
+            self.link.sample.set(Some(sample));
+        }
+    }
+
+    /// The fault of a connection that the server has closed.
+    fn closed(&self) -> Fault {
+        let goaway = self.link.codec().borrow().goaway_code();
+        match (self.broken, goaway) {
+            (_, Some(code)) => Fault::Goaway(code),
+            (Some(broken), None) => broken,
+            (None, None) => Fault::ClosedEarly(Phase::FirstByte),
+        }
+    }
+
+    fn failed(&self, error: &io::Error) -> Fault {
+        let goaway = self.link.codec().borrow().goaway_code();
+        match (fault::of_read(error, Phase::FirstByte), self.broken, goaway) {
+            (said @ Fault::Tls(_), ..) => said,
+            (_, _, Some(code)) => Fault::Goaway(code),
+            (_, Some(broken), None) => broken,
+            (said, None, None) => said,
+        }
+    }
+}
+
+fn of_violation(violation: Violation) -> Fault {
+    if violation.is_too_large() {
+        Fault::TooLarge(violation.name())
+    } else {
+        Fault::Malformed(violation.name())
+    }
+}
