@@ -104,10 +104,10 @@ mod tests {
         assert_eq!((some.request_body, some.answer_body), (BodyAs::Text, BodyAs::Bytes));
         for (name, value, told) in [
             ("body", Value::Null, "options.body is not known"),
-            ("munge", Value::text("sandbox"), "no array"),
+            ("munge", Value::text("sandbox"), "not an array"),
             ("munge", Value::List(vec![Value::text("sandbx")]), "production, sandbox"),
             ("requestBody", Value::text("string"), "write \"none\""),
-            ("answerBody", Value::Bool(true), "no string"),
+            ("answerBody", Value::Bool(true), "not a string"),
         ] {
             let wrong = read(&[(name, value)]).unwrap_err();
             assert!(wrong.contains(told), "{wrong}");
