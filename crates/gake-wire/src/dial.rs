@@ -145,6 +145,9 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         let is_http2 = match settings.protocol {
             Protocol::Http1 => false,
             Protocol::Negotiated => has_http2,
+            Protocol::Http2 if stream.is_plain() && self.network.has_proxy() => {
+                return Err(Fault::Proxy("it carries no HTTP/2 in clear"));
+            }
             Protocol::Http2 if stream.is_plain() || has_http2 => true,
             Protocol::Http2 => return Err(Fault::Tls("the peer does not offer HTTP/2")),
         };

@@ -125,6 +125,11 @@ impl Visitor for WorkVisitor<'_> {
     }
 
     #[inline]
+    fn may_want(&self) -> bool {
+        self.keep.wants_head() || self.inspector.is_some()
+    }
+
+    #[inline]
     fn wants_head_of(&mut self, status: u16) -> bool {
         self.inspector.as_mut().is_some_and(|inspector| inspector.answer(status))
     }

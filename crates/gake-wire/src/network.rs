@@ -150,9 +150,8 @@ impl Network {
         origin: u32,
         message: Message,
     ) -> Result<PreparedRequest, RequestError> {
-        let protocol = self.settings.protocol;
         let rendered = self.render(&message)?;
-        let http2 = protocol.may_be_http2().then(|| Box::new(message.template()));
+        let http2 = self.settings.protocol.may_be_http2().then(|| Box::new(message.template()));
         Ok(PreparedRequest { origin, rendered, http2, message: self.kept(message) })
     }
 

@@ -33,6 +33,11 @@ impl<V: Visitor> Visitor for RedirectVisitor<'_, V> {
     }
 
     #[inline]
+    fn may_want(&self) -> bool {
+        self.follow || self.behind.may_want()
+    }
+
+    #[inline]
     fn wants_head_of(&mut self, status: u16) -> bool {
         self.behind.wants_head_of(status)
     }

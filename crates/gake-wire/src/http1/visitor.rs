@@ -20,6 +20,12 @@ pub trait Visitor {
         false
     }
 
+    /// Whether it may want to see anything of the answer, when that must be known before it comes.
+    #[inline]
+    fn may_want(&self) -> bool {
+        self.wants_head()
+    }
+
     /// The head of the final answer; interim (1xx) heads are not shown.
     #[inline]
     fn head(&mut self, head: &ResponseHead<'_>) {

@@ -98,7 +98,7 @@ impl Transport for Http2 {
         exchange.written = false;
         exchange.first_byte = None;
         let first_byte = timing.deadline.first_byte;
-        let started = self.link.start(template, visitor.wants_head(), first_byte.is_some());
+        let started = self.link.start(template, visitor.may_want(), first_byte.is_some());
         let Some((lane, slot)) = started else {
             // The room has gone since the place was given.
             let fault = self.link.broken().unwrap_or(Fault::Goaway(ErrorCode::NoError));
