@@ -12,7 +12,7 @@ use std::time::Duration;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::metric::{Definition, SeriesKey, SeriesValue, Tags};
 use gake_core::record::{Sum, Tally};
-use gake_core::spec::{RequestSource, RunSpec, STREAMS, ScenarioSpec};
+use gake_core::spec::{LoadSpec, RequestSource, RunSpec, STREAMS, ScenarioSpec};
 use gake_engine::{Stop, WorkerContext};
 use gake_k6::Exception;
 use gake_k6::metrics::{Builtin, registry};
@@ -176,7 +176,7 @@ impl LoadedScript {
             // In `setup`: the run is an empty one.
             interrupt.stop(Stop::Now);
         }
-        let mut levels = Levels::default();
+        let mut levels = Levels::of(&run.spec);
         let recorded = prepared.run_works(make, beside, |moment| {
             levels.see(&self.test, &self.metrics, moment.second.second * SECOND);
             each(moment)
@@ -259,11 +259,26 @@ impl LoadedScript {
 struct Levels {
     users: Option<SeriesValue>,
     users_max: Option<SeriesValue>,
+    /// Loads whose users are all active as long as it goes on: from, to, and how many.
+    open: Vec<(Nanos, Nanos, usize)>,
 }
 
 impl Levels {
+    fn of(spec: &RunSpec) -> Self {
+        let open = spec.scenarios.iter().filter_map(|scenario| {
+            let LoadSpec::Open { stages, .. } = &scenario.load else { return None };
+            let start = nanos(scenario.start);
+            let length: Duration = stages.iter().map(|stage| stage.duration).sum();
+            Some((start, start.saturating_add(nanos(length)), scenario.lanes))
+        });
+        Self { open: open.collect(), ..Self::default() }
+    }
+
     fn see(&mut self, test: &Test, metrics: &[Arc<Definition>], at: Nanos) {
-        let (now, all) = (test.levels.active() as f64, test.levels.ready() as f64);
+        let open = self.open.iter().filter(|(from, to, _)| (*from..=*to).contains(&at));
+        let open: usize = open.map(|(.., users)| users).sum();
+        let now = (test.levels.active() as f64).max(open as f64);
+        let all = test.levels.ready() as f64;
         // The last moment of a run comes when nobody is left.
         if now == 0.0 {
             return;

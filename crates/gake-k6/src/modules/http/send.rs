@@ -19,6 +19,9 @@ use crate::user::book::TagSource;
 use crate::user::clock::UserClock;
 use crate::user::vu::Vu;
 
+/// k6's code of a URL that cannot be read.
+const BAD_URL: u32 = 1020;
+
 /// Sends what a script asked for and follows its redirects.
 pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
     let Some(client) = vu.client.borrow().clone() else {
@@ -70,7 +73,7 @@ fn checked(text: &str) -> Result<Url, (u32, String)> {
         Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
         Ok(_) => Err(unsupported(scheme())),
         Err(url::ParseError::RelativeUrlWithoutBase) => Err(unsupported("")),
-        Err(error) => Err((1020, format!("invalid URL: {error}"))),
+        Err(error) => Err((BAD_URL, format!("invalid URL: {error}"))),
     }
 }
 
@@ -79,8 +82,10 @@ fn refuse(vu: &Vu, ask: &Ask, code: u32, error: String) -> ResponseFacts {
     let now = vu.now();
     let response = ResponseFacts::failed(ask, code, error);
     let exchange = Exchange::faulted(now, Fault::Malformed("request"));
-    note(vu, ask, &ask.url, &response, &exchange);
-    // It never left: k6 counts it among the requests, the record does not.
+    // k6 counts one whose URL can be read, whatever its scheme.
+    if code != BAD_URL {
+        note(vu, ask, &ask.url, &response, &exchange);
+    }
     warn(vu, ask, &ask.url, &response.error);
     response
 }
