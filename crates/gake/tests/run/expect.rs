@@ -70,6 +70,23 @@ fn an_answer_with_another_body_has_failed() {
 }
 
 #[test]
+fn bodies_of_http2_are_looked_at_too() {
+    let lab = lab();
+    for (path, check, ok) in [("/fast", "^Hello", 20), ("/fast", "^never$", 0)] {
+        let url = url(&lab, path);
+        let line = ["--http2", "-n", "20", "-c", "2", "--streams", "5", "--expect-body", check];
+        let json = ran(&[&["run", &url, "-o", "json"], &line[..]].concat()).json();
+        assert_eq!(json.count("requests.ok"), ok, "{}", json.0);
+        assert_eq!(json.count("requests.wrong_bodies"), 20 - ok, "{}", json.0);
+    }
+    let url = url(&lab, "/status/503");
+    let json =
+        ran(&["run", &url, "-o", "json", "--http2", "-n", "3", "-c", "1", "--body-errors"]).json();
+    let first = &json.at("failed_bodies.bodies")[0];
+    assert_eq!((first["status"].as_u64(), first["count"].as_u64()), (Some(503), Some(3)));
+}
+
+#[test]
 fn coded_bodies_are_decoded_before_they_are_looked_at() {
     let text = "hello ".repeat(20_000) + "the end";
     let text = text.as_bytes();

@@ -128,3 +128,13 @@ fn what_is_no_proxy_is_refused_before_anything_is_sent() {
     let json = ran(&["run", "http://shop.test/", "-n", "1", "-x", "127.0.0.1:1", "-o", "json"]);
     assert_eq!(json.json().count("faults.connect_refused"), 1);
 }
+
+#[test]
+fn a_proxy_is_not_asked_for_http2_in_clear() {
+    let nginx = Nginx::start();
+    let proxy = Proxy::start(nginx.port, nginx.tls_port);
+    let url = format!("http://me:secret@{}", proxy.url);
+    let line = ["run", "http://shop.test/", "--proxy", &url, "--http2", "-n", "4", "-c", "1"];
+    let json = ran(&[&line[..], &["-o", "json"]].concat()).json();
+    assert_eq!((json.count("faults.proxy"), json.count("requests.ok")), (4, 0), "{}", json.0);
+}
