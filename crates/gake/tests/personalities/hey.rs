@@ -158,7 +158,6 @@ fn bad_command_lines_end_as_in_hey() {
         }
     }
     for (line, said) in [
-        ("-h2 http://h/", "-h2 cannot be honoured"),
         ("-x h:1 http://h/", "-x cannot be honoured"),
         ("-o {{.Total}} http://h/", "only csv"),
         ("http://h/ -n 5", "-n: flags stand before the URL"),

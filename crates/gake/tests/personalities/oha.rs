@@ -48,6 +48,16 @@ fn the_lines_are_ohas() {
     assert!(text.ends_with("  [3] Connection refused (os error 111)\n"), "{text}");
 }
 
+#[test]
+fn http2_has_many_requests_on_a_connection() {
+    let lab = lab();
+    let json = json("--http2 -p 5 -c 2 -n 40 --no-tui", &url(&lab, "/fast"));
+    assert_eq!(json["statusCodeDistribution"]["200"], 40, "{json}");
+    let counted = lab.shutdown();
+    assert_eq!(counted.requests, 40);
+    assert!(counted.connections.opened <= 2, "{counted:?}");
+}
+
 /// The paths of all keys, save those that are figures.
 fn keys(at: &str, value: &Value, paths: &mut Vec<String>) {
     for (key, value) in value.as_object().into_iter().flatten() {
@@ -183,7 +193,7 @@ fn bad_command_lines_end_as_in_oha() {
         ("--zz http://h/", 2, "--zz"),
         ("-n x http://h/", 2, "-n \"x\""),
         ("-n 5 -z 1s http://h/", 2, "exclude each other"),
-        ("--http2 http://h/", 2, "--http2 cannot be honoured"),
+        ("--http-version 3 http://h/", 2, "--http-version cannot be honoured"),
         ("", 2, "the URL is missing"),
         ("h", 1, "it begins with http://"),
         ("-a foo http://h/", 1, "user:password"),

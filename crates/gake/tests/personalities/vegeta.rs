@@ -64,6 +64,19 @@ fn golden(name: &str) -> String {
 }
 
 #[test]
+fn h2c_is_http2_in_clear() {
+    let lab = lab();
+    let folder = Folder::new(&format!("GET {}\n", url(&lab, "/fast")));
+    let ran =
+        folder.vegeta("attack -h2c -targets targets.http -rate 50 -duration 1s -output h.bin");
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "", ""), "{ran:?}");
+    let report = folder.vegeta("report h.bin");
+    assert!(report.stdout.contains("Status Codes  [code:count]                      200:50"));
+    let counted = lab.shutdown();
+    assert_eq!(counted.requests, 50);
+}
+
+#[test]
 fn the_commands_of_an_article_run_as_they_stand() {
     let lab = lab();
     let folder = Folder::new("");
@@ -406,7 +419,6 @@ fn what_cannot_be_done_is_refused_by_name() {
     for (line, code, said) in [
         ("attack -nosuch", 2, "-nosuch"),
         ("attack -rate=0", 2, "-rate=0 requires setting -max-workers"),
-        ("attack -h2c -targets targets.http", 2, "-h2c"),
         ("attack -targets nosuch", 1, "nosuch"),
         ("attack -targets stdin", 1, "no targets to attack"),
         ("report -type xml", 2, "\"xml\""),
