@@ -38,7 +38,7 @@ fn what_makes_no_sense_is_bad_usage() {
         ("run demo --watch redis://h", "is not a valid source"),
         ("run demo --watch mysql:h", "mysql://USER:PASSWORD@HOST"),
         ("run demo --watch mysql://me:pw@h:0", "its port is not a number"),
-        ("find demo --watch postgres://me:pw@h?sslmode=require", "without TLS"),
+        ("find demo --watch postgres://me:pw@h?sslmode=sometimes", "verify-full"),
         ("run demo --slo p99<soon", "p99<soon"),
         ("run demo --expect 2yy", "2yy"),
         ("run demo --header broken", "Name: value"),
