@@ -1,11 +1,15 @@
 //! A step of the search: a trial with what it measured and how it is judged.
 
 use super::share::Count;
-use super::trial::{Dimension, Observation, Trial};
+use super::trial::{Dimension, Observation, Purpose, Trial};
 use crate::objective::{Bad, Bound, Clause};
 
 /// Standard deviations within which a bad count says neither pass nor fail (95 % one-sided).
 const UNDECIDED: f64 = 1.645;
+
+/// What a level that was not read is of its bound: a target too busy to be read is over it, by how
+/// much nobody knows.
+const UNREAD: f64 = 1.5;
 
 /// What one step says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,8 +95,16 @@ impl Step {
                 // Of nothing that came back nothing was good.
                 if total.of > 0.0 { total.bad / total.of / allowed } else { 1.0 / allowed }
             }
+            Bound::Level(_) if self.unread(number, bound) => UNREAD,
             Bound::Level(bound) => self.mean_level(number).map_or(0.0, |mean| mean / bound),
         }
+    }
+
+    /// Whether a bound on the target's level has no reading to be judged by. The steps of the
+    /// ladder are shorter than the time between two readings, and are not judged by one.
+    fn unread(&self, number: usize, bound: Bound) -> bool {
+        let is_level = matches!(bound, Bound::Level(_));
+        is_level && self.trial.purpose != Purpose::Ladder && self.mean_level(number).is_none()
     }
 
     fn judge(&self, clauses: &[Clause]) -> StepOutcome {
@@ -100,7 +112,9 @@ impl Step {
             return StepOutcome::Limited;
         }
         let undecided = |n: usize| {
-            let Bound::Share(allowed) = clauses[n].bound else { return false };
+            let Bound::Share(allowed) = clauses[n].bound else {
+                return self.unread(n, clauses[n].bound);
+            };
             let count = self.count(n);
             let allowed = allowed * count.bad.of;
             (count.bad.bad - allowed).abs() < UNDECIDED * count.variance.max(allowed).sqrt()
@@ -161,4 +175,39 @@ fn long_run_variance(slices: &[Bad]) -> f64 {
     let len = len as f64;
     let free = (len - 2.0 * lags as f64 - 1.0).max(len / 3.0);
     variance * len / free
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::search::{Seen, TrialLoad};
+
+    /// A step with these readings of the CPU, which is bounded.
+    fn step(purpose: Purpose, readings: Vec<f64>) -> Step {
+        let clauses = [Clause::target("cpu<20%".to_owned(), "cpu".to_owned(), 0.2)];
+        let duration = Duration::from_secs(4);
+        let load = TrialLoad::Rate(100.0);
+        let (number, seed, warmup, enough) = (0, 0, Duration::ZERO, Vec::new());
+        let trial = Trial { number, purpose, load, warmup, duration, seed, enough };
+        let seen = Observation {
+            measured: 4.0,
+            due: 400,
+            ok: 400,
+            clauses: vec![Seen { levels: readings, ..Seen::default() }],
+            ..Observation::default()
+        };
+        Step::new(Dimension::Rate, &clauses, trial, seen)
+    }
+
+    #[test]
+    fn a_bound_on_the_target_is_not_kept_by_a_target_that_was_not_read() {
+        let unread = step(Purpose::Bracket, Vec::new());
+        assert_eq!((unread.missed(), unread.outcome), (true, StepOutcome::Inconclusive));
+        let read = step(Purpose::Bracket, vec![0.1]);
+        assert_eq!((read.ratios[0], read.outcome), (0.5, StepOutcome::Pass));
+        // The ladder's steps are too short to be read.
+        assert!(!step(Purpose::Ladder, Vec::new()).missed());
+    }
 }
