@@ -5,14 +5,13 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
 
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::Tally;
 use gake_core::schedule::Slice;
 use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_script::Exception;
-use gake_script::user::Stacks;
+use gake_script::user::{Stacks, yield_once};
 use gake_wire::{Client, Network};
 
 use crate::test::{LogLevel, Test};
@@ -97,7 +96,7 @@ impl Factory for ScriptFactory {
             let user = self.user(lane)?;
             self.ready.borrow_mut().insert(0, user);
             if lane % USERS_AT_ONCE == 0 {
-                yield_now().await;
+                yield_once().await;
             }
         }
         Ok(())
@@ -112,20 +111,6 @@ impl Factory for ScriptFactory {
     fn observe(&self, tally: &mut Tally) -> Gauges {
         self.client.observe(&mut tally.counts)
     }
-}
-
-/// Lets other tasks of the thread run.
-async fn yield_now() {
-    let mut has_yielded = false;
-    poll_fn(|cx| {
-        if has_yielded {
-            return Poll::Ready(());
-        }
-        has_yielded = true;
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 /// One user's iterations.
@@ -161,7 +146,7 @@ impl Work for ScriptWork {
         };
         if polls == 1 {
             // It waited for nothing, and neither may the next: others must have their turn.
-            yield_now().await;
+            yield_once().await;
         }
         *is_fired = false;
         *iterations += 1;

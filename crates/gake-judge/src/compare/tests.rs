@@ -5,7 +5,7 @@
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
 use gake_core::plan::Expect;
-use gake_core::record::{Counts, Histogram, Tally};
+use gake_core::record::{Counts, Tally};
 
 use super::bootstrap::Random;
 use super::normal::normal_quantile;
@@ -76,9 +76,9 @@ fn whole(seconds: &[Vec<(Nanos, bool)>]) -> Run {
 fn sampled(seconds: &[Vec<(Nanos, bool)>]) -> RunSample {
     let run = whole(seconds);
     let mut pieces = Pieces::new(&run, &ComparedFigures::usual());
-    let bucket = |bound: f64| Histogram::top_of_bucket(bound as Nanos);
     let whole = &pieces.parts[0];
-    let bounds = [whole.response.map(bucket), whole.service.map(bucket)];
+    // A quantile is the highest value of its bucket, or the largest of all.
+    let bounds = [&whole.response, &whole.service].map(|quantiles| quantiles.map(|q| q as Nanos));
     for requests in seconds {
         let times = |late: Nanos, bounds: [Nanos; 5]| Times {
             count: requests.len() as f64,

@@ -161,8 +161,8 @@ pub(crate) fn give_way() -> bool {
     }
 }
 
-/// Pending once, and woken at once.
-async fn yield_once() {
+/// Lets other tasks of the thread run: pending once, and woken at once.
+pub async fn yield_once() {
     let mut has_yielded = false;
     poll_fn(|cx| {
         if has_yielded {

@@ -18,7 +18,7 @@ use std::rc::Rc;
 use rquickjs::loader::{Loader, Resolver};
 use rquickjs::{Context, Ctx, Runtime, qjs};
 
-pub use fiber::{Cut, Fiber, wait};
+pub use fiber::{Cut, Fiber, wait, yield_once};
 pub use stack::Stacks;
 pub use tasks::{Completion, Tasks};
 

@@ -289,8 +289,8 @@ impl Histogram {
     }
 
     /// The largest latency that is not told apart from `value`.
-    #[must_use]
-    pub fn top_of_bucket(value: Nanos) -> Nanos {
+    #[cfg(test)]
+    fn top_of_bucket(value: Nanos) -> Nanos {
         bucket::whole_top(bucket::number(value.min(CEILING) as f64)) as Nanos
     }
 
