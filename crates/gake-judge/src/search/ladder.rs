@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::stages::START_PART;
 use super::trial::{Dimension, Purpose, Trial, TrialLoad};
 use super::{Options, Search, Stage, Step, Timing, seconds};
-use crate::objective::Clause;
+use crate::objective::{Bound, Clause};
 use crate::usl;
 use gake_core::clock::SECOND;
 
@@ -246,7 +246,10 @@ impl Search {
             Dimension::Rate | Dimension::ConnectRate => {
                 self.scale = self.ladder.best;
                 let floor = self.timing.short + self.timing.short_warmup;
-                if floor > FLOOR_PART_MAX * self.budget() && self.ladder.passed > 0.0 {
+                // The ladder's rungs are too short for a reading of the target.
+                let read = |clause: &Clause| matches!(clause.bound, Bound::Share(_));
+                let is_known = self.ladder.passed > 0.0 && self.clauses.iter().all(read);
+                if floor > FLOOR_PART_MAX * self.budget() && is_known {
                     // A budget of few steps needs them where the capacity is.
                     self.bracket_from(START_PART * self.scale);
                 } else {

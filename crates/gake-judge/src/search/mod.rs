@@ -286,7 +286,11 @@ impl Search {
         self.limited += 1;
         if self.limited >= 2 {
             let passed = self.highest_pass().unwrap_or(0.0);
-            let level = if short && !step.missed() { step.level() } else { 0.9 * asked };
+            let level = match step.is_sustained() {
+                false => step.ended_rate(),
+                true if short && !step.missed() => step.level(),
+                true => 0.9 * asked,
+            };
             self.ceiling = Some(Ceiling { level: level.max(passed), why });
             self.limited = 0;
             // Less than the floor is no load; and a small part of what the ladder saw is none.
@@ -296,7 +300,7 @@ impl Search {
                 bracket.level = bracket.level.min(level.max(passed));
             }
         }
-        step.missed() || step.seen.due == 0
+        step.outcome == StepOutcome::Limited || step.missed() || step.seen.due == 0
     }
 
     /// The highest level that passed.

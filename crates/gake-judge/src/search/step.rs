@@ -11,6 +11,13 @@ const UNDECIDED: f64 = 1.645;
 /// much nobody knows.
 const UNREAD: f64 = 1.5;
 
+/// A step in which less than this part of the arrivals ended while the load was on builds up a
+/// backlog: what it shows of the target belongs to a lower level. A step lasts four responses at
+/// least, so that those of the last arrivals are a quarter of it.
+const SUSTAINED: f64 = 0.6;
+/// Arrivals from which on that is no chance.
+const SUSTAINED_OF: f64 = 100.0;
+
 /// What one step says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepOutcome {
@@ -65,6 +72,12 @@ impl Step {
         let measured = matches!(trial.load, super::TrialLoad::Rate(_)) && dimension.is_rate();
         let level = if measured && seen.due > 0 { seen.rate() } else { trial.load.level() };
         let mut step = Self { trial, seen, ratios: Vec::new(), outcome: StepOutcome::Pass, level };
+        if !step.is_sustained() {
+            let bounds = step.seen.clauses.iter_mut().zip(clauses);
+            bounds
+                .filter(|(_, clause)| matches!(clause.bound, Bound::Level(_)))
+                .for_each(|(seen, _)| seen.levels.clear());
+        }
         step.ratios = (0..clauses.len()).map(|n| step.ratio(n, clauses[n].bound)).collect();
         step.outcome = step.judge(clauses);
         step
@@ -80,6 +93,21 @@ impl Step {
     #[must_use]
     pub fn missed(&self) -> bool {
         self.worst() > 1.0
+    }
+
+    /// Whether the answers kept up with the arrivals, of an open loop with enough of them.
+    pub(super) fn is_sustained(&self) -> bool {
+        let is_open = !matches!(self.trial.load, super::TrialLoad::Users(_));
+        let due = self.seen.due as f64;
+        let is_told = is_open && due >= SUSTAINED_OF && !self.seen.seconds.is_empty();
+        !is_told || self.ended_rate() * self.seen.measured >= SUSTAINED * due
+    }
+
+    /// Arrivals of the measured part that ended in it, ok or not, a second.
+    pub(super) fn ended_rate(&self) -> f64 {
+        let measured = self.seen.measured.max(1e-3);
+        let within = self.seen.seconds.iter().take(measured.ceil() as usize);
+        within.map(|second| second.ok + second.failed).sum::<f64>() / measured
     }
 
     /// The level that counts.
@@ -108,7 +136,7 @@ impl Step {
     }
 
     fn judge(&self, clauses: &[Clause]) -> StepOutcome {
-        if self.seen.limited.is_some() && self.missed() {
+        if self.seen.limited.is_some() && (self.missed() || !self.is_sustained()) {
             return StepOutcome::Limited;
         }
         let undecided = |n: usize| {
@@ -182,7 +210,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::search::{Seen, TrialLoad};
+    use crate::search::{Seen, TrialLoad, TrialSecond};
 
     /// A step with these readings of the CPU, which is bounded.
     fn step(purpose: Purpose, readings: Vec<f64>) -> Step {
@@ -195,6 +223,7 @@ mod tests {
             measured: 4.0,
             due: 400,
             ok: 400,
+            seconds: vec![TrialSecond { ok: 100.0, ..TrialSecond::default() }; 4],
             clauses: vec![Seen { levels: readings, ..Seen::default() }],
             ..Observation::default()
         };
@@ -209,5 +238,18 @@ mod tests {
         assert_eq!((read.ratios[0], read.outcome), (0.5, StepOutcome::Pass));
         // The ladder's steps are too short to be read.
         assert!(!step(Purpose::Ladder, Vec::new()).missed());
+    }
+
+    #[test]
+    fn what_a_backlog_shows_of_the_target_is_not_of_that_level() {
+        let Step { trial, seen, .. } = step(Purpose::Bracket, vec![0.1]);
+        let clauses = [Clause::target("cpu<20%".to_owned(), "cpu".to_owned(), 0.2)];
+        let seconds = vec![TrialSecond { ok: 50.0, ..TrialSecond::default() }; 4];
+        let half = Observation { seconds, ..seen };
+        let behind = Step::new(Dimension::Rate, &clauses, trial.clone(), half.clone());
+        assert_eq!((behind.missed(), behind.outcome), (true, StepOutcome::Inconclusive));
+        let limited = Observation { limited: Some("all connections".to_owned()), ..half };
+        let limited = Step::new(Dimension::Rate, &clauses, trial, limited);
+        assert_eq!(limited.outcome, StepOutcome::Limited);
     }
 }

@@ -84,7 +84,7 @@ fn a_bound_on_the_target_is_told_with_its_value_at_each_step() {
     let (url, port) = (format!("http://{}/fast", lab.addr()), lab.addr().port());
     let watch = format!("port:{port}");
     // The lab is in the process of this test, whose other threads sleep.
-    let slo = ["--slo", "cpu<20%", "--slo", "p50<20s"];
+    let slo = ["--slo", "cpu<20%", "--slo", "p50<400ms"];
     let flags = ["--watch", &watch, "--budget", "30s", "-o", "json", "-o"];
     let text = tempfile::NamedTempFile::new().unwrap();
     let into = format!("text={}", text.path().display());
