@@ -1,10 +1,11 @@
 //! Hooks: a program's say in who gets a request, what they get, and what came of it.
 //!
 //! No hook runs on a thread that serves clients. What must be known before a request goes on
-//! (selection, changes) is asked of threads kept for hooks, with a time limit; when it is passed,
-//! when the hook fails or panics, the default applies and is counted: the master alone is selected
-//! (or everybody, where that was asked for), the master gets the request as it came, and a shadow whose copy was to be changed gets none. A
-//! hook that never answers in time is not even asked for a while.
+//! (selection, changes) is asked of threads kept for hooks, with a limit on how long a hook runs
+//! and another on how long a request waits for a thread. When one is passed, when the hook fails
+//! or panics, the default applies and is counted: the master alone is selected (or everybody,
+//! where that was asked for), the master gets the request as it came, and a shadow whose copy was
+//! to be changed gets none. A hook that never answers in time is not even asked for a while.
 
 mod runner;
 mod set;

@@ -5,7 +5,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -17,6 +17,9 @@ use crate::config::Breaker;
 
 /// Questions that wait at most.
 const WAITING: usize = 1024;
+/// The line stands still when no thread takes a question for this many times a hook's limit: then
+/// hooks hang, and nobody waits for them.
+const STANDS_STILL: u32 = 4;
 
 /// How often hooks did not do their part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,7 +30,7 @@ pub struct HookCounts {
     pub errors: u64,
     /// They took longer than their limit.
     pub timeouts: u64,
-    /// Too many questions waited already.
+    /// Too many questions waited for a thread already, or one waited too long.
     pub overflows: u64,
     /// They were not asked: too often in a row they had taken longer than their limit.
     pub skipped: u64,
@@ -51,6 +54,7 @@ impl Counts {
             Failed::Panic => &self.panics,
             Failed::Error => &self.errors,
             Failed::Time => &self.timeouts,
+            Failed::Line => &self.overflows,
         };
         count.fetch_add(1, Relaxed);
     }
@@ -62,6 +66,8 @@ enum Failed {
     Panic,
     Error,
     Time,
+    /// No thread had time for it.
+    Line,
 }
 
 type Question = Box<dyn FnOnce(&dyn Hooks) + Send>;
@@ -71,22 +77,27 @@ type Question = Box<dyn FnOnce(&dyn Hooks) + Send>;
 pub(crate) struct HookLimits {
     /// Threads they are asked on.
     pub(crate) threads: usize,
-    /// How long one may keep a request.
+    /// How long one may run for a request.
     pub(crate) time: Duration,
+    /// How long a request may wait for one of the threads, while they take others.
+    pub(crate) wait: Duration,
     /// When one that never answers in time is not asked for a while.
     pub(crate) breaker: Breaker,
     /// Who gets a request of which nobody said who gets it.
     pub(crate) select_failure: SelectFailure,
 }
 
-/// Asks hooks, never for longer than their limit.
+/// Asks hooks, never for longer than their limits.
 pub(crate) struct Runner {
     /// When it is asked who gets a request.
     select: Option<Circuit>,
     /// Backends by themselves: one whose requests take too long spoils no other's.
     munge: HashMap<Arc<str>, (Munge, Circuit)>,
     questions: SyncSender<Question>,
+    /// Questions that the threads have taken.
+    taken: Arc<AtomicU64>,
     time: Duration,
+    wait: Duration,
     select_failure: SelectFailure,
     counts: Arc<Counts>,
     /// Closed when the thread that tells what is finished has ended.
@@ -111,6 +122,7 @@ impl Runner {
         let (questions, receiver) = sync_channel::<Question>(WAITING);
         let receiver = Arc::new(Mutex::new(receiver));
         let counts = Arc::new(Counts::default());
+        let taken = Arc::new(AtomicU64::new(0));
         for _ in 0..limits.threads {
             let (hooks, receiver) = (Arc::clone(&hooks), Arc::clone(&receiver));
             let answer = move || answer(&receiver, &*hooks);
@@ -137,7 +149,9 @@ impl Runner {
             select: hooks.selects().then(circuit),
             munge: munge.collect(),
             questions,
+            taken,
             time: limits.time,
+            wait: limits.wait,
             select_failure: limits.select_failure,
             counts,
             telling: Mutex::new(telling),
@@ -201,24 +215,62 @@ impl Runner {
             return None;
         }
         let (sender, receiver) = oneshot::channel();
+        let taken = Arc::new(OnceLock::new());
+        let (take, all_taken) = (Arc::clone(&taken), Arc::clone(&self.taken));
         let question: Question = Box::new(move |hooks| {
+            all_taken.fetch_add(1, Relaxed);
             // Nobody waits for an answer that is late already.
             if !sender.is_closed() {
+                let _ = take.set(Instant::now());
                 let _ = sender.send(contained(|| question(hooks)));
             }
         });
-        if self.questions.try_send(question).is_err() {
-            self.counts.overflows.fetch_add(1, Relaxed);
-            return None;
-        }
-        let said = match tokio::time::timeout(self.time, receiver).await {
-            Ok(Ok(said)) => said,
-            Ok(Err(_)) | Err(_) => Err(Failed::Time),
+        let said = match self.questions.try_send(question) {
+            Ok(()) => self.answered(receiver, &taken).await,
+            Err(_) => Err(Failed::Line),
         };
-        // A hook that fails in time holds up nobody.
+        // A hook that fails in time holds up nobody, and a line that moves is no hook that hangs.
         circuit.heard(!matches!(said, Err(Failed::Time)));
         // Counted here and nowhere else: a hook that fails too late has failed once.
         said.map_err(|failed| self.counts.add(failed)).ok()
+    }
+
+    /// Waits for the answer to a question: in line as long as the line moves, and then for the
+    /// hook's own limit. Timers alone look at where the question is, so that an answer in time
+    /// costs one wake-up.
+    async fn answered<T>(
+        &self,
+        mut receiver: oneshot::Receiver<Result<T, Failed>>,
+        taken: &OnceLock<Instant>,
+    ) -> Result<T, Failed> {
+        let asked = Instant::now();
+        let (mut moved, mut last) = (asked, self.taken.load(Relaxed));
+        let mut next = self.time.min(self.wait);
+        loop {
+            match tokio::time::timeout(next, &mut receiver).await {
+                Ok(Ok(said)) => return said,
+                Ok(Err(_)) => return Err(Failed::Time),
+                Err(_) => {}
+            }
+            if let Some(since) = taken.get() {
+                next = self.time.saturating_sub(since.elapsed());
+                if next.is_zero() {
+                    return Err(Failed::Time);
+                }
+                continue;
+            }
+            let all = self.taken.load(Relaxed);
+            if all != last {
+                (moved, last) = (Instant::now(), all);
+            }
+            if moved.elapsed() >= self.time * STANDS_STILL {
+                return Err(Failed::Time);
+            }
+            next = self.time.min(self.wait.saturating_sub(asked.elapsed()));
+            if next.is_zero() {
+                return Err(Failed::Line);
+            }
+        }
     }
 }
 

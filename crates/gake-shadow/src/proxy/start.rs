@@ -37,8 +37,10 @@ const FINISHED: usize = 1024;
 const LAST_TOLD: Duration = Duration::from_secs(5);
 /// Threads that hooks are asked on.
 const HOOK_THREADS: usize = 2;
-/// How long a hook may keep a request.
+/// How long a hook may run for a request.
 const HOOK_LIMIT: Duration = Duration::from_millis(50);
+/// How long a request may wait for a thread that runs hooks.
+const HOOK_WAIT: Duration = Duration::from_secs(1);
 
 /// Why a proxy cannot be started.
 #[derive(Debug, thiserror::Error)]
@@ -130,6 +132,7 @@ impl Proxy {
             hook_limits: HookLimits {
                 threads: HOOK_THREADS,
                 time: HOOK_LIMIT,
+                wait: HOOK_WAIT,
                 breaker: Breaker::default(),
                 select_failure: SelectFailure::default(),
             },
@@ -160,10 +163,18 @@ impl Proxy {
         self
     }
 
-    /// How long a hook may keep a request before the default applies; 50 ms unless told.
+    /// How long a hook may run for a request before the default applies; 50 ms unless told.
     #[must_use]
     pub fn hook_limit(mut self, limit: Duration) -> Self {
         self.hook_limits.time = limit;
+        self
+    }
+
+    /// How long a request may wait until a thread is free to run its hook; 1 s unless told. When
+    /// the threads all hang it does not wait that long.
+    #[must_use]
+    pub fn hook_wait(mut self, wait: Duration) -> Self {
+        self.hook_limits.wait = wait;
         self
     }
 

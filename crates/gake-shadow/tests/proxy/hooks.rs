@@ -157,6 +157,43 @@ fn a_hook_that_hangs_is_left_behind() {
     stop(proxy);
 }
 
+/// Asks at once from as many clients, and says how many were answered by the master.
+fn crowd(proxy: &RunningProxy, clients: usize) -> usize {
+    let address = proxy.addr();
+    std::thread::scope(|scope| {
+        let ask = |_| scope.spawn(move || get(address, "/").body);
+        let asked: Vec<_> = (0..clients).map(ask).collect();
+        let answers = asked.into_iter().map(|client| client.join().unwrap());
+        answers.filter(|body| body == "master:").count()
+    })
+}
+
+#[test]
+fn a_line_for_the_threads_of_hooks_is_no_failure_of_a_hook() {
+    let (master, shadow) = (named("master"), named("shadow"));
+    let start = |wait| {
+        let hooks = HookSet::new().on_select_backends(|_| {
+            std::thread::sleep(Duration::from_millis(50));
+            Selection::All
+        });
+        let proxy = Proxy::new(config(&master, &[&shadow])).unwrap().hooks(hooks).hook_threads(1);
+        proxy.hook_limit(Duration::from_millis(500)).hook_wait(wait).start().unwrap()
+    };
+    // The last of 20 waits for twice the limit.
+    let proxy = start(LONG);
+    assert_eq!(crowd(&proxy, 20), 20);
+    assert_eq!(proxy.control().hooks(), HookCounts::default());
+    until("copies", || shadow.seen().len() == 20);
+    stop(proxy);
+    // Who waits for too long is answered by the master alone, and is counted as one in line.
+    let proxy = start(Duration::from_millis(20));
+    assert_eq!(crowd(&proxy, 20), 20);
+    let HookCounts { overflows, timeouts, .. } = proxy.control().hooks();
+    assert!((1..20).contains(&overflows) && timeouts == 0, "{overflows} {timeouts}");
+    until_count(&proxy, 0, Category::SelectFailed, overflows);
+    stop(proxy);
+}
+
 #[test]
 fn a_hook_that_keeps_its_own_time_is_counted_once() {
     struct Late;

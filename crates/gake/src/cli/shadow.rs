@@ -94,15 +94,25 @@ pub struct ScriptArgs {
     #[arg(long, value_name = "FILE.js")]
     pub script: Option<PathBuf>,
 
-    /// How long selectBackends and mungeRequest may keep a request before the default applies
+    /// How long selectBackends and mungeRequest may run for a request before the default applies
     #[arg(
         long,
         value_name = "TIME",
         value_parser = values::positive_duration,
-        default_value = "10ms",
+        default_value = "50ms",
         requires = "script"
     )]
     pub script_timeout: Duration,
+
+    /// How long a request may wait for a thread that runs them before the default applies
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = values::positive_duration,
+        default_value = "1s",
+        requires = "script"
+    )]
+    pub script_wait: Duration,
 
     /// Threads for selectBackends and mungeRequest, each with variables of its own (default: as
     /// many as there are cores, at most 8)

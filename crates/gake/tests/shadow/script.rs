@@ -170,7 +170,7 @@ fn a_script_that_never_ends_delays_the_master_by_its_limit_at_most() {
     for _ in 0..40 {
         assert_eq!(proxy.get("/", ""), "master");
     }
-    // 20 limits of 10 ms, and a machine that may be busy; the script itself would take for ever.
+    // 20 limits of 50 ms, and a machine that may be busy; the script itself would take for ever.
     assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
     let (ledger, told) = proxy.stop();
     assert!(ledger.contains("40 requests on 40 connections: 40 answered"), "{ledger}");
@@ -181,7 +181,7 @@ fn a_script_that_never_ends_delays_the_master_by_its_limit_at_most() {
     // Those of backendsFinished, which take a second each, come on top.
     assert!(times >= 20, "{ledger}");
     assert!(ledger.contains("times were not asked, after too many"), "{ledger}");
-    assert!(told.contains("selectBackends took longer than 10ms"), "{told}");
+    assert!(told.contains("selectBackends took longer than 50ms"), "{told}");
 }
 
 #[test]

@@ -49,6 +49,7 @@ pub(super) fn add(
         .hooks(hooks)
         .hook_threads(args.threads())
         .hook_limit(args.script_timeout)
+        .hook_wait(args.script_wait)
         .on_select_failure(args.on_select_failure.into()))
 }
 
