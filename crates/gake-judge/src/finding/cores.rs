@@ -226,10 +226,19 @@ fn one_thread(facts: &Facts<'_>) -> Option<Finding> {
 
 /// The workers waited for a core, it explains what is wrong, and who had it is not known.
 fn delayed(facts: &Facts<'_>) -> Option<Finding> {
-    let part = generator::delayed(facts).filter(|_| generator::explains_latency(facts))?;
+    let part = generator::delayed(facts)?;
+    let own = &facts.run.generator;
+    let so = if generator::explains_latency(facts) {
+        "and requests left as late as that".to_owned()
+    } else if generator::starves(facts) {
+        let had = units::duration(own.cpu as f64);
+        format!("and had one for {had}: requests are sent and answers are read late")
+    } else {
+        return None;
+    };
     let evidence = format!(
-        "the workers waited {} for a core ({} of their time), and requests left as late as that",
-        units::duration(facts.run.generator.run_delay as f64),
+        "the workers waited {} for a core ({} of their time), {so}",
+        units::duration(own.run_delay as f64),
         units::percent(part)
     );
     Some(Finding::new("run_delay", evidence, generator::CORES, generator::RUN_DELAY_CHECK))

@@ -1,5 +1,6 @@
 //! Limits of the generator's own machine.
 
+use gake_core::clock::{Nanos, SECOND};
 use gake_core::record::{Fault, Metric};
 
 use super::Finding;
@@ -13,6 +14,19 @@ use crate::validity::CPU_BUSY;
 pub(super) const RUN_DELAY_MIN: f64 = 0.05;
 /// The generator's own delay explains a response time of which it is this part.
 const EXPLAINS: f64 = 0.5;
+
+/// Workers starve that wait for a core for this part of their time, and longer than they have one:
+/// then answers are read late as well as requests sent.
+const STARVES: f64 = 0.25;
+/// Less waiting than this tells nothing, however short the run.
+const STARVES_MIN: Nanos = SECOND / 2;
+
+/// Whether the workers went without a core for most of the time in which they wanted one.
+pub(super) fn starves(facts: &Facts<'_>) -> bool {
+    let generator = &facts.run.generator;
+    delayed(facts).is_some_and(|part| part >= STARVES)
+        && generator.run_delay >= STARVES_MIN.max(generator.cpu)
+}
 
 /// The share of the workers' time in which they waited for a core, when it is one to speak of.
 pub(super) fn delayed(facts: &Facts<'_>) -> Option<f64> {

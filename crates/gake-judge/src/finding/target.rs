@@ -15,8 +15,10 @@ const NEARLY: f64 = 0.85;
 const MOST: f64 = 0.5;
 /// Garbage collection that takes this part of the time, or of the CPU, is the limit.
 const COLLECTING: f64 = 0.15;
-/// Pages read from a disk for each request, when memory is short.
+/// Pages read from a disk for each request, when memory is short; or, when the disk is so fast that
+/// nobody is seen to wait for it, when a control group's bound is why.
 const MAJOR_FAULTS: f64 = 0.2;
+const MAJOR_FAULTS_OF_BOUND: f64 = 1.0;
 /// A source is silent that did not answer for this part of its readings, and this often.
 const SILENT: f64 = 0.2;
 const SILENT_MIN: u64 = 2;
@@ -42,7 +44,10 @@ pub(super) fn memory(facts: &Facts<'_>) -> Option<Finding> {
     let faults = facts.mean("major_faults")?;
     let threads = facts.mean("disk_threads").unwrap_or(0.0);
     let each = faults / facts.rate().max(1.0);
-    if each < MAJOR_FAULTS || threads < 1.0 {
+    let refused = facts.mean("memory_refused").filter(|refused| *refused > 0.0);
+    let waits = each >= MAJOR_FAULTS && threads >= 1.0;
+    let is_bound = refused.is_some() && each >= MAJOR_FAULTS_OF_BOUND;
+    if !(waits || is_bound && (facts.is_closed() || facts.is_troubled())) {
         return None;
     }
     let mut evidence = format!(
@@ -51,7 +56,7 @@ pub(super) fn memory(facts: &Facts<'_>) -> Option<Finding> {
         units::number(faults),
         units::number(each)
     );
-    if let Some(refused) = facts.mean("memory_refused").filter(|refused| *refused > 0.0) {
+    if let Some(refused) = refused {
         evidence.push_str(&format!(
             "; its control group's bound refused it memory {} times a second",
             units::number(refused)

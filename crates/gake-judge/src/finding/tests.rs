@@ -87,6 +87,20 @@ fn run_delay_is_told_for_what_it_explains() {
 }
 
 #[test]
+fn workers_that_starve_read_answers_late_too() {
+    // Requests left in time, or there is no time at which they were due.
+    let starving = |delay: u64, cpu: u64| {
+        let mut run = base().run();
+        (run.generator.run_delay, run.generator.cpu) = (delay, cpu);
+        ids(&run)
+    };
+    assert_eq!(starving(3 * SECOND, SECOND), ["run_delay"]);
+    // They had a core for longer than they waited for one, or waited for little of the time.
+    assert!(starving(3 * SECOND, 4 * SECOND).is_empty());
+    assert!(starving(2 * SECOND, SECOND).is_empty());
+}
+
+#[test]
 fn client_limits() {
     assert_eq!(ids(&base().fault(Fault::NoLocalPort, 1).run()), ["client_ports"]);
     assert_eq!(ids(&base().fault(Fault::NoDescriptors, 1).run()), ["client_descriptors"]);
@@ -546,6 +560,14 @@ fn threads_that_wait_for_a_disk_for_memory_or_a_lock_are_told_apart() {
     assert!(ids(&run(&[("disk_threads", 20.0)])).is_empty());
     let swapping = [("disk_threads", 30.0), ("major_faults", 900.0)];
     assert_eq!(ids(&run(&swapping))[0], "target_memory");
+    // A disk so fast that nobody is seen to wait for it: then the group's bound says why.
+    let fast = [("disk_threads", 0.0), ("major_faults", 5_000.0)];
+    let missed = missed("p99<1ms", 5e6);
+    let named = |levels: &[_]| named(&run(levels), std::slice::from_ref(&missed));
+    assert!(!named(&fast).contains(&"target_memory"));
+    let bound = [&fast[..], &[("memory_refused", 4_000.0)]].concat();
+    assert_eq!(named(&bound), ["target_memory"]);
+    assert!(ids(&run(&bound)).is_empty(), "nothing is wrong");
     assert_eq!(ids(&run(&[("lock_waiting", 30.0)])), ["target_lock"]);
     assert_eq!(ids(&run(&[("db_lock_waits", 30.0)])), ["db_locks"]);
 }
