@@ -1,24 +1,22 @@
 //! `cargo xtask causes`: what gake says first of each true cause, as a matrix.
 //!
-//! The servers and their limits are `crates/gake/tests/real/causes.rs`; here they are measured
-//! several times each, and counted.
+//! The servers and their limits are in `crates/gake/tests/real/causes/`; here they are measured
+//! several times each, and counted. When all were, docs/causes.md gets the table.
 
-use std::collections::BTreeMap;
+mod matrix;
+
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
 use crate::{command, workspace};
+use matrix::Matrix;
 
 const RUNS: u32 = 3;
 
-/// What was said first of one cause, and how often.
-#[derive(Default)]
-struct Cell {
-    said: BTreeMap<String, u32>,
-    right: u32,
-    runs: u32,
-}
+/// The table in docs/causes.md is between these.
+const MARKS: (&str, &str) = ("<!-- cargo xtask causes -->\n", "<!-- end -->");
 
 /// The task: how many runs of each cell, and a part of the names of those that are measured.
 pub fn main(args: &[String]) -> Result<()> {
@@ -31,6 +29,9 @@ pub fn main(args: &[String]) -> Result<()> {
             _ => bail!("usage: cargo xtask causes [--runs N] [--only PART]"),
         }
     }
+    if runs == 0 {
+        bail!("--runs takes a number from 1 up");
+    }
     let file = workspace::root().join("target/causes.tsv");
     if file.exists() {
         fs::remove_file(&file)?;
@@ -41,47 +42,35 @@ pub fn main(args: &[String]) -> Result<()> {
     let test = [&test[..], &["causes::matrix"]].concat();
     let env =
         [("GAKE_CAUSES", path.as_str()), ("GAKE_CAUSES_RUNS", &runs), ("GAKE_CAUSES_ONLY", only)];
-    command::run_with("cargo", &test, &env)?;
+    let measured = command::run_with("cargo", &test, &env);
+    // What was measured before a cell broke off is shown all the same.
     let text = fs::read_to_string(&file).with_context(|| format!("{path} was not written"))?;
-    if text.trim().is_empty() {
+    let matrix = Matrix::of(&text);
+    if matrix.is_empty() {
         bail!("no cause has {only:?} in its name; without --only all are run and named");
     }
-    print!("{}", table(&text));
-    println!("\nwhat was found each time: {path}");
+    println!("{}\n{}", matrix.table(), matrix.confusion());
+    println!("what was found each time: {path}");
+    measured?;
+    if only.is_empty() {
+        document(&workspace::root().join("docs/causes.md"), &matrix.table())?;
+    }
     Ok(())
 }
 
-/// Lines of the true cause, what was said first, and whether that is right, as Markdown.
-fn table(lines: &str) -> String {
-    let mut cells: Vec<(String, Cell)> = Vec::new();
-    for line in lines.lines() {
-        let mut fields = line.split('\t').map(str::to_owned);
-        let (Some(cause), Some(first), Some(right)) = (fields.next(), fields.next(), fields.next())
-        else {
-            continue;
-        };
-        let at = cells.iter().position(|(known, _)| *known == cause).unwrap_or_else(|| {
-            cells.push((cause, Cell::default()));
-            cells.len() - 1
-        });
-        let cell = &mut cells[at].1;
-        *cell.said.entry(first).or_default() += 1;
-        cell.right += u32::from(right == "true");
-        cell.runs += 1;
-    }
-    let mut text = "| true cause | said first | right |\n| --- | --- | ---: |\n".to_owned();
-    let (mut right, mut runs) = (0, 0);
-    for (cause, cell) in &cells {
-        let mut said: Vec<_> = cell.said.iter().collect();
-        said.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-        let said: Vec<_> = said.iter().map(|(id, count)| format!("`{id}` × {count}")).collect();
-        let part = format!("{} of {}", cell.right, cell.runs);
-        text.push_str(&format!("| {cause} | {} | {part} |\n", said.join(", ")));
-        right += cell.right;
-        runs += cell.runs;
-    }
-    text.push_str(&format!("| all | | {right} of {runs} |\n"));
-    text
+/// Puts the table into the page.
+fn document(page: &Path, table: &str) -> Result<()> {
+    let text = fs::read_to_string(page)?;
+    let (begin, end) = MARKS;
+    let parts = text.split_once(begin).and_then(|(before, rest)| {
+        rest.split_once(end).map(|(_, after)| format!("{before}{begin}{table}{end}{after}"))
+    });
+    let text = parts.with_context(|| {
+        format!("{} has no {} ... {end} for the table", page.display(), begin.trim())
+    })?;
+    fs::write(page, text)?;
+    println!("the table is in {}", page.display());
+    Ok(())
 }
 
 #[cfg(test)]
@@ -89,13 +78,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_said_is_counted_by_cause() {
-        let lines = "CPU\ttarget_cpu\ttrue\t{}\nnone\tnone\ttrue\t{}\nCPU\trun_delay\tfalse\t{}\n\
-                     CPU\ttarget_cpu\ttrue\t{}\n";
-        let expected = "| true cause | said first | right |\n| --- | --- | ---: |\n\
-            | CPU | `target_cpu` × 2, `run_delay` × 1 | 2 of 3 |\n\
-            | none | `none` × 1 | 1 of 1 |\n\
-            | all | | 3 of 4 |\n";
-        assert_eq!(table(lines), expected);
+    fn the_page_gets_the_table_between_its_marks() {
+        let folder = std::env::temp_dir().join(format!("gake-causes-{}", std::process::id()));
+        let text = format!("# Causes\n\n{}old\n{}\n\nmore\n", MARKS.0, MARKS.1);
+        fs::write(&folder, text).unwrap();
+        document(&folder, "new\n").unwrap();
+        let text = fs::read_to_string(&folder).unwrap();
+        fs::remove_file(&folder).unwrap();
+        assert_eq!(text, format!("# Causes\n\n{}new\n{}\n\nmore\n", MARKS.0, MARKS.1));
+        let page = workspace::root().join("docs/causes.md");
+        let page = fs::read_to_string(page).unwrap();
+        assert!(page.contains(MARKS.0) && page.contains(MARKS.1));
     }
 }

@@ -1,5 +1,6 @@
 //! Control groups, where this machine lets a test make them.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -36,6 +37,13 @@ impl Group {
         Self::make("memory", ("memory.limit_in_bytes", bound), ("memory.max", bound))
     }
 
+    /// 400 writes a second to the disk that has the folder.
+    pub fn of_disk(folder: &Path) -> Option<Self> {
+        let disk = disk_of(folder)?;
+        let (one, two) = (format!("{disk} 400"), format!("{disk} wiops=400"));
+        Self::make("blkio", ("blkio.throttle.write_iops_device", &one), ("io.max", &two))
+    }
+
     /// The command, which joins the group before it starts.
     pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new("sh");
@@ -44,6 +52,18 @@ impl Group {
         command.args(["-c", &script, "sh"]).arg(program);
         command
     }
+}
+
+/// The number of the whole disk that has a folder, as `254:0`; file systems in memory have none.
+fn disk_of(folder: &Path) -> Option<String> {
+    let device = fs::metadata(folder).ok()?.dev();
+    let number = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
+    let known = fs::canonicalize(Path::new("/sys/dev/block").join(&number)).ok()?;
+    if !known.join("partition").exists() {
+        return Some(number);
+    }
+    let disk = fs::read_to_string(known.parent()?.join("dev")).ok()?;
+    Some(disk.trim().to_owned())
 }
 
 impl Drop for Group {
