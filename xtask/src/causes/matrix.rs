@@ -102,10 +102,8 @@ impl Matrix {
         for row in self.rows.iter().filter(|row| row.lacks.is_none()) {
             let _ = write!(text, "{:wide$}", row.cause);
             for id in &said {
-                match row.first.get(*id) {
-                    Some(count) => drop(write!(text, " {count:>3}")),
-                    None => text.push_str("   ."),
-                }
+                let count = row.first.get(*id).map_or(".".to_owned(), u32::to_string);
+                let _ = write!(text, " {count:>3}");
             }
             text.push('\n');
         }
