@@ -82,14 +82,14 @@ fn build(target: &str) -> Result<PathBuf> {
         ("SOURCE_DATE_EPOCH", &epoch),
         // What is installed here must not decide what is built.
         ("AWS_LC_SYS_USE_SYSTEM", "0"),
-        ("CARGO_PROFILE_RELEASE_STRIP", "symbols"),
+        ("CARGO_PROFILE_FASTEST_STRIP", "symbols"),
     ];
     if is_musl {
         env.extend([(linker.as_str(), "musl-gcc"), (compiler.as_str(), "musl-gcc")]);
     }
-    let build = ["build", "--release", "--locked", "-p", "gake", "--target", target];
+    let build = ["build", "--profile", "fastest", "--locked", "-p", "gake", "--target", target];
     command::run_with("cargo", &build, &env)?;
-    Ok(workspace::root().join("target").join(target).join("release/gake"))
+    Ok(workspace::root().join("target").join(target).join("fastest/gake"))
 }
 
 /// Puts everything of the archive into an empty folder.

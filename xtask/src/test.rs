@@ -23,6 +23,8 @@ const NEEDS: &[Need] = &[
     Need { program: "mvn", package: "maven" },
     Need { program: "mariadbd", package: "mariadb-server-core" },
     Need { program: "postgres", package: "postgresql" },
+    Need { program: "influxd", package: "influxdb" },
+    Need { program: "prometheus", package: "prometheus" },
     Need { program: "cc", package: "gcc" },
     Need { program: "python3", package: "python3-minimal" },
     Need { program: "zstd", package: "zstd" },

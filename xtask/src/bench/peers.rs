@@ -112,13 +112,13 @@ fn locate(tool: Tool, options: &Options, tools_dir: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Built for release, or the binary that was named; either must know `run`.
+/// Built as it is given to others, or the binary that was named; either must know `run`.
 fn gake(options: &Options) -> Result<PathBuf> {
     let path = match &options.gake {
         Some(path) => std::path::absolute(path)?,
         None => {
-            command::run("cargo", &["build", "--release", "-p", "gake"])?;
-            workspace::target_dir()?.join("release/gake")
+            command::run("cargo", &["build", "--profile", "fastest", "-p", "gake"])?;
+            workspace::target_dir()?.join("fastest/gake")
         }
     };
     let help = Command::new(&path).args(["run", "--help"]).output();

@@ -64,6 +64,12 @@ pub const ROOMS: &[Room] = &[
         strangers: &["clap", "hyper"],
     },
     Room {
+        name: "gake-sinks",
+        level: 2,
+        may_use: &["gake-core", "gake-files", "gake-wire"],
+        strangers: &["clap", "hyper"],
+    },
+    Room {
         name: "gake-shadow",
         level: 2,
         may_use: &["gake-core", "gake-files", "gake-wire", "gake-judge"],
@@ -86,6 +92,7 @@ pub const ROOMS: &[Room] = &[
             "gake-judge",
             "gake-report",
             "gake-watch",
+            "gake-sinks",
             "gake-k6",
         ],
         strangers: &["clap"],

@@ -3,6 +3,7 @@
 //! Each [`Sink`] lives on a thread of its own behind a bounded queue. What finds no room there is
 //! lost to that sink alone, counted and said; the load and the other sinks go on.
 
+mod export;
 mod fanout;
 mod functions;
 mod log;
@@ -17,6 +18,7 @@ use gake_core::plan::Plan;
 use gake_core::record::{Outcome, Provenance, Reading, Run, Setting};
 use gake_engine::JoinedSecond;
 
+pub use export::ExportSink;
 pub(crate) use fanout::Fanout;
 pub use functions::OutcomeSink;
 pub use log::LogSink;

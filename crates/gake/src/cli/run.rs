@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use gake_core::plan::{Expect, Rate};
 use gake_core::spec::value::UsersValue;
 use gake_judge::Objective;
+use gake_sinks::SinkAddress;
 
 use super::output::{self, Output};
 use super::redaction::RedactionArgs;
@@ -401,6 +402,16 @@ pub struct OutputArgs {
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
 
+    /// Send figures there while the run goes on: influxdb=URL/DATABASE, prometheus=ADDRESS,
+    /// prometheus-rw=URL, otlp=URL, statsd=ADDRESS, graphite=ADDRESS, json=FILE or csv=FILE; may be
+    /// repeated
+    #[arg(long, value_name = "KIND=ADDRESS")]
+    pub sink: Vec<SinkAddress>,
+
+    /// Do not start unless every sink answers
+    #[arg(long, requires = "sink")]
+    pub sink_required: bool,
+
     /// Only the result, of which the text is the verdict and the objectives
     #[arg(short, long)]
     pub quiet: bool,
@@ -445,6 +456,7 @@ impl OutputArgs {
     /// Every file asked for.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let beside = [&self.out, &self.log].into_iter().flatten().map(PathBuf::as_path);
-        beside.chain(output::files(self.results()))
+        let sinks = self.sink.iter().filter_map(|sink| sink.file().map(Path::new));
+        beside.chain(sinks).chain(output::files(self.results()))
     }
 }

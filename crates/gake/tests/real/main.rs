@@ -15,6 +15,7 @@ mod golang;
 mod group;
 mod nginx;
 mod postgres;
+mod sinks;
 mod slow;
 mod tomcat;
 

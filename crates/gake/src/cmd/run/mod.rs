@@ -4,8 +4,9 @@ mod live;
 
 use gake_core::record::Ending;
 use gake_judge::Summary;
-use gake_run::sink::{LogSink, RunFileSink};
+use gake_run::sink::{ExportSink, LogSink, RunFileSink};
 use gake_run::{Beside, RunError, Sink, Watching};
+use gake_sinks::{Exporter, SinkKind};
 
 use super::show::Results;
 use crate::cli::{OutputArgs, RunArgs};
@@ -42,7 +43,8 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     let results = results.brief(quiet).with_plan_told(is_plan_seen);
     let failure = |error| asked.failure(error);
     let mut watching = Watching::of(&prepared).map_err(failure)?;
-    let sinks = sinks(&args.output).map_err(failure)?;
+    let mut sinks = sinks(&args.output).map_err(failure)?;
+    sinks.extend(destinations(&args.output, console)?);
     if !quiet {
         spec::announce(&prepared, &asked.spec, descriptors, console);
     }
@@ -83,6 +85,34 @@ fn sinks(args: &OutputArgs) -> Result<Vec<Box<dyn Sink>>, RunError> {
         sinks.push(Box::new(LogSink::create(path)?));
     }
     Ok(sinks)
+}
+
+/// The destinations of figures. One that does not answer is said before anything is sent.
+fn destinations(args: &OutputArgs, console: &Console) -> Result<Vec<Box<dyn Sink>>, Failure> {
+    let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
+    for address in &args.sink {
+        let address = address.clone().or_token(token);
+        let mut exporter = Exporter::new(&address)
+            .map_err(|why| Failure::could_not(format!("--sink {address}: {why}")))?;
+        if let Err(why) = exporter.check() {
+            let what = format!("--sink {address}: {why}");
+            if args.sink_required {
+                return Err(Failure::could_not(what));
+            }
+            console.warn(&format!("{what}; the run goes on, and it is tried again"));
+        }
+        sinks.push(Box::new(ExportSink::new(exporter)));
+    }
+    Ok(sinks)
+}
+
+/// A destination's token, which has no place on a command line.
+fn token(kind: SinkKind) -> Option<String> {
+    let name = match kind {
+        SinkKind::InfluxDb => "INFLUX_TOKEN",
+        _ => "GAKE_SINK_TOKEN",
+    };
+    std::env::var(name).ok().filter(|token| !token.is_empty())
 }
 
 /// The exit code of a run with a summary. An interrupt wins, since the figures are of a part.

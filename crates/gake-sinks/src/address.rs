@@ -1,0 +1,320 @@
+//! A destination as a user writes it: `KIND=ADDRESS?OPTION=VALUE&...`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+use url::{Url, form_urlencoded};
+
+/// What kind of destination it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SinkKind {
+    /// InfluxDB, by its line protocol.
+    InfluxDb,
+    /// Prometheus remote write 1.0.
+    RemoteWrite,
+    /// A page that Prometheus scrapes.
+    Prometheus,
+    /// OpenTelemetry metrics over HTTP.
+    Otlp,
+    /// StatsD, with Datadog's tags.
+    StatsD,
+    /// Graphite's plain text.
+    Graphite,
+    /// Lines of JSON in a file.
+    Json,
+    /// CSV in a file.
+    Csv,
+}
+
+impl SinkKind {
+    const ALL: [Self; 8] = [
+        Self::InfluxDb,
+        Self::RemoteWrite,
+        Self::Prometheus,
+        Self::Otlp,
+        Self::StatsD,
+        Self::Graphite,
+        Self::Json,
+        Self::Csv,
+    ];
+
+    /// The name before the `=`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InfluxDb => "influxdb",
+            Self::RemoteWrite => "prometheus-rw",
+            Self::Prometheus => "prometheus",
+            Self::Otlp => "otlp",
+            Self::StatsD => "statsd",
+            Self::Graphite => "graphite",
+            Self::Json => "json",
+            Self::Csv => "csv",
+        }
+    }
+
+    /// Options it has beside `tags`.
+    fn options(self) -> &'static [&'static str] {
+        match self {
+            Self::InfluxDb => &["raw", "version", "org", "token", "retry"],
+            Self::RemoteWrite => &["token", "retry"],
+            Self::Otlp => &["token", "retry", "service"],
+            Self::StatsD | Self::Graphite => &["prefix"],
+            Self::Prometheus => &["linger"],
+            Self::Json | Self::Csv => &[],
+        }
+    }
+
+    fn takes_url(self) -> bool {
+        matches!(self, Self::InfluxDb | Self::RemoteWrite | Self::Otlp)
+    }
+}
+
+/// Why a text is not a destination.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SinkAddressError {
+    /// There is no `=`, or no such kind.
+    #[error("{0:?} is not a sink: KIND=ADDRESS with one of {kinds}", kinds = kinds())]
+    Kind(String),
+    /// The address is not a URL.
+    #[error("{kind}: {address:?} is not a URL such as {example}", kind = kind.name(),
+            example = example(*kind))]
+    Url {
+        /// The kind.
+        kind: SinkKind,
+        /// What was given.
+        address: String,
+    },
+    /// The address is empty or has no port.
+    #[error("{kind}: {address:?} is not an address such as {example}", kind = kind.name(),
+            example = example(*kind))]
+    Address {
+        /// The kind.
+        kind: SinkKind,
+        /// What was given.
+        address: String,
+    },
+    /// It has no such option.
+    #[error("{kind} has no option {option:?}; it has {known}", kind = kind.name(),
+            known = known(*kind))]
+    Option {
+        /// The kind.
+        kind: SinkKind,
+        /// What was given.
+        option: String,
+    },
+    /// An option's value is not one.
+    #[error("{option}={value:?}: {expected}")]
+    Value {
+        /// The option.
+        option: &'static str,
+        /// What was given.
+        value: String,
+        /// What it takes.
+        expected: &'static str,
+    },
+}
+
+fn kinds() -> String {
+    SinkKind::ALL.map(SinkKind::name).join(", ")
+}
+
+fn known(kind: SinkKind) -> String {
+    let mut known = vec!["tags"];
+    known.extend(kind.options());
+    known.join(", ")
+}
+
+fn example(kind: SinkKind) -> &'static str {
+    match kind {
+        SinkKind::InfluxDb => "http://127.0.0.1:8086/gake",
+        SinkKind::RemoteWrite => "http://127.0.0.1:9090/api/v1/write",
+        SinkKind::Otlp => "http://127.0.0.1:4318",
+        SinkKind::Prometheus => "127.0.0.1:9464",
+        SinkKind::StatsD => "127.0.0.1:8125",
+        SinkKind::Graphite => "127.0.0.1:2003",
+        SinkKind::Json | SinkKind::Csv => "figures.json",
+    }
+}
+
+/// Where figures go.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SinkAddress {
+    kind: SinkKind,
+    address: String,
+    options: Vec<(String, String)>,
+}
+
+impl SinkAddress {
+    /// The kind of destination.
+    #[must_use]
+    pub fn kind(&self) -> SinkKind {
+        self.kind
+    }
+
+    /// The address without its options, and with what it has of secrets.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The value of an option.
+    pub(crate) fn option(&self, name: &str) -> Option<&str> {
+        let found = self.options.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// The tags that every figure carries: `tags=env:test,team:a`.
+    pub(crate) fn tags(&self) -> Vec<(String, String)> {
+        let pairs = self.option("tags").unwrap_or_default().split(',');
+        pairs
+            .filter_map(|pair| pair.split_once(':'))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+
+    /// The same with a token for destinations that take one, unless it has one.
+    #[must_use]
+    pub fn or_token(mut self, token: impl FnOnce(SinkKind) -> Option<String>) -> Self {
+        let takes = self.kind.options().contains(&"token");
+        if takes && self.option("token").is_none() && let Some(token) = token(self.kind) {
+            self.options.push(("token".to_owned(), token));
+        }
+        self
+    }
+
+    /// The file it writes, of those that do.
+    #[must_use]
+    pub fn file(&self) -> Option<&str> {
+        matches!(self.kind, SinkKind::Json | SinkKind::Csv).then_some(&self.address)
+    }
+
+    fn check(&self) -> Result<(), SinkAddressError> {
+        let kind = self.kind;
+        let address = || self.address.clone();
+        let unknown = |name: &str| name != "tags" && !kind.options().contains(&name);
+        if let Some((option, _)) = self.options.iter().find(|(name, _)| unknown(name)) {
+            return Err(SinkAddressError::Option { kind, option: option.clone() });
+        }
+        let value = |option: &'static str, expected| {
+            let value = self.option(option).unwrap_or_default().to_owned();
+            Err(SinkAddressError::Value { option, value, expected })
+        };
+        if self.option("tags").is_some_and(|tags| tags.split(',').any(|t| !t.contains(':'))) {
+            return value("tags", "NAME:VALUE pairs with commas between them");
+        }
+        for option in ["retry", "linger"] {
+            let bad = |text: &str| gake_core::duration::parse_duration(text).is_err();
+            if self.option(option).is_some_and(bad) {
+                return value(option, "a time such as 30s");
+            }
+        }
+        if self.option("version").is_some_and(|version| !["1", "2", "3"].contains(&version)) {
+            return value("version", "1, 2 or 3");
+        }
+        if self.option("raw").is_some_and(|raw| !["", "true", "false"].contains(&raw)) {
+            return value("raw", "true or false");
+        }
+        if kind.takes_url() {
+            let url = Url::parse(&self.address).ok();
+            let is_web = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+            let has_database = |url: &Url| kind != SinkKind::InfluxDb || url.path().len() > 1;
+            if !url.is_some_and(|url| is_web(&url) && has_database(&url)) {
+                return Err(SinkAddressError::Url { kind, address: address() });
+            }
+        } else if self.file().is_none() {
+            let port = self.address.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+            if !matches!(port, Some(Ok(_))) {
+                return Err(SinkAddressError::Address { kind, address: address() });
+            }
+        } else if self.address.is_empty() {
+            return Err(SinkAddressError::Address { kind, address: address() });
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for SinkAddress {
+    type Err = SinkAddressError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // What follows the question mark may be a token.
+        let shown = text.split_once('?').map_or(text, |(shown, _)| shown);
+        let bad = || SinkAddressError::Kind(shown.to_owned());
+        let (kind, rest) = text.split_once('=').ok_or_else(bad)?;
+        let kind = SinkKind::ALL.into_iter().find(|known| known.name() == kind).ok_or_else(bad)?;
+        let (address, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let options = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+        let sink = Self { kind, address: address.to_owned(), options };
+        sink.check()?;
+        Ok(sink)
+    }
+}
+
+/// Without user, password and token.
+impl fmt::Display for SinkAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = match self.kind.takes_url().then(|| Url::parse(&self.address)) {
+            Some(Ok(mut url)) => {
+                let _ = (url.set_username(""), url.set_password(None));
+                url.to_string()
+            }
+            _ => self.address.clone(),
+        };
+        write!(f, "{}={shown}", self.kind.name())
+    }
+}
+
+impl fmt::Debug for SinkAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<SinkAddress, String> {
+        text.parse().map_err(|error: SinkAddressError| error.to_string())
+    }
+
+    #[test]
+    fn a_destination_is_a_kind_an_address_and_options() {
+        let sink = parse("influxdb=http://u:p@h:8086/db?raw&tags=env:a,team:x").unwrap();
+        assert_eq!((sink.kind(), sink.address()), (SinkKind::InfluxDb, "http://u:p@h:8086/db"));
+        assert_eq!(sink.option("raw"), Some(""));
+        let tags = [("env", "a"), ("team", "x")].map(|(n, v)| (n.to_owned(), v.to_owned()));
+        assert_eq!(sink.tags(), tags);
+        assert_eq!(sink.to_string(), "influxdb=http://h:8086/db");
+        assert_eq!(parse("json=a.json").unwrap().file(), Some("a.json"));
+    }
+
+    #[test]
+    fn a_token_is_never_shown() {
+        let sink = parse("influxdb=http://h/b?org=o&token=secret").unwrap();
+        assert!(!format!("{sink} {sink:?}").contains("secret"));
+        let given = parse("otlp=http://h:4318").unwrap().or_token(|_| Some("secret".to_owned()));
+        assert_eq!(given.option("token"), Some("secret"));
+        let files = parse("csv=a.csv").unwrap().or_token(|_| Some("secret".to_owned()));
+        assert_eq!(files.option("token"), None);
+    }
+
+    #[test]
+    fn a_bad_destination_says_what_is_expected() {
+        for (text, expected) in [
+            ("influx", "KIND=ADDRESS with one of influxdb, prometheus-rw"),
+            ("kafka=h:1", "\"kafka=h:1\" is not a sink"),
+            ("influxdb=h:8086", "is not a URL such as http://127.0.0.1:8086/gake"),
+            ("influxdb=http://h:8086", "is not a URL such as http://127.0.0.1:8086/gake"),
+            ("statsd=localhost", "is not an address such as 127.0.0.1:8125"),
+            ("json=", "is not an address such as figures.json"),
+            ("graphite=h:2003?raw=true", "graphite has no option \"raw\"; it has tags, prefix"),
+            ("otlp=http://h:1?retry=soon", "retry=\"soon\": a time such as 30s"),
+            ("otlp=http://h:1?tags=a", "NAME:VALUE pairs"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}

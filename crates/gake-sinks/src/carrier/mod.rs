@@ -1,0 +1,52 @@
+//! How bytes get to a destination.
+
+mod datagrams;
+mod file;
+mod lines;
+mod page;
+mod push;
+
+pub(crate) use datagrams::Datagrams;
+pub(crate) use file::File;
+pub(crate) use lines::Lines;
+pub(crate) use page::Page;
+pub(crate) use push::{Post, Push};
+
+/// What belongs together: a second's rows, for instance.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) bytes: Vec<u8>,
+    /// How many figures it holds.
+    pub(crate) rows: u64,
+}
+
+/// What was lost.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lost {
+    pub(crate) rows: u64,
+    /// The first reason.
+    pub(crate) why: Option<String>,
+}
+
+impl Lost {
+    pub(crate) fn add(&mut self, rows: u64, why: impl Into<String>) {
+        self.rows += rows;
+        self.why.get_or_insert_with(|| why.into());
+    }
+}
+
+/// Brings batches to a destination, in order.
+pub(crate) trait Carrier: Send {
+    /// Whether the destination takes anything now.
+    fn check(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Takes a batch on. Does not wait for the destination.
+    fn carry(&mut self, batch: Batch);
+
+    /// Waits until everything is there, or is given up.
+    fn finish(&mut self);
+
+    fn lost(&self) -> Lost;
+}

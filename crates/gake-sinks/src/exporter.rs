@@ -1,0 +1,156 @@
+//! One destination of a run's figures.
+
+use std::time::Duration;
+
+use gake_core::clock::Nanos;
+use gake_core::record::{Outcome, Reading, Run, Tally};
+
+use crate::address::{SinkAddress, SinkKind};
+use crate::carrier::{self, Batch, Carrier};
+use crate::format::{self, Format};
+
+/// How long what could not be brought yet is tried again after the run's end.
+pub(crate) const RETRY: Duration = Duration::from_secs(15);
+/// Batches of outcomes that may wait, where raw points are asked for.
+const OUTCOME_BATCHES: usize = 32;
+
+/// A run that is about to start.
+#[derive(Debug, Clone, Copy)]
+pub struct ExportStart<'a> {
+    /// What is loaded.
+    pub target: &'a str,
+    /// The names of its endpoints.
+    pub labels: &'a [String],
+    /// When it starts, in Unix nanoseconds.
+    pub started_unix_ns: u64,
+    /// The command, without secrets.
+    pub command: &'a str,
+}
+
+/// One second of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct ExportSecond<'a> {
+    /// Its number, from 0.
+    pub at: u64,
+    /// What was recorded in it, after the warm-up.
+    pub tally: &'a Tally,
+    /// Arrivals that the plan asked for in it; `None` in a closed loop.
+    pub asked: Option<f64>,
+    /// Connections open.
+    pub open: u64,
+    /// The names of the tally's labels.
+    pub labels: &'a [String],
+}
+
+/// Brings the figures of a run to one destination while the run goes on.
+///
+/// Nothing here waits for the destination but [`finish`](Exporter::finish).
+pub struct Exporter {
+    name: String,
+    format: Box<dyn Format>,
+    carrier: Box<dyn Carrier>,
+    labels: Vec<String>,
+    takes_outcomes: bool,
+}
+
+impl Exporter {
+    /// Makes a destination ready: its file is created, its port bound.
+    ///
+    /// # Errors
+    /// Why there can be none, in a sentence.
+    pub fn new(address: &SinkAddress) -> Result<Self, String> {
+        let option = |name, usual| match address.option(name) {
+            Some(text) => gake_core::duration::parse_duration(text).unwrap_or(usual),
+            None => usual,
+        };
+        let carrier: Box<dyn Carrier> = match address.kind() {
+            SinkKind::InfluxDb | SinkKind::RemoteWrite | SinkKind::Otlp => {
+                Box::new(carrier::Push::new(&format::post(address), option("retry", RETRY))?)
+            }
+            SinkKind::Prometheus => {
+                Box::new(carrier::Page::bind(address.address(), option("linger", Duration::ZERO))?)
+            }
+            SinkKind::StatsD => Box::new(carrier::Datagrams::new(address.address())?),
+            SinkKind::Graphite => Box::new(carrier::Lines::new(address.address())),
+            SinkKind::Json | SinkKind::Csv => Box::new(carrier::File::create(address.address())?),
+        };
+        let format = format::of(address);
+        let takes_outcomes = format.takes_outcomes();
+        let (name, labels) = (address.to_string(), Vec::new());
+        Ok(Self { name, format, carrier, labels, takes_outcomes })
+    }
+
+    /// What messages call it; without secrets.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many batches of outcomes may wait for it, when it takes them.
+    #[must_use]
+    pub fn outcome_batches(&self) -> Option<usize> {
+        self.takes_outcomes.then_some(OUTCOME_BATCHES)
+    }
+
+    /// Whether the destination takes anything now. Waits for its answer, a few seconds at most.
+    ///
+    /// # Errors
+    /// What is wrong with it, in a sentence.
+    pub fn check(&mut self) -> Result<(), String> {
+        self.carrier.check()
+    }
+
+    /// The run is about to start.
+    pub fn begin(&mut self, start: &ExportStart<'_>) {
+        self.labels = start.labels.to_vec();
+        let batch = self.format.begin(start);
+        self.carry(batch);
+    }
+
+    /// What was recorded in one second.
+    pub fn second(&mut self, second: &ExportSecond<'_>) {
+        let batch = self.format.second(second);
+        self.carry(batch);
+    }
+
+    /// Requests that ended; nothing unless [`outcome_batches`](Exporter::outcome_batches) asks.
+    pub fn outcomes(&mut self, outcomes: &[Outcome]) {
+        let batch = self.format.outcomes(outcomes, &self.labels);
+        self.carry(batch);
+    }
+
+    /// What the watched target said at an instant of the run.
+    pub fn readings(&mut self, at: Nanos, readings: &[Reading]) {
+        let batch = self.format.readings(at, readings);
+        self.carry(batch);
+    }
+
+    /// The run is over. Waits until everything is there, or is given up.
+    pub fn finish(&mut self, run: &Run) {
+        let batch = self.format.end(run);
+        self.carry(batch);
+        self.carrier.finish();
+    }
+
+    /// What is lost, in a sentence; `None` when everything arrived.
+    #[must_use]
+    pub fn loss(&self) -> Option<String> {
+        let lost = self.carrier.lost();
+        (lost.rows > 0).then(|| {
+            let why = lost.why.map_or_else(String::new, |why| format!(": {why}"));
+            format!("{}: {} figures are missing there{why}; the run's own are whole", self.name, lost.rows)
+        })
+    }
+
+    fn carry(&mut self, batch: Batch) {
+        if batch.rows > 0 {
+            self.carrier.carry(batch);
+        }
+    }
+}
+
+impl std::fmt::Debug for Exporter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Exporter").field("name", &self.name).finish_non_exhaustive()
+    }
+}

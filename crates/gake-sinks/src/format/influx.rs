@@ -1,0 +1,180 @@
+//! InfluxDB's line protocol, and the points of single requests as k6 names them.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use gake_core::foreign;
+use gake_core::record::{End, Outcome};
+use gake_wire::HttpRequest;
+use url::{Url, form_urlencoded};
+
+use super::rows::{RowWriter, all_tags};
+use crate::address::SinkAddress;
+use crate::carrier::Post;
+use crate::figures::{Field, Row};
+
+/// Milliseconds in a nanosecond.
+const MS: f64 = 1e-6;
+
+/// Writes `measurement,tag=value field=1i 1700000000000000000`.
+pub(crate) struct Influx {
+    tags: Vec<(String, String)>,
+    line: String,
+}
+
+impl Influx {
+    pub(crate) fn new(tags: Vec<(String, String)>) -> Self {
+        Self { tags, line: String::new() }
+    }
+}
+
+impl RowWriter for Influx {
+    fn write(&mut self, row: &Row<'_>, unix_ns: u64, out: &mut Vec<u8>) -> bool {
+        let line = &mut self.line;
+        line.clear();
+        line.push_str(row.measurement);
+        for (name, value) in all_tags(&self.tags, row) {
+            // A tag without a value is none.
+            if !value.is_empty() {
+                line.push(',');
+                escape(name, line);
+                line.push('=');
+                escape(value, line);
+            }
+        }
+        let mut separator = ' ';
+        for (name, field) in &row.fields {
+            if matches!(field, Field::Number(number) if !number.is_finite()) {
+                continue;
+            }
+            line.push(separator);
+            separator = ',';
+            line.push_str(name);
+            line.push('=');
+            // A string takes everything.
+            let _ = match field {
+                Field::Count(count) => write!(line, "{count}i"),
+                Field::Number(number) => write!(line, "{number}"),
+                Field::Text(text) => {
+                    write!(line, "\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+                }
+            };
+        }
+        if separator == ' ' {
+            return false;
+        }
+        let _ = writeln!(line, " {unix_ns}");
+        out.extend_from_slice(line.as_bytes());
+        true
+    }
+}
+
+/// Writes a tag's name or value. Control characters cannot be written, nor a backslash at the end,
+/// which would escape what follows.
+fn escape(text: &str, out: &mut String) {
+    let text = foreign::line(text);
+    let body = text.trim_end_matches('\\');
+    for c in body.chars() {
+        match c {
+            ',' | '=' | ' ' => out.extend(['\\', c]),
+            '\n' | '\t' => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    (body.len()..text.len()).for_each(|_| out.push_str("\\u005c"));
+}
+
+/// The points of one request, as k6 writes them: times in milliseconds.
+pub(super) fn raw_points<'a>(outcome: &'a Outcome, labels: &'a [String]) -> Vec<Row<'a>> {
+    let exchange = &outcome.exchange;
+    let mut tags: Vec<(&'static str, Cow<'a, str>)> = Vec::new();
+    if let Some(name) = labels.get(usize::from(exchange.label)) {
+        tags.push(("name", Cow::Borrowed(name)));
+    }
+    let is_expected = match exchange.end {
+        End::Answered(answer) => {
+            tags.push(("status", Cow::Owned(answer.status.to_string())));
+            (200..400).contains(&answer.status) && !exchange.wrong_body
+        }
+        End::Fault(fault) => {
+            tags.push(("error", Cow::Borrowed(fault.name())));
+            false
+        }
+        End::Unfinished => {
+            tags.push(("error", Cow::Borrowed("unfinished")));
+            false
+        }
+    };
+    tags.push(("expected_response", Cow::Borrowed(if is_expected { "true" } else { "false" })));
+    let point = |measurement, value| Row {
+        measurement,
+        tags: tags.clone(),
+        fields: vec![("value", Field::Number(value))],
+    };
+    let ms = |nanos: u64| nanos as f64 * MS;
+    let mut points = vec![
+        point("http_reqs", 1.0),
+        point("http_req_failed", f64::from(u8::from(!is_expected))),
+        point("gake_response", ms(outcome.response())),
+    ];
+    if matches!(exchange.end, End::Answered(_)) {
+        let first = exchange.first_byte.unwrap_or(exchange.done);
+        points.extend([
+            point("http_req_duration", ms(exchange.service())),
+            point("http_req_waiting", ms(first.saturating_sub(exchange.write))),
+            point("http_req_receiving", ms(exchange.done.saturating_sub(first))),
+            point("http_req_blocked", ms(exchange.blocked)),
+            point("http_req_connecting", ms(exchange.connect.unwrap_or(0))),
+            point("http_req_tls_handshaking", ms(exchange.tls.unwrap_or(0))),
+        ]);
+    }
+    points
+}
+
+/// Where lines are posted. Of version 1 the database is created, as k6 does.
+pub(super) fn post(address: &SinkAddress) -> Post {
+    let token = address.option("token");
+    let version = match address.option("version") {
+        Some("2") => 2,
+        Some("3") => 3,
+        None if address.option("org").is_some() || token.is_some() => 2,
+        _ => 1,
+    };
+    let (base, database) = split(address.address());
+    let mut headers = vec![("Content-Type".to_owned(), "text/plain; charset=utf-8".to_owned())];
+    let scheme = if version == 3 { "Bearer" } else { "Token" };
+    headers.extend(token.map(|token| ("Authorization".to_owned(), format!("{scheme} {token}"))));
+    let query = |pairs: &[(&str, &str)]| {
+        form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+    };
+    match version {
+        1 => {
+            let create = format!("CREATE DATABASE \"{}\"", database.replace('"', "\\\""));
+            let first = format!("{base}/query?{}", query(&[("q", &create)]));
+            let write = query(&[("db", &database), ("precision", "ns")]);
+            let first = Some(HttpRequest::new("POST", first));
+            Post { url: format!("{base}/write?{write}"), headers, first }
+        }
+        2 => {
+            let org = address.option("org").unwrap_or_default();
+            let write = query(&[("org", org), ("bucket", &database), ("precision", "ns")]);
+            Post { url: format!("{base}/api/v2/write?{write}"), headers, first: None }
+        }
+        _ => {
+            let write = query(&[("db", &database), ("precision", "nanosecond")]);
+            Post { url: format!("{base}/api/v3/write_lp?{write}"), headers, first: None }
+        }
+    }
+}
+
+/// The last part of the path is the database.
+fn split(address: &str) -> (String, String) {
+    let Ok(mut url) = Url::parse(address) else { return (address.to_owned(), String::new()) };
+    let path = url.path().trim_end_matches('/').to_owned();
+    let (before, database) = path.rsplit_once('/').unwrap_or(("", &path));
+    let database = form_urlencoded::parse(format!("d={database}").as_bytes())
+        .next()
+        .map_or_else(String::new, |(_, database)| database.into_owned());
+    url.set_path(before);
+    (url.as_str().trim_end_matches('/').to_owned(), database)
+}

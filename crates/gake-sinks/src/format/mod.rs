@@ -1,0 +1,98 @@
+//! What figures become on their way to a destination.
+
+mod influx;
+mod otlp;
+mod page;
+mod protobuf;
+mod remote_write;
+mod rows;
+mod series;
+mod statsd;
+#[cfg(test)]
+mod tests;
+
+use gake_core::clock::Nanos;
+use gake_core::record::{Outcome, Reading, Run};
+use url::Url;
+
+use crate::address::{SinkAddress, SinkKind};
+use crate::carrier::{Batch, Post};
+use crate::exporter::{ExportSecond, ExportStart};
+
+/// Turns what happens in a run into batches of bytes. An empty batch is not carried.
+pub(crate) trait Format: Send {
+    fn begin(&mut self, start: &ExportStart<'_>) -> Batch;
+
+    fn second(&mut self, second: &ExportSecond<'_>) -> Batch;
+
+    fn readings(&mut self, at: Nanos, readings: &[Reading]) -> Batch;
+
+    fn end(&mut self, run: &Run) -> Batch;
+
+    fn outcomes(&mut self, outcomes: &[Outcome], labels: &[String]) -> Batch {
+        let _ = (outcomes, labels);
+        Batch::default()
+    }
+
+    fn takes_outcomes(&self) -> bool {
+        false
+    }
+}
+
+/// The format of a destination.
+pub(crate) fn of(address: &SinkAddress) -> Box<dyn Format> {
+    let tags = address.tags();
+    let prefix = || address.option("prefix").unwrap_or("gake").to_owned();
+    match address.kind() {
+        SinkKind::InfluxDb => {
+            let is_raw = matches!(address.option("raw"), Some("" | "true"));
+            Box::new(rows::Rows::new(influx::Influx::new(tags), is_raw))
+        }
+        SinkKind::Json => Box::new(rows::Rows::new(rows::JsonRows::new(tags), false)),
+        SinkKind::Csv => Box::new(rows::Rows::new(rows::CsvRows::new(tags), false)),
+        SinkKind::StatsD => Box::new(rows::Rows::new(statsd::StatsD::new(prefix(), tags), false)),
+        SinkKind::Graphite => {
+            Box::new(rows::Rows::new(statsd::Graphite::new(prefix(), tags), false))
+        }
+        SinkKind::Prometheus => Box::new(page::OpenMetrics::new(tags)),
+        SinkKind::RemoteWrite => Box::new(remote_write::RemoteWrite::new(tags)),
+        SinkKind::Otlp => {
+            let service = address.option("service").unwrap_or("gake").to_owned();
+            Box::new(otlp::Otlp::new(service, tags))
+        }
+    }
+}
+
+/// Where the batches of a destination are posted.
+pub(crate) fn post(address: &SinkAddress) -> Post {
+    let token = address.option("token");
+    let bearer = token.map(|token| ("Authorization".to_owned(), format!("Bearer {token}")));
+    match address.kind() {
+        SinkKind::RemoteWrite => {
+            let mut headers = vec![
+                ("Content-Type".to_owned(), "application/x-protobuf".to_owned()),
+                ("Content-Encoding".to_owned(), "snappy".to_owned()),
+                ("X-Prometheus-Remote-Write-Version".to_owned(), "0.1.0".to_owned()),
+            ];
+            headers.extend(bearer);
+            Post { url: address.address().to_owned(), headers, first: None }
+        }
+        SinkKind::Otlp => {
+            let mut headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
+            headers.extend(bearer);
+            Post { url: otlp_url(address.address()), headers, first: None }
+        }
+        _ => influx::post(address),
+    }
+}
+
+/// The base address of a collector stands for its metrics.
+fn otlp_url(address: &str) -> String {
+    match Url::parse(address) {
+        Ok(mut url) if matches!(url.path(), "" | "/") => {
+            url.set_path("/v1/metrics");
+            url.to_string()
+        }
+        _ => address.to_owned(),
+    }
+}

@@ -1,0 +1,137 @@
+//! OpenTelemetry metrics: OTLP over HTTP in its JSON encoding. Times are exponential histograms,
+//! which add up exactly.
+
+use std::collections::BTreeMap;
+
+use gake_core::clock::Nanos;
+use gake_core::record::{Histogram, Reading, Run};
+use serde_json::{Value, json};
+
+use super::Format;
+use super::series::{Family, Totals};
+use crate::carrier::Batch;
+use crate::exporter::{ExportSecond, ExportStart};
+
+/// Buckets of an octave: 2^SCALE, each 1.1 % wide.
+const SCALE: i32 = 6;
+/// "Cumulative", of the protocol's aggregation temporalities.
+const CUMULATIVE: u32 = 2;
+
+/// Writes an export request each second.
+pub(crate) struct Otlp {
+    service: String,
+    tags: Vec<(String, String)>,
+    totals: Totals,
+    started: u64,
+}
+
+impl Otlp {
+    pub(crate) fn new(service: String, tags: Vec<(String, String)>) -> Self {
+        Self { service, tags, totals: Totals::default(), started: 0 }
+    }
+
+    fn batch(&self, unix_ns: u64) -> Batch {
+        let times = json!({
+            "startTimeUnixNano": self.started.to_string(),
+            "timeUnixNano": unix_ns.to_string(),
+        });
+        let mut metrics: Vec<Value> =
+            self.totals.families().iter().map(|family| metric(family, &times)).collect();
+        metrics.extend(
+            self.totals.histograms().iter().map(|(name, all)| exponential(name, all, &times)),
+        );
+        let rows = metrics.len() as u64;
+        let common = self.tags.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let service = [("service.name", self.service.as_str())];
+        let request = json!({"resourceMetrics": [{
+            "resource": {"attributes": attributes(service.into_iter().chain(common))},
+            "scopeMetrics": [{
+                "scope": {"name": "gake", "version": env!("CARGO_PKG_VERSION")},
+                "metrics": metrics,
+            }],
+        }]});
+        Batch { bytes: request.to_string().into_bytes(), rows }
+    }
+}
+
+fn attributes<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Value> {
+    pairs.map(|(key, value)| json!({"key": key, "value": {"stringValue": value}})).collect()
+}
+
+fn metric(family: &Family, times: &Value) -> Value {
+    let points: Vec<Value> = family
+        .points
+        .iter()
+        .map(|point| {
+            let labels = point.labels.iter().map(|(name, value)| (*name, value.as_str()));
+            let mut data = times.clone();
+            data["attributes"] = attributes(labels).into();
+            data["asDouble"] = point.value.into();
+            data
+        })
+        .collect();
+    let name = family.name.replacen('_', ".", 1);
+    match family.is_counter {
+        true => json!({"name": name, "description": family.help, "sum": {
+            "dataPoints": points, "aggregationTemporality": CUMULATIVE, "isMonotonic": true,
+        }}),
+        false => json!({"name": name, "description": family.help, "gauge": {"dataPoints": points}}),
+    }
+}
+
+fn exponential(name: &str, histogram: &Histogram, times: &Value) -> Value {
+    let mut counts = BTreeMap::<i32, u64>::new();
+    let mut zeros = 0;
+    for bucket in histogram.buckets() {
+        match index(bucket.middle() as f64 / 1e9) {
+            Some(index) => *counts.entry(index).or_default() += bucket.count,
+            None => zeros += bucket.count,
+        }
+    }
+    let offset = counts.keys().next().copied().unwrap_or(0);
+    let last = counts.keys().next_back().copied().unwrap_or(offset - 1);
+    let dense: Vec<String> = (offset..=last)
+        .map(|index| counts.get(&index).copied().unwrap_or(0).to_string())
+        .collect();
+    let mut data = times.clone();
+    data["count"] = histogram.count().to_string().into();
+    data["sum"] = (histogram.sum() as f64 / 1e9).into();
+    if !histogram.is_empty() {
+        data["min"] = (histogram.min() as f64 / 1e9).into();
+        data["max"] = (histogram.max() as f64 / 1e9).into();
+    }
+    data["scale"] = SCALE.into();
+    data["zeroCount"] = zeros.to_string().into();
+    data["positive"] = json!({"offset": offset, "bucketCounts": dense});
+    json!({"name": format!("gake.{name}"), "unit": "s", "exponentialHistogram": {
+        "dataPoints": [data], "aggregationTemporality": CUMULATIVE,
+    }})
+}
+
+/// The bucket (base^index, base^(index+1)] of a value; `None` of zero. base = 2^(2^-SCALE).
+fn index(value: f64) -> Option<i32> {
+    (value > 0.0).then(|| (value.log2() * f64::from(1 << SCALE)).ceil() as i32 - 1)
+}
+
+impl Format for Otlp {
+    fn begin(&mut self, start: &ExportStart<'_>) -> Batch {
+        self.started = start.started_unix_ns;
+        self.totals.begin(start.labels);
+        Batch::default()
+    }
+
+    fn second(&mut self, second: &ExportSecond<'_>) -> Batch {
+        self.totals.second(second);
+        self.batch(self.started + (second.at + 1) * 1_000_000_000)
+    }
+
+    fn readings(&mut self, _at: Nanos, readings: &[Reading]) -> Batch {
+        self.totals.readings(readings);
+        Batch::default()
+    }
+
+    fn end(&mut self, run: &Run) -> Batch {
+        self.totals.end(run);
+        self.batch(self.started + run.elapsed + 1_000_000_000)
+    }
+}

@@ -1,0 +1,159 @@
+use super::influx::Influx;
+use super::otlp::Otlp;
+use super::page::OpenMetrics;
+use super::rows::{CsvRows, JsonRows, RowWriter, Rows};
+use super::statsd::{Graphite, StatsD};
+use super::*;
+use crate::figures::{Field, Row};
+use gake_core::plan::Expect;
+use gake_core::record::{Answer, End, Exchange, Tally};
+
+const MS: u64 = 1_000_000;
+const START: u64 = 1_700_000_000_000_000_000;
+
+/// A second with `ok` answers of 200 after 10 ms and one of 503 after 20 ms.
+fn tally(ok: usize) -> Tally {
+    let mut tally = Tally::new(1);
+    let mut add = |status, millis: u64| {
+        let end = End::Answered(Answer { status, body_bytes: 5 });
+        let done = millis * MS;
+        let exchange = Exchange {
+            end,
+            done,
+            written: true,
+            bytes_out: 10,
+            first_byte: Some(done),
+            ..Exchange::unfinished(0)
+        };
+        tally.record_exchange(0, &exchange, &Expect::default());
+    };
+    (0..ok).for_each(|_| add(200, 10));
+    add(503, 20);
+    tally
+}
+
+fn second<'a>(tally: &'a Tally, labels: &'a [String]) -> ExportSecond<'a> {
+    ExportSecond { at: 2, tally, asked: Some(100.0), open: 7, labels }
+}
+
+fn started(format: &mut dyn Format) -> Batch {
+    let start = ExportStart {
+        target: "http://h/",
+        labels: &[],
+        started_unix_ns: START,
+        command: "gake run http://h/",
+    };
+    format.begin(&start)
+}
+
+fn lines(format: &mut dyn Format, ok: usize) -> Vec<String> {
+    started(format);
+    let tally = tally(ok);
+    let batch = format.second(&second(&tally, &[]));
+    String::from_utf8(batch.bytes).unwrap().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn influx_gets_a_line_a_series_and_second() {
+    let tags = vec![("env".to_owned(), "a b".to_owned())];
+    let lines = lines(&mut Rows::new(Influx::new(tags), false), 3);
+    assert_eq!(
+        lines[0],
+        "gake_requests,env=a\\ b due=4i,sent=4i,ok=3i,failed=1i,unfinished=0i,dropped=0i,\
+         bytes_in=0i,bytes_out=40i,opened=0i,asked=100,fired=0i,in_flight=0,connections=7i \
+         1700000002000000000"
+    );
+    assert!(lines[1].starts_with("gake_latency,env=a\\ b,metric=response count=4i,sum=50,"));
+    assert!(lines.iter().any(|line| line.starts_with("gake_statuses,env=a\\ b,status=503 count=1i")));
+}
+
+#[test]
+fn the_volume_does_not_grow_with_the_rate() {
+    let few = lines(&mut Rows::new(Influx::new(Vec::new()), false), 3).len();
+    assert_eq!(lines(&mut Rows::new(Influx::new(Vec::new()), false), 30_000).len(), few);
+}
+
+#[test]
+fn a_hostile_tag_breaks_no_line() {
+    let hostile = "a,b=c d\n\"e\"\u{1b}[2J\\";
+    let row = Row {
+        measurement: "gake_target",
+        tags: vec![("source", hostile.into()), ("level", "".into())],
+        fields: vec![("value", Field::Number(1.0)), ("text", Field::Text(hostile.into()))],
+    };
+    let mut written = Vec::new();
+    assert!(Influx::new(Vec::new()).write(&row, 1, &mut written));
+    let written = String::from_utf8(written).unwrap();
+    let tag = "gake_target,source=a\\,b\\=c\\ d\\n\"e\"\\u001b[2J\\u005c value=1";
+    assert!(written.starts_with(tag), "{written}");
+    assert!(written.ends_with("\\\\\" 1\n"), "{written}");
+    for line in [
+        string(|out| StatsD::new("p".to_owned(), Vec::new()).write(&row, 1, out)),
+        string(|out| Graphite::new("p".to_owned(), Vec::new()).write(&row, 1_000_000_000, out)),
+    ] {
+        assert_eq!(line.lines().count(), 1, "{line}");
+    }
+    let csv = string(|out| CsvRows::new(Vec::new()).write(&row, 1, out));
+    assert!(csv.contains("\"source=a,b=c d\n\"\"e\"\""), "{csv}");
+    let json = string(|out| JsonRows::new(Vec::new()).write(&row, 1, out));
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(value["tags"]["source"], hostile);
+}
+
+fn string(write: impl FnOnce(&mut Vec<u8>) -> bool) -> String {
+    let mut out = Vec::new();
+    assert!(write(&mut out));
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn statsd_counts_and_graphite_has_the_time() {
+    let tags = || vec![("env".to_owned(), "t".to_owned())];
+    let statsd = lines(&mut Rows::new(StatsD::new("p".to_owned(), tags()), false), 3);
+    assert!(statsd.contains(&"p.requests.ok:3|c|#env:t".to_owned()), "{statsd:?}");
+    assert!(statsd.iter().any(|l| l.starts_with("p.latency.p99:") && l.contains("|g|#env:t,")));
+    let graphite = lines(&mut Rows::new(Graphite::new("p".to_owned(), tags()), false), 3);
+    assert!(graphite.contains(&"p.requests.ok;env=t 3 1700000002".to_owned()), "{graphite:?}");
+}
+
+#[test]
+fn the_page_has_totals_and_buckets() {
+    let mut format = OpenMetrics::new(vec![("1 env".to_owned(), "a\"b".to_owned())]);
+    started(&mut format);
+    let tally = tally(3);
+    format.second(&second(&tally, &[]));
+    let page = String::from_utf8(format.second(&second(&tally, &[])).bytes).unwrap();
+    for line in [
+        "gake_requests_total{_1_env=\"a\\\"b\",outcome=\"ok\"} 6",
+        "gake_responses_total{_1_env=\"a\\\"b\",status=\"503\"} 2",
+        "gake_response_seconds_bucket{_1_env=\"a\\\"b\",le=\"0.005\"} 0",
+        "gake_response_seconds_bucket{_1_env=\"a\\\"b\",le=\"0.05\"} 8",
+        "gake_response_seconds_count{_1_env=\"a\\\"b\"} 8",
+        "gake_response_seconds_sum{_1_env=\"a\\\"b\"} 0.1",
+        "gake_asked_rate{_1_env=\"a\\\"b\"} 100",
+    ] {
+        assert!(page.lines().any(|known| known == line), "{line}\n{page}");
+    }
+    assert!(page.ends_with("# EOF\n"));
+}
+
+#[test]
+fn an_exponential_histogram_holds_every_value() {
+    let mut format = Otlp::new("gake".to_owned(), Vec::new());
+    started(&mut format);
+    let tally = tally(3);
+    let request: serde_json::Value =
+        serde_json::from_slice(&format.second(&second(&tally, &[])).bytes).unwrap();
+    let metrics = request["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap();
+    let response = metrics.iter().find(|metric| metric["name"] == "gake.response").unwrap();
+    let data = &response["exponentialHistogram"]["dataPoints"][0];
+    assert_eq!((&data["count"], &data["sum"]), (&"4".into(), &0.05.into()));
+    let counts = data["positive"]["bucketCounts"].as_array().unwrap();
+    let count = |value: &serde_json::Value| value.as_str().unwrap().parse::<u64>().unwrap();
+    assert_eq!(counts.iter().map(count).sum::<u64>(), 4);
+    // 10 ms lies within its bucket: base^offset < 0.01 <= base^(offset + 1), within its error.
+    let offset = data["positive"]["offset"].as_f64().unwrap();
+    let base = 2f64.powf(1.0 / 64.0);
+    assert!(base.powf(offset) < 0.0101 && 0.0099 < base.powf(offset + 1.0), "{offset}");
+    assert_eq!(count(&counts[0]), 3);
+}

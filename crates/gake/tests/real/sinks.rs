@@ -1,0 +1,270 @@
+//! Figures in other people's databases: what they say by query is what the run says.
+
+use std::fs;
+use std::net::{TcpListener, UdpSocket};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::alone;
+use crate::support::*;
+
+/// A port that nobody has at the moment.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// A server in a folder of its own, ended when dropped.
+struct Server {
+    child: Child,
+    folder: TempDir,
+    port: u16,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn spawn(program: &str, args: &[&str], folder: &Path) -> Child {
+    let quiet = Command::new(program)
+        .args(args)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    quiet.unwrap_or_else(|error| panic!("{program}: {error}: install its Debian package"))
+}
+
+/// The body of an answer of 2xx.
+fn fetch(url: &str, form: &[&str]) -> Option<String> {
+    let mut curl = Command::new("curl");
+    curl.args(["--silent", "--fail", "--max-time", "5", "--get", url]);
+    form.iter().for_each(|pair| drop(curl.args(["--data-urlencode", pair])));
+    let answer = curl.output().unwrap();
+    answer.status.success().then(|| String::from_utf8(answer.stdout).unwrap())
+}
+
+impl Server {
+    fn influxdb() -> Self {
+        let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+        let path = folder.path().display();
+        let config = format!(
+            "reporting-enabled = false\nbind-address = \"127.0.0.1:{}\"\n\
+             [meta]\ndir = \"{path}/meta\"\n\
+             [data]\ndir = \"{path}/data\"\nwal-dir = \"{path}/wal\"\n\
+             [http]\nbind-address = \"127.0.0.1:{port}\"\nlog-enabled = false\n",
+            free_port()
+        );
+        fs::write(folder.path().join("influxdb.conf"), config).unwrap();
+        let child = spawn("influxd", &["-config", "influxdb.conf"], folder.path());
+        let server = Self { child, folder, port };
+        server.await_influxdb();
+        server
+    }
+
+    fn await_influxdb(&self) {
+        let ping = format!("http://127.0.0.1:{}/ping", self.port);
+        eventually("InfluxDB answers", || fetch(&ping, &[]).is_some());
+    }
+
+    fn stop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    fn start_again(&mut self) {
+        self.child = spawn("influxd", &["-config", "influxdb.conf"], self.folder.path());
+        self.await_influxdb();
+    }
+
+    /// The one number that a query of InfluxDB gives.
+    fn number(&self, query: &str) -> f64 {
+        let url = format!("http://127.0.0.1:{}/query", self.port);
+        let form = ["db=gake".to_owned(), "epoch=ms".to_owned(), format!("q={query}")];
+        let form: Vec<&str> = form.iter().map(String::as_str).collect();
+        let answer: Value = serde_json::from_str(&fetch(&url, &form).unwrap()).unwrap();
+        let value = &answer["results"][0]["series"][0]["values"][0][1];
+        value.as_f64().unwrap_or_else(|| panic!("{query}: {answer}"))
+    }
+
+    fn prometheus() -> Self {
+        let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+        fs::write(folder.path().join("prometheus.yml"), "global: {}\n").unwrap();
+        let listen = format!("--web.listen-address=127.0.0.1:{port}");
+        let args = [
+            "--config.file=prometheus.yml",
+            "--storage.tsdb.path=data",
+            "--web.enable-remote-write-receiver",
+            &listen,
+        ];
+        let child = spawn("prometheus", &args, folder.path());
+        let ready = format!("http://127.0.0.1:{port}/-/ready");
+        eventually("Prometheus is ready", || fetch(&ready, &[]).is_some());
+        Self { child, folder, port }
+    }
+
+    /// The newest value of a series; `None` while there is none.
+    fn newest(&self, query: &str) -> Option<f64> {
+        let url = format!("http://127.0.0.1:{}/api/v1/query", self.port);
+        let answer: Value =
+            serde_json::from_str(&fetch(&url, &[&format!("query={query}")]).unwrap()).unwrap();
+        let value = answer["data"]["result"][0]["value"][1].as_str()?;
+        Some(value.parse().unwrap())
+    }
+}
+
+#[test]
+fn influxdb_has_the_figures_of_the_run_although_it_was_away() {
+    let _alone = alone();
+    let mut influxdb = Server::influxdb();
+    let lab = lab();
+    let sink = format!("influxdb=http://127.0.0.1:{}/gake?tags=env:test", influxdb.port);
+    let args = ["run", &url(&lab, "/fast"), "-r", "200", "-d", "8s", "--sink", &sink, "-o", "json"];
+    let run = start(&mut gake(&args));
+    let rows = "SELECT COUNT(sent) FROM gake_requests WHERE env = 'test'";
+    eventually("the first second is there", || {
+        let url = format!("http://127.0.0.1:{}/query", influxdb.port);
+        fetch(&url, &["db=gake", &format!("q={rows}")]).is_some_and(|text| text.contains("values"))
+    });
+    influxdb.stop();
+    std::thread::sleep(Duration::from_secs(2));
+    influxdb.start_again();
+    let ran = run.wait().done();
+    assert!(!ran.stderr.contains("missing"), "{ran:?}");
+    let json = ran.json();
+    for field in ["sent", "ok", "failed", "unfinished"] {
+        let sum = influxdb.number(&format!("SELECT SUM({field}) FROM gake_requests"));
+        assert_eq!(sum as u64, json.count(&format!("requests.{field}")), "{field}");
+    }
+    assert_eq!(influxdb.number(rows), 8.0);
+    let count = "SELECT SUM(\"count\") FROM gake_latency WHERE metric = 'response'";
+    assert_eq!(influxdb.number(count), 1_600.0);
+    let p99 = influxdb.number("SELECT p99 FROM gake_run_latency WHERE metric = 'response'");
+    let told = json.number("latency_ns.response.p99") / 1e6;
+    assert!((p99 / told - 1.0).abs() < 1e-6, "{p99} {told}");
+    // A point for each request, under k6's names.
+    let raw = format!("influxdb=http://127.0.0.1:{}/gake?raw", influxdb.port);
+    let url = url(&lab, "/fast");
+    ran(&["run", &url, "-n", "500", "-c", "5", "--sink", &raw, "-q"]).done();
+    assert_eq!(influxdb.number("SELECT COUNT(value) FROM http_reqs"), 500.0);
+    assert_eq!(influxdb.number("SELECT SUM(value) FROM http_req_failed"), 0.0);
+    let mean = influxdb.number("SELECT MEAN(value) FROM http_req_duration");
+    assert!(mean > 0.0 && mean < 5_000.0, "{mean}");
+    lab.shutdown();
+}
+
+#[test]
+fn prometheus_has_them_by_remote_write_and_by_its_own_visits() {
+    let _alone = alone();
+    let prometheus = Server::prometheus();
+    let lab = lab();
+    let write = format!("prometheus-rw=http://127.0.0.1:{}/api/v1/write", prometheus.port);
+    let page = free_port();
+    let visited = format!("prometheus=127.0.0.1:{page}?linger=2s&tags=env:test");
+    let args = ["-n", "700", "-c", "7", "--sink", &write, "--sink", &visited, "-o", "json"];
+    let run = start(&mut gake(&[&["run", &url(&lab, "/fast")], &args[..]].concat()));
+    let mut text = String::new();
+    eventually("the page has the whole run", || {
+        text = fetch(&format!("http://127.0.0.1:{page}/metrics"), &[]).unwrap_or_default();
+        text.contains("gake_requests_total{env=\"test\",outcome=\"ok\"} 700\n")
+    });
+    for line in ["gake_response_seconds_count{env=\"test\"} 700", "# EOF"] {
+        assert!(text.lines().any(|known| known == line), "{text}");
+    }
+    let json = run.wait().done().json();
+    assert_eq!(prometheus.newest("gake_requests_total{outcome=\"ok\"}"), Some(700.0));
+    assert_eq!(prometheus.newest("gake_response_seconds_bucket{le=\"+Inf\"}"), Some(700.0));
+    let quantile = "gake_response_quantile_seconds{quantile=\"0.9\"}";
+    let (p90, told) = (prometheus.newest(quantile).unwrap(), json.number("latency_ns.response.p90") / 1e9);
+    assert!((p90 / told - 1.0).abs() < 1e-6, "{p90} {told}");
+    lab.shutdown();
+}
+
+#[test]
+fn statsd_counts_every_request() {
+    let statsd = UdpSocket::bind("127.0.0.1:0").unwrap();
+    statsd.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    let lab = lab();
+    let sink = format!("statsd={}", statsd.local_addr().unwrap());
+    ran(&["run", &url(&lab, "/fast"), "-n", "300", "-c", "3", "--sink", &sink, "-q"]).done();
+    let mut datagram = [0; 2_048];
+    let mut ok = 0;
+    while let Ok(len) = statsd.recv(&mut datagram) {
+        let lines = std::str::from_utf8(&datagram[..len]).unwrap().lines();
+        let counts = lines.filter_map(|line| line.strip_prefix("gake.requests.ok:"));
+        ok += counts.map(|rest| rest.trim_end_matches("|c").parse::<u64>().unwrap()).sum::<u64>();
+    }
+    assert_eq!(ok, 300);
+    lab.shutdown();
+}
+
+#[test]
+fn a_file_has_a_line_a_row_and_can_be_compressed() {
+    let lab = lab();
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (json, csv) = (at("a.json"), at("a.csv.gz"));
+    let sinks = [format!("json={json}"), format!("csv={csv}")];
+    let args = ["-n", "200", "-c", "2", "--sink", &sinks[0], "--sink", &sinks[1], "-q"];
+    ran(&[&["run", &url(&lab, "/fast")], &args[..]].concat()).done();
+    let rows: Vec<Value> = fs::read_to_string(&json)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let of = |name: &str| rows.iter().filter(|row| row["measurement"] == name).collect::<Vec<_>>();
+    let sum: u64 =
+        of("gake_requests").iter().map(|row| row["fields"]["ok"].as_u64().unwrap()).sum();
+    assert_eq!((sum, of("gake_run_requests")[0]["fields"]["ok"].as_u64()), (200, Some(200)));
+    assert_eq!(of("gake_events").len(), 2);
+    let zcat = Command::new("gzip").args(["-dc", &csv]).output().unwrap();
+    let text = String::from_utf8(zcat.stdout).unwrap();
+    assert!(text.starts_with("time,measurement,tags,field,value\n"), "{text}");
+    assert!(text.lines().any(|line| line.ends_with(",gake_run_requests,,ok,200")), "{text}");
+    lab.shutdown();
+}
+
+#[test]
+fn a_sink_that_is_down_costs_its_figures_and_not_the_run() {
+    let lab = lab();
+    let (_held, down) = refusing();
+    let sink = format!("influxdb=http://me:secret@{down}/gake?retry=500ms");
+    let url = url(&lab, "/fast");
+    let args = ["run", &url, "-n", "100", "-c", "2", "--sink", &sink, "-o", "json"];
+    let ran_without = ran(&args).done();
+    assert_eq!(ran_without.json().count("requests.ok"), 100);
+    let told = &ran_without.stderr;
+    assert!(told.contains("connection refused"), "{told}");
+    assert!(told.contains("figures are missing there"), "{told}");
+    assert!(!told.contains("secret"), "{told}");
+    let before = lab.stats().requests;
+    let refused = ran(&[&args[..], &["--sink-required"]].concat());
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("connection refused"), "{refused:?}");
+    assert_eq!(lab.stats().requests, before);
+    lab.shutdown();
+}
+
+#[test]
+fn a_bad_sink_is_refused_before_anything_is_sent() {
+    for (sink, what) in [
+        ("influxdb", "is not a sink: KIND=ADDRESS"),
+        ("influxdb=http://127.0.0.1:8086", "is not a URL such as"),
+        ("statsd=localhost", "is not an address such as"),
+        ("otlp=http://127.0.0.1:4318?raw", "otlp has no option"),
+    ] {
+        ran(&["run", "http://127.0.0.1:1/", "-n", "1", "--sink", sink]).refused(2, what);
+    }
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let sink = format!("prometheus={}", taken.local_addr().unwrap());
+    let ran = ran(&["run", "http://127.0.0.1:1/", "-n", "1", "--sink", &sink]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("in use"), "{ran:?}");
+}
