@@ -177,7 +177,10 @@ impl SinkAddress {
     #[must_use]
     pub fn or_token(mut self, token: impl FnOnce(SinkKind) -> Option<String>) -> Self {
         let takes = self.kind.options().contains(&"token");
-        if takes && self.option("token").is_none() && let Some(token) = token(self.kind) {
+        if takes
+            && self.option("token").is_none()
+            && let Some(token) = token(self.kind)
+        {
             self.options.push(("token".to_owned(), token));
         }
         self

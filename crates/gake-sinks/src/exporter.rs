@@ -65,7 +65,7 @@ impl Exporter {
         };
         let carrier: Box<dyn Carrier> = match address.kind() {
             SinkKind::InfluxDb | SinkKind::RemoteWrite | SinkKind::Otlp => {
-                Box::new(carrier::Push::new(&format::post(address), option("retry", RETRY))?)
+                Box::new(carrier::Push::new(&format::post(address), option("retry", RETRY)))
             }
             SinkKind::Prometheus => {
                 Box::new(carrier::Page::bind(address.address(), option("linger", Duration::ZERO))?)
@@ -135,11 +135,7 @@ impl Exporter {
     /// What is lost, in a sentence; `None` when everything arrived.
     #[must_use]
     pub fn loss(&self) -> Option<String> {
-        let lost = self.carrier.lost();
-        (lost.rows > 0).then(|| {
-            let why = lost.why.map_or_else(String::new, |why| format!(": {why}"));
-            format!("{}: {} figures are missing there{why}; the run's own are whole", self.name, lost.rows)
-        })
+        self.carrier.lost().sentence(&self.name)
     }
 
     fn carry(&mut self, batch: Batch) {

@@ -10,6 +10,8 @@ mod carrier;
 mod exporter;
 mod figures;
 mod format;
+mod points;
 
 pub use address::{SinkAddress, SinkAddressError, SinkKind};
 pub use exporter::{ExportSecond, ExportStart, Exporter};
+pub use points::{InfluxPoint, InfluxPoints};

@@ -24,8 +24,7 @@ impl Datagrams {
             socket.connect(addr)?;
             Ok(socket)
         };
-        let socket =
-            connect().map_err(|error: std::io::Error| format!("{address}: {error}"))?;
+        let socket = connect().map_err(|error: std::io::Error| format!("{address}: {error}"))?;
         Ok(Self { socket, lost: Lost::default() })
     }
 }
@@ -35,7 +34,9 @@ impl Carrier for Datagrams {
         let mut lost = 0;
         let mut why = None;
         let mut send = |lines: &[u8]| {
-            if !lines.is_empty() && let Err(error) = self.socket.send(lines) {
+            if !lines.is_empty()
+                && let Err(error) = self.socket.send(lines)
+            {
                 lost += lines.iter().filter(|byte| **byte == b'\n').count() as u64;
                 why.get_or_insert(error.to_string());
             }

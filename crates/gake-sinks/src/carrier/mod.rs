@@ -33,6 +33,15 @@ impl Lost {
         self.rows += rows;
         self.why.get_or_insert_with(|| why.into());
     }
+
+    /// The same of a destination of this name; `None` when everything arrived.
+    pub(crate) fn sentence(&self, name: &str) -> Option<String> {
+        let Self { rows, why } = self;
+        let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        (*rows > 0).then(|| {
+            format!("{name}: {rows} figures are missing there{why}; the run's own are whole")
+        })
+    }
 }
 
 /// Brings batches to a destination, in order.

@@ -6,11 +6,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::End;
+use gake_core::record::{End, Fault};
 use gake_core::schedule::Slice;
-use gake_wire::{
-    Client, Deadline, HttpRequest, Network, Resolver, Settings, TlsOptions,
-};
+use gake_wire::{Client, Deadline, HttpRequest, Network, Resolver, Settings, TlsOptions};
 
 use super::{Batch, Carrier, Lost};
 
@@ -63,8 +61,8 @@ impl SharedQueue {
 
 impl Push {
     /// Makes it ready; `retry` is how long after the run's end it goes on trying.
-    pub(crate) fn new(post: &Post, retry: Duration) -> Result<Self, String> {
-        Ok(Self { post: post.clone(), shared: Arc::default(), thread: None, retry })
+    pub(crate) fn new(post: &Post, retry: Duration) -> Self {
+        Self { post: post.clone(), shared: Arc::default(), thread: None, retry }
     }
 
     /// Starts the thread. The sink's own thread calls it first, so that it has its class.
@@ -85,7 +83,8 @@ impl Carrier for Push {
     fn check(&mut self) -> Result<(), String> {
         let post = self.post.clone();
         let Some(first) = post.first.clone() else { return Ok(()) };
-        let ask = move || Sender::new().and_then(|sender| sender.send(&first).map_err(Refused::why));
+        let ask =
+            move || Sender::new().and_then(|sender| sender.send(&first).map_err(Refused::why));
         // A runtime of its own must not meet the caller's.
         let asked = std::thread::spawn(ask).join();
         asked.unwrap_or_else(|_| Err("the check failed".to_owned()))
@@ -202,6 +201,11 @@ fn next(shared: &SharedQueue) -> Option<Batch> {
     }
 }
 
+/// A fault as a sentence has it.
+fn words(fault: Fault) -> String {
+    fault.name().replace('_', " ")
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Since(Instant);
 
@@ -236,12 +240,12 @@ impl Sender {
     fn send(&self, request: &HttpRequest) -> Result<(), Refused> {
         let exchange = async {
             let prepared = self.client.prepare(request).await;
-            let prepared = prepared.map_err(|fault| Refused::ForNow(fault.to_string()))?;
+            let prepared = prepared.map_err(|fault| Refused::ForNow(words(fault)))?;
             let deadline = Deadline::within(self.client.clock().now(), TIMEOUT);
             let (exchange, kept) = self.client.send(&prepared, deadline, REASON_MAX).await;
             let status = match exchange.end {
                 End::Answered(answer) => answer.status,
-                End::Fault(fault) => return Err(Refused::ForNow(fault.to_string())),
+                End::Fault(fault) => return Err(Refused::ForNow(words(fault))),
                 End::Unfinished => return Err(Refused::ForNow("no answer".to_owned())),
             };
             let reason = String::from_utf8_lossy(&kept.body);

@@ -71,7 +71,7 @@ impl RowWriter for Influx {
 
 /// Writes a tag's name or value. Control characters cannot be written, nor a backslash at the end,
 /// which would escape what follows.
-fn escape(text: &str, out: &mut String) {
+pub(crate) fn escape(text: &str, out: &mut String) {
     let text = foreign::line(text);
     let body = text.trim_end_matches('\\');
     for c in body.chars() {

@@ -13,6 +13,8 @@ mod tests;
 
 use gake_core::clock::Nanos;
 use gake_core::record::{Outcome, Reading, Run};
+use gake_wire::HttpRequest;
+pub(crate) use influx::escape;
 use url::Url;
 
 use crate::address::{SinkAddress, SinkKind};
@@ -75,15 +77,22 @@ pub(crate) fn post(address: &SinkAddress) -> Post {
                 ("X-Prometheus-Remote-Write-Version".to_owned(), "0.1.0".to_owned()),
             ];
             headers.extend(bearer);
-            Post { url: address.address().to_owned(), headers, first: None }
+            asked_first(address.address().to_owned(), headers, &remote_write::nothing())
         }
         SinkKind::Otlp => {
             let mut headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
             headers.extend(bearer);
-            Post { url: otlp_url(address.address()), headers, first: None }
+            asked_first(otlp_url(address.address()), headers, otlp::NOTHING.as_bytes())
         }
         _ => influx::post(address),
     }
+}
+
+/// A destination that is asked first whether it takes a batch of nothing.
+fn asked_first(url: String, headers: Vec<(String, String)>, nothing: &[u8]) -> Post {
+    let (body, copy) = (Some(nothing.into()), headers.clone());
+    let first = HttpRequest { headers: copy, body, ..HttpRequest::new("POST", &url) };
+    Post { url, headers, first: Some(first) }
 }
 
 /// The base address of a collector stands for its metrics.

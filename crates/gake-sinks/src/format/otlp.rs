@@ -17,6 +17,9 @@ const SCALE: i32 = 6;
 /// "Cumulative", of the protocol's aggregation temporalities.
 const CUMULATIVE: u32 = 2;
 
+/// An export request without metrics.
+pub(super) const NOTHING: &str = r#"{"resourceMetrics":[]}"#;
+
 /// Writes an export request each second.
 pub(crate) struct Otlp {
     service: String,
@@ -90,9 +93,8 @@ fn exponential(name: &str, histogram: &Histogram, times: &Value) -> Value {
     }
     let offset = counts.keys().next().copied().unwrap_or(0);
     let last = counts.keys().next_back().copied().unwrap_or(offset - 1);
-    let dense: Vec<String> = (offset..=last)
-        .map(|index| counts.get(&index).copied().unwrap_or(0).to_string())
-        .collect();
+    let dense: Vec<String> =
+        (offset..=last).map(|index| counts.get(&index).copied().unwrap_or(0).to_string()).collect();
     let mut data = times.clone();
     data["count"] = histogram.count().to_string().into();
     data["sum"] = (histogram.sum() as f64 / 1e9).into();

@@ -24,7 +24,8 @@ impl OpenMetrics {
     fn page(&self) -> Batch {
         let mut page = String::new();
         for family in self.totals.families() {
-            let (kind, suffix) = if family.is_counter { ("counter", "_total") } else { ("gauge", "") };
+            let (kind, suffix) =
+                if family.is_counter { ("counter", "_total") } else { ("gauge", "") };
             let _ = writeln!(page, "# TYPE {} {kind}", family.name);
             let _ = writeln!(page, "# HELP {} {}", family.name, family.help);
             for point in &family.points {
@@ -94,5 +95,4 @@ impl Format for OpenMetrics {
         self.totals.end(run);
         self.page()
     }
-
 }

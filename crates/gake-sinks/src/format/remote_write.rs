@@ -46,9 +46,7 @@ impl RemoteWrite {
             add(format!("gake_{name}_seconds_count"), &[], histogram.count() as f64);
             add(format!("gake_{name}_seconds_sum"), &[], histogram.sum() as f64 / 1e9);
         }
-        // Compressing a vector in memory does not fail.
-        let bytes = snap::raw::Encoder::new().compress_vec(&request.bytes).unwrap_or_default();
-        Batch { bytes, rows }
+        Batch { bytes: compressed(&request.bytes), rows }
     }
 
     /// One series: its labels in the order of their names, and one sample.
@@ -74,6 +72,16 @@ impl RemoteWrite {
         series.message(2, &sample);
         series
     }
+}
+
+/// A request without series.
+pub(super) fn nothing() -> Vec<u8> {
+    compressed(&[])
+}
+
+fn compressed(bytes: &[u8]) -> Vec<u8> {
+    // Compressing a vector in memory does not fail.
+    snap::raw::Encoder::new().compress_vec(bytes).unwrap_or_default()
 }
 
 impl Format for RemoteWrite {

@@ -115,8 +115,9 @@ impl JsonRows {
 
 impl RowWriter for JsonRows {
     fn write(&mut self, row: &Row<'_>, unix_ns: u64, out: &mut Vec<u8>) -> bool {
-        let tags: Map<String, Value> =
-            all_tags(&self.tags, row).map(|(name, value)| (name.to_owned(), json!(value))).collect();
+        let tags: Map<String, Value> = all_tags(&self.tags, row)
+            .map(|(name, value)| (name.to_owned(), json!(value)))
+            .collect();
         let value = |field: &Field<'_>| match field {
             Field::Count(count) => json!(count),
             Field::Number(number) => json!(number),
@@ -162,11 +163,8 @@ impl RowWriter for CsvRows {
                 Field::Text(text) => cell(text),
             };
             // A vector takes everything.
-            let _ = writeln!(
-                out,
-                "{seconds}.{millis:03},{},{tags},{name},{value}",
-                row.measurement
-            );
+            let _ =
+                writeln!(out, "{seconds}.{millis:03},{},{tags},{name},{value}", row.measurement);
         }
         true
     }

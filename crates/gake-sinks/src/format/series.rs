@@ -59,9 +59,8 @@ impl Totals {
 
     pub(super) fn readings(&mut self, readings: &[Reading]) {
         for reading in readings {
-            let same = |known: &&mut Reading| {
-                known.name == reading.name && known.source == reading.source
-            };
+            let same =
+                |known: &&mut Reading| known.name == reading.name && known.source == reading.source;
             match self.readings.iter_mut().find(same) {
                 Some(known) => *known = reading.clone(),
                 None => self.readings.push(reading.clone()),

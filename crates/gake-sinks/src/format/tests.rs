@@ -64,7 +64,9 @@ fn influx_gets_a_line_a_series_and_second() {
          1700000002000000000"
     );
     assert!(lines[1].starts_with("gake_latency,env=a\\ b,metric=response count=4i,sum=50,"));
-    assert!(lines.iter().any(|line| line.starts_with("gake_statuses,env=a\\ b,status=503 count=1i")));
+    assert!(
+        lines.iter().any(|line| line.starts_with("gake_statuses,env=a\\ b,status=503 count=1i"))
+    );
 }
 
 #[test]

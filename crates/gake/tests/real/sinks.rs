@@ -182,7 +182,8 @@ fn prometheus_has_them_by_remote_write_and_by_its_own_visits() {
     assert_eq!(prometheus.newest("gake_requests_total{outcome=\"ok\"}"), Some(700.0));
     assert_eq!(prometheus.newest("gake_response_seconds_bucket{le=\"+Inf\"}"), Some(700.0));
     let quantile = "gake_response_quantile_seconds{quantile=\"0.9\"}";
-    let (p90, told) = (prometheus.newest(quantile).unwrap(), json.number("latency_ns.response.p90") / 1e9);
+    let (p90, told) =
+        (prometheus.newest(quantile).unwrap(), json.number("latency_ns.response.p90") / 1e9);
     assert!((p90 / told - 1.0).abs() < 1e-6, "{p90} {told}");
     lab.shutdown();
 }
@@ -241,13 +242,13 @@ fn a_sink_that_is_down_costs_its_figures_and_not_the_run() {
     let ran_without = ran(&args).done();
     assert_eq!(ran_without.json().count("requests.ok"), 100);
     let told = &ran_without.stderr;
-    assert!(told.contains("connection refused"), "{told}");
+    assert!(told.contains("connect refused"), "{told}");
     assert!(told.contains("figures are missing there"), "{told}");
     assert!(!told.contains("secret"), "{told}");
     let before = lab.stats().requests;
     let refused = ran(&[&args[..], &["--sink-required"]].concat());
     assert_eq!(refused.code, Some(1), "{refused:?}");
-    assert!(refused.stderr.contains("connection refused"), "{refused:?}");
+    assert!(refused.stderr.contains("connect refused"), "{refused:?}");
     assert_eq!(lab.stats().requests, before);
     lab.shutdown();
 }

@@ -1,17 +1,20 @@
-//! `--out json=FILE` and `--out csv=FILE`: every sample, written on a thread of its own.
+//! `--out json=FILE`, `csv=FILE` and `influxdb=URL`: every sample, written on a thread of its own.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use gake_k6::options::Options;
 use gake_k6::out::{CsvLines, JsonLines, SamplePoint, TimeFormat};
 use gake_k6::test::{SampleTap, WrittenSample};
+use gake_k6::values::scaled;
+use gake_sinks::{InfluxPoint, InfluxPoints, SinkAddress};
 
 /// Batches that may wait for the disk. What comes then is lost, and counted.
 const BATCHES: usize = 4_096;
@@ -30,6 +33,41 @@ enum Form {
     Csv(CsvLines),
 }
 
+/// How long samples may wait for a database while no others come.
+const TICK: Duration = Duration::from_secs(1);
+/// Where k6 writes when `--out influxdb` names nothing.
+const USUAL_DATABASE: &str = "http://localhost:8086/k6";
+
+/// What a thread does with the batches that come.
+type Writer = Box<dyn FnOnce(&Receiver<Option<Batch>>) -> io::Result<()> + Send>;
+
+/// A file of a form.
+fn file(form: Form, path: &str, kind: &str) -> Result<(String, Writer), String> {
+    let path = match (path, kind) {
+        ("", "csv") => "file.csv",
+        ("", _) => return Err(format!("--out {kind} needs a file: {kind}=FILE")),
+        (path, _) => path,
+    };
+    let file = gake_files::create(Path::new(path), gake_files::Access::Mask)
+        .map_err(|error| format!("{path}: {error}"))?;
+    let file = BufWriter::new(file);
+    let out: Box<dyn Write + Send> = match path.ends_with(".gz") {
+        true => Box::new(GzEncoder::new(file, Compression::fast())),
+        false => Box::new(file),
+    };
+    Ok((path.to_owned(), Box::new(move |batches| write(form, out, batches))))
+}
+
+/// A database that answers.
+fn database(url: &str) -> Result<(String, Writer), String> {
+    let url = if url.is_empty() { USUAL_DATABASE } else { url };
+    let address: SinkAddress =
+        format!("influxdb={url}").parse().map_err(|error| format!("--out {error}"))?;
+    let mut points = InfluxPoints::new(&address);
+    points.check().map_err(|why| format!("--out {address}: {why}"))?;
+    Ok((address.to_string(), Box::new(move |batches| bring(points, batches))))
+}
+
 /// Creates the outputs of `--out`; none without any.
 ///
 /// # Errors
@@ -44,40 +82,31 @@ pub fn start(
     for out in asked {
         let (kind, path) = out.split_once('=').unwrap_or((out, ""));
         let tags = options.system_tags.clone().unwrap_or_default();
-        let form = match kind {
+        let (name, write): (String, Writer) = match kind {
             "json" => {
-                Form::Json(JsonLines::new(options.thresholds.clone().unwrap_or_default(), &tags))
+                let thresholds = options.thresholds.clone().unwrap_or_default();
+                let lines = JsonLines::new(thresholds, &tags);
+                file(Form::Json(lines), path, kind)?
             }
             "csv" => {
                 let times = TimeFormat::parse(csv_times.unwrap_or_default());
                 let times = times.ok_or("K6_CSV_TIME_FORMAT names no format of time")?;
-                Form::Csv(CsvLines::new(&tags, times))
+                file(Form::Csv(CsvLines::new(&tags, times)), path, kind)?
             }
+            "influxdb" => database(path)?,
             _ => {
                 return Err(format!(
-                    "invalid output type '{kind}', available types are: csv, json"
+                    "invalid output type '{kind}', available types are: csv, influxdb, json"
                 ));
             }
         };
-        let path = match (path, kind) {
-            ("", "csv") => "file.csv",
-            ("", _) => return Err(format!("--out {kind} needs a file: {kind}=FILE")),
-            (path, _) => path,
-        };
-        let file = gake_files::create(Path::new(path), gake_files::Access::Mask)
-            .map_err(|error| format!("{path}: {error}"))?;
-        let file = BufWriter::new(file);
-        let writer: Box<dyn Write + Send> = match path.ends_with(".gz") {
-            true => Box::new(GzEncoder::new(file, Compression::fast())),
-            false => Box::new(file),
-        };
         let (sender, receiver) = sync_channel(BATCHES);
         senders.push(sender);
-        let write = move || write(form, writer, &receiver);
         let thread = gake_engine::in_background(|| {
+            let write = move || write(&receiver);
             std::thread::Builder::new().name("gake-out".to_owned()).spawn(write)
         });
-        threads.push((path.to_owned(), thread.map_err(|error| error.to_string())?));
+        threads.push((name, thread.map_err(|error| error.to_string())?));
     }
     if threads.is_empty() {
         return Ok(None);
@@ -100,7 +129,7 @@ impl Outputs {
         for (path, thread) in self.threads {
             match thread.join() {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => wrong.push(format!("{path} cannot be written: {error}")),
+                Ok(Err(error)) => wrong.push(format!("{path}: {error}")),
                 Err(_) => wrong.push(format!("{path}: its writer ended unexpectedly")),
             }
         }
@@ -143,4 +172,29 @@ fn write(
         }
     }
     out.flush()
+}
+
+/// Brings every sample to a database; an error says how many are lost.
+fn bring(mut points: InfluxPoints, batches: &Receiver<Option<Batch>>) -> io::Result<()> {
+    loop {
+        match batches.recv_timeout(TICK) {
+            Ok(Some(batch)) => {
+                for WrittenSample { metric, tags, value, unix_ns } in batch.iter() {
+                    points.write(&InfluxPoint {
+                        metric: &metric.name,
+                        tags: tags.pairs(),
+                        value: scaled(metric.unit, *value),
+                        unix_ns: *unix_ns,
+                    });
+                }
+            }
+            Ok(None) | Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        points.tick();
+    }
+    let Some(lost) = points.finish() else { return Ok(()) };
+    // Its name stands before every sentence about an output.
+    let what = lost.split_once(": ").map_or(lost.as_str(), |(_, what)| what);
+    Err(io::Error::other(what.to_owned()))
 }
