@@ -136,9 +136,9 @@ fn influxdb_has_the_figures_of_the_run_although_it_was_away() {
     influxdb.stop();
     std::thread::sleep(Duration::from_secs(2));
     influxdb.start_again();
-    let ran = run.wait().done();
-    assert!(!ran.stderr.contains("missing"), "{ran:?}");
-    let json = ran.json();
+    let done = run.wait().done();
+    assert!(!done.stderr.contains("missing"), "{done:?}");
+    let json = done.json();
     for field in ["sent", "ok", "failed", "unfinished"] {
         let sum = influxdb.number(&format!("SELECT SUM({field}) FROM gake_requests"));
         assert_eq!(sum as u64, json.count(&format!("requests.{field}")), "{field}");

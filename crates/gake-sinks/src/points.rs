@@ -1,0 +1,139 @@
+//! Samples one by one for InfluxDB, as k6 writes them: dashboards made for k6 read them.
+
+use std::time::{Duration, Instant};
+
+use crate::address::SinkAddress;
+use crate::carrier::{Batch, Carrier, Push};
+use crate::exporter::RETRY;
+use crate::format::{self, escape};
+
+/// A batch is sent when it has this many bytes ...
+const BATCH_BYTES: usize = 256 << 10;
+/// ... or is this old.
+const BATCH_AGE: Duration = Duration::from_secs(1);
+/// Tags whose values are too many for an index; they are fields.
+const FIELDS: [&str; 3] = ["url", "vu", "iter"];
+
+/// A sample.
+#[derive(Debug, Clone, Copy)]
+pub struct InfluxPoint<'a> {
+    /// The metric's name.
+    pub metric: &'a str,
+    /// Its tags.
+    pub tags: &'a [(String, String)],
+    /// The value; times in milliseconds.
+    pub value: f64,
+    /// When it was taken, in Unix nanoseconds.
+    pub unix_ns: i128,
+}
+
+/// Brings samples to a database while a run goes on.
+pub struct InfluxPoints {
+    name: String,
+    tags: Vec<(String, String)>,
+    push: Push,
+    batch: Batch,
+    begun: Instant,
+    line: String,
+}
+
+impl InfluxPoints {
+    /// Makes a database ready to be written to.
+    #[must_use]
+    pub fn new(address: &SinkAddress) -> Self {
+        Self {
+            name: address.to_string(),
+            tags: address.tags(),
+            push: Push::new(&format::post(address), RETRY),
+            batch: Batch::default(),
+            begun: Instant::now(),
+            line: String::new(),
+        }
+    }
+
+    /// Whether the database answers; creates it where it must be.
+    ///
+    /// # Errors
+    /// What is wrong with it, in a sentence.
+    pub fn check(&mut self) -> Result<(), String> {
+        self.push.check()
+    }
+
+    /// Takes a sample.
+    pub fn write(&mut self, point: &InfluxPoint<'_>) {
+        if !point.value.is_finite() {
+            return;
+        }
+        let line = &mut self.line;
+        line.clear();
+        escape(point.metric, line);
+        let is_field = |name: &str| FIELDS.contains(&name);
+        let tags = self.tags.iter().chain(point.tags);
+        for (name, value) in tags.filter(|(name, value)| !is_field(name) && !value.is_empty()) {
+            line.push(',');
+            escape(name, line);
+            line.push('=');
+            escape(value, line);
+        }
+        line.push_str(&format!(" value={}", point.value));
+        for (name, value) in point.tags.iter().filter(|(name, _)| is_field(name)) {
+            match value.parse::<u64>() {
+                Ok(number) if name != "url" => line.push_str(&format!(",{name}={number}i")),
+                _ => {
+                    let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+                    line.push_str(&format!(",{name}=\"{value}\""));
+                }
+            }
+        }
+        line.push_str(&format!(" {}\n", point.unix_ns));
+        if self.batch.rows == 0 {
+            self.begun = Instant::now();
+        }
+        self.batch.bytes.extend_from_slice(line.as_bytes());
+        self.batch.rows += 1;
+        if self.batch.bytes.len() >= BATCH_BYTES {
+            self.flush();
+        }
+    }
+
+    /// Sends what has waited long enough; call it about once a second.
+    pub fn tick(&mut self) {
+        if self.batch.rows > 0 && self.begun.elapsed() >= BATCH_AGE {
+            self.flush();
+        }
+    }
+
+    /// The last sample was taken. Waits until all are there, or given up; returns what was lost, in
+    /// a sentence.
+    pub fn finish(&mut self) -> Option<String> {
+        self.flush();
+        self.push.finish();
+        self.push.lost().sentence(&self.name)
+    }
+
+    fn flush(&mut self) {
+        if self.batch.rows > 0 {
+            self.push.carry(std::mem::take(&mut self.batch));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_a_line_with_its_url_as_a_field() {
+        let address = "influxdb=http://127.0.0.1:1/k6?tags=env:t".parse().unwrap();
+        let mut points = InfluxPoints::new(&address);
+        let tags = [("method", "GET"), ("url", "http://h/\"a\""), ("vu", "3"), ("group", "")];
+        let tags: Vec<_> = tags.map(|(n, v)| (n.to_owned(), v.to_owned())).to_vec();
+        let point = InfluxPoint { metric: "http_reqs", tags: &tags, value: 1.0, unix_ns: 5 };
+        points.write(&point);
+        points.write(&InfluxPoint { value: f64::NAN, ..point });
+        assert_eq!(
+            String::from_utf8(points.batch.bytes).unwrap(),
+            "http_reqs,env=t,method=GET value=1,url=\"http://h/\\\"a\\\"\",vu=3i 5\n"
+        );
+    }
+}
