@@ -119,6 +119,7 @@ pub const ROOMS: &[Room] = &[
             "gake-k6",
             "gake-shadow",
             "gake-fleet",
+            "gake-sinks",
             "gake-watch",
         ],
         strangers: &[],

@@ -17,7 +17,7 @@ pub(crate) struct File {
 
 enum Writer {
     Plain(BufWriter<std::fs::File>),
-    Gzip(GzEncoder<BufWriter<std::fs::File>>),
+    Gzip(Box<GzEncoder<BufWriter<std::fs::File>>>),
 }
 
 impl File {
@@ -27,7 +27,7 @@ impl File {
             .map_err(|error| format!("{path} cannot be written: {error}"))?;
         let file = BufWriter::new(file);
         let writer = match path.ends_with(".gz") {
-            true => Writer::Gzip(GzEncoder::new(file, Compression::fast())),
+            true => Writer::Gzip(Box::new(GzEncoder::new(file, Compression::fast()))),
             false => Writer::Plain(file),
         };
         Ok(Self { writer: Some(writer), lost: Lost::default() })

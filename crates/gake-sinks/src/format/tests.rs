@@ -1,3 +1,5 @@
+//! Formats on one second that every test knows.
+
 use super::influx::Influx;
 use super::otlp::Otlp;
 use super::page::OpenMetrics;

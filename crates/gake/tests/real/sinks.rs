@@ -143,7 +143,8 @@ fn influxdb_has_the_figures_of_the_run_although_it_was_away() {
         let sum = influxdb.number(&format!("SELECT SUM({field}) FROM gake_requests"));
         assert_eq!(sum as u64, json.count(&format!("requests.{field}")), "{field}");
     }
-    assert_eq!(influxdb.number(rows), 8.0);
+    // A row a second, those of the drain too.
+    assert!((8.0..=14.0).contains(&influxdb.number(rows)));
     let count = "SELECT SUM(\"count\") FROM gake_latency WHERE metric = 'response'";
     assert_eq!(influxdb.number(count), 1_600.0);
     let p99 = influxdb.number("SELECT p99 FROM gake_run_latency WHERE metric = 'response'");
