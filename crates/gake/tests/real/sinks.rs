@@ -46,7 +46,9 @@ fn spawn(program: &str, args: &[&str], folder: &Path) -> Child {
 fn fetch(url: &str, form: &[&str]) -> Option<String> {
     let mut curl = Command::new("curl");
     curl.args(["--silent", "--fail", "--max-time", "5", "--get", url]);
-    form.iter().for_each(|pair| drop(curl.args(["--data-urlencode", pair])));
+    for pair in form {
+        curl.args(["--data-urlencode", pair]);
+    }
     let answer = curl.output().unwrap();
     answer.status.success().then(|| String::from_utf8(answer.stdout).unwrap())
 }
