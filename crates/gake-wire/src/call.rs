@@ -139,6 +139,9 @@ impl<'a, C: Clock + Clone + 'static, V: Visitor> Call<'a, C, V> {
                     return Ok(Seat { place, write: clock.now(), is_reused: false });
                 }
             }
+            if ticket.is_none() && pool.is_full() {
+                self.shared.meter.waits_for_place();
+            }
             let waits = self.alarm.before(pin!(pool.wait(origin, &mut ticket))).await;
             let woken = clock.now();
             self.exchange.blocked += woken.saturating_sub(now);

@@ -25,6 +25,11 @@ pub(crate) struct Meter {
     stream_resets: Cell<u64>,
     goaways: Cell<u64>,
     window_waits: Cell<u64>,
+    window_wait_time: Cell<Nanos>,
+    stream_waits: Cell<u64>,
+    streams_allowed: Cell<u64>,
+    /// Streams that a server allows on a connection, when fewer than are wanted.
+    streams_bound: Cell<Option<u32>>,
     /// Bytes of connections that belong to no exchange.
     bytes_in: Cell<u64>,
     bytes_out: Cell<u64>,
@@ -65,6 +70,24 @@ impl Meter {
         add(&self.bytes_out, counts.bytes_out);
     }
 
+    /// Bodies waited together for a server's window.
+    pub(crate) fn waited_for_window(&self, time: Nanos) {
+        self.window_wait_time.set(self.window_wait_time.get() + time);
+    }
+
+    /// Notes the streams that a server allows on a connection, when fewer than are wanted.
+    pub(crate) fn bound_streams(&self, bound: Option<u32>) {
+        self.streams_bound.set(bound);
+    }
+
+    /// A request waits for a place, and no further connection may be opened.
+    pub(crate) fn waits_for_place(&self) {
+        if let Some(bound) = self.streams_bound.get() {
+            bump(&self.stream_waits);
+            self.streams_allowed.set(self.streams_allowed.get() + u64::from(bound));
+        }
+    }
+
     /// An idle connection was opened, or cannot be.
     pub(crate) fn idle_settled(&self, opened: bool) {
         self.idle_pending.set(self.idle_pending.get().saturating_sub(1));
@@ -91,6 +114,9 @@ impl Meter {
         counts.stream_resets += self.stream_resets.take();
         counts.goaways += self.goaways.take();
         counts.window_waits += self.window_waits.take();
+        counts.window_wait_time += self.window_wait_time.take();
+        counts.stream_waits += self.stream_waits.take();
+        counts.streams_allowed += self.streams_allowed.take();
         counts.bytes_in += self.bytes_in.take();
         counts.bytes_out += self.bytes_out.take();
         counts.connects += self.connects.take();

@@ -217,6 +217,11 @@ impl<T: Transport> Pool<T> {
         self.queue.waiting.borrow().iter().any(|waiter| waiter.origin == origin)
     }
 
+    /// Whether no further connection may be opened.
+    pub(crate) fn is_full(&self) -> bool {
+        self.queue.open.get() >= self.bounds.open
+    }
+
     /// Waits until there may be a place for `origin`, or a permit to open one; whoever has waited
     /// longest is first. Keep `ticket` to wait again in the same turn.
     pub(crate) async fn wait(&self, origin: u32, ticket: &mut Option<u64>) {

@@ -181,6 +181,13 @@ export function connections(data: RunData, time: Timeline): HTMLElement {
       ["idle ones not opened", figures.idle_failed && count(figures.idle_failed)],
       ["idle ones lost", figures.idle_lost && count(figures.idle_lost)],
       ["redirects followed", figures.redirects && count(figures.redirects)],
+      ["protocol", figures.protocol],
+      ["streams", figures.streams && count(figures.streams)],
+      ["sent again, not handled", figures.unhandled && count(figures.unhandled)],
+      ["streams reset", figures.stream_resets && count(figures.stream_resets)],
+      ["GOAWAYs", figures.goaways && count(figures.goaways)],
+      ["waited for a stream", figures.stream_waits && count(figures.stream_waits)],
+      ["bodies that waited for the window", figures.window_waits && count(figures.window_waits)],
     ]),
   );
 }

@@ -78,6 +78,14 @@ export interface Figures {
   idle_failed: number;
   idle_lost: number;
   redirects: number;
+  /** What the connections spoke. */
+  protocol: string;
+  streams: number;
+  unhandled: number;
+  stream_resets: number;
+  goaways: number;
+  stream_waits: number;
+  window_waits: number;
   cpu_ns: number;
   cpu_share: number;
   busiest: number;

@@ -22,6 +22,16 @@ macro_rules! counts {
         }
 
         impl Counts {
+    /// What the connections spoke: `HTTP/1.1`, `HTTP/2`, or both.
+    #[must_use]
+    pub fn spoken(&self) -> &'static str {
+        match self.streams {
+            0 => "HTTP/1.1",
+            streams if streams.saturating_sub(self.unhandled) >= self.written => "HTTP/2",
+            _ => "HTTP/2 and HTTP/1.1",
+        }
+    }
+
             /// Adds what one exchange counts for.
             #[inline]
             pub(super) fn add(&mut self, other: &Self) {
@@ -98,6 +108,12 @@ counts! {
     goaways,
     /// Request bodies that waited for the server's flow-control window.
     window_waits,
+    /// How long bodies waited for it, added up, in ns.
+    window_wait_time,
+    /// Requests that waited for a stream while every connection had as many as its server allows.
+    stream_waits,
+    /// Streams that the server allowed on a connection, added up over these requests.
+    streams_allowed,
     /// Fired, and never sent: the generator had no descriptor or no local port for a connection.
     unsent,
     /// Of the failed, answers with an expected status whose body was not as expected.

@@ -10,6 +10,7 @@ mod cores;
 mod database;
 mod facts;
 mod generator;
+mod http2;
 mod listener;
 mod server;
 mod symptoms;
@@ -88,7 +89,7 @@ pub(crate) const UNEXPLAINED: &str = "unexplained";
 /// The rules in the order in which findings are told. What makes figures no figures of the target
 /// comes first; then the target from the inside out, since what is full inside fills what is
 /// around it; then what can be seen from outside alone.
-const RULES: [fn(&Facts<'_>) -> Option<Finding>; 30] = [
+const RULES: [fn(&Facts<'_>) -> Option<Finding>; 32] = [
     connections::unreachable,
     generator::ports,
     generator::descriptors,
@@ -106,6 +107,8 @@ const RULES: [fn(&Facts<'_>) -> Option<Finding>; 30] = [
     target::descriptors,
     target::connections,
     connections::limit,
+    http2::streams,
+    http2::window,
     listener::overflows,
     target::silent,
     listener::accept_queue,

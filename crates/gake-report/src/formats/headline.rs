@@ -40,6 +40,14 @@ pub(super) fn ending(run: &Run) -> Option<String> {
     }
 }
 
+/// `, HTTP/2`: what the connections spoke, where it is not HTTP/1.1 alone.
+pub(super) fn spoken(run: &Run) -> String {
+    match run.tally.counts.streams {
+        0 => String::new(),
+        _ => format!(", {}", run.tally.counts.spoken()),
+    }
+}
+
 /// When the run started, in UTC, as people write it; empty when that is no date.
 pub(super) fn started(run: &Run) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(run.started_unix_ns))

@@ -56,7 +56,7 @@ fn verdict(text: &mut String, summary: &Summary) {
     let plan = plan.strip_prefix(&format!("{}: ", run.plan.target)).unwrap_or(&plan);
     let took = units::duration(run.elapsed as f64);
     line!(text, "{}: {}", code(&run.plan.target), prose(plan));
-    line!(text, "{} ran {took}", headline::started(run));
+    line!(text, "{} ran {took}{}", headline::started(run), headline::spoken(run));
     for (i, reason) in verdict.reasons.iter().enumerate() {
         if i == 0 {
             line!(text);

@@ -158,6 +158,21 @@ impl ClientConnection {
         if self.is_ending() { 0 } else { self.limits.streams.min(self.peer.streams) }
     }
 
+    /// The streams that the server allows, when it has said so and they are fewer than are wanted.
+    #[must_use]
+    #[inline]
+    pub fn bound(&self) -> Option<u32> {
+        let is_bound = self.peer.has_settings && self.peer.streams < self.limits.streams;
+        is_bound.then_some(self.peer.streams)
+    }
+
+    /// Request bodies that wait for the server's window; true after [`output`](Self::output).
+    #[must_use]
+    #[inline]
+    pub fn stalled(&self) -> usize {
+        if self.output.len() < OUTPUT_MAX { self.uploads.len() } else { 0 }
+    }
+
     /// Whether no more streams can be started, now or later.
     #[must_use]
     #[inline]

@@ -52,6 +52,7 @@ impl<C: Clock> Task<C> {
             return Poll::Ready(Fault::ClosedEarly(Phase::FirstByte));
         }
         let is_blocked = self.broken.is_none() && self.write(cx).is_pending();
+        self.link.note_stall(&self.clock);
         for _ in 0..READS_MAX {
             if self.link.has_unread() {
                 return Poll::Pending;

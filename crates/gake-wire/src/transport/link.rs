@@ -5,7 +5,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
-use gake_core::clock::Nanos;
+use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{ErrorCode, Fault, TcpSample};
 
 use crate::alarm::know;
@@ -36,6 +36,8 @@ pub(super) struct Link {
     pub(super) sample: Cell<Option<TcpSample>>,
     /// Whether what is written goes to the kernel as it is.
     pub(super) is_plain: bool,
+    /// Bodies that wait for the server's window, and since when.
+    stalled: Cell<(Nanos, usize)>,
     open: OpenGuard,
 }
 
@@ -87,6 +89,7 @@ impl Link {
             unread: Cell::new(0),
             sample: Cell::new(None),
             is_plain,
+            stalled: Cell::default(),
             open,
         };
         if is_single_use {
@@ -214,11 +217,12 @@ impl Link {
     /// Counts what the codec has counted, and tells when the room has changed.
     #[inline]
     pub(super) fn update_room(&self) {
-        let (capacity, is_ending) = {
+        let (capacity, is_ending, bound) = {
             let mut codec = self.codec.borrow_mut();
             self.open.meter().add_http2(&codec.take_counts());
-            (codec.capacity() as usize, codec.is_ending())
+            (codec.capacity() as usize, codec.is_ending(), codec.bound())
         };
+        self.open.meter().bound_streams(bound);
         if self.is_single_use || self.broken.get().is_some() {
             return;
         }
@@ -226,6 +230,21 @@ impl Link {
         if before != (capacity, is_ending) {
             self.tell_room();
         }
+    }
+
+    /// Counts how long bodies wait for the server's window; to be called after what may be written
+    /// was written.
+    #[inline]
+    pub(super) fn note_stall(&self, clock: &impl Clock) {
+        let (since, stalled) = self.stalled.get();
+        let now_stalled = self.codec.borrow().stalled();
+        if (stalled, now_stalled) == (0, 0) {
+            return;
+        }
+        let now = clock.now();
+        let waited = now.saturating_sub(since) * stalled as u64;
+        self.open.meter().waited_for_window(waited);
+        self.stalled.set((now, now_stalled));
     }
 
     /// The connection is no more: ends every exchange on it at `now`.

@@ -17,6 +17,7 @@ mod escapes;
 mod exits;
 mod expect;
 mod golang;
+mod http2;
 mod limits;
 mod logs;
 mod manners;

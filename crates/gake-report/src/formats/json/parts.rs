@@ -88,7 +88,7 @@ impl From<&Counts> for BytesForm {
 }
 
 /// Connections.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct ConnectionsForm {
     /// Opened in all.
@@ -105,6 +105,51 @@ pub(super) struct ConnectionsForm {
     idle_lost: u64,
     /// Idle ones that could not be opened.
     idle_failed: u64,
+    /// What they spoke: `HTTP/1.1`, `HTTP/2`, or `HTTP/2 and HTTP/1.1`.
+    protocol: &'static str,
+    /// Where they spoke HTTP/2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    http2: Option<Http2Form>,
+}
+
+/// Streams of HTTP/2.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Http2Form {
+    /// Opened in all.
+    streams: u64,
+    /// Requests that the server said it had not handled, and that were sent again.
+    unhandled: u64,
+    /// Streams that the server reset, refused ones included.
+    stream_resets: u64,
+    /// GOAWAY frames received.
+    goaways: u64,
+    /// Requests that waited for a stream while every connection had as many as its server allows.
+    stream_waits: u64,
+    /// Streams that the server allowed on a connection, in the mean of these requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    streams_allowed: Option<f64>,
+    /// Request bodies that waited for the server's flow-control window.
+    window_waits: u64,
+    /// How long they waited for it, added up, in seconds.
+    window_wait_s: f64,
+}
+
+impl Http2Form {
+    /// Nothing where no stream was opened.
+    fn of(counts: &Counts) -> Option<Self> {
+        let allowed = counts.streams_allowed as f64 / counts.stream_waits as f64;
+        (counts.streams > 0).then(|| Self {
+            streams: counts.streams,
+            unhandled: counts.unhandled,
+            stream_resets: counts.stream_resets,
+            goaways: counts.goaways,
+            stream_waits: counts.stream_waits,
+            streams_allowed: (counts.stream_waits > 0).then_some(allowed),
+            window_waits: counts.window_waits,
+            window_wait_s: counts.window_wait_time as f64 / 1e9,
+        })
+    }
 }
 
 impl From<&Run> for ConnectionsForm {
@@ -118,6 +163,8 @@ impl From<&Run> for ConnectionsForm {
             retransmits: counts.retransmits,
             idle_lost: counts.idle_lost,
             idle_failed: counts.idle_failed,
+            protocol: counts.spoken(),
+            http2: Http2Form::of(counts),
         }
     }
 }

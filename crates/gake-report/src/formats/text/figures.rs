@@ -62,6 +62,9 @@ fn connections(page: &Page, run: &Run) -> String {
     let counts = &run.tally.counts;
     let opened = units::count(counts.opened);
     let mut text = format!("{opened} opened   {} open at most", units::count(run.peak_connections));
+    if counts.streams > 0 {
+        text.push_str(&format!("   {} streams", units::count(counts.streams)));
+    }
     for (count, what) in [
         (counts.stale_reconnects, "stale, opened again"),
         (counts.retransmits, "segments sent again"),
@@ -69,6 +72,11 @@ fn connections(page: &Page, run: &Run) -> String {
         (counts.idle_failed, "idle ones not opened"),
         (counts.idle_lost, "idle ones lost"),
         (counts.redirects, "redirects followed"),
+        (counts.unhandled, "sent again, not handled"),
+        (counts.stream_resets, "streams reset"),
+        (counts.goaways, "GOAWAYs"),
+        (counts.stream_waits, "waited for a stream"),
+        (counts.window_waits, "bodies waited for the window"),
     ] {
         if count > 0 {
             let part = format!("{} {what}", units::count(count));

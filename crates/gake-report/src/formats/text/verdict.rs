@@ -63,5 +63,5 @@ pub(super) fn plan(page: &mut Page, run: &Run) {
     let took = units::duration(run.elapsed as f64);
     let started = headline::started(run);
     let comma = if started.is_empty() { "" } else { ", " };
-    page.wrapped(2, "", Paint::Quiet, &format!("{started}{comma}{took}"));
+    page.wrapped(2, "", Paint::Quiet, &format!("{started}{comma}{took}{}", headline::spoken(run)));
 }

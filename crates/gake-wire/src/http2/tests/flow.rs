@@ -17,12 +17,14 @@ fn a_body_waits_for_both_windows() {
     let mut connection = connection(&[(setting::INITIAL_WINDOW_SIZE, 10)]);
     connection.start(&request("POST", Some(vec![1; 100_000].into())), 0, false).unwrap();
     assert_eq!(data_sent(&mut connection), (10, false));
+    assert_eq!(connection.stalled(), 1);
     take(&mut connection, &number(kind::WINDOW_UPDATE, 1, 1_000_000)).unwrap();
     assert_eq!(data_sent(&mut connection), (65_535 - 10, false), "the connection's window is left");
     take(&mut connection, &number(kind::WINDOW_UPDATE, 0, 100)).unwrap();
     assert_eq!(data_sent(&mut connection), (100, false));
     take(&mut connection, &number(kind::WINDOW_UPDATE, 0, 1_000_000)).unwrap();
     assert_eq!(data_sent(&mut connection), (100_000 - 65_635, true));
+    assert_eq!(connection.stalled(), 0);
     // It counts as one wait, however often the windows were empty.
     assert_eq!(connection.take_counts().window_waits, 1);
     let heard = take(&mut connection, &ok(1, true)).unwrap();
