@@ -25,7 +25,7 @@ impl fmt::Display for Address {
 }
 
 /// `HOST1:PORT1:HOST2:PORT2` as in curl: a connection meant for the first goes to the second. An
-/// empty host or port matches any, or stays.
+/// empty host or port matches any, or stays. `*` at the start of the first host stands for anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectTo {
     from_host: String,
@@ -59,6 +59,15 @@ pub enum ResolveError {
     /// A bad `--connect-to`.
     #[error("{0:?} is not HOST1:PORT1:HOST2:PORT2, for example example.org:443:127.0.0.1:8443")]
     ConnectTo(String),
+}
+
+impl ConnectTo {
+    fn is_for(&self, host: &str) -> bool {
+        match self.from_host.strip_prefix('*') {
+            Some(end) => host.ends_with(end),
+            None => self.from_host.is_empty() || self.from_host == host,
+        }
+    }
 }
 
 impl std::str::FromStr for ConnectTo {
@@ -177,10 +186,10 @@ impl Resolver {
     }
 
     fn redirected(&self, host: &str, port: u16) -> (String, u16) {
-        let rule = self.connect_to.iter().find(|rule| {
-            (rule.from_host.is_empty() || rule.from_host == host)
-                && rule.from_port.is_none_or(|from| from == port)
-        });
+        let rule = self
+            .connect_to
+            .iter()
+            .find(|rule| rule.is_for(host) && rule.from_port.is_none_or(|from| from == port));
         match rule {
             Some(rule) => {
                 let to = if rule.to_host.is_empty() { host } else { &rule.to_host };
@@ -215,7 +224,10 @@ mod tests {
         );
         resolver.connect_to.push("api.test:80:127.0.0.9:8080".parse().unwrap());
         assert_eq!(resolver.resolve("api.test", 80).unwrap(), [tcp("127.0.0.9:8080")]);
+        resolver.connect_to.push("*.wild.test::127.0.0.8:".parse().unwrap());
+        assert_eq!(resolver.resolve("a.wild.test", 80).unwrap(), [tcp("127.0.0.8:80")]);
         resolver.connect_to.push("::[::1]:".parse().unwrap());
+        assert_eq!(resolver.resolve("wild.test", 81).unwrap(), [tcp("[::1]:81")]);
         assert_eq!(resolver.resolve("any.test", 81).unwrap(), [tcp("[::1]:81")]);
     }
 

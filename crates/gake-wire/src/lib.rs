@@ -65,6 +65,6 @@ pub use proxy::{HttpProxy, ProxyError};
 pub use request::{HttpRequest, PreparedRequest};
 pub use settings::{Keep, Protocol, Settings};
 pub use source::{SourceAddressError, Sources};
-pub use tls::{TlsError, TlsOptions};
+pub use tls::{TlsError, TlsOptions, TlsVersion};
 pub use wire::Wire;
 pub use work::HttpWork;

@@ -241,6 +241,23 @@ impl Network {
         }
     }
 
+    /// Every address that a request of this network may go to; none that is no TCP.
+    #[must_use]
+    pub fn addresses(&self, request: &PreparedRequest) -> Vec<IpAddr> {
+        let all = |origin: &Origin| {
+            let addresses = origin.addresses.iter();
+            let tcp = addresses.filter_map(|address| match address {
+                Address::Tcp(address) => Some(address.ip()),
+                Address::Unix(_) => None,
+            });
+            tcp.collect()
+        };
+        match self.origins.get(request.origin as usize) {
+            Some(origin) => all(origin),
+            None => self.discovered(request.origin).map_or_else(Vec::new, |origin| all(&origin)),
+        }
+    }
+
     /// Whether new connections are expected to speak HTTP/2.
     pub(crate) fn expects_http2(&self) -> bool {
         match self.settings.protocol {

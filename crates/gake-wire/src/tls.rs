@@ -8,7 +8,9 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{
+    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedProtocolVersion,
+};
 
 /// What the user asked of TLS.
 #[derive(Debug, Clone, Default)]
@@ -21,8 +23,22 @@ pub struct TlsOptions {
     pub cert: Option<PathBuf>,
     /// Its key in PEM; in the certificate's file when not given.
     pub key: Option<PathBuf>,
+    /// Speak this version alone; both when it is not given.
+    pub version: Option<TlsVersion>,
     /// Take sessions up again. Otherwise every connection makes a whole handshake.
     pub session_tickets: bool,
+}
+
+static TLS12: [&SupportedProtocolVersion; 1] = [&rustls::version::TLS12];
+static TLS13: [&SupportedProtocolVersion; 1] = [&rustls::version::TLS13];
+
+/// A version of TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TlsVersion {
+    /// 1.2 (RFC 5246).
+    Tls12,
+    /// 1.3 (RFC 8446).
+    Tls13,
 }
 
 /// Why TLS cannot be set up.
@@ -57,7 +73,7 @@ impl TlsOptions {
     pub fn config(&self, protocol: Protocol) -> Result<Arc<ClientConfig>, TlsError> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(self.versions())
             .map_err(TlsError::Library)?;
         let builder = if self.insecure {
             let verifier = Arc::new(AcceptAny { provider });
@@ -78,6 +94,14 @@ impl TlsOptions {
             config.resumption = rustls::client::Resumption::disabled();
         }
         Ok(Arc::new(config))
+    }
+
+    fn versions(&self) -> &'static [&'static SupportedProtocolVersion] {
+        match self.version {
+            None => rustls::DEFAULT_VERSIONS,
+            Some(TlsVersion::Tls12) => &TLS12,
+            Some(TlsVersion::Tls13) => &TLS13,
+        }
     }
 
     fn roots(&self) -> Result<RootCertStore, TlsError> {
