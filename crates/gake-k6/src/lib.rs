@@ -8,13 +8,16 @@
 //! with the engine. What users of a test share is its [`test::Test`].
 
 pub mod aggregation;
+pub mod blocked;
 pub mod convert;
 pub mod duration;
 mod errors;
+mod html;
 pub mod metrics;
 pub mod modules;
 pub mod options;
 pub mod out;
+pub mod secrets;
 pub mod summary;
 pub mod test;
 pub mod threshold;

@@ -1,13 +1,18 @@
 //! What all users of a test share, on all threads.
 
 use std::collections::HashMap;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{fmt, io};
 
+use gake_core::clock::{Nanos, SECOND};
 use gake_core::metric::{Definition, Tags};
+
+use crate::blocked::BlockedTargets;
+use crate::secrets::Secrets;
 
 /// The largest file that a script may import or open.
 const FILE_BYTES_MAX: u64 = 1 << 30;
@@ -52,6 +57,9 @@ pub struct WrittenSample {
     pub unix_ns: i128,
 }
 
+/// How many users are active at an instant of the run, from all threads: users whose scenario runs.
+pub type ActiveUsers = Arc<dyn Fn(Nanos) -> usize + Send + Sync>;
+
 /// Takes samples one by one, from all threads. Must not wait: what it cannot take it counts.
 pub type SampleTap = Arc<dyn Fn(Vec<WrittenSample>) + Send + Sync>;
 
@@ -83,8 +91,29 @@ pub struct UserSettings {
     pub no_cookies_reset: bool,
     /// Whether bodies of responses are dropped unless a request asks for its own.
     pub discard_response_bodies: bool,
+    /// Whether each iteration opens connections of its own.
+    pub no_vu_connection_reuse: bool,
+    /// What the `Math.random` of each user begins with, together with its number.
+    pub seed: Option<u64>,
+    /// Where no request goes.
+    pub blocked: BlockedTargets,
+    /// Most requests a second, of all users together.
+    pub rps: Option<NonZeroU64>,
+    /// What of requests and responses is logged.
+    pub http_debug: Option<DebugParts>,
+    /// The version of TLS that connections speak.
+    pub tls_version: &'static str,
     /// Bytes that a user's heap may take.
     pub memory: usize,
+}
+
+/// What `httpDebug` logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DebugParts {
+    /// Lines and headers.
+    Headers,
+    /// Bodies too.
+    Full,
 }
 
 impl Default for UserSettings {
@@ -99,6 +128,12 @@ impl Default for UserSettings {
             throw: false,
             no_cookies_reset: false,
             discard_response_bodies: false,
+            no_vu_connection_reuse: false,
+            seed: None,
+            blocked: BlockedTargets::default(),
+            rps: None,
+            http_debug: None,
+            tls_version: "tls1.3",
             memory: 512 << 20,
         }
     }
@@ -108,16 +143,16 @@ impl Default for UserSettings {
 /// own counts.
 #[derive(Debug, Default)]
 pub struct Levels {
-    active: AtomicU64,
+    iterating: AtomicU64,
     ready: AtomicU64,
     completed: AtomicU64,
     interrupted: AtomicU64,
 }
 
 impl Levels {
-    /// Users that run an iteration.
-    pub fn active(&self) -> u64 {
-        self.active.load(Relaxed)
+    /// Users that run an iteration now.
+    pub fn iterating(&self) -> u64 {
+        self.iterating.load(Relaxed)
     }
 
     /// Iterations that came to an end.
@@ -142,12 +177,12 @@ impl Levels {
 
     /// Counts an iteration that begins.
     pub fn begin(&self) {
-        self.active.fetch_add(1, Relaxed);
+        self.iterating.fetch_add(1, Relaxed);
     }
 
     /// Counts an iteration that has ended.
     pub fn end(&self, interrupted: bool) {
-        self.active.fetch_sub(1, Relaxed);
+        self.iterating.fetch_sub(1, Relaxed);
         let ended = if interrupted { &self.interrupted } else { &self.completed };
         ended.fetch_add(1, Relaxed);
     }
@@ -167,10 +202,16 @@ pub struct Test {
     pub tap: OnceLock<SampleTap>,
     /// The system tags that samples have one by one.
     pub system_tags: OnceLock<Vec<String>>,
+    /// The secrets that scripts may read. Set before any user runs.
+    pub secrets: OnceLock<Secrets>,
     /// When the test began.
     pub began: Instant,
     /// How many users and iterations there are.
     pub levels: Levels,
+    /// How many users are active. Set before any user runs an iteration.
+    pub active_users: OnceLock<ActiveUsers>,
+    /// Nanoseconds from `began` to the next request that `rps` allows.
+    next_request: AtomicU64,
     log: ScriptLog,
     files: Mutex<HashMap<PathBuf, Arc<[u8]>>>,
     arrays: Mutex<HashMap<String, Arc<[String]>>>,
@@ -195,8 +236,11 @@ impl Test {
             options: OnceLock::new(),
             tap: OnceLock::new(),
             system_tags: OnceLock::new(),
+            secrets: OnceLock::new(),
             began: Instant::now(),
             levels: Levels::default(),
+            active_users: OnceLock::new(),
+            next_request: AtomicU64::new(0),
             log,
             files: Mutex::new(files),
             arrays: Mutex::default(),
@@ -204,6 +248,21 @@ impl Test {
             failed: AtomicBool::new(false),
             on_abort: Mutex::default(),
         }
+    }
+
+    /// Users that are active at an instant of the run.
+    pub fn active(&self, at: Nanos) -> usize {
+        let iterating = usize::try_from(self.levels.iterating()).unwrap_or(usize::MAX);
+        self.active_users.get().map_or(0, |active| active(at)).max(iterating)
+    }
+
+    /// Takes the place of a request under the bound `rps`; returns how long it has to wait for it.
+    pub fn pace(&self) -> Option<Duration> {
+        let gap = SECOND / self.settings().rps?;
+        let now = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let place = |next: u64| Some(next.max(now).saturating_add(gap));
+        let before = self.next_request.fetch_update(Relaxed, Relaxed, place).unwrap_or(now);
+        Some(Duration::from_nanos(before.saturating_sub(now)))
     }
 
     /// Milliseconds since 1970.
@@ -230,8 +289,15 @@ impl Test {
 
     /// Writes a line of the log.
     pub fn log(&self, level: LogLevel, message: &str, fields: &[(&'static str, &str)]) {
-        let fields = fields.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();
-        (self.log)(&LogLine { level, message: message.to_owned(), fields });
+        let shown = |text: &str| self.secrets().redacted(text).unwrap_or_else(|| text.to_owned());
+        let fields = fields.iter().map(|(key, value)| (*key, shown(value))).collect();
+        (self.log)(&LogLine { level, message: shown(message), fields });
+    }
+
+    /// The secrets that scripts may read.
+    pub fn secrets(&self) -> &Secrets {
+        static NONE: Secrets = Secrets::none();
+        self.secrets.get().unwrap_or(&NONE)
     }
 
     /// The bytes of a file, read once for all users.

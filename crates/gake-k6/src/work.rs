@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::Tally;
@@ -42,6 +43,10 @@ pub struct ScriptLoad {
     pub keys: Arc<[String]>,
     /// The least that an iteration takes.
     pub least: Nanos,
+    /// How many of its iterations have begun.
+    pub begun: Arc<AtomicU64>,
+    /// Whether nothing runs, because `setup` did not come to its end: no user is made.
+    pub is_void: bool,
 }
 
 /// Makes the users of one worker, for one scenario.
@@ -92,6 +97,9 @@ impl Factory for ScriptFactory {
     type Work = ScriptWork;
 
     async fn prepare(&self, lanes: usize) -> Result<(), String> {
+        if self.load.is_void {
+            return Ok(());
+        }
         for lane in 0..lanes {
             let user = self.user(lane)?;
             self.ready.borrow_mut().insert(0, user);
@@ -104,8 +112,14 @@ impl Factory for ScriptFactory {
 
     fn work(&self, _lane: usize) -> ScriptWork {
         let user = self.ready.borrow_mut().pop();
-        let least = self.load.least;
-        ScriptWork { user, iterations: 0, least, is_fired: false, clock: self.clock.clone() }
+        ScriptWork {
+            user,
+            iterations: 0,
+            begun: Arc::clone(&self.load.begun),
+            least: self.load.least,
+            is_fired: false,
+            clock: self.clock.clone(),
+        }
     }
 
     fn observe(&self, tally: &mut Tally) -> Gauges {
@@ -119,6 +133,7 @@ pub struct ScriptWork {
     /// Only without one when the engine asks for more than it announced.
     user: Option<ScriptUser>,
     iterations: u64,
+    begun: Arc<AtomicU64>,
     least: Nanos,
     is_fired: bool,
     clock: UserClock,
@@ -126,13 +141,18 @@ pub struct ScriptWork {
 
 impl Work for ScriptWork {
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
-        let Self { user, iterations, least, is_fired, clock } = self;
+        let Self { user, iterations, begun, least, is_fired, clock } = self;
         let Some(user) = user else { return Err(Exhausted) };
         let vu = Rc::clone(&user.vu);
+        if vu.test.aborted().is_some() {
+            // The engine hears of it a moment later.
+            return Err(Exhausted);
+        }
         vu.scenario_iteration.set(iteration.arrival.number);
         vu.own_iteration.set(*iterations);
         *is_fired = true;
         vu.test.levels.begin();
+        begun.fetch_add(1, Relaxed);
         let mut polls = 0_u32;
         let end = {
             let mut call = pin!(user.iterate(&vu.scenario.function, *iterations));
@@ -150,13 +170,18 @@ impl Work for ScriptWork {
         }
         *is_fired = false;
         *iterations += 1;
-        vu.test.levels.end(end == CallEnd::Ended);
+        vu.test.levels.end(end == CallEnd::Ended && !vu.aborts.get());
         let now = clock.now();
         let ended = match end {
-            CallEnd::Returned(_) => Ended::finished(now),
+            CallEnd::Returned(_) | CallEnd::NoData(_) => Ended::finished(now),
+            CallEnd::Ended if vu.aborts.get() => Ended::finished(now),
             CallEnd::Ended => Ended::interrupted(now),
             CallEnd::Thrown(exception) => {
-                log_thrown(&vu.test, &vu.scenario, &exception);
+                log_thrown(&vu.test, &vu.scenario, &exception, false);
+                Ended::finished(now)
+            }
+            CallEnd::Rejected(exception) => {
+                log_thrown(&vu.test, &vu.scenario, &exception, true);
                 Ended::finished(now)
             }
         };
@@ -173,6 +198,7 @@ impl Work for ScriptWork {
             if std::mem::take(&mut self.is_fired) {
                 user.vu.test.levels.end(true);
                 self.iterations += 1;
+                user.vu.note_no_data();
             }
             user.vu.notes.record(&user.vu.test, &user.vu.book, iteration);
         }
@@ -180,12 +206,20 @@ impl Work for ScriptWork {
     }
 }
 
-/// Writes what an iteration threw to the log, as k6 does.
-pub fn log_thrown(test: &Test, scenario: &ScenarioFacts, exception: &Exception) {
+/// What k6 puts before an error that rejected a promise.
+pub const REJECTED: &str = "Uncaught (in promise) ";
+
+/// Writes what an iteration threw, or its promise was rejected with, to the log, as k6 does.
+pub fn log_thrown(test: &Test, scenario: &ScenarioFacts, exception: &Exception, is_rejected: bool) {
     let mut fields = Vec::new();
     if !scenario.name.is_empty() {
         fields.push(("executor", scenario.executor.as_str()));
         fields.push(("scenario", scenario.name.as_str()));
+    }
+    if is_rejected {
+        let text = format!("{REJECTED}{}", stack_text(exception));
+        test.log(LogLevel::Error, &text, &fields);
+        return;
     }
     fields.push(("source", "stacktrace"));
     test.log(LogLevel::Error, &stack_text(exception), &fields);

@@ -5,8 +5,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use gake_core::plan::{Overflow, Stage, UserStage};
-use gake_core::schedule::{Process, Schedule};
+use gake_core::plan::{Overflow, UserStage};
+use gake_core::schedule::Schedule;
 use gake_core::spec::{LoadSpec, RequestSource, ScenarioSpec};
 use gake_k6::options::{Options, Tiers, scenario_specs, vus_needed};
 use serde_json::{Value, json};
@@ -83,10 +83,15 @@ fn arrivals_come_at_their_rate_and_are_dropped_without_a_user() {
         "executor": "ramping-arrival-rate", "startRate": 10, "timeUnit": "500ms",
         "stages": [{ "duration": "2s", "target": 40 }], "preAllocatedVUs": 7,
     }));
-    let stages = vec![Stage { from: 20.0, to: 80.0, duration: 2 * SECOND }];
-    let total = Schedule::new(Process::Uniform, &stages, None, 1).total();
-    assert_eq!(spec.load, LoadSpec::Open { stages, process: Process::Uniform });
-    assert_eq!((spec.lanes, total), (7, 100));
+    let LoadSpec::Open { stages, process } = &spec.load else { panic!() };
+    let schedule = Schedule::new(*process, stages, None, 1);
+    assert_eq!((spec.lanes, schedule.total()), (7, 100));
+    // Arrival i is due where the area 20 t + 15 t² is i, the first one where it is 1.
+    for (number, area) in [(0, 1.0), (49, 50.0), (99, 100.0_f64)] {
+        let at = ((400.0 + 60.0 * area).sqrt() - 20.0) / 30.0;
+        let due = schedule.due(number).unwrap() as f64 / 1e9;
+        assert!((due - at).abs() < 1e-6, "{number}: {due}, not {at}");
+    }
 }
 
 #[test]

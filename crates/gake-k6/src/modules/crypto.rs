@@ -5,35 +5,41 @@ use std::cell::RefCell;
 use aws_lc_rs::{digest, hmac};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE, URL_SAFE_NO_PAD};
+use md4::Md4;
 use md5::Md5;
+use ripemd::Ripemd160;
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::{Constructor, Func, This};
 use rquickjs::{ArrayBuffer, Class, Ctx, Exception, IntoJs, JsLifetime, Object, Value};
+use sha2::Sha512_224;
 
 use super::value;
 use crate::errors::go_error;
 
-/// Bytes of a block of MD5, for its HMAC.
-const MD5_BLOCK: usize = 64;
-
 /// A hash algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Algorithm {
+    Md4,
     Md5,
+    Ripemd160,
     Sha1,
     Sha256,
     Sha384,
     Sha512,
+    Sha512To224,
     Sha512To256,
 }
 
 /// The algorithms by their names.
-const ALGORITHMS: [(&str, Algorithm); 6] = [
+const ALGORITHMS: [(&str, Algorithm); 9] = [
+    ("md4", Algorithm::Md4),
     ("md5", Algorithm::Md5),
+    ("ripemd160", Algorithm::Ripemd160),
     ("sha1", Algorithm::Sha1),
     ("sha256", Algorithm::Sha256),
     ("sha384", Algorithm::Sha384),
     ("sha512", Algorithm::Sha512),
+    ("sha512_224", Algorithm::Sha512To224),
     ("sha512_256", Algorithm::Sha512To256),
 ];
 
@@ -50,7 +56,10 @@ impl Algorithm {
     fn digest(self, bytes: &[u8]) -> Vec<u8> {
         use md5::Digest as _;
         let algorithm = match self {
+            Self::Md4 => return Md4::digest(bytes).to_vec(),
             Self::Md5 => return Md5::digest(bytes).to_vec(),
+            Self::Ripemd160 => return Ripemd160::digest(bytes).to_vec(),
+            Self::Sha512To224 => return Sha512_224::digest(bytes).to_vec(),
             Self::Sha1 => &digest::SHA1_FOR_LEGACY_USE_ONLY,
             Self::Sha256 => &digest::SHA256,
             Self::Sha384 => &digest::SHA384,
@@ -60,38 +69,43 @@ impl Algorithm {
         digest::digest(algorithm, bytes).as_ref().to_vec()
     }
 
-    /// The keyed hash of bytes (RFC 2104); `None` where there is none.
-    fn keyed(self, key: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
+    /// Bytes of a block, for the HMAC.
+    const fn block(self) -> usize {
+        match self {
+            Self::Md4 | Self::Md5 | Self::Ripemd160 | Self::Sha1 | Self::Sha256 => 64,
+            Self::Sha384 | Self::Sha512 | Self::Sha512To224 | Self::Sha512To256 => 128,
+        }
+    }
+
+    /// The keyed hash of bytes (RFC 2104).
+    fn keyed(self, key: &[u8], bytes: &[u8]) -> Vec<u8> {
         let algorithm = match self {
-            Self::Md5 => return Some(md5_keyed(key, bytes)),
             Self::Sha1 => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
             Self::Sha256 => hmac::HMAC_SHA256,
             Self::Sha384 => hmac::HMAC_SHA384,
             Self::Sha512 => hmac::HMAC_SHA512,
-            Self::Sha512To256 => return None,
+            Self::Md4 | Self::Md5 | Self::Ripemd160 | Self::Sha512To224 | Self::Sha512To256 => {
+                return self.keyed_by_hand(key, bytes);
+            }
         };
         let key = hmac::Key::new(algorithm, key);
-        Some(hmac::sign(&key, bytes).as_ref().to_vec())
+        hmac::sign(&key, bytes).as_ref().to_vec()
     }
-}
 
-fn md5_keyed(key: &[u8], bytes: &[u8]) -> Vec<u8> {
-    let mut block = [0; MD5_BLOCK];
-    let hashed;
-    let key = match key.len() > MD5_BLOCK {
-        true => {
-            hashed = Algorithm::Md5.digest(key);
-            hashed.as_slice()
-        }
-        false => key,
-    };
-    block[..key.len()].copy_from_slice(key);
-    let padded = |pad: u8, rest: &[u8]| {
-        let mut whole: Vec<u8> = block.iter().map(|byte| byte ^ pad).collect();
-        whole.extend_from_slice(rest);
-        Algorithm::Md5.digest(&whole)
-    };
-    padded(0x5c, &padded(0x36, bytes))
+    /// The same for hashes whose HMAC the library does not have.
+    fn keyed_by_hand(self, key: &[u8], bytes: &[u8]) -> Vec<u8> {
+        let mut block = match key.len() > self.block() {
+            true => self.digest(key),
+            false => key.to_vec(),
+        };
+        block.resize(self.block(), 0);
+        let padded = |pad: u8, rest: &[u8]| {
+            let mut whole: Vec<u8> = block.iter().map(|byte| byte ^ pad).collect();
+            whole.extend_from_slice(rest);
+            self.digest(&whole)
+        };
+        padded(0x5c, &padded(0x36, bytes))
+    }
 }
 
 /// A hash that is fed in parts.
@@ -136,17 +150,11 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         };
         module.set(name, Func::from(hash))?;
     }
-    for name in ["md4", "ripemd160", "sha512_224"] {
-        let absent = move |ctx: Ctx<'js>| -> rquickjs::Result<()> {
-            Err(go_error(&ctx, &format!("{name} is not there")))
-        };
-        module.set(name, Func::from(absent))?;
-    }
     let hmac =
         |ctx: Ctx<'js>, name: String, key: Value<'js>, input: Value<'js>, encoding: Value<'js>| {
             let algorithm = Algorithm::named(&ctx, &name)?;
             let (key, bytes) = (input_bytes(&ctx, &key)?, input_bytes(&ctx, &input)?);
-            encoded(&ctx, keyed(&ctx, algorithm, &key, &bytes)?, &encoding)
+            encoded(&ctx, algorithm.keyed(&key, &bytes), &encoding)
         };
     module.set("hmac", Func::from(hmac))?;
     let create = |ctx: Ctx<'js>, name: String| {
@@ -182,16 +190,6 @@ pub(crate) fn random(ctx: &Ctx<'_>, count: usize) -> rquickjs::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn keyed(
-    ctx: &Ctx<'_>,
-    algorithm: Algorithm,
-    key: &[u8],
-    bytes: &[u8],
-) -> rquickjs::Result<Vec<u8>> {
-    let none = || go_error(ctx, "HMAC with sha512_256 is not there");
-    algorithm.keyed(key, bytes).ok_or_else(none)
-}
-
 fn input_bytes<'js>(ctx: &Ctx<'js>, input: &Value<'js>) -> rquickjs::Result<Vec<u8>> {
     value::bytes(ctx, input)?.ok_or_else(|| {
         let message = format!("invalid type {}, expected string or ArrayBuffer", input.type_name());
@@ -217,7 +215,7 @@ fn finish<'js>(
     let hasher = this.0.borrow();
     let fed = hasher.fed.borrow();
     let bytes = match &hasher.key {
-        Some(key) => keyed(&ctx, hasher.algorithm, key, &fed)?,
+        Some(key) => hasher.algorithm.keyed(key, &fed),
         None => hasher.algorithm.digest(&fed),
     };
     encoded(&ctx, bytes, &encoding)
@@ -241,6 +239,24 @@ fn encoded<'js>(
         other => {
             let message = format!("invalid output encoding: {other}");
             Err(go_error(ctx, &message))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 2202, and what a library that has it gives.
+    #[test]
+    fn keyed_hashes_follow_the_standard() {
+        let made = Algorithm::Md5.keyed(&[0x0b; 16], b"Hi There");
+        assert_eq!(hex(&made), "9294727a3638bb1c13f48ef8158bfc9d");
+        for key in [&[7_u8; 20][..], &[9; 200]] {
+            for algorithm in [Algorithm::Sha1, Algorithm::Sha256, Algorithm::Sha512] {
+                let by_hand = algorithm.keyed_by_hand(key, b"text");
+                assert_eq!(by_hand, algorithm.keyed(key, b"text"), "{algorithm:?}");
+            }
         }
     }
 }

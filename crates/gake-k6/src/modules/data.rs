@@ -46,8 +46,14 @@ fn shared_array<'js>(
         Some(known) => known,
         None => vu.test.keep_array(name, taken(ctx, elements)?),
     };
+    proxied(ctx, &shared)
+}
+
+/// An array of elements that all users share.
+pub(super) fn proxied<'js>(ctx: &Ctx<'js>, shared: &Arc<[String]>) -> rquickjs::Result<Value<'js>> {
     // Not kept by the host function: what it holds, no collection sees.
     let proxy: Function<'js> = ctx.eval(PROXY)?;
+    let shared = Arc::clone(shared);
     let len = shared.len();
     let element = move |ctx: Ctx<'js>, place: usize| element(&ctx, &shared, place);
     proxy.call((len, Func::from(element)))

@@ -3,16 +3,20 @@
 use std::rc::Rc;
 
 use gake_core::clock::Nanos;
-use rquickjs::function::{Func, Opt};
-use rquickjs::object::Accessor;
+use rquickjs::function::{Func, Opt, This};
+use rquickjs::object::{Accessor, Property};
 use rquickjs::{Ctx, Exception, IntoJs, Object, Value};
 
 use super::value::{self, given};
+use crate::errors::go_error;
 use crate::test::LogLevel;
-use crate::user::vu::Vu;
+use crate::user::vu::{Vu, VuStage};
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: f64 = 1e6;
+
+/// What a frame of a script holds.
+const FILE: &str = "file://";
 
 pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     let module = Object::new(ctx.clone())?;
@@ -23,15 +27,64 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
     Ok(module)
 }
 
-/// Gives an object a property that is read anew each time.
-fn getter<'js, T: IntoJs<'js> + 'js>(
-    object: &Object<'js>,
-    vu: &Rc<Vu>,
-    name: &str,
-    read: impl Fn(&Vu) -> T + 'js,
-) -> rquickjs::Result<()> {
-    let vu = Rc::clone(vu);
-    object.prop(name, Accessor::new_get(move || read(&vu)).enumerable().configurable())
+/// An object of the module with what it tells and when it may be read.
+struct Part<'js> {
+    object: Object<'js>,
+    vu: Rc<Vu>,
+    /// k6's words for why it cannot be read in a stage.
+    refuses: fn(VuStage) -> Option<&'static str>,
+}
+
+impl<'js> Part<'js> {
+    fn new(
+        ctx: &Ctx<'js>,
+        vu: &Rc<Vu>,
+        refuses: fn(VuStage) -> Option<&'static str>,
+    ) -> rquickjs::Result<Self> {
+        Ok(Self { object: Object::new(ctx.clone())?, vu: Rc::clone(vu), refuses })
+    }
+
+    /// Gives it a property that is read anew each time.
+    fn getter<T: IntoJs<'js> + 'js>(
+        &self,
+        name: &str,
+        read: impl Fn(&Vu) -> T + 'js,
+    ) -> rquickjs::Result<()> {
+        let (vu, refuses) = (Rc::clone(&self.vu), self.refuses);
+        let get = move |ctx: Ctx<'js>| match refuses(vu.stage.get()) {
+            Some(why) => Err(go_error(&ctx, why)),
+            None => Ok(read(&vu)),
+        };
+        self.object.prop(name, Accessor::new_get(get).enumerable().configurable())
+    }
+
+    /// Gives it a property that is always the same object.
+    fn constant(&self, name: &str, object: Object<'js>) -> rquickjs::Result<()> {
+        let (vu, refuses) = (Rc::clone(&self.vu), self.refuses);
+        // Not held by the host function: what it holds, no collection sees.
+        let hidden = format!("__{name}");
+        self.object.prop(hidden.as_str(), Property::from(object))?;
+        let get = move |ctx: Ctx<'js>, this: This<Object<'js>>| match refuses(vu.stage.get()) {
+            Some(why) => Err(go_error(&ctx, why)),
+            None => this.0.get::<_, Value<'js>>(hidden.as_str()),
+        };
+        self.object.prop(name, Accessor::new_get(get).enumerable().configurable())
+    }
+}
+
+fn of_users(stage: VuStage) -> Option<&'static str> {
+    (stage == VuStage::Init)
+        .then_some("getting VU information in the init context is not supported")
+}
+
+fn of_scenarios(stage: VuStage) -> Option<&'static str> {
+    (stage != VuStage::Iteration)
+        .then_some("getting scenario information outside of the VU context is not supported")
+}
+
+fn of_instances(stage: VuStage) -> Option<&'static str> {
+    (stage == VuStage::Init)
+        .then_some("getting instance information in the init context is not supported")
 }
 
 fn milliseconds(span: Nanos) -> f64 {
@@ -39,29 +92,27 @@ fn milliseconds(span: Nanos) -> f64 {
 }
 
 fn scenario<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
-    let scenario = Object::new(ctx.clone())?;
-    getter(&scenario, vu, "name", |vu| vu.scenario.name.clone())?;
-    getter(&scenario, vu, "executor", |vu| vu.scenario.executor.clone())?;
-    getter(&scenario, vu, "startTime", |vu| {
+    let scenario = Part::new(ctx, vu, of_scenarios)?;
+    scenario.getter("name", |vu| vu.scenario.name.clone())?;
+    scenario.getter("executor", |vu| vu.scenario.executor.clone())?;
+    scenario.getter("startTime", |vu| {
         let ago = vu.now().saturating_sub(vu.scenario_start.get());
         vu.test.unix_ms() - milliseconds(ago).floor()
     })?;
-    getter(&scenario, vu, "progress", |vu| vu.progress())?;
-    getter(&scenario, vu, "iterationInInstance", |vu| vu.scenario_iteration.get() as f64)?;
-    getter(&scenario, vu, "iterationInTest", |vu| vu.scenario_iteration.get() as f64)?;
-    Ok(scenario)
+    scenario.getter("progress", |vu| vu.progress())?;
+    scenario.getter("iterationInInstance", |vu| vu.scenario_iteration.get() as f64)?;
+    scenario.getter("iterationInTest", |vu| vu.scenario_iteration.get() as f64)?;
+    Ok(scenario.object)
 }
 
 fn instance<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
-    let instance = Object::new(ctx.clone())?;
-    getter(&instance, vu, "vusActive", |vu| vu.test.levels.active() as f64)?;
-    getter(&instance, vu, "vusInitialized", |vu| vu.test.levels.ready() as f64)?;
-    getter(&instance, vu, "iterationsCompleted", |vu| vu.test.levels.completed() as f64)?;
-    getter(&instance, vu, "iterationsInterrupted", |vu| vu.test.levels.interrupted() as f64)?;
-    getter(&instance, vu, "currentTestRunDuration", |vu| {
-        vu.test.began.elapsed().as_secs_f64() * 1e3
-    })?;
-    Ok(instance)
+    let instance = Part::new(ctx, vu, of_instances)?;
+    instance.getter("vusActive", |vu| vu.test.active(vu.now()) as f64)?;
+    instance.getter("vusInitialized", |vu| vu.test.levels.ready() as f64)?;
+    instance.getter("iterationsCompleted", |vu| vu.test.levels.completed() as f64)?;
+    instance.getter("iterationsInterrupted", |vu| vu.test.levels.interrupted() as f64)?;
+    instance.getter("currentTestRunDuration", |vu| vu.test.began.elapsed().as_secs_f64() * 1e3)?;
+    Ok(instance.object)
 }
 
 fn test<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
@@ -71,7 +122,12 @@ fn test<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
         let reason = given(reason.0).map(|reason| value::text(&ctx, &reason)).transpose()?;
         let reason = reason
             .map_or_else(|| "test aborted".to_owned(), |reason| format!("test aborted: {reason}"));
-        user.test.abort(reason);
+        let place = match user.stage.get() {
+            VuStage::Setup | VuStage::Teardown | VuStage::Summary => String::new(),
+            VuStage::Init | VuStage::Iteration => place(&ctx),
+        };
+        user.aborts.set(true);
+        user.test.abort(reason + &place);
         Err(user.end(&ctx))
     };
     test.set("abort", Func::from(abort))?;
@@ -86,6 +142,10 @@ fn test<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     test.set("fail", Func::from(fail))?;
     let user = Rc::clone(vu);
     let options = move |ctx: Ctx<'js>| -> rquickjs::Result<Value<'js>> {
+        if user.stage.get() == VuStage::Init {
+            let why = "getting test options in the init context is not supported";
+            return Err(go_error(&ctx, why));
+        }
         let json = user.test.options.get().map_or("{}", String::as_str);
         ctx.json_parse(json)
     };
@@ -93,19 +153,32 @@ fn test<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     Ok(test)
 }
 
+/// Where the script is, as ` at function (file:line)`; empty when that is not known.
+fn place(ctx: &Ctx<'_>) -> String {
+    let stack = Exception::from_message(ctx.clone(), "").ok().and_then(|error| error.stack());
+    let stack = stack.unwrap_or_default();
+    let frame = stack.lines().find(|line| line.contains(FILE)).map(str::trim);
+    // Outside of functions there is a file alone.
+    let outside = frame.and_then(|frame| frame.strip_prefix("at <anonymous> ("));
+    match outside {
+        Some(place) => format!(" at {}", place.trim_end_matches(')')),
+        None => frame.map_or_else(String::new, |frame| format!(" {frame}")),
+    }
+}
+
 fn user<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
-    let object = Object::new(ctx.clone())?;
-    getter(&object, vu, "iterationInInstance", |vu| vu.iteration.get() as f64)?;
-    getter(&object, vu, "iterationInScenario", |vu| vu.own_iteration.get() as f64)?;
-    getter(&object, vu, "idInInstance", |vu| vu.number as f64)?;
-    getter(&object, vu, "idInTest", |vu| vu.number as f64)?;
+    let object = Part::new(ctx, vu, of_users)?;
+    object.getter("iterationInInstance", |vu| vu.iteration.get() as f64)?;
+    object.getter("iterationInScenario", |vu| vu.own_iteration.get() as f64)?;
+    object.getter("idInInstance", |vu| vu.number as f64)?;
+    object.getter("idInTest", |vu| vu.number as f64)?;
     let tags = tags(ctx, vu)?;
-    object.set("tags", tags.clone())?;
+    object.constant("tags", tags.clone())?;
     let metrics = Object::new(ctx.clone())?;
     metrics.set("tags", tags)?;
     metrics.set("metadata", Object::new(ctx.clone())?)?;
-    object.set("metrics", metrics)?;
-    Ok(object)
+    object.constant("metrics", metrics)?;
+    Ok(object.object)
 }
 
 /// An object whose properties are the user's tags.

@@ -12,6 +12,11 @@ use crate::errors::go_error;
 use crate::metrics::Builtin;
 use crate::user::vu::{Tagged, Vu, VuStage};
 
+/// What k6 says of a check that is a promise.
+const ASYNC_CHECK: &str = "the built-in check() does not support async functions as arguments. Use the JavaScript utils \
+     library as a replacement. Refer to \
+     https://grafana.com/docs/k6/latest/javascript-api/jslib/utils/check/ for more info";
+
 /// What separates the names of a group's path.
 const SEPARATOR: &str = "::";
 
@@ -44,7 +49,10 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
             Err(go_error(&ctx, &reason.unwrap_or_default()))
         }),
     )?;
-    module.set("randomSeed", Func::from(|ctx: Ctx<'js>, seed: f64| seed_random(&ctx, seed)))?;
+    module.set(
+        "randomSeed",
+        Func::from(|ctx: Ctx<'js>, seed: f64| seed_random(&ctx, seed as i64 as u64)),
+    )?;
     Ok(module)
 }
 
@@ -80,6 +88,9 @@ fn check<'js>(
             Some(function) => function.call::<_, Value<'js>>((value.clone(),)),
             None => Ok(check.clone()),
         };
+        if result.as_ref().is_ok_and(Value::is_promise) {
+            return Err(go_error(ctx, ASYNC_CHECK));
+        }
         let passed = match &result {
             Ok(result) => truthy(ctx, result.clone())?,
             Err(_) => false,
@@ -126,9 +137,9 @@ fn sleep(ctx: &Ctx<'_>, vu: &Vu, seconds: f64) -> rquickjs::Result<()> {
 }
 
 /// Makes `Math.random` repeatable.
-fn seed_random(ctx: &Ctx<'_>, seed: f64) -> rquickjs::Result<()> {
+pub(crate) fn seed_random(ctx: &Ctx<'_>, seed: u64) -> rquickjs::Result<()> {
     let math: Object<'_> = ctx.globals().get("Math")?;
-    let state = std::cell::Cell::new(seed as i64 as u64);
+    let state = std::cell::Cell::new(seed);
     let next = move || {
         // SplitMix64.
         state.set(state.get().wrapping_add(0x9e37_79b9_7f4a_7c15));

@@ -1,16 +1,22 @@
 //! k6's own modules, made for one user.
 
 mod crypto;
+mod crypto_subtle;
 mod data;
 mod encoding;
 mod execution;
+mod files;
+mod html;
 mod http;
 mod k6;
 mod metrics;
+mod secrets;
 mod timers;
 mod value;
 
 pub(crate) use crypto::random;
+pub(crate) use crypto_subtle::make as subtle;
+pub(crate) use k6::seed_random;
 pub(crate) use value::shown;
 
 use std::rc::Rc;
@@ -21,14 +27,18 @@ use crate::errors::go_error;
 use crate::user::vu::Vu;
 
 /// The modules that there are.
-pub const NAMES: [&str; 8] = [
+pub const NAMES: [&str; 12] = [
     "k6",
     "k6/crypto",
     "k6/data",
     "k6/encoding",
     "k6/execution",
+    "k6/experimental/csv",
+    "k6/experimental/fs",
+    "k6/html",
     "k6/http",
     "k6/metrics",
+    "k6/secrets",
     "k6/timers",
 ];
 
@@ -60,8 +70,12 @@ pub fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, name: &str) -> rquickjs::Result<Ob
         "k6/data" => data::make(ctx, vu),
         "k6/encoding" => encoding::make(ctx),
         "k6/execution" => execution::make(ctx, vu),
+        "k6/experimental/csv" => files::make(ctx, vu, "csv"),
+        "k6/experimental/fs" => files::make(ctx, vu, "fs"),
+        "k6/html" => html::make(ctx),
         "k6/http" => http::make(ctx, vu),
         "k6/metrics" => metrics::make(ctx, vu),
+        "k6/secrets" => secrets::make(ctx, vu),
         "k6/timers" => timers::make(ctx),
         _ => Err(go_error(ctx, &absent(name))),
     }

@@ -117,7 +117,7 @@ fn load(scenario: &ScenarioOptions, stripes: &Stripes) -> Option<LoadSpec> {
             let start = per_second(scenario.start_rate);
             let stages =
                 ramped(start, ramp, per_second, |from, to, duration| Stage { from, to, duration });
-            LoadSpec::Open { stages, process: Process::Uniform }
+            LoadSpec::Open { stages: from_first_due(&stages), process: Process::Uniform }
         }
         Executor::ExternallyControlled => {
             let users = stripes.users(scenario.vus);
@@ -125,6 +125,36 @@ fn load(scenario: &ScenarioOptions, stripes: &Stripes) -> Option<LoadSpec> {
             LoadSpec::External { users, max }
         }
     })
+}
+
+/// The area at which a ramp's first arrival is due: a little less than 1, so that one that is due
+/// exactly at the end comes too, as k6's does.
+const FIRST: f64 = 1.0 - 1e-6;
+
+/// The same rates without the time before the first arrival: k6's is due where the area under the
+/// rate reaches 1, the engine's at the start.
+fn from_first_due(stages: &[Stage]) -> Vec<Stage> {
+    let mut needed = FIRST;
+    let mut from_first = Vec::with_capacity(stages.len() + 1);
+    for (number, stage) in stages.iter().enumerate() {
+        let length = stage.duration.as_secs_f64();
+        let area = f64::midpoint(stage.from, stage.to) * length;
+        if area < needed {
+            needed -= area;
+            from_first.push(Stage::step(0.0, stage.duration));
+            continue;
+        }
+        let slope = (stage.to - stage.from) / length;
+        let root = (stage.from * stage.from + 2.0 * slope * needed).max(0.0).sqrt();
+        let into = (2.0 * needed / (stage.from + root)).min(length);
+        let pause = Duration::from_secs_f64(into).min(stage.duration);
+        from_first.push(Stage::step(0.0, pause));
+        let from = stage.from + slope * into;
+        from_first.push(Stage { from, to: stage.to, duration: stage.duration - pause });
+        from_first.extend_from_slice(&stages[number + 1..]);
+        break;
+    }
+    from_first
 }
 
 /// The stages that lead from a start to the target of each stage in turn.

@@ -6,14 +6,18 @@ use std::rc::Rc;
 
 use gake_core::clock::Clock;
 use gake_script::user::Completion;
-use rquickjs::function::{Func, Opt, Rest};
+use rquickjs::function::{Func, Opt, Rest, This};
+use rquickjs::object::{Accessor, Property};
 use rquickjs::{ArrayBuffer, Ctx, Function, IntoJs, Object, Persistent, Value};
 
 use super::vu::Vu;
-use crate::modules::random;
+use crate::modules::{random, seed_random, subtle};
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: f64 = 1e6;
+
+/// Between the seeds of two users: an odd number of random bits.
+const USER_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Gives a script its globals.
 pub(crate) fn install<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<()> {
@@ -28,7 +32,12 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<()> 
         environment.set(name.as_str(), value.as_str())?;
     }
     globals.set("__ENV", environment)?;
-    globals.set("crypto", crypto(ctx)?)?;
+    let crypto = crypto(ctx)?;
+    crypto.prop("subtle", Accessor::new_get(subtle_once).enumerable().configurable())?;
+    globals.set("crypto", crypto)?;
+    if let Some(seed) = vu.test.settings().seed {
+        seed_random(ctx, seed.wrapping_add(vu.number.wrapping_mul(USER_STEP)))?;
+    }
     let timers = Rc::new(Timers::default());
     for (name, repeats) in [("setTimeout", false), ("setInterval", true)] {
         let (vu, timers) = (Rc::clone(vu), Rc::clone(&timers));
@@ -61,6 +70,13 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<()> 
         globals.set(name, Func::from(clear))?;
     }
     Ok(())
+}
+
+/// `crypto.subtle`, made when it is first read: most scripts never do.
+fn subtle_once<'js>(ctx: Ctx<'js>, this: This<Object<'js>>) -> rquickjs::Result<Object<'js>> {
+    let made = subtle(&ctx)?;
+    this.0.prop("subtle", Property::from(made.clone()).enumerable().configurable())?;
+    Ok(made)
 }
 
 /// The part of WebCrypto that needs no key.

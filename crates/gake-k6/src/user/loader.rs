@@ -159,7 +159,12 @@ impl Modules {
         text: String,
     ) -> rquickjs::Result<Module<'js, Declared>> {
         if name.ends_with(".ts") {
-            let message = format!("{name}: TypeScript is not there yet; compile it to JavaScript");
+            let path = name.strip_prefix(FILE).unwrap_or(name);
+            let script = path.trim_end_matches(".ts");
+            let message = format!(
+                "{name}: gake runs JavaScript; make it of TypeScript: esbuild {path} \
+                 --outfile={script}.js"
+            );
             return Err(go_error(ctx, &message));
         }
         if name.ends_with(".json") {
@@ -289,7 +294,7 @@ fn caller(ctx: &Ctx<'_>, main: &str) -> String {
     names.into_iter().find(|name| name.starts_with(FILE)).unwrap_or_else(|| main.to_owned())
 }
 
-fn folder(module: &str) -> PathBuf {
+pub(crate) fn folder(module: &str) -> PathBuf {
     let path = Path::new(module.strip_prefix(FILE).unwrap_or("/"));
     path.parent().unwrap_or(Path::new("/")).to_owned()
 }

@@ -4,7 +4,7 @@ pub mod book;
 pub mod clock;
 mod console;
 mod globals;
-mod loader;
+pub(crate) mod loader;
 pub mod notes;
 pub mod script_user;
 pub mod vu;

@@ -1,10 +1,12 @@
 //! A user with its script: loading it, running its functions.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use gake_core::clock::Clock;
 use gake_script::user::{Cut, Fiber, Stacks, User};
 use gake_script::{Exception, ScriptError};
+use gake_wire::Client;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Ctx, Function, Module, Object, Persistent, Promise, Value};
 
@@ -12,6 +14,9 @@ use super::loader::Modules;
 use super::vu::{Vu, VuParts, VuStage};
 use super::{console, loader};
 use crate::metrics::Builtin;
+
+/// What makes JSON of what `setup` returned.
+const SETUP_DATA: &str = include_str!("setup_data.js");
 
 /// A user whose script is loaded.
 pub struct ScriptUser {
@@ -31,6 +36,10 @@ pub enum CallEnd {
     Returned(Option<String>),
     /// It threw.
     Thrown(Exception),
+    /// It returned a promise that was rejected.
+    Rejected(Exception),
+    /// It is `setup`, and returned what cannot be written as JSON: k6's words for what.
+    NoData(String),
     /// It was ended from outside, or ended the test.
     Ended,
 }
@@ -44,6 +53,9 @@ pub enum LoadError {
     /// It threw while it was loaded.
     #[error("{0}")]
     Thrown(Exception),
+    /// It ended the test while it was loaded.
+    #[error("{0}")]
+    Aborted(String),
     /// There is no memory for it.
     #[error("{0}")]
     NoMemory(String),
@@ -67,7 +79,13 @@ impl ScriptUser {
     }
 
     fn evaluate(&self, ctx: &Ctx<'_>) -> Result<Persistent<Object<'static>>, LoadError> {
-        let thrown = |error| LoadError::Thrown(loader::caught(ctx, error));
+        let thrown = |error| match self.vu.test.aborted().filter(|_| self.vu.aborts.get()) {
+            Some(abort) => {
+                let _ = ctx.catch();
+                LoadError::Aborted(abort.reason)
+            }
+            None => LoadError::Thrown(loader::caught(ctx, error)),
+        };
         self.globals(ctx).map_err(thrown)?;
         let main = self.vu.test.main.clone();
         let module = self.modules.main(ctx, &main);
@@ -157,24 +175,28 @@ impl ScriptUser {
         function: &str,
         argument: Option<&str>,
     ) -> CallEnd {
-        let result = self.returned(ctx, function, argument).and_then(|returned| {
-            let is_wanted = matches!(stage, VuStage::Setup | VuStage::Summary);
-            match is_wanted {
-                true => returned_json(ctx, returned),
-                false => Ok(None),
-            }
+        let is_rejected = Cell::new(false);
+        let returned = self.returned(ctx, function, argument, &is_rejected);
+        let result = returned.and_then(|returned| match stage {
+            VuStage::Setup => setup_data(ctx, returned),
+            VuStage::Summary => returned_json(ctx, returned).map(CallEnd::Returned),
+            VuStage::Init | VuStage::Iteration | VuStage::Teardown => Ok(CallEnd::Returned(None)),
         });
         match result {
-            Ok(json) => CallEnd::Returned(json),
+            Ok(end) => end,
             Err(error) => {
                 let thrown = error.is_exception().then(|| ctx.catch());
                 if thrown.as_ref().is_some_and(Value::is_uncatchable_error) {
                     return CallEnd::Ended;
                 }
-                CallEnd::Thrown(match thrown {
+                let exception = match thrown {
                     Some(value) => loader::caught(ctx, ctx.throw(value)),
                     None => loader::caught(ctx, error),
-                })
+                };
+                match is_rejected.get() {
+                    true => CallEnd::Rejected(exception),
+                    false => CallEnd::Thrown(exception),
+                }
             }
         }
     }
@@ -184,6 +206,7 @@ impl ScriptUser {
         ctx: &Ctx<'js>,
         function: &str,
         argument: Option<&str>,
+        is_rejected: &Cell<bool>,
     ) -> rquickjs::Result<Value<'js>> {
         let exports = match &self.exports {
             Some(exports) => exports.clone().restore(ctx)?,
@@ -210,7 +233,10 @@ impl ScriptUser {
             return Err(error);
         }
         match promise {
-            Some(promise) => settled(ctx, &promise),
+            Some(promise) => {
+                is_rejected.set(promise.state() == PromiseState::Rejected);
+                settled(ctx, &promise)
+            }
             None => Ok(returned),
         }
     }
@@ -229,6 +255,10 @@ impl ScriptUser {
         if !vu.test.settings().no_cookies_reset {
             vu.jar.borrow_mut().clear();
         }
+        if vu.test.settings().no_vu_connection_reuse {
+            let mut client = vu.client.borrow_mut();
+            *client = client.as_ref().map(Client::with_own_connections);
+        }
         let start = vu.now();
         let end = match self.call(VuStage::Iteration, function, None) {
             Ok(fiber) => fiber.await,
@@ -238,15 +268,13 @@ impl ScriptUser {
                 stack: String::new(),
             }),
         };
-        if end != CallEnd::Ended {
-            let set = vu.book.set(&**vu);
+        let set = vu.book.set(&**vu);
+        if end != CallEnd::Ended || vu.aborts.get() {
             let took = vu.clock.now().saturating_sub(start);
             vu.note(Builtin::IterationDuration, &set, took as f64);
             vu.note(Builtin::Iterations, &set, 1.0);
-            // Shown also where nothing was sent.
-            vu.note(Builtin::DataSent, &set, 0.0);
-            vu.note(Builtin::DataReceived, &set, 0.0);
         }
+        vu.note_no_data();
         end
     }
 }
@@ -269,6 +297,17 @@ impl std::fmt::Debug for ScriptUser {
 
 fn returned_json<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<Option<String>> {
     ctx.json_stringify(value)?.map(|json| json.to_string()).transpose()
+}
+
+/// What `setup` returned.
+fn setup_data<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<CallEnd> {
+    let read: Function<'js> = ctx.eval(SETUP_DATA)?;
+    let data: Object<'js> = read.call((value,))?;
+    let wrong: Option<String> = data.get("wrong")?;
+    match wrong {
+        Some(wrong) => Ok(CallEnd::NoData(wrong)),
+        None => data.get("json").map(CallEnd::Returned),
+    }
 }
 
 /// What a promise came to.

@@ -82,6 +82,8 @@ pub struct Vu {
     pub jar: Rc<RefCell<CookieStore>>,
     /// Its default for which responses are expected.
     pub expected: RefCell<Expected>,
+    /// Whether it ended the test itself: its iteration counts.
+    pub aborts: Cell<bool>,
     /// What it did and nobody has recorded yet.
     pub notes: Notes,
     /// What it does beside its script.
@@ -153,6 +155,7 @@ impl Vu {
             tags: RefCell::new(tags),
             jar: Rc::default(),
             expected: RefCell::default(),
+            aborts: Cell::new(false),
             notes: Notes::default(),
             tasks: Tasks::default(),
         })
@@ -186,6 +189,13 @@ impl Vu {
     /// Notes a sample of a metric of k6's own under these tags.
     pub fn note(&self, metric: Builtin, set: &Rc<TagSet>, value: f64) {
         self.notes.sample(metric.number(), set, value);
+    }
+
+    /// Notes that nothing was sent or received, so that both are shown.
+    pub fn note_no_data(&self) {
+        let set = self.book.set(self);
+        self.note(Builtin::DataSent, &set, 0.0);
+        self.note(Builtin::DataReceived, &set, 0.0);
     }
 
     /// Notes a sample of a script's metric under its own tags.

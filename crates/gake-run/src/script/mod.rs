@@ -3,6 +3,7 @@
 //! The script is loaded once to see its options ([`LoadedScript`]). Then `setup` runs, the engine
 //! fires the users' iterations, `teardown` runs, and what all of them recorded is one run.
 
+mod crew;
 mod stage;
 
 use std::path::Path;
@@ -11,18 +12,21 @@ use std::time::Duration;
 
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::metric::{Definition, SeriesKey, SeriesValue, Tags};
-use gake_core::record::{Sum, Tally};
-use gake_core::spec::{LoadSpec, RequestSource, RunSpec, STREAMS, ScenarioSpec};
+use gake_core::record::{Run, Sum, Tally};
+use gake_core::spec::{RequestSource, RunSpec, STREAMS, ScenarioSpec};
 use gake_engine::{Stop, WorkerContext};
 use gake_k6::Exception;
 use gake_k6::metrics::{Builtin, registry};
-use gake_k6::test::{ScriptLog, Test, UserSettings, WrittenSample};
+use gake_k6::secrets::Secrets;
+use gake_k6::test::{LogLevel, ScriptLog, Test, UserSettings, WrittenSample};
 use gake_k6::user::script_user::LoadError;
 use gake_k6::user::vu::{ScenarioFacts, VuStage};
 use gake_k6::work::{ScriptFactory, ScriptLoad};
-use gake_wire::{Network, Settings};
+pub use gake_wire::TlsVersion;
+use gake_wire::{Network, Settings, TlsOptions};
 
 use crate::{Beside, Interrupt, Moment, Prepared, Recorded, RunError, connection};
+use crew::Crew;
 use stage::StageUser;
 
 /// Tags that a sub-metric may select by, and that no summary needs.
@@ -42,6 +46,12 @@ pub enum ScriptRunError {
         /// What it threw.
         exception: Exception,
     },
+    /// `setup`, `teardown` or `handleSummary` returned a promise that was rejected.
+    #[error("{0}")]
+    Rejected(Exception),
+    /// `setup` returned what cannot be written as JSON.
+    #[error("error marshaling setup() data to JSON: json: unsupported {0}")]
+    SetupData(String),
     /// `setup`, `teardown` or `handleSummary` took too long.
     #[error("{function}() execution timed out after {} seconds", limit.as_secs_f64())]
     Late {
@@ -81,6 +91,8 @@ pub struct ScriptRun {
     pub executors: Vec<String>,
     /// Tags by which sub-metrics are selected.
     pub keys: Vec<String>,
+    /// The one version of TLS that connections speak; both when it is not given.
+    pub tls_version: Option<TlsVersion>,
     /// The least that an iteration takes.
     pub least_iteration: Duration,
     /// What `setup` may take; without one it is left out.
@@ -96,6 +108,8 @@ pub struct ScriptRecorded {
     pub recorded: Recorded,
     /// What `setup` returned, as JSON.
     pub setup_data: Option<String>,
+    /// Why `setup` did not come to its end, if so: then nothing ran.
+    pub setup: Result<(), ScriptRunError>,
     /// Why `teardown` did not come to its end, if so.
     pub teardown: Result<(), ScriptRunError>,
 }
@@ -109,10 +123,13 @@ impl LoadedScript {
         path: &Path,
         text: Option<Vec<u8>>,
         environment: Vec<(String, String)>,
+        secrets: Secrets,
         log: ScriptLog,
     ) -> Result<Self, ScriptRunError> {
         let early = UserSettings { environment, ..UserSettings::default() };
         let test = Arc::new(Test::new(path, text, early, log));
+        // Set once, before any code of the script runs.
+        let _ = test.secrets.set(secrets);
         let user = StageUser::load(&test, None)?;
         let options = user.user.options().map_err(LoadError::Thrown)?;
         let metrics = user.user.vu.book.metrics();
@@ -152,18 +169,31 @@ impl LoadedScript {
         beside: Beside<'_>,
         mut each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<ScriptRecorded, ScriptRunError> {
-        let network = Arc::new(network(&run.spec)?);
+        let network = Arc::new(network(run)?);
         let keys: Keys = run.keys.clone().into();
         let mut aside = Tally::default();
-        let setup_data = match run.setup.filter(|_| self.has("setup")) {
-            Some(limit) => {
-                let user = StageUser::load(&self.test, Some((&network, &keys)))?;
-                let called = user.call(VuStage::Setup, "setup", None, limit, &mut aside)?;
-                Some(called.unwrap_or_else(|| "null".to_owned()))
-            }
-            None => None,
+        let setup = self.setup(run, &network, &keys, &mut aside);
+        let is_void = setup.is_err() || self.test.aborted().is_some();
+        let (setup_data, setup) = match setup {
+            Ok(data) => (data, Ok(())),
+            Err(error) => (None, Err(error)),
         };
-        let loads = self.loads(run, &network, &keys, setup_data.as_deref());
+        let mut loads = self.loads(run, &network, &keys, setup_data.as_deref());
+        loads.iter_mut().for_each(|load| load.is_void = is_void);
+        let crew: Vec<Crew> = run
+            .spec
+            .scenarios
+            .iter()
+            .zip(&loads)
+            .map(|(spec, load)| Crew::of(spec, load))
+            .collect();
+        let crew = Arc::new(crew);
+        let active = Arc::clone(&crew);
+        // Set once: a script runs once.
+        let _ = self
+            .test
+            .active_users
+            .set(Arc::new(move |at| active.iter().map(|crew| crew.active(at)).sum()));
         let make = move |context: WorkerContext| {
             ScriptFactory::new(loads[context.scenario].clone(), context.slice, context.clock)
         };
@@ -172,31 +202,67 @@ impl LoadedScript {
         let beside = Beside { interrupt: Some(&interrupt), ..beside };
         let stopper = interrupt.clone();
         self.test.on_abort(move || stopper.stop(Stop::Now));
-        if self.test.aborted().is_some() {
-            // In `setup`: the run is an empty one.
+        if is_void {
             interrupt.stop(Stop::Now);
         }
-        let mut levels = Levels::of(&run.spec);
+        let mut levels = Levels::default();
         let recorded = prepared.run_works(make, beside, |moment| {
-            levels.see(&self.test, &self.metrics, moment.second.second * SECOND);
+            if self.test.aborted().is_none() && !is_void {
+                levels.see(&self.test, &self.metrics, moment.second.second * SECOND);
+            }
             each(moment)
         });
-        let teardown = match run.teardown.filter(|_| self.has("teardown")) {
+        let teardown = match run.teardown.filter(|_| self.has("teardown") && !is_void) {
             Some(limit) => self.teardown(&network, &keys, setup_data.as_deref(), limit, &mut aside),
             None => Ok(()),
         };
         let mut recorded = recorded?;
+        self.warn_of_dropped(run, &recorded.run);
         let tally = &mut recorded.run.tally;
         tally.merge(&aside);
         levels.add_to(tally, &self.metrics);
-        let dropped = tally.counts.dropped;
+        let left: u64 = crew.iter().map(Crew::left).sum();
+        let is_whole = !is_void && self.test.aborted().is_none();
+        let dropped = tally.counts.dropped + if is_whole { left } else { 0 };
         if dropped > 0 {
             let mut sum = Sum::default();
             sum.add(dropped as f64);
             let value = SeriesValue::Counter { sum, samples: dropped };
             tally.series.add_value(key(&self.metrics, Builtin::DroppedIterations), &value);
         }
-        Ok(ScriptRecorded { recorded, setup_data, teardown })
+        Ok(ScriptRecorded { recorded, setup_data, setup, teardown })
+    }
+
+    /// Names the scenarios whose users were all busy when an iteration was due.
+    fn warn_of_dropped(&self, run: &ScriptRun, recorded: &Run) {
+        let parts: Vec<&Tally> = match recorded.scenarios.is_empty() {
+            true => vec![&recorded.tally],
+            false => recorded.scenarios.iter().map(|scenario| &scenario.tally).collect(),
+        };
+        for ((spec, executor), tally) in run.spec.scenarios.iter().zip(&run.executors).zip(parts) {
+            if tally.counts.dropped > 0 {
+                let message = format!(
+                    "Insufficient VUs, reached {} active VUs and cannot initialize more",
+                    spec.lanes
+                );
+                let fields = [("executor", executor.as_str()), ("scenario", spec.name.as_str())];
+                self.test.log(LogLevel::Warning, &message, &fields);
+            }
+        }
+    }
+
+    /// What `setup` returned, as JSON; none without a `setup`.
+    fn setup(
+        &self,
+        run: &ScriptRun,
+        network: &Arc<Network>,
+        keys: &Keys,
+        aside: &mut Tally,
+    ) -> Result<Option<String>, ScriptRunError> {
+        let Some(limit) = run.setup.filter(|_| self.has("setup")) else { return Ok(None) };
+        let user = StageUser::load(&self.test, Some((network, keys)))?;
+        let called = user.call(VuStage::Setup, "setup", None, limit, aside)?;
+        Ok(Some(called.unwrap_or_else(|| "null".to_owned())))
     }
 
     fn teardown(
@@ -246,6 +312,8 @@ impl LoadedScript {
                 data: data.clone(),
                 keys: Arc::clone(keys),
                 least: nanos(run.least_iteration),
+                begun: Arc::default(),
+                is_void: false,
             };
             users_before += scenario.load.users().unwrap_or(scenario.lanes) as u64;
             load
@@ -259,25 +327,11 @@ impl LoadedScript {
 struct Levels {
     users: Option<SeriesValue>,
     users_max: Option<SeriesValue>,
-    /// Loads whose users are all active as long as it goes on: from, to, and how many.
-    open: Vec<(Nanos, Nanos, usize)>,
 }
 
 impl Levels {
-    fn of(spec: &RunSpec) -> Self {
-        let open = spec.scenarios.iter().filter_map(|scenario| {
-            let LoadSpec::Open { stages, .. } = &scenario.load else { return None };
-            let start = nanos(scenario.start);
-            let length: Duration = stages.iter().map(|stage| stage.duration).sum();
-            Some((start, start.saturating_add(nanos(length)), scenario.lanes))
-        });
-        Self { open: open.collect(), ..Self::default() }
-    }
-
     fn see(&mut self, test: &Test, metrics: &[Arc<Definition>], at: Nanos) {
-        let open = self.open.iter().filter(|(from, to, _)| (*from..=*to).contains(&at));
-        let open: usize = open.map(|(.., users)| users).sum();
-        let now = (test.levels.active() as f64).max(open as f64);
+        let now = test.active(at) as f64;
         let all = test.levels.ready() as f64;
         // The last moment of a run comes when nobody is left.
         if now == 0.0 {
@@ -328,14 +382,16 @@ fn facts(scenario: &ScenarioSpec, executor: String) -> ScenarioFacts {
 }
 
 /// The network of all users: any origin, and no redirect of its own.
-fn network(spec: &RunSpec) -> Result<Network, RunError> {
+fn network(run: &ScriptRun) -> Result<Network, RunError> {
+    let spec = &run.spec;
     let resolver = connection::resolver(spec)?;
     let streams = spec.connection.streams.unwrap_or(STREAMS);
     let settings = Settings {
         max_redirects: 0,
         ..connection::settings(&spec.connection, false, (usize::MAX, streams))?
     };
-    let network = Network::new(&resolver, &connection::tls(&spec.tls), settings);
+    let tls = TlsOptions { version: run.tls_version, ..connection::tls(&spec.tls) };
+    let network = Network::new(&resolver, &tls, settings);
     network.and_then(Network::to_any_origin).map_err(RunError::cannot)
 }
 

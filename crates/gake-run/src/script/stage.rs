@@ -69,6 +69,7 @@ impl StageUser {
         let vu = &self.user.vu;
         if matches!(stage, VuStage::Setup | VuStage::Teardown) {
             *vu.group.borrow_mut() = format!("::{function}").into();
+            vu.note_no_data();
         }
         let recorder = Recorder::new(Expect::default(), 0, 0, None);
         let arrival = Arrival { number: 0, due: vu.now() };
@@ -88,6 +89,8 @@ impl StageUser {
         tally.merge(&recorded);
         match end {
             Ok(CallEnd::Returned(json)) => Ok(json),
+            Ok(CallEnd::Rejected(exception)) => Err(ScriptRunError::Rejected(exception)),
+            Ok(CallEnd::NoData(wrong)) => Err(ScriptRunError::SetupData(wrong)),
             Ok(CallEnd::Thrown(exception)) => Err(ScriptRunError::Thrown { stage, exception }),
             // The script ended the test, which everybody learns from the test.
             Ok(CallEnd::Ended) => Ok(None),

@@ -24,7 +24,7 @@ fn setup_gives_each_user_its_own_data() {
     let mut lines = ran.messages(LogLevel::Info);
     assert_eq!(lines.pop(), Some("end 1"));
     lines.sort_unstable();
-    let at = "1970-01-01T00:00:00.000Z";
+    let at = "1970-01-01T00:00:00Z";
     assert_eq!(lines, ["1 0 2", "1 1 3", "2 0 2", "2 1 3"].map(|line| format!("{line} {at}")));
     assert_eq!(ran.metric("http_reqs", [("group", "::setup")]).samples, 1);
     assert_eq!(ran.metric("http_reqs", [("group", "::teardown")]).samples, 1);
@@ -76,7 +76,9 @@ fn setup_that_throws_ends_the_test() {
          export default () => console.log('ran')",
     )
     .run(None);
-    assert!(matches!(ran.result, Err(ScriptRunError::Thrown { .. })), "{:?}", ran.result);
+    let recorded = ran.result.as_ref().unwrap();
+    assert!(matches!(recorded.setup, Err(ScriptRunError::Thrown { .. })), "{recorded:?}");
+    assert_eq!(recorded.recorded.run.tally.counts.started, 0);
     assert_eq!(ran.messages(LogLevel::Info), [""; 0]);
 }
 

@@ -9,16 +9,21 @@ use cookie_store::CookieStore;
 use rquickjs::{Class, Ctx, Object, Value};
 use url::Url;
 
+use super::compress;
 use super::cookies::CookieJar;
 use super::expected;
 use super::form;
 use crate::duration::GoDuration;
 use crate::errors::go_error;
 use crate::modules::value::{self, given, truthy};
+use crate::test::LogLevel;
 use crate::user::vu::{Expected, Vu};
 
 /// How long a request may take when nothing says so.
 const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The header that names the codings of a body.
+const ENCODING: &str = "Content-Encoding";
 
 /// What becomes of a response's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +46,12 @@ pub(crate) struct Ask {
     pub(crate) name: Option<String>,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Option<Arc<[u8]>>,
+    /// The body before it is compressed.
+    pub(crate) plain_body: Option<Arc<[u8]>>,
+    /// The codings that the body gets before it is sent, in order, joined by commas.
+    compression: String,
+    /// Whether the server is answered by digest authentication.
+    pub(crate) is_digest: bool,
     pub(crate) redirects: u32,
     /// Whether the request itself bounds its redirects.
     pub(crate) bounds_redirects: bool,
@@ -76,6 +87,9 @@ impl Ask {
             name,
             headers: Vec::new(),
             body: None,
+            plain_body: None,
+            compression: String::new(),
+            is_digest: false,
             redirects: settings.max_redirects,
             bounds_redirects: false,
             timeout: TIMEOUT,
@@ -92,7 +106,9 @@ impl Ask {
         }
         if let Some(body) = given(body) {
             let (bytes, content_type) = form::body(ctx, &body)?;
-            ask.body = Some(bytes.into());
+            let plain: Arc<[u8]> = bytes.into();
+            ask.body = Some(ask.compressed(ctx, vu, &plain)?);
+            ask.plain_body = Some(plain);
             if let Some(content_type) = content_type {
                 ask.default_header("Content-Type", &content_type);
             }
@@ -102,6 +118,34 @@ impl Ask {
             ask.default_header("User-Agent", agent);
         }
         Ok(ask)
+    }
+
+    /// A body in the codings that the request asks for.
+    fn compressed(
+        &mut self,
+        ctx: &Ctx<'_>,
+        vu: &Vu,
+        plain: &Arc<[u8]>,
+    ) -> rquickjs::Result<Arc<[u8]>> {
+        if self.compression.is_empty() {
+            return Ok(Arc::clone(plain));
+        }
+        let compressed = compress::compressed(plain.to_vec(), &self.compression);
+        let compressed = compressed.map_err(|why| go_error(ctx, &why))?;
+        let own = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(ENCODING));
+        if own.is_some_and(|(_, value)| *value != self.compression) {
+            let message = format!(
+                "There's a mismatch between the desired `compression` the manually set \
+                 `Content-Encoding` header in the {} request for '{}', the custom header has \
+                 precedence and won't be overwritten. This may result in invalid data being sent \
+                 to the server.",
+                self.method, self.url
+            );
+            vu.test.log(LogLevel::Warning, &message, &[]);
+        }
+        let compression = self.compression.clone();
+        self.default_header(ENCODING, &compression);
+        Ok(compressed.into())
     }
 
     fn default_header(&mut self, name: &str, value: &str) {
@@ -138,16 +182,13 @@ impl Ask {
                 }
                 "throw" => self.throw = truthy(ctx, value)?,
                 "responseType" => self.kind = body_kind(ctx, &value)?,
-                "compression" => {
-                    return Err(go_error(ctx, "the parameter compression is not there yet"));
-                }
-                "auth" => {
-                    let how = value::text(ctx, &value)?;
-                    if how != "basic" && !how.is_empty() {
-                        let message = format!("the authentication {how:?} is not there yet");
-                        return Err(go_error(ctx, &message));
-                    }
-                }
+                "compression" => self.compression = value::text(ctx, &value)?,
+                "auth" => match value::text(ctx, &value)?.as_str() {
+                    "digest" => self.is_digest = true,
+                    "ntlm" => return Err(go_error(ctx, "NTLM is not there")),
+                    // k6 takes any other word for basic authentication.
+                    _ => {}
+                },
                 _ => {}
             }
         }

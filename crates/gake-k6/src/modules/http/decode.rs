@@ -4,6 +4,7 @@ use std::io::Read;
 
 use brotli_decompressor::Decompressor;
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use ruzstd::decoding::StreamingDecoder;
 
 /// Bytes of a body at most, once it is decoded: a small response must not fill the memory.
 const DECODED_MAX: u64 = 256 << 20;
@@ -26,6 +27,10 @@ pub(super) fn decoded(mut body: Vec<u8>, encoding: &str) -> Result<Vec<u8>, Stri
                 read(ZlibDecoder::new(bytes)).or_else(|_| read(DeflateDecoder::new(bytes)))?
             }
             "br" => read(Decompressor::new(bytes, BUFFER))?,
+            "zstd" => {
+                let decoder = StreamingDecoder::new(bytes).map_err(|error| error.to_string())?;
+                read(decoder)?
+            }
             other => return Err(format!("unsupported Content-Encoding: {other}")),
         };
     }

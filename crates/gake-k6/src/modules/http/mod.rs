@@ -3,22 +3,28 @@
 mod ask;
 mod batch;
 mod codes;
+mod compress;
 mod cookies;
+mod debug;
 mod decode;
+mod digest;
 mod expected;
 mod form;
 mod response;
+mod samples;
 mod select;
 mod send;
 
 use std::rc::Rc;
 
 use rquickjs::function::{Func, Opt, Rest};
+use rquickjs::object::Property;
 use rquickjs::{Class, Ctx, Object, Value};
 
 use self::ask::Ask;
 use self::cookies::CookieJar;
-use self::response::{Response, ResponseFacts};
+pub(super) use self::response::Response;
+use self::response::ResponseFacts;
 use super::value::{self, given};
 use crate::errors::go_error;
 use crate::test::LogLevel;
@@ -69,6 +75,11 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
         request(&ctx, &user, method, &url, body.0, params.0)
     };
     module.set("request", Func::from(send))?;
+    // What forms and links of a response are sent with.
+    if let Some(prototype) = Class::<Response>::prototype(ctx)? {
+        let request: Value<'js> = module.get("request")?;
+        prototype.prop(response::REQUEST, Property::from(request))?;
+    }
     let user = Rc::clone(vu);
     module.set(
         "asyncRequest",

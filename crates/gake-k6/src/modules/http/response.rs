@@ -8,12 +8,13 @@ use gake_core::record::Exchange;
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::{Constructor, Func, Opt, This};
 use rquickjs::object::{Accessor, Property};
-use rquickjs::{ArrayBuffer, Class, Ctx, IntoJs, JsLifetime, Object, Value};
+use rquickjs::{ArrayBuffer, Class, Ctx, Function, IntoJs, JsLifetime, Object, Value};
 
 use super::ask::{Ask, BodyKind};
 use super::decode::decoded;
 use super::select::select;
 use crate::errors::go_error;
+use crate::modules::html::kit;
 use crate::modules::value;
 
 /// Nanoseconds in a millisecond.
@@ -75,6 +76,10 @@ pub(crate) struct ResponseFacts {
     pub(super) method: String,
     pub(super) sent_headers: Vec<(String, String)>,
     pub(super) sent_body: Option<Arc<[u8]>>,
+    /// The cookies that were sent.
+    pub(super) sent_cookies: Vec<(String, String)>,
+    /// Whether the server asked who sends it, as digest authentication begins: no failure.
+    pub(super) is_challenge: bool,
     /// The server's address, where it has one alone.
     pub(super) peer: Option<SocketAddr>,
 }
@@ -109,6 +114,8 @@ impl ResponseFacts {
             method,
             sent_headers: Vec::new(),
             sent_body: None,
+            sent_cookies: Vec::new(),
+            is_challenge: false,
             peer: None,
         }
     }
@@ -145,6 +152,9 @@ unsafe impl<'js> JsLifetime<'js> for Response {
     type Changed<'to> = Self;
 }
 
+/// Where the prototype of responses keeps `http.request`.
+pub(super) const REQUEST: &str = "__request";
+
 /// The properties of a response, in k6's order.
 const PROPERTIES: [&str; 15] = [
     "remote_ip",
@@ -178,12 +188,15 @@ impl<'js> JsClass<'js> for Response {
         }
         prototype.set("json", Func::from(json))?;
         prototype.set("toJSON", Func::from(whole))?;
-        for name in ["html", "submitForm", "clickLink"] {
-            let absent = move |ctx: Ctx<'js>| -> rquickjs::Result<()> {
-                let message = format!("Response.{name}() is not there yet");
-                Err(go_error(&ctx, &message))
+        prototype.set("html", Func::from(html))?;
+        for name in ["submitForm", "clickLink"] {
+            let follow = move |ctx: Ctx<'js>, this: This<Object<'js>>, args: Opt<Value<'js>>| {
+                let request: Value<'js> = this.0.get(REQUEST)?;
+                let args = value::given(args.0);
+                let function: Function<'js> = kit(&ctx)?.get(name)?;
+                function.call::<_, Value<'js>>((request, this.0, args))
             };
-            prototype.set(name, Func::from(absent))?;
+            prototype.set(name, Func::from(follow))?;
         }
         Ok(Some(prototype))
     }
@@ -333,8 +346,33 @@ fn request<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Objec
     request.set("headers", headers)?;
     let sent = facts.sent_body.as_deref().unwrap_or_default();
     request.set("body", String::from_utf8_lossy(sent).into_owned())?;
-    request.set("cookies", Object::new(ctx.clone())?)?;
+    request.set("cookies", sent_cookies(ctx, facts)?)?;
     Ok(request)
+}
+
+fn sent_cookies<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Object<'js>> {
+    let cookies = Object::new(ctx.clone())?;
+    for (name, value) in &facts.sent_cookies {
+        let cookie = Object::new(ctx.clone())?;
+        cookie.set("name", name.as_str())?;
+        cookie.set("value", value.as_str())?;
+        cookie.set("replace", false)?;
+        let mut all: Vec<Object<'js>> =
+            cookies.get::<_, Option<_>>(name.as_str())?.unwrap_or_default();
+        all.push(cookie);
+        cookies.set(name.as_str(), all)?;
+    }
+    Ok(cookies)
+}
+
+/// The body as HTML, or the elements that a selector finds in it.
+fn html<'js>(
+    ctx: Ctx<'js>,
+    this: This<Object<'js>>,
+    selector: Opt<Value<'js>>,
+) -> rquickjs::Result<Value<'js>> {
+    let function: Function<'js> = kit(&ctx)?.get("html")?;
+    function.call((this.0, value::given(selector.0)))
 }
 
 /// The body as JSON, or the part of it that a path selects.

@@ -1,10 +1,9 @@
 //! Sending a request: its redirects, its cookies, its samples.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gake_core::clock::Nanos;
+use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{End, Exchange, Fault};
 use gake_wire::http1::{ResponseHead, Version, Visitor};
 use gake_wire::{Client, Deadline, HttpRequest};
@@ -13,9 +12,10 @@ use url::Url;
 use super::ask::{Ask, BodyKind};
 use super::codes;
 use super::response::{ResponseFacts, Timings};
-use crate::metrics::Builtin;
+use super::samples::note;
+use super::{debug, digest};
+use crate::blocked::Blocked;
 use crate::test::LogLevel;
-use crate::user::book::TagSource;
 use crate::user::clock::UserClock;
 use crate::user::vu::Vu;
 
@@ -31,6 +31,9 @@ pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
         Ok(url) => url,
         Err((code, error)) => return refuse(vu, ask, code, error),
     };
+    if let Some(pause) = vu.test.pace() {
+        vu.clock.sleep_until(vu.now().saturating_add(nanos(pause))).await;
+    }
     let start = vu.now();
     let end = start.saturating_add(nanos(ask.timeout));
     let mut hop = Hop {
@@ -40,8 +43,20 @@ pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
         url,
         number: 0,
     };
+    let mut credentials = None;
+    if ask.is_digest {
+        credentials = digest::Credentials::taken_from(&mut hop.url);
+    }
     loop {
-        let response = hop.run(vu, &client, ask, end).await;
+        let mut response = hop.run(vu, &client, ask, end, credentials.is_some()).await;
+        if response.is_challenge
+            && let Some(answer) = credentials.take().and_then(|credentials| {
+                credentials.answer(response.header("www-authenticate")?, &hop.method, &hop.url)
+            })
+        {
+            hop.headers.push(("Authorization".to_owned(), answer));
+            response = hop.run(vu, &client, ask, end, false).await;
+        }
         let Some(next) = hop.next(&response) else { return response };
         if hop.number >= ask.redirects {
             if !ask.bounds_redirects {
@@ -73,7 +88,10 @@ fn checked(text: &str) -> Result<Url, (u32, String)> {
         Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
         Ok(_) => Err(unsupported(scheme())),
         Err(url::ParseError::RelativeUrlWithoutBase) => Err(unsupported("")),
-        Err(error) => Err((BAD_URL, format!("invalid URL: {error}"))),
+        Err(url::ParseError::InvalidIpv6Address) if !text.contains(']') => {
+            Err((BAD_URL, format!("invalid URL: parse {text:?}: missing ']' in host")))
+        }
+        Err(error) => Err((BAD_URL, format!("invalid URL: parse {text:?}: {error}"))),
     }
 }
 
@@ -83,10 +101,12 @@ fn refuse(vu: &Vu, ask: &Ask, code: u32, error: String) -> ResponseFacts {
     let response = ResponseFacts::failed(ask, code, error);
     let exchange = Exchange::faulted(now, Fault::Malformed("request"));
     // k6 counts one whose URL can be read, whatever its scheme.
-    if code != BAD_URL {
+    if code == BAD_URL {
+        warn_plainly(vu, ask, &response.error);
+    } else {
         note(vu, ask, &ask.url, &response, &exchange);
+        warn(vu, ask, &ask.url, &response.error);
     }
-    warn(vu, ask, &ask.url, &response.error);
     response
 }
 
@@ -160,6 +180,7 @@ impl Hop {
         client: &Client<UserClock>,
         ask: &Ask,
         end: Nanos,
+        may_be_challenged: bool,
     ) -> ResponseFacts {
         let cookies = self.cookies(ask);
         let mut request = HttpRequest::new(self.method.clone(), self.url.as_str());
@@ -173,6 +194,11 @@ impl Hop {
             0 if !has_credentials(&self.url) => ask.url.clone(),
             _ => shown_url(&self.url),
         };
+        let settings = vu.test.settings();
+        let host = self.url.host_str().unwrap_or_default();
+        if let Some(blocked) = settings.blocked.host(host) {
+            return self.stopped(vu, ask, &shown, blocked);
+        }
         let start = vu.now();
         let exchange = Exchange::unfinished(start);
         let mut flight = Flight { vu, client, ask, url: &shown, start, exchange, is_over: false };
@@ -181,6 +207,14 @@ impl Hop {
         let mut collector = Collector { keep, ..Collector::default() };
         match client.prepare(&request).await {
             Ok(prepared) => {
+                let addresses = client.network().addresses(&prepared);
+                if let Some(blocked) = settings.blocked.address(&addresses) {
+                    flight.is_over = true;
+                    return self.stopped(vu, ask, &shown, blocked);
+                }
+                if let Some(parts) = settings.http_debug {
+                    debug::request(vu, parts, &request, &self.url);
+                }
                 let deadline = Deadline::within(start, Duration::from_nanos(end - start.min(end)));
                 let now = vu.now();
                 let exchange = &mut flight.exchange;
@@ -193,12 +227,30 @@ impl Hop {
         flight.is_over = true;
         let mut response = self.response(ask, shown.clone(), &request, collector, &flight.exchange);
         response.peer = peer.filter(|_| response.status > 0);
+        response.sent_cookies = cookies;
+        response.is_challenge = may_be_challenged && response.status == 401;
+        if let Some(parts) = settings.http_debug {
+            debug::response(vu, parts, &response);
+        }
         self.keep_cookies(ask, &response);
         note(vu, ask, &shown, &response, &flight.exchange);
         vu.notes.exchange(start, flight.exchange.clone());
         if response.status == 0 {
             warn(vu, ask, &shown, &response.error);
         }
+        response
+    }
+
+    /// What comes of a request that the options block: it counts as one that failed.
+    fn stopped(&self, vu: &Vu, ask: &Ask, shown: &str, blocked: Blocked) -> ResponseFacts {
+        let exchange = Exchange::faulted(vu.now(), Fault::Malformed("request"));
+        let response = ResponseFacts {
+            url: shown.to_owned(),
+            method: self.method.clone(),
+            ..ResponseFacts::failed(ask, blocked.code, blocked.error.to_owned())
+        };
+        note(vu, ask, shown, &response, &exchange);
+        warn(vu, ask, shown, &blocked.told);
         response
     }
 
@@ -215,7 +267,10 @@ impl Hop {
             url,
             method: self.method.clone(),
             sent_headers: request.headers.clone(),
-            sent_body: request.body.clone(),
+            sent_body: match self.number {
+                0 => ask.plain_body.clone(),
+                _ => request.body.clone(),
+            },
             ..ResponseFacts::failed(ask, 0, String::new())
         };
         match exchange.end {
@@ -333,85 +388,12 @@ pub(super) fn told(method: &str, url: &str, error: &str) -> String {
 }
 
 fn warn(vu: &Vu, ask: &Ask, url: &str, error: &str) {
-    if ask.throw {
-        return;
-    }
     let error = told(&ask.method, url, error);
-    vu.test.log(LogLevel::Warning, "Request Failed", &[("error", error.as_str())]);
+    warn_plainly(vu, ask, &error);
 }
 
-/// Notes the samples of one request.
-fn note(vu: &Vu, ask: &Ask, url: &str, response: &ResponseFacts, exchange: &Exchange) {
-    let expected = ask.expected.judge(response.status);
-    let set = vu.book.set(&HttpTags { vu, ask, url, response, expected });
-    let timings = Timings::of(exchange);
-    vu.note(Builtin::HttpReqs, &set, 1.0);
-    if let Some(expected) = expected {
-        vu.note(Builtin::HttpReqFailed, &set, f64::from(!expected));
-    }
-    for (metric, span) in [
-        (Builtin::HttpReqDuration, timings.duration()),
-        (Builtin::HttpReqBlocked, timings.blocked),
-        (Builtin::HttpReqConnecting, timings.connecting),
-        (Builtin::HttpReqTlsHandshaking, timings.tls),
-        (Builtin::HttpReqSending, timings.sending),
-        (Builtin::HttpReqWaiting, timings.waiting),
-        (Builtin::HttpReqReceiving, timings.receiving),
-    ] {
-        vu.note(metric, &set, span as f64);
-    }
-    let plain = vu.book.set(vu);
-    vu.note(Builtin::DataSent, &plain, exchange.bytes_out as f64);
-    vu.note(Builtin::DataReceived, &plain, exchange.bytes_in as f64);
-}
-
-/// The tags that a request has by itself.
-const SYSTEM_TAGS: [&str; 9] = [
-    "method",
-    "url",
-    "name",
-    "status",
-    "proto",
-    "tls_version",
-    "error",
-    "error_code",
-    "expected_response",
-];
-
-/// The tags of a request's samples.
-struct HttpTags<'a> {
-    vu: &'a Vu,
-    ask: &'a Ask,
-    url: &'a str,
-    response: &'a ResponseFacts,
-    expected: Option<bool>,
-}
-
-impl TagSource for HttpTags<'_> {
-    fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
-        let Self { vu, ask, url, response, expected } = self;
-        let known = |text: &'static str| Some(Cow::Borrowed(text));
-        match key {
-            "method" => Some(response.method.as_str().into()),
-            "url" | "name" => Some(ask.name.as_deref().unwrap_or(url).into()),
-            "status" => Some(response.status.to_string().into()),
-            "proto" => (!response.proto.is_empty()).then(|| response.proto.into()),
-            "tls_version" if response.is_tls => known("tls1.3"),
-            "error" => (!response.error.is_empty()).then(|| response.error.as_str().into()),
-            "error_code" => {
-                (response.error_code > 0).then(|| response.error_code.to_string().into())
-            }
-            "expected_response" => expected.map(|is| if is { "true" } else { "false" }.into()),
-            _ => {
-                let own = ask.tags.iter().rev().find(|(known, _)| known == key);
-                own.map_or_else(|| vu.tag(key), |(_, value)| Some(value.as_str().into()))
-            }
-        }
-    }
-
-    fn keys(&self) -> Vec<String> {
-        let system = SYSTEM_TAGS.into_iter().filter(|tag| self.vu.test.has_system_tag(tag));
-        let own = self.ask.tags.iter().map(|(name, _)| name.clone());
-        system.map(str::to_owned).chain(own).chain(self.vu.keys()).collect()
+fn warn_plainly(vu: &Vu, ask: &Ask, error: &str) {
+    if !ask.throw {
+        vu.test.log(LogLevel::Warning, "Request Failed", &[("error", error)]);
     }
 }

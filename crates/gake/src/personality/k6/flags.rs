@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use gake_k6::options::Options;
 
+use super::open_loop::set_rate;
 use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
 
 /// Flags that set an option, and the option's key.
@@ -19,6 +20,7 @@ const OPTIONS: &[(Flag, &str)] = &[
     (value(&["batch"]), "batch"),
     (value(&["batch-per-host"]), "batchPerHost"),
     (value(&["rps"]), "rps"),
+    (value(&["http-debug"]), "httpDebug"),
     (value(&["user-agent"]), "userAgent"),
     (switch(&["insecure-skip-tls-verify"]), "insecureSkipTLSVerify"),
     (switch(&["no-connection-reuse"]), "noConnectionReuse"),
@@ -47,7 +49,10 @@ const OTHERS: &[Flag] = &[
     switch(&["no-summary"]),
     value(&["summary-mode"]),
     value(&["summary-export"]),
+    value(&["rate"]),
+    value(&["seed"]),
     value(&["out", "o"]),
+    value(&["secret-source"]),
     value(&["log-output"]),
     value(&["log-format"]),
     switch(&["quiet", "q"]),
@@ -59,9 +64,7 @@ const OTHERS: &[Flag] = &[
     switch(&["help", "h"]),
     refused(&["paused", "p"], "gake cannot start a run in a pause yet"),
     refused(&["linger", "l"], "there is no API that could stay"),
-    refused(&["http-debug"], "requests are not logged; use --gake-format for findings"),
     refused(&["traces-output"], "gake writes no traces"),
-    refused(&["secret-source"], "k6/secrets is not there yet"),
     refused(&["type", "t"], "gake runs scripts, not archives"),
     refused(&["profiling-enabled"], "gake has no pprof endpoints"),
     refused(&["new-machine-readable-summary"], "only the older form is there"),
@@ -72,6 +75,8 @@ const OTHERS: &[Flag] = &[
 pub struct RunFlags {
     /// The options that it sets.
     pub options: Options,
+    /// What `Math.random` and the order of arrivals begin with.
+    pub seed: Option<u64>,
     /// The script: a path, or `-`.
     pub script: String,
     /// What `-e` adds to the environment.
@@ -86,6 +91,8 @@ pub struct RunFlags {
     pub summary_mode: Option<String>,
     /// Where samples go one by one, as `json=FILE`.
     pub out: Vec<String>,
+    /// Where secrets come from, as `mock=name=value` or `file=PATH`.
+    pub secret_sources: Vec<String>,
     /// Where the summary's figures go as JSON.
     pub summary_export: Option<String>,
     /// Whether `console.debug` is shown.
@@ -104,7 +111,12 @@ impl RunFlags {
     pub fn read(args: &[String]) -> Result<Option<Self>, String> {
         let flags: Vec<Flag> =
             OPTIONS.iter().map(|(flag, _)| *flag).chain(OTHERS.iter().copied()).collect();
-        let parsed = Parsed::read(Grammar::GetoptLong, &flags, args)?;
+        // Alone it stands for headers; its value never comes as a word of its own.
+        let args: Vec<String> = args
+            .iter()
+            .map(|arg| if arg == "--http-debug" { "--http-debug=headers" } else { arg }.to_owned())
+            .collect();
+        let parsed = Parsed::read(Grammar::GetoptLong, &flags, &args)?;
         if parsed.on("help")? {
             return Ok(None);
         }
@@ -135,8 +147,15 @@ impl RunFlags {
                     .map_err(|error| format!("--{flag} {text}: {error}"))?;
             }
         }
+        if let Some(rate) = parsed.last("rate") {
+            set_rate(&mut options, rate)?;
+        }
+        let seed = parsed
+            .last("seed")
+            .map(|seed| seed.parse().map_err(|_| format!("--seed {seed}: write a whole number")));
         Ok(Some(Self {
             options,
+            seed: seed.transpose()?,
             script: script.clone(),
             environment: pairs(parsed.all("env"))?,
             system_environment: parsed.last("include-system-env-vars") != Some("false"),
@@ -147,6 +166,7 @@ impl RunFlags {
                 false => parsed.last("summary-mode").map(str::to_owned),
             },
             out: parsed.all("out").map(str::to_owned).collect(),
+            secret_sources: parsed.all("secret-source").map(str::to_owned).collect(),
             summary_export: parsed.last("summary-export").map(str::to_owned),
             verbose: parsed.on("verbose")?,
             no_color: parsed.on("no-color")?,

@@ -12,12 +12,13 @@ use gake_core::redact::Names;
 use gake_judge::Summary;
 use gake_k6::metrics::registry;
 use gake_k6::options::{Consolidated, Options, Tiers, from_environment, validate};
+use gake_k6::secrets::Secrets;
 use gake_k6::summary::{SummaryData, SummaryInput, SummaryMode, summary_data};
 use gake_k6::test::{LogLevel, LogLine, ScriptLog, Test};
 use gake_k6::threshold::Thresholds;
 use gake_k6::user::script_user::LoadError;
 use gake_k6::user::vu::VuStage;
-use gake_k6::work::stack_text;
+use gake_k6::work::{REJECTED, stack_text};
 use gake_run::script::{LoadedScript, ScriptRecorded, ScriptRun, ScriptRunError};
 use gake_run::sink::RunFileSink;
 use gake_run::{Beside, Prepared, Sink};
@@ -25,7 +26,7 @@ use serde_json::Value;
 
 use super::flags::RunFlags;
 use super::out::{self, Outputs};
-use super::{ANY, log, plan};
+use super::{ANY, log, network, plan};
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
@@ -39,6 +40,16 @@ const THRESHOLDS_EVERY: u64 = 2;
 
 /// What `handleSummary` may take.
 const SUMMARY_LIMIT: Duration = Duration::from_secs(120);
+
+/// What k6 says of a run without any whole iteration.
+const NO_ITERATION: &str =
+    "No script iterations fully finished, consider making the test duration longer";
+
+/// What k6 advises where `setup` took too long.
+const SETUP_HINT: &str = "You can increase the time limit via the setupTimeout option";
+
+/// What k6 advises where `teardown` took too long.
+const TEARDOWN_HINT: &str = "You can increase the time limit via the teardownTimeout option";
 
 /// What k6 says of the form of before 1.0.
 const LEGACY: &str = "The \"legacy\" summary mode has been deprecated, and will be removed by k6 \
@@ -144,7 +155,9 @@ fn ready(flags: &RunFlags, console: &Console) -> Result<Ready, Refused> {
     environment.extend(flags.environment.clone());
     let environment: Vec<(String, String)> = environment.into_iter().collect();
     let (path, text) = source(&flags.script).map_err(|why| refused(why, ANY))?;
-    let script = LoadedScript::load(&path, Some(text), environment.clone(), log)
+    let secrets = Secrets::read(&flags.secret_sources, |path| std::fs::read_to_string(path))
+        .map_err(|why| refused(why, ANY))?;
+    let script = LoadedScript::load(&path, Some(text), environment.clone(), secrets, log)
         .map_err(|error| refused(told(&error), exit_of(&error)))?;
     let invalid = |why: String| refused(why, code::INVALID);
     let Consolidated { options, warnings } =
@@ -157,9 +170,18 @@ fn ready(flags: &RunFlags, console: &Console) -> Result<Ready, Refused> {
     let asked = options.thresholds.as_ref().filter(|_| !flags.no_thresholds).unwrap_or(&none);
     let thresholds = Thresholds::new(asked, &registry(&script.metrics))
         .map_err(|error| invalid(error.to_string()))?;
-    let run = plan::script_run(&options, &path).map_err(invalid)?;
+    if let Some(why) = network::wrong_ttl(&options) {
+        return Err(refused(why, ANY));
+    }
+    let mut run = plan::script_run(&options, &path).map_err(invalid)?;
+    run.spec.seed = flags.seed.unwrap_or(run.spec.seed);
+    for warning in network::warnings(&options) {
+        script.test.log(LogLevel::Warning, &warning, &[]);
+    }
+    let mut settings = plan::user_settings(&options, environment).map_err(invalid)?;
+    settings.seed = flags.seed;
     // Set once, before any user runs.
-    let _ = script.test.settings.set(plan::user_settings(&options, environment));
+    let _ = script.test.settings.set(settings);
     let shown = serde_json::to_string(&options.shown_to_scripts()).unwrap_or_default();
     let _ = script.test.options.set(shown);
     let prepared = script.prepare(&run).map_err(|error| refused(error.to_string(), ANY))?;
@@ -234,7 +256,7 @@ fn finish(
     console: &Console,
 ) -> Result<Exit, Failure> {
     let test = &ready.script.test;
-    let ScriptRecorded { recorded, setup_data, teardown } = recorded;
+    let ScriptRecorded { recorded, setup_data, setup, teardown } = recorded;
     for loss in &recorded.losses {
         console.warn(&loss.text);
     }
@@ -262,14 +284,18 @@ fn finish(
     }
     let aborted_by_threshold = matches!(run.ending, Ending::Aborted(_));
     native.show(&Summary::new(recorded.run, &[]), console)?;
-    if let Err(error) = &teardown {
+    for error in [&setup, &teardown].into_iter().filter_map(|stage| stage.as_ref().err()) {
         say(test, error);
+    }
+    let is_whole = setup.is_ok() && test.aborted().is_none() && !interrupted;
+    if is_whole && test.levels.completed() == 0 {
+        test.log(LogLevel::Warning, NO_ITERATION, &[]);
     }
     if let Some(abort) = test.aborted() {
         test.log(LogLevel::Error, &abort.reason, &[]);
         return Ok(code::ABORTED);
     }
-    if let Err(error) = &teardown {
+    if let Some(error) = setup.as_ref().err().or(teardown.as_ref().err()) {
         return Ok(exit_of(error));
     }
     if let Some(message) = results.message() {
@@ -346,19 +372,29 @@ fn told(error: &ScriptRunError) -> String {
     match error {
         ScriptRunError::Load(LoadError::Thrown(exception) | LoadError::Syntax(exception))
         | ScriptRunError::Thrown { exception, .. } => stack_text(exception),
+        ScriptRunError::Rejected(exception) => format!("{REJECTED}{}", stack_text(exception)),
         other => other.to_string(),
     }
 }
 
 fn say(test: &Test, error: &ScriptRunError) {
-    let is_exception = matches!(error, ScriptRunError::Load(_) | ScriptRunError::Thrown { .. });
-    let fields: &[_] = if is_exception { &[("hint", "script exception")] } else { &[] };
-    test.log(LogLevel::Error, &told(error), fields);
+    let hint = match error {
+        ScriptRunError::Load(_) | ScriptRunError::Thrown { .. } => Some("script exception"),
+        ScriptRunError::Late { stage: VuStage::Setup, .. } => Some(SETUP_HINT),
+        ScriptRunError::Late { stage: VuStage::Teardown, .. } => Some(TEARDOWN_HINT),
+        _ => None,
+    };
+    let fields: Vec<(&str, &str)> = hint.map(|hint| ("hint", hint)).into_iter().collect();
+    test.log(LogLevel::Error, &told(error), &fields);
 }
 
 fn exit_of(error: &ScriptRunError) -> Exit {
     match error {
-        ScriptRunError::Load(LoadError::NoMemory(_)) | ScriptRunError::Run(_) => ANY,
+        ScriptRunError::Load(LoadError::NoMemory(_))
+        | ScriptRunError::Run(_)
+        | ScriptRunError::SetupData(_)
+        | ScriptRunError::Rejected(_) => ANY,
+        ScriptRunError::Load(LoadError::Aborted(_)) => code::ABORTED,
         ScriptRunError::Load(_) | ScriptRunError::Thrown { .. } => code::EXCEPTION,
         ScriptRunError::Late { stage: VuStage::Setup, .. } => code::SETUP_LATE,
         ScriptRunError::Late { stage: VuStage::Teardown, .. } => code::TEARDOWN_LATE,

@@ -106,6 +106,7 @@ fn quoted(text: &str) -> String {
             '\r' => quoted += "\\r",
             '\t' => quoted += "\\t",
             c if c.is_control() => quoted += &format!("\\x{:02x}", c as u32),
+            c if c.is_whitespace() && c != ' ' => quoted += &format!("\\u{:04x}", c as u32),
             c => quoted.push(c),
         }
     }
@@ -126,6 +127,7 @@ mod tests {
             ("a\n\t\"b\"\\", "\"a\\n\\t\\\"b\\\"\\\\\""),
             ("é", "\"é\""),
             ("\u{1b}[2J", "\"\\x1b[2J\""),
+            ("a\u{a0}b", "\"a\\u00a0b\""),
         ] {
             assert_eq!(quoted(text), expected);
         }

@@ -3,6 +3,8 @@
 mod flags;
 mod life;
 mod log;
+mod network;
+mod open_loop;
 mod out;
 mod plan;
 

@@ -1,25 +1,40 @@
 //! From k6's options to a run of the engine.
 
+use std::num::NonZeroU64;
 use std::path::Path;
 use std::time::Duration;
 
 use gake_core::spec::{RunSpec, TlsSpec};
+use gake_k6::blocked::BlockedTargets;
 use gake_k6::duration::GoDuration;
 use gake_k6::options::{Options, scenario_specs};
-use gake_k6::test::UserSettings;
+use gake_k6::test::{DebugParts, UserSettings};
 use gake_k6::threshold::Selector;
-use gake_run::script::ScriptRun;
+use gake_run::script::{ScriptRun, TlsVersion};
+use serde_json::Value;
+
+use super::network;
 
 /// What `setup` and `teardown` may take when nothing says so.
 const STAGE_LIMIT: Duration = Duration::from_secs(60);
 
 /// What users are told.
-pub fn user_settings(options: &Options, environment: Vec<(String, String)>) -> UserSettings {
+///
+/// # Errors
+/// An option that cannot be read, in k6's words.
+pub fn user_settings(
+    options: &Options,
+    environment: Vec<(String, String)>,
+) -> Result<UserSettings, String> {
+    let list = |list: &Option<Vec<String>>| list.clone().unwrap_or_default();
+    let blocked =
+        BlockedTargets::read(&list(&options.block_hostnames), &list(&options.blacklist_ips))?;
+    let is_tls12 = network::tls_version(options)? == Some(TlsVersion::Tls12);
     let default = UserSettings::default();
     let count = |given: Option<i64>, default: usize| {
         given.map_or(default, |given| usize::try_from(given).unwrap_or(0))
     };
-    UserSettings {
+    Ok(UserSettings {
         environment,
         tags: options.tags.iter().flatten().map(|(k, v)| (k.clone(), v.clone())).collect(),
         max_redirects: count(options.max_redirects, default.max_redirects as usize) as u32,
@@ -29,8 +44,18 @@ pub fn user_settings(options: &Options, environment: Vec<(String, String)>) -> U
         throw: options.throw.unwrap_or(false),
         no_cookies_reset: options.no_cookies_reset.unwrap_or(false),
         discard_response_bodies: options.discard_response_bodies.unwrap_or(false),
+        no_vu_connection_reuse: options.no_vu_connection_reuse.unwrap_or(false),
+        seed: default.seed,
+        blocked,
+        rps: options.rps.and_then(|rps| NonZeroU64::new(u64::try_from(rps).unwrap_or(0))),
+        http_debug: options
+            .http_debug
+            .as_deref()
+            .filter(|parts| !parts.is_empty())
+            .map(|parts| if parts == "full" { DebugParts::Full } else { DebugParts::Headers }),
+        tls_version: if is_tls12 { "tls1.2" } else { default.tls_version },
         memory: default.memory,
-    }
+    })
 }
 
 /// The run of a script with these options, which have been validated.
@@ -52,9 +77,8 @@ pub fn script_run(options: &Options, script: &Path) -> Result<ScriptRun, String>
     let mut spec = RunSpec::new(first);
     spec.scenarios.append(&mut scenarios);
     spec.connection.keepalive = !options.no_connection_reuse.unwrap_or(false);
-    for (host, address) in options.hosts.iter().flatten() {
-        spec.connection.connect_to.push(connect_to(host, address)?);
-    }
+    spec.connection.connect_to = network::connect_to(options);
+    spec.connection.family = network::family(options);
     spec.connection.sources =
         options.local_ips.iter().flat_map(|all| all.split(',')).map(str::to_owned).collect();
     let insecure = options.insecure_skip_tls_verify.unwrap_or(false);
@@ -66,6 +90,7 @@ pub fn script_run(options: &Options, script: &Path) -> Result<ScriptRun, String>
         spec,
         executors,
         keys: keys(options),
+        tls_version: network::tls_version(options)?,
         least_iteration: std(options.min_iteration_duration).unwrap_or(Duration::ZERO),
         setup: (!options.no_setup.unwrap_or(false)).then_some(setup),
         teardown: (!options.no_teardown.unwrap_or(false)).then_some(teardown),
@@ -87,15 +112,11 @@ fn keys(options: &Options) -> Vec<String> {
 
 /// Refuses what would change what is sent or to whom, and is not there.
 fn refuse(options: &Options) -> Result<(), String> {
+    let is_filled = |value: &Value| !value.is_null() && value.as_array() != Some(&Vec::new());
     let filled = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|list| !list.is_empty());
     for (is_asked, name) in [
-        (options.rps.is_some_and(|rps| rps > 0), "rps"),
-        (filled(&options.blacklist_ips), "blacklistIPs"),
-        (filled(&options.block_hostnames), "blockHostnames"),
-        (options.tls_auth.is_some(), "tlsAuth"),
-        (options.tls_version.is_some(), "tlsVersion"),
+        (options.tls_auth.as_ref().is_some_and(is_filled), "tlsAuth"),
         (filled(&options.tls_cipher_suites), "tlsCipherSuites"),
-        (options.no_vu_connection_reuse == Some(true), "noVUConnectionReuse"),
         (options.paused == Some(true), "paused"),
     ] {
         if is_asked {
@@ -103,19 +124,4 @@ fn refuse(options: &Options) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// `host[:port]` to `address[:port]`, as curl's `--connect-to` has it.
-fn connect_to(host: &str, address: &str) -> Result<String, String> {
-    if host.contains('*') {
-        return Err(format!("hosts: {host:?} cannot be honoured yet: name each host"));
-    }
-    let (host, from_port) = host.split_once(':').unwrap_or((host, ""));
-    let (address, port) = match address.rsplit_once(':') {
-        Some((address, port)) if !address.contains(':') || address.ends_with(']') => {
-            (address, port)
-        }
-        _ => (address, ""),
-    };
-    Ok(format!("{host}:{from_port}:{address}:{port}"))
 }

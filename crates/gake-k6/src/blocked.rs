@@ -1,0 +1,146 @@
+//! Where no request goes: the options `blockHostnames` and `blacklistIPs`.
+
+use std::net::IpAddr;
+
+/// Names and networks that no request goes to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BlockedTargets {
+    /// In lower case; `*` stands at the start alone.
+    names: Vec<String>,
+    networks: Vec<IpNetwork>,
+}
+
+/// Addresses that begin with the same bits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct IpNetwork {
+    text: String,
+    address: IpAddr,
+    bits: u8,
+}
+
+/// Why a request is blocked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Blocked {
+    /// k6's code.
+    pub(crate) code: u32,
+    /// What the response's `error` says.
+    pub(crate) error: &'static str,
+    /// What the log says.
+    pub(crate) told: String,
+}
+
+impl BlockedTargets {
+    /// Reads the two options.
+    ///
+    /// # Errors
+    /// When a pattern or network cannot be read, in k6's words.
+    pub fn read(hostnames: &[String], networks: &[String]) -> Result<Self, String> {
+        let names = hostnames.iter().map(|pattern| {
+            let rest = pattern.strip_prefix('*').unwrap_or(pattern);
+            let fits = |c: char| c.is_alphanumeric() || "-._".contains(c);
+            match rest.chars().all(fits) && !pattern.is_empty() {
+                true => Ok(pattern.to_lowercase()),
+                false => Err(format!("invalid hostname pattern '{pattern}'")),
+            }
+        });
+        let networks = networks.iter().map(|text| {
+            IpNetwork::read(text).ok_or_else(|| {
+                format!("failed to parse CIDR '{text}': invalid CIDR address: {text}")
+            })
+        });
+        Ok(Self {
+            names: names.collect::<Result<_, _>>()?,
+            networks: networks.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Why no request goes to a host, if so. An address is no name.
+    pub(crate) fn host(&self, host: &str) -> Option<Blocked> {
+        if self.names.is_empty() || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() {
+            return None;
+        }
+        let name = host.to_lowercase();
+        let pattern = self.names.iter().find(|pattern| match pattern.strip_prefix('*') {
+            Some(end) => name.ends_with(end),
+            None => **pattern == name,
+        })?;
+        let told = format!("hostname ({host}) is in a blocked pattern ({pattern})");
+        Some(Blocked { code: 1111, error: "hostname is blocked", told })
+    }
+
+    /// Why no request goes to a host of these addresses, if so: one of them is enough.
+    pub(crate) fn address(&self, addresses: &[IpAddr]) -> Option<Blocked> {
+        addresses.iter().find_map(|address| {
+            let network = self.networks.iter().find(|network| network.holds(*address))?;
+            let told = format!("IP ({address}) is in a blacklisted range ({})", network.text);
+            Some(Blocked { code: 1110, error: "ip is blacklisted", told })
+        })
+    }
+}
+
+impl IpNetwork {
+    fn read(text: &str) -> Option<Self> {
+        let (address, bits) = text.split_once('/')?;
+        let address: IpAddr = address.parse().ok()?;
+        let bits: u8 = bits.parse().ok()?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        (bits <= most).then(|| Self { text: text.to_owned(), address, bits })
+    }
+
+    fn holds(&self, address: IpAddr) -> bool {
+        let same = |a: u128, b: u128, width: u32| {
+            let rest = width - u32::from(self.bits);
+            rest == width || a >> rest == b >> rest
+        };
+        match (self.address, address.to_canonical()) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => same(a.to_bits().into(), b.to_bits().into(), 32),
+            (IpAddr::V6(a), IpAddr::V6(b)) => same(a.to_bits(), b.to_bits(), 128),
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(names: &[&str], networks: &[&str]) -> Result<BlockedTargets, String> {
+        let owned = |list: &[&str]| list.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
+        BlockedTargets::read(&owned(names), &owned(networks))
+    }
+
+    #[test]
+    fn names_are_blocked_by_pattern() {
+        let blocked = read(&["*.example.com", "Shop.test"], &[]).unwrap();
+        for host in ["a.example.com", "b.a.Example.com", "shop.test"] {
+            assert!(blocked.host(host).is_some(), "{host}");
+        }
+        for host in ["example.com", "a.shop.test", "127.0.0.1"] {
+            assert!(blocked.host(host).is_none(), "{host}");
+        }
+        assert!(read(&["a*b"], &[]).unwrap_err().contains("a*b"));
+    }
+
+    #[test]
+    fn addresses_are_blocked_by_network() {
+        let blocked = read(&[], &["10.0.0.0/8", "192.168.1.7/32", "fe80::/10"]).unwrap();
+        for (address, is_blocked) in [
+            ("10.255.0.1", true),
+            ("11.0.0.1", false),
+            ("192.168.1.7", true),
+            ("192.168.1.6", false),
+            ("fe80::1", true),
+            ("::ffff:10.0.0.1", true),
+            ("2001:db8::1", false),
+        ] {
+            let found = blocked.address(&[address.parse().unwrap()]).is_some();
+            assert_eq!(found, is_blocked, "{address}");
+        }
+        assert!(
+            read(&[], &["0.0.0.0/0"]).unwrap().address(&["8.8.8.8".parse().unwrap()]).is_some()
+        );
+        for bad in ["127.0.0.1", "x/8", "10.0.0.0/33"] {
+            assert!(read(&[], &[bad]).unwrap_err().contains(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The modules `k6/experimental/fs` and `k6/experimental/csv`: files that are read in parts, and
+//! their rows. A process has one copy of a file and of its rows.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rquickjs::function::Func;
+use rquickjs::object::Property;
+use rquickjs::{ArrayBuffer, Ctx, Function, Object, Value};
+
+use super::data::proxied;
+use crate::errors::go_error;
+use crate::user::loader::{folder, normal};
+use crate::user::vu::{Vu, VuStage};
+
+/// Makes both modules of what is native.
+const FILES: &str = include_str!("files.js");
+
+/// Where a user's globals keep what was made: both modules know the same files.
+const KEPT: &str = "__files";
+
+/// The module of this name: `fs` or `csv`.
+pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, name: &str) -> rquickjs::Result<Object<'js>> {
+    if let Some(kit) = ctx.globals().get::<_, Option<Object<'js>>>(KEPT)? {
+        return kit.get(name);
+    }
+    let make: Function<'js> = ctx.eval(FILES)?;
+    let kit: Object<'js> = make.call((native(ctx, vu)?,))?;
+    ctx.globals().prop(KEPT, Property::from(kit.clone()))?;
+    kit.get(name)
+}
+
+fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
+    let native = Object::new(ctx.clone())?;
+    let user = Rc::clone(vu);
+    native.set("isInit", Func::from(move || user.stage.get() == VuStage::Init))?;
+    let fail = |ctx: Ctx<'js>, why: String| -> rquickjs::Result<()> { Err(go_error(&ctx, &why)) };
+    native.set("fail", Func::from(fail))?;
+    let user = Rc::clone(vu);
+    let path = move |name: String| {
+        let name = name.strip_prefix("file://").unwrap_or(&name);
+        normal(&folder(&user.test.main).join(name)).display().to_string()
+    };
+    native.set("path", Func::from(path))?;
+    let user = Rc::clone(vu);
+    // The size of a file; none when there is no such file.
+    let size = move |path: String| user.test.file(Path::new(&path)).ok().map(|bytes| bytes.len());
+    native.set("size", Func::from(size))?;
+    let user = Rc::clone(vu);
+    let slice = move |ctx: Ctx<'js>, path: String, from: usize, to: usize| {
+        let bytes = file(&ctx, &user, &path)?;
+        let part = bytes.get(from..to.min(bytes.len())).unwrap_or_default();
+        ArrayBuffer::new_copy(ctx, part)
+    };
+    native.set("slice", Func::from(slice))?;
+    let user = Rc::clone(vu);
+    let rows = move |ctx: Ctx<'js>, path: String, at: usize, wanted: Object<'js>| {
+        let wanted = Wanted {
+            delimiter: wanted.get("delimiter")?,
+            from: wanted.get("from")?,
+            to: wanted.get("to")?,
+            as_objects: wanted.get("asObjects")?,
+        };
+        rows(&ctx, &user, &path, at, &wanted)
+    };
+    native.set("rows", Func::from(rows))?;
+    Ok(native)
+}
+
+fn file(ctx: &Ctx<'_>, vu: &Vu, path: &str) -> rquickjs::Result<Arc<[u8]>> {
+    let file = vu.test.file(&PathBuf::from(path));
+    file.map_err(|error| go_error(ctx, &format!("{path} cannot be read: {error}")))
+}
+
+/// Which rows of a file are read, and as what.
+#[derive(Debug)]
+struct Wanted {
+    delimiter: String,
+    /// The first line, from 0.
+    from: usize,
+    /// The last line; none when all are read.
+    to: Option<usize>,
+    /// Whether the first line has the names of the fields.
+    as_objects: bool,
+}
+
+/// The rows of a file from byte `at` on, as an array that all users share.
+fn rows<'js>(
+    ctx: &Ctx<'js>,
+    vu: &Vu,
+    path: &str,
+    at: usize,
+    wanted: &Wanted,
+) -> rquickjs::Result<Value<'js>> {
+    let name = format!("\0csv {path} {at} {wanted:?}");
+    let shared = match vu.test.array(&name) {
+        Some(known) => known,
+        None => {
+            let bytes = file(ctx, vu, path)?;
+            let rows = read(bytes.get(at..).unwrap_or_default(), wanted);
+            let rows = rows.map_err(|error| {
+                go_error(ctx, &format!("failed to read the rows of {path}; reason: {error}"))
+            })?;
+            vu.test.keep_array(&name, rows)
+        }
+    };
+    proxied(ctx, &shared)
+}
+
+/// Rows, each as JSON.
+fn read(bytes: &[u8], wanted: &Wanted) -> Result<Vec<String>, csv::Error> {
+    let delimiter = wanted.delimiter.bytes().next().unwrap_or(b',');
+    let mut reader =
+        csv::ReaderBuilder::new().has_headers(false).delimiter(delimiter).from_reader(bytes);
+    let mut records = reader.records();
+    let names = match wanted.as_objects {
+        true => records.next().transpose()?,
+        false => None,
+    };
+    let first = wanted.from.saturating_sub(usize::from(wanted.as_objects));
+    let most = wanted.to.map_or(usize::MAX, |to| (to + 1).saturating_sub(wanted.from));
+    let mut rows = Vec::new();
+    for record in records.skip(first).take(most) {
+        let record = record?;
+        let row = match &names {
+            Some(names) => names
+                .iter()
+                .zip(&record)
+                .map(|(name, field)| (name.to_owned(), field.into()))
+                .collect::<serde_json::Map<_, _>>()
+                .into(),
+            None => serde_json::Value::from(record.iter().collect::<Vec<_>>()),
+        };
+        rows.push(row.to_string());
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(from: usize, to: Option<usize>, as_objects: bool) -> Vec<String> {
+        let wanted = Wanted { delimiter: ";".to_owned(), from, to, as_objects };
+        read(b"a;b\n1;\"x; y\"\n2;z\n", &wanted).unwrap()
+    }
+
+    #[test]
+    fn rows_are_lists_or_objects() {
+        assert_eq!(rows(0, None, false), [r#"["a","b"]"#, r#"["1","x; y"]"#, r#"["2","z"]"#]);
+        assert_eq!(rows(1, Some(1), false), [r#"["1","x; y"]"#]);
+        assert_eq!(rows(0, None, true), [r#"{"a":"1","b":"x; y"}"#, r#"{"a":"2","b":"z"}"#]);
+        assert_eq!(rows(2, None, false), [r#"["2","z"]"#]);
+    }
+
+    #[test]
+    fn rows_of_another_length_are_refused() {
+        let wanted = Wanted { delimiter: ",".to_owned(), from: 0, to: None, as_objects: false };
+        assert!(read(b"a,b\n1\n", &wanted).is_err());
+    }
+}

@@ -1,0 +1,74 @@
+//! Compressed bodies of requests.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::{GzEncoder, ZlibEncoder};
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+/// A body in the codings of `list`, in its order.
+///
+/// # Errors
+/// When a coding is unknown.
+pub(super) fn compressed(mut body: Vec<u8>, list: &str) -> Result<Vec<u8>, String> {
+    for coding in list.split(',').map(str::trim) {
+        let written = match coding {
+            "gzip" => written(GzEncoder::new(Vec::new(), Compression::default()), &body),
+            "deflate" => written(ZlibEncoder::new(Vec::new(), Compression::default()), &body),
+            "zstd" => Ok(compress_to_vec(body.as_slice(), CompressionLevel::Fastest)),
+            "br" => {
+                return Err(
+                    "the compression br is not there; there are gzip, deflate, zstd".to_owned()
+                );
+            }
+            other => {
+                return Err(format!(
+                    "unknown compression algorithm {other}, supported algorithms are [gzip \
+                     deflate zstd br]"
+                ));
+            }
+        };
+        body = written.map_err(|error| format!("the body cannot be compressed: {error}"))?;
+    }
+    Ok(body)
+}
+
+/// An encoder of flate2.
+trait Finish: Write {
+    fn finish(self) -> std::io::Result<Vec<u8>>;
+}
+
+impl Finish for GzEncoder<Vec<u8>> {
+    fn finish(self) -> std::io::Result<Vec<u8>> {
+        Self::finish(self)
+    }
+}
+
+impl Finish for ZlibEncoder<Vec<u8>> {
+    fn finish(self) -> std::io::Result<Vec<u8>> {
+        Self::finish(self)
+    }
+}
+
+fn written(mut encoder: impl Finish, body: &[u8]) -> std::io::Result<Vec<u8>> {
+    encoder.write_all(body)?;
+    encoder.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::decode::decoded;
+    use super::*;
+
+    #[test]
+    fn what_is_compressed_can_be_read_again() {
+        let text = b"some text, some text, some text".to_vec();
+        for list in ["gzip", "deflate", "zstd", "gzip, deflate"] {
+            let sent = compressed(text.clone(), list).unwrap();
+            assert_ne!(sent, text, "{list}");
+            assert_eq!(decoded(sent, list), Ok(text.clone()), "{list}");
+        }
+        assert!(compressed(text.clone(), "br").unwrap_err().contains("br"));
+        assert!(compressed(text, "zip").unwrap_err().contains("zip"));
+    }
+}

@@ -1,0 +1,158 @@
+//! Digest authentication (RFC 7616).
+
+use std::fmt::Write;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use md5::Md5;
+use url::Url;
+
+/// Who asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Credentials {
+    user: String,
+    password: String,
+}
+
+/// The hashes that a challenge may name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hash {
+    Md5,
+    Sha256,
+}
+
+impl Hash {
+    fn of(self, text: &str) -> String {
+        use md5::Digest as _;
+        match self {
+            Self::Md5 => hex(&Md5::digest(text)),
+            Self::Sha256 => hex(digest(&SHA256, text.as_bytes()).as_ref()),
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+impl Credentials {
+    /// Takes the user and the password out of a URL.
+    pub(super) fn taken_from(url: &mut Url) -> Option<Self> {
+        let decoded = |text: &str| {
+            url::form_urlencoded::parse(text.replace('+', "%2B").as_bytes())
+                .next()
+                .map(|(text, _)| text.into_owned())
+                .unwrap_or_default()
+        };
+        let user = decoded(url.username());
+        let password = decoded(url.password().unwrap_or_default());
+        if user.is_empty() && password.is_empty() {
+            return None;
+        }
+        url.set_username("").and_then(|()| url.set_password(None)).ok()?;
+        Some(Self { user, password })
+    }
+
+    /// The header that answers a server's challenge; none when it asks for what is not known.
+    pub(super) fn answer(&self, challenge: &str, method: &str, url: &Url) -> Option<String> {
+        let mut random = [0; 16];
+        aws_lc_rs::rand::fill(&mut random).ok()?;
+        self.answer_with(challenge, method, url, &hex(&random))
+    }
+
+    fn answer_with(
+        &self,
+        challenge: &str,
+        method: &str,
+        url: &Url,
+        cnonce: &str,
+    ) -> Option<String> {
+        let (scheme, fields) = challenge.trim().split_once(' ')?;
+        if !scheme.eq_ignore_ascii_case("digest") {
+            return None;
+        }
+        let fields = fields_of(fields);
+        let field = |name: &str| fields.iter().find(|(known, _)| known == name).map(|(_, v)| v);
+        let (realm, nonce) = (field("realm")?, field("nonce")?);
+        let algorithm = field("algorithm").map_or("MD5", String::as_str);
+        let (hash, is_session) = match algorithm.to_ascii_lowercase().as_str() {
+            "md5" => (Hash::Md5, false),
+            "md5-sess" => (Hash::Md5, true),
+            "sha-256" => (Hash::Sha256, false),
+            "sha-256-sess" => (Hash::Sha256, true),
+            _ => return None,
+        };
+        let qop = match field("qop") {
+            Some(list) => Some(list.split(',').map(str::trim).find(|one| *one == "auth")?),
+            None => None,
+        };
+        let uri = &url[url::Position::BeforePath..url::Position::AfterQuery];
+        let Self { user, password } = self;
+        let mut who = hash.of(&format!("{user}:{realm}:{password}"));
+        if is_session {
+            who = hash.of(&format!("{who}:{nonce}:{cnonce}"));
+        }
+        let what = hash.of(&format!("{method}:{uri}"));
+        let response = match qop {
+            Some(qop) => hash.of(&format!("{who}:{nonce}:00000001:{cnonce}:{qop}:{what}")),
+            None => hash.of(&format!("{who}:{nonce}:{what}")),
+        };
+        let mut answer = format!(
+            "Digest username=\"{user}\", realm=\"{realm}\", nonce=\"{nonce}\", uri=\"{uri}\", \
+             algorithm={algorithm}, response=\"{response}\""
+        );
+        if let Some(qop) = qop {
+            let _ = write!(answer, ", qop={qop}, nc=00000001, cnonce=\"{cnonce}\"");
+        }
+        if let Some(opaque) = field("opaque") {
+            let _ = write!(answer, ", opaque=\"{opaque}\"");
+        }
+        Some(answer)
+    }
+}
+
+/// The fields of a challenge: `name=value` or `name="value"`, separated by commas.
+fn fields_of(mut text: &str) -> Vec<(String, String)> {
+    let mut fields = Vec::new();
+    while let Some((name, rest)) = text.split_once('=') {
+        let name = name.trim_matches([' ', ',']).to_ascii_lowercase();
+        let (value, rest) = match rest.strip_prefix('"') {
+            Some(rest) => rest.split_once('"').unwrap_or((rest, "")),
+            None => rest.split_once(',').unwrap_or((rest, "")),
+        };
+        fields.push((name, value.trim().to_owned()));
+        text = rest;
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of RFC 7616, section 3.9.1.
+    #[test]
+    fn answers_as_the_standard_does() {
+        let mut url: Url =
+            "http://Mufasa:Circle%20of%20Life@www.example.org/dir/index.html".parse().unwrap();
+        let credentials = Credentials::taken_from(&mut url).unwrap();
+        assert_eq!(url.as_str(), "http://www.example.org/dir/index.html");
+        let cnonce = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ";
+        for (algorithm, response) in [
+            ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
+            ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
+        ] {
+            let challenge = format!(
+                "Digest realm=\"http-auth@example.org\", qop=\"auth, auth-int\", \
+                 algorithm={algorithm}, nonce=\"7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v\", \
+                 opaque=\"FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS\""
+            );
+            let answer = credentials.answer_with(&challenge, "GET", &url, cnonce).unwrap();
+            assert!(answer.contains(response), "{answer}");
+            assert!(answer.contains("uri=\"/dir/index.html\""), "{answer}");
+        }
+        assert_eq!(credentials.answer("Basic realm=\"x\"", "GET", &url), None);
+    }
+}

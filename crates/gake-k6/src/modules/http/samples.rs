@@ -1,0 +1,90 @@
+//! The samples of a request, and their tags.
+
+use std::borrow::Cow;
+
+use gake_core::record::Exchange;
+
+use super::ask::Ask;
+use super::response::{ResponseFacts, Timings};
+use crate::metrics::Builtin;
+use crate::user::book::TagSource;
+use crate::user::vu::Vu;
+
+/// Notes the samples of one request.
+pub(super) fn note(vu: &Vu, ask: &Ask, url: &str, response: &ResponseFacts, exchange: &Exchange) {
+    let expected = match response.is_challenge {
+        true => Some(true),
+        false => ask.expected.judge(response.status),
+    };
+    let set = vu.book.set(&HttpTags { vu, ask, url, response, expected });
+    let timings = Timings::of(exchange);
+    vu.note(Builtin::HttpReqs, &set, 1.0);
+    if let Some(expected) = expected {
+        vu.note(Builtin::HttpReqFailed, &set, f64::from(!expected));
+    }
+    for (metric, span) in [
+        (Builtin::HttpReqDuration, timings.duration()),
+        (Builtin::HttpReqBlocked, timings.blocked),
+        (Builtin::HttpReqConnecting, timings.connecting),
+        (Builtin::HttpReqTlsHandshaking, timings.tls),
+        (Builtin::HttpReqSending, timings.sending),
+        (Builtin::HttpReqWaiting, timings.waiting),
+        (Builtin::HttpReqReceiving, timings.receiving),
+    ] {
+        vu.note(metric, &set, span as f64);
+    }
+    let plain = vu.book.set(vu);
+    vu.note(Builtin::DataSent, &plain, exchange.bytes_out as f64);
+    vu.note(Builtin::DataReceived, &plain, exchange.bytes_in as f64);
+}
+
+/// The tags that a request has by itself.
+const SYSTEM_TAGS: [&str; 9] = [
+    "method",
+    "url",
+    "name",
+    "status",
+    "proto",
+    "tls_version",
+    "error",
+    "error_code",
+    "expected_response",
+];
+
+/// The tags of a request's samples.
+struct HttpTags<'a> {
+    vu: &'a Vu,
+    ask: &'a Ask,
+    url: &'a str,
+    response: &'a ResponseFacts,
+    expected: Option<bool>,
+}
+
+impl TagSource for HttpTags<'_> {
+    fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
+        let Self { vu, ask, url, response, expected } = self;
+        let known = |text: &'static str| Some(Cow::Borrowed(text));
+        match key {
+            "method" => Some(response.method.as_str().into()),
+            "url" | "name" => Some(ask.name.as_deref().unwrap_or(url).into()),
+            "status" => Some(response.status.to_string().into()),
+            "proto" => (!response.proto.is_empty()).then(|| response.proto.into()),
+            "tls_version" if response.is_tls => known(vu.test.settings().tls_version),
+            "error" => (!response.error.is_empty()).then(|| response.error.as_str().into()),
+            "error_code" => {
+                (response.error_code > 0).then(|| response.error_code.to_string().into())
+            }
+            "expected_response" => expected.map(|is| if is { "true" } else { "false" }.into()),
+            _ => {
+                let own = ask.tags.iter().rev().find(|(known, _)| known == key);
+                own.map_or_else(|| vu.tag(key), |(_, value)| Some(value.as_str().into()))
+            }
+        }
+    }
+
+    fn keys(&self) -> Vec<String> {
+        let system = SYSTEM_TAGS.into_iter().filter(|tag| self.vu.test.has_system_tag(tag));
+        let own = self.ask.tags.iter().map(|(name, _)| name.clone());
+        system.map(str::to_owned).chain(own).chain(self.vu.keys()).collect()
+    }
+}

@@ -1,0 +1,83 @@
+//! The users of one scenario: how many are active, and what they left undone.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use gake_core::clock::Nanos;
+use gake_core::plan::UserStage;
+use gake_core::spec::{LoadSpec, ScenarioSpec};
+use gake_k6::work::ScriptLoad;
+
+use super::nanos;
+
+/// The users of one scenario.
+pub(super) struct Crew {
+    load: LoadSpec,
+    lanes: usize,
+    start: Nanos,
+    /// Without one, a number of iterations ends it.
+    end: Option<Nanos>,
+    begun: Arc<AtomicU64>,
+}
+
+impl Crew {
+    pub(super) fn of(spec: &ScenarioSpec, load: &ScriptLoad) -> Self {
+        let length = match &spec.load {
+            LoadSpec::Open { stages, .. } => Some(stages.iter().map(|stage| stage.duration).sum()),
+            LoadSpec::Ramping { stages, .. } => {
+                Some(stages.iter().map(|stage| stage.duration).sum())
+            }
+            _ => spec.duration,
+        };
+        let start = nanos(spec.start);
+        Self {
+            load: spec.load.clone(),
+            lanes: spec.lanes,
+            start,
+            end: length.map(|length: Duration| start.saturating_add(nanos(length))),
+            begun: Arc::clone(&load.begun),
+        }
+    }
+
+    /// Iterations that it has to make, where that is a number.
+    fn total(&self) -> Option<u64> {
+        match self.load {
+            LoadSpec::Shared { iterations, .. } => Some(iterations),
+            LoadSpec::PerUser { users, iterations } => Some(iterations * users as u64),
+            _ => None,
+        }
+    }
+
+    /// Iterations that never began.
+    pub(super) fn left(&self) -> u64 {
+        self.total().map_or(0, |total| total.saturating_sub(self.begun.load(Relaxed)))
+    }
+
+    /// Users that are active at an instant of the run, as long as the scenario lasts.
+    pub(super) fn active(&self, at: Nanos) -> usize {
+        let is_over = self.end.is_some_and(|end| at >= end);
+        if at < self.start || is_over || self.total().is_some() && self.left() == 0 {
+            return 0;
+        }
+        match &self.load {
+            LoadSpec::Open { .. } => self.lanes,
+            LoadSpec::Ramping { stages, .. } => ramped(stages, at - self.start),
+            LoadSpec::External { users, .. } => *users,
+            load => load.users().unwrap_or(0),
+        }
+    }
+}
+
+/// The number of users that a ramp has reached `into` it.
+fn ramped(stages: &[UserStage], mut into: Nanos) -> usize {
+    for stage in stages {
+        let length = nanos(stage.duration);
+        if into < length {
+            let (from, to) = (stage.from as f64, stage.to as f64);
+            return (from + (to - from) * into as f64 / length as f64) as usize;
+        }
+        into -= length;
+    }
+    stages.last().map_or(0, |stage| stage.to)
+}

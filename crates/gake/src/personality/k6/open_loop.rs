@@ -1,0 +1,58 @@
+//! A script's default function as an open loop: `gake run script.js --rate 500`.
+
+use gake_k6::options::Options;
+use serde_json::json;
+
+/// How long it lasts when `--duration` does not say it.
+const DURATION: &str = "10s";
+
+/// Users when `--vus` does not say how many.
+const USERS: i64 = 100;
+
+/// Replaces what the flags say of the load by iterations at `rate`: `500`, `500/s`, `30/m`. The
+/// flags `--duration` and `--vus` keep their meaning.
+///
+/// # Errors
+/// When the rate cannot be read.
+pub fn set_rate(options: &mut Options, rate: &str) -> Result<(), String> {
+    let wrong = || format!("--rate {rate}: write iterations a second, as 500, or 30/m");
+    let (count, unit) = rate.split_once('/').unwrap_or((rate, "s"));
+    let count: i64 = count.parse().map_err(|_| wrong())?;
+    let unit = match unit {
+        "s" | "m" | "h" | "ms" => format!("1{unit}"),
+        _ => return Err(wrong()),
+    };
+    let duration = options.duration.take().map_or_else(|| json!(DURATION), |given| json!(given));
+    let users = options.vus.take().unwrap_or(USERS);
+    let scenario = json!({
+        "executor": "constant-arrival-rate", "rate": count, "timeUnit": unit,
+        "duration": duration, "preAllocatedVUs": users,
+    });
+    let read = Options::read(&json!({ "scenarios": { "default": scenario } }));
+    options.scenarios = read.map_err(|error| error.to_string())?.options.scenarios;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use gake_k6::duration::GoDuration;
+    use gake_k6::options::Executor;
+
+    use super::*;
+
+    #[test]
+    fn a_rate_is_a_scenario() {
+        let mut options = Options { vus: Some(7), ..Options::default() };
+        set_rate(&mut options, "30/m").unwrap();
+        let scenarios = options.scenarios.unwrap();
+        let scenario = &scenarios["default"];
+        assert_eq!(scenario.executor, Executor::ConstantArrivalRate);
+        assert_eq!((scenario.rate, scenario.pre_allocated_vus), (Some(30), Some(7)));
+        assert_eq!(scenario.time_unit, Some(GoDuration::from_secs(60)));
+        assert_eq!(scenario.duration, Some(GoDuration::from_secs(10)));
+        assert_eq!(options.vus, None);
+        for wrong in ["", "x", "5/", "5/d", "1.5"] {
+            assert!(set_rate(&mut Options::default(), wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,2 @@
+export async function setup() { throw new Error('no setup'); }
+export default function () {}

@@ -1,0 +1,2 @@
+export function setup() { return { call() {} }; }
+export default function () {}

@@ -1,0 +1,2 @@
+export const options = { dns: { ttl: '1x' } };
+export default function () {}

@@ -1,0 +1,2 @@
+export const options = { blockHostnames: ['a*b'] };
+export default function () {}
