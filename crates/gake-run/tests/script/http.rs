@@ -129,7 +129,11 @@ fn promises_are_waited_for() {
     )
     .run(Some(&lab));
     assert_eq!(ran.messages(LogLevel::Info)[..2], ["200 200", "timer"]);
-    assert!(ran.messages(LogLevel::Error)[0].contains("(in promise) Error: rejected"), "{:?}", ran.log);
+    assert!(
+        ran.messages(LogLevel::Error)[0].contains("(in promise) Error: rejected"),
+        "{:?}",
+        ran.log
+    );
     assert_eq!(ran.metric("http_reqs", []).samples, 2);
 }
 
