@@ -34,7 +34,8 @@ impl From<io::Error> for Problem {
 }
 
 fn main() {
-    let ui = variable("CARGO_MANIFEST_DIR").join("../../ui");
+    // A link to the folder at the root, so that a packaged crate has it too.
+    let ui = variable("CARGO_MANIFEST_DIR").join("ui");
     let out = variable("OUT_DIR");
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-env-changed={DIST}");
@@ -47,7 +48,7 @@ fn main() {
             build(&ui, &out.join("ui"))
         }
     };
-    // An empty page is none: see src/html/.
+    // An empty page means that there is no page: see src/html/.
     let page = match page {
         Ok(page) => page,
         Err(Problem::Missing(why)) => {

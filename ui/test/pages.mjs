@@ -220,7 +220,8 @@ async function behind(page, data) {
   const figure = chart(page, "Requests a second");
   const i = Math.floor((data.series.second.length - 1) / 2);
   await hover(figure, middle(data, i, run));
-  const other = run.series.second.indexOf(data.series.second[i]);
+  const instant = middle(data, i, run) * span(data, run);
+  const other = run.series.second.findLastIndex((start) => start <= instant);
   const key = figure.locator(".key", { has: page.locator(".name", { hasText: exactly("goodput") }) });
   assert.equal(await key.locator(".behind").textContent(), rate(run.series.ok[other] / run.series.seconds[other]));
   await page.mouse.move(2, 2);
@@ -611,11 +612,13 @@ function duration(ns) {
 
 function clock(seconds) {
   const two = (n) => String(n).padStart(2, "0");
-  const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
-  return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
+  const tenths = Math.round(seconds * 10) % 10;
+  const whole = Math.floor(seconds + 1e-9);
+  const [h, m, s] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  return `${h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`}${tenths > 0 ? `.${tenths}` : ""}`;
 }
 
 /** The first clock of a text in seconds. */
 function seconds(text) {
-  return text.match(/^[\d:]+/)[0].split(":").reduce((sum, part) => sum * 60 + Number(part), 0);
+  return text.match(/^[\d:.]+/)[0].split(":").reduce((sum, part) => sum * 60 + Number(part), 0);
 }

@@ -12,8 +12,19 @@ use crate::{command, workspace};
 const MUSL: &str = "x86_64-unknown-linux-musl";
 
 /// Pages beside that of `gake` itself.
-const PAGES: [&str; 10] =
-    ["run", "find", "watch", "serve", "shadow", "report", "compare", "doctor", "as", "completions"];
+const PAGES: [&str; 11] = [
+    "run",
+    "find",
+    "watch",
+    "serve",
+    "shadow",
+    "report",
+    "compare",
+    "doctor",
+    "convert",
+    "as",
+    "completions",
+];
 
 /// Files of the repository that go along.
 const FILES: [&str; 5] = ["LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "Containerfile"];

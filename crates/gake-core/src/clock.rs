@@ -8,6 +8,9 @@ pub type Nanos = u64;
 /// Nanoseconds in a second.
 pub const SECOND: Nanos = 1_000_000_000;
 
+/// Nanoseconds in a tenth of a second, the finest piece of time that a series shows.
+pub const TENTH: Nanos = SECOND / 10;
+
 /// A monotonic clock that counts from the run's epoch, and can be waited for.
 ///
 /// The engine has the real one; tests bring their own.

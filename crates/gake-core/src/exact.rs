@@ -1,6 +1,6 @@
 //! The exact encoding: what one process tells another of a run, without any loss.
 //!
-//! A line with the kind and version, as `gake.interval/1`, then JSON; histograms in it are texts of
+//! A line with the kind and version, as `gake.interval/2`, then JSON; histograms in it are texts of
 //! a few bytes a bucket. Merging what was decoded is decoding what was merged.
 //!
 //! Whatever the bytes say, reading them panics nowhere and takes bounded memory: at most 64 MiB are
@@ -33,12 +33,12 @@ pub trait Exact: Serialize + DeserializeOwned {
 }
 
 impl Exact for Interval {
-    const NAME: &'static str = "gake.interval/1";
+    const NAME: &'static str = "gake.interval/2";
 
     fn is_sensible(&self) -> bool {
         let times = [self.cpu, self.run_delay].into_iter();
         let levels = self.parts.iter().flat_map(|part| [part.gauges.open, part.gauges.peak]);
-        self.second <= SECOND_MAX && times.chain(levels).all(|number| number <= NUMBER_MAX)
+        self.tenth <= SECOND_MAX * 10 && times.chain(levels).all(|number| number <= NUMBER_MAX)
     }
 }
 

@@ -71,7 +71,7 @@ pub fn coloured_line(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether a terminal obeys a character, or a reader does not see it. A carriage return before a
-/// line feed is none.
+/// line feed is not one.
 #[must_use]
 pub fn is_hazard(c: char) -> bool {
     match c {

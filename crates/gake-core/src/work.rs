@@ -126,7 +126,7 @@ impl Ended {
     }
 }
 
-/// The source of what is sent has no more: the arrival is none, and no more come.
+/// The source of requests is exhausted: this arrival does not count, and no more come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exhausted;
 

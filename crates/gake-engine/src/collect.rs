@@ -1,9 +1,8 @@
 //! Joining what the workers hand over: by the second, and as a whole.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gake_core::clock::{Nanos, SECOND};
+use gake_core::clock::{Nanos, SECOND, TENTH};
 use gake_core::plan::Plan;
 use gake_core::record::{
     Counts, Ending, FailedBodies, Generator, Interval, Point, Provenance, Run, Series, Tally,
@@ -13,10 +12,8 @@ use gake_core::work::Gauges;
 
 use crate::figures::Figures;
 use crate::message::Message;
-
-/// Seconds that may wait for a worker that hands nothing over. Past that the oldest goes on without
-/// it, and what it hands over later counts with a later second.
-const PENDING_MAX: usize = 64;
+use crate::pace::{self, TENTHS};
+use crate::pieces::Pieces;
 
 /// One second of a run, of all workers.
 #[derive(Debug, Default)]
@@ -35,8 +32,8 @@ pub struct JoinedSecond {
     pub gauges: Gauges,
     /// CPU time of the workers in it.
     pub cpu: Nanos,
-    /// Whether nothing was joined to it yet.
-    fresh: bool,
+    /// Its tenths, when the run is shown by these.
+    pub tenths: Vec<Point>,
 }
 
 /// Joins the messages of all workers into seconds and into a [`Run`]. Its memory does not grow with
@@ -44,14 +41,13 @@ pub struct JoinedSecond {
 #[derive(Debug)]
 pub struct Collector {
     plan: Arc<Plan>,
-    /// Seconds that not every worker has handed over yet.
-    pending: BTreeMap<u64, JoinedSecond>,
-    /// The last second that went on.
-    gone: u64,
-    /// Empty tallies to be used again.
-    retired: Vec<Tally>,
-    /// The last second each worker has handed over; `u64::MAX` when it has ended.
-    watermarks: Vec<u64>,
+    pieces: Pieces,
+    /// The second that goes on.
+    second: JoinedSecond,
+    /// An empty tally for the next one.
+    spare: Option<Tally>,
+    /// Whether the run is shown by its tenths too.
+    is_fine: bool,
     tally: Tally,
     warmup: Counts,
     bodies: FailedBodies,
@@ -69,10 +65,10 @@ impl Collector {
     #[must_use]
     pub fn new(plan: &Arc<Plan>, seed: u64, workers: usize) -> Self {
         Self {
-            pending: BTreeMap::new(),
-            gone: 0,
-            retired: Vec::new(),
-            watermarks: vec![0; workers],
+            pieces: Pieces::new(workers),
+            second: JoinedSecond::default(),
+            spare: None,
+            is_fine: pace::is_fine(plan),
             tally: Tally::new(plan.labels.len()),
             warmup: Counts::default(),
             bodies: FailedBodies::default(),
@@ -89,7 +85,7 @@ impl Collector {
     /// Whether every worker has ended.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.watermarks.iter().all(|mark| *mark == u64::MAX)
+        self.pieces.are_over()
     }
 
     /// What the run so far adds up to, after the warm-up.
@@ -117,10 +113,10 @@ impl Collector {
         self.scenarios.iter().any(|figures| figures.exhausted)
     }
 
-    /// How many arrivals the plan has due in the second before `second` is complete; `None` where
-    /// every loop is closed.
-    fn asked_in(&self, second: u64) -> Option<f64> {
-        let asked = self.scenarios.iter().filter_map(|figures| figures.asked_in(second));
+    /// How many arrivals the plan has due from one tenth to another; `None` where every loop is
+    /// closed.
+    fn asked_in(&self, from: u64, to: u64) -> Option<f64> {
+        let asked = self.scenarios.iter().filter_map(|figures| figures.asked_in(from, to));
         asked.reduce(|sum, asked| sum + asked)
     }
 
@@ -133,7 +129,7 @@ impl Collector {
             }
             Message::Ended(ended) => {
                 self.log_lost += ended.log_lost;
-                self.watermarks[ended.worker] = u64::MAX;
+                self.pieces.end(ended.worker);
                 for (scenario, end) in &ended.scenarios {
                     self.scenarios[*scenario].take_end(end);
                 }
@@ -143,58 +139,59 @@ impl Collector {
 
     /// Gives back as many empty tallies as it takes in, for the worker to go on with, as soon as
     /// there are any.
-    fn take_interval(&mut self, interval: Interval, mut spare: impl FnMut(Tally)) {
-        let Interval { worker, second, parts, cpu, run_delay } = interval;
-        self.watermarks[worker] = self.watermarks[worker].max(second);
-        if second * SECOND > self.warmup_end() {
-            self.cpu[worker] += cpu;
-            self.run_delay += run_delay;
+    fn take_interval(&mut self, interval: Interval, spare: impl FnMut(Tally)) {
+        if interval.tenth * TENTH > self.warmup_end() {
+            self.cpu[interval.worker] += interval.cpu;
+            self.run_delay += interval.run_delay;
         }
-        let second = second.max(self.gone + 1);
         let several = self.scenarios.len() > 1;
-        let pending = self.pending.entry(second).or_insert_with(|| JoinedSecond {
-            second,
-            scenarios: if several {
-                vec![Tally::default(); self.scenarios.len()]
-            } else {
-                Vec::new()
-            },
-            fresh: true,
-            ..JoinedSecond::default()
-        });
-        pending.cpu += cpu;
-        for part in parts {
-            if let Some(tally) = pending.scenarios.get_mut(part.scenario) {
-                tally.merge(&part.tally);
-            }
-            pending.warmup.merge(&part.warmup);
-            pending.gauges = pending.gauges.beside(part.gauges);
+        for part in &interval.parts {
             self.bodies.merge(&part.bodies);
             if several {
                 self.scenarios[part.scenario].warmup_counts.merge(&part.warmup);
             }
-            let mut tally = part.tally;
-            if std::mem::take(&mut pending.fresh) {
-                std::mem::swap(&mut pending.tally, &mut tally);
-                self.retired.pop().into_iter().for_each(&mut spare);
-            } else {
-                pending.tally.merge(&tally);
-                tally.clear();
-                spare(tally);
-            }
         }
+        let scenarios = if several { self.scenarios.len() } else { 0 };
+        self.pieces.add(interval, scenarios, spare);
     }
 
     /// The next second that every worker has handed over, in order.
     pub fn next_second(&mut self) -> Option<JoinedSecond> {
-        let complete = self.watermarks.iter().copied().min().unwrap_or(u64::MAX);
-        let too_many = self.pending.len() > PENDING_MAX;
-        let first = self.pending.first_entry()?;
-        if *first.key() > complete && !too_many {
-            return None;
+        loop {
+            let from = self.pieces.gone();
+            let Some(tenth) = self.pieces.ready() else {
+                // The last second of a run may be cut short.
+                let is_last = self.is_over() && self.second.second > 0;
+                return is_last.then(|| self.end_second());
+            };
+            let second = tenth.div_ceil(TENTHS);
+            // A worker that woke late has no piece that ends with the second.
+            if self.second.second > 0 && second > self.second.second {
+                return Some(self.end_second());
+            }
+            let piece = self.pieces.take(tenth);
+            if self.is_fine {
+                let mut point = Point::of_tenths(from, tenth - from, &piece.tally);
+                point.asked = self.asked_in(from, tenth);
+                point.open = piece.gauges.open;
+                point.cpu = piece.cpu;
+                self.series.push_tenth(point.clone());
+                self.second.tenths.push(point);
+            }
+            self.second.second = second;
+            let emptied = piece.join(&mut self.second);
+            self.pieces.retire(emptied);
+            if tenth.is_multiple_of(TENTHS) {
+                return Some(self.end_second());
+            }
         }
-        let mut second = first.remove();
-        self.gone = second.second;
+    }
+
+    /// Takes what was joined as a whole second.
+    fn end_second(&mut self) -> JoinedSecond {
+        let tally = self.spare.take().unwrap_or_default();
+        let next = JoinedSecond { tally, ..JoinedSecond::default() };
+        let mut second = std::mem::replace(&mut self.second, next);
         self.tally.merge(&second.tally);
         self.warmup.merge(&second.warmup);
         for (figures, tally) in self.scenarios.iter_mut().zip(&second.scenarios) {
@@ -202,21 +199,19 @@ impl Collector {
         }
         self.peak = self.peak.max(second.gauges.peak);
         let mut point = Point::new(second.second - 1, &second.tally);
-        point.asked = self.asked_in(second.second);
+        point.asked = self.asked_in((second.second - 1) * TENTHS, second.second * TENTHS);
         point.open = second.gauges.open;
         point.cpu = second.cpu;
         self.series.push(point.clone());
         second.point = point;
-        Some(second)
+        second
     }
 
     /// Takes a second back, so that its room is used again: the memory it has is warm.
     pub fn retire(&mut self, second: JoinedSecond) {
-        if self.retired.len() < self.watermarks.len() {
-            let mut tally = second.tally;
-            tally.clear();
-            self.retired.push(tally);
-        }
+        let mut tally = second.tally;
+        tally.clear();
+        self.spare = Some(tally);
     }
 
     /// When the first warm-up of a scenario is over.

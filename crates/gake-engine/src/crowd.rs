@@ -49,7 +49,7 @@ pub(crate) struct Crowd {
 }
 
 impl Crowd {
-    /// The next request at `now`, unless there is none for anybody.
+    /// The next request at `now`, unless no user has one.
     pub(crate) fn take(&self, now: Nanos) -> Option<Arrival> {
         let is_over = self.end.is_some_and(|end| now >= end);
         if self.shared.progress.get() != Progress::Running || is_over {

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use gake_core::clock::{Nanos, SECOND};
+use gake_core::clock::{Nanos, SECOND, TENTH};
 use gake_core::plan::Plan;
 use gake_core::record::{Counts, ScenarioRun, Tally};
 use gake_core::schedule::Schedule;
 
 use crate::message::ScenarioEnd;
+use crate::pace::TENTHS;
 
 /// The figures of one scenario.
 #[derive(Debug)]
@@ -63,11 +64,12 @@ impl Figures {
         self.start.saturating_add(self.warmup)
     }
 
-    /// How many arrivals are due in the second before `second` is complete.
-    pub(crate) fn asked_in(&self, second: u64) -> Option<f64> {
+    /// How many arrivals are due from one tenth of a second of the run to another.
+    pub(crate) fn asked_in(&self, from: u64, to: u64) -> Option<f64> {
         let schedule = self.schedule.as_ref()?;
-        let end = second as f64 - self.start as f64 / SECOND as f64;
-        Some(schedule.asked_before(end) - schedule.asked_before(end - 1.0))
+        let instant =
+            |tenth: u64| (tenth as f64 - self.start as f64 / TENTH as f64) / TENTHS as f64;
+        Some(schedule.asked_before(instant(to)) - schedule.asked_before(instant(from)))
     }
 
     /// How many arrivals after the warm-up are due before an instant of the run.

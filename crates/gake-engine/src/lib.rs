@@ -1,8 +1,8 @@
 //! The loop: workers wait for the instant an arrival is due and fire its [`Work`].
 //!
 //! One worker is one OS thread with its own runtime, lanes, timer and recorder. Workers share
-//! nothing while a run goes on; once a second each hands a tally over a channel. This crate never
-//! names HTTP: what is fired is a [`Work`], with static dispatch.
+//! nothing while a run goes on; once a second (in a short run, ten times) each hands a tally over a
+//! channel. This crate never names HTTP: what is fired is a [`Work`], with static dispatch.
 //!
 //! [`Work`]: gake_core::work::Work
 
@@ -18,6 +18,8 @@ mod lanes;
 mod log;
 mod message;
 mod open;
+mod pace;
+mod pieces;
 mod retry;
 mod scenario;
 mod shared;

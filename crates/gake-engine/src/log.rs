@@ -150,7 +150,7 @@ mod tests {
 
     use super::*;
 
-    /// An outcome whose answer's body has so many bytes.
+    /// An outcome whose answer has a body of that size.
     fn outcome(number: u64, bytes: usize) -> Outcome {
         let kept = (bytes > 0).then(|| Kept { headers: Vec::new(), body: vec![0; bytes] });
         Outcome {

@@ -9,7 +9,7 @@ use crate::clock::RunClock;
 /// What a worker tells.
 #[derive(Debug)]
 pub enum Message {
-    /// About once a second: what was recorded.
+    /// Once a second, or ten times in a short run: what was recorded.
     Interval(Box<Interval>),
     /// Its last words. Every interval came before.
     Ended(WorkerEnd),

@@ -243,7 +243,7 @@ struct Dispatch {
     start: Nanos,
     share: RefCell<Share<'static>>,
     next: Cell<Option<Arrival>>,
-    /// Arrivals before the next that wait for a lane, when no more than so many may.
+    /// Arrivals before the next that wait for a lane, when their number is bounded.
     waiting: RefCell<VecDeque<Arrival>>,
     /// The last one to fall idle is used first: its connection and caches are warm.
     idle: RefCell<Vec<Rc<Slot>>>,

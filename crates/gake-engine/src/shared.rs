@@ -79,7 +79,7 @@ impl Shared {
         }
     }
 
-    /// Fires one arrival and says how it ended; what is not over when `limit` is gets interrupted.
+    /// Fires one arrival and says how it ended; what is unfinished at `limit` is interrupted.
     /// `None` when the lane must end: the run was cut meanwhile, and the arrival is recorded as
     /// interrupted; or the source had no more to send, and nothing is recorded.
     pub(crate) async fn fire<W: Work>(

@@ -16,14 +16,15 @@ use crate::clock::RunClock;
 use crate::control::{StopHandle, UsersHandle};
 use crate::log::LogSender;
 use crate::message::{Message, WorkerContext};
+use crate::pace;
 use crate::scenario::Part;
 use crate::worker::{Assignment, Worker};
 
 /// The epoch lies this far ahead when the workers are told, so that all start at the same time.
 const LEAD: Nanos = 2_000_000;
 
-/// Intervals that may wait for the receiver; past that, workers keep theirs a second longer.
-const INTERVALS_PER_WORKER: usize = 4;
+/// Seconds whose intervals may wait for the receiver; past that, workers keep theirs longer.
+const SECONDS_WAITING: usize = 4;
 
 /// Between the seeds of two scenarios.
 const SEED_STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -88,7 +89,9 @@ where
     let scenarios: Vec<_> = scenarios.iter().map(|plan| Arc::new(plan.clone())).collect();
     let clock = RunClock::not_started();
     let (stop, stop_receiver) = StopHandle::new();
-    let (messages_sender, messages) = sync_channel(workers * INTERVALS_PER_WORKER);
+    let is_fine = pace::is_fine(plan);
+    let intervals = SECONDS_WAITING * if is_fine { pace::TENTHS as usize } else { 1 };
+    let (messages_sender, messages) = sync_channel(workers * intervals);
     let (ready_sender, ready) = channel();
     let make = Arc::new(make);
     let mut threads = Vec::with_capacity(workers);
@@ -109,6 +112,7 @@ where
                 messages: messages_sender.clone(),
                 spares: spare,
                 log: log.clone(),
+                is_fine,
             },
         };
         let thread = std::thread::Builder::new()

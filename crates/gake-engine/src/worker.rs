@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
-use gake_core::clock::{Clock, SECOND};
+use gake_core::clock::{Clock, TENTH};
 use gake_core::record::{Interval, Tally};
 use gake_core::work::Factory;
 use tokio::sync::watch;
@@ -13,6 +13,7 @@ use crate::clock::RunClock;
 use crate::control::Stop;
 use crate::log::{LogSender, WorkerLog};
 use crate::message::{Message, WorkerEnd};
+use crate::pace;
 use crate::scenario::{Common, Part, Scenario};
 use crate::timer::Timer;
 use crate::usage::ThreadUsage;
@@ -26,6 +27,8 @@ pub(crate) struct Assignment {
     pub(crate) messages: SyncSender<Message>,
     pub(crate) spares: Receiver<Tally>,
     pub(crate) log: Option<LogSender>,
+    /// Whether it hands over ten times a second.
+    pub(crate) is_fine: bool,
 }
 
 /// A worker whose lanes are made and wait for the epoch.
@@ -44,7 +47,7 @@ impl<F: Factory + 'static> Worker<F> {
         assignment: Assignment,
         make: impl Fn(&Part) -> F,
     ) -> Result<Self, String> {
-        let Assignment { scenarios: parts, worker, clock, stop, messages, spares, log } =
+        let Assignment { scenarios: parts, worker, clock, stop, messages, spares, log, is_fine } =
             assignment;
         let timer = || {
             Timer::new(clock.clone()).map_err(|error| format!("no timer could be made: {error}"))
@@ -70,7 +73,8 @@ impl<F: Factory + 'static> Worker<F> {
             scenarios,
             spares,
             usage: RefCell::new(ThreadUsage::new()),
-            awaited: Cell::new(1),
+            is_fine,
+            awaited: Cell::new(pace::next_tenth(0, is_fine)),
         });
         Ok(Self { stop, chores, reporter })
     }
@@ -81,7 +85,7 @@ impl<F: Factory + 'static> Worker<F> {
         for scenario in &reporter.scenarios {
             scenario.begin();
         }
-        let seconds = tokio::task::spawn_local(hand_over_seconds(Rc::clone(&reporter)));
+        let handing_over = tokio::task::spawn_local(hand_over_in_time(Rc::clone(&reporter)));
         // Before the epoch the clock stands at 0, and nothing could be timed.
         chores.sleep_until(1).await;
         let running: Vec<_> = reporter
@@ -98,9 +102,9 @@ impl<F: Factory + 'static> Worker<F> {
             let Ok(end) = running.await else { return };
             ends.push((scenario.number, end));
         }
-        seconds.abort();
-        // The last part of a second is handed over like a whole one, under the second whose end was
-        // awaited: a run that ends with a second must not count it as the next.
+        handing_over.abort();
+        // The last part is handed over like a whole one, under the end that was awaited: a run that
+        // ends with a second must not count it as the next.
         reporter.hand_over(reporter.awaited.get(), true);
         let ended = Message::Ended(WorkerEnd {
             worker: reporter.worker,
@@ -123,16 +127,20 @@ struct Reporter<F: Factory> {
     spares: Receiver<Tally>,
     made: RefCell<Vec<Tally>>,
     usage: RefCell<ThreadUsage>,
-    /// The second that is handed over next.
+    is_fine: bool,
+    /// The tenth of a second at whose end it hands over next.
     awaited: Cell<u64>,
 }
 
-async fn hand_over_seconds<F: Factory + 'static>(reporter: Rc<Reporter<F>>) {
+async fn hand_over_in_time<F: Factory + 'static>(reporter: Rc<Reporter<F>>) {
     loop {
-        let second = reporter.clock.now() / SECOND + 1;
-        reporter.awaited.set(second);
-        reporter.chores.sleep_until(second * SECOND).await;
-        reporter.hand_over(second, false);
+        let tenth = pace::next_tenth(reporter.clock.now(), reporter.is_fine);
+        reporter.awaited.set(tenth);
+        reporter.chores.sleep_until(tenth * TENTH).await;
+        // What a wake-up that comes late hands over goes up to now.
+        let over = reporter.clock.now() / TENTH;
+        let tenth = if reporter.is_fine { tenth.max(over) } else { tenth };
+        reporter.hand_over(tenth, false);
     }
 }
 
@@ -144,15 +152,15 @@ impl<F: Factory + 'static> Reporter<F> {
     }
 
     /// Hands over what was recorded up to now. When the receiver is behind, it is kept and goes
-    /// with the next second: nothing is lost, and nothing piles up. `wait` makes it wait instead.
-    fn hand_over(&self, second: u64, wait: bool) {
+    /// with the next piece: nothing is lost, and nothing piles up. `wait` makes it wait instead.
+    fn hand_over(&self, tenth: u64, wait: bool) {
         if let Some(log) = &self.log {
             log.flush();
         }
         let parts = self.scenarios.iter().map(|scenario| scenario.take(self.spare()));
         let parts = parts.collect();
         let (cpu, run_delay) = self.usage.borrow_mut().take();
-        let interval = Box::new(Interval { worker: self.worker, second, parts, cpu, run_delay });
+        let interval = Box::new(Interval { worker: self.worker, tenth, parts, cpu, run_delay });
         if wait {
             // The receiver is gone only when the program is ending.
             let _ = self.messages.send(Message::Interval(interval));

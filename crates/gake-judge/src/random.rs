@@ -32,7 +32,7 @@ impl Random {
     }
 }
 
-/// The value below which `share` of the sorted `values` lie; NaN when there is none.
+/// The value below which `share` of the sorted `values` lie; NaN without values.
 pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     sorted[((last as f64 * share).round() as usize).min(last)]

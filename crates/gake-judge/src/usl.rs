@@ -222,7 +222,7 @@ const BELOW: f64 = 0.7;
 
 /// The pool that explains a plateau: more users, no more throughput, longer responses; while below
 /// it a request takes as long as alone, and the target has CPU to spare on it. A server that runs
-/// out of CPU or slows down bit by bit has a plateau too, and no pool. `None` when there is none, or
+/// out of CPU or slows down bit by bit has a plateau too, and no pool. `None` without one, or
 /// nothing tells of the CPU. `rungs` are users, throughput and count, mean response, and whether
 /// the target had CPU to spare; users rising.
 #[must_use]

@@ -55,7 +55,7 @@ pub fn judge(run: &Run, objectives: &[Objective]) -> Verdict {
 }
 
 impl Verdict {
-    /// Whether every objective was met; true when there is none.
+    /// Whether every objective was met; true without objectives.
     #[must_use]
     pub fn objectives_met(&self) -> bool {
         self.objectives.iter().all(|objective| objective.met)

@@ -91,7 +91,7 @@ impl GoDuration {
     /// Reads a duration as k6 does in flags: numbers have a unit.
     ///
     /// # Errors
-    /// When it is none, in the words k6's users know.
+    /// When it is not a duration, in k6's words.
     pub fn parse_go(text: &str) -> Result<Self, GoDurationError> {
         go_duration(text).map(|ns| Self { ns })
     }
@@ -99,7 +99,7 @@ impl GoDuration {
     /// Reads a duration as k6 does in options and environment.
     ///
     /// # Errors
-    /// When it is none, in the words k6's users know.
+    /// When it is not a duration, in k6's words.
     pub fn parse(text: &str) -> Result<Self, GoDurationError> {
         if let Some(ms) = bare_number(text) {
             return Ok(Self::from_millis(ms));

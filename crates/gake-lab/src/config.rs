@@ -65,10 +65,10 @@ pub struct LabConfig {
     /// Most streams that a client may have open on a connection of HTTP/2. `None` (the default) is
     /// unlimited.
     pub h2_max_streams: Option<u32>,
-    /// A connection of HTTP/2 ends by GOAWAY once it has had so many requests; those that have come
+    /// End an HTTP/2 connection with GOAWAY after this number of requests; those that have come
     /// are answered. `None` (the default) never.
     pub goaway_every: Option<u32>,
-    /// Keep the instants at which the first so many requests were read; see
+    /// Number of requests, from the first, whose instants of reading are kept; see
     /// [`Lab::arrivals`](crate::Lab::arrivals). 0 (the default) keeps none.
     pub record_arrivals: usize,
 }

@@ -116,6 +116,7 @@ pub(crate) fn second(at: u64, tally: &Tally) -> Second<'_> {
         warmup: Box::leak(Box::default()),
         gauges: Gauges { open: 12, peak: 12 },
         cpu: 80 * MS,
+        tenths: &[],
     }
 }
 

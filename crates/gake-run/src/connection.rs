@@ -10,7 +10,7 @@ use gake_wire::{BodyCheck, Inspection, Keep, Protocol, Resolver, Settings, Sourc
 
 use crate::RunError;
 
-/// How up to `connections` connections, each of so many streams, are made and used: by all
+/// How up to `connections` connections, with `streams` each, are made and used: by all
 /// (`pooled`), or each by its own users.
 pub(crate) fn settings(
     spec: &ConnectionSpec,

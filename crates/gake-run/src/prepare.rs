@@ -84,7 +84,7 @@ impl LoadedRequests {
     /// read for. Blocks for name resolution.
     ///
     /// # Errors
-    /// When a request is not HTTP, a name has no address, or an objective or source is none.
+    /// When a request is not HTTP, a name has no address, or an objective or source is not valid.
     pub fn prepare(&self, spec: &RunSpec) -> Result<Prepared, RunError> {
         let plans = self.plans(spec);
         let mut labels = Vec::new();
@@ -111,7 +111,7 @@ impl LoadedRequests {
     /// same way.
     ///
     /// # Errors
-    /// When an objective or source is none.
+    /// When an objective or source is not valid.
     pub fn prepare_over(
         &self,
         spec: &RunSpec,
@@ -237,7 +237,7 @@ impl Prepared {
     /// each scenario.
     ///
     /// # Errors
-    /// When an objective or source is none, or is about what the run will not have.
+    /// When an objective or source is not valid, or is about what the run will not have.
     pub fn of_works(
         spec: &RunSpec,
         targets: &[String],

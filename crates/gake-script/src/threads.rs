@@ -34,7 +34,7 @@ impl std::fmt::Debug for Threads {
 }
 
 impl Threads {
-    /// Loads the script on so many threads. They end when this is dropped; nobody waits for a
+    /// Loads the script on `threads` threads. They end when this is dropped; nobody waits for a
     /// script that hangs.
     ///
     /// # Errors

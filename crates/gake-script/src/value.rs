@@ -96,7 +96,7 @@ impl<'js> IntoArgs<'js> for Arguments {
 pub(crate) enum Stays {
     /// The script threw while it was read.
     Thrown(rquickjs::Error),
-    /// It is none of ours.
+    /// It has no counterpart here.
     Foreign(&'static str),
 }
 

@@ -74,7 +74,7 @@ impl Exchanges {
 }
 
 impl Feed {
-    /// Another listener, with so many exchanges waiting at most.
+    /// Another listener, with a bound on the exchanges that wait.
     pub(crate) fn listen(&mut self, capacity: usize) -> Exchanges {
         let (sender, receiver) = sync_channel(capacity.max(1));
         let state = Arc::new(TapState::default());

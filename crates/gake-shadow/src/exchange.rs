@@ -91,7 +91,7 @@ pub struct BackendOutcome {
     pub name: std::sync::Arc<str>,
     /// What it is.
     pub role: Role,
-    /// The answer, or why there is none.
+    /// The answer, or why it is missing.
     pub result: Result<BackendAnswer, Failure>,
     /// From the request's turn to an open connection, in nanoseconds; 0 when one was open already.
     pub connect_ns: u64,

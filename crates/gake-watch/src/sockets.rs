@@ -125,7 +125,7 @@ pub(crate) struct Queues {
 }
 
 impl Queues {
-    /// Levels of the listeners of these inodes. Nothing when there is none of them, as in another
+    /// Levels of the listeners of these inodes. Nothing when none of them is found, as in another
     /// network namespace.
     pub(crate) fn levels(&mut self, all: &[Listener], inodes: &HashSet<u64>) -> Vec<Level> {
         let ours: Vec<_> = all.iter().filter(|one| inodes.contains(&one.inode)).collect();

@@ -148,7 +148,7 @@ impl Resolver {
     /// The addresses of a host, in the system's order. Blocks.
     ///
     /// # Errors
-    /// When there is none.
+    /// When it has none.
     pub fn resolve(&self, host: &str, port: u16) -> Result<Vec<Address>, ResolveError> {
         if let Some(path) = &self.unix_socket {
             return Ok(vec![Address::Unix(path.clone())]);

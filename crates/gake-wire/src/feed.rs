@@ -10,7 +10,7 @@ use crate::request::HttpRequest;
 pub struct WeightedRequest {
     /// What is sent.
     pub request: HttpRequest,
-    /// The name under which it is reported; method and path when there is none.
+    /// The name under which it is reported; method and path by default.
     pub label: Option<String>,
     /// How often it is sent, relative to the others.
     pub weight: u32,

@@ -182,7 +182,7 @@ fn checked_host(url: &str, host: &str) -> Result<String, LocationError> {
     }
 }
 
-/// Percent-encodes what is not ASCII; everything else stays.
+/// Percent-encodes everything but ASCII.
 fn ascii(target: &str) -> String {
     if target.is_ascii() {
         return target.to_owned();

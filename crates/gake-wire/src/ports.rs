@@ -3,7 +3,7 @@
 //! connect() looks for a free port among those of one parity first, so that past half of the range
 //! each call searches for milliseconds, and at its end fails. A socket with a range of its own
 //! (`IP_LOCAL_PORT_RANGE`, Linux 6.3) searches all of it at once; more connections than that need
-//! more source addresses, of which loopback has 16 million.
+//! more source addresses; loopback has 16 million.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

@@ -58,7 +58,7 @@ impl Sources {
     /// Adds a comma-separated list of addresses, ranges, networks, or one interface's name.
     ///
     /// # Errors
-    /// When an item is none of these.
+    /// When an item is anything else.
     pub fn add(&mut self, list: &str) -> Result<(), SourceAddressError> {
         for item in list.split(',').map(str::trim) {
             let bad = || SourceAddressError::Bad(item.to_owned());

@@ -85,7 +85,7 @@ impl Wire {
     /// empty order, are refused.
     ///
     /// # Errors
-    /// [`WireError::Nothing`] when the order names what is not there.
+    /// [`WireError::Nothing`] when the order names a request that does not exist.
     pub fn in_order(mut self, order: Vec<u32>) -> Result<Self, WireError> {
         if order.is_empty() || order.iter().any(|number| *number as usize >= self.requests.len()) {
             return Err(WireError::Nothing);

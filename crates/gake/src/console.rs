@@ -117,7 +117,7 @@ impl Console {
         self.colour_err
     }
 
-    /// The terminal on standard error, for who draws all of it; `None` when it is none.
+    /// The terminal on standard error, for a full-screen view; `None` if it is not a terminal.
     pub fn screen(&self) -> Option<io::Stderr> {
         self.live.then(io::stderr)
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::exit::Failure;
 
-/// Refuses outputs of which two are one file, or one is among the inputs. Call it before any is
+/// Refuses two outputs that are one file, and outputs that are inputs. Call it before any is
 /// created. Devices and pipes take as many as want them.
 ///
 /// # Errors

@@ -15,6 +15,7 @@ mod personality;
 mod ports;
 mod random;
 mod redaction;
+mod settings;
 mod signals;
 mod spec;
 mod tui;
@@ -22,6 +23,7 @@ mod tui;
 use std::process::ExitCode;
 
 use console::Console;
+use settings::Settings;
 
 // Faster than the system's for the few allocations there are, and it gives memory back.
 #[global_allocator]
@@ -32,8 +34,12 @@ fn main() -> ExitCode {
     let console = Console::new();
     let args: Vec<_> = std::env::args_os().collect();
     let result = personality::run(&args, &console).unwrap_or_else(|| {
-        let cli = cli::parse(args)?;
-        cmd::run(cli.command, &console.with(cli.color))
+        let cli::Cli { mut command, color } = cli::parse(args)?;
+        // Another tool's behaviour does not depend on our settings.
+        let is_other = matches!(command, cli::Command::As { .. });
+        let settings = if is_other { Settings::default() } else { Settings::read()? };
+        settings.apply(&mut command, &console);
+        cmd::run(command, &settings.console(color, &console))
     });
     let exit = result.unwrap_or_else(|failure| {
         failure.show(&console);

@@ -359,7 +359,7 @@ function dots(line: Line, stepped: boolean): uPlot.Series.Points {
   return stepped || line.dash ? { show: false } : { size: 4 };
 }
 
-/** The value at a point; of lines that span gaps, the one before when there is none. */
+/** The value at a point; of lines that span gaps, the one before a gap. */
 function valueAt(line: Line, index: number): number | null {
   for (let at = index; line.span && at >= 0; at--) {
     const value = line.values[at];

@@ -6,7 +6,7 @@ import type { Group, Span } from "./group";
 /** One series. */
 export interface Line {
   name: string;
-  /** One value for each x; null where there is none. */
+  /** One value for each x; null for a gap. */
   values: (number | null)[];
   /** The same of the run behind, drawn faint. */
   ghost?: (number | null)[] | undefined;

@@ -75,7 +75,7 @@ function verdict({ comparison }: CompareData, mark: string, word: string, state:
   return el(
     "section",
     { class: "verdict", id: "verdict", "data-verdict": state, "aria-label": "Verdict" },
-    el("p", { class: "line" }, el("strong", {}, `${mark} ${word}`), `: ${comparison.conclusion.replace(/^(B (is worse|is better|differs)|it cannot be said|inconclusive): /, "")}`),
+    el("p", { class: "line" }, el("strong", {}, `${mark} ${word}`), `: ${comparison.conclusion.replace(/^(B (is worse|is better|differs)|inconclusive): /, "")}`),
     reasons.length > 0 && el("ul", {}, ...reasons.map((reason) => el("li", {}, reason))),
   );
 }

@@ -27,7 +27,7 @@ export function traffic(data: RunData, time: Timeline): HTMLElement {
   const asked = series.asked.some((value) => value !== null);
   const chart = time.chart({
     title: "Requests a second",
-    note: "Asked: due by the plan. Sent: left in that second. Completed: ended in it, with a response or a fault. Goodput: ended ok.",
+    note: "Asked: due by the plan. Sent: as they left. Completed: as they ended, with a response or a fault. Goodput: ended ok.",
     y: { tick, read: rate },
     lines: [
       ...(asked
@@ -69,7 +69,7 @@ export function latency(data: RunData, time: Timeline): HTMLElement {
   );
   const spread = heat(
     time,
-    { title: "Response times over time", note: "Requests by response time, second by second." },
+    { title: "Response times over time", note: "How many requests took how long, over time." },
     series.heat,
     series.heat_edges,
     bounds,
@@ -121,7 +121,7 @@ export function errors(data: RunData, time: Timeline): HTMLElement {
   }));
   const chart = time.chart({
     title: "Errors a second",
-    note: "By kind, in the second in which they ended: statuses that are not expected, faults, unfinished and dropped requests.",
+    note: "By kind, when they ended: unexpected statuses, faults, unfinished and dropped requests.",
     y: { tick, read: rate, log: "offer" },
     lines: [...lines, ...allowed(data, time)],
   });
@@ -149,7 +149,7 @@ export function connections(data: RunData, time: Timeline): HTMLElement {
   const over = data.over?.run;
   const levels = time.chart({
     title: "In flight and open",
-    note: "Requests in flight, the mean of each second; connections open at its end.",
+    note: "Requests in flight: the mean over each point. Connections open: at its end.",
     y: { tick, read: (value) => tick(Math.round(value * 100) / 100) },
     lines: [
       { name: "in flight", values: pieces.measured(series.in_flight), behind: over && other?.measured(over.series.in_flight), colour: "blue", fill: 0.14 },
@@ -158,7 +158,7 @@ export function connections(data: RunData, time: Timeline): HTMLElement {
   });
   const transfer = time.chart({
     title: "Bytes a second",
-    note: "Heads included, before TLS, in the second in which the request ended.",
+    note: "Heads included, before TLS, counted when the request ended.",
     y: { tick: bytesTick, read: (value) => `${bytes(value)}/s`, top: 10 },
     lines: [
       { name: "in", values: pieces.rates(series.bytes_in), behind: over && other?.rates(over.series.bytes_in), colour: "blue" },

@@ -52,7 +52,7 @@ pub struct Peer {
     pub version: String,
 }
 
-/// What is here and what is not.
+/// Which peers are installed.
 pub struct Peers {
     /// The tools to measure.
     pub have: Vec<Peer>,

@@ -70,7 +70,7 @@ pub const UNSAFE: &[Unsafe] = &[
     Unsafe {
         path: "crates/gake-script/src/user/stack.rs",
         count: 7,
-        why: "stacks in one mapping without guard pages, of which a process may have too few",
+        why: "stacks in one mapping without guard pages, because a process may run out of mappings",
     },
     Unsafe {
         path: "crates/gake-script/src/value.rs",

@@ -72,9 +72,9 @@ fn failed_bodies() -> FailedBodies {
 }
 
 fn interval() -> impl Strategy<Value = Interval> {
-    (vec(tally(), 0..3), 0..1u64 << 56, any::<u32>()).prop_map(|(tallies, cpu, second)| Interval {
+    (vec(tally(), 0..3), 0..1u64 << 56, any::<u32>()).prop_map(|(tallies, cpu, tenth)| Interval {
         worker: 3,
-        second: second.into(),
+        tenth: tenth.into(),
         parts: tallies
             .into_iter()
             .zip(0..)
@@ -147,7 +147,7 @@ fn other_things_are_refused_by_name() {
     let error = decode::<Interval>(&tally).unwrap_err().to_string();
     assert_eq!(
         error,
-        "expected gake.interval/1, found \"gake.tally/1\": both sides need the same version of gake"
+        "expected gake.interval/2, found \"gake.tally/1\": both sides need the same version of gake"
     );
     assert!(decode::<Tally>(&vec![b' '; READ_MAX + 1]).is_err());
     for json in [

@@ -90,7 +90,7 @@ impl fmt::Display for Definition {
 /// Why a metric cannot be defined.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DefineError {
-    /// Its name is none.
+    /// Its name is not valid.
     #[error("{0:?} is not a name for a metric: write letters, digits, _ . - and up to 128 of them")]
     Name(String),
     /// Another has its name.

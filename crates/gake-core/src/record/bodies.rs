@@ -113,7 +113,7 @@ impl<'de> Deserialize<'de> for FailedBodies {
     }
 }
 
-/// A body as text; what is none is told by its length.
+/// A body as text; one that is not text is described by its length.
 fn readable(body: &[u8]) -> String {
     let text = match std::str::from_utf8(body) {
         Ok(text) => text,

@@ -54,7 +54,7 @@ pub enum Fault {
     Goaway(ErrorCode),
     /// A script's iteration threw.
     Script,
-    /// Anything else, with the system's error number (0 when there is none).
+    /// Anything else, with the system's error number (0 without one).
     Other(i32),
 }
 

@@ -9,6 +9,7 @@ mod histogram;
 mod latency;
 mod octaves;
 mod outcome;
+mod point;
 mod recorder;
 mod run;
 mod series;
@@ -24,10 +25,11 @@ pub use histogram::{Bucket, Histogram, HistogramError, Sum};
 pub use latency::{Latency, Metric};
 pub use octaves::Octaves;
 pub use outcome::{Answer, End, Exchange, Kept, Outcome, TcpSample};
+pub use point::{HEAT, LABELS_MAX, LabelPoint, Point};
 pub(crate) use recorder::Start;
 pub use recorder::{ExchangeLog, Interval, IntervalPart, Recorder};
 pub use run::{Ending, Event, Generator, Provenance, Run, ScenarioRun};
-pub use series::{HEAT, LABELS_MAX, LabelPoint, Point, Series};
+pub use series::Series;
 pub use tally::{LabelTally, Tally};
 pub use watched::{
     GAUGES_MAX, Gauge, LevelUnit, MACHINE, Reading, Sample, Setting, UNANSWERED, Watched,

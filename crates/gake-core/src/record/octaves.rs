@@ -7,7 +7,7 @@ use crate::clock::Nanos;
 const FLOOR_BITS: u32 = 10;
 
 /// A scale whose octaves are cut into `2^bits` cells of the same ratio. Its edges are edges of the
-/// buckets of a [`Histogram`], of which an octave has 1,024, so that counts by cell are exact.
+/// buckets of a [`Histogram`] (1,024 an octave), so that counts by cell are exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Octaves {
     bits: u32,

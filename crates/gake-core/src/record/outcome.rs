@@ -84,7 +84,7 @@ impl Exchange {
         Self { end: End::Fault(fault), ..Self::unfinished(now) }
     }
 
-    /// An exchange of which nothing is known at `now`.
+    /// An exchange that is unfinished at `now`.
     #[must_use]
     pub fn unfinished(now: Nanos) -> Self {
         Self {

@@ -15,13 +15,13 @@ use crate::metric::{Definition, SeriesId, SeriesTable, Tags};
 use crate::plan::Expect;
 use crate::work::{Arrival, Ended, Gauges, How, Iteration};
 
-/// What a worker hands over about once a second.
+/// What a worker hands over once a second, or ten times in the first minute of a short run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The worker.
     pub worker: usize,
-    /// Seconds since the epoch that are complete with this interval.
-    pub second: u64,
+    /// Tenths of a second since the epoch that are complete with this interval.
+    pub tenth: u64,
     /// What each scenario recorded that the worker has a part in.
     pub parts: Vec<IntervalPart>,
     /// CPU time the worker's thread used since its last interval.

@@ -2,206 +2,45 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::counts::Counts;
-use super::latency::Metric;
-use super::octaves::Octaves;
-use super::tally::{LabelTally, Tally, bump};
-use crate::clock::{Nanos, SECOND};
+use super::point::{Point, TENTHS};
+use crate::clock::{Nanos, SECOND, TENTH};
 
 /// Points kept at most; then neighbours are joined, and each stands for twice the time.
 const POINTS_MAX: usize = 1_800;
 
+/// Tenths of a second that are kept: those of runs of up to a minute.
+const TENTHS_MAX: u64 = 600;
+
 /// Seconds of the widest point that is read: halves of it can be joined and joined again.
 const WIDTH_MAX: u64 = 1 << 32;
 
-/// Status codes told apart in a point; the rest is counted as 0.
-const STATUSES_MAX: usize = 16;
-
-/// The scale of a point's heat: cells of 19 %.
-pub const HEAT: Octaves = Octaves::new(2);
-
-/// Labels whose figures a point keeps: the first of the plan.
-pub const LABELS_MAX: usize = 64;
-
-/// What one piece of the run saw of one label.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LabelPoint {
-    /// Requests that ended.
-    pub sent: u64,
-    /// Of those, the failed and the unfinished.
-    pub failed: u64,
-    /// The median response time; of joined seconds, the worst.
-    pub p50: Nanos,
-    /// The 99th percentile.
-    pub p99: Nanos,
-}
-
-impl LabelPoint {
-    fn new(label: &LabelTally) -> Self {
-        Self {
-            sent: label.counts.sent,
-            failed: label.counts.failed + label.counts.unfinished,
-            p50: label.response.quantile(0.5),
-            p99: label.response.quantile(0.99),
-        }
-    }
-
-    /// Adds the counts of `other` and takes the worse of each percentile.
-    pub fn absorb(&mut self, other: &Self) {
-        self.sent += other.sent;
-        self.failed += other.failed;
-        self.p50 = self.p50.max(other.p50);
-        self.p99 = self.p99.max(other.p99);
-    }
-}
-
-/// What one piece of the run saw.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Point {
-    /// Where it starts, in seconds since the epoch.
-    pub second: u64,
-    /// How many seconds it stands for.
-    pub seconds: u64,
-    /// Arrivals the plan asked for, when it is an open loop.
-    pub asked: Option<f64>,
-    /// What ended in it.
-    pub counts: Counts,
-    /// Arrivals fired in it, whenever they ended.
-    pub fired: u64,
-    /// Responses by status code, in order; 0 stands for those beyond the first 16 codes.
-    pub statuses: Vec<(u16, u64)>,
-    /// Ends without a response by the fault's name, in order.
-    #[serde(with = "super::exact::names")]
-    pub faults: Vec<(&'static str, u64)>,
-    /// Response times by cell of [`HEAT`], in order.
-    pub heat: Vec<(u16, u64)>,
-    /// Response-time percentiles; of joined seconds, the worst.
-    pub p50: Nanos,
-    /// The 90th percentile.
-    pub p90: Nanos,
-    /// The 99th percentile.
-    pub p99: Nanos,
-    /// The longest.
-    pub max: Nanos,
-    /// The median of the service time; the other percentiles likewise.
-    pub service_p50: Nanos,
-    /// 90th percentile of the service time.
-    pub service_p90: Nanos,
-    /// 99th percentile of the service time.
-    pub service_p99: Nanos,
-    /// The longest service time.
-    pub service_max: Nanos,
-    /// 99th percentile of the generator's own delay.
-    pub lateness_p99: Nanos,
-    /// The generator's longest delay.
-    pub lateness_max: Nanos,
-    /// Mean number in flight.
-    pub in_flight: f64,
-    /// Connections open at its end.
-    pub open: u64,
-    /// The workers' CPU time in it.
-    pub cpu: Nanos,
-    /// By label number, at most [`LABELS_MAX`]; empty when there is one label.
-    pub labels: Vec<LabelPoint>,
-}
-
-impl Point {
-    /// The point of one second's tally.
-    #[must_use]
-    pub fn new(second: u64, tally: &Tally) -> Self {
-        let response = tally.latency.response();
-        let service = tally.latency.of(Metric::Service);
-        let lateness = tally.latency.of(Metric::Lateness);
-        let mut point = Self {
-            second,
-            seconds: 1,
-            asked: None,
-            counts: tally.counts,
-            fired: tally.fired,
-            heat: HEAT.counts(&response),
-            p50: response.quantile(0.5),
-            p90: response.quantile(0.9),
-            p99: response.quantile(0.99),
-            max: response.max(),
-            service_p50: service.quantile(0.5),
-            service_p90: service.quantile(0.9),
-            service_p99: service.quantile(0.99),
-            service_max: service.max(),
-            lateness_p99: lateness.quantile(0.99),
-            lateness_max: lateness.max(),
-            in_flight: tally.in_flight_ns as f64 / SECOND as f64,
-            labels: tally.labels().iter().take(LABELS_MAX).map(LabelPoint::new).collect(),
-            ..Self::default()
-        };
-        for &(status, count) in tally.statuses() {
-            point.add_status(status, count);
-        }
-        for &(fault, count) in tally.faults() {
-            bump(&mut point.faults, fault.name(), count);
-        }
-        point
-    }
-
-    fn add_status(&mut self, status: u16, count: u64) {
-        let known = self.statuses.iter().any(|entry| entry.0 == status);
-        let room = known || self.statuses.len() < STATUSES_MAX;
-        bump(&mut self.statuses, if room { status } else { 0 }, count);
-    }
-
-    /// This point and the one after it as one.
-    fn join(&mut self, next: &Self) {
-        let (mine, theirs) = (self.seconds as f64, next.seconds as f64);
-        self.in_flight = (self.in_flight * mine + next.in_flight * theirs) / (mine + theirs);
-        self.seconds += next.seconds;
-        self.absorb(next);
-        self.open = next.open;
-    }
-
-    /// Adds the counts and CPU time of `other`, and takes the worse of each percentile: what holds
-    /// for two points whether they stand after or beside one another. Levels and the place in time
-    /// stay, since for them it makes a difference.
-    pub fn absorb(&mut self, other: &Self) {
-        self.asked = self.asked.zip(other.asked).map(|(a, b)| a + b);
-        self.counts.merge(&other.counts);
-        self.fired += other.fired;
-        for &(status, count) in &other.statuses {
-            self.add_status(status, count);
-        }
-        for &(fault, count) in &other.faults {
-            bump(&mut self.faults, fault, count);
-        }
-        for &(cell, count) in &other.heat {
-            bump(&mut self.heat, cell, count);
-        }
-        self.p50 = self.p50.max(other.p50);
-        self.p90 = self.p90.max(other.p90);
-        self.p99 = self.p99.max(other.p99);
-        self.max = self.max.max(other.max);
-        self.service_p50 = self.service_p50.max(other.service_p50);
-        self.service_p90 = self.service_p90.max(other.service_p90);
-        self.service_p99 = self.service_p99.max(other.service_p99);
-        self.service_max = self.service_max.max(other.service_max);
-        self.lateness_p99 = self.lateness_p99.max(other.lateness_p99);
-        self.lateness_max = self.lateness_max.max(other.lateness_max);
-        self.cpu += other.cpu;
-        if self.labels.len() < other.labels.len() {
-            self.labels.resize(other.labels.len(), LabelPoint::default());
-        }
-        self.labels.iter_mut().zip(&other.labels).for_each(|(mine, theirs)| mine.absorb(theirs));
-    }
-}
-
 /// Points in order of time, at most 1,800 of them: half an hour by the second, longer runs by
-/// 2, 4, 8 ... seconds.
+/// 2, 4, 8 ... seconds. Of a run of up to a minute also its tenths of a second, when they are known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     points: Vec<Point>,
     width: u64,
+    #[serde(default, skip_serializing_if = "Tenths::is_empty")]
+    tenths: Tenths,
+}
+
+/// The tenths of a second of a run of up to a minute.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct Tenths {
+    points: Vec<Point>,
+    /// Whether some are missing, so that they do not show the run.
+    lost: bool,
+}
+
+impl Tenths {
+    fn is_empty(&self) -> bool {
+        self.points.is_empty() && !self.lost
+    }
 }
 
 impl Default for Series {
     fn default() -> Self {
-        Self { points: Vec::new(), width: 1 }
+        Self { points: Vec::new(), width: 1, tenths: Tenths::default() }
     }
 }
 
@@ -217,17 +56,56 @@ impl Series {
         }
     }
 
+    /// Adds the point of the next tenths of a second. A run of more than a minute, or one with a gap
+    /// in them, is shown by its seconds.
+    pub fn push_tenth(&mut self, point: Point) {
+        let Tenths { points, lost } = &mut self.tenths;
+        let next = points.last().map_or(0, |last| last.second.saturating_add(last.seconds));
+        let end = point.second.saturating_add(point.seconds);
+        *lost |= point.second != next || end > TENTHS_MAX;
+        if *lost {
+            points.clear();
+        } else {
+            points.push(point);
+        }
+    }
+
+    /// Leaves out the tenths: some of them are not known.
+    pub fn forget_tenths(&mut self) {
+        self.tenths = Tenths::default();
+    }
+
+    /// The tenths of a second; empty when the seconds are all that is known.
+    #[must_use]
+    pub fn tenths(&self) -> &[Point] {
+        &self.tenths.points
+    }
+
+    /// The series in the finest pieces there are, at most `max` points, with how many pieces a
+    /// second has: 10 where [`Point::second`] counts tenths, otherwise 1.
+    #[must_use]
+    pub fn finest(&self, max: usize) -> (Self, u64) {
+        if self.tenths.points.is_empty() {
+            return (self.at_most(max), 1);
+        }
+        let points = self.tenths.points.clone();
+        (Self { points, ..Self::default() }.at_most(max), TENTHS)
+    }
+
     /// Leaves out the seconds at the end, from `at` on, in which nothing was asked for, sent or
     /// ended: the wait until the last worker noticed.
     pub fn end(&mut self, at: Nanos) {
-        let is_idle = |point: &Point| {
-            point.second.saturating_mul(SECOND) >= at
+        let is_idle = |point: &Point, unit: Nanos| {
+            point.second.saturating_mul(unit) >= at
                 && point.asked.is_none_or(|asked| asked == 0.0)
                 && point.fired == 0
                 && point.counts.due() + point.counts.arrivals() == 0
         };
-        while self.points.last().is_some_and(is_idle) {
+        while self.points.last().is_some_and(|last| is_idle(last, SECOND)) {
             self.points.pop();
+        }
+        while self.tenths.points.last().is_some_and(|last| is_idle(last, TENTH)) {
+            self.tenths.points.pop();
         }
     }
 
@@ -246,7 +124,8 @@ impl Series {
     /// The same series in at most `max` points (at least one), for whoever shows it.
     #[must_use]
     pub fn at_most(&self, max: usize) -> Self {
-        let mut series = self.clone();
+        let (points, width) = (self.points.clone(), self.width);
+        let mut series = Self { points, width, tenths: Tenths::default() };
         while series.points.len() > max.max(1) {
             series.halve();
         }
@@ -255,7 +134,10 @@ impl Series {
 
     /// Whether it can have been made by pushing points.
     pub(crate) fn is_sensible(&self) -> bool {
-        self.width.is_power_of_two() && self.width <= WIDTH_MAX && self.points.len() <= POINTS_MAX
+        self.width.is_power_of_two()
+            && self.width <= WIDTH_MAX
+            && self.points.len() <= POINTS_MAX
+            && self.tenths.points.len() as u64 <= TENTHS_MAX
     }
 
     /// The points.
@@ -268,7 +150,8 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Fault;
+    use crate::record::point::{LABELS_MAX, STATUSES_MAX};
+    use crate::record::{Counts, Fault, LabelPoint, Metric, Tally};
 
     #[test]
     fn memory_is_bounded_and_nothing_is_lost() {
@@ -349,5 +232,39 @@ mod tests {
         let joined = series.at_most(1);
         assert_eq!(joined.points()[0].statuses.len(), STATUSES_MAX + 1);
         assert_eq!(joined.points()[0].faults.len(), 2);
+    }
+
+    fn tenth(second: u64, sent: u64) -> Point {
+        let mut tally = Tally::default();
+        tally.counts = Counts { sent, ok: sent, ..Counts::default() };
+        tally.fired = sent;
+        tally.in_flight_ns = u128::from(TENTH) * 3;
+        Point::of_tenths(second, 1, &tally)
+    }
+
+    #[test]
+    fn a_short_run_is_shown_by_its_tenths() {
+        let mut series = Series::default();
+        (0..20).for_each(|n| series.push_tenth(tenth(n, n)));
+        (0..2).for_each(|n| series.push(Point::new(n, &Tally::default())));
+        let (fine, per_second) = series.finest(900);
+        assert_eq!((fine.points().len(), per_second), (20, 10));
+        assert_eq!(fine.points()[7].in_flight, 3.0, "a mean over the tenth, not the second");
+        let (fewer, _) = series.finest(10);
+        assert_eq!(fewer.points().iter().map(|point| point.fired).sum::<u64>(), 190);
+        assert_eq!(fewer.points().iter().map(|point| point.seconds).sum::<u64>(), 20);
+    }
+
+    #[test]
+    fn a_gap_or_a_minute_puts_seconds_in_place_of_tenths() {
+        let mut gap = Series::default();
+        [0, 1, 3].into_iter().for_each(|n| gap.push_tenth(tenth(n, 1)));
+        gap.push_tenth(tenth(4, 1));
+        assert!(gap.tenths().is_empty());
+        let mut minute = Series::default();
+        (0..TENTHS_MAX).for_each(|n| minute.push_tenth(tenth(n, 1)));
+        assert_eq!(minute.tenths().len(), 600);
+        minute.push_tenth(tenth(TENTHS_MAX, 1));
+        assert!(minute.tenths().is_empty());
     }
 }

@@ -98,7 +98,7 @@ impl Gauge {
         &self.samples
     }
 
-    /// The mean of its readings from `from` on; `None` when there is none.
+    /// The mean of its readings from `from` on; `None` without any.
     #[must_use]
     pub fn mean_from(&self, from: Nanos) -> Option<f64> {
         let late = self.samples.iter().filter(|sample| sample.at >= from);

@@ -16,8 +16,8 @@ const NAMING: &[&str] = &["name", "key", "field", "header", "param", "parameter"
 /// Members that hold what another names.
 const HOLDING: &[&str] = &["value", "val", "content", "data", "text"];
 
-/// The secrets of a text that is one JSON document or several, the last of which may be cut short.
-/// `None` when it is none.
+/// The secrets of a text that is one JSON document or several; the last may be cut short.
+/// `None` if it is not JSON.
 pub(super) fn edits(redactor: &Redactor, bytes: &[u8], depth: u8) -> Option<Edits> {
     read(redactor, bytes, depth, None)
 }

@@ -128,7 +128,7 @@ const SECRET_CODES: &[&str] = &[
     "verification",
 ];
 
-/// A last word that says that the value tells about a secret and is none: `token_type`.
+/// A last word which says that the value describes a secret without being one: `token_type`.
 const ABOUT: &[&str] = &[
     "alg",
     "algorithm",

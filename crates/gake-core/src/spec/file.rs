@@ -34,7 +34,7 @@ pub struct FileError {
 }
 
 impl SpecFile {
-    /// Reads a spec, of which `name` says what the user called it.
+    /// Reads a spec that the user called `name`.
     ///
     /// # Errors
     /// When it cannot be read, is longer than [`BYTES_MAX`], or is no spec.

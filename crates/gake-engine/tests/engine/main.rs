@@ -8,6 +8,7 @@ mod bounds;
 mod counts;
 mod ends;
 mod iterations;
+mod joined;
 mod logs;
 mod scenarios;
 mod support;

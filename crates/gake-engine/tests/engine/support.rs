@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use gake_core::clock::{Clock, Nanos};
 use gake_core::plan::{Load, Plan, Stage};
-use gake_core::record::{Answer, End, Ending, Exchange, Fault, Outcome, Run, Tally};
+use gake_core::record::{Answer, End, Ending, Exchange, Fault, Outcome, Point, Run, Tally};
 use gake_core::schedule::{Process, Slice};
 use gake_core::work::{Arrival, Ended, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{
@@ -294,6 +294,14 @@ fn check_identities(done: &Done) {
     assert_eq!(done.seen.level.load(Relaxed), 0, "no work is left");
     let series: u64 = done.run.series.points().iter().map(|point| point.counts.sent).sum();
     assert_eq!(series, done.run.tally.counts.sent, "the seconds add up to the whole");
+    let tenths = done.run.series.tenths();
+    if !tenths.is_empty() {
+        let sent: u64 = tenths.iter().map(|point| point.counts.sent).sum();
+        assert_eq!(sent, series, "the tenths add up to the seconds");
+        let end = |point: &Point| point.second + point.seconds;
+        let follows = tenths.windows(2).all(|pair| end(&pair[0]) == pair[1].second);
+        assert!(follows && tenths[0].second == 0, "no gap");
+    }
 }
 
 fn check_numbers(done: &Done) {

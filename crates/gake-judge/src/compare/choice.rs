@@ -157,7 +157,7 @@ impl ComparedFigures {
         &self.left_out
     }
 
-    /// Metrics of which both runs have samples, without their tags.
+    /// Metrics with samples in both runs, without their tags.
     fn add_own(&mut self, runs: [Known<'_>; 2]) {
         let mut compared = 0;
         for metric in metrics(runs[0]) {
@@ -344,7 +344,7 @@ fn find<'a>(name: &str, runs: [Known<'a>; 2]) -> Result<&'a Definition, String> 
     })
 }
 
-/// The metrics of which a run has samples, by name.
+/// The metrics with samples in a run, by name.
 fn metrics(run: Known<'_>) -> Vec<&Definition> {
     let mut all: Vec<&Definition> = run.series.series().map(|(key, _)| &*key.metric).collect();
     all.sort_unstable();

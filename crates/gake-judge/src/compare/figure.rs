@@ -104,7 +104,7 @@ fn errors(counts: &Counts) -> u64 {
 }
 
 impl Measured {
-    /// Its value in a run; not a number when there is none.
+    /// Its value in a run; not a number if it has none.
     pub(super) fn value(&self, run: &Run) -> f64 {
         self.value_of(run, &self.part.of_run(run))
     }
@@ -150,7 +150,7 @@ impl Measured {
         }
     }
 
-    /// Its interval in one run, or why there is none.
+    /// Its interval in one run, or why it has none.
     pub(super) fn side(&self, sample: &RunSample) -> Result<Side, String> {
         let run = &sample.run;
         let recorded = self.part.of_run(run);
@@ -222,7 +222,7 @@ impl Measured {
         }
     }
 
-    /// The contrast of sides that took turns, or why there is none.
+    /// The contrast of sides that took turns, or why it cannot be computed.
     pub(super) fn paired(
         &self,
         wholes: [&Run; 2],

@@ -95,7 +95,7 @@ impl Ranks {
         self.at(share.max(0.0)).map_or(0.0, |bucket| bucket.0)
     }
 
-    /// An upper bound; beyond the largest value there is none.
+    /// An upper bound; none beyond the largest value.
     fn high(&self, share: f64) -> f64 {
         if share > 1.0 - 0.5 / self.count {
             return f64::INFINITY;

@@ -12,7 +12,7 @@ use crate::validity::CPU_BUSY;
 
 /// Share of the workers' time in which they wanted a core and had none.
 pub(super) const RUN_DELAY_MIN: f64 = 0.05;
-/// The generator's own delay explains a response time of which it is this part.
+/// The generator's own delay explains a response time if it is at least this share of it.
 const EXPLAINS: f64 = 0.5;
 
 /// Workers starve that wait for a core for this part of their time, and longer than they have one:

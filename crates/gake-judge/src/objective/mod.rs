@@ -194,7 +194,7 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// The value as people read it, or why there is none.
+    /// The value as people read it, or why it is missing.
     #[must_use]
     pub fn shown(&self) -> String {
         let Some(value) = self.value else {

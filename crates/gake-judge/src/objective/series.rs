@@ -202,7 +202,7 @@ impl SeriesClaim {
     }
 }
 
-/// The metrics of which a tally has samples.
+/// The metrics with samples in a tally.
 pub(super) fn names(tally: &Tally) -> Vec<&str> {
     let mut names: Vec<_> =
         tally.series.series().map(|(key, _)| key.metric.name.as_str()).collect();

@@ -49,7 +49,7 @@ impl StopReason {
     }
 }
 
-/// The capacity, with what is not known of it.
+/// The capacity, and what is still unknown about it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// The median.

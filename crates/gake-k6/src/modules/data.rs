@@ -1,4 +1,4 @@
-//! The module `k6/data`: arrays of which a process has one copy.
+//! The module `k6/data`: arrays that a process holds once.
 
 use std::rc::Rc;
 use std::sync::Arc;

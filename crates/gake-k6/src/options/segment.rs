@@ -201,7 +201,7 @@ impl Stripes {
         Self { period, places, parts, index }
     }
 
-    /// The numbers of the segment that the options name, or why there is none.
+    /// The numbers of the segment that the options name, or why they name none.
     pub(super) fn of(options: &Options) -> Result<Self, String> {
         let segment = options.execution_segment.unwrap_or(Segment::WHOLE);
         let sequence = options.execution_segment_sequence.clone();

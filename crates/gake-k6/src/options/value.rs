@@ -105,7 +105,7 @@ pub(super) fn object<'a>(value: &'a Value, wanted: &str) -> Result<&'a Map<Strin
 }
 
 /// The entries of an object under these keys, whose case makes no difference, with `null` left out;
-/// and the first key that is none of them.
+/// and the first key that is not among them.
 pub(super) fn known<'a>(
     object: &'a Map<String, Value>,
     keys: &[&'static str],

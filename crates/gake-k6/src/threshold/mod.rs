@@ -44,7 +44,7 @@ struct Threshold {
 /// Why thresholds cannot be had, in k6's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ThresholdError {
-    /// An expression is none.
+    /// An expression is not valid.
     #[error(transparent)]
     Expression(#[from] ExpressionError),
     /// A key names no metric.

@@ -95,7 +95,7 @@ impl Book {
     /// The metric of a name, which is made when it is new.
     ///
     /// # Errors
-    /// When the name is none, or belongs to another kind of metric.
+    /// When the name is not valid, or belongs to another kind of metric.
     pub fn metric(
         &self,
         name: &str,

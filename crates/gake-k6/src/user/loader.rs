@@ -288,7 +288,7 @@ fn is_common_js(text: &str) -> bool {
     exports && !text.lines().flat_map(|line| line.split(';')).map(str::trim).any(is_statement)
 }
 
-/// The module that calls a host function; the main one when the caller is none.
+/// The module that calls a host function; the main one if no module calls.
 fn caller(ctx: &Ctx<'_>, main: &str) -> String {
     let names = (0..=1).filter_map(|level| ctx.script_or_module_name(level)?.to_string().ok());
     names.into_iter().find(|name| name.starts_with(FILE)).unwrap_or_else(|| main.to_owned())

@@ -47,7 +47,7 @@ pub enum CallEnd {
 /// Why a script cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
-    /// It is no JavaScript, or imports what is not there.
+    /// It is not valid JavaScript, or imports a module that does not exist.
     #[error("{0}")]
     Syntax(Exception),
     /// It threw while it was loaded.

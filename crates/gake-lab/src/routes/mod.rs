@@ -131,7 +131,7 @@ pub(crate) enum Plan {
         count: u64,
         every: Duration,
     },
-    /// End the connection, at once or after so many bytes of a body.
+    /// End the connection, at once or after this number of body bytes.
     Cut {
         how: Cut,
         after: Option<u64>,

@@ -87,7 +87,7 @@ pub struct ServiceStats {
 }
 
 impl ServiceStats {
-    /// The mean; zero when there is none.
+    /// The mean; zero without samples.
     pub fn mean(&self) -> Duration {
         if self.count == 0 {
             return Duration::ZERO;
@@ -95,7 +95,7 @@ impl ServiceStats {
         Duration::try_from_secs_f64(self.sum_s / self.count as f64).unwrap_or_default()
     }
 
-    /// The standard deviation of the whole; zero when there is none.
+    /// The standard deviation of the whole; zero without samples.
     pub fn stddev(&self) -> Duration {
         if self.count == 0 {
             return Duration::ZERO;

@@ -109,7 +109,7 @@ struct FigureForm {
     name: String,
     /// The unit of `a` and `b`: `per_second`, `share` (0 to 1), `ns`, `bytes` or `number`.
     unit: &'static str,
-    /// Its value in A; null when there is none.
+    /// Its value in A; null if unknown.
     a: Option<f64>,
     /// Its value in B.
     b: Option<f64>,
@@ -155,9 +155,9 @@ impl From<&Figure> for FigureForm {
 struct ChangeForm {
     /// The best guess.
     estimate: f64,
-    /// Lower end of the interval; null when there is none.
+    /// Lower end of the interval; null if unknown.
     low: Option<f64>,
-    /// Upper end of the interval; null when there is none.
+    /// Upper end of the interval; null if unknown.
     high: Option<f64>,
     /// The interval's chance to miss the truth, as Holm's procedure gave it.
     alpha: f64,

@@ -221,7 +221,7 @@ pub(crate) fn cautions(answer: &CapacityAnswer) -> Vec<String> {
     }
     if answer.noise > 0.05 {
         notes.push(format!(
-            "From step to step the target changes by about {}: something else runs on it.",
+            "From step to step the target's speed varies by about {}: something else may be running on it.",
             units::percent(answer.noise)
         ));
     }

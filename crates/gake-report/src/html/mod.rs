@@ -61,7 +61,7 @@ fn assemble(page: &str, data: &impl Serialize) -> Result<String, NoUi> {
     Ok([before, &escaped(&json), after].concat())
 }
 
-/// The page of the data that `of` makes when lists have so many entries at most: `most`, or as few
+/// The page of the data that `of` makes with a bound on the entries of its lists: `most`, or as few
 /// as it takes to stay below the bound.
 fn bounded<D: Serialize>(mut most: usize, of: impl Fn(usize) -> D) -> Result<String, NoUi> {
     loop {

@@ -15,7 +15,7 @@ struct ShadowForm<R> {
     reports: Vec<R>,
 }
 
-/// The page of judged comparisons. `reports` makes them with so many entries in each list at most,
+/// The page of judged comparisons. `reports` makes them with a bound on the entries of each list,
 /// as `ui/src/pages/shadow-data.ts` has them: this crate does not know the shadow proxy.
 ///
 /// # Errors

@@ -29,7 +29,7 @@ const DECODED_MAX: u64 = 1 << 20;
 const HEAD: usize = 40;
 
 /// A histogram in the format's V2 encoding, compressed or not, of at most three digits: with more,
-/// a few bytes could ask for a hundred megabytes. `None` when it is none.
+/// a few bytes could ask for a hundred megabytes. `None` if it is not a histogram.
 pub(super) fn decode(bytes: &[u8]) -> Option<Hdr<u64>> {
     let word = |bytes: &[u8], at: usize| {
         bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map(u32::from_be_bytes)
@@ -50,7 +50,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Hdr<u64>> {
     Deserializer::new().deserialize(&mut io::Cursor::new(plain)).ok()
 }
 
-/// The counts of a histogram by the buckets of the format, of which each is one of ours.
+/// The counts of a histogram by the buckets of the format; each is one of ours.
 pub(super) fn from_histogram(histogram: &Histogram) -> Result<Hdr<u64>, HdrError> {
     let mut buckets = Hdr::new(DIGITS)?;
     // The largest first, so that it grows once.

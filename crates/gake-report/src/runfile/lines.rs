@@ -2,7 +2,7 @@
 
 use gake_core::clock::Nanos;
 use gake_core::metric::SeriesTable;
-use gake_core::record::{Counts, FailedBodies, FaultCount, Provenance, ScenarioRun, Tally};
+use gake_core::record::{Counts, FailedBodies, FaultCount, Point, Provenance, ScenarioRun, Tally};
 use serde::{Deserialize, Serialize};
 
 use crate::forms::plan::PlanForm;
@@ -99,6 +99,9 @@ pub(super) struct SecondLine {
     /// What each scenario recorded, when the run has several: the figures above are their sum.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) scenarios: Vec<Tally>,
+    /// Its tenths as they are drawn, of a run of up to a minute.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) tenths: Vec<Point>,
 }
 
 /// A histogram's exact figures.

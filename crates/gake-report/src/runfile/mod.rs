@@ -24,3 +24,5 @@ pub use write::{RunFile, RunFileWriter, Second};
 mod tests;
 #[cfg(test)]
 mod tests_series;
+#[cfg(test)]
+mod tests_tenths;

@@ -122,6 +122,8 @@ pub struct ReadSecond {
     pub gauges: Gauges,
     /// CPU time of the workers in it.
     pub cpu: Nanos,
+    /// Its tenths; empty when they are not known.
+    pub tenths: Vec<Point>,
 }
 
 /// The whole seconds of a run file, one after the other, in the memory of one.
@@ -211,6 +213,8 @@ pub(super) struct Body {
     pub(super) scenarios: Vec<Tally>,
     pub(super) warmup: Counts,
     pub(super) series: Series,
+    /// Whether a second came without its tenths.
+    lacks_tenths: bool,
     pub(super) peak: u64,
     /// Where the last second ends.
     pub(super) seconds: u64,
@@ -278,8 +282,13 @@ impl Reading {
 
     fn second(&mut self, mut line: SecondLine) -> Option<ReadSecond> {
         let pending = std::mem::take(&mut self.pending);
-        let head = self.head.as_ref()?;
         let scenarios = std::mem::take(&mut line.scenarios);
+        let mut tenths = std::mem::take(&mut line.tenths);
+        if !add_up(&tenths, &line) {
+            self.warn(format!("the tenths of second {} do not add up to it", line.at));
+            tenths.clear();
+        }
+        let head = self.head.as_ref()?;
         match tally(&mut line, &pending, head) {
             Ok(_) if scenarios.len() > head.plan.scenarios().len() => {
                 self.warn(format!("second {} was left out: it has unknown scenarios", line.at));
@@ -293,6 +302,7 @@ impl Reading {
                 warmup: line.warmup,
                 gauges: Gauges { open: line.open, peak: line.peak },
                 cpu: line.cpu_ns,
+                tenths,
             }),
             Err(why) => {
                 self.warn(format!("second {} was left out: {why}", line.at));
@@ -342,10 +352,31 @@ impl Body {
         point.open = second.gauges.open;
         point.cpu = second.cpu;
         self.series.push(point);
+        self.lacks_tenths |= second.tenths.is_empty();
+        if self.lacks_tenths {
+            self.series.forget_tenths();
+        } else {
+            second.tenths.iter().for_each(|tenth| self.series.push_tenth(tenth.clone()));
+        }
     }
 }
 
-/// The tally of a second, or why there is none.
+/// Whether the tenths of a second, if there are any, hold what it holds, and end with it.
+fn add_up(tenths: &[Point], line: &SecondLine) -> bool {
+    let mut counts = Counts::default();
+    for tenth in tenths {
+        // Sums of what a file says may not overflow.
+        if !tenth.is_in_order() || !tenth.counts.add_up() {
+            return false;
+        }
+        counts.merge(&tenth.counts);
+    }
+    let end = line.at.saturating_add(1).saturating_mul(10);
+    let inside = |tenth: &Point| tenth.second.saturating_add(tenth.seconds) <= end;
+    tenths.is_empty() || (tenths.len() <= 10 && counts == line.counts && tenths.iter().all(inside))
+}
+
+/// The tally of a second, or why it cannot be read.
 fn tally(
     line: &mut SecondLine,
     pending: &HashMap<String, hdrhistogram::Histogram<u64>>,

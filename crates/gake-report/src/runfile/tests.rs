@@ -107,7 +107,8 @@ fn cut_off_anywhere_it_holds_the_whole_seconds_before() {
             assert!(seen.is_empty(), "unreadable after it was readable, at byte {cut}");
             continue;
         };
-        assert!(!warnings.is_empty());
+        let incomplete = |text: &str| text.contains("cut off") || text.contains("has no end");
+        assert!(warnings.iter().any(|w| incomplete(&w.text)), "byte {cut}: {warnings:?}");
         let seconds = part.elapsed / SECOND;
         let mut expected = Tally::new(0);
         parts.iter().take(seconds as usize).for_each(|tally| expected.merge(tally));

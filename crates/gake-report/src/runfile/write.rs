@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::Plan;
 use gake_core::record::{
-    Counts, Event, FaultCount, Histogram, Provenance, Reading, Run, Setting, Tally,
+    Counts, Event, FaultCount, Histogram, Point, Provenance, Reading, Run, Setting, Tally,
 };
 use gake_core::work::Gauges;
 use gake_files::Access;
@@ -37,6 +37,8 @@ pub struct Second<'a> {
     pub gauges: Gauges,
     /// CPU time of the workers in it.
     pub cpu: Nanos,
+    /// Its tenths as they are drawn; empty when the run is drawn by the second.
+    pub tenths: &'a [Point],
 }
 
 /// A run file on disk.
@@ -152,6 +154,7 @@ impl<W: Write> RunFileWriter<W> {
             exact,
             series: tally.series.clone(),
             scenarios: second.scenarios.to_vec(),
+            tenths: second.tenths.to_vec(),
         }));
         push(&mut text, &line)?;
         self.write(&text)

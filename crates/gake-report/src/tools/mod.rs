@@ -13,7 +13,7 @@ pub mod wrk;
 use gake_core::clock::Nanos;
 use gake_core::record::Histogram;
 
-/// A latency of which a tool shows no percentile: count, sum and extremes, exactly.
+/// A latency for which a tool shows no percentile: count, sum and extremes, exactly.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spread {
     count: u64,
@@ -37,19 +37,19 @@ impl Spread {
         self.count += 1;
     }
 
-    /// The mean in seconds; NaN when there is none.
+    /// The mean in seconds; NaN without samples.
     #[must_use]
     pub fn mean_s(&self) -> f64 {
         self.sum as f64 / self.count as f64 / 1e9
     }
 
-    /// The smallest value; 0 when there is none.
+    /// The smallest value; 0 without samples.
     #[must_use]
     pub fn min(&self) -> Nanos {
         self.min
     }
 
-    /// The largest value; 0 when there is none.
+    /// The largest value; 0 without samples.
     #[must_use]
     pub fn max(&self) -> Nanos {
         self.max

@@ -47,7 +47,7 @@ pub enum ReadError {
 }
 
 /// Reads records. After an error the next one may be asked for: when nothing more can be read
-/// there is none.
+/// the file has none.
 #[derive(Debug)]
 pub struct Reader<R> {
     input: io::Chain<io::Cursor<Vec<u8>>, R>,
@@ -89,7 +89,7 @@ impl<R: BufRead> Reader<R> {
     /// The next record; `None` at the end.
     ///
     /// # Errors
-    /// When it makes no sense. [`ReadError::Foreign`] when there is none in the whole file.
+    /// When it makes no sense. [`ReadError::Foreign`] when the whole file has none.
     pub fn next_record(&mut self) -> Result<Option<VegetaRecord>, ReadError> {
         if self.ended {
             return Ok(None);

@@ -36,7 +36,7 @@ const UNKNOWN: &str = "made from Vegeta's results: bytes are those of bodies; la
 /// Reads results as a run, and what was left out of it.
 ///
 /// # Errors
-/// When there is none, or they cannot be read.
+/// When there are no results, or they cannot be read.
 pub fn read_run<R: BufRead>(mut reader: Reader<R>) -> Result<(Run, Vec<String>), ReadError> {
     let mut making = None;
     let mut warnings = Vec::new();

@@ -33,9 +33,18 @@ impl<R: BufRead> Seconds<R> {
         loop {
             if let Some((at, tally)) = self.making.as_mut().and_then(Making::told) {
                 let (warmup, gauges) = (Counts::default(), Gauges::default());
-                let (asked, scenarios) = (None, Vec::new());
+                let (asked, scenarios, tenths) = (None, Vec::new(), Vec::new());
                 let cpu = 0;
-                return Ok(Some(ReadSecond { at, asked, tally, scenarios, warmup, gauges, cpu }));
+                return Ok(Some(ReadSecond {
+                    at,
+                    asked,
+                    tally,
+                    scenarios,
+                    warmup,
+                    gauges,
+                    cpu,
+                    tenths,
+                }));
             }
             if self.ended {
                 return Ok(None);

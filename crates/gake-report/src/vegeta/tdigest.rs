@@ -81,7 +81,7 @@ impl TDigest {
         self.max = self.centroids.last().map_or(self.max, |last| last.mean.max(self.max));
     }
 
-    /// The value at `quantile`, from 0 to 1; `None` when there is none.
+    /// The value at `quantile`, from 0 to 1; `None` without samples.
     pub(super) fn quantile(&mut self, quantile: f64) -> Option<f64> {
         self.merge();
         let (first, last) = (*self.centroids.first()?, *self.centroids.last()?);

@@ -146,7 +146,7 @@ impl LoadedScript {
     /// A run of it that is ready to start. Users' settings must be set by now.
     ///
     /// # Errors
-    /// When an objective or a network setting is none.
+    /// When an objective or a network setting is not valid.
     pub fn prepare(&self, run: &ScriptRun) -> Result<Prepared, RunError> {
         let target = self.test.main.clone();
         let targets = vec![target; run.spec.scenarios.len()];

@@ -63,6 +63,7 @@ impl Sink for RunFileSink {
             warmup: &second.warmup,
             gauges: second.gauges,
             cpu: second.cpu,
+            tenths: &second.tenths,
         })
     }
 

@@ -61,7 +61,7 @@ pub fn write(path: &Path, comparisons: &[ShadowComparison]) -> io::Result<()> {
 /// Reads comparisons.
 ///
 /// # Errors
-/// When the file cannot be read, or is none.
+/// When the file cannot be read, or is not a comparison.
 pub fn read(path: &Path) -> Result<Vec<ShadowComparison>, ComparisonFileError> {
     parse(&gake_files::read(path, "a comparison", FILE_BYTES_MAX)?)
 }

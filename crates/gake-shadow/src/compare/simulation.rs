@@ -23,7 +23,7 @@ struct App {
     slower: f64,
     /// Whether the price is another one.
     price: i64,
-    /// One answer in so many is an error.
+    /// One answer in this number is an error.
     errors: Option<u64>,
 }
 

@@ -66,7 +66,7 @@ impl Times {
         self.0.add((ns.max(1) as f64).ln(), TIME_WIDTH);
     }
 
-    /// The time in nanoseconds below which the part `quantile` lies; 0 when there is none.
+    /// The time in nanoseconds below which the part `quantile` lies; 0 without samples.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> f64 {
         let count = self.0.count();

@@ -22,13 +22,13 @@ pub enum ConfigError {
     /// Too many shadows.
     #[error("{0} shadows are too many; {SHADOWS_MAX} are the most")]
     TooMany(usize),
-    /// A percentage that is none.
+    /// Not a valid percentage.
     #[error("the percentage of {0:?} must be 0 to 100")]
     Percentage(String),
     /// A queue or pool of nothing.
     #[error("the queue and the connections of {0:?} must be at least 1; percentage 0 turns it off")]
     Zero(String),
-    /// A rate that is none.
+    /// Not a valid rate.
     #[error("the rate of {0:?} must be above 0 a second")]
     Rate(String),
     /// Admin for everybody.

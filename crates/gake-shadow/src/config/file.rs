@@ -196,7 +196,7 @@ impl<'de> Deserialize<'de> for Size {
 /// Reads a number of bytes: `1000`, `64KiB`, `1MiB`, `2MB`.
 ///
 /// # Errors
-/// When it is none, in words.
+/// When it is not valid, in words.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let scale: u64 = match text[digits.len()..].to_ascii_lowercase().as_str() {

@@ -157,7 +157,7 @@ pub enum Sampling {
     Cookie(String),
 }
 
-/// A circuit breaker: after so many failures in a row nothing is tried for a while, and then one.
+/// A circuit breaker: after a number of consecutive failures nothing is tried for a while, then one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Breaker {
     /// Failures in a row; 0 turns it off. A shadow fails with no whole answer in time, a hook when

@@ -83,7 +83,7 @@ pub(crate) struct HookLimits {
     pub(crate) wait: Duration,
     /// When one that never answers in time is not asked for a while.
     pub(crate) breaker: Breaker,
-    /// Who gets a request of which nobody said who gets it.
+    /// Who gets a request for which no hook said so.
     pub(crate) select_failure: SelectFailure,
 }
 

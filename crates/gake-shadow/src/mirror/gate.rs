@@ -96,7 +96,7 @@ impl Gate {
         (at * WHOLE as u64) >> 32 < share
     }
 
-    /// A place in the queue for a copy with a body of so many bytes, if everything allows.
+    /// A place in the queue for a copy with a body of this size, if everything allows.
     pub(crate) fn admit(&self, shadow: &Shadow, bytes: u64) -> Result<(), Category> {
         if self.is_killed() {
             return Err(Category::Killed);

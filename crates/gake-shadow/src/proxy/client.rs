@@ -58,7 +58,7 @@ pub(crate) enum Turn {
     Idle,
     /// The client must send more of its body, or take more of the answer.
     Client,
-    /// The client broke off in the middle of its body, or sent what is none.
+    /// The client broke off in the middle of its body, or sent one that is not valid.
     BrokenOff,
     /// The backend must take more of the request, or send more of the answer.
     Backend,

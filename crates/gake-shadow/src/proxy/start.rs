@@ -187,7 +187,7 @@ impl Proxy {
         self
     }
 
-    /// Listens to the exchanges, of which so many may wait.
+    /// Listens to the exchanges; `waiting` bounds how many may wait.
     pub fn exchanges(&mut self, capacity: usize) -> Exchanges {
         self.feed.listen(capacity)
     }

@@ -123,7 +123,7 @@ fn passed(tick: &Cell<u64>, note: &Cell<bool>, now: u64) -> bool {
 }
 
 impl Watch {
-    /// Fires after so many ticks (and at most one more), unless told otherwise before.
+    /// Fires after this number of ticks (and at most one more), unless reset before.
     pub(crate) fn set(&self, ticks: u64) {
         self.state.fired.set(false);
         self.state.reminds.set(false);
@@ -132,7 +132,7 @@ impl Watch {
         self.state.deadline.set(self.ticker.now().saturating_add(ticks));
     }
 
-    /// Wakes the task after so many ticks too, unless a deadline is set before.
+    /// Wakes the task after this number of ticks too, unless a deadline is set before.
     pub(crate) fn remind(&self, ticks: u64) {
         self.state.reminder.set(self.ticker.now().saturating_add(ticks));
     }

@@ -105,7 +105,7 @@ pub enum RecordingFormat {
 }
 
 impl RecordingFormat {
-    /// The format of a file by its first bytes; `None` when it is none of these.
+    /// The format of a file by its first bytes; `None` for any other.
     #[must_use]
     pub fn of(start: &[u8]) -> Option<Self> {
         if start.starts_with(gakerec::MAGIC) {
@@ -135,7 +135,7 @@ pub enum TrafficError {
     /// The file cannot be read.
     #[error("{0}")]
     Read(#[from] io::Error),
-    /// It is none of the formats.
+    /// Its format is unknown.
     #[error(
         "it is not a recording: a .gakerec of gake, a .gor of GoReplay and access logs in the \
          combined format are read"
@@ -211,7 +211,7 @@ impl Traffic {
     /// Opens a recording, whatever its format.
     ///
     /// # Errors
-    /// When it cannot be read, or is none.
+    /// When it cannot be read, or is not a recording.
     pub fn open(path: &Path) -> Result<Self, TrafficError> {
         Self::read(BufReader::with_capacity(1 << 18, File::open(path)?))
     }
@@ -219,7 +219,7 @@ impl Traffic {
     /// Reads a recording, whatever its format.
     ///
     /// # Errors
-    /// When it cannot be read, or is none.
+    /// When it cannot be read, or is not a recording.
     pub fn read(mut file: impl BufRead + 'static) -> Result<Self, TrafficError> {
         let format = RecordingFormat::of(file.fill_buf()?).ok_or(TrafficError::Format)?;
         let source: Box<dyn Source> = match format {

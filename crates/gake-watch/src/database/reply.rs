@@ -27,7 +27,7 @@ impl<'a> Reply<'a> {
         Ok(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
-    /// The bytes before the next zero, which is taken too; all when there is none.
+    /// The bytes before the next zero, which is taken too; all without one.
     pub(super) fn until_zero(&mut self) -> &'a [u8] {
         match self.0.iter().position(|byte| *byte == 0) {
             Some(at) => {

@@ -11,7 +11,7 @@ use super::types::Version;
 pub struct ResponseHead<'a> {
     /// The status code, 100 to 999.
     pub status: u16,
-    /// The reason phrase, often empty; also when it holds what is not ASCII.
+    /// The reason phrase, often empty; also when it is not ASCII.
     pub reason: &'a str,
     /// The version in the status line.
     pub version: Version,

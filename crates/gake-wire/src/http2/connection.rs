@@ -251,7 +251,7 @@ impl ClientConnection {
         &self.output[self.written..]
     }
 
-    /// Notes that so many bytes of the output are written.
+    /// Notes how many bytes of the output are written.
     #[inline]
     pub fn wrote(&mut self, bytes: usize) {
         self.written += bytes;

@@ -5,7 +5,7 @@ use super::message_error::MessageError;
 /// What the fields of one block say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FieldsMeaning {
-    /// `:status`; 0 when there is none.
+    /// `:status`; 0 without one.
     pub status: u16,
     /// `content-length`, when there is one.
     pub content_length: Option<u64>,

@@ -29,7 +29,7 @@ pub(super) fn entry(index: usize) -> Option<(&'static str, &'static str)> {
     TABLE.get(index.checked_sub(1)?).copied()
 }
 
-/// The index of a field, or of the first field with its name; 0 when there is none.
+/// The index of a field, or of the first field with its name; 0 for an unknown name.
 pub(super) fn find(name: &str, value: &[u8]) -> (usize, bool) {
     let mut named = 0;
     for (at, (known, text)) in TABLE.iter().enumerate() {

@@ -28,7 +28,7 @@ pub(super) struct Link {
     is_ending: Cell<bool>,
     /// Whether it is for one exchange only.
     is_single_use: bool,
-    /// Why the connection is no more; the fault is that of an exchange without an answer.
+    /// Why the connection ended; the fault is that of an exchange without an answer.
     broken: Cell<Option<Fault>>,
     /// Whether nobody needs the connection any more.
     is_unwanted: Cell<bool>,
@@ -140,7 +140,7 @@ impl Link {
         }
     }
 
-    /// Whether the connection is no more; the calling task is woken when that comes.
+    /// Whether the connection has ended; the calling task is woken when that comes.
     pub(super) fn has_ended(&self, cx: &Context<'_>) -> bool {
         know(&mut self.end_waiter.borrow_mut(), cx);
         self.broken.get().is_some()
@@ -247,7 +247,7 @@ impl Link {
         self.stalled.set((now, now_stalled));
     }
 
-    /// The connection is no more: ends every exchange on it at `now`.
+    /// The connection has ended: ends every exchange on it at `now`.
     pub(super) fn end(&self, fault: Fault, now: Nanos) {
         self.broken.set(Some(fault));
         self.capacity.set(0);

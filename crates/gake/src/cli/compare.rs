@@ -32,7 +32,7 @@ pub struct CompareArgs {
     #[arg(value_name = "B")]
     pub b: String,
 
-    /// The change of a figure that does not matter yet
+    /// Largest change that does not matter
     #[arg(long, value_name = "PERCENT", value_parser = tolerance, default_value = "5%")]
     pub tolerance: f64,
 
@@ -41,11 +41,11 @@ pub struct CompareArgs {
     #[arg(long, value_name = "NAMES")]
     pub figures: Vec<String>,
 
-    /// Run A and B in turns, in slices
+    /// Run A and B in alternating slices
     #[arg(long)]
     pub interleave: bool,
 
-    /// Slices of each side
+    /// Slices per side
     #[arg(long, value_name = "N", default_value_t = 10, requires = "interleave", value_parser = clap::value_parser!(u32).range(5..=100))]
     pub slices: u32,
 
@@ -61,11 +61,11 @@ pub struct CompareArgs {
     #[arg(long, value_name = "FILE", value_parser = output::html)]
     pub html: Option<Output>,
 
-    /// Only the result
+    /// Print only the result
     #[arg(short, long)]
     pub quiet: bool,
 
-    /// No colours: short for --color=never
+    /// No colour: short for --color=never
     #[arg(long)]
     pub no_color: bool,
 }

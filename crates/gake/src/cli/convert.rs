@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// Make a k6 script of a HAR, a curl command, a Postman collection or an OpenAPI description.
+/// Make a k6 script from a HAR file, a curl command, a Postman collection or an OpenAPI description.
 ///
 /// The script sends the requests one after the other and checks the status of each response. It
 /// goes to standard output; `gake as k6 run` and k6 run it.

@@ -15,11 +15,11 @@ Examples:
   gake doctor --connections 1M         what a million connections would need
   gake doctor --no-load -o json        the limits alone, for a program")]
 pub struct DoctorArgs {
-    /// Show what N connections at once would need
+    /// Show what N concurrent connections would need
     #[arg(short, long, value_name = "N", value_parser = values::at_least_one)]
     pub connections: Option<u64>,
 
-    /// Seconds of load on loopback, 1 to 60
+    /// Seconds of load on the loopback interface, 1 to 60
     #[arg(long, value_name = "S", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=60))]
     pub seconds: u64,
 
@@ -31,7 +31,7 @@ pub struct DoctorArgs {
     #[arg(short = 'o', long, value_enum, default_value_t = DoctorFormat::Text)]
     pub format: DoctorFormat,
 
-    /// No colours: short for --color=never
+    /// No colour: short for --color=never
     #[arg(long)]
     pub no_color: bool,
 }

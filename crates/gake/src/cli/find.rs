@@ -30,7 +30,7 @@ Exit codes: 0 a capacity was found (or a least one); 1 it could not be done; 2 b
 3 the generator was the limit, nothing can be said; 99 the objectives do not hold under any load;
 130 interrupted (after the answer so far).")]
 pub struct FindArgs {
-    /// A URL (http:// when it has no scheme), a targets file, or `demo`
+    /// A URL (http:// unless it has a scheme), a targets file, or `demo`
     #[arg(value_name = "TARGET")]
     pub target: String,
 
@@ -43,7 +43,7 @@ pub struct FindArgs {
     #[command(flatten)]
     pub connection: ConnectionArgs,
 
-    /// Sample the target meanwhile, for objectives like cpu<80% and for what limits it: pid:1234,
+    /// Sample the target during the search, for objectives like cpu<80% and to find what limits it: pid:1234,
     /// port:8080, prometheus:URL, actuator:URL, mysql://..., postgres://...; may be repeated
     #[arg(
         long,
@@ -70,39 +70,39 @@ pub struct SearchArgs {
     #[arg(long, value_name = "OBJECTIVE")]
     pub slo: Vec<Objective>,
 
-    /// Time for all steps together
+    /// Time for all steps
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration, default_value = "2m")]
     pub budget: Duration,
 
-    /// Stop when half the 95 % interval is as narrow as this
+    /// Stop when half the 95 % interval is this narrow
     #[arg(long, value_name = "PERCENT", value_parser = values::precision, default_value = "5%")]
     pub precision: f64,
 
-    /// What is searched
+    /// What to search
     #[arg(long, value_enum, default_value_t = DimensionArg::Rate)]
     pub dimension: DimensionArg,
 
-    /// Never load more than this: a rate, or a number of users or connections
+    /// Never exceed this load: a rate, or a number of users or connections
     #[arg(long, value_name = "RATE", value_parser = values::finite_rate)]
     pub max_rate: Option<f64>,
 
-    /// Go on beyond the capacity and back: what kind of cliff is it, and does the target recover?
+    /// Go beyond the capacity and back: what kind of cliff is it, and does the target recover?
     #[arg(long)]
     pub map: bool,
 
-    /// How arrivals are spread; users come independently of each other
+    /// How arrivals are distributed; users arrive independently of each other
     #[arg(long, value_enum, default_value_t = Arrivals::Poisson)]
     pub arrivals: Arrivals,
 
-    /// Makes the arrivals repeatable
+    /// Make the arrivals repeatable
     #[arg(long, default_value_t = 1, hide_default_value = true)]
     pub seed: u64,
 
-    /// Most connections of a rate (default 1000 or as many as the objective needs)
+    /// Maximum number of connections for a rate (default 1000, or as many as the objective needs)
     #[arg(short, long, value_parser = values::connections)]
     pub connections: Option<usize>,
 
-    /// Threads (default: as many as the load needs, at most one a core)
+    /// Threads (default: as many as the load needs, at most one per core)
     #[arg(short, long, value_parser = values::connections)]
     pub threads: Option<usize>,
 }
@@ -123,11 +123,11 @@ pub struct FindOutputArgs {
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
 
-    /// Only the result
+    /// Print only the result
     #[arg(short, long)]
     pub quiet: bool,
 
-    /// No colours: short for --color=never
+    /// No colour: short for --color=never
     #[arg(long)]
     pub no_color: bool,
 }
@@ -145,9 +145,9 @@ impl FindOutputArgs {
 pub enum DimensionArg {
     /// Requests a second
     Rate,
-    /// Users that each wait for their answer
+    /// Users who each wait for their response
     Users,
-    /// Connections held open beside a light load
+    /// Connections held open during a light load
     Connections,
     /// New connections a second, one for each request
     ConnectRate,

@@ -64,16 +64,15 @@ pub struct Cli {
         global = true,
         value_name = "WHEN",
         value_enum,
-        default_value_t,
-        hide_default_value = true,
         hide_possible_values = true,
         help_heading = "Output"
     )]
-    pub color: Color,
+    pub color: Option<Color>,
 }
 
 /// When to colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Color {
     /// On a terminal
     #[default]
@@ -95,7 +94,7 @@ pub enum Command {
     Serve(Box<ServeArgs>),
     /// Run the shadow proxy: the master answers, other backends get a copy
     Shadow(Box<ShadowArgs>),
-    /// Show what run files hold
+    /// Show and merge run files
     Report(ReportArgs),
     /// Sample a target: processes, sockets, Prometheus, Spring Boot
     Watch(WatchArgs),
@@ -103,14 +102,14 @@ pub enum Command {
     Compare(CompareArgs),
     /// Show what this machine can generate, and what limits it
     Doctor(DoctorArgs),
-    /// Make a k6 script of a HAR, a curl command, a Postman collection or an OpenAPI description
+    /// Make a k6 script from a HAR file, a curl command, a Postman collection or an OpenAPI description
     Convert(ConvertRequestsArgs),
     /// Behave as another tool: gake as hey -n 200 -c 20 URL
     As {
-        /// The tool, or the name under which gake is called: hey, ab, wrk ...
+        /// The tool: hey, ab, wrk ...
         #[arg(value_parser = TOOLS, hide_possible_values = true)]
         tool: Option<String>,
-        /// Its own arguments, and --gake-out FILE, --gake-format FORMAT for gake's result beside it
+        /// The tool's own arguments; --gake-out FILE and --gake-format FORMAT also write gake's result
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
@@ -121,7 +120,7 @@ pub enum Command {
     },
     /// Print the manual page (roff)
     Man {
-        /// The command whose page it is; gake itself without one
+        /// The command (default: gake itself)
         #[arg(value_parser = COMMANDS, hide_possible_values = true)]
         command: Option<String>,
     },

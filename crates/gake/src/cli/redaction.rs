@@ -6,12 +6,12 @@ use clap::Args;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Secrets")]
 pub struct RedactionArgs {
-    /// Also hide values whose names hold this word, besides token, password, key, session and the
-    /// like; none hides nothing. May be repeated
+    /// Also hide values whose names contain this word, besides token, password, key, session and
+    /// the like; `none` hides nothing. May be repeated
     #[arg(long, value_name = "NAME|none", value_delimiter = ',')]
     pub redact: Vec<String>,
 
-    /// Store and show values of this name, though it is a secret's; may be repeated
+    /// Store and show values with this name, even if they look like secrets; may be repeated
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub keep: Vec<String>,
 }

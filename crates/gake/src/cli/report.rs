@@ -7,7 +7,7 @@ use gake_judge::Objective;
 
 use super::output::{self, Output};
 
-/// Show what run files hold.
+/// Show and merge run files.
 ///
 /// Several files are merged exactly, as if one generator had made them all.
 #[derive(Debug, Args)]
@@ -28,8 +28,8 @@ pub struct ReportArgs {
     pub files: Vec<PathBuf>,
 
     /// text, json, csv (a row a second), csv-summary, markdown, html, junit, openmetrics, hdrplot or
-    /// hlog (one run file of them all); with =FILE into a file. May be repeated; what names no file is
-    /// printed, text without any
+    /// hlog (all merged into one run file); with =FILE into a file. May be repeated; without a file it
+    /// is printed; the default is text
     #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_REPORT, hide_possible_values = true)]
     pub formats: Vec<Output>,
 
@@ -37,15 +37,15 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FILE", value_parser = output::html)]
     pub html: Option<Output>,
 
-    /// Lay this run file under the charts of the page: a run to compare with
+    /// Show this run behind the charts, to compare with
     #[arg(long, value_name = "FILE")]
     pub over: Option<PathBuf>,
 
-    /// Judge against these objectives instead of those of the run; may be repeated
+    /// Judge against these objectives instead of the run's own; may be repeated
     #[arg(long, value_name = "OBJECTIVE")]
     pub slo: Vec<Objective>,
 
-    /// No colours: short for --color=never
+    /// No colour: short for --color=never
     #[arg(long)]
     pub no_color: bool,
 }

@@ -41,7 +41,7 @@ Examples:
 Exit codes: 0 done, objectives met; 1 it could not be done; 2 bad usage; 3 the run is invalid;
 99 an objective failed; 130 interrupted (after the summary).")]
 pub struct RunArgs {
-    /// A URL (http:// when it has no scheme), a targets file, a recording, or `demo`
+    /// A URL (http:// unless it has a scheme), a targets file, a recording, or `demo`
     #[arg(
         value_name = "TARGET",
         value_hint = ValueHint::FilePath,
@@ -49,8 +49,8 @@ pub struct RunArgs {
     )]
     pub target: Option<String>,
 
-    /// In place of TARGET, URLs whose path and query match a regular expression:
-    /// 'http://h/users/[0-9]{3}'. 10,000 are made before the run
+    /// Instead of TARGET: URLs whose path and query match a regular expression,
+    /// 'http://h/users/[0-9]{3}'; 10,000 are generated before the run
     #[arg(long, value_name = "PATTERN", help_heading = "Request", conflicts_with = "target")]
     pub rand_url: Option<String>,
 
@@ -69,7 +69,7 @@ pub struct RunArgs {
     #[command(flatten)]
     pub connection: ConnectionArgs,
 
-    /// Sample the target meanwhile: pid:1234, port:8080, prometheus:URL, actuator:URL, or its
+    /// Sample the target during the run: pid:1234, port:8080, prometheus:URL, actuator:URL, or its
     /// database: mysql://USER:PASSWORD@HOST, postgres://...; may be repeated
     #[arg(
         long,
@@ -94,13 +94,13 @@ pub struct RunArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Spec")]
 pub struct SpecArgs {
-    /// Run what a file describes, TOML or JSON (docs/spec.md); - is standard input. Flags beside it
-    /// change what it says
+    /// Run what a TOML or JSON file describes (docs/spec.md); - is standard input. Flags override
+    /// the file
     #[arg(long, value_name = "FILE")]
     pub spec: Option<PathBuf>,
 
-    /// Print the spec of this run and end: TOML, or =json. It holds the credentials that the run
-    /// needs
+    /// Print the spec of this run and exit: TOML, or =json. It contains the credentials that the
+    /// run needs
     #[arg(
         long,
         value_name = "FORMAT",
@@ -115,7 +115,7 @@ pub struct SpecArgs {
 /// How a spec is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SpecFormat {
-    /// To be read and changed
+    /// For people
     Toml,
     /// For programs
     Json,
@@ -141,7 +141,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "USERS", conflicts_with_all = ["rate", "stages"])]
     pub users: Option<UsersValue>,
 
-    /// How long requests are sent: 30s, 2m, 1h; seconds without a unit (default 10s)
+    /// How long to send requests: 30s, 2m, 1h; seconds without a unit (default 10s)
     #[arg(short, long, value_parser = values::positive_duration)]
     pub duration: Option<Duration>,
 
@@ -149,8 +149,8 @@ pub struct LoadArgs {
     #[arg(short = 'n', long, value_parser = values::at_least_one)]
     pub requests: Option<u64>,
 
-    /// One request a user, all at once, each connection kept to the end: a spike of -c clients who
-    /// stay
+    /// One request per user, all at once, every connection kept open to the end: a spike of -c
+    /// clients who stay
     #[arg(long, conflicts_with_all = ["stages", "requests", "think", "warmup", "no_keepalive"])]
     pub once: bool,
 
@@ -158,35 +158,35 @@ pub struct LoadArgs {
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub warmup: Option<Duration>,
 
-    /// How arrivals of an open loop are spread (default uniform)
+    /// How the arrivals of an open loop are distributed (default uniform)
     #[arg(long, value_enum)]
     pub arrivals: Option<Arrivals>,
 
-    /// Makes random arrivals and URLs repeatable
+    /// Make random arrivals and URLs repeatable
     #[arg(long)]
     pub seed: Option<u64>,
 
-    /// Time between an answer and a user's next request (closed loop)
+    /// Time between a response and the user's next request (closed loop)
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub think: Option<Duration>,
 
-    /// Most requests in flight at once, when less than the connections
+    /// Maximum number of requests in flight, if lower than the number of connections
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub max_in_flight: Option<usize>,
 
-    /// What happens to a request that is due when every connection is busy (default wait)
+    /// What to do with a request that is due while every connection is busy (default wait)
     #[arg(long, value_enum)]
     pub overflow: Option<OverflowArg>,
 
-    /// How long answers are waited for at the end (default 5s; with -n alone, the time-out)
+    /// How long to wait for responses at the end (default 5s; with -n alone, the time-out)
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub drain: Option<Duration>,
 
-    /// Threads (default: as many as the load needs, at most one a core)
+    /// Threads (default: as many as the load needs, at most one per core)
     #[arg(short, long, value_parser = values::connections)]
     pub threads: Option<usize>,
 
-    /// Poll the last part of each wait: the most precise arrivals, at a core's whole time
+    /// Poll during the last part of each wait: the most precise arrivals, at the cost of a whole core
     #[arg(long)]
     pub spin: bool,
 }
@@ -196,19 +196,19 @@ pub struct LoadArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Replay")]
 pub struct ReplayArgs {
-    /// Where a recording is sent: http://HOST:PORT
+    /// Where to send the recording: http://HOST:PORT
     #[arg(id = "origin", long = "target", value_name = "URL")]
     pub target: Option<String>,
 
-    /// How fast, against the recording: 2x, 0.5x
+    /// Speed relative to the recording: 2x, 0.5x
     #[arg(long, value_name = "FACTOR", value_parser = values::speed)]
     pub speed: Option<f64>,
 
-    /// Only requests like this, as in 'GET /api/*'; may be repeated
+    /// Send only requests that match, such as 'GET /api/*'; may be repeated
     #[arg(long, value_name = "PATTERN")]
     pub select: Vec<String>,
 
-    /// The target is a recording (known by itself when its first line says so)
+    /// The target is a recording (the default when its first line says so)
     #[arg(long)]
     pub replay: bool,
 }
@@ -229,35 +229,35 @@ pub struct RequestArgs {
     #[arg(long, value_name = "DATA")]
     pub data: Option<String>,
 
-    /// A field of a form (multipart/form-data) as in curl: name=value, name=@FILE, name=<FILE; may
-    /// be repeated
+    /// A form field (multipart/form-data), as in curl: name=value, name=@FILE, name=<FILE; may be
+    /// repeated
     #[arg(short = 'F', long, value_name = "FIELD", conflicts_with = "data")]
     pub form: Vec<String>,
 
-    /// A CSV file whose columns fill in ${name} in URL, headers and body: a request for each row, in
+    /// A CSV file whose columns replace ${name} in URL, headers and body; one request per row, in
     /// turn
     #[arg(long, value_name = "FILE", conflicts_with = "targets")]
     pub data_file: Option<PathBuf>,
 
-    /// user:password for basic authentication
+    /// User and password for basic authentication
     #[arg(long, value_name = "USER:PASSWORD")]
     pub user: Option<String>,
 
-    /// The target is a targets file (known by itself when the file exists); - is standard input
+    /// The target is a targets file (the default when the file exists); - is standard input
     #[arg(long)]
     pub targets: bool,
 
-    /// Status codes that are ok: 2xx,404 or 200-299 (default 200-399)
+    /// Status codes that count as ok: 2xx,404 or 200-299 (default 200-399)
     #[arg(long, value_name = "CODES", value_parser = values::expect)]
     pub expect: Option<Expect>,
 
-    /// What the body of an answer must be to be ok: a regular expression, sha256:HEX, or
+    /// What the body of a response must be to count as ok: a regular expression, sha256:HEX, or
     /// json:PATH=VALUE. gzip, deflate, br and zstd are decoded
     #[arg(long, value_name = "CHECK")]
     pub expect_body: Option<String>,
 
-    /// Count the bodies of failed answers: what the server says of its failures. The first 512
-    /// bytes of the most frequent ones are told, secrets hidden
+    /// Show the most frequent bodies of failed responses: their first 512 bytes, with secrets
+    /// hidden
     #[arg(long)]
     pub body_errors: bool,
 }
@@ -282,7 +282,7 @@ pub enum HttpArg {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connections")]
 pub struct ConnectionArgs {
-    /// For a whole request, connection included (default 30s)
+    /// Time-out for a whole request, connection included (default 30s)
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub timeout: Option<Duration>,
 
@@ -290,32 +290,32 @@ pub struct ConnectionArgs {
     #[arg(long, value_name = "N")]
     pub max_redirs: Option<u32>,
 
-    /// For opening a connection, TLS included (default 10s)
+    /// Time-out for opening a connection, TLS included (default 10s)
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub connect_timeout: Option<Duration>,
 
-    /// For the first byte of an answer
+    /// Time-out for the first byte of a response
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub first_byte_timeout: Option<Duration>,
 
-    /// Speak HTTP/2: by ALPN over TLS, by prior knowledge in clear (--http 2)
+    /// Speak HTTP/2: by ALPN over TLS, by prior knowledge in clear text (--http 2)
     #[arg(long, conflicts_with = "http")]
     pub http2: bool,
 
-    /// The version of HTTP (default 1.1); auto: what ALPN chooses over TLS, 1.1 in clear
+    /// HTTP version (default 1.1); auto: what ALPN chooses over TLS, 1.1 in clear text
     #[arg(long, value_name = "VERSION", value_enum)]
     pub http: Option<HttpArg>,
 
-    /// Most requests at once on a connection of HTTP/2 (default 100; in a closed loop the users of
-    /// a connection: -c 50 --streams 10 are 500 users)
+    /// Maximum number of concurrent requests on an HTTP/2 connection (default 100; in a closed loop
+    /// the users per connection: -c 50 --streams 10 is 500 users)
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub streams: Option<usize>,
 
-    /// A new connection for each request
+    /// Open a new connection for each request
     #[arg(long)]
     pub no_keepalive: bool,
 
-    /// New connections a second at most
+    /// Maximum number of new connections a second
     #[arg(long, value_name = "RATE", value_parser = values::finite_rate)]
     pub connect_rate: Option<f64>,
 
@@ -327,7 +327,7 @@ pub struct ConnectionArgs {
     #[arg(long, value_name = "SOURCES")]
     pub interface: Vec<String>,
 
-    /// HOST:PORT:ADDRESS instead of asking for the name, as in curl
+    /// HOST:PORT:ADDRESS: use this address instead of resolving the name, as in curl
     #[arg(long, value_name = "RULE")]
     pub resolve: Vec<String>,
 
@@ -343,11 +343,11 @@ pub struct ConnectionArgs {
     #[arg(short = 'x', long, value_name = "URL", conflicts_with = "unix_socket")]
     pub proxy: Option<String>,
 
-    /// Only IPv4 addresses
+    /// Use only IPv4 addresses
     #[arg(short = '4', long, conflicts_with = "ipv6")]
     pub ipv4: bool,
 
-    /// Only IPv6 addresses
+    /// Use only IPv6 addresses
     #[arg(short = '6', long)]
     pub ipv6: bool,
 
@@ -386,7 +386,8 @@ pub struct JudgeArgs {
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
     /// text, json, csv (a row a second), csv-summary, markdown, html, junit, openmetrics or hdrplot;
-    /// with =FILE into a file. May be repeated; what names no file is printed, text without any
+    /// with =FILE into a file. May be repeated; without a file it is printed; the default
+    /// is text
     #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_RUN, hide_possible_values = true)]
     pub formats: Vec<Output>,
 
@@ -412,19 +413,20 @@ pub struct OutputArgs {
     #[arg(long, requires = "sink")]
     pub sink_required: bool,
 
-    /// Only the result, of which the text is the verdict and the objectives
+    /// Print only the verdict and the objectives, or the result in the format asked for
     #[arg(short, long)]
     pub quiet: bool,
 
-    /// Also a line for each second
+    /// Also print a line for each second
     #[arg(short, long, conflicts_with = "quiet")]
     pub verbose: bool,
 
-    /// Watch the run on the whole terminal: rates, percentiles, histogram, faults, objectives
+    /// Watch the run on the whole terminal: rates, percentiles, histogram, faults, objectives;
+    /// `tui = true` in ~/.config/gake/config.toml makes it the default
     #[arg(long, conflicts_with_all = ["quiet", "verbose"])]
     pub tui: bool,
 
-    /// No colours: short for --color=never
+    /// No colour: short for --color=never
     #[arg(long)]
     pub no_color: bool,
 }
@@ -432,7 +434,7 @@ pub struct OutputArgs {
 /// How arrivals are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Arrivals {
-    /// A perfect grid
+    /// Equally spaced
     Uniform,
     /// Independent of each other
     Poisson,
@@ -441,9 +443,9 @@ pub enum Arrivals {
 /// What happens at the bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OverflowArg {
-    /// It waits, and the wait counts in its latency
+    /// Let it wait; the wait counts as latency
     Wait,
-    /// It is dropped, and counted
+    /// Drop and count it
     Drop,
 }
 

@@ -38,7 +38,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "PATH")]
     pub unix_socket: Option<PathBuf>,
 
-    /// Cores the server may use: its own threads (default: all)
+    /// Number of the server's own threads (default: the number of cores)
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub cores: Option<usize>,
 
@@ -54,11 +54,11 @@ pub struct ServeArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Model")]
 pub struct ModelArgs {
-    /// Requests served at once; the rest wait their turn (default: no limit)
+    /// Maximum number of requests served at once; the rest wait (default: no limit)
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub threads: Option<usize>,
 
-    /// Requests that may wait for a thread; further ones are answered 503 at once (default: all)
+    /// Requests that may wait for a thread; further ones get a 503 at once (default: all)
     #[arg(long, value_name = "N", requires = "threads")]
     pub queue: Option<usize>,
 
@@ -83,15 +83,15 @@ pub struct ModelArgs {
     #[arg(long, value_name = "WAIT,FACTOR,REST", value_parser = metastable, requires = "threads")]
     pub metastable: Option<Metastable>,
 
-    /// Most streams on a connection of HTTP/2 (default: no limit)
+    /// Maximum number of streams on an HTTP/2 connection (default: no limit)
     #[arg(long, value_name = "N")]
     pub h2_max_streams: Option<u32>,
 
-    /// End a connection of HTTP/2 by GOAWAY after N requests, which are answered (default: never)
+    /// End an HTTP/2 connection with GOAWAY after N requests, all of which are answered (default: never)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub goaway_every: Option<u32>,
 
-    /// Makes the random draws repeatable
+    /// Make the random draws repeatable
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 

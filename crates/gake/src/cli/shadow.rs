@@ -48,7 +48,7 @@ pub struct ShadowArgs {
     #[command(subcommand)]
     pub command: Option<ShadowCommand>,
 
-    /// Where clients come: ADDRESS:PORT, or PORT on loopback; port 0 takes a free one
+    /// Where to listen: ADDRESS:PORT, or PORT on loopback; port 0 takes a free one
     #[arg(long, value_name = "ADDR", value_parser = serve::listen)]
     pub listen: Option<SocketAddr>,
 
@@ -89,7 +89,7 @@ pub struct ShadowArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Script")]
 pub struct ScriptArgs {
-    /// A module whose selectBackends, mungeRequest and backendsFinished are asked: see
+    /// A module with selectBackends, mungeRequest and backendsFinished: see
     /// docs/shadow-hooks.md
     #[arg(long, value_name = "FILE.js")]
     pub script: Option<PathBuf>,
@@ -114,8 +114,8 @@ pub struct ScriptArgs {
     )]
     pub script_wait: Duration,
 
-    /// Threads for selectBackends and mungeRequest, each with variables of its own (default: as
-    /// many as there are cores, at most 8)
+    /// Threads for selectBackends and mungeRequest, each with its own variables (default:
+    /// the number of cores, at most 8)
     #[arg(
         long,
         value_name = "N",
@@ -138,12 +138,12 @@ impl ScriptArgs {
     }
 }
 
-/// Who gets a request of which the script did not say it.
+/// Who gets a request for which the script did not say so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SelectFailureArg {
     /// The master alone
     Master,
-    /// Everybody, as the policies say
+    /// All backends that the rules select
     All,
 }
 
@@ -169,22 +169,22 @@ pub enum ShadowCommand {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Comparison and recording")]
 pub struct TapArgs {
-    /// Compare the answers of master and shadows, and tell the differences at the end
+    /// Compare the answers of master and shadows, and print the differences at the end
     #[arg(long)]
     pub diff: bool,
 
-    /// Compare, and write the comparison here, for `gake shadow report`
+    /// Compare, and write the comparison to this file, for `gake shadow report`
     #[arg(long, value_name = "FILE")]
     pub diff_out: Option<PathBuf>,
 
-    /// Rules of what is ignored (TOML); may be repeated
+    /// Rules for what to ignore (TOML); may be repeated
     #[arg(long, value_name = "FILE")]
     pub rules: Vec<PathBuf>,
 
     #[command(flatten)]
     pub terms: TermArgs,
 
-    /// Record the requests here, for `gake run FILE --target URL`
+    /// Record the requests to this file, for `gake run FILE --target URL`
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
 
@@ -199,7 +199,7 @@ pub struct TapArgs {
 /// What counts as a difference.
 #[derive(Debug, Args)]
 pub struct TermArgs {
-    /// Part of an endpoint's answers that may differ in a field, in percent
+    /// Share of an endpoint's answers that may differ in a field, in percent
     #[arg(long, value_name = "PERCENT", value_parser = percentage, default_value = "0")]
     pub tolerance: f64,
 
@@ -230,7 +230,7 @@ Examples:
 
 Exit codes: 0 alike; 99 the answers differ by more than is tolerated.")]
 pub struct ShadowReportArgs {
-    /// Files that `gake shadow --diff-out` wrote; of the same shadow they are added up
+    /// Files that `gake shadow --diff-out` wrote; those of the same shadow are added up
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 
@@ -243,7 +243,7 @@ pub struct ShadowReportArgs {
     #[arg(long, value_name = "FILE", value_parser = output::html)]
     pub html: Option<Output>,
 
-    /// Rules of what is ignored (TOML); may be repeated
+    /// Rules for what to ignore (TOML); may be repeated
     #[arg(long, value_name = "FILE")]
     pub rules: Vec<PathBuf>,
 
@@ -282,15 +282,15 @@ pub struct ConvertArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Copies")]
 pub struct CopyArgs {
-    /// How many of the requests that may be copied are, in percent (default: 100)
+    /// Share of the eligible requests to copy, in percent (default: 100)
     #[arg(long, value_name = "PERCENT", value_parser = percentage)]
     pub percentage: Option<f64>,
 
-    /// Reach the percentage from 0 in this time
+    /// Ramp the percentage up from 0 over this time
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub ramp: Option<Duration>,
 
-    /// Which requests make up the percentage: random, path, header:NAME or cookie:NAME
+    /// How to choose the requests: random, path, header:NAME or cookie:NAME
     #[arg(long, value_name = "HOW")]
     pub sample: Option<String>,
 
@@ -304,7 +304,7 @@ pub struct CopyArgs {
     pub marker: Option<String>,
 
     /// Sign the markers of copies with the secret in this file, so that a service can tell a copy
-    /// from a client that says it is one: see docs/shadow.md
+    /// from a client that forges the marker: see docs/shadow.md
     #[arg(long, value_name = "FILE", conflicts_with = "marker_secret")]
     pub marker_secret_file: Option<PathBuf>,
 
@@ -318,39 +318,39 @@ pub struct CopyArgs {
     )]
     pub marker_secret: Option<String>,
 
-    /// Bodies of requests over this are not copied (default: 1MiB)
+    /// Requests with larger bodies are not copied (default: 1MiB)
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub shadow_body_limit: Option<u64>,
 
-    /// Bodies of shadows' answers are read up to this (default: 1MiB)
+    /// Read at most this much of the bodies of shadows' answers (default: 1MiB)
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub answer_body_limit: Option<u64>,
 
-    /// Time for a copy, answer included (default: 10s)
+    /// Time-out for a copy, answer included (default: 10s)
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub shadow_timeout: Option<Duration>,
 
-    /// Copies a second at most
+    /// Maximum number of copies a second
     #[arg(long, value_name = "RATE", value_parser = values::finite_rate)]
     pub shadow_rate: Option<f64>,
 
-    /// Copies that may wait, for each shadow (default: 1024)
+    /// Maximum number of waiting copies per shadow (default: 1024)
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub shadow_queue: Option<usize>,
 
-    /// Connections to each shadow, which is also how many copies are under way (default: 64)
+    /// Connections per shadow, and so the maximum number of copies in flight (default: 64)
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub shadow_connections: Option<usize>,
 
-    /// Failures in a row after which a shadow is left alone for 5 s; 0 is never (default: 20)
+    /// Consecutive failures after which a shadow gets no copies for 5 s; 0 disables this (default: 20)
     #[arg(long, value_name = "N")]
     pub breaker: Option<u32>,
 
-    /// Let the threads for copies stand back behind all others by this much, 0 to 19 (default: 0)
+    /// Niceness of the threads that send copies, 0 to 19 (default: 0)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=19))]
     pub shadow_nice: Option<u8>,
 
-    /// Makes sampling repeatable (default: 1)
+    /// Make sampling repeatable (default: 1)
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 }
@@ -359,11 +359,11 @@ pub struct CopyArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "HTTP")]
 pub struct ProxyArgs {
-    /// What Host says to backends: preserve, backend or a literal host (default: preserve)
+    /// Host header for backends: preserve, backend or a literal host (default: preserve)
     #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
 
-    /// What becomes of X-Forwarded-*, X-Real-IP and Forwarded (default: append)
+    /// What to do with X-Forwarded-*, X-Real-IP and Forwarded (default: append)
     #[arg(long, value_enum, value_name = "HOW")]
     pub forwarded: Option<ForwardedArg>,
 
@@ -375,7 +375,7 @@ pub struct ProxyArgs {
     #[arg(long, value_name = "FILE")]
     pub tls_cert: Option<PathBuf>,
 
-    /// Its key (PEM; default: in the certificate's file)
+    /// Key of the certificate (PEM; default: in the certificate's file)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
 
@@ -387,23 +387,23 @@ pub struct ProxyArgs {
     #[arg(long, value_name = "FILE")]
     pub cacert: Option<PathBuf>,
 
-    /// Time for a client to send a whole request head; then it is closed (default: 60s)
+    /// Time for a client to send a whole request head; after that its connection is closed (default: 60s)
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub head_timeout: Option<Duration>,
 
-    /// Longest pause of a client in its body; then it gets a 408 (default: 30s)
+    /// Longest pause of a client within its body; after that it gets a 408 (default: 30s)
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub client_timeout: Option<Duration>,
 
-    /// Time for a connection to a backend (default: 5s)
+    /// Time to connect to a backend (default: 5s)
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub connect_timeout: Option<Duration>,
 
-    /// Time for the master's first byte; then the client gets a 504 (default: 60s)
+    /// Time to the master's first byte; after that the client gets a 504 (default: 60s)
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub first_byte_timeout: Option<Duration>,
 
-    /// Time between two bytes of an answer or of a tunnel (default: 60s)
+    /// Maximum time between two bytes of an answer or a tunnel (default: 60s)
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub idle_timeout: Option<Duration>,
 }
@@ -416,15 +416,15 @@ pub struct ServiceArgs {
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub threads: Option<usize>,
 
-    /// Clients' connections at once; more wait in the backlog (default: 10000, or what the file descriptors allow)
+    /// Maximum number of client connections; further ones wait in the backlog (default: 10000, or what the file descriptors allow)
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub max_connections: Option<usize>,
 
-    /// Serve status, ledger and metrics here, on loopback alone
+    /// Serve status, ledger and metrics at this address, on loopback only
     #[arg(long, value_name = "ADDR", value_parser = serve::listen)]
     pub admin: Option<SocketAddr>,
 
-    /// The token for changes through the admin service (default: a new one, told at the start)
+    /// The token for changes through the admin service (default: a new one, printed at the start)
     #[arg(long, value_name = "FILE", conflicts_with = "admin_token")]
     pub admin_token_file: Option<PathBuf>,
 
@@ -438,7 +438,7 @@ pub struct ServiceArgs {
     )]
     pub admin_token: Option<String>,
 
-    /// Time for requests and copies under way when the proxy is told to stop
+    /// Time to finish requests and copies in flight when the proxy stops
     #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "10s")]
     pub drain: Duration,
 
@@ -450,11 +450,11 @@ pub struct ServiceArgs {
 /// What becomes of the headers that say where a request came from.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum ForwardedArg {
-    /// The client is appended
+    /// Append the client
     Append,
-    /// What the client says of itself is thrown away
+    /// Discard what the client sent
     Replace,
-    /// Nothing is touched
+    /// Leave them unchanged
     Off,
 }
 

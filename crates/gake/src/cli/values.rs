@@ -10,7 +10,7 @@ use gake_core::plan::{Expect, Rate, Stage};
 
 use crate::exit::Failure;
 
-/// Reads a value of which some are known by name, so that completions name them.
+/// Reads a value; some values are known by name, and completions offer these.
 #[derive(Clone)]
 pub struct Known<T> {
     names: &'static [&'static str],
@@ -108,7 +108,7 @@ impl WatchedSource {
     /// What it means.
     ///
     /// # Errors
-    /// When it is none, without the password in it.
+    /// When it is not a source; the message leaves out its password.
     pub fn source(&self) -> Result<gake_watch::WatchSource, Failure> {
         self.0.parse().map_err(|error| Failure::usage(format!("--watch: {error}")))
     }

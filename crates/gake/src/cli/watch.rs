@@ -29,11 +29,11 @@ pub struct WatchArgs {
     #[arg(value_name = "SOURCE", required = true)]
     pub sources: Vec<WatchedSource>,
 
-    /// Time between two samples
+    /// Time between samples
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration, default_value = "1s")]
     pub every: Duration,
 
-    /// How long (default: until a signal)
+    /// How long to sample (default: until a signal)
     #[arg(short, long, value_name = "TIME", value_parser = values::positive_duration)]
     pub duration: Option<Duration>,
 

@@ -37,7 +37,9 @@ pub fn run(command: Command, console: &Console) -> Result<Exit, Failure> {
         Command::As { .. } => {
             let tools: Vec<_> = crate::personality::names().collect();
             let tools = tools.join(", ");
-            Err(Failure::usage(format!("name the tool: gake as TOOL ARGS...; there are {tools}")))
+            Err(Failure::usage(format!(
+                "which tool? gake as TOOL ARGS..., where TOOL is one of {tools}"
+            )))
         }
         Command::Completions { shell } => generate::completions(shell, console),
         Command::Man { command } => generate::manual(command.as_deref(), console),

@@ -1,6 +1,6 @@
 //! Command lines in the grammars of other tools' parsers.
 //!
-//! A tool's flags are a table; what is not in the table is refused by name, and what is in it but
+//! A tool's flags are a table; flags that are not in it are refused by name, and what is in it but
 //! cannot be honoured says why. So no flag is ever ignored.
 
 use std::fmt::Display;

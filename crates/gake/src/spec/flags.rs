@@ -78,7 +78,7 @@ pub fn failure(error: &RunError) -> Failure {
     }
 }
 
-/// What is wrong with a field, of which the flag is named.
+/// What is wrong with a field, in terms of its flag.
 fn said(path: &FieldPath, problem: &str) -> String {
     let Some(flag) = path.field().and_then(flag) else { return problem.to_owned() };
     let problem = problem.replace("iterations_per_user", "--once");

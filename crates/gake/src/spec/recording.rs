@@ -40,7 +40,7 @@ const OWN_HEADERS: &[&str] = &[
 /// What recording `target` names, when it names one.
 ///
 /// # Errors
-/// When it is to be one and is none.
+/// When it should be a recording and is not.
 pub fn known(
     flags: &ReplayArgs,
     targets: bool,

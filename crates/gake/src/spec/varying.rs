@@ -73,7 +73,7 @@ fn encoded(bytes: &[u8]) -> String {
 /// `${column}` in URL, headers and body replaced.
 ///
 /// # Errors
-/// When the file cannot be read, or a name is none of its columns, or none is used.
+/// When the file cannot be read, a name is not one of its columns, or no column is used.
 pub fn of_data(path: &Path, scenario: &mut ScenarioDraft) -> Result<(), Failure> {
     let Some(url) = scenario.url.take() else {
         let problem = "--data-file fills in ${name} in a URL; this target is not one";

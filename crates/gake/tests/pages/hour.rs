@@ -147,6 +147,7 @@ pub fn write(path: &Path) {
             warmup: &Counts::default(),
             gauges: Gauges { open, peak: open },
             cpu,
+            tenths: &[],
         };
         file.second(&second).unwrap();
         file.watched(at * SECOND, &levels(at)).unwrap();

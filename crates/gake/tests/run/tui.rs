@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::num::NonZeroU16;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -27,6 +28,11 @@ struct Screen {
 
 impl Screen {
     fn start(columns: u16, lines: u16, line: &str) -> Self {
+        Self::start_with(columns, lines, line, Path::new("/nonexistent"))
+    }
+
+    /// The same with a directory of settings.
+    fn start_with(columns: u16, lines: u16, line: &str, settings: &Path) -> Self {
         let (near, far) = terminal();
         let size = format!("cols {columns} rows {lines}");
         let sized =
@@ -38,6 +44,7 @@ impl Screen {
             .args(words(line))
             .env_remove("NO_COLOR")
             .env("TERM", "xterm-256color")
+            .env("XDG_CONFIG_HOME", settings)
             .stdin(far.try_clone().unwrap())
             .stderr(far)
             .stdout(Stdio::piped())
@@ -95,6 +102,44 @@ fn a_run_is_watched_and_its_summary_follows() {
     assert!(out.contains("response") && out.contains("600"), "{out}");
     let written = String::from_utf8_lossy(&written);
     assert!(written.contains(LEAVE) && written.contains(CURSOR), "{written:?}");
+}
+
+/// A directory of settings that say `text`.
+fn settings(text: &str) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("gake")).unwrap();
+    std::fs::write(directory.path().join("gake/config.toml"), text).unwrap();
+    directory
+}
+
+#[test]
+fn the_users_settings_ask_for_it_and_flags_override_them() {
+    let wanted = settings("tui = true\n");
+    let mut screen = Screen::start_with(90, 30, "run demo -c 2 -d 10m", wanted.path());
+    screen.shows("histogram of responses");
+    screen.press(b"q");
+    assert_eq!(screen.end().0, Some(130));
+    let line = "run demo -c 2 -n 20 -v --color=never";
+    let (code, _, written) = Screen::start_with(90, 30, line, wanted.path()).end();
+    let written = String::from_utf8_lossy(&written).into_owned();
+    assert!(code == Some(0) || code == Some(3), "{code:?}: {written}");
+    assert!(written.contains("failed, p50") && !written.contains(LEAVE), "{written:?}");
+}
+
+#[test]
+fn settings_that_are_not_known_are_refused() {
+    let gake_with = |text: &str, line: &str| {
+        let directory = settings(text);
+        start(gake(&words(line)).env("XDG_CONFIG_HOME", directory.path())).wait()
+    };
+    gake_with("tui = true\ncolour = 1\n", "run demo -n 1").refused(2, "unknown field `colour`");
+    gake_with("tui = 3\n", "run demo -n 1").refused(2, "line 1");
+    let coloured = gake_with("color = \"always\"\n", "run demo -c 1 -n 1");
+    assert!(coloured.stdout.contains('\u{1b}'), "{}", coloured.stdout);
+    let plain = gake_with("color = \"always\"\n", "run demo -c 1 -n 1 --color=auto");
+    assert!(!plain.stdout.contains('\u{1b}'), "{}", plain.stdout);
+    // Without a terminal there is nothing to take.
+    gake_with("tui = true\n", "run demo -c 1 -n 1").done();
 }
 
 #[test]

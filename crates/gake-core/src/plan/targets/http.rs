@@ -129,7 +129,7 @@ fn directive(comment: &str) -> Option<&str> {
 struct Marks {
     weight: Option<u32>,
     label: Option<String>,
-    /// The line of the last directive; 0 if there is none.
+    /// The line of the last directive; 0 without one.
     line: usize,
 }
 

@@ -148,25 +148,25 @@ impl Histogram {
         self.count == 0
     }
 
-    /// The smallest latency, exactly; 0 when there is none.
+    /// The smallest latency, exactly; 0 if it is empty.
     #[must_use]
     pub fn min(&self) -> Nanos {
         self.min_number() as Nanos
     }
 
-    /// The largest latency, exactly; 0 when there is none.
+    /// The largest latency, exactly; 0 if it is empty.
     #[must_use]
     pub fn max(&self) -> Nanos {
         self.max_number() as Nanos
     }
 
-    /// The smallest number, exactly; 0 when there is none.
+    /// The smallest number, exactly; 0 if it is empty.
     #[must_use]
     pub fn min_number(&self) -> f64 {
         if self.is_empty() { 0.0 } else { self.min }
     }
 
-    /// The largest number, exactly; 0 when there is none.
+    /// The largest number, exactly; 0 if it is empty.
     #[must_use]
     pub fn max_number(&self) -> f64 {
         if self.is_empty() { 0.0 } else { self.max }

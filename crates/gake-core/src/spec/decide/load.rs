@@ -63,7 +63,7 @@ impl Deciding<'_> {
             (None, rate) => {
                 let rate = match rate.map(|rate| rate.0) {
                     Some(Rate::PerSecond(rate)) => rate,
-                    Some(Rate::Max) | None => return Err(self.refuse("rate", "there is none")),
+                    Some(Rate::Max) | None => return Err(self.refuse("rate", "it is missing")),
                 };
                 let forever = if self.given("requests") { Duration::MAX } else { DURATION };
                 let duration = self.draft.duration.map_or(forever, |TimeValue(time)| time);

@@ -55,7 +55,7 @@ impl Timings {
     }
 }
 
-/// What is known of a response, or of why there is none.
+/// What is known of a response, or why it is missing.
 #[derive(Debug, Clone)]
 pub(crate) struct ResponseFacts {
     /// The URL that the script asked for.

@@ -29,7 +29,7 @@ pub(super) struct Widths {
     extra: Vec<usize>,
 }
 
-/// Number of characters, each of which takes one column.
+/// Number of characters; each takes one column.
 pub(super) fn width(text: &str) -> usize {
     text.chars().count()
 }

@@ -53,8 +53,8 @@ pub(super) fn labels(run: &Run) -> Vec<LabelForm> {
 #[derive(Serialize)]
 pub(super) struct LabelSeries {
     /// Where each point starts and how many seconds it stands for.
-    second: Vec<u64>,
-    seconds: Vec<u64>,
+    second: Vec<f64>,
+    seconds: Vec<f64>,
     /// The first labels of the plan.
     labels: Vec<LabelLine>,
 }
@@ -72,7 +72,7 @@ struct LabelLine {
 impl LabelSeries {
     /// `None` when there is one label.
     pub(super) fn new(run: &Run, points: usize) -> Option<Self> {
-        let series = run.series.at_most(points);
+        let (series, per_second) = run.series.finest(points);
         let labels = series.points().iter().map(|point| point.labels.len()).max()?;
         if labels < 2 {
             return None;
@@ -83,9 +83,10 @@ impl LabelSeries {
         let most = (budget / labels).max(POINTS_MIN).min(points);
         let series = series.at_most(most);
         let points = series.points();
+        let seconds = |pieces: u64| pieces as f64 / per_second as f64;
         Some(Self {
-            second: points.iter().map(|point| point.second).collect(),
-            seconds: points.iter().map(|point| point.seconds).collect(),
+            second: points.iter().map(|point| seconds(point.second)).collect(),
+            seconds: points.iter().map(|point| seconds(point.seconds)).collect(),
             labels: (0..labels).map(|label| LabelLine::new(points, label)).collect(),
         })
     }

@@ -16,13 +16,13 @@ const CURVE_STEPS: u32 = 16;
 /// Nines that a curve has at most.
 const NINES_MAX: u32 = 7;
 
-/// The series, a column for each figure. Times are in microseconds to four digits; there is none
-/// in a second without a sample.
+/// The series, a column for each figure. Times are in microseconds to four digits; a point
+/// without samples has none.
 #[derive(Serialize)]
 pub(super) struct SeriesForm {
     /// Where each point starts and how many seconds it stands for.
-    second: Vec<u64>,
-    seconds: Vec<u64>,
+    second: Vec<f64>,
+    seconds: Vec<f64>,
     asked: Vec<Option<f64>>,
     fired: Vec<u64>,
     ok: Vec<u64>,
@@ -58,8 +58,9 @@ struct KindForm {
 
 impl SeriesForm {
     pub(super) fn new(run: &Run, points: usize) -> Self {
-        let series = run.series.at_most(points);
+        let (series, per_second) = run.series.finest(points);
         let points = series.points();
+        let seconds = |pieces: u64| pieces as f64 / per_second as f64;
         let threads = run.generator.threads.max(run.plan.threads).max(1) as f64;
         let times = |of: fn(&Point) -> Nanos, seen: fn(&Point) -> bool| -> Vec<Option<f64>> {
             points.iter().map(|point| seen(point).then(|| micros(of(point)))).collect()
@@ -70,8 +71,8 @@ impl SeriesForm {
         let counts = |of: fn(&Point) -> u64| points.iter().map(of).collect::<Vec<_>>();
         let highest = points.iter().flat_map(|point| point.heat.last()).map(|cell| cell.0).max();
         Self {
-            second: counts(|p| p.second),
-            seconds: counts(|p| p.seconds),
+            second: points.iter().map(|p| seconds(p.second)).collect(),
+            seconds: points.iter().map(|p| seconds(p.seconds)).collect(),
             asked: points.iter().map(|p| p.asked.map(|asked| digits(asked, 6))).collect(),
             // What never left ended as it was fired.
             fired: counts(|p| p.fired.saturating_sub(p.counts.unsent)),
@@ -99,7 +100,7 @@ impl SeriesForm {
             open: counts(|p| p.open),
             cpu: points
                 .iter()
-                .map(|p| digits(p.cpu as f64 / (p.seconds.max(1) as f64 * 1e9 * threads), 3))
+                .map(|p| digits(p.cpu as f64 / (seconds(p.seconds.max(1)) * 1e9 * threads), 3))
                 .collect(),
             errors: errors(run, points),
             heat: points.iter().map(|p| gaps(&p.heat)).collect(),

@@ -61,7 +61,8 @@ impl TargetForm {
         if watched.is_empty() {
             return None;
         }
-        let series = run.series.at_most(points);
+        let (series, per_second) = run.series.finest(points);
+        let unit = SECOND / per_second;
         let warmup = Nanos::try_from(run.plan.warmup.as_nanos()).unwrap_or(Nanos::MAX);
         let mut lines = 0;
         let mut sources = Vec::new();
@@ -76,7 +77,7 @@ impl TargetForm {
                 unit: gauge.unit.into(),
                 mean: digits(mean.unwrap_or(0.0), 4),
                 max: digits(gauge.max().unwrap_or(0.0), 4),
-                values: drawn.then(|| values(gauge.samples(), series.points())),
+                values: drawn.then(|| values(gauge.samples(), series.points(), unit)),
             });
         }
         let mut settings = Vec::new();
@@ -114,13 +115,13 @@ fn changes(gauge: &Gauge) -> bool {
     means.any(|mean| Some(mean) != first)
 }
 
-/// The mean of the readings within each point; where none fell into it because readings come about
-/// once a second, the one before.
-fn values(samples: &[Sample], points: &[Point]) -> Vec<Option<f64>> {
+/// The mean of the readings within each point, whose times count pieces of length `unit`; where none
+/// fell into it because readings come about once a second, the one before.
+fn values(samples: &[Sample], points: &[Point], unit: Nanos) -> Vec<Option<f64>> {
     let mut rest = samples;
     let mut before: Option<Sample> = None;
     let value = |point: &Point| {
-        let end = (point.second + point.seconds).saturating_mul(SECOND);
+        let end = (point.second + point.seconds).saturating_mul(unit);
         let (mine, later) = rest.split_at(rest.partition_point(|sample| sample.at < end));
         rest = later;
         let (sum, readings) = mine.iter().fold((0.0, 0), |(sum, readings), sample| {
@@ -130,7 +131,7 @@ fn values(samples: &[Sample], points: &[Point]) -> Vec<Option<f64>> {
         if readings > 0 {
             return Some(digits(sum / readings as f64, 4));
         }
-        let start = point.second.saturating_mul(SECOND);
+        let start = point.second.saturating_mul(unit);
         let holds = |sample: &Sample| sample.at + (sample.readings + 1) * SECOND > start;
         before.filter(holds).map(|sample| digits(sample.mean, 4))
     };
@@ -155,7 +156,7 @@ mod tests {
         let mut series = Series::default();
         (0..8).for_each(|n| series.push(Point::new(n, &Tally::new(0))));
         let samples = watched.gauges()[0].samples();
-        let of = |points: usize| values(samples, series.at_most(points).points());
+        let of = |points: usize| values(samples, series.at_most(points).points(), SECOND);
         assert_eq!(of(8)[..5], [2.0, 3.0, 5.0, 7.0, 7.0].map(Some));
         assert_eq!(of(8)[5..], [None; 3]);
         assert_eq!(of(4), [Some(2.0), Some(6.0), Some(7.0), None]);

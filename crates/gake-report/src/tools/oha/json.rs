@@ -1,4 +1,4 @@
-//! oha's summary for programs. Times are in seconds; what there is none of is null.
+//! oha's summary for programs. Times are in seconds; missing values are null.
 
 use std::collections::BTreeMap;
 

@@ -154,7 +154,7 @@ fn stats(
     writeln!(out, "    {name:<10}{average}{deviation}{max}{share}%")
 }
 
-/// The standard deviation of a sample, of which the mean was estimated.
+/// The standard deviation of a sample whose mean was estimated.
 fn stdev(samples: &Histogram) -> f64 {
     let count = samples.count() as f64;
     if count < 2.0 { 0.0 } else { samples.stddev() * (count / (count - 1.0)).sqrt() }

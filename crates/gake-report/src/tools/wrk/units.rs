@@ -51,7 +51,7 @@ pub fn metric(number: f64) -> String {
     shown(number, &METRIC, 2)
 }
 
-/// `text` in a column of which the last two places are for the unit's letters.
+/// `text` in a column whose last two places are for the unit's letters.
 pub(super) fn padded(text: &str, width: usize) -> String {
     let letters = text.chars().rev().take(2).take_while(char::is_ascii_alphabetic).count();
     let (blanks, width) = (2 - letters, width - (2 - letters));
@@ -61,7 +61,7 @@ pub(super) fn padded(text: &str, width: usize) -> String {
 /// Reads a count: `100`, `10k`, `1M`.
 ///
 /// # Errors
-/// When it is none.
+/// When it is not one.
 pub fn scan_count(text: &str) -> Result<u64, String> {
     scan(text, &METRIC).ok_or_else(|| "write a count, for example 100, 10k or 1M".to_owned())
 }
@@ -69,7 +69,7 @@ pub fn scan_count(text: &str) -> Result<u64, String> {
 /// Reads a time in seconds: `10`, `30s`, `2m`, `1h`.
 ///
 /// # Errors
-/// When it is none.
+/// When it is not one.
 pub fn scan_time(text: &str) -> Result<u64, String> {
     scan(text, &SECONDS).ok_or_else(|| "write a time, for example 30s, 2m or 1h".to_owned())
 }

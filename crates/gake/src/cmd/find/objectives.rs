@@ -34,7 +34,7 @@ pub fn clauses(args: &SearchArgs, trials: &mut Trials<'_>) -> Result<Vec<Clause>
     Ok(clauses)
 }
 
-/// Objectives for a target of which nothing is known: one user asks how fast it is.
+/// Objectives for an unknown target: one user finds out how fast it is.
 ///
 /// # Errors
 /// When it does not answer.

@@ -40,7 +40,7 @@ impl Live {
     /// Takes the whole terminal when that was asked for.
     ///
     /// # Errors
-    /// When there is none.
+    /// When there is no terminal.
     pub fn open(
         &mut self,
         console: &Console,

@@ -9,7 +9,7 @@ const NAME_MAX: usize = 160;
 /// Characters of the suggested rules.
 const RULES_MAX: usize = 40_000;
 
-/// A report as `ui/src/pages/shadow-data.ts` has it, with so many entries in each list at most: the
+/// A report as `ui/src/pages/shadow-data.ts` has it, with a bound on the entries of each list: the
 /// first, which weigh most.
 pub fn shown(report: &Report, rows: usize) -> Value {
     let real =

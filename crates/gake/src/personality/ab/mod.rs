@@ -30,7 +30,7 @@ const BANNER: &str = concat!(
      Licensed under the Apache License, Version 2.0\n\n"
 );
 
-/// Why a command line is none.
+/// Why a command line is not valid.
 #[derive(Debug, PartialEq)]
 pub enum Wrong {
     /// It asks for help.

@@ -79,7 +79,7 @@ Options:
 gake's own result beside it: --gake-out FILE, --gake-format FORMAT.
 ";
 
-/// Why a command line is none, and so what hey's exit code is.
+/// Why a command line is not valid, which decides hey's exit code.
 #[derive(Debug, PartialEq)]
 pub enum Wrong {
     /// It asks for help.

@@ -245,7 +245,7 @@ fn check(parsed: &Parsed) -> Result<(), String> {
     Ok(())
 }
 
-/// `HOST:PORT` of a `--connect-to`, of which the host may be an address in brackets.
+/// `HOST:PORT` of a `--connect-to`; the host may be an address in brackets.
 fn origin_of(rule: &str) -> &str {
     let host = rule.find(']').unwrap_or(0);
     let mut colons = rule[host..].match_indices(':').map(|(at, _)| host + at);

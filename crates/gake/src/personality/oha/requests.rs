@@ -73,7 +73,7 @@ pub fn sent(parsed: &Parsed, target: &str) -> Result<Requests, Failure> {
 /// A body, when there is one.
 type Body = Option<Arc<[u8]>>;
 
-/// The bodies, of which there is at least one unless a file is empty, and what a form says
+/// The bodies, at least one unless a file is empty, and what a form says
 /// that it is.
 fn bodies(parsed: &Parsed) -> Result<(Vec<Body>, Option<String>), Failure> {
     if parsed.last("form").is_some() {

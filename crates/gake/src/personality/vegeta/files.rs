@@ -23,7 +23,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Opens the files; standard input when there is none.
+    /// Opens the files; standard input by default.
     ///
     /// # Errors
     /// When one cannot be read or holds no results.

@@ -67,7 +67,7 @@ Sends requests to targets at a rate, and writes a result for each.
   -max-connections  connections at most
   -connections      idle connections to a host at most (default 10000)
   -keepalive        use a connection for more than one request (default true)
-  -timeout          of a request (default 30s; 0 is none)
+  -timeout          of a request (default 30s; 0 for no limit)
   -redirects        followed at most; -1 takes one as an answer (default 10)
   -max-body         bytes of a response that a result keeps: 1024, 10KB; -1 is all (default -1)
   -output           file of the results (default stdout)

@@ -47,7 +47,7 @@ impl Requests {
     /// returned too.
     ///
     /// # Errors
-    /// When they cannot be read, or there is none.
+    /// When they cannot be read, or there are no targets.
     pub fn open(options: &Options) -> Result<(Self, Vec<WeightedRequest>), Failure> {
         let mut reading = Reading::open(options)?;
         let fault = Arc::default();

@@ -1,0 +1,133 @@
+//! What the workers hand over, joined by piece of time: a second, or a tenth of one.
+
+use std::collections::BTreeMap;
+
+use gake_core::clock::Nanos;
+use gake_core::record::{Counts, Interval, Tally};
+use gake_core::work::Gauges;
+
+use crate::collect::JoinedSecond;
+use crate::pace::TENTHS;
+
+/// Tenths of a second that may wait for a worker that hands nothing over. Past that the oldest
+/// piece goes on without it, and what it hands over later counts with a later piece.
+const PENDING_MAX: u64 = 64 * TENTHS;
+
+/// One piece of time of all workers.
+#[derive(Debug, Default)]
+pub(crate) struct Piece {
+    /// What was recorded in it, after the warm-up.
+    pub(crate) tally: Tally,
+    /// What each scenario recorded in it, when the run has several.
+    scenarios: Vec<Tally>,
+    warmup: Counts,
+    pub(crate) gauges: Gauges,
+    /// CPU time of the workers in it.
+    pub(crate) cpu: Nanos,
+    has_tally: bool,
+}
+
+impl Piece {
+    /// Joins it to the second it is of, and gives its emptied tally back.
+    pub(crate) fn join(mut self, second: &mut JoinedSecond) -> Tally {
+        if second.scenarios.is_empty() {
+            second.scenarios = self.scenarios;
+        } else {
+            let pairs = second.scenarios.iter_mut().zip(&self.scenarios);
+            pairs.for_each(|(sum, tally)| sum.merge(tally));
+        }
+        second.warmup.merge(&self.warmup);
+        let peak = second.gauges.peak.max(self.gauges.peak);
+        second.gauges = Gauges { peak, ..self.gauges };
+        second.cpu += self.cpu;
+        second.tally.merge(&self.tally);
+        self.tally.clear();
+        self.tally
+    }
+}
+
+/// Pieces that not every worker has handed over yet, by the tenth in which they end. Their memory
+/// does not grow with the run.
+#[derive(Debug)]
+pub(crate) struct Pieces {
+    pending: BTreeMap<u64, Piece>,
+    /// Where the last piece that went on ends.
+    gone: u64,
+    /// Empty tallies to be used again.
+    retired: Vec<Tally>,
+    /// The last tenth each worker has handed over; `u64::MAX` when it has ended.
+    watermarks: Vec<u64>,
+}
+
+impl Pieces {
+    pub(crate) fn new(workers: usize) -> Self {
+        let (pending, retired) = (BTreeMap::new(), Vec::new());
+        Self { pending, gone: 0, retired, watermarks: vec![0; workers] }
+    }
+
+    /// Whether every worker has ended.
+    pub(crate) fn are_over(&self) -> bool {
+        self.watermarks.iter().all(|mark| *mark == u64::MAX)
+    }
+
+    /// A worker has ended.
+    pub(crate) fn end(&mut self, worker: usize) {
+        self.watermarks[worker] = u64::MAX;
+    }
+
+    /// Where the last piece that went on ends, in tenths of a second.
+    pub(crate) fn gone(&self) -> u64 {
+        self.gone
+    }
+
+    /// Joins what a worker recorded up to `tenth`, and gives as many empty tallies back as there
+    /// are, up to as many as it takes. `scenarios` is how many are told apart.
+    pub(crate) fn add(
+        &mut self,
+        interval: Interval,
+        scenarios: usize,
+        mut spare: impl FnMut(Tally),
+    ) {
+        let Interval { worker, tenth, parts, cpu, .. } = interval;
+        self.watermarks[worker] = self.watermarks[worker].max(tenth);
+        let piece = self.pending.entry(tenth.max(self.gone + 1)).or_default();
+        piece.scenarios.resize_with(scenarios, Tally::default);
+        piece.cpu += cpu;
+        for part in parts {
+            if let Some(tally) = piece.scenarios.get_mut(part.scenario) {
+                tally.merge(&part.tally);
+            }
+            piece.warmup.merge(&part.warmup);
+            piece.gauges = piece.gauges.beside(part.gauges);
+            let mut tally = part.tally;
+            if std::mem::replace(&mut piece.has_tally, true) {
+                piece.tally.merge(&tally);
+                tally.clear();
+                spare(tally);
+            } else {
+                piece.tally = tally;
+                self.retired.pop().into_iter().for_each(&mut spare);
+            }
+        }
+    }
+
+    /// The tenth in which the next piece ends that every worker has handed over, in order.
+    pub(crate) fn ready(&self) -> Option<u64> {
+        let complete = self.watermarks.iter().copied().min().unwrap_or(u64::MAX);
+        let (first, last) = (self.pending.first_key_value()?.0, self.pending.last_key_value()?.0);
+        (*first <= complete || last - first >= PENDING_MAX).then_some(*first)
+    }
+
+    /// Takes the piece that ends in `tenth`, which is ready.
+    pub(crate) fn take(&mut self, tenth: u64) -> Piece {
+        self.gone = tenth;
+        self.pending.remove(&tenth).unwrap_or_default()
+    }
+
+    /// Takes an empty tally back, so that its room is used again: the memory it has is warm.
+    pub(crate) fn retire(&mut self, tally: Tally) {
+        if self.retired.len() < self.watermarks.len() {
+            self.retired.push(tally);
+        }
+    }
+}
