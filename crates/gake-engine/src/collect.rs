@@ -13,7 +13,7 @@ use gake_core::work::Gauges;
 use crate::figures::Figures;
 use crate::message::Message;
 use crate::pace::{self, TENTHS};
-use crate::pieces::Pieces;
+use crate::pieces::{Piece, Pieces};
 
 /// One second of a run, of all workers.
 #[derive(Debug, Default)]
@@ -34,6 +34,25 @@ pub struct JoinedSecond {
     pub cpu: Nanos,
     /// Its tenths, when the run is shown by these.
     pub tenths: Vec<Point>,
+}
+
+impl JoinedSecond {
+    /// Joins a piece of it, and gives the piece's emptied tally back.
+    fn join(&mut self, mut piece: Piece) -> Tally {
+        if self.scenarios.is_empty() {
+            self.scenarios = piece.scenarios;
+        } else {
+            let pairs = self.scenarios.iter_mut().zip(&piece.scenarios);
+            pairs.for_each(|(sum, tally)| sum.merge(tally));
+        }
+        self.warmup.merge(&piece.warmup);
+        let peak = self.gauges.peak.max(piece.gauges.peak);
+        self.gauges = Gauges { peak, ..piece.gauges };
+        self.cpu += piece.cpu;
+        self.tally.merge(&piece.tally);
+        piece.tally.clear();
+        piece.tally
+    }
 }
 
 /// Joins the messages of all workers into seconds and into a [`Run`]. Its memory does not grow with
@@ -179,8 +198,7 @@ impl Collector {
                 self.second.tenths.push(point);
             }
             self.second.second = second;
-            let emptied = piece.join(&mut self.second);
-            self.pieces.retire(emptied);
+            self.pieces.retire(self.second.join(piece));
             if tenth.is_multiple_of(TENTHS) {
                 return Some(self.end_second());
             }

@@ -6,7 +6,6 @@ use gake_core::clock::Nanos;
 use gake_core::record::{Counts, Interval, Tally};
 use gake_core::work::Gauges;
 
-use crate::collect::JoinedSecond;
 use crate::pace::TENTHS;
 
 /// Tenths of a second that may wait for a worker that hands nothing over. Past that the oldest
@@ -19,31 +18,14 @@ pub(crate) struct Piece {
     /// What was recorded in it, after the warm-up.
     pub(crate) tally: Tally,
     /// What each scenario recorded in it, when the run has several.
-    scenarios: Vec<Tally>,
-    warmup: Counts,
+    pub(crate) scenarios: Vec<Tally>,
+    /// What the warm-up saw in it.
+    pub(crate) warmup: Counts,
+    /// Levels at its end.
     pub(crate) gauges: Gauges,
     /// CPU time of the workers in it.
     pub(crate) cpu: Nanos,
     has_tally: bool,
-}
-
-impl Piece {
-    /// Joins it to the second it is of, and gives its emptied tally back.
-    pub(crate) fn join(mut self, second: &mut JoinedSecond) -> Tally {
-        if second.scenarios.is_empty() {
-            second.scenarios = self.scenarios;
-        } else {
-            let pairs = second.scenarios.iter_mut().zip(&self.scenarios);
-            pairs.for_each(|(sum, tally)| sum.merge(tally));
-        }
-        second.warmup.merge(&self.warmup);
-        let peak = second.gauges.peak.max(self.gauges.peak);
-        second.gauges = Gauges { peak, ..self.gauges };
-        second.cpu += self.cpu;
-        second.tally.merge(&self.tally);
-        self.tally.clear();
-        self.tally
-    }
 }
 
 /// Pieces that not every worker has handed over yet, by the tenth in which they end. Their memory

@@ -2,9 +2,10 @@
 
 use gake_core::record::{LabelPoint, Point, Run};
 use serde::Serialize;
+use serde_json::Number;
 
 use super::figures::LatencyForm;
-use super::series::micros;
+use super::series::{micros, seconds};
 use super::{LABELS_MAX, NAME_MAX, cut_to};
 
 /// Numbers in the series of all labels at most: each has a small chart.
@@ -53,8 +54,8 @@ pub(super) fn labels(run: &Run) -> Vec<LabelForm> {
 #[derive(Serialize)]
 pub(super) struct LabelSeries {
     /// Where each point starts and how many seconds it stands for.
-    second: Vec<f64>,
-    seconds: Vec<f64>,
+    second: Vec<Number>,
+    seconds: Vec<Number>,
     /// The first labels of the plan.
     labels: Vec<LabelLine>,
 }
@@ -83,10 +84,9 @@ impl LabelSeries {
         let most = (budget / labels).max(POINTS_MIN).min(points);
         let series = series.at_most(most);
         let points = series.points();
-        let seconds = |pieces: u64| pieces as f64 / per_second as f64;
         Some(Self {
-            second: points.iter().map(|point| seconds(point.second)).collect(),
-            seconds: points.iter().map(|point| seconds(point.seconds)).collect(),
+            second: points.iter().map(|point| seconds(point.second, per_second)).collect(),
+            seconds: points.iter().map(|point| seconds(point.seconds, per_second)).collect(),
             labels: (0..labels).map(|label| LabelLine::new(points, label)).collect(),
         })
     }

@@ -3,6 +3,7 @@
 use gake_core::clock::Nanos;
 use gake_core::record::{HEAT, Histogram, Metric, Octaves, Point, Run};
 use serde::Serialize;
+use serde_json::Number;
 
 /// Kinds of errors with a line of their own.
 const KINDS_MAX: usize = 10;
@@ -21,8 +22,8 @@ const NINES_MAX: u32 = 7;
 #[derive(Serialize)]
 pub(super) struct SeriesForm {
     /// Where each point starts and how many seconds it stands for.
-    second: Vec<f64>,
-    seconds: Vec<f64>,
+    second: Vec<Number>,
+    seconds: Vec<Number>,
     asked: Vec<Option<f64>>,
     fired: Vec<u64>,
     ok: Vec<u64>,
@@ -60,7 +61,9 @@ impl SeriesForm {
     pub(super) fn new(run: &Run, points: usize) -> Self {
         let (series, per_second) = run.series.finest(points);
         let points = series.points();
-        let seconds = |pieces: u64| pieces as f64 / per_second as f64;
+        let starts = points.iter().map(|point| seconds(point.second, per_second));
+        let lengths = points.iter().map(|point| seconds(point.seconds, per_second));
+        let cores = threads * 1e9 / per_second as f64;
         let threads = run.generator.threads.max(run.plan.threads).max(1) as f64;
         let times = |of: fn(&Point) -> Nanos, seen: fn(&Point) -> bool| -> Vec<Option<f64>> {
             points.iter().map(|point| seen(point).then(|| micros(of(point)))).collect()
@@ -71,8 +74,8 @@ impl SeriesForm {
         let counts = |of: fn(&Point) -> u64| points.iter().map(of).collect::<Vec<_>>();
         let highest = points.iter().flat_map(|point| point.heat.last()).map(|cell| cell.0).max();
         Self {
-            second: points.iter().map(|p| seconds(p.second)).collect(),
-            seconds: points.iter().map(|p| seconds(p.seconds)).collect(),
+            second: starts.collect(),
+            seconds: lengths.collect(),
             asked: points.iter().map(|p| p.asked.map(|asked| digits(asked, 6))).collect(),
             // What never left ended as it was fired.
             fired: counts(|p| p.fired.saturating_sub(p.counts.unsent)),
@@ -100,7 +103,7 @@ impl SeriesForm {
             open: counts(|p| p.open),
             cpu: points
                 .iter()
-                .map(|p| digits(p.cpu as f64 / (seconds(p.seconds.max(1)) * 1e9 * threads), 3))
+                .map(|p| digits(p.cpu as f64 / (p.seconds.max(1) as f64 * cores), 3))
                 .collect(),
             errors: errors(run, points),
             heat: points.iter().map(|p| gaps(&p.heat)).collect(),
@@ -126,6 +129,14 @@ fn gaps(cells: &[(u16, u64)]) -> Vec<u64> {
         [u64::from(gap), *count]
     };
     cells.iter().flat_map(gap).collect()
+}
+
+/// Pieces of a second in seconds, as short as can be.
+pub(super) fn seconds(pieces: u64, per_second: u64) -> Number {
+    if pieces.is_multiple_of(per_second) {
+        return (pieces / per_second).into();
+    }
+    Number::from_f64(pieces as f64 / per_second as f64).unwrap_or(0.into())
 }
 
 pub(super) fn micros(ns: Nanos) -> f64 {

@@ -51,6 +51,25 @@ fn the_charts_hold_the_figures_of_the_run() {
     assert_eq!(data["labels"].as_array().unwrap().len(), 3);
 }
 
+#[test]
+fn a_short_run_is_drawn_by_its_tenths() {
+    let mut short = healthy();
+    for (n, second) in (0..).zip(tallies(2, 3, false)) {
+        for tenth in 0..10 {
+            let tally = if tenth == 4 { second.clone() } else { gake_core::record::Tally::new(3) };
+            let mut point = Point::of_tenths(n * 10 + tenth, 1, &tally);
+            point.cpu = SECOND / 20;
+            short.series.push_tenth(point);
+        }
+    }
+    let data = data(&run(&Summary::new(short, &[])).unwrap());
+    let (series, labels) = (&data["series"], &data["label_series"]);
+    let starts: Vec<_> = series["second"].as_array().unwrap().iter().collect();
+    assert_eq!((starts.len(), starts[13]), (20, &json!(1.3)));
+    assert_eq!((&series["seconds"][13], &series["cpu"][13]), (&json!(0.1), &json!(0.25)));
+    assert_eq!((&labels["second"][13], &labels["seconds"][13]), (&json!(1.3), &json!(0.1)));
+}
+
 /// An hour in which everything there can be is there in every second.
 fn worst_hour() -> Run {
     let parts = tallies(10, 3, true);
@@ -88,7 +107,8 @@ fn an_hour_is_under_500_kb_however_bad_it_is() {
         let html = run(&Summary::new(run_of_hour, &[])).unwrap();
         assert!(html.len() <= 500_000, "{}", html.len());
         let data = data(&html);
-        assert_eq!(sum(&data["series"]["seconds"]), 3_600);
+        let lengths = data["series"]["seconds"].as_array().unwrap().iter();
+        assert_eq!(lengths.map(|length| length.as_f64().unwrap()).sum::<f64>(), 3_600.0);
         data["series"]["second"].as_array().unwrap().len()
     };
     let mut bad = worst_hour();

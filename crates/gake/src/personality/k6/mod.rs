@@ -42,17 +42,21 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
             Ok(Exit::Done)
         }
         Some((command, _)) => {
+            if matches!(command.as_str(), "help" | "--help" | "-h") {
+                return usage(console);
+            }
             let known = ABSENT.iter().find(|(name, _)| name == command);
-            let why = known.map_or("gake does not know it", |(_, why)| why);
+            let why = known.map_or("it is unknown", |(_, why)| why);
             console.error(&format!("the command {command:?} cannot be honoured: {why}"));
             Ok(ANY)
         }
-        None => {
-            console
-                .result("Usage: gake as k6 run [flags] script.js\n       gake as k6 version\n")?;
-            Ok(Exit::Done)
-        }
+        None => usage(console),
     }
+}
+
+fn usage(console: &Console) -> Result<Exit, Failure> {
+    console.result("Usage: gake as k6 run [flags] script.js\n       gake as k6 version\n")?;
+    Ok(Exit::Done)
 }
 
 fn run(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
@@ -60,8 +64,8 @@ fn run(args: &[String], native: &Native, console: &Console) -> Result<Exit, Fail
         Ok(Some(flags)) => life::run(&flags, native, console),
         Ok(None) => {
             console.result(
-                "Usage: gake as k6 run [flags] script.js\nThe flags are those of k6; what gake \
-                 cannot honour is refused by name. docs/k6.md lists what is there.\n",
+                "Usage: gake as k6 run [flags] script.js\nThe flags are those of k6; those that \
+                 gake does not support are refused by name. docs/k6.md lists what it supports.\n",
             )?;
             Ok(Exit::Done)
         }
