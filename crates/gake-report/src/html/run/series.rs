@@ -63,8 +63,8 @@ impl SeriesForm {
         let points = series.points();
         let starts = points.iter().map(|point| seconds(point.second, per_second));
         let lengths = points.iter().map(|point| seconds(point.seconds, per_second));
-        let cores = threads * 1e9 / per_second as f64;
         let threads = run.generator.threads.max(run.plan.threads).max(1) as f64;
+        let cores = threads * 1e9 / per_second as f64;
         let times = |of: fn(&Point) -> Nanos, seen: fn(&Point) -> bool| -> Vec<Option<f64>> {
             points.iter().map(|point| seen(point).then(|| micros(of(point)))).collect()
         };
