@@ -56,7 +56,7 @@ const FLAGS: &[Flag] = &[
     switch(&["r"]),
     switch(&["V"]),
     switch(&["h"]),
-    refused(&["X"], "gake does not speak to proxies; load the server itself, or the proxy as one"),
+    refused(&["X"], "only `gake run --proxy URL` sends through proxies"),
     refused(&["b"], "the system sizes the buffers of a connection"),
     refused(&["I"], "gake always says the server's name"),
     refused(&["Z"], "gake offers the ciphers of rustls"),

@@ -43,7 +43,7 @@ const FLAGS: &[Flag] = &[
     switch(&["disable-keepalive"]),
     switch(&["disable-redirects"]),
     switch(&["help"]),
-    refused(&["x"], "gake does not speak to proxies; load the server itself, or the proxy as one"),
+    refused(&["x"], "only `gake run --proxy URL` sends through proxies"),
     switch(&["h2"]),
 ];
 

@@ -18,7 +18,7 @@ use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
 /// What stands for no time-out: a year.
 const FOREVER: Duration = Duration::from_secs(366 * 86_400);
 
-const PROXY: &str = "gake does not speak to proxies; load the server itself, or the proxy as one";
+const PROXY: &str = "only `gake run --proxy URL` sends through proxies";
 const AWS: &str = "gake does not sign requests";
 const REGEX: &str =
     "gake makes no URLs from a pattern; write them into a file for --urls-from-file";
