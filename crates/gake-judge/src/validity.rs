@@ -307,7 +307,13 @@ fn littles_law(run: &Run) -> Option<Reason> {
     let residual = mean.max((mean * mean + deviation * deviation) / (2.0 * mean));
     let expected = time / measured;
     let edge = level_seen * residual / measured;
-    let off = ((level_seen - expected).abs() - edge).max(0.0) / level_seen;
+    // Over HTTP/2 a request is in flight too while it waits for a stream, in what `time` leaves out.
+    let blocked = match counts.streams {
+        0 => 0.0,
+        _ => run.tally.latency.of(Metric::Blocked).sum() as f64 / measured,
+    };
+    let least = (expected - level_seen).max(level_seen - expected - blocked);
+    let off = (least - edge).max(0.0) / level_seen;
     let level = level(off > at::LITTLE_SUSPECT, off > at::LITTLE_INVALID)?;
     let mut text = format!(
         "not in a steady state: {} were in flight on average, but {} of {} each make {} \

@@ -2,7 +2,7 @@
 
 use gake_core::clock::SECOND;
 use gake_core::plan::Stage;
-use gake_core::record::{LevelUnit, MACHINE, Reading};
+use gake_core::record::{LevelUnit, MACHINE, Outcome, Reading};
 
 use super::*;
 use crate::testing::{MS, RunSample, answered, healthy};
@@ -203,6 +203,19 @@ fn littles_law_on_a_steady_state() {
         let run = RunSample::of(10_000, 50 * MS).in_flight(in_flight).run();
         assert_eq!(level_of(&run, "littles_law"), level, "{in_flight}");
     }
+}
+
+#[test]
+fn a_request_that_waits_for_a_stream_is_in_flight() {
+    // 1,000/s of 60 ms each, of which they wait for a stream for 50.
+    let waiting = Outcome { blocked: 50 * MS, ..answered(50 * MS, 55 * MS, 60 * MS, 200) };
+    let of = |streams, in_flight| {
+        let mut run = RunSample::default().add(10_000, waiting.clone()).in_flight(in_flight).run();
+        run.tally.counts.streams = streams;
+        level_of(&run, "littles_law")
+    };
+    assert_eq!((of(0, 10.0), of(0, 60.0)), (Valid, Invalid));
+    assert_eq!((of(10_000, 10.0), of(10_000, 60.0), of(10_000, 90.0)), (Valid, Valid, Invalid));
 }
 
 #[test]

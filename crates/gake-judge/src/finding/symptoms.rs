@@ -15,13 +15,15 @@ const BLOCKED_SHARE_MIN: f64 = 0.01;
 pub(super) fn blocked(facts: &Facts<'_>) -> Option<Finding> {
     let waits = facts.latency(Metric::Blocked);
     let counts = facts.counts();
-    let part = share(waits.count() + counts.dropped, counts.due());
+    // Over HTTP/2 an arrival may wait twice: to be fired, and then for a stream.
+    let waited = waits.count().min(counts.due().saturating_sub(counts.dropped)) + counts.dropped;
+    let part = share(waited, counts.due());
     if part < BLOCKED_SHARE_MIN {
         return None;
     }
     let mut evidence = format!(
         "{} ({}) found all of {} busy",
-        units::plural(waits.count() + counts.dropped, "arrival"),
+        units::plural(waited, "arrival"),
         units::percent(part),
         units::plural(facts.run.plan.connections as u64, "connection")
     );
