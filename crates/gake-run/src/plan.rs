@@ -96,7 +96,12 @@ pub(crate) fn whole(run: &RunSpec, mut plans: Vec<Plan>, labels: &[String]) -> P
         plan.labels = labels.to_vec();
     }
     let peak = plans.iter().map(|plan| peak(&plan.load)).sum();
-    let lanes = plans.iter().map(|plan| plan.max_in_flight).max();
+    // A connection belongs to one thread, with all of its streams.
+    let lanes = plans.iter().map(|plan| match plan.streams {
+        0 | 1 => plan.max_in_flight,
+        _ => plan.max_in_flight.min(plan.connections),
+    });
+    let lanes = lanes.max();
     let threads = threads_for(run.threads, peak, lanes.unwrap_or(1));
     if plans.len() == 1
         && let Some(plan) = plans.pop()

@@ -10,6 +10,9 @@ fn a_bound_on_streams_is_named_with_its_number() {
         run(&[&[url.as_str()], &*words("--http2 -c 1 -n 200 --streams"), &[streams]].concat())
     };
     let json = load("10");
+    assert_eq!(json.count("connections.peak"), 1, "one connection was asked for: {}", json.0);
+    let reasons = json.at("verdict.reasons").to_string();
+    assert!(!reasons.contains("Little"), "waiting for a stream is in flight: {reasons}");
     assert_eq!(json.text("connections.protocol"), "HTTP/2");
     assert!(json.count("connections.http2.streams") >= 200, "{}", json.0);
     // Two of ten users have a stream, and the others wait for each of theirs.
