@@ -51,6 +51,9 @@ pub struct Exporter {
     carrier: Box<dyn Carrier>,
     labels: Vec<String>,
     takes_outcomes: bool,
+    /// What the begin of the run gave: it is carried by the thread that carries the rest, whose
+    /// scheduling class the carrier's own threads inherit.
+    begun: Option<Batch>,
 }
 
 impl Exporter {
@@ -77,7 +80,7 @@ impl Exporter {
         let format = format::of(address);
         let takes_outcomes = format.takes_outcomes();
         let (name, labels) = (address.to_string(), Vec::new());
-        Ok(Self { name, format, carrier, labels, takes_outcomes })
+        Ok(Self { name, format, carrier, labels, takes_outcomes, begun: None })
     }
 
     /// What messages call it; without secrets.
@@ -103,8 +106,7 @@ impl Exporter {
     /// The run is about to start.
     pub fn begin(&mut self, start: &ExportStart<'_>) {
         self.labels = start.labels.to_vec();
-        let batch = self.format.begin(start);
-        self.carry(batch);
+        self.begun = Some(self.format.begin(start));
     }
 
     /// What was recorded in one second.
@@ -139,8 +141,10 @@ impl Exporter {
     }
 
     fn carry(&mut self, batch: Batch) {
-        if batch.rows > 0 {
-            self.carrier.carry(batch);
+        for batch in self.begun.take().into_iter().chain([batch]) {
+            if batch.rows > 0 {
+                self.carrier.carry(batch);
+            }
         }
     }
 }

@@ -51,7 +51,7 @@ pub(crate) trait Carrier: Send {
         Ok(())
     }
 
-    /// Takes a batch on. Does not wait for the destination.
+    /// Takes a batch on. Waits for the destination two seconds at most.
     fn carry(&mut self, batch: Batch);
 
     /// Waits until everything is there, or is given up.

@@ -158,13 +158,21 @@ pub(super) fn post(address: &SinkAddress) -> Post {
         2 => {
             let org = address.option("org").unwrap_or_default();
             let write = query(&[("org", org), ("bucket", &database), ("precision", "ns")]);
-            Post { url: format!("{base}/api/v2/write?{write}"), headers, first: None }
+            let first = ping(&base, &headers);
+            Post { url: format!("{base}/api/v2/write?{write}"), headers, first }
         }
         _ => {
             let write = query(&[("db", &database), ("precision", "nanosecond")]);
-            Post { url: format!("{base}/api/v3/write_lp?{write}"), headers, first: None }
+            let first = ping(&base, &headers);
+            Post { url: format!("{base}/api/v3/write_lp?{write}"), headers, first }
         }
     }
+}
+
+/// Whether the server is there.
+fn ping(base: &str, headers: &[(String, String)]) -> Option<HttpRequest> {
+    let headers = headers.iter().filter(|(name, _)| name == "Authorization").cloned().collect();
+    Some(HttpRequest { headers, ..HttpRequest::new("GET", format!("{base}/ping")) })
 }
 
 /// The last part of the path is the database.

@@ -170,7 +170,7 @@ fn prometheus_has_them_by_remote_write_and_by_its_own_visits() {
     let lab = lab();
     let write = format!("prometheus-rw=http://127.0.0.1:{}/api/v1/write", prometheus.port);
     let page = free_port();
-    let visited = format!("prometheus=127.0.0.1:{page}?linger=2s&tags=env:test");
+    let visited = format!("prometheus=127.0.0.1:{page}?linger=5s&tags=env:test");
     let args = ["-n", "700", "-c", "7", "--sink", &write, "--sink", &visited, "-o", "json"];
     let run = start(&mut gake(&[&["run", &url(&lab, "/fast")], &args[..]].concat()));
     let mut text = String::new();
