@@ -206,6 +206,9 @@ impl Search {
         if self.guard.is_some() {
             return self.probed(&step);
         }
+        if self.rescaled(&step) {
+            return;
+        }
         if self.is_limited(&step) {
             return;
         }

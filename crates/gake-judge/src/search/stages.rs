@@ -108,6 +108,21 @@ impl Search {
         }
     }
 
+    /// Whether a floor built up a backlog: a closed loop of few users may be far faster than what
+    /// the target, or this machine, does with an open loop. What really came back is the scale then.
+    pub(super) fn rescaled(&mut self, step: &Step) -> bool {
+        let is_floor = matches!(self.stage, Stage::Floor(_));
+        let scale = step.ended_rate();
+        if !is_floor || step.is_sustained() || scale <= 0.0 {
+            return false;
+        }
+        self.scale = scale;
+        // The top of the ladder was not what the target can do.
+        self.ladder.grows = true;
+        self.stage = Stage::Floor(1);
+        true
+    }
+
     fn floor_done(&mut self, step: &Step, attempt: u32) {
         let missed = (0..self.clauses.len()).any(|n| match self.clauses[n].bound {
             Bound::Share(allowed) => {

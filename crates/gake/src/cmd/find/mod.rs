@@ -1,5 +1,6 @@
 //! `gake find`: the capacity of a target, by trial after trial.
 
+mod backlog;
 mod live;
 mod objectives;
 mod reach;

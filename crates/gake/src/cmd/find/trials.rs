@@ -18,6 +18,7 @@ use gake_run::sink::RunFileSink;
 use gake_run::{Beside, LoadedRequests, Moment, Prepared, Recorded, RunError, Sink, Watching};
 use gake_wire::Wire;
 
+use super::backlog::Backlog;
 use super::reach;
 use crate::cli::{Arrivals, FindArgs, WatchedSource};
 use crate::exit::Failure;
@@ -172,6 +173,7 @@ impl<'a> Trials<'a> {
         let prepared = self.prepare(trial)?;
         let mut observer = Observer::new(clauses, &prepared.plan.labels);
         let warmup = trial.warmup.as_secs_f64();
+        let mut backlog = Backlog::new(trial.load, self.limit, self.unloaded);
         let run = self.fire_prepared(trial, &prepared, |moment| {
             observer.second(&moment.second.tally);
             // A level belongs to the second before it was read.
@@ -181,7 +183,8 @@ impl<'a> Trials<'a> {
                 }
             }
             each(moment.second);
-            trial.is_settled(&observer.bad()).then(|| "settled".to_owned())
+            let is_lost = trial.purpose != Purpose::Ladder && backlog.grows(moment.second);
+            (is_lost || trial.is_settled(&observer.bad())).then(|| "settled".to_owned())
         })?;
         let seen = observer.finish(&run);
         self.last = Some((run, trial.load.level()));
