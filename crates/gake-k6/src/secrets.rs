@@ -85,7 +85,7 @@ impl Secrets {
     /// The secret of a name; `source` is empty for the default one.
     ///
     /// # Errors
-    /// In k6's words, when there is none.
+    /// In k6's words, when no secret has that name.
     pub fn get(&self, source: &str, name: &str) -> Result<&str, String> {
         if self.sources.is_empty() {
             return Err("no secret sources are configured".to_owned());
@@ -101,7 +101,7 @@ impl Secrets {
         found.values.get(name).map(String::as_str).ok_or_else(|| "no value".to_owned())
     }
 
-    /// A text without any secret; none when there is none in it.
+    /// The text without its secrets; `None` when it has no secret.
     #[must_use]
     pub fn redacted(&self, text: &str) -> Option<String> {
         let values = self.sources.iter().flat_map(|source| source.values.values());

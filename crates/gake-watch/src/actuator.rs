@@ -111,8 +111,8 @@ fn value(metric: &Value) -> Option<f64> {
     measurements.iter().find(is_value)?["value"].as_f64()
 }
 
-/// The settings of the bean with the prefix `server`, wherever it stands. A value that is masked
-/// is none.
+/// The settings of the bean with the prefix `server`, wherever it stands. Masked values
+/// are left out.
 fn settings(props: &Value) -> Vec<(String, String)> {
     let contexts = props["contexts"].as_object().into_iter().flat_map(|all| all.values());
     let beans = contexts.filter_map(|context| context["beans"].as_object());

@@ -22,10 +22,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads the file; nothing is set where there is none.
+    /// Reads the file; without one nothing is set.
     ///
     /// # Errors
-    /// When it cannot be read, or says what is not known.
+    /// When it cannot be read, or has an unknown key or value.
     pub fn read() -> Result<Self, Failure> {
         let Some(path) = path(|name| std::env::var_os(name).map(PathBuf::from)) else {
             return Ok(Self::default());

@@ -18,8 +18,8 @@ const GRACE: GoDuration = GoDuration::from_secs(30);
 /// How long users with a number of iterations have for them.
 const MAX_DURATION: GoDuration = GoDuration::from_secs(600);
 
-/// The scenarios of the engine for validated options, in the order of their names. Those of which
-/// the execution segment has no part are left out.
+/// The scenarios of the engine for validated options, in the order of their names. Scenarios in
+/// which the execution segment has no part are left out.
 ///
 /// # Errors
 /// When the execution segment is not one of its sequence.

@@ -344,7 +344,7 @@ impl PlanForm {
 }
 
 impl LoadForm {
-    /// The load, of which `connections` are the users when it does not say so.
+    /// The load; its users are `connections` unless it says otherwise.
     fn load(self, connections: usize) -> Result<Load, Senseless> {
         Ok(match self {
             Self::Open { stages, arrivals } => {

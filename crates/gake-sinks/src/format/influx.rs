@@ -34,7 +34,7 @@ impl RowWriter for Influx {
         line.clear();
         line.push_str(row.measurement);
         for (name, value) in all_tags(&self.tags, row) {
-            // A tag without a value is none.
+            // InfluxDB takes no empty value.
             if !value.is_empty() {
                 line.push(',');
                 escape(name, line);

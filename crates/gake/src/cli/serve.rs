@@ -87,7 +87,7 @@ pub struct ModelArgs {
     #[arg(long, value_name = "N")]
     pub h2_max_streams: Option<u32>,
 
-    /// End an HTTP/2 connection with GOAWAY after N requests, all of which are answered (default: never)
+    /// End an HTTP/2 connection with GOAWAY after N requests; all are answered (default: never)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub goaway_every: Option<u32>,
 

@@ -298,7 +298,7 @@ impl Options {
             (Some((delay, size)), _) => {
                 (Some(size as f64 / delay.as_secs_f64()), Process::Bursts { size, jitter: 0 })
             }
-            // To oha no rate is none.
+            // oha takes no rate for no bound.
             (None, rate) => (rate.filter(|rate| *rate > 0.0), Process::Uniform),
         };
         let load = match rate {
