@@ -203,12 +203,14 @@ mod tests {
 
     #[test]
     fn edges_do_not_overflow() {
-        let tiny = Facts { descriptors: (1, 1), ports: Some((9, 9)), ..Facts::default() };
+        let (descriptors, ports, memory) = ((1, 1), Some((9, 9)), Some(1));
+        let tiny = Facts { descriptors, ports, memory, ..Facts::default() };
         let demand = Demand::new(u64::MAX, &tiny);
         assert_eq!((demand.shards, demand.sources), (u64::MAX, Some(u64::MAX)));
         assert_eq!(demand.local_bytes, u64::MAX);
         let checks = demand.group(&tiny).checks;
-        assert!(checks.iter().any(|check| check.status == Status::Bad), "{checks:?}");
+        let memory = checks.iter().find(|check| check.name == "memory for them").unwrap();
+        assert_eq!(memory.status, Status::Bad, "{checks:?}");
     }
 
     #[test]
