@@ -4,7 +4,7 @@ use gake_core::clock::{Nanos, SECOND};
 use gake_core::record::{Fault, Histogram, Metric, Phase};
 
 use super::facts::Facts;
-use crate::stats::share;
+use crate::stats::{poisson_at_least, share};
 
 const MS: Nanos = SECOND / 1_000;
 
@@ -32,6 +32,8 @@ const RETRANSMITS_SHARE_MIN: f64 = 0.01;
 /// A route loses the segments of requests as it loses SYNs; below this part of the share of SYNs,
 /// a full queue loses them.
 const ROUTE_OVER_SYNS: f64 = 0.5;
+/// What is less probable than this is no chance.
+const CHANCE: f64 = 0.001;
 
 /// What became of the connections' SYNs, and of the segments that followed them.
 pub(super) struct Syns {
@@ -76,10 +78,13 @@ impl Syns {
     /// is lost on the way within one machine.
     pub(super) fn route_loses(&self, facts: &Facts<'_>) -> bool {
         let part = facts.of_sent(self.segments);
+        // Of few connections some are late by chance: no more than the route's losses explain.
+        let explained = part / ROUTE_OVER_SYNS * facts.attempts() as f64;
+        let is_chance = poisson_at_least(self.lost() as f64, explained) >= CHANCE;
         !facts.is_loopback()
             && self.segments >= RETRANSMITS_MIN
             && part >= RETRANSMITS_SHARE_MIN
-            && part >= share(self.lost(), facts.attempts()) * ROUTE_OVER_SYNS
+            && is_chance
     }
 }
 

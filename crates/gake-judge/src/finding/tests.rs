@@ -157,6 +157,19 @@ fn accept_queue_needs_established_connections_that_lose_nothing() {
 }
 
 #[test]
+fn few_connections_are_late_by_chance_on_a_lossy_route() {
+    let late = |on_time, count| {
+        let mut run = base().connects(on_time, MS).connects(count, SECOND + 10 * MS).run();
+        run.tally.counts.retransmits = run.tally.counts.sent / 20;
+        run
+    };
+    // 5 % of the segments: 3 of 17 connections are chance, 20 of 34 are not.
+    assert_eq!(ids(&late(14, 3))[0], "retransmits");
+    assert!(!ids(&late(14, 3)).contains(&"accept_queue"));
+    assert_eq!(ids(&late(14, 20)), ["accept_queue"]);
+}
+
+#[test]
 fn the_loopback_loses_nothing() {
     let mut run = base().connects(100, MS).connects(5, SECOND + 10 * MS).run();
     run.tally.counts.retransmits = 500;

@@ -68,7 +68,13 @@ fn exit_codes_are_k6s() {
             100,
             "setup() execution timed out after 0.1 seconds",
         ),
-        ("export default () => 1", "--rps 5", 104, "the option rps cannot be honoured yet"),
+        ("export default () => 1", "--rps 5", 0, ""),
+        (
+            "export const options = { tlsAuth: [{ cert: 'c', key: 'k' }] }; export default () => 1",
+            "",
+            104,
+            "tlsAuth",
+        ),
         ("export default () => 1", "--no-such-flag", 255, "--no-such-flag"),
         ("export default () => 1", "-o nothing=x", 255, "invalid output type 'nothing'"),
     ] {
