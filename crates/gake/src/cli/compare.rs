@@ -9,9 +9,9 @@ use super::values;
 
 /// Compare two runs: do they differ, and with what confidence?.
 ///
-/// Rates, errors, means and percentiles of B are held against those of A. Each figure gets an
-/// interval, a verdict and the smallest change that would have been found. A machine that is slower
-/// for one run than for the other makes a difference too: --interleave runs both in turns.
+/// Compares rates, errors, means and percentiles of B with those of A. Each figure gets an
+/// interval, a verdict and the smallest change that would have been detected. A machine that is
+/// slower during one run also makes a difference: --interleave alternates between A and B.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -21,8 +21,9 @@ Examples:
   gake compare before.hlog after.hlog --figures goodput,response.p99
   gake compare --interleave 'localhost:8080/ -r 500' 'localhost:8081/ -r 500'
 
-Exit codes: 0 not worse; 1 it could not be done; 2 bad usage; 3 inconclusive, a run is invalid, or
-a named figure differs and gake does not know which way is better; 99 worse by more than the tolerance; 130 interrupted (after the comparison).")]
+Exit codes: 0 not worse; 1 the comparison failed; 2 bad usage; 3 inconclusive, a run is invalid, or
+a named figure differs and gake does not know which way is better; 99 worse by more than the
+tolerance; 130 interrupted (after the comparison).")]
 pub struct CompareArgs {
     /// The run file to compare with; with --interleave the arguments of a `gake run`
     #[arg(value_name = "A")]
@@ -83,7 +84,7 @@ fn tolerance(text: &str) -> Result<f64, String> {
 }
 
 impl CompareArgs {
-    /// The figures named, which commas outside braces separate.
+    /// The figures named; commas outside braces separate them.
     pub fn figure_names(&self) -> Vec<String> {
         self.figures.iter().flat_map(|list| names(list)).collect()
     }

@@ -6,14 +6,14 @@ use super::values;
 
 /// Show what this machine can generate, and what limits it.
 ///
-/// Reads the limits of the system, measures how late its timers are, and loads a server of its own
+/// Reads the limits of the system, measures how late its timers fire, and loads its own server
 /// on loopback for a few seconds.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   gake doctor                          what limits this machine, and what to do about it
   gake doctor --connections 1M         what a million connections would need
-  gake doctor --no-load -o json        the limits alone, for a program")]
+  gake doctor --no-load -o json        only the limits, for a program")]
 pub struct DoctorArgs {
     /// Show what N concurrent connections would need
     #[arg(short, long, value_name = "N", value_parser = values::at_least_one)]
@@ -39,7 +39,7 @@ pub struct DoctorArgs {
 /// Formats of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DoctorFormat {
-    /// To read
+/// For people
     Text,
     /// The schema gake.doctor/1
     Json,

@@ -12,10 +12,10 @@ use super::redaction::RedactionArgs;
 use super::run::{Arrivals, ConnectionArgs, RequestArgs};
 use super::values::{self, WatchedSource};
 
-/// Find the most load under which every objective holds, with its confidence interval.
+/// Find the highest load at which every objective holds, with its confidence interval.
 ///
-/// A closed loop of 1, 2, 4 ... users shows about how much the target can do; then steps at rates
-/// around the capacity are pooled until it is known as precisely as asked, or the budget is spent.
+/// A closed loop of 1, 2, 4 ... users gives a rough capacity. Steps at rates around it are then
+/// pooled until the capacity is known to the precision asked for, or the budget is spent.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -23,11 +23,11 @@ Examples:
   gake find http://localhost:8080/ --budget 5m --precision 2%
   gake find targets.http --slo 'p95<200ms' --max-rate 2000    never more than 2,000/s
   gake find http://localhost:8080/ --dimension users --slo 'p99<1s'
-  gake find http://localhost:8080/ --map                      what comes after the capacity
+  gake find http://localhost:8080/ --map                      what happens beyond the capacity
   gake find http://localhost:8080/ --html capacity.html       with charts
 
-Exit codes: 0 a capacity was found (or a least one); 1 it could not be done; 2 bad usage;
-3 the generator was the limit, nothing can be said; 99 the objectives do not hold under any load;
+Exit codes: 0 a capacity (or a lower bound) was found; 1 the search failed; 2 bad usage;
+3 inconclusive: the generator was the limit; 99 the objectives do not hold under any load;
 130 interrupted (after the answer so far).")]
 pub struct FindArgs {
     /// A URL (http:// unless it has a scheme), a targets file, or `demo`
@@ -43,8 +43,9 @@ pub struct FindArgs {
     #[command(flatten)]
     pub connection: ConnectionArgs,
 
-    /// Sample the target during the search, for objectives like cpu<80% and to find what limits it: pid:1234,
-    /// port:8080, prometheus:URL, actuator:URL, mysql://..., postgres://...; may be repeated
+    /// Sample the target during the search, for objectives like cpu<80% and to find what limits
+    /// it: pid:1234, port:8080, prometheus:URL, actuator:URL, mysql://..., postgres://...; may be
+    /// repeated
     #[arg(
         long,
         value_name = "SOURCE",
@@ -61,12 +62,12 @@ pub struct FindArgs {
     pub redaction: RedactionArgs,
 }
 
-/// What is searched, and how.
+/// The search.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Search")]
 pub struct SearchArgs {
-    /// Objective: 'p99<50ms', 'errors<0.1%'; may be repeated (default, also beside bounds on the
-    /// watched target alone: p99 < 5 times the unloaded one and 100ms at least, errors < 0.1%)
+    /// Objective: 'p99<50ms', 'errors<0.1%'; may be repeated (default, also if only the watched
+    /// target has objectives: p99 < 5 times the unloaded p99, at least 100ms; errors < 0.1%)
     #[arg(long, value_name = "OBJECTIVE")]
     pub slo: Vec<Objective>,
 
@@ -78,7 +79,7 @@ pub struct SearchArgs {
     #[arg(long, value_name = "PERCENT", value_parser = values::precision, default_value = "5%")]
     pub precision: f64,
 
-    /// What to search
+/// The kind of load to search
     #[arg(long, value_enum, default_value_t = DimensionArg::Rate)]
     pub dimension: DimensionArg,
 
@@ -107,7 +108,7 @@ pub struct SearchArgs {
     pub threads: Option<usize>,
 }
 
-/// What comes out.
+/// The results and where they go.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct FindOutputArgs {
@@ -140,7 +141,7 @@ impl FindOutputArgs {
     }
 }
 
-/// What is searched.
+/// The kind of load to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DimensionArg {
     /// Requests a second

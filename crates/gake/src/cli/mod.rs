@@ -1,4 +1,4 @@
-//! The command line: plain data, parsed before the world is touched.
+//! The command line: plain data, parsed before anything else happens.
 
 mod compare;
 mod convert;
@@ -49,16 +49,16 @@ use crate::exit::Failure;
     name = "gake",
     version,
     max_term_width = 100,
-    after_help = "Exit codes: 0 done, objectives met; 1 it could not be done; 2 bad usage; \
+    after_help = "Exit codes: 0 done, objectives met; 1 the command failed; 2 bad usage; \
                   3 the run is invalid; 99 an objective failed; 130 interrupted.\n\n\
                   `gake URL` is short for `gake run URL`. Try: gake run demo -r 2000 -d 10s"
 )]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 
-    /// When to colour: auto (on a terminal; NO_COLOR and CLICOLOR_FORCE are honoured), always, never
+    /// When to use colour: auto (on a terminal; honours NO_COLOR and CLICOLOR_FORCE), always, never
     #[arg(
         long,
         global = true,
@@ -70,7 +70,7 @@ pub struct Cli {
     pub color: Option<Color>,
 }
 
-/// When to colour.
+/// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Color {
@@ -79,7 +79,7 @@ pub enum Color {
     Auto,
     /// Also into files and pipes
     Always,
-    /// Nowhere
+    /// Not at all
     Never,
 }
 
@@ -102,7 +102,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Show what this machine can generate, and what limits it
     Doctor(DoctorArgs),
-    /// Make a k6 script from a HAR file, a curl command, a Postman collection or an OpenAPI description
+    /// Make a k6 script from a HAR file, a curl command, a Postman collection or an OpenAPI
+    /// description
     Convert(ConvertRequestsArgs),
     /// Behave as another tool: gake as hey -n 200 -c 20 URL
     As {
@@ -164,10 +165,10 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Failure> {
     })
 }
 
-/// What the arguments of a `gake run` in one text mean, with or without the `run`.
+/// Parses the arguments of a `gake run` from one string, with or without the `run`.
 ///
 /// # Errors
-/// When it is no such command line.
+/// When the line is not a valid `gake run`.
 pub fn run_of(line: &str) -> Result<RunArgs, Failure> {
     let mut words = words(line).map_err(Failure::usage)?;
     if words.first().is_some_and(|first| first == "gake") {

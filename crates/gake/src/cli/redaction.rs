@@ -1,4 +1,4 @@
-//! What is hidden of what is stored and shown.
+//! Which secrets are hidden in stored and printed text.
 
 use clap::Args;
 

@@ -13,11 +13,11 @@ use super::output::{self, Output};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  gake report run.hlog                                       as the run showed and judged it
+  gake report run.hlog                                       text and verdict, as of the run
   gake report run.hlog --slo 'p99<50ms' -o junit=gake.xml    other objectives: text, and JUnit in a file
   gake report run.hlog -o markdown >> $GITHUB_STEP_SUMMARY
   gake report run.hlog --html run.html                       with charts, in one file
-  gake report after.hlog --html both.html --over before.hlog with the other run behind the charts
+  gake report after.hlog --html both.html --over before.hlog the other run behind the charts
   gake report one.hlog two.hlog -o hlog=both.hlog            merge generators into one run file
 
 Exit codes: 0 objectives met; 1 a file cannot be read; 2 bad usage; 3 the run is invalid;
@@ -27,9 +27,9 @@ pub struct ReportArgs {
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 
-    /// text, json, csv (a row a second), csv-summary, markdown, html, junit, openmetrics, hdrplot or
-    /// hlog (all merged into one run file); with =FILE into a file. May be repeated; without a file it
-    /// is printed; the default is text
+    /// text, json, csv (one row per second), csv-summary, markdown, html, junit, openmetrics,
+    /// hdrplot or hlog (all merged into one run file); with =FILE into a file, otherwise printed.
+    /// May be repeated; the default is text
     #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_REPORT, hide_possible_values = true)]
     pub formats: Vec<Output>,
 

@@ -26,19 +26,19 @@ Examples:
   gake run http://localhost:8080/ -r 1000 -d 1m --slo 'p99<50ms' --slo 'errors<0.1%'
   gake run http://localhost:8080/ --stages 100@30s,100..1000@2m,0@5s
   gake run http://localhost:8080/ -r 1000 -d 1m --html report.html                 with charts
-  gake run targets.http -r 500 -d 30s              a targets file as vegeta has them, or URLs
+  gake run targets.http -r 500 -d 30s              a vegeta targets file, or a list of URLs
   gake run --rand-url 'http://localhost:8080/users/[0-9]{3}' -r 500
   gake run 'http://localhost:8080/users/${id}' --data-file users.csv -r 500
   gake run http://localhost:8080/ -o text -o junit=gake.xml -o markdown=gake.md    for CI
   gake run http://localhost:8080/ --users 50..200@30s,200@1m
-                                                   users who come one after the other
+                                                   from 50 to 200 users, then 200 for a minute
   gake run http://localhost:8080/ -c 10000 --once   a spike: one request from each of 10,000 clients
   gake run traffic.gakerec --speed 2x --target http://localhost:8080
-                                                   a recording, twice as fast as it was recorded
+                                                   a recording, replayed at twice its speed
   gake run --spec checkout.toml                    several loads side by side, from a file
   gake run http://h/api -X POST --data @body.json -H 'Content-Type: application/json' -r 50
 
-Exit codes: 0 done, objectives met; 1 it could not be done; 2 bad usage; 3 the run is invalid;
+Exit codes: 0 done, objectives met; 1 the run failed; 2 bad usage; 3 the run is invalid;
 99 an objective failed; 130 interrupted (after the summary).")]
 pub struct RunArgs {
     /// A URL (http:// unless it has a scheme), a targets file, a recording, or `demo`
@@ -90,17 +90,15 @@ pub struct RunArgs {
     pub redaction: RedactionArgs,
 }
 
-/// The run as a file.
+/// The spec file of the run.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Spec")]
 pub struct SpecArgs {
-    /// Run what a TOML or JSON file describes (docs/spec.md); - is standard input. Flags override
-    /// the file
+    /// Run the TOML or JSON spec in FILE (docs/spec.md); - is standard input. Flags override it
     #[arg(long, value_name = "FILE")]
     pub spec: Option<PathBuf>,
 
-    /// Print the spec of this run and exit: TOML, or =json. It contains the credentials that the
-    /// run needs
+    /// Print the spec of this run and exit: TOML, or =json. It includes the credentials of the run
     #[arg(
         long,
         value_name = "FORMAT",
@@ -121,7 +119,7 @@ pub enum SpecFormat {
     Json,
 }
 
-/// How much, and how long.
+/// The load: rate or users, and duration.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
 pub struct LoadArgs {
@@ -129,15 +127,15 @@ pub struct LoadArgs {
     #[arg(short, long, value_parser = values::rate)]
     pub rate: Option<Rate>,
 
-    /// Steps and ramps one after the other: 100@30s,100..1000@2m,0@5s
+    /// Steps and ramps, in order: 100@30s,100..1000@2m,0@5s
     #[arg(long, value_parser = values::stages, conflicts_with_all = ["rate", "duration"])]
     pub stages: Option<Stages>,
 
-    /// Users of a closed loop (default 50), or most connections of an open one (default 1000)
+    /// Users of a closed loop (default 50), or maximum connections of an open one (default 1000)
     #[arg(short, long, value_parser = values::connections)]
     pub connections: Option<usize>,
 
-    /// Users of a closed loop: 50, or steps and ramps one after the other: 50..200@30s,200@1m
+    /// Users of a closed loop: 50, or steps and ramps, in order: 50..200@30s,200@1m
     #[arg(long, value_name = "USERS", conflicts_with_all = ["rate", "stages"])]
     pub users: Option<UsersValue>,
 
@@ -149,12 +147,12 @@ pub struct LoadArgs {
     #[arg(short = 'n', long, value_parser = values::at_least_one)]
     pub requests: Option<u64>,
 
-    /// One request per user, all at once, every connection kept open to the end: a spike of -c
-    /// clients who stay
+    /// One request per user, all at once, with every connection kept open to the end: a spike of
+    /// -c clients
     #[arg(long, conflicts_with_all = ["stages", "requests", "think", "warmup", "no_keepalive"])]
     pub once: bool,
 
-    /// Warm-up before the figures start; added to the duration
+    /// Warm-up time, left out of the figures; added to the duration
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub warmup: Option<Duration>,
 
@@ -213,7 +211,7 @@ pub struct ReplayArgs {
     pub replay: bool,
 }
 
-/// What is sent.
+/// The requests.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Request")]
 pub struct RequestArgs {
@@ -225,7 +223,7 @@ pub struct RequestArgs {
     #[arg(short = 'H', long, value_name = "LINE", value_parser = values::header)]
     pub header: Vec<(String, String)>,
 
-    /// Body: a text, @FILE, or @- for standard input
+    /// Body: text, @FILE, or @- for standard input
     #[arg(long, value_name = "DATA")]
     pub data: Option<String>,
 
@@ -251,7 +249,7 @@ pub struct RequestArgs {
     #[arg(long, value_name = "CODES", value_parser = values::expect)]
     pub expect: Option<Expect>,
 
-    /// What the body of a response must be to count as ok: a regular expression, sha256:HEX, or
+    /// Check that a response body must pass to count as ok: a regular expression, sha256:HEX, or
     /// json:PATH=VALUE. gzip, deflate, br and zstd are decoded
     #[arg(long, value_name = "CHECK")]
     pub expect_body: Option<String>,
@@ -278,7 +276,7 @@ pub enum HttpArg {
     Auto,
 }
 
-/// Over which connections.
+/// How to connect.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connections")]
 pub struct ConnectionArgs {
@@ -331,7 +329,7 @@ pub struct ConnectionArgs {
     #[arg(long, value_name = "RULE")]
     pub resolve: Vec<String>,
 
-    /// HOST1:PORT1:HOST2:PORT2, as in curl: connect elsewhere
+    /// HOST1:PORT1:HOST2:PORT2: connect to HOST2:PORT2 instead, as in curl
     #[arg(long, value_name = "RULE")]
     pub connect_to: Vec<String>,
 
@@ -368,7 +366,7 @@ pub struct ConnectionArgs {
     pub key: Option<PathBuf>,
 }
 
-/// What is expected of the run.
+/// The objectives of the run.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Objectives")]
 pub struct JudgeArgs {
@@ -381,13 +379,12 @@ pub struct JudgeArgs {
     pub abort: bool,
 }
 
-/// What comes out.
+/// The results and where they go.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// text, json, csv (a row a second), csv-summary, markdown, html, junit, openmetrics or hdrplot;
-    /// with =FILE into a file. May be repeated; without a file it is printed; the default
-    /// is text
+    /// text, json, csv (one row per second), csv-summary, markdown, html, junit, openmetrics or
+    /// hdrplot; with =FILE into a file, otherwise printed. May be repeated; the default is text
     #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_RUN, hide_possible_values = true)]
     pub formats: Vec<Output>,
 
@@ -399,11 +396,11 @@ pub struct OutputArgs {
     #[arg(long, value_name = "FILE", value_parser = output::run_file)]
     pub out: Option<PathBuf>,
 
-    /// Log every request: .csv, or .json for a JSON object a line
+    /// Log every request: .csv, or .json for one JSON object per line
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
 
-    /// Send figures there while the run goes on: influxdb=URL/DATABASE, prometheus=ADDRESS,
+    /// Send metrics there during the run: influxdb=URL/DATABASE, prometheus=ADDRESS,
     /// prometheus-rw=URL, otlp=URL, statsd=ADDRESS, graphite=ADDRESS, json=FILE or csv=FILE; may be
     /// repeated
     #[arg(long, value_name = "KIND=ADDRESS")]
@@ -417,11 +414,11 @@ pub struct OutputArgs {
     #[arg(short, long)]
     pub quiet: bool,
 
-    /// Also print a line for each second
+    /// Also print a line per second
     #[arg(short, long, conflicts_with = "quiet")]
     pub verbose: bool,
 
-    /// Watch the run on the whole terminal: rates, percentiles, histogram, faults, objectives;
+    /// Show the run full-screen: rates, percentiles, histogram, faults, objectives;
     /// `tui = true` in ~/.config/gake/config.toml makes it the default
     #[arg(long, conflicts_with_all = ["quiet", "verbose"])]
     pub tui: bool,
@@ -440,7 +437,7 @@ pub enum Arrivals {
     Poisson,
 }
 
-/// What happens at the bound.
+/// What happens to a request that is due while every connection is busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OverflowArg {
     /// Let it wait; the wait counts as latency

@@ -9,14 +9,14 @@ use gake_lab::{Metastable, ServiceTime, Stall};
 
 use super::values;
 
-/// The port when none is said.
+/// The default port.
 const PORT: u16 = 8080;
 
 /// Start the lab: a target server whose behaviour is known.
 ///
 /// It counts exactly what it served, can behave as a thread-per-request server, and can be slow,
-/// broken or stopped on purpose. The first line on standard output is its URL; the counts follow
-/// at its end, on SIGINT or SIGTERM.
+/// broken or stopped on purpose. The first line on standard output is its URL. On SIGINT or SIGTERM
+/// it prints the counts and exits.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Routes: /fast /slow /delay/20ms /echo /status/503 /bytes/1000 /stream/10 /error?rate=0.1 /reset
@@ -50,7 +50,7 @@ pub struct ServeArgs {
     pub model: ModelArgs,
 }
 
-/// How it behaves.
+/// How the server behaves.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Model")]
 pub struct ModelArgs {
@@ -78,8 +78,8 @@ pub struct ModelArgs {
     #[arg(long, value_name = "LAW", value_parser = service)]
     pub service: Option<ServiceTime>,
 
-    /// An overload leaves it slower: once a request has waited WAIT for a thread, service takes
-    /// FACTOR times as long until nobody has waited for REST, as in 200ms,1.6,5s
+    /// Overload leaves the server slower: once a request has waited WAIT for a thread, service
+    /// takes FACTOR times as long until no request has waited for REST, as in 200ms,1.6,5s
     #[arg(long, value_name = "WAIT,FACTOR,REST", value_parser = metastable, requires = "threads")]
     pub metastable: Option<Metastable>,
 

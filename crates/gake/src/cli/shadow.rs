@@ -12,12 +12,12 @@ use super::output::{self, Output};
 use super::redaction::RedactionArgs;
 use super::{serve, values};
 
-/// Run the shadow proxy: clients are answered by the master, other backends get a copy.
+/// Run the shadow proxy: the master answers clients, other backends get copies.
 ///
 /// No client ever waits for a shadow: copies have their own queues, connections and time-outs, and
 /// are dropped and counted when a shadow cannot keep up. Requests that may change something (POST,
-/// PUT ...) are not copied unless --shadow-methods says so. The first line on standard output is
-/// the proxy's URL; what became of every copy follows at its end, on SIGINT or SIGTERM.
+/// PUT ...) are not copied unless --shadow-methods allows it. The first line on standard output is
+/// the proxy's URL. On SIGINT or SIGTERM it prints what became of every copy and exits.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -27,7 +27,7 @@ Examples:
   gake shadow ... --percentage 10 --sample cookie:session
                                         the requests of one user in ten
   gake shadow ... --shadow-methods all --shadow-rate 100/1s
-                                        writes too, 100 copies a second at most
+                                        writes too, at most 100 copies a second
   gake shadow ... --admin 127.0.0.1:9901
   curl 127.0.0.1:9901/ledger            what became of every request
   curl -X POST -H 'Authorization: Bearer TOKEN' 127.0.0.1:9901/kill
@@ -35,16 +35,16 @@ Examples:
   gake shadow --config shadow.toml      rules by path, tokens, ramps: see docs/shadow.md
   gake shadow ... --script hooks.js     select, change and look at requests in JavaScript
   gake shadow ... --noise second=http://127.0.0.1:8083 --diff-out diff.json
-                                        compare the answers; `second` is another production
+                                        compare the answers; `second` is another instance of the master
   gake shadow report diff.json          what differs, and what is noise
   gake shadow ... --record traffic.gakerec
   gake run traffic.gakerec --speed 2x --target http://127.0.0.1:8082
                                         record the traffic, and replay it
 
-Exit codes: 0 done; 99 the answers differ by more than is tolerated.")]
+Exit codes: 0 done; 99 the answers differ by more than the tolerance.")]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct ShadowArgs {
-    /// What else than to serve
+    /// A command other than serving
     #[command(subcommand)]
     pub command: Option<ShadowCommand>,
 
@@ -56,12 +56,12 @@ pub struct ShadowArgs {
     #[arg(long, value_name = "NAME=URL", required_unless_present = "config")]
     pub master: Option<String>,
 
-    /// A backend that gets copies, as NAME=URL; may be given several times
+    /// A backend that gets copies, as NAME=URL; may be repeated
     #[arg(long, value_name = "NAME=URL")]
     pub shadow: Vec<String>,
 
-    /// A second instance of the master that gets copies, or `master` to ask it twice what is safe:
-    /// where the two answers differ is noise
+    /// A second instance of the master that gets copies, or `master` to send it safe requests
+    /// twice: differences between the two answers are noise
     #[arg(long, value_name = "NAME=URL|master")]
     pub noise: Vec<String>,
 
@@ -104,7 +104,7 @@ pub struct ScriptArgs {
     )]
     pub script_timeout: Duration,
 
-    /// How long a request may wait for a thread that runs them before the default applies
+    /// How long a request may wait for a script thread before the default applies
     #[arg(
         long,
         value_name = "TIME",
@@ -130,7 +130,7 @@ pub struct ScriptArgs {
 }
 
 impl ScriptArgs {
-    /// Threads for what clients wait for.
+/// Threads for the hooks that clients wait for.
     pub fn threads(&self) -> usize {
         const DEFAULT_MAX: usize = 8;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -138,7 +138,7 @@ impl ScriptArgs {
     }
 }
 
-/// Who gets a request for which the script did not say so.
+/// Who gets a request when the script chose no backends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SelectFailureArg {
     /// The master alone
@@ -156,7 +156,7 @@ impl From<SelectFailureArg> for SelectFailure {
     }
 }
 
-/// What is done with what the proxy made.
+/// Commands for the files that the proxy wrote.
 #[derive(Debug, Subcommand)]
 pub enum ShadowCommand {
     /// Judge comparisons that --diff-out wrote: what differs, and what is noise
@@ -165,7 +165,7 @@ pub enum ShadowCommand {
     Convert(ConvertArgs),
 }
 
-/// What is kept of the traffic.
+/// Comparing and recording traffic.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Comparison and recording")]
 pub struct TapArgs {
@@ -228,7 +228,7 @@ Examples:
   gake shadow report diff.json --format json
   gake shadow report diff.json --html diff.html              to read in a browser
 
-Exit codes: 0 alike; 99 the answers differ by more than is tolerated.")]
+Exit codes: 0 alike; 99 the answers differ by more than the tolerance.")]
 pub struct ShadowReportArgs {
     /// Files that `gake shadow --diff-out` wrote; those of the same shadow are added up
     #[arg(value_name = "FILE", required = true)]
@@ -278,7 +278,7 @@ pub struct ConvertArgs {
     pub redaction: RedactionArgs,
 }
 
-/// What is copied. Each counts for every shadow.
+/// What is copied. Each limit holds per shadow.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Copies")]
 pub struct CopyArgs {
@@ -294,7 +294,7 @@ pub struct CopyArgs {
     #[arg(long, value_name = "HOW")]
     pub sample: Option<String>,
 
-    /// Methods that may be copied, separated by commas; safe and all are short for several
+/// Methods that may be copied, separated by commas; safe and all stand for groups of methods
     /// (default: safe)
     #[arg(long, value_name = "METHODS", value_delimiter = ',')]
     pub shadow_methods: Vec<String>,
@@ -318,11 +318,11 @@ pub struct CopyArgs {
     )]
     pub marker_secret: Option<String>,
 
-    /// Requests with larger bodies are not copied (default: 1MiB)
+    /// Largest request body that is copied (default: 1MiB)
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub shadow_body_limit: Option<u64>,
 
-    /// Read at most this much of the bodies of shadows' answers (default: 1MiB)
+/// Maximum number of bytes read from the body of a shadow's answer (default: 1MiB)
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub answer_body_limit: Option<u64>,
 
@@ -342,7 +342,8 @@ pub struct CopyArgs {
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub shadow_connections: Option<usize>,
 
-    /// Consecutive failures after which a shadow gets no copies for 5 s; 0 disables this (default: 20)
+    /// Consecutive failures after which a shadow gets no copies for 5 s; 0 disables this (default:
+    /// 20)
     #[arg(long, value_name = "N")]
     pub breaker: Option<u32>,
 
@@ -355,7 +356,7 @@ pub struct CopyArgs {
     pub seed: Option<u64>,
 }
 
-/// How HTTP is spoken.
+/// HTTP settings.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "HTTP")]
 pub struct ProxyArgs {
@@ -387,11 +388,12 @@ pub struct ProxyArgs {
     #[arg(long, value_name = "FILE")]
     pub cacert: Option<PathBuf>,
 
-    /// Time for a client to send a whole request head; after that its connection is closed (default: 60s)
+    /// Time for a client to send a whole request head; after that its connection is closed
+    /// (default: 60s)
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub head_timeout: Option<Duration>,
 
-    /// Longest pause of a client within its body; after that it gets a 408 (default: 30s)
+    /// Longest pause while a client sends a body; after that it gets a 408 (default: 30s)
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub client_timeout: Option<Duration>,
 
@@ -408,15 +410,16 @@ pub struct ProxyArgs {
     pub idle_timeout: Option<Duration>,
 }
 
-/// How it runs.
+/// How the proxy runs.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Service")]
 pub struct ServiceArgs {
-    /// Threads that serve clients, each with one for copies beside it (default: the cores)
+    /// Threads that serve clients, each paired with one for copies (default: the number of cores)
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub threads: Option<usize>,
 
-    /// Maximum number of client connections; further ones wait in the backlog (default: 10000, or what the file descriptors allow)
+    /// Maximum number of client connections; further ones wait in the backlog (default: 10000, or
+    /// what the file descriptors allow)
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub max_connections: Option<usize>,
 
@@ -447,7 +450,7 @@ pub struct ServiceArgs {
     pub quiet: bool,
 }
 
-/// What becomes of the headers that say where a request came from.
+/// What happens to the headers that name the origin of a request.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum ForwardedArg {
     /// Append the client

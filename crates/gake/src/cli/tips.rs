@@ -1,14 +1,14 @@
-//! What a flag of another tool is called here.
+//! Tips for flags of other tools.
 //!
-//! People come with hey, wrk, oha, vegeta, k6 and curl in the fingers. An unknown flag is answered
-//! with ours, and with no other guess.
+//! Users know the flags of hey, wrk, oha, vegeta, k6 and curl. An unknown flag is answered with
+//! ours, and with no other guess.
 
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 
-/// Flags of other tools, our long flag when there is one, and what is said of them.
+/// Flags of other tools, our long flag if there is one, and the tip.
 struct Tip {
     theirs: &'static [&'static str],
     /// The flag that a command must have for the tip to help.
@@ -109,7 +109,7 @@ const TIPS: &[Tip] = &[
     absent(&["--script"], "does not exist here yet: a targets file holds several requests"),
 ];
 
-/// Adds to `error` what is known of the flag or command that it is about, and takes away guesses.
+/// Adds to `error` the tip for its flag or command, and removes clap's guesses.
 pub fn add(mut error: Error, command: &Command, args: &[OsString]) -> Error {
     let said = match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
         (ErrorKind::InvalidSubcommand, Some(ContextValue::String(name))) => near(name, command),
@@ -134,7 +134,7 @@ fn near(name: &str, command: &Command) -> Option<String> {
     (slips <= most).then(|| format!("there is a command 'gake {meant}'"))
 }
 
-/// Slips of the finger in a command's name at most.
+/// Most typing errors in a command's name.
 const SLIPS_MAX: usize = 2;
 
 /// Letters that were left out, added, changed or swapped with their neighbour.
@@ -184,7 +184,7 @@ fn has(command: &Command, long: &str) -> bool {
     command.get_arguments().any(|arg| arg.get_long() == Some(long))
 }
 
-/// A flag that other tools have.
+/// The tip for a flag of another tool.
 fn known(arg: &str, command: &Command) -> Option<String> {
     let name = arg.split('=').next().unwrap_or(arg);
     let fits = |tip: &&Tip| match tip.ours {
@@ -196,7 +196,7 @@ fn known(arg: &str, command: &Command) -> Option<String> {
     Some(format!("{name} {}", tip.said))
 }
 
-/// `-duration=5s`, as programs in Go take it.
+/// `-duration=5s`, as Go programs accept it.
 fn one_dash(command: &Command, args: &[OsString]) -> Option<String> {
     args.iter().filter_map(|arg| arg.to_str()).find_map(|arg| {
         let name = arg.strip_prefix('-')?.split('=').next()?;

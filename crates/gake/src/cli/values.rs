@@ -10,7 +10,7 @@ use gake_core::plan::{Expect, Rate, Stage};
 
 use crate::exit::Failure;
 
-/// Reads a value; some values are known by name, and completions offer these.
+/// Reads a value; some values have known names, which completions offer.
 #[derive(Clone)]
 pub struct Known<T> {
     names: &'static [&'static str],
@@ -18,7 +18,7 @@ pub struct Known<T> {
 }
 
 impl<T> Known<T> {
-    /// `read`, which takes `names`, and others that begin with them.
+    /// A parser that reads with `read`, and whose known values are or begin with `names`.
     pub const fn new(names: &'static [&'static str], read: fn(&str) -> Result<T, String>) -> Self {
         Self { names, read }
     }
@@ -52,7 +52,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     gake_core::plan::parse_duration(text).map_err(|error| error.to_string())
 }
 
-/// A duration flag that must be longer than nothing.
+/// A duration flag that must be above 0.
 pub fn positive_duration(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => Err("it must be longer than 0".to_owned()),
@@ -82,7 +82,7 @@ pub fn precision(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A factor of speed: `2x`, `0.5x`, `3`.
+/// A speed factor: `2x`, `0.5x`, `3`.
 pub fn speed(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix(['x', 'X']).unwrap_or(text);
     match number.trim().parse::<f64>() {
@@ -100,7 +100,7 @@ pub fn stages(text: &str) -> Result<Stages, String> {
     gake_core::plan::parse_stages(text).map(Stages).map_err(|error| error.to_string())
 }
 
-/// A source to watch, in the words of the user: what it is shown as leaves a password out.
+/// A source to watch, as the user wrote it. It may hold a password, which is not shown.
 #[derive(Debug, Clone)]
 pub struct WatchedSource(pub String);
 
@@ -126,7 +126,7 @@ impl FromStr for WatchedSource {
     }
 }
 
-/// A source to watch, with the kinds that there are.
+/// A source to watch, with the known kinds.
 pub const WATCHED: Known<WatchedSource> =
     Known::new(&["pid:", "port:", "prometheus:", "actuator:", "mysql://", "postgres://"], |text| {
         text.parse().map_err(|error: gake_watch::SourceError| error.to_string())
@@ -137,7 +137,7 @@ pub fn expect(text: &str) -> Result<Expect, String> {
     text.parse().map_err(|error: gake_core::plan::expect::ExpectError| error.to_string())
 }
 
-/// A header line, as curl has it.
+/// A header line, as in curl.
 pub fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) =
         text.split_once(':').ok_or_else(|| "write a header as 'Name: value'".to_owned())?;
@@ -160,7 +160,7 @@ pub fn connections(text: &str) -> Result<usize, String> {
     usize::try_from(at_least_one(text)?).map_err(|error| error.to_string())
 }
 
-/// A count, with SI suffixes as wrk has them: `10k`, `2M`.
+/// A count, with SI suffixes as in wrk: `10k`, `2M`.
 fn count(text: &str) -> Result<u64, String> {
     let (digits, scale) = match text.chars().last() {
         Some('k' | 'K') => (&text[..text.len() - 1], 1_000),

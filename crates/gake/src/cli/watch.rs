@@ -7,25 +7,25 @@ use clap::{Args, ValueEnum};
 
 /// Sample a target: processes, sockets, Prometheus, Spring Boot Actuator, databases.
 ///
-/// A line each time, until a signal or the duration. `gake run --watch SOURCE` and
-/// `gake find --watch SOURCE` do the same while they load the target, and keep the samples beside
-/// the latencies.
+/// Prints a line per sample until a signal, or for the duration. `gake run --watch SOURCE` and
+/// `gake find --watch SOURCE` sample the target while they load it, and store the samples with the
+/// latencies.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Sources:
   pid:1234                                  a process of this machine
-  port:8080                                 whatever listens on the port, workers and all
-  prometheus:http://host:9100/metrics       the metrics that are known (node_exporter, Go, JVM ...)
-  prometheus:http://host/metrics#a,b{x=\"1\"}  these alone; counters become rates
+  port:8080                                 the process that listens on the port, workers included
+  prometheus:http://host:9100/metrics       the metrics that gake knows (node_exporter, Go, JVM ...)
+  prometheus:http://host/metrics#a,b{x=\"1\"}  only these; counters become rates
   actuator:http://host:8080/actuator        Spring Boot: Tomcat's threads, connections, settings
   mysql://user:password@host:3306           connections of MySQL or MariaDB: open, allowed, refused
-  postgres://user:password@host:5432        the same of PostgreSQL, and what waits for a lock
+  postgres://user:password@host:5432        the same for PostgreSQL, and waits for locks
 
 Levels: cpu (of all cores), cores, rss, threads, descriptors (of the limit), context_switches,
 sockets by state, accept_queue, listen_overflows, pool (of the worker threads), db_pool ...
 Objectives may name them: --slo 'cpu<80%' --slo 'rss<1GB' --slo 'pool<90%'.")]
 pub struct WatchArgs {
-    /// Where to read
+    /// What to sample
     #[arg(value_name = "SOURCE", required = true)]
     pub sources: Vec<WatchedSource>,
 
@@ -45,8 +45,8 @@ pub struct WatchArgs {
 /// Formats of the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WatchFormat {
-    /// A line to read
+    /// A readable line per sample
     Text,
-    /// An object a line
+    /// A JSON object per line
     Json,
 }

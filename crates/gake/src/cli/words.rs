@@ -1,7 +1,7 @@
-//! A command line in a text, cut into words.
+//! Splits a command line into words.
 
-/// The words of `line`, as a shell cuts them: blanks between, `'...'` as it stands, in `"..."` and
-/// outside `\\` takes the next character as it stands. There are no variables and no patterns.
+/// Splits `line` into words as a shell does: at blanks; `'...'` is literal; in `"..."` and
+/// outside quotes `\\` makes the next character literal. No variables, no patterns.
 ///
 /// # Errors
 /// When a quote or a `\\` is left open.

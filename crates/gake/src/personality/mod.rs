@@ -63,7 +63,7 @@ pub fn run(args: &[OsString], console: &Console) -> Option<Result<Exit, Failure>
             None => {
                 let known: Vec<_> = names().collect();
                 return Some(Err(Failure::usage(format!(
-                    "gake cannot behave as {tool}; it can as {}",
+                    "gake cannot behave as {tool}; it can behave as {}",
                     known.join(", ")
                 ))));
             }

@@ -58,7 +58,7 @@ const FLAGS: &[Flag] = &[
     switch(&["h"]),
     refused(&["X"], "only `gake run --proxy URL` sends through proxies"),
     refused(&["b"], "the system sizes the buffers of a connection"),
-    refused(&["I"], "gake always says the server's name"),
+    refused(&["I"], "gake always sends the server name (SNI)"),
     refused(&["Z"], "gake offers the ciphers of rustls"),
     refused(&["f"], "gake offers TLS 1.2 and 1.3"),
 ];
@@ -67,36 +67,36 @@ const FLAGS: &[Flag] = &[
 pub const USAGE: &str = "\
 Usage: ab [options] [http[s]://]hostname[:port]/path
 Options are:
-    -n requests     Requests, in all. Default 1
-    -c concurrency  Requests at once. Default 1
-    -t timelimit    Seconds at most; 50000 requests when -n does not say how many
+    -n requests     Number of requests. Default 1
+    -c concurrency  Concurrent requests. Default 1
+    -t timelimit    Maximum seconds; 50000 requests without -n
     -s timeout      Seconds for each request. Default 30
     -B address      Address to connect from
     -p postfile     File to POST
     -u putfile      File to PUT
-    -T content-type Of these; default text/plain
+    -T content-type Content-Type of the body. Default text/plain
     -m method       Method
     -i              HEAD instead of GET
     -C attribute    Cookie, as name=value (repeatable)
     -H attribute    Header line (repeatable)
     -A attribute    user:password for basic authentication
-    -P attribute    The same for a proxy
+    -P attribute    user:password for a proxy
     -k              Keep connections open
-    -r              Go on after socket errors
-    -l              Lengths of answers may vary
+    -r              Continue after socket errors
+    -l              Allow responses of different lengths
     -d              No percentages
     -S              No median, deviation and warnings
     -q              No progress
     -v verbosity    0 or 1
-    -g filename     Every request, for gnuplot
-    -e filename     Percentages as CSV
+    -g filename     Write every request, for gnuplot
+    -e filename     Write percentages as CSV
     -w              HTML tables
-    -x attributes   Of the table
-    -y attributes   Of its rows
-    -z attributes   Of its cells
+    -x attributes   Attributes of the table
+    -y attributes   Attributes of its rows
+    -z attributes   Attributes of its cells
     -E certfile     Client certificate and key
     -V              Version
-    -h              This
+    -h              This help
 Refused: -b -f -I -X -Z.
 gake's own result beside it: --gake-out FILE, --gake-format FORMAT.
 ";

@@ -52,11 +52,11 @@ pub const USAGE: &str = "\
 Usage: hey [options...] <url>
 
 Options:
-  -n  Requests, in all. Default 200.
-  -c  Workers at once; no more than -n. Default 50.
-  -q  Most requests a second of each worker. Default: no limit.
+  -n  Number of requests. Default 200.
+  -c  Concurrent workers; at most -n. Default 50.
+  -q  Maximum rate per worker, requests a second. Default: no limit.
   -z  Duration (10s, 3m), instead of -n requests.
-  -o  csv: a line for each answer, instead of the summary.
+  -o  csv: a line per response, instead of the summary.
 
   -m  Method. Default GET.
   -H  Header 'Name: value'; may be repeated.
@@ -65,7 +65,7 @@ Options:
   -d  Body.
   -D  Body from a file.
   -T  Content-Type. Default text/html.
-  -U  User-Agent, before hey/0.0.1.
+  -U  User-Agent, placed before hey/0.0.1.
   -a  user:password for basic authentication.
   -x  Proxy: refused.
   -h2 HTTP/2 over TLS, all workers on one connection.

@@ -62,12 +62,12 @@ const OTHERS: &[Flag] = &[
     value(&["compatibility-mode"]),
     value(&["address", "a"]),
     switch(&["help", "h"]),
-    refused(&["paused", "p"], "gake cannot start a run in a pause yet"),
-    refused(&["linger", "l"], "there is no API that could stay"),
+    refused(&["paused", "p"], "gake cannot start a run paused yet"),
+    refused(&["linger", "l"], "gake has no API server to keep running"),
     refused(&["traces-output"], "gake writes no traces"),
     refused(&["type", "t"], "gake runs scripts, not archives"),
     refused(&["profiling-enabled"], "gake has no pprof endpoints"),
-    refused(&["new-machine-readable-summary"], "only the older form is there"),
+    refused(&["new-machine-readable-summary"], "gake writes only the older form"),
 ];
 
 /// What a command line said.

@@ -298,11 +298,11 @@ fn predicates(parsed: &Parsed, name: &str) -> Result<Option<Vec<(String, u64)>>,
 pub const USAGE: &str = "\
 Usage: nighthawk_client [flags] URI
 
-  --rps N  --connections N            of one worker (5, 100)
+  --rps N  --connections N            per worker (5, 100)
   --concurrency N|auto                workers (1)
   --duration SECONDS | --no-duration  (5)
-  --open-loop                         drop what finds every connection busy, instead of waiting
-  --max-pending-requests N            that may wait all the same  (0)
+  --open-loop                         drop requests that find every connection busy
+  --max-pending-requests N            requests that may wait anyway (0)
   --max-active-requests N  --max-requests-per-connection 1
   --burst-size N  --jitter-uniform TIME
   --request-method M  --request-header 'name: value'  --request-body-size BYTES

@@ -21,7 +21,7 @@ const FOREVER: Duration = Duration::from_secs(366 * 86_400);
 const PROXY: &str = "only `gake run --proxy URL` sends through proxies";
 const AWS: &str = "gake does not sign requests";
 const REGEX: &str =
-    "gake makes no URLs from a pattern; write them into a file for --urls-from-file";
+    "gake as oha makes no URLs from a pattern; list them in a file for --urls-from-file";
 
 const FLAGS: &[Flag] = &[
     value(&["n"]),
@@ -81,7 +81,7 @@ const FLAGS: &[Flag] = &[
     refused(&["dump-urls"], REGEX),
     refused(&["no-pre-lookup"], "gake resolves every name once, before the run"),
     refused(&["db-url"], "gake writes no SQLite; --output-format csv has the same rows"),
-    refused(&["debug"], "gake shows no single exchange; `curl -v` does"),
+    refused(&["debug"], "gake does not show single requests; use `curl -v`"),
 ];
 
 /// What is printed with `--help`.
@@ -89,18 +89,18 @@ pub const USAGE: &str = "\
 Usage: oha [OPTIONS] <URL>
 
 Load:
-  -n N            Requests, in all: 1000, 10k, 1m. Default 200.
+  -n N            Number of requests: 1000, 10k, 1m. Default 200.
   -c N            Connections. Default 50.
   -z TIME         Duration (10s, 3m), instead of -n requests.
-  -w              At the end of -z wait for the answers in flight; else they are aborted.
-  -q RATE         Requests a second, in all.
+  -w              At the end of -z, wait for requests in flight instead of aborting them.
+  -q RATE         Requests a second over all connections.
   --latency-correction            With -q: latency counts from when a request was due.
   --burst-delay TIME --burst-rate N   N requests at once, every TIME.
   --worker-threads N              Threads.
 
 Request:
   -m METHOD  -H 'Name: value'  -A ACCEPT  -T CONTENT-TYPE  --host HOST  -a USER:PASSWORD
-  -d BODY  -D FILE  -Z FILE (a line a request)  -F name=value  -F name=@file
+  -d BODY  -D FILE  -Z FILE (one line per request)  -F name=value  -F name=@file
   --urls-from-file                The URL is a file of URLs, sent in turn.
   -r N            Redirects to follow. Default 0.
   --disable-compression  --disable-keepalive  --http-version 1.0|1.1|2  --http2
@@ -112,12 +112,12 @@ Connections:
   --cacert FILE  --cert FILE --key FILE  --insecure
 
 Output:
-  -o FILE         Into a file instead of standard output.
+  -o FILE         Write to a file instead of standard output.
   --output-format text|json|csv|quiet
-  -u ns|us|ms|s|m|h               TimeUnit of the text's times.
-  --stats-success-breakdown       Answers 2xx and all others apart, too.
+  -u ns|us|ms|s|m|h               Time unit of the text output.
+  --stats-success-breakdown       Also show 2xx and other responses separately.
 
-What differs from oha, and which flags are refused: docs/as-oha.md
+Differences from oha, and refused flags: docs/as-oha.md
 gake's own result beside it: --gake-out FILE, --gake-format FORMAT.
 ";
 

@@ -59,7 +59,7 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
         "plot" => plot::run(rest, console),
         "dump" => Err(Failure::usage("dump was removed; use encode")),
         other => Err(Failure::usage(format!(
-            "there is no command {other:?}; there are attack, report, encode and plot"
+            "unknown command {other:?}; the commands are attack, report, encode and plot"
         ))),
     }
 }

@@ -45,10 +45,10 @@ const FLAGS: &[Flag] = &[
     switch(&["session-tickets"]),
     switch(&["h", "help"]),
     refused(&["resolvers"], "names are resolved by the system"),
-    refused(&["proxy-header"], "requests go to their targets and through no proxy"),
+    refused(&["proxy-header"], "gake as vegeta does not use a proxy"),
 ];
 
-/// What is told when help is asked for.
+/// The help text.
 pub const USAGE: &str = "\
 Usage: vegeta attack [options]
 
@@ -61,25 +61,25 @@ Sends requests to targets at a rate, and writes a result for each.
   -body             file with a body for targets that have none
   -header           'Name: value' for all targets; may be repeated
   -chunked          send bodies in chunks
-  -rate             requests over a time: 50, 100/s, 10/500ms; 0 is as fast as can be (default 50/1s)
-  -duration         how long: 10s, 1m30s; 0 is until it is interrupted (default 0)
-  -max-workers      requests under way at most; -rate 0 needs it
-  -max-connections  connections at most
-  -connections      idle connections to a host at most (default 10000)
+  -rate             requests per time: 50, 100/s, 10/500ms; 0 is as fast as possible (default 50/1s)
+  -duration         how long: 10s, 1m30s; 0 is until interrupted (default 0)
+  -max-workers      maximum requests in flight; -rate 0 needs it
+  -max-connections  maximum connections
+  -connections      maximum idle connections per host (default 10000)
   -keepalive        use a connection for more than one request (default true)
-  -timeout          of a request (default 30s; 0 for no limit)
-  -redirects        followed at most; -1 takes one as an answer (default 10)
-  -max-body         bytes of a response that a result keeps: 1024, 10KB; -1 is all (default -1)
+  -timeout          time-out of a request (default 30s; 0 for no limit)
+  -redirects        maximum redirects to follow; -1 takes a redirect as the response (default 10)
+  -max-body         bytes of a response body kept in a result: 1024, 10KB; -1 is all (default -1)
   -output           file of the results (default stdout)
   -insecure         accept any certificate
-  -root-certs       trusted certificates, PEM files with commas between
+  -root-certs       trusted certificates, PEM files separated by commas
   -cert, -key       client certificate and its key, PEM files
-  -session-tickets  take TLS sessions up again
+  -session-tickets  resume TLS sessions
   -laddr            local address
   -unix-socket      connect to this socket
-  -connect-to       src:port:dst:port, connect elsewhere; may be repeated
+  -connect-to       src:port:dst:port: connect to dst instead of src; may be repeated
 
-Accepted without an effect: -workers, -dns-ttl 0. Others are refused: docs/as-vegeta.md
+Accepted without effect: -workers, -dns-ttl 0. Others are refused: docs/as-vegeta.md
 ";
 
 /// As fast as it can be: rate 0.
@@ -128,7 +128,7 @@ impl Options {
         let parsed = super::parse(FLAGS, args).map_err(|failure| failure.to_string())?;
         if let Some(operand) = parsed.operands.first() {
             return Err(format!(
-                "{operand:?} is not a flag; targets come by -targets FILE or stdin"
+                "{operand:?} is not a flag; targets come from -targets FILE or stdin"
             ));
         }
         refuse(&parsed)?;
@@ -236,7 +236,7 @@ fn tls(parsed: &Parsed) -> Result<TlsSpec, String> {
     let certificate = parsed.last("cert").map(PathBuf::from);
     let key = parsed.last("key").map(PathBuf::from);
     if certificate.is_none() && key.is_some() {
-        return Err("-key needs -cert: a key is of no use without its certificate".to_owned());
+        return Err("-key needs -cert: a key is useless without its certificate".to_owned());
     }
     let roots = parsed.last("root-certs").unwrap_or_default().split(',');
     Ok(TlsSpec {
@@ -273,7 +273,7 @@ fn rate(text: &str) -> Result<f64, String> {
     match (count, nanos) {
         (0, _) => Ok(UNBOUNDED),
         (_, 1..) => Ok(f64::from(count) / go::seconds(nanos)),
-        _ => Err("the time unit has to be longer than nothing".to_owned()),
+        _ => Err("the time unit must be above 0".to_owned()),
     }
 }
 

@@ -62,7 +62,7 @@ pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
     page.show(false)?;
     let left_out = page.lock().errors_left_out;
     if left_out > 0 {
-        console.warn(&format!("{left_out} results have errors that the set has no more room for"));
+        console.warn(&format!("{left_out} results have errors beyond the limit of the set"));
     }
     Ok(Exit::Done)
 }
