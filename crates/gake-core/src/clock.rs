@@ -1,4 +1,4 @@
-//! Time as a parameter: the contract of whoever reads the clock for us.
+//! Time as a parameter: the clock contract that the engine and the tests implement.
 
 /// A span in nanoseconds, or an instant as the nanoseconds since the run's epoch.
 ///
@@ -8,7 +8,7 @@ pub type Nanos = u64;
 /// Nanoseconds in a second.
 pub const SECOND: Nanos = 1_000_000_000;
 
-/// Nanoseconds in a tenth of a second, the finest piece of time that a series shows.
+/// Nanoseconds in a tenth of a second, the finest resolution of a series.
 pub const TENTH: Nanos = SECOND / 10;
 
 /// A monotonic clock that counts from the run's epoch, and can be waited for.
@@ -18,7 +18,7 @@ pub trait Clock {
     /// Nanoseconds since the run's epoch; zero before it.
     fn now(&self) -> Nanos;
 
-    /// Sleeps to the instant `at`, to about a millisecond; ready at once when it has passed. For
-    /// time-outs and the like, which need no precise timer.
+    /// Sleeps until `at`, to about a millisecond; ready at once when it has passed. For
+    /// time-outs and the like, which do not need a precise timer.
     fn sleep_until(&self, at: Nanos) -> impl Future<Output = ()>;
 }

@@ -15,7 +15,7 @@ const LONGEST: Duration = Duration::from_secs(366 * 86_400);
 /// Reads a duration; a number without a unit is in seconds.
 ///
 /// # Errors
-/// When the text is no duration, is negative, or is longer than a year.
+/// When the text is not a duration, is negative, or is longer than a year.
 pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     let error = || DurationError { text: text.to_owned() };
     let trimmed = text.trim();

@@ -1,4 +1,4 @@
-//! The exact encoding: what one process tells another of a run, without any loss.
+//! The exact encoding: how one process passes a run to another, without loss.
 //!
 //! A line with the kind and version, as `gake.interval/2`, then JSON; histograms in it are texts of
 //! a few bytes a bucket. Merging what was decoded is decoding what was merged.
@@ -18,15 +18,15 @@ pub const READ_MAX: usize = 64 << 20;
 /// Longest run that is read, in seconds: over a hundred years.
 const SECOND_MAX: u64 = 1 << 32;
 
-/// Largest number that is read of times and levels.
+/// Largest time or level that is read.
 const NUMBER_MAX: u64 = 1 << 56;
 
-/// What has an exact encoding.
+/// A value with an exact encoding.
 pub trait Exact: Serialize + DeserializeOwned {
-    /// The name of its encoding and the version.
+    /// The name and version of its encoding.
     const NAME: &'static str;
 
-    /// Whether its numbers can be those of a run, so that what adds them up need not ask.
+    /// Whether its numbers can be those of a run, so that adding them up needs no checks.
     fn is_sensible(&self) -> bool {
         true
     }
@@ -58,13 +58,13 @@ impl Exact for Tally {
     const NAME: &'static str = "gake.tally/1";
 }
 
-/// Why bytes cannot be read.
+/// Why bytes cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum ExactError {
-    /// There are too many of them.
+    /// More than [`READ_MAX`] bytes.
     #[error("{0} bytes are more than are read at once, {READ_MAX}")]
     TooLong(usize),
-    /// They are something else, or of another version.
+    /// Another kind of data, or another version.
     #[error("expected {expected}, found {found:?}: both sides need the same version of gake")]
     Other {
         /// The name that was expected.
@@ -72,15 +72,15 @@ pub enum ExactError {
         /// The beginning of the bytes.
         found: String,
     },
-    /// They contradict themselves.
+    /// The content is inconsistent.
     #[error("{name} makes no sense: {error}")]
     Senseless {
-        /// What they should be.
+        /// The name that was expected.
         name: &'static str,
         /// Where, and why.
         error: serde_json::Error,
     },
-    /// They hold a number that no run comes to.
+    /// A number is larger than any run can reach.
     #[error("{0} makes no sense: a time or a level is too large")]
     TooLarge(&'static str),
 }
@@ -88,17 +88,17 @@ pub enum ExactError {
 /// The exact encoding of a value.
 ///
 /// # Errors
-/// When it holds NaN or an infinity, which nothing that was recorded does.
+/// When it holds NaN or an infinity; recorded values never do.
 pub fn encode<T: Exact>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
     let mut bytes = format!("{}\n", T::NAME).into_bytes();
     serde_json::to_writer(&mut bytes, value)?;
     Ok(bytes)
 }
 
-/// The value of an exact encoding.
+/// Decodes an exact encoding.
 ///
 /// # Errors
-/// When the bytes are not what they should be.
+/// When the bytes are not a valid encoding of `T`.
 pub fn decode<T: Exact>(bytes: &[u8]) -> Result<T, ExactError> {
     if bytes.len() > READ_MAX {
         return Err(ExactError::TooLong(bytes.len()));

@@ -1,25 +1,25 @@
-//! Text from elsewhere: from clients, backends, files and scripts. It may hold what a terminal obeys
-//! (escape sequences, also as C1 controls), what turns the reading direction round, and what takes
-//! no room; people are shown such characters as escapes, `\u001b`.
+//! Text from clients, backends, files and scripts. It may hold what a terminal interprets
+//! (escape sequences, also as C1 controls), characters that reverse the reading direction, and
+//! characters of no width; people see all of these as escapes, `\u001b`.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Text that somebody else wrote. It is shown on one line with its controls as escapes.
+/// Untrusted text. It is shown on one line, with control characters as escapes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Foreign(String);
 
 impl Foreign {
-    /// As it came: for files and comparisons, never for people.
+    /// The text as received: for files and comparisons, never for people.
     #[must_use]
     pub fn raw_text(&self) -> &str {
         &self.0
     }
 
-    /// Leaves the first characters, with a mark where there were more.
+    /// Keeps the first `chars` characters, with a mark if there were more.
     pub fn shorten(&mut self, chars: usize) {
         if let Some((end, _)) = self.0.char_indices().nth(chars) {
             self.0.truncate(end);
@@ -46,7 +46,7 @@ impl fmt::Display for Foreign {
     }
 }
 
-/// A text on one line, its controls as escapes.
+/// A text on one line, with its control characters as escapes.
 #[must_use]
 pub fn line(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c != '\n' && c != '\t' && !is_hazard(c), |_| None)
@@ -70,7 +70,7 @@ pub fn coloured_line(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c != '\n' && c != '\t' && !is_hazard(c), colour)
 }
 
-/// Whether a terminal obeys a character, or a reader does not see it. A carriage return before a
+/// Whether a terminal interprets a character, or a reader cannot see it. A carriage return before a
 /// line feed is not one.
 #[must_use]
 pub fn is_hazard(c: char) -> bool {

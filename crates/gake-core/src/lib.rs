@@ -1,8 +1,8 @@
-//! The vocabulary of gake: what a user asks for (`spec`), what a run is (`plan`), when each arrival is due (`schedule`), what
-//! fires it (`work`) and what came of it (`record`, `metric`).
+//! The vocabulary of gake: what a user asks for (`spec`), what a run is (`plan`), when each arrival
+//! is due (`schedule`), what fires it (`work`) and its result (`record`, `metric`).
 //!
 //! This crate is pure: it knows no sockets, no runtime and no clock. Every instant in it is a
-//! number of nanoseconds since the run's epoch that somebody else has read.
+//! number of nanoseconds since the run's epoch, read elsewhere.
 
 pub mod clock;
 pub mod duration;

@@ -1,22 +1,22 @@
-//! What runs beside the workers without delaying them.
+//! Work that runs beside the workers without delaying them.
 
 use std::num::NonZeroU64;
 
 use gake_core::plan::Plan;
 
-/// Does something that goes on beside a run of `plan`: in the background when arrivals of it are due
-/// at instants, which nothing of ours may delay; on this thread when every loop is closed, so that
-/// nobody who takes in what its users do falls behind.
+/// Does work that accompanies a run of `plan`: in the background when the plan has an open loop,
+/// whose arrivals nothing may delay; on this thread when every loop is closed, so that it keeps up
+/// with what the users produce.
 pub fn beside<T: Send>(plan: &Plan, work: impl FnOnce() -> T + Send) -> T {
     let is_open = plan.scenarios().iter().any(|scenario| scenario.load.is_open());
     if is_open { in_background(work) } else { work() }
 }
 
-/// Does something on a thread of the lowest scheduling class, and waits for it. Threads that it
-/// starts are of that class too: a worker that has something to do always goes before them, and
-/// what starves on a saturated machine catches up later.
+/// Does work on a thread of the lowest scheduling class, and waits for it. Threads that it
+/// starts have that class too: a worker that has something to do always runs before them, and
+/// background work that starves on a saturated machine catches up later.
 ///
-/// Without a further thread, or where the system has no such class, it is done all the same.
+/// The work is done even if no thread can be started or the system has no such class.
 pub fn in_background<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let mut work = Some(work);
     let mut result = None;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use gake_core::clock::{Clock, Nanos, SECOND};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The runtime's timer takes no sleep for ever.
+/// The longest sleep that is passed to the runtime's timer.
 const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);
 
 /// How often a sleeper looks whether the epoch is known by now.

@@ -1,4 +1,4 @@
-//! Joining what the workers hand over: by the second, and as a whole.
+//! Joins what the workers hand over: by the second, and as a whole.
 
 use std::sync::Arc;
 
@@ -15,24 +15,24 @@ use crate::message::Message;
 use crate::pace::{self, TENTHS};
 use crate::pieces::{Piece, Pieces};
 
-/// One second of a run, of all workers.
+/// One second of a run, over all workers.
 #[derive(Debug, Default)]
 pub struct JoinedSecond {
-    /// How many seconds since the epoch are complete with it.
+    /// The number of seconds since the epoch that it completes.
     pub second: u64,
     /// What was recorded in it, after the warm-up.
     pub tally: Tally,
-    /// The same reduced to what is drawn and told of a second, once for everybody.
+    /// The same as a point of the series, computed once for all consumers.
     pub point: Point,
     /// What each scenario recorded in it, when the run has several.
     pub scenarios: Vec<Tally>,
-    /// What the warm-up saw in it.
+    /// Counts of the warm-up in it.
     pub warmup: Counts,
     /// Levels.
     pub gauges: Gauges,
     /// CPU time of the workers in it.
     pub cpu: Nanos,
-    /// Its tenths, when the run is shown by these.
+    /// Its tenths, when the run is shown in tenths.
     pub tenths: Vec<Point>,
 }
 
@@ -107,13 +107,13 @@ impl Collector {
         self.pieces.are_over()
     }
 
-    /// What the run so far adds up to, after the warm-up.
+    /// The tally of the run so far, after the warm-up.
     #[must_use]
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// What each scenario adds up to so far, and when its warm-up ends; nothing when there is one.
+    /// Each scenario's tally so far, and when its warm-up ends; empty when there is one scenario.
     pub fn scenarios(&self) -> impl Iterator<Item = (&Tally, Nanos)> {
         let several = self.scenarios.len() > 1;
         let told = self.scenarios.iter().filter(move |_| several);
@@ -139,7 +139,7 @@ impl Collector {
         asked.reduce(|sum, asked| sum + asked)
     }
 
-    /// Takes a message in. A tally is given back through `spare`, emptied.
+    /// Takes in a message. An emptied tally is given back through `spare`.
     pub fn take(&mut self, message: Message, mut spare: impl FnMut(usize, Tally)) {
         match message {
             Message::Interval(interval) => {
@@ -174,7 +174,7 @@ impl Collector {
         self.pieces.add(interval, scenarios, spare);
     }
 
-    /// The next second that every worker has handed over, in order.
+    /// The next second, in order, that every worker has handed over.
     pub fn next_second(&mut self) -> Option<JoinedSecond> {
         loop {
             let from = self.pieces.gone();
@@ -225,7 +225,7 @@ impl Collector {
         second
     }
 
-    /// Takes a second back, so that its room is used again: the memory it has is warm.
+    /// Takes a second back to reuse its memory, which is warm.
     pub fn retire(&mut self, second: JoinedSecond) {
         let mut tally = second.tally;
         tally.clear();
@@ -237,7 +237,7 @@ impl Collector {
         self.scenarios.iter().map(Figures::warmup_end).min().unwrap_or(0)
     }
 
-    /// The whole run. Call it when it is over and every second was taken.
+    /// The whole run. Call it after the end, when every second was taken.
     #[must_use]
     pub fn finish(mut self, started_unix_ns: u64, ending: Ending, cores: usize) -> Run {
         let warmup_end = self.warmup_end();

@@ -1,15 +1,15 @@
-//! How a run is told to end early.
+//! Control of a run from outside: ending it early, changing its users.
 
 use tokio::sync::watch;
 
-/// How far a run is told to stop.
+/// How a run is told to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stop {
-    /// It goes on.
+    /// It continues.
     Go,
     /// No new arrival; those in flight may finish within the drain.
     Drain,
-    /// At once.
+    /// It stops at once.
     Now,
 }
 
@@ -25,19 +25,19 @@ impl StopHandle {
         (Self { sender: std::sync::Arc::new(sender) }, receiver)
     }
 
-    /// Asks for `stop`; never takes a stronger one back.
+    /// Asks for `stop`; never weakens an earlier request.
     pub fn stop(&self, stop: Stop) {
         self.sender.send_modify(|current| *current = (*current).max(stop));
     }
 
-    /// The strongest stop asked so far.
+    /// The strongest stop asked for so far.
     #[must_use]
     pub fn asked(&self) -> Stop {
         *self.sender.borrow()
     }
 }
 
-/// Sets how many users a load has that is set from outside, from any thread.
+/// Sets the number of users of an externally controlled load, from any thread.
 #[derive(Debug, Clone)]
 pub struct UsersHandle {
     sender: std::sync::Arc<watch::Sender<usize>>,
@@ -51,14 +51,14 @@ impl UsersHandle {
         (Self { sender: std::sync::Arc::new(sender), max }, receiver)
     }
 
-    /// Asks for `users`, at most as many as the load was made for. Returns how many it will be.
+    /// Asks for `users`, capped at the load's maximum. Returns the capped number.
     pub fn set(&self, users: usize) -> usize {
         let users = users.min(self.max);
         self.sender.send_replace(users);
         users
     }
 
-    /// How many were asked for last.
+    /// The number asked for last.
     #[must_use]
     pub fn asked(&self) -> usize {
         *self.sender.borrow()

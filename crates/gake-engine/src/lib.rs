@@ -1,7 +1,7 @@
 //! The loop: workers wait for the instant an arrival is due and fire its [`Work`].
 //!
 //! One worker is one OS thread with its own runtime, lanes, timer and recorder. Workers share
-//! nothing while a run goes on; once a second (in a short run, ten times) each hands a tally over a
+//! nothing during a run; once a second (in a short run, ten times) each hands a tally over a
 //! channel. This crate never names HTTP: what is fired is a [`Work`], with static dispatch.
 //!
 //! [`Work`]: gake_core::work::Work

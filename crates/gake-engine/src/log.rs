@@ -15,16 +15,16 @@ const BATCH: usize = 2_048;
 /// Bytes of answers with which a batch is full however few outcomes it has.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Where outcomes go when every request is logged, and where they come out. At most `batches` of
-/// them wait on the way, and when they hold more than `bytes` of answers (where answers are kept)
-/// no more than one. What finds no room is lost, and counted.
+/// A channel for outcomes when every request is logged. At most `batches` batches wait in it, and
+/// only one when they hold more than `bytes` of answers (where answers are kept). Outcomes that
+/// find no room are lost and counted.
 #[must_use]
 pub fn log_channel(batches: usize, bytes: usize) -> (LogSender, Receiver<LogBatch>) {
     let (sender, receiver) = sync_channel(batches);
     (LogSender { sender, waiting: Arc::default(), bytes_max: bytes }, receiver)
 }
 
-/// Where workers put their outcomes.
+/// The sending end of the log, for workers.
 #[derive(Debug, Clone)]
 pub struct LogSender {
     sender: SyncSender<LogBatch>,
@@ -33,7 +33,7 @@ pub struct LogSender {
     bytes_max: usize,
 }
 
-/// Some outcomes of one worker, in the order in which they ended. It makes room when it is
+/// Some outcomes of one worker, in the order in which they ended. It frees its place when it is
 /// dropped.
 #[derive(Debug)]
 pub struct LogBatch {

@@ -1,4 +1,4 @@
-//! What workers are given to start with, and what they tell.
+//! The workers' start context, and the messages that they send.
 
 use gake_core::clock::Nanos;
 use gake_core::record::Interval;
@@ -6,12 +6,12 @@ use gake_core::schedule::Slice;
 
 use crate::clock::RunClock;
 
-/// What a worker tells.
+/// A message from a worker.
 #[derive(Debug)]
 pub enum Message {
     /// Once a second, or ten times in a short run: what was recorded.
     Interval(Box<Interval>),
-    /// Its last words. Every interval came before.
+    /// Its last message, after every interval.
     Ended(WorkerEnd),
 }
 
@@ -29,7 +29,7 @@ pub struct WorkerEnd {
 /// How a worker's part of a scenario ended.
 #[derive(Debug, Clone, Copy)]
 pub struct ScenarioEnd {
-    /// When no more arrivals came.
+    /// When arrivals ended.
     pub arrivals_end: Nanos,
     /// When the last one was fired.
     pub last_fired: Nanos,
@@ -41,12 +41,12 @@ pub struct ScenarioEnd {
     pub exhausted: bool,
 }
 
-/// What a worker's factory is made from.
+/// The context in which a worker's factory is made.
 #[derive(Debug, Clone)]
 pub struct WorkerContext {
     /// The scenario's number in the run.
     pub scenario: usize,
-    /// Which worker it is, of how many with a part of the scenario.
+    /// Which of the scenario's workers it is.
     pub slice: Slice,
     /// The run's clock. It stands at 0 until the epoch.
     pub clock: RunClock,

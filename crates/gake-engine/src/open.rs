@@ -25,7 +25,8 @@ use crate::shared::{Progress, Shared};
 /// this only when the machine is busy with something else.
 const SPIN_WINDOW: Nanos = 150_000;
 
-/// Runs the open loop, whose schedule begins at `start`, and its drain. Returns when no more arrivals came.
+/// Runs the open loop, whose schedule begins at `start`, and its drain. Returns when arrivals
+/// ended.
 pub(crate) async fn run<F: Factory + 'static>(
     plan: &Arc<Plan>,
     seed: u64,

@@ -55,7 +55,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// The state before the epoch. What is in flight counts from `warmup_end` on. The first timer is for arrivals alone.
+    /// The state before the epoch. What is in flight counts from `warmup_end` on. The first timer
+    /// is only for arrivals.
     pub(crate) fn new(
         clock: RunClock,
         (timer, chores): (Timer, Timer),

@@ -32,7 +32,7 @@ const SEED_STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Why a run could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// No thread.
+    /// A thread could not be started.
     #[error("a worker thread could not be started: {0}")]
     Thread(std::io::Error),
     /// A worker could not be made ready, and why.
@@ -40,16 +40,16 @@ pub enum StartError {
     Worker(String),
 }
 
-/// A run that goes on.
+/// A run in progress.
 #[derive(Debug)]
 pub struct Running {
-    /// What the workers tell, in order for each worker.
+    /// Messages of the workers, in order for each worker.
     pub messages: Receiver<Message>,
-    /// Cleared tallies given back are used again.
+    /// Where cleared tallies are returned for reuse.
     pub spares: Vec<Sender<Tally>>,
     /// Ends the run early.
     pub stop: StopHandle,
-    /// Sets the number of users, by scenario; `None` where the plan has fixed it.
+    /// Sets the number of users, by scenario; `None` where the plan fixes it.
     pub users: Vec<Option<UsersHandle>>,
     /// The run's clock.
     pub clock: RunClock,
@@ -67,9 +67,10 @@ impl Running {
     }
 }
 
-/// Starts a run: `plan.threads` workers (no more than lanes), each with a factory a scenario, which
-/// `make` makes on the worker's own thread. Poisson arrivals follow `seed`. Every exchange also goes to `log` when there is
-/// one. Returns when every worker is ready; the epoch lies a little ahead then.
+/// Starts a run: `plan.threads` workers (no more than lanes), each with a factory per scenario,
+/// which `make` makes on the worker's own thread. Poisson arrivals follow `seed`. Every exchange
+/// also goes to `log`, if there is one. Returns when every worker is ready, shortly before the
+/// epoch.
 ///
 /// # Errors
 /// When a worker cannot be made ready; nothing has been sent then.

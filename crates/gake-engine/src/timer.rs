@@ -64,14 +64,14 @@ impl Timer {
         Ok(Self { inner })
     }
 
-    /// Sleeps to the instant `at`; ready at once when it has passed.
+    /// Sleeps until `at`; ready at once when it has passed.
     #[must_use]
     pub fn sleep_until(&self, at: Nanos) -> Sleep<'_> {
         Sleep { inner: &self.inner, at, asleep: false }
     }
 }
 
-/// A sleep to an instant. Safe to drop before its end.
+/// A sleep until an instant. May be dropped early.
 #[derive(Debug)]
 pub struct Sleep<'a> {
     inner: &'a Inner,

@@ -1,10 +1,10 @@
-//! What limited several runs: the findings of each, told once.
+//! What limited several runs: the findings of all, each listed once.
 
 use gake_core::record::Run;
 
 use crate::finding::{self, Finding};
 
-/// A finding that some of several runs have.
+/// A finding that at least one of several runs has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
     /// The finding, with the evidence of the run under the highest load.
@@ -17,12 +17,12 @@ pub struct Cause {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Causes {
     causes: Vec<(Cause, f64)>,
-    /// How many runs were looked at.
+    /// The number of runs examined.
     pub runs: u64,
 }
 
 impl Causes {
-    /// Adds the findings of a run under `load`. That nothing explains a run is no cause.
+    /// Adds the findings of a run under `load`, except `unexplained`, which is not a cause.
     pub fn add(&mut self, run: &Run, load: f64) {
         self.runs += 1;
         let found = finding::find(run, &[]);
@@ -40,7 +40,7 @@ impl Causes {
         }
     }
 
-    /// The causes, the most frequent first; after them what they did.
+    /// The causes, the most frequent first; then the symptoms.
     #[must_use]
     pub fn told(mut self) -> Vec<Cause> {
         self.causes.sort_by_key(|(cause, _)| (cause.finding.rank, std::cmp::Reverse(cause.runs)));

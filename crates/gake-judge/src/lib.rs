@@ -1,7 +1,7 @@
 //! Is the run valid, were the objectives met, what was the limit?
 //!
 //! Pure: facts in ([`Run`], from the record), judgement out ([`Verdict`]). Nothing here fires,
-//! prints, reads a clock or opens a socket. Every rule says with which numbers it decided, and
+//! prints, reads a clock or opens a socket. Every rule reports the numbers it decided on, and
 //! every threshold is a named constant beside its rule.
 
 pub mod advice;

@@ -43,7 +43,7 @@ impl Bad {
 }
 
 impl NothingOk {
-    /// `Some` when requests were begun and none of them ended ok.
+    /// `Some` when requests were started and none ended ok.
     #[must_use]
     pub fn of(run: &Run) -> Option<Self> {
         let counts = &run.tally.counts;

@@ -1,5 +1,5 @@
-//! What comes after the capacity: the load goes up a stair beyond it and down again in one run,
-//! and the seconds are judged.
+//! What happens beyond the capacity: in one run the load climbs stairs past it and down again, and
+//! the seconds are judged.
 //!
 //! The class is decided by how much of the best throughput is left on the highest stair
 //! (`retained`), with a bootstrap over the seconds of both stairs; whether load is shed, by what
@@ -43,7 +43,7 @@ const SILENT: usize = 5;
 pub enum Leg {
     /// The load grows.
     Up,
-    /// It goes back.
+    /// The load shrinks.
     Down,
 }
 
@@ -82,7 +82,7 @@ pub fn stairs(capacity: f64, highest: Option<f64>) -> Vec<Stair> {
     up.chain(DOWN.into_iter().map(stair(Leg::Down))).filter(allowed).collect()
 }
 
-/// What a stair saw, means over its seconds without the first, in which it settles.
+/// The figures of a stair: means over its seconds without the first, in which it settles.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LoadLevel {
     /// The stair.
@@ -91,7 +91,7 @@ pub struct LoadLevel {
     pub ok: f64,
     /// Ended ok and in time, a second.
     pub good: f64,
-    /// Ended otherwise a second.
+    /// Did not end ok, a second.
     pub failed: f64,
     /// Mean response time of the ok ones, in seconds.
     pub response: f64,
@@ -109,11 +109,11 @@ impl LoadLevel {
 /// What kind of cliff it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Throughput stays, what is too much waits.
+    /// Throughput stays, excess load waits.
     Graceful,
-    /// Throughput stays, what is too much is refused at once, the accepted are in time.
+    /// Throughput stays, excess load is refused at once, accepted requests are in time.
     Shedding,
-    /// More load makes less throughput.
+    /// More load gives less throughput.
     Retrograde,
     /// Less than half of the throughput is left, or nothing is answered.
     Collapsing,
@@ -135,14 +135,14 @@ impl Class {
     }
 }
 
-/// What became of the target after the overload.
+/// How the target recovered after the overload.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Recovery {
-    /// It was as before this many seconds after the overload.
+    /// It recovered this many seconds after the overload.
     After(f64),
     /// It was still working off its backlog at the end.
     Draining,
-    /// It was not, and worked at less than it can: it does not get out of it by itself.
+    /// It did not recover and worked below its capacity: it does not recover by itself.
     Metastable,
     /// There was no overload, or no way down.
     Unknown,
@@ -168,21 +168,21 @@ pub struct Overload {
     pub levels: Vec<LoadLevel>,
     /// What kind of cliff.
     pub class: Class,
-    /// Whether the seconds leave no other class.
+    /// Whether the data rule out every other class.
     pub sure: bool,
     /// Throughput on the highest stair as a part of the best.
     pub retained: Option<Ranged>,
     /// Where requests begin to be late: between these levels.
     pub knee: Option<(f64, f64)>,
-    /// Whether most are lost from one stair to the next.
+    /// Whether most of the good share is lost from one stair to the next.
     pub cliff: bool,
-    /// Of an overload: the part refused.
+    /// The share refused during the overload.
     pub refused: f64,
-    /// Of what it accepted: the part in time.
+    /// The share in time of what it accepted.
     pub in_time: f64,
     /// The mean time to a refusal, in seconds.
     pub refusal: f64,
-    /// What became of the target afterwards.
+    /// How the target recovered.
     pub recovery: Recovery,
     /// A level at which the way down was worse than the way up, with both good shares.
     pub hysteresis: Option<(f64, f64, f64)>,
@@ -190,7 +190,7 @@ pub struct Overload {
     pub gone: bool,
 }
 
-/// Whether the last seconds have no answer although there was load.
+/// Whether the last seconds have no answer despite the load.
 #[must_use]
 pub fn is_gone(seconds: &[TrialSecond]) -> bool {
     let silent = |second: &TrialSecond| second.ok == 0.0;

@@ -1,5 +1,5 @@
-//! Exact results of queueing theory, against which searches are tested and with which plateaus are
-//! explained.
+//! Exact results of queueing theory, used to test searches and to explain
+//! plateaus.
 //!
 //! Notation: λ arrivals a second, c servers, mean service time s, offered load a = λ·s (Erlangs).
 

@@ -3,7 +3,7 @@
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::record::{Metric, Run, Tally};
 
-/// Samples that must lie beyond a percentile before it is believed.
+/// Samples that must lie beyond a percentile for it to be reported.
 pub const BEYOND_MIN: f64 = 10.0;
 
 /// Whether `quantile` (0 to 1) of `count` samples has enough samples beyond it to be more than
@@ -67,11 +67,11 @@ pub fn normal_above(z: f64) -> f64 {
 pub struct Rates {
     /// What the plan asked for; `None` in a closed loop.
     pub asked: Option<f64>,
-    /// What left, over the time in which it was sent.
+    /// Requests sent, over the time of sending.
     pub sent: f64,
-    /// What came back, over the time in which it did.
+    /// Requests that ended, over the time in which they did.
     pub completed: f64,
-    /// What came back ok, over the same time.
+    /// Requests that ended ok, over the same time.
     pub goodput: f64,
 }
 
@@ -89,7 +89,7 @@ impl Rates {
     }
 }
 
-/// From the end of the warm-up to the end of the run, the drain with it.
+/// From the end of the warm-up to the end of the run, drain included.
 #[must_use]
 pub fn span(run: &Run) -> Nanos {
     let warmup = u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX);

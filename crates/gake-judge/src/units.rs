@@ -44,7 +44,7 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// A whole number with its thousands apart: `12,345`.
+/// A whole number with thousands separators: `12,345`.
 #[must_use]
 pub fn count(n: u64) -> String {
     let plain = n.to_string();
@@ -58,7 +58,7 @@ pub fn count(n: u64) -> String {
     text
 }
 
-/// A share (0 to 1) in percent. A share that is not quite none or all never reads as such.
+/// A share (0 to 1) in percent. Only exactly 0 and 1 read as 0 % and 100 %.
 #[must_use]
 pub fn percent(share: f64) -> String {
     let value = share * 100.0;
@@ -77,7 +77,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A number a second: `2,000/s`, `0.5/s`.
+/// A number per second: `2,000/s`, `0.5/s`.
 #[must_use]
 pub fn rate(per_second: f64) -> String {
     format!("{}/s", number(per_second))
@@ -109,7 +109,7 @@ pub fn bytes(n: f64) -> String {
     format!("{} {}", digits(value), UNITS[unit])
 }
 
-/// `n` of something, in the right number: `1 worker`, `2 workers`.
+/// `n` and a noun in singular or plural: `1 worker`, `2 workers`.
 #[must_use]
 pub fn plural(n: u64, noun: &str) -> String {
     let s = if n == 1 { "" } else { "s" };

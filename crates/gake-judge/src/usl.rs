@@ -13,7 +13,7 @@
 //! fit in relative error, with σ and κ not negative, is a weighted least-squares problem of three
 //! unknowns, solved exactly: no start values, no iteration, no local minimum.
 //!
-//! The law describes and proves nothing: a pool of a fixed size fits some σ and κ too. So the
+//! The law describes but proves nothing: a pool of a fixed size fits some σ and κ too. So the
 //! size that would explain a plateau stands beside it ([`pool`]).
 
 use crate::random::{Random, quantile};
@@ -222,8 +222,8 @@ const BELOW: f64 = 0.7;
 
 /// The pool that explains a plateau: more users, no more throughput, longer responses; while below
 /// it a request takes as long as alone, and the target has CPU to spare on it. A server that runs
-/// out of CPU or slows down bit by bit has a plateau too, and no pool. `None` without one, or
-/// nothing tells of the CPU. `rungs` are users, throughput and count, mean response, and whether
+/// out of CPU or slows down gradually has a plateau too, but no pool. `None` without one, or if
+/// the CPU is not known. `rungs` are users, throughput and count, mean response, and whether
 /// the target had CPU to spare; users rising.
 #[must_use]
 pub fn pool(rungs: &[(UslPoint, f64, Option<bool>)]) -> Option<Pool> {

@@ -1,4 +1,4 @@
-//! Whether the figures can be believed: every rule with its evidence; the worst one wins.
+//! Whether the figures can be trusted: every rule with its evidence; the worst one wins.
 
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Load, Overflow};
@@ -22,7 +22,7 @@ mod threshold {
     pub(super) const SENT_INVALID: f64 = 0.95;
     /// A Poisson process misses its mean by chance; this many standard deviations are allowed.
     pub(super) const POISSON_DEVIATIONS: f64 = 3.0;
-    /// Runs shorter than this say nothing of the generator's CPU.
+    /// In runs shorter than this the generator's CPU is not judged.
     pub const CPU_MEASURED_MIN: Nanos = 200_000_000;
     /// Share of one core that the busiest worker used.
     pub(super) const CPU_SUSPECT: f64 = 0.85;
@@ -43,14 +43,14 @@ use threshold as at;
 /// Share of one core from which a worker counts as busy; the finding uses the rule's threshold.
 pub(crate) const CPU_BUSY: f64 = at::CPU_SUSPECT;
 
-/// Whether the figures can be believed, from good to bad.
+/// Whether the figures can be trusted, from good to bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Validity {
-    /// They can.
+    /// The figures can be trusted.
     Valid,
     /// Look at the reasons first.
     Suspect,
-    /// They cannot.
+    /// The figures cannot be trusted.
     Invalid,
 }
 
@@ -71,9 +71,9 @@ impl Validity {
 pub struct Reason {
     /// The rule's stable name.
     pub rule: &'static str,
-    /// How badly.
+    /// The level of the violation.
     pub level: Validity,
-    /// What was seen, with its numbers.
+    /// The evidence, with its numbers.
     pub text: String,
 }
 

@@ -10,11 +10,11 @@ use crate::validity::{self, Reason, Validity};
 /// The judgement of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
-    /// Why no request succeeded, when none did: the headline then.
+    /// Why no request succeeded, if none did; this is the headline then.
     pub nothing_ok: Option<NothingOk>,
-    /// Whether the figures can be believed.
+    /// Whether the figures can be trusted.
     pub validity: Validity,
-    /// Why not, the worst first; empty when the run is valid.
+    /// Why they cannot, the worst first; empty when the run is valid.
     pub reasons: Vec<Reason>,
     /// What limited the run; empty on a healthy one.
     pub findings: Vec<Finding>,
@@ -31,7 +31,7 @@ pub struct Summary {
     pub verdict: Verdict,
 }
 
-/// The verdict in one word, for whoever must choose an exit code.
+/// The verdict in one word, from which the exit code follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conclusion {
     /// Done and every objective met.
@@ -40,7 +40,7 @@ pub enum Conclusion {
     NothingOk,
     /// The run is invalid, so its objectives are not decided: this wins over them.
     Invalid,
-    /// The run can be believed and an objective was missed.
+    /// The run can be trusted and an objective was missed.
     ObjectiveFailed,
 }
 
@@ -85,7 +85,7 @@ impl Summary {
     }
 
     /// Judges `run` against the objectives that it was judged against when it was recorded. Those
-    /// that this version cannot read are left out, and told.
+    /// that this version cannot read are left out and returned.
     #[must_use]
     pub fn as_recorded(run: Run) -> (Self, Vec<ObjectiveError>) {
         let mut objectives = Vec::with_capacity(run.origin.objectives.len());

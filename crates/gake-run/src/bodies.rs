@@ -1,4 +1,4 @@
-//! Bodies of requests: given as they are, or read from files, each once.
+//! Bodies of requests: inline, or read from files, each once.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use gake_core::spec::BodySpec;
 
-/// Bytes of one body.
+/// Maximum size of a body, in bytes.
 pub const BODY_BYTES_MAX: u64 = 1 << 30;
 
 /// Bodies from files, each read once.
@@ -42,7 +42,7 @@ impl Bodies {
         }
     }
 
-    /// What a file holds.
+    /// The contents of a file.
     ///
     /// # Errors
     /// When it cannot be read, with its name.

@@ -13,17 +13,17 @@ use crate::moment::Moment;
 use crate::sink::{Fanout, Loss, Sink, SinkStart};
 use crate::{Interrupt, Prepared, RunError, Watching};
 
-/// What a run has beside its spec; nothing by default.
+/// What accompanies a run; nothing by default.
 #[derive(Default)]
 pub struct Beside<'a> {
-    /// Where figures go meanwhile.
+    /// Where figures go during the run.
     pub sinks: Vec<Box<dyn Sink>>,
     /// Ends the run early.
     pub interrupt: Option<&'a Interrupt>,
-    /// Samples the target, when that goes on over several runs; otherwise what the spec names is
-    /// sampled during this one.
+    /// Samples the target across several runs; without it, the sources that the spec names are
+    /// sampled during this run.
     pub watching: Option<&'a mut Watching>,
-    /// Who asks, where, and with which objectives.
+    /// The origin of the run, which the result carries.
     pub origin: Provenance,
 }
 
@@ -37,14 +37,14 @@ impl std::fmt::Debug for Beside<'_> {
 /// A run that is over, its sinks closed.
 #[derive(Debug)]
 pub struct Recorded {
-    /// What was recorded, and why it ended. What the sinks lost is among its events.
+    /// The run; its events include what the sinks lost.
     pub run: Run,
     /// What the sinks lost.
     pub losses: Vec<Loss>,
 }
 
 impl Prepared {
-    /// Runs it to its end, with nothing beside it.
+    /// Runs it to its end, without sinks.
     ///
     /// # Errors
     /// When it cannot be started, or a worker is lost.
@@ -52,7 +52,7 @@ impl Prepared {
         Ok(self.run_beside(Beside::default(), |_| None)?.run)
     }
 
-    /// Runs it to its end, and shows each second to `each`, which may answer with a reason to end
+    /// Runs it to its end, and passes each second to `each`, which may return a reason to end
     /// the run early: no new arrivals, then the drain.
     ///
     /// # Errors

@@ -1,19 +1,19 @@
-//! Why there is no run.
+//! Why a run could not be made.
 
 use std::fmt::Display;
 
 use gake_core::spec::{FieldPath, SpecError};
 
-/// Why there is no run.
+/// Why a run could not be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
-    /// The spec cannot be what was meant; the field says where.
+    /// The spec is not valid; the path names the field.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// A sink cannot take the run; nothing has been sent. A sentence.
+    /// A sink cannot take the run, in a sentence; nothing was sent.
     #[error("{0}")]
     Sink(String),
-    /// The world is in the way; a sentence.
+    /// The environment prevents it, in a sentence.
     #[error("{0}")]
     Cannot(String),
 }

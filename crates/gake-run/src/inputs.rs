@@ -1,4 +1,4 @@
-//! What a spec names and only the program around it can open.
+//! Inputs that a spec names and only the embedding program can open.
 
 use std::io::BufRead;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use gake_wire::{Feed, WeightedRequest};
 
 use crate::RunError;
 
-/// What a spec names and this crate cannot open: standard input, recordings, requests that the
-/// program makes. A spec that names none of them needs none.
+/// Inputs that a spec names and this crate cannot open: standard input, recordings, requests that
+/// the program makes. A spec that names none needs none.
 #[derive(Default)]
 pub struct Inputs<'a> {
     /// Standard input, for `-`. It is read once.
     pub stdin: Option<Box<dyn BufRead + 'a>>,
     /// Reads recordings.
     pub recordings: Option<&'a dyn Recordings>,
-    /// What is meant by the names of `given` requests.
+    /// The requests behind the names of `given` requests.
     pub given: Vec<(String, GivenRequests)>,
 }
 
@@ -27,15 +27,15 @@ impl std::fmt::Debug for Inputs<'_> {
     }
 }
 
-/// Requests that a program gives beside the spec.
+/// Requests that the embedding program provides.
 #[derive(Debug, Clone)]
 pub struct GivenRequests {
     /// What is loaded, for people.
     pub name: String,
-    /// Those known before the run. Where a request of `feed` may go, and its label, is known from
-    /// them.
+    /// Those known before the run. They define the destinations and labels that requests of `feed`
+    /// may have.
     pub requests: Vec<WeightedRequest>,
-    /// Makes each request when it is fired, instead of those.
+    /// If set, makes each request when it is fired, instead of `requests`.
     pub feed: Option<Arc<dyn Feed>>,
 }
 
@@ -44,7 +44,7 @@ pub trait Recordings {
     /// Reads what `scenario` wants of `recording`. `at` is the scenario's place in the spec.
     ///
     /// # Errors
-    /// When it is no recording, or nothing in it can be sent.
+    /// When it is not a recording, or nothing in it can be sent.
     fn read(
         &self,
         recording: &RecordingSpec,

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gake_engine::{Stop, StopHandle};
 
-/// Ends the run that goes on, and those that start after it: for signal handlers and user
+/// Ends the current run, and those that start after it: for signal handlers and user
 /// interfaces. A run that was ended by it is [`Ending::Interrupted`].
 ///
 /// [`Ending::Interrupted`]: gake_core::record::Ending::Interrupted
@@ -18,8 +18,8 @@ struct State {
 }
 
 impl Interrupt {
-    /// Asks for an end: [`Stop::Drain`] waits for what is in flight, [`Stop::Now`] does not. What
-    /// was asked is never taken back.
+    /// Asks for an end: [`Stop::Drain`] waits for requests in flight, [`Stop::Now`] does not. A
+    /// request is never withdrawn.
     pub fn stop(&self, stop: Stop) {
         let mut state = self.lock();
         state.asked = state.asked.max(Some(stop));

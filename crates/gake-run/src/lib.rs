@@ -16,11 +16,11 @@
 //! # Ok::<(), gake_run::RunError>(())
 //! ```
 //!
-//! With more around it, a run has two steps. [`Prepared`] is what is known before the first request;
-//! it can be looked at, and run any number of times. [`Prepared::run_beside`] runs it with
+//! For more control, a run has two steps. [`Prepared`] is what is known before the first request;
+//! it can be inspected, and run any number of times. [`Prepared::run_beside`] runs it with
 //! [`Sink`]s that take the figures meanwhile, an [`Interrupt`] that ends it early, and a function
 //! that sees each second. What a spec names and only a program can open (standard input,
-//! recordings, requests made while the run goes on) comes in [`Inputs`].
+//! recordings, requests made during the run) comes in [`Inputs`].
 //!
 //! This crate prints nothing and sees neither arguments nor environment nor standard streams.
 
@@ -56,8 +56,8 @@ use gake_core::spec::RunSpec;
 /// Runs a spec to its end. Blocks.
 ///
 /// # Errors
-/// When the spec cannot be what was meant, something cannot be read or resolved, or the run cannot
-/// be started. Requests that fail are no error: they are in the run.
+/// When the spec is not valid, something cannot be read or resolved, or the run cannot
+/// be started. Failed requests are not an error: they are in the run.
 pub fn run(spec: &RunSpec) -> Result<Run, RunError> {
     Prepared::new(spec, Inputs::default())?.run()
 }

@@ -1,4 +1,4 @@
-//! One second of a run, as whoever watches it sees it.
+//! One second of a run, as observers see it.
 
 use gake_core::clock::SECOND;
 use gake_core::plan::Plan;
@@ -6,7 +6,7 @@ use gake_core::record::{Reading, Watched};
 use gake_engine::{Collector, JoinedSecond};
 use gake_judge::{ScenarioView, View};
 
-/// One second of a run that goes on.
+/// One second of a run in progress.
 #[derive(Debug)]
 pub struct Moment<'a> {
     /// What was recorded in it.
@@ -15,9 +15,9 @@ pub struct Moment<'a> {
     pub asked: Option<f64>,
     /// The run so far.
     pub so_far: &'a Collector,
-    /// What was read of the target in it.
+    /// Readings of the target in it.
     pub readings: &'a [Reading],
-    /// All that was read of the target so far.
+    /// All readings of the target so far.
     pub watched: &'a Watched,
 }
 

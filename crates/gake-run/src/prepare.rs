@@ -24,21 +24,21 @@ pub struct LoadedRequests {
 /// A run that is ready to start, any number of times.
 #[derive(Debug, Clone)]
 pub struct Prepared {
-    /// What is asked.
+    /// The plan.
     pub plan: Arc<Plan>,
     /// What each scenario sends, and where.
     pub wires: Vec<Arc<Wire>>,
     /// Makes random arrivals repeatable.
     pub seed: u64,
-    /// What is expected of the run.
+    /// The objectives of the run.
     pub objectives: Vec<Objective>,
-    /// Whether it ends as soon as one of those is missed.
+    /// Whether it ends as soon as an objective is missed.
     pub abort: bool,
-    /// What is sampled of the target meanwhile.
+    /// Sources to sample during the run.
     pub watch: Vec<WatchSource>,
-    /// What somebody should know before the run, in sentences.
+    /// Warnings and notes for the user before the run, in sentences.
     pub notes: Vec<String>,
-    /// Hides secrets in what is recorded of answers.
+    /// Hides secrets in recorded answers.
     pub redactor: Redactor,
 }
 
@@ -46,7 +46,7 @@ impl LoadedRequests {
     /// Reads what every scenario of `spec` sends.
     ///
     /// # Errors
-    /// When something cannot be read, or is not what it should be.
+    /// When something cannot be read or is not valid.
     pub fn read(spec: &RunSpec, mut inputs: Inputs<'_>) -> Result<Self, RunError> {
         let resolver = connection::resolver(spec)?;
         // Bad sources are told before a large file is read.
@@ -68,20 +68,20 @@ impl LoadedRequests {
         self.sets.first().map_or("", |set| set.name.as_str())
     }
 
-    /// Hides secrets in what it is called.
+    /// Hides secrets in its name.
     pub fn redact(&mut self, redactor: &Redactor) {
         for set in &mut self.sets {
             set.name = redactor.text(&set.name).into_owned();
         }
     }
 
-    /// What somebody should know of what was read, in sentences.
+    /// Notes for the user about what was read, in sentences.
     pub fn notes(&self) -> impl Iterator<Item = &str> {
         self.sets.iter().flat_map(|set| &set.notes).map(String::as_str)
     }
 
-    /// A run of `spec`, which may differ in everything but what it sends from the one this was
-    /// read for. Blocks for name resolution.
+    /// A run of `spec`, which must send the same as the spec this was read for but may differ in
+    /// everything else. Blocks for name resolution.
     ///
     /// # Errors
     /// When a request is not HTTP, a name has no address, or an objective or source is not valid.
@@ -207,8 +207,8 @@ fn ready(
 }
 
 impl Prepared {
-    /// Gives the run a worker a core, as far as it has lanes for them: for works that take more of a
-    /// core than plain requests.
+    /// Gives the run one worker per core, as far as it has lanes for them: for works that need more
+    /// CPU than plain requests.
     pub fn spread_over_cores(&mut self) {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let plan = Arc::make_mut(&mut self.plan);
@@ -217,7 +217,7 @@ impl Prepared {
         plan.threads = cores.min(lanes.max().unwrap_or(1)).max(1);
     }
 
-    /// Hides secrets in what is shown and stored of it: the names of targets and of labels, and the
+    /// Hides secrets in its shown and stored parts: the names of targets and of labels, and the
     /// bodies of failed answers.
     pub fn redact(&mut self, redactor: &Redactor) {
         self.plan = Arc::new(redacted(&self.plan, redactor));
@@ -227,7 +227,7 @@ impl Prepared {
     /// Reads what `spec` sends and prepares a run of it. Blocks for name resolution.
     ///
     /// # Errors
-    /// When the spec cannot be what was meant, or something cannot be read or resolved.
+    /// When the spec is not valid, or something cannot be read or resolved.
     pub fn new(spec: &RunSpec, inputs: Inputs<'_>) -> Result<Self, RunError> {
         LoadedRequests::read(spec, inputs)?.prepare(spec)
     }
@@ -237,7 +237,7 @@ impl Prepared {
     /// each scenario.
     ///
     /// # Errors
-    /// When an objective or source is not valid, or is about what the run will not have.
+    /// When an objective or source is not valid, or names something that the run will not have.
     pub fn of_works(
         spec: &RunSpec,
         targets: &[String],

@@ -1,4 +1,4 @@
-//! The target watched while runs go on, and the machine that loads it.
+//! Watches the target during runs, and the machine that loads it.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub(crate) struct Fresh {
 }
 
 impl Watching {
-    /// Starts to read the sources of one run, and this machine beside them, without delaying its
+    /// Starts to read the sources of one run, and those of this machine, without delaying its
     /// arrivals.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Watching {
         Self::start(&prepared.watch, prepared, Some(&prepared.plan))
     }
 
-    /// The same for several runs of any plan that load what `prepared` does.
+    /// The same for several runs, of any plans, with the targets of `prepared`.
     ///
     /// # Errors
     /// When a source cannot be read.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use thiserror::Error;
 use url::{Url, form_urlencoded};
 
-/// What kind of destination it is.
+/// The kind of a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SinkKind {
     /// InfluxDB, by its line protocol.
@@ -54,7 +54,7 @@ impl SinkKind {
         }
     }
 
-    /// Options it has beside `tags`.
+    /// Its options besides `tags`.
     fn options(self) -> &'static [&'static str] {
         match self {
             Self::InfluxDb => &["raw", "version", "org", "token", "retry"],
@@ -95,7 +95,7 @@ pub enum SinkAddressError {
         /// What was given.
         address: String,
     },
-    /// It has no such option.
+    /// The kind has no such option.
     #[error("{kind} has no option {option:?}; it has {known}", kind = kind.name(),
             known = known(*kind))]
     Option {
@@ -104,7 +104,7 @@ pub enum SinkAddressError {
         /// What was given.
         option: String,
     },
-    /// An option's value is not one.
+    /// The value of an option is not valid.
     #[error("{option}={value:?}: {expected}")]
     Value {
         /// The option.
@@ -173,7 +173,7 @@ impl SinkAddress {
             .collect()
     }
 
-    /// The same with a token for destinations that take one, unless it has one.
+    /// Adds a token for destinations that take one, unless one is set.
     #[must_use]
     pub fn or_token(mut self, token: impl FnOnce(SinkKind) -> Option<String>) -> Self {
         let takes = self.kind.options().contains(&"token");
@@ -186,7 +186,7 @@ impl SinkAddress {
         self
     }
 
-    /// The file it writes, of those that do.
+    /// The file it writes, if it writes one.
     #[must_use]
     pub fn file(&self) -> Option<&str> {
         matches!(self.kind, SinkKind::Json | SinkKind::Csv).then_some(&self.address)

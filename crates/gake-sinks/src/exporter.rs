@@ -42,9 +42,9 @@ pub struct ExportSecond<'a> {
     pub labels: &'a [String],
 }
 
-/// Brings the figures of a run to one destination while the run goes on.
+/// Sends the figures of a run to one destination during the run.
 ///
-/// Nothing here waits for the destination but [`finish`](Exporter::finish).
+/// Only [`check`](Exporter::check) and [`finish`](Exporter::finish) wait for the destination.
 pub struct Exporter {
     name: String,
     format: Box<dyn Format>,
@@ -60,7 +60,7 @@ impl Exporter {
     /// Makes a destination ready: its file is created, its port bound.
     ///
     /// # Errors
-    /// Why there can be none, in a sentence.
+    /// Why it cannot be made, in a sentence.
     pub fn new(address: &SinkAddress) -> Result<Self, String> {
         let option = |name, usual| match address.option(name) {
             Some(text) => gake_core::duration::parse_duration(text).unwrap_or(usual),
@@ -83,19 +83,19 @@ impl Exporter {
         Ok(Self { name, format, carrier, labels, takes_outcomes, begun: None })
     }
 
-    /// What messages call it; without secrets.
+    /// Its name in messages, without secrets.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many batches of outcomes may wait for it, when it takes them.
+    /// How many batches of outcomes may wait for it, if it takes outcomes.
     #[must_use]
     pub fn outcome_batches(&self) -> Option<usize> {
         self.takes_outcomes.then_some(OUTCOME_BATCHES)
     }
 
-    /// Whether the destination takes anything now. Waits for its answer, a few seconds at most.
+    /// Checks that the destination accepts data. Waits at most a few seconds for its answer.
     ///
     /// # Errors
     /// What is wrong with it, in a sentence.
@@ -121,20 +121,20 @@ impl Exporter {
         self.carry(batch);
     }
 
-    /// What the watched target said at an instant of the run.
+    /// Readings of the watched target at an instant of the run.
     pub fn readings(&mut self, at: Nanos, readings: &[Reading]) {
         let batch = self.format.readings(at, readings);
         self.carry(batch);
     }
 
-    /// The run is over. Waits until everything is there, or is given up.
+    /// The run is over. Waits until everything is delivered or given up.
     pub fn finish(&mut self, run: &Run) {
         let batch = self.format.end(run);
         self.carry(batch);
         self.carrier.finish();
     }
 
-    /// What is lost, in a sentence; `None` when everything arrived.
+    /// What was lost, in a sentence; `None` when everything arrived.
     #[must_use]
     pub fn loss(&self) -> Option<String> {
         self.carrier.lost().sentence(&self.name)

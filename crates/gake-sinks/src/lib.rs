@@ -1,9 +1,9 @@
-//! Where figures go while a run goes on: databases, monitoring systems, files.
+//! Where figures go during a run: databases, monitoring systems, files.
 //!
 //! An [`Exporter`] is a format and a carrier. The format (`format/`) turns what a second recorded
-//! into bytes; the carrier (`carrier/`) brings them to their destination. A carrier keeps what its
+//! into bytes; the carrier (`carrier/`) delivers them to a destination. A carrier keeps what its
 //! destination cannot take now in a bounded queue, tries again, and counts what it loses. How much
-//! is sent does not grow with the request rate, unless raw points are asked for.
+//! is sent does not grow with the request rate, except for raw points.
 
 mod address;
 mod carrier;

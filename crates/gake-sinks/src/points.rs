@@ -1,4 +1,4 @@
-//! Samples one by one for InfluxDB, as k6 writes them: dashboards made for k6 read them.
+//! Single samples for InfluxDB in k6's form, so that dashboards made for k6 work.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ pub struct InfluxPoint<'a> {
     pub unix_ns: i128,
 }
 
-/// Brings samples to a database while a run goes on.
+/// Sends samples to a database during a run.
 pub struct InfluxPoints {
     name: String,
     tags: Vec<(String, String)>,
@@ -38,7 +38,7 @@ pub struct InfluxPoints {
 }
 
 impl InfluxPoints {
-    /// Makes a database ready to be written to.
+    /// Prepares to write to a database.
     #[must_use]
     pub fn new(address: &SinkAddress) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl InfluxPoints {
         }
     }
 
-    /// Whether the database answers; creates it where it must be.
+    /// Checks that the database answers; creates it if necessary.
     ///
     /// # Errors
     /// What is wrong with it, in a sentence.
@@ -96,15 +96,15 @@ impl InfluxPoints {
         }
     }
 
-    /// Sends what has waited long enough; call it about once a second.
+    /// Sends samples that have waited long enough; call it about once a second.
     pub fn tick(&mut self) {
         if self.batch.rows > 0 && self.begun.elapsed() >= BATCH_AGE {
             self.flush();
         }
     }
 
-    /// The last sample was taken. Waits until all are there, or given up; returns what was lost, in
-    /// a sentence.
+    /// Ends the writing. Waits until all samples are delivered or given up; returns what was lost,
+    /// in a sentence.
     pub fn finish(&mut self) -> Option<String> {
         self.flush();
         self.push.finish();

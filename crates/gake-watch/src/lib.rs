@@ -3,7 +3,7 @@
 //! A [`WatchSource`] says where levels come from: a process of this machine, a Prometheus endpoint,
 //! Spring Boot Actuator, a database, the generator's own machine. A [`Sampler`] reads each once a
 //! second on a thread of its own and sends what it read; it never delays the load, and a source
-//! that fails is told once and asked again.
+//! that fails is reported once and retried.
 
 mod actuator;
 mod cgroup;

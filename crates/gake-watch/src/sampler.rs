@@ -31,7 +31,7 @@ impl Level {
     }
 }
 
-/// What one source said at one instant.
+/// What one source returned at one instant.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Batch {
     /// Its levels.
@@ -43,14 +43,14 @@ pub enum Batch {
     },
     /// Settings in force.
     Settings(Vec<Setting>),
-    /// It could not be read, for the first time in a row: what, in a sentence.
+    /// It could not be read, for the first time in a row.
     Failed {
         /// When, since the sampler was started.
         at: Nanos,
         /// Which source, and why.
         reason: String,
     },
-    /// A source has been read again, as [`Sampler::refresh`] asked.
+    /// A source was read again for [`Sampler::refresh`].
     Refreshed,
 }
 
@@ -60,12 +60,12 @@ pub enum WatchError {
     /// A source that cannot be read now.
     #[error("{source_name} cannot be watched: {reason}")]
     Source {
-        /// Which.
+        /// The source.
         source_name: String,
         /// Why.
         reason: String,
     },
-    /// No thread.
+    /// The thread could not be started.
     #[error("the sampler's thread could not be started: {0}")]
     Thread(std::io::Error),
 }
@@ -73,7 +73,7 @@ pub enum WatchError {
 /// Reads sources on a thread of its own until it is dropped.
 #[derive(Debug)]
 pub struct Sampler {
-    /// What the sources say, as it comes.
+    /// Batches from the sources, as they come.
     pub batches: Receiver<Batch>,
     /// Sources that are read again when asked.
     refreshable: usize,
@@ -84,10 +84,10 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Reads every source once, and then each `every` so often. Blocks for the first reading.
+    /// Reads every source once, then at intervals of `every`. Blocks for the first reading.
     ///
     /// # Errors
-    /// When a source cannot be read: better told before a run than after it.
+    /// When a source cannot be read, so that this is known before the run.
     pub fn start(sources: Vec<WatchSource>, every: Duration) -> Result<Self, WatchError> {
         let began = Instant::now();
         let (sender, batches) = channel();
@@ -124,8 +124,8 @@ impl Sampler {
         Ok(Self { batches, refreshable, refresh, began, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Reads the sources of this machine and those with counters now, besides each `every`: what a
-    /// short run did falls between two readings. Gives what all sources have said, and waits no
+    /// Reads the sources of this machine and those with counters now, besides the regular readings:
+    /// a short run may fall between two of these. Returns the batches of all sources, and waits no
     /// longer than `limit`.
     #[must_use]
     pub fn refresh(&self, limit: Duration) -> Vec<Batch> {

@@ -1,4 +1,4 @@
-//! What a metric is.
+//! Definitions of metrics: name, kind and unit.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// How samples of a metric add up.
+/// How the samples of a metric are aggregated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MetricKind {
-    /// To their sum.
+    /// As their sum.
     Counter,
-    /// To the last of them, with the smallest and the largest.
+    /// As the last sample, with the smallest and the largest.
     Gauge,
-    /// To the share of those that are not zero.
+    /// As the share of samples that are not zero.
     Rate,
-    /// To a distribution.
+    /// As a distribution.
     Trend,
 }
 
@@ -36,7 +36,7 @@ impl MetricKind {
     }
 }
 
-/// What the values of a metric are.
+/// The unit of a metric's values.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -66,14 +66,14 @@ impl MetricUnit {
     }
 }
 
-/// A metric: its name, and what its samples are.
+/// A metric: its name, kind and unit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Definition {
     /// Its name.
     pub name: String,
-    /// How its samples add up.
+    /// How its samples are aggregated.
     pub kind: MetricKind,
-    /// What they are.
+    /// The unit of its samples.
     pub unit: MetricUnit,
 }
 
@@ -93,12 +93,12 @@ pub enum DefineError {
     /// Its name is not valid.
     #[error("{0:?} is not a name for a metric: write letters, digits, _ . - and up to 128 of them")]
     Name(String),
-    /// Another has its name.
+    /// The name belongs to another metric.
     #[error("{new} cannot be defined: there is {old} already")]
     Taken {
-        /// What was to be defined.
+        /// The new definition.
         new: Definition,
-        /// What is.
+        /// The existing definition.
         old: Definition,
     },
 }
@@ -116,7 +116,7 @@ impl Registry {
     /// Defines a metric. The same one may be defined again.
     ///
     /// # Errors
-    /// When the name is not one for a metric, or belongs to another kind of metric.
+    /// When the name is not valid, or belongs to a metric of another kind or unit.
     pub fn define(&mut self, new: Definition) -> Result<Arc<Definition>, DefineError> {
         let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
         if new.name.is_empty() || new.name.len() > NAME_MAX || !new.name.chars().all(is_plain) {

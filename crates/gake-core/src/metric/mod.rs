@@ -1,4 +1,4 @@
-//! Metrics that are not known at compile time: what a script or a program of its own counts.
+//! Metrics that are not known at compile time: those of scripts and embedding programs.
 //!
 //! A metric is a named counter, gauge, rate or trend ([`Definition`], known to a [`Registry`]
 //! before the run). Its samples carry tags; one metric under one set of tags is a series. A worker

@@ -1,4 +1,4 @@
-//! The series of a worker, of a second, of a run.
+//! Tables of series: of a worker, a second or a run.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::tags::Tags;
 use super::value::SeriesValue;
 use crate::clock::Nanos;
 
-/// Series told apart at most, unless a run sets another bound.
+/// Default maximum number of distinct series.
 pub const MAX_SERIES: usize = 10_000;
 
 /// Room for samples that a cleared table keeps for the next ones, in bytes. What is over it is
@@ -16,7 +16,7 @@ pub const MAX_SERIES: usize = 10_000;
 /// and in the one that waits for its turn.
 const KEPT_ROOM: usize = 1 << 20;
 
-/// A series of one worker's table: good for as long as the worker runs, and for no other table.
+/// The index of a series in one worker's table; valid while the worker runs, and in no other table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SeriesId(u32);
 
@@ -53,10 +53,10 @@ struct Keys {
     others: usize,
 }
 
-/// Series with what their samples add up to. Tables are merged by name and tags.
+/// Series with their aggregated samples. Tables are merged by name and tags.
 ///
-/// At most [`MAX_SERIES`] are told apart, or as many as [`SeriesTable::with_limit`] says. What is
-/// over that is counted under one series of each metric, [`SeriesKey::other`].
+/// At most [`MAX_SERIES`] are distinguished, or the limit of [`SeriesTable::with_limit`]. What is
+/// over the limit is counted under one series of each metric, [`SeriesKey::other`].
 #[derive(Debug, Clone)]
 pub struct SeriesTable {
     /// Shared with the tables of other seconds: they change only when a series is new.
@@ -79,7 +79,7 @@ impl SeriesTable {
         self.limit
     }
 
-    /// An empty table that tells at most `limit` series apart.
+    /// An empty table of at most `limit` distinct series.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         Self { keys: Arc::default(), values: Vec::new(), limit, not_numbers: 0 }
@@ -152,7 +152,7 @@ impl SeriesTable {
         }
     }
 
-    /// Forgets every sample and keeps the series, with room for as many samples as is worth it.
+    /// Forgets every sample but keeps the series, with some room for new samples.
     pub fn clear(&mut self) {
         self.not_numbers = 0;
         let mut room = 0;
@@ -161,7 +161,7 @@ impl SeriesTable {
         }
     }
 
-    /// Makes an empty table one in which the numbers of `other` are good.
+    /// Gives an empty table the series numbers of `other`.
     pub fn follow(&mut self, other: &Self) {
         self.limit = other.limit;
         if !Arc::ptr_eq(&self.keys, &other.keys) {
@@ -200,7 +200,7 @@ impl SeriesTable {
         self.series().filter(move |(key, _)| fits(key))
     }
 
-    /// Samples counted under the `other` of their metric, because there were too many series.
+    /// Samples counted under the `other` series of their metric because of the limit.
     #[must_use]
     pub fn over(&self) -> u64 {
         let others = self.series().filter(|(key, _)| key.is_other());

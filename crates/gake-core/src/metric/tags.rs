@@ -14,7 +14,7 @@ impl Default for Tags {
 }
 
 impl Tags {
-    /// The tags of these pairs; of several values of one key, the last.
+    /// Makes tags of these pairs; if a key repeats, its last value wins.
     pub fn new<K: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (K, V)>) -> Self {
         let mut all: Vec<(String, String)> =
             pairs.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
@@ -38,7 +38,7 @@ impl Tags {
         Some(&self.0[at].1)
     }
 
-    /// These without a key.
+    /// These tags without `key`.
     #[must_use]
     pub fn without(&self, key: &str) -> Self {
         Self(self.0.iter().filter(|pair| pair.0 != key).cloned().collect())

@@ -1,4 +1,4 @@
-//! What the samples of a series add up to.
+//! Aggregated samples of a series.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::definition::MetricKind;
 use crate::clock::Nanos;
 use crate::record::{Histogram, Sum};
 
-/// What the samples of a series add up to. Values merge in any order to the same.
+/// The aggregated samples of a series. The order of merging does not matter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SeriesValue {
@@ -42,7 +42,7 @@ pub enum SeriesValue {
 }
 
 impl SeriesValue {
-    /// No sample of a metric of this kind.
+    /// The value of a metric of this kind without samples.
     #[must_use]
     pub fn new(kind: MetricKind) -> Self {
         match kind {
@@ -89,7 +89,7 @@ impl SeriesValue {
         }
     }
 
-    /// How many samples there were.
+    /// The number of samples.
     #[must_use]
     pub fn samples(&self) -> u64 {
         match self {

@@ -12,14 +12,14 @@ pub enum Overflow {
     Wait,
     /// It is dropped and counted.
     Drop,
-    /// It waits when fewer than `waiting` do, over all workers; else it is dropped and counted.
+    /// It waits if fewer than `waiting` do, over all workers; else it is dropped and counted.
     Queue {
-        /// Most that wait.
+        /// The maximum number that wait.
         waiting: usize,
     },
 }
 
-/// Bounds on waiting for one request.
+/// Time-outs of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeouts {
     /// For the connection, TLS included.

@@ -30,7 +30,7 @@ impl fmt::Display for Plan {
 }
 
 impl Plan {
-    /// What a load says of itself, without its target and what all loads of a run have in common.
+    /// A load on its own, without its target and what all loads of a run share.
     fn own(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.load {
             Load::Open { stages, process } => {

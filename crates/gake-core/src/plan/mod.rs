@@ -26,30 +26,30 @@ use crate::metric::MAX_SERIES;
 pub use crate::schedule::Stage;
 use crate::schedule::{Process, Schedule, Trace};
 
-/// Most connections of an open loop when nothing says so: enough for a second's stall at 1,000/s.
+/// Default maximum connections of an open loop: enough for a stall of one second at 1,000/s.
 pub const OPEN_CONNECTIONS: usize = 1_000;
 
-/// How long what is in flight may take at the end when nothing says so.
+/// Default time for requests in flight to finish at the end of a run.
 pub const DRAIN: Duration = Duration::from_secs(5);
 
 /// One load before it runs, or, as [`Load::Scenarios`], several that run side by side.
 ///
-/// [`Plan::new`] has the defaults; say what differs with a struct update.
+/// [`Plan::new`] has the defaults; set what differs with a struct update.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The scenario's name: [`Plan::DEFAULT_NAME`] when there is one and nobody named it.
     pub name: String,
     /// What is loaded, as the user named it: a URL or a targets file. For people.
     pub target: String,
-    /// How arrivals come.
+    /// How arrivals are generated.
     pub load: Load,
     /// From the start of the run to the start of this load.
     pub start: Duration,
     /// Tags of every sample of this load: keys and values.
     pub tags: Vec<(String, String)>,
-    /// After this time no new arrival comes; `None` when only a count ends the run.
+    /// Arrivals stop after this time; `None` when only a count ends the run.
     pub duration: Option<Duration>,
-    /// After this many arrivals no new one comes.
+    /// Arrivals stop after this number.
     pub requests: Option<u64>,
     /// The first part of the run, left out of the figures; comes before `duration`.
     pub warmup: Duration,
@@ -62,7 +62,7 @@ pub struct Plan {
     /// Lanes: most arrivals in flight at once. How many of them share a connection is the
     /// transport's.
     pub max_in_flight: usize,
-    /// What happens to an arrival that is due when the bound is reached.
+    /// What happens to an arrival that is due while `max_in_flight` is reached.
     pub overflow: Overflow,
     /// New connections a second, when bounded.
     pub connect_rate: Option<f64>,
@@ -80,23 +80,23 @@ pub struct Plan {
     pub spin: bool,
     /// Which responses are ok.
     pub expect: Expect,
-    /// Most series of the run's own metrics that are told apart.
+    /// Maximum number of distinct series of the run's own metrics.
     pub max_series: usize,
     /// Names of the labels, by label number; empty when there is one target without a name.
     pub labels: Vec<String>,
 }
 
-/// How arrivals come. Numbers are totals over all workers.
+/// How arrivals are generated. Numbers are totals over all workers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Load {
-    /// They come when they are due, whatever the server does.
+    /// An open loop: arrivals come when they are due, whatever the server does.
     Open {
-        /// The rates, one after the other. Never empty.
+        /// The rates, in order. Never empty.
         stages: Vec<Stage>,
         /// How they are spread.
         process: Process,
     },
-    /// They come when they were recorded, whatever the server does: an open loop too.
+    /// A replay, also an open loop: arrivals come at their recorded times.
     Replay(Trace),
     /// Each user waits for its answer before the next.
     Closed {
@@ -110,19 +110,19 @@ pub enum Load {
     Paced {
         /// How many users.
         users: usize,
-        /// From one start to the next. Longer than nothing.
+        /// From one start to the next. Above 0.
         pace: Duration,
     },
     /// A closed loop whose number of users changes.
     Ramping {
-        /// The numbers of users, one after the other. Never empty.
+        /// The numbers of users, in order. Never empty.
         stages: Vec<UserStage>,
         /// How long a user that leaves before the end may take for what it has begun.
         graceful_ramp_down: Duration,
         /// Time between an answer and the user's next request.
         think: Duration,
     },
-    /// Users who make a number of iterations between them; the plan's duration, when there is one,
+    /// Users who share a total number of iterations; the plan's duration, when there is one,
     /// bounds them.
     Shared {
         /// How many users.
@@ -151,7 +151,7 @@ pub enum Load {
 }
 
 impl Plan {
-    /// The name of a load that nobody named.
+    /// The name of a load without a name.
     pub const DEFAULT_NAME: &str = "default";
 
     /// A load on `target` with the defaults of everything else: one thread, a connection for each
@@ -215,7 +215,7 @@ impl Plan {
         Some(schedule.after(rate, self.warmup))
     }
 
-    /// How long new arrivals come, warm-up included, when that is known beforehand: from the start
+    /// How long arrivals come, warm-up included, when that is known beforehand: from the start
     /// of this load; of several, from the start of the first to the end of the last.
     #[must_use]
     pub fn length(&self) -> Option<Duration> {

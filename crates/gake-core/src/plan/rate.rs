@@ -2,7 +2,7 @@
 
 use crate::duration::parse_duration;
 
-/// How much is asked.
+/// A requested rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rate {
     /// Arrivals a second, over the whole run's workers. Positive and finite.
@@ -25,7 +25,7 @@ const HIGHEST: f64 = 1e9;
 /// Reads a rate.
 ///
 /// # Errors
-/// When the text is no rate, or the rate is not positive, or is over 10⁹ a second.
+/// When the text is not a rate, or the rate is not positive or is over 10⁹ a second.
 pub fn parse_rate(text: &str) -> Result<Rate, RateError> {
     let trimmed = text.trim();
     if trimmed.eq_ignore_ascii_case("max") {

@@ -11,7 +11,7 @@ pub enum StageError {
     /// One item is not a stage.
     #[error("{0:?} is not a stage; write RATE@TIME or RATE..RATE@TIME, for example 100..1000@2m")]
     Item(String),
-    /// Nothing would ever be sent.
+    /// No stage sends anything.
     #[error("the stages {0:?} send nothing: every rate is 0 or every time is 0")]
     Nothing(String),
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::duration::format_duration;
 
-/// A time in which the number of users stays, or changes linearly.
+/// A period in which the number of users is constant or changes linearly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserStage {
     /// Users at its start.
@@ -36,9 +36,9 @@ impl fmt::Display for UserStage {
     }
 }
 
-/// When user `user` (from 0) is there, of stages that follow each other: from and until, in order,
-/// counted from the start of the first. While the number of users rises, one more comes as soon as
-/// the line reaches a whole number; while it falls, the one that came last leaves there.
+/// When user `user` (from 0) is present in consecutive stages: from and until, in order,
+/// counted from the start of the first. While the number of users rises, a user joins as soon as
+/// the line reaches a whole number; while it falls, the user that joined last leaves there.
 #[must_use]
 pub fn presence(stages: &[UserStage], user: usize) -> Vec<(Duration, Duration)> {
     let mut spans: Vec<(Duration, Duration)> = Vec::new();

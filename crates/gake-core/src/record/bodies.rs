@@ -1,4 +1,4 @@
-//! The most frequent bodies of failed answers: what a server says of its failures, bounded in
+//! The most frequent bodies of failed answers: how a server explains its failures, bounded in
 //! number and bytes.
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -8,7 +8,7 @@ use crate::redact::Redactor;
 /// Bytes kept of the start of a body.
 pub const FAILED_BODY_BYTES: usize = 512;
 
-/// Different bodies told apart; those after them count together.
+/// Maximum number of distinct bodies; further ones are counted together.
 const KINDS_MAX: usize = 64;
 
 /// Digits from which on a word is a time or an id, which differs from answer to answer.
@@ -86,7 +86,7 @@ impl FailedBodies {
         bodies
     }
 
-    /// Answers whose bodies are not told, since there are too many different ones.
+    /// Answers whose bodies are not listed because there are too many different ones.
     #[must_use]
     pub fn others(&self) -> u64 {
         self.others

@@ -15,14 +15,14 @@ const READ_MAX: u64 = 1 << 56;
 /// Defines the counts, and what is done with each of them.
 macro_rules! counts {
     ($($(#[$doc:meta])+ $name:ident),+ $(,)?) => {
-        /// Plain counts. Each is a total; all of them add up.
+        /// Plain counts. Each is a total, and merges by addition.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
         pub struct Counts {
             $($(#[$doc])+ pub $name: u64,)+
         }
 
         impl Counts {
-    /// What the connections spoke: `HTTP/1.1`, `HTTP/2`, or both.
+    /// The HTTP versions of the connections: `HTTP/1.1`, `HTTP/2`, or both.
     #[must_use]
     pub fn spoken(&self) -> &'static str {
         match self.streams {

@@ -1,4 +1,4 @@
-//! Why a peer ended a stream or a connection of HTTP/2, in its own words.
+//! Why a peer ended an HTTP/2 stream or connection: its error code.
 
 /// An error code of HTTP/2 (RFC 9113, section 7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -7,7 +7,7 @@ pub enum ErrorCode {
     NoError,
     /// The other side broke the protocol.
     ProtocolError,
-    /// The sender broke by itself.
+    /// The sender had an internal error.
     InternalError,
     /// The other side broke the flow control.
     FlowControlError,
@@ -19,19 +19,19 @@ pub enum ErrorCode {
     FrameSizeError,
     /// The request was not handled at all.
     RefusedStream,
-    /// The stream is not needed any more.
+    /// The stream is no longer needed.
     Cancel,
     /// The state of header compression was lost.
     CompressionError,
     /// The connection of a CONNECT ended.
     ConnectError,
-    /// The other side makes too much load.
+    /// The other side causes too much load.
     EnhanceYourCalm,
-    /// TLS is not good enough.
+    /// The TLS connection is not secure enough.
     InadequateSecurity,
-    /// Only HTTP/1.1 will do.
+    /// HTTP/1.1 is required.
     Http11Required,
-    /// A code that no standard has.
+    /// A code that is not in the standard.
     Unknown,
 }
 

@@ -20,7 +20,7 @@ use crate::metric::SeriesTable;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultCount {
     name: String,
-    /// What is known beyond the name.
+    /// The detail beyond the name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     reason: String,
     /// The system's error number, of `other`.

@@ -1,10 +1,10 @@
-//! Why an outcome is not a response, from a closed list.
+//! Faults: the closed list of reasons why a request got no response.
 
 use std::fmt;
 
 use super::error_code::ErrorCode;
 
-/// Where a request stood when its time was over.
+/// The phase in which a request timed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {
     /// Opening the connection, TLS included.
@@ -20,9 +20,9 @@ pub enum Phase {
 pub enum Fault {
     /// The name could not be resolved.
     Dns,
-    /// Nobody listens, or a firewall says no.
+    /// Nothing listens on the port, or a firewall rejects.
     ConnectRefused,
-    /// No connection within the connect time-out.
+    /// The connect time-out was over before the connection was open.
     ConnectTimeout,
     /// The connection was reset, or found unreachable, while opening.
     ConnectReset,
@@ -40,15 +40,15 @@ pub enum Fault {
     ClosedEarly(Phase),
     /// The response is not HTTP, with the reason.
     Malformed(&'static str),
-    /// The request's time was over.
+    /// The request timed out.
     Timeout(Phase),
-    /// The response's head is over the limits, with which.
+    /// The response's head is over a limit; names the limit.
     TooLarge(&'static str),
     /// More redirects than allowed.
     RedirectLimit,
-    /// The proxy before the target opened no tunnel to it, with the reason.
+    /// The proxy did not open a tunnel to the target, with the reason.
     Proxy(&'static str),
-    /// The server ended the stream of an exchange by itself (HTTP/2), with its code.
+    /// The server reset the stream of an exchange (HTTP/2), with its code.
     StreamReset(ErrorCode),
     /// The server ended the connection by GOAWAY (HTTP/2) before the response, with its code.
     Goaway(ErrorCode),
@@ -85,7 +85,7 @@ impl Fault {
         }
     }
 
-    /// Whether the generator is at its own limit, and the server is not to blame.
+    /// Whether the generator hit its own limit, so that the server is not to blame.
     #[must_use]
     pub fn is_generators(self) -> bool {
         matches!(self, Self::NoLocalPort | Self::NoDescriptors)
@@ -107,7 +107,7 @@ impl Fault {
         )
     }
 
-    /// What is known beyond the name, empty when nothing is.
+    /// The detail beyond the name; may be empty.
     #[must_use]
     pub fn detail(self) -> String {
         match self {

@@ -80,7 +80,7 @@ const USUAL_BITS: std::ops::Range<u32> = 10..32;
 const ROOM_VALUES: u64 = 4;
 
 impl Latency {
-    /// Makes room for the usual latencies, so that recording the first of them touches no fresh
+    /// Reserves memory for the usual latencies, so that recording the first ones touches no fresh
     /// memory. Call it on empty histograms.
     pub fn make_room(&mut self) {
         for metric in [

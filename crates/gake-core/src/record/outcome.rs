@@ -24,7 +24,7 @@ pub struct Answer {
     pub body_bytes: u64,
 }
 
-/// What was kept of an answer, when somebody had asked for that.
+/// What was kept of an answer, on request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Kept {
     /// Its header lines, in order.
@@ -71,7 +71,7 @@ pub struct Exchange {
     pub bytes_in: u64,
     /// Bytes written, heads included, before TLS.
     pub bytes_out: u64,
-    /// What TCP says, when it was asked.
+    /// The TCP sample, if one was taken.
     pub tcp: Option<TcpSample>,
     /// What was kept of the answer.
     pub kept: Option<Box<Kept>>,
@@ -124,16 +124,16 @@ impl Exchange {
 pub struct Outcome {
     /// Its number and the instant it was due.
     pub arrival: Arrival,
-    /// How long it waited for a free connection because the bound was reached.
+    /// How long it waited for a free connection because all were busy.
     pub blocked: Nanos,
-    /// When its work was fired.
+    /// When it was fired.
     pub fired: Nanos,
     /// What the work did.
     pub exchange: Exchange,
 }
 
 impl Outcome {
-    /// From due to done: what a user feels.
+    /// From due to done: the latency that a user sees.
     #[must_use]
     pub fn response(&self) -> Nanos {
         self.exchange.done.saturating_sub(self.arrival.due)

@@ -1,4 +1,4 @@
-//! One point of a series: what a piece of the run saw.
+//! One point of a series: the figures of one stretch of the run.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub const HEAT: Octaves = Octaves::new(2);
 /// Labels whose figures a point keeps: the first of the plan.
 pub const LABELS_MAX: usize = 64;
 
-/// What one piece of the run saw of one label.
+/// The figures of one label in one stretch of the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabelPoint {
     /// Requests that ended.
@@ -55,7 +55,7 @@ impl LabelPoint {
     }
 }
 
-/// What one piece of the run saw.
+/// The figures of one stretch of the run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Where it starts, in seconds since the epoch; in tenths of a second in a series of these.
@@ -64,7 +64,7 @@ pub struct Point {
     pub seconds: u64,
     /// Arrivals the plan asked for, when it is an open loop.
     pub asked: Option<f64>,
-    /// What ended in it.
+    /// Counts of the requests that ended in it.
     pub counts: Counts,
     /// Arrivals fired in it, whenever they ended.
     pub fired: u64,
@@ -151,8 +151,8 @@ impl Point {
         point
     }
 
-    /// Whether its lists are in order and no longer than those of a point that was recorded, so
-    /// that whoever shows it need not ask.
+    /// Whether its lists are in order and no longer than those of a recorded point, so
+    /// that showing it needs no checks.
     #[must_use]
     pub fn is_in_order(&self) -> bool {
         let cells_max = HEAT.cell(Nanos::MAX);
@@ -189,9 +189,9 @@ impl Point {
         self.open = next.open;
     }
 
-    /// Adds the counts and CPU time of `other`, and takes the worse of each percentile: what holds
-    /// for two points whether they stand after or beside one another. Levels and the place in time
-    /// stay, since for them it makes a difference.
+    /// Adds the counts and CPU time of `other`, and takes the worse of each percentile: valid
+    /// for points that follow each other and for points of the same time. Levels and the place in
+    /// time are unchanged, since for them the two cases differ.
     pub fn absorb(&mut self, other: &Self) {
         self.asked = self.asked.zip(other.asked).map(|(a, b)| a + b);
         self.counts.merge(&other.counts);

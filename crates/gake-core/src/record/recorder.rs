@@ -20,9 +20,9 @@ use crate::work::{Arrival, Ended, Gauges, How, Iteration};
 pub struct Interval {
     /// The worker.
     pub worker: usize,
-    /// Tenths of a second since the epoch that are complete with this interval.
+    /// Tenths of a second since the epoch that this interval completes.
     pub tenth: u64,
-    /// What each scenario recorded that the worker has a part in.
+    /// What the worker recorded of each of its scenarios.
     pub parts: Vec<IntervalPart>,
     /// CPU time the worker's thread used since its last interval.
     pub cpu: Nanos,
@@ -35,9 +35,9 @@ pub struct Interval {
 pub struct IntervalPart {
     /// The scenario's number in the run.
     pub scenario: usize,
-    /// What counts.
+    /// The tally of the measured part.
     pub tally: Tally,
-    /// What the warm-up saw.
+    /// The counts of the warm-up.
     pub warmup: Counts,
     /// Levels.
     pub gauges: Gauges,
@@ -46,9 +46,9 @@ pub struct IntervalPart {
     pub bodies: FailedBodies,
 }
 
-/// Takes every exchange besides the figures, when somebody wants each.
+/// Receives every exchange, in addition to the figures.
 pub trait ExchangeLog {
-    /// Takes one. Must neither wait nor fail: what finds no room is the log's to count.
+    /// Takes an exchange. Must neither wait nor fail: the log counts what it has no room for.
     fn push(&self, outcome: Outcome);
 }
 
@@ -93,7 +93,7 @@ impl Recorder {
         Self { expect, warmup_end, figures: RefCell::new(figures), log }
     }
 
-    /// Tells at most `limit` series of the run's own metrics apart.
+    /// Limits the distinct series of the run's own metrics to `limit`.
     #[must_use]
     pub fn with_max_series(self, limit: usize) -> Self {
         self.figures.borrow_mut().tally.series = SeriesTable::with_limit(limit);
@@ -118,8 +118,8 @@ impl Recorder {
         }
     }
 
-    /// The number of a metric's series under these tags. Numbers stay good as long as the recorder
-    /// is there: intern once, and record by number.
+    /// The number of a metric's series under these tags. Numbers stay valid as long as the recorder
+    /// exists: intern once, and record by number.
     #[must_use]
     pub fn intern(&self, metric: &Arc<Definition>, tags: &Tags) -> SeriesId {
         self.figures.borrow_mut().tally.series.intern(metric, tags)
@@ -179,7 +179,7 @@ impl Recorder {
         add(&mut self.figures.borrow_mut().tally)
     }
 
-    /// Takes what was recorded since the last time, and goes on with `spare`, an empty tally.
+    /// Takes what was recorded since the last time, and continues with `spare`, an empty tally.
     #[must_use]
     pub fn take(&self, mut spare: Tally) -> (Tally, Counts) {
         let mut figures = self.figures.borrow_mut();

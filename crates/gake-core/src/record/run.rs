@@ -13,11 +13,11 @@ use crate::plan::Plan;
 /// What ended a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ending {
-    /// Its plan was done: the time was over or the count was reached.
+    /// The plan was completed: its time was over or its count reached.
     Done,
     /// A signal.
     Interrupted,
-    /// An objective was missed and the user had asked to stop then; its text.
+    /// A missed objective, when the user asked to stop then; its text.
     Aborted(String),
     /// The targets ran out.
     OutOfTargets,
@@ -49,7 +49,7 @@ pub struct Generator {
     pub cores: usize,
 }
 
-/// Where a run comes from: what somebody needs to repeat it and to judge it as it was judged.
+/// The origin of a run: what is needed to repeat it and to judge it by the same objectives.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// The command lines that fired it, without secrets; several when runs were merged.
@@ -58,12 +58,12 @@ pub struct Provenance {
     pub hosts: Vec<String>,
     /// The versions of gake.
     pub versions: Vec<String>,
-    /// The objectives it was judged against, as they are read.
+    /// The objectives it was judged against, as the user wrote them.
     pub objectives: Vec<String>,
 }
 
 impl Provenance {
-    /// Adds what `other` says and this does not.
+    /// Adds what is only in `other`.
     pub fn absorb(&mut self, other: &Self) {
         for (mine, theirs) in [
             (&mut self.commands, &other.commands),
@@ -83,22 +83,22 @@ impl Provenance {
 /// A whole run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// What was asked.
+    /// The plan.
     pub plan: Plan,
-    /// Who asked, where, and with which objectives; empty when nothing says so.
+    /// The commands, hosts, versions and objectives; empty when they are unknown.
     pub origin: Provenance,
     /// When the epoch was, in Unix nanoseconds.
     pub started_unix_ns: u64,
-    /// From the end of the warm-up to the end of arrivals: what the rate asked is over.
+    /// From the end of the warm-up to the end of arrivals: the base of the rate asked.
     pub measured: Nanos,
-    /// From the end of the warm-up to the last arrival fired, `measured` at least: what the rate
-    /// sent is over. Longer when a backlog was sent after its time.
+    /// From the end of the warm-up to the last arrival fired, `measured` at least: the base of the
+    /// rate sent. Longer when a backlog was sent late.
     pub sending: Nanos,
-    /// From the end of the warm-up to the last answer or fault, `measured` at least: what the rates
-    /// completed and goodput are over, so that what a drain completes does not raise them, and the
-    /// wait for what never came does not lower them.
+    /// From the end of the warm-up to the last answer or fault, at least `measured`: the base of
+    /// completed rate and goodput, so that what a drain completes does not raise them, and a
+    /// wait for answers that never came does not lower them.
     pub completing: Nanos,
-    /// From the epoch to the last outcome, also of those given up when the drain ended.
+    /// From the epoch to the last outcome, including those given up when the drain ended.
     pub elapsed: Nanos,
     /// What ended it.
     pub ending: Ending,
@@ -109,15 +109,15 @@ pub struct Run {
     pub tally: Tally,
     /// The counts of the warm-up.
     pub warmup: Counts,
-    /// Over the seconds.
+    /// The figures over time.
     pub series: Series,
     /// Most connections open at once.
     pub peak_connections: u64,
-    /// The generator's own use.
+    /// What the generator itself used.
     pub generator: Generator,
-    /// What happened beside requests.
+    /// Events other than requests.
     pub events: Vec<Event>,
-    /// What the target said of itself, when it was watched.
+    /// What was sampled of the target, if it was watched.
     pub watched: Watched,
     /// Bodies of failed answers, when they were asked for.
     #[serde(default)]
@@ -129,7 +129,7 @@ pub struct Run {
 /// One of several scenarios of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScenarioRun {
-    /// What was asked.
+    /// The plan.
     pub plan: Plan,
     /// From the end of its warm-up to the end of its arrivals.
     pub measured: Nanos,

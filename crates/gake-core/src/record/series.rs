@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::point::{Point, TENTHS};
 use crate::clock::{Nanos, SECOND, TENTH};
 
-/// Points kept at most; then neighbours are joined, and each stands for twice the time.
+/// Maximum number of points; then neighbours are joined, and each covers twice the time.
 const POINTS_MAX: usize = 1_800;
 
 /// Tenths of a second that are kept: those of runs of up to a minute.
@@ -15,7 +15,7 @@ const TENTHS_MAX: u64 = 600;
 const WIDTH_MAX: u64 = 1 << 32;
 
 /// Points in order of time, at most 1,800 of them: half an hour by the second, longer runs by
-/// 2, 4, 8 ... seconds. Of a run of up to a minute also its tenths of a second, when they are known.
+/// 2, 4, 8 ... seconds. For runs of up to a minute also tenths of a second, when they are known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     points: Vec<Point>,
@@ -70,18 +70,18 @@ impl Series {
         }
     }
 
-    /// Leaves out the tenths: some of them are not known.
+    /// Drops the tenths because some of them are not known.
     pub fn forget_tenths(&mut self) {
         self.tenths = Tenths::default();
     }
 
-    /// The tenths of a second; empty when the seconds are all that is known.
+    /// The tenths of a second; empty when only seconds are known.
     #[must_use]
     pub fn tenths(&self) -> &[Point] {
         &self.tenths.points
     }
 
-    /// The series in the finest pieces there are, at most `max` points, with how many pieces a
+    /// The series at its finest resolution, in at most `max` points, and the number of points a
     /// second has: 10 where [`Point::second`] counts tenths, otherwise 1.
     #[must_use]
     pub fn finest(&self, max: usize) -> (Self, u64) {
@@ -121,7 +121,7 @@ impl Series {
         self.points = halved.collect();
     }
 
-    /// The same series in at most `max` points (at least one), for whoever shows it.
+    /// The same series in at most `max` points (at least one), for display.
     #[must_use]
     pub fn at_most(&self, max: usize) -> Self {
         let (points, width) = (self.points.clone(), self.width);

@@ -11,10 +11,10 @@ use crate::clock::Nanos;
 use crate::metric::SeriesTable;
 use crate::plan::Expect;
 
-/// What one label (endpoint) saw.
+/// The figures of one label (endpoint).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LabelTally {
-    /// Its counts; those of connections are not told by label.
+    /// Its counts; connections are not counted by label.
     pub counts: Counts,
     /// Response time as in [`Latency::response`].
     pub response: Histogram,
@@ -36,7 +36,7 @@ pub struct Tally {
     faults: Vec<(Fault, u64)>,
     /// By label number; empty when there is one label.
     labels: Vec<LabelTally>,
-    /// What was counted beside exchanges: checks, and a program's own metrics.
+    /// Metrics other than exchanges: checks, and a program's own metrics.
     pub series: SeriesTable,
     /// Σ of nanoseconds in flight, of everything that was in flight in the window: its quotient
     /// by the window's length is the mean number in flight.
@@ -46,14 +46,14 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// An empty tally for `labels` labels (0 or 1: none are told apart).
+    /// An empty tally for `labels` labels (0 or 1: labels are not distinguished).
     #[must_use]
     pub fn new(labels: usize) -> Self {
         let labels = if labels > 1 { vec![LabelTally::default(); labels] } else { Vec::new() };
         Self { labels, ..Self::default() }
     }
 
-    /// Makes room for `labels` labels at least.
+    /// Makes room for at least `labels` labels.
     pub fn tell_labels(&mut self, labels: usize) {
         if self.labels.len() < labels {
             self.labels.resize_with(labels, LabelTally::default);
@@ -78,7 +78,7 @@ impl Tally {
         }
     }
 
-    /// Adds an exchange. Allocates nothing, but for the first of a status or fault and for a
+    /// Adds an exchange. Allocates only for the first of a status or fault and for a
     /// latency larger than any before.
     pub fn record_exchange(&mut self, due: Nanos, exchange: &Exchange, expect: &Expect) {
         let response = exchange.done.saturating_sub(due);
@@ -164,7 +164,7 @@ impl Tally {
         self.fired = self.fired.saturating_add(other.fired);
     }
 
-    /// Forgets everything and keeps the room.
+    /// Forgets everything but keeps the memory.
     pub fn clear(&mut self) {
         self.counts = Counts::default();
         for metric in Metric::ALL {
@@ -215,13 +215,13 @@ impl Tally {
         &self.faults
     }
 
-    /// What each label saw; empty when there is one label.
+    /// The figures of each label; empty when there is one label.
     #[must_use]
     pub fn labels(&self) -> &[LabelTally] {
         &self.labels
     }
 
-    /// How many ended with a fault for which `which` holds.
+    /// The number of exchanges that ended with a fault that `which` accepts.
     pub fn faults_where(&self, which: impl Fn(Fault) -> bool) -> u64 {
         self.faults.iter().filter(|(fault, _)| which(*fault)).map(|(_, count)| count).sum()
     }
@@ -236,7 +236,7 @@ impl Tally {
         bump(&mut self.faults, fault, count);
     }
 
-    /// The tally of a label; `None` when the tally does not tell it apart.
+    /// The tally of a label; `None` when labels are not distinguished.
     pub fn label_mut(&mut self, label: u16) -> Option<&mut LabelTally> {
         self.labels.get_mut(usize::from(label))
     }

@@ -1,33 +1,33 @@
-//! What the target itself said while it was loaded: levels on the run's clock.
+//! Levels that were sampled of the target under load, on the run's clock.
 
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Nanos;
 
-/// Samples of a gauge kept at most; then neighbours are joined.
+/// Maximum number of samples of a gauge; then neighbours are joined.
 const SAMPLES_MAX: usize = 1_800;
 
-/// Gauges kept at most, over all sources.
+/// Maximum number of gauges, over all sources.
 pub const GAUGES_MAX: usize = 256;
 
-/// The source of what is read of the generator's own machine, in every run: findings rest on it,
+/// The source for readings of the generator's own machine, in every run: findings rest on it,
 /// and it is not shown among the target's.
 pub const MACHINE: &str = "machine";
 
-/// The gauge that says when a source did not answer: 1 each time. Of the other times it says
-/// nothing.
+/// The gauge that marks when a source did not answer: 1 each time, and no reading at other
+/// times.
 pub const UNANSWERED: &str = "unanswered";
 
 /// What a level is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum LevelUnit {
-    /// Of a whole, 0 to 1.
+    /// A share of a whole, 0 to 1.
     Share,
     /// Bytes.
     Bytes,
-    /// Things.
+    /// A number.
     Count,
-    /// Things a second.
+    /// A number per second.
     PerSecond,
     /// Seconds.
     Seconds,
@@ -46,7 +46,7 @@ pub struct Reading {
     pub value: f64,
 }
 
-/// A stretch of a gauge's life.
+/// Readings of a gauge over a stretch of time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// When it begins.
@@ -119,7 +119,7 @@ impl Gauge {
         })
     }
 
-    /// By how much a level that only grows has grown.
+    /// How much a level that only grows has grown.
     #[must_use]
     pub fn growth(&self) -> f64 {
         let first = self.samples.first().map_or(0.0, |sample| sample.mean);
@@ -154,18 +154,18 @@ impl Sample {
     }
 }
 
-/// A setting in force at the target, as it says itself.
+/// A setting in force at the target, as the target reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     /// Where it comes from.
     pub source: String,
-    /// Its name, as the target has it: `server.tomcat.threads.max`.
+    /// Its name at the target: `server.tomcat.threads.max`.
     pub name: String,
     /// Its value.
     pub value: String,
 }
 
-/// Everything that the watched target said.
+/// Everything that was sampled of the target.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Watched {
     gauges: Vec<Gauge>,
@@ -188,7 +188,7 @@ impl Watched {
         self.gauges.len() <= GAUGES_MAX && self.gauges.iter().all(gauge)
     }
 
-    /// Adds readings of the instant `at`. What is no number is no reading.
+    /// Adds readings of the instant `at`. Values that are not numbers are left out.
     pub fn add(&mut self, at: Nanos, readings: &[Reading]) {
         for reading in readings.iter().filter(|reading| reading.value.is_finite()) {
             let is =
@@ -239,7 +239,7 @@ impl Watched {
         self.gauges.iter().filter(move |gauge| gauge.name == name)
     }
 
-    /// The gauges that are the target's, in the order in which they were first read: those to
+    /// The target's gauges, in the order in which they were first read: those to
     /// show.
     pub fn targets(&self) -> impl Iterator<Item = &Gauge> {
         self.gauges.iter().filter(|gauge| gauge.is_targets())
@@ -251,7 +251,7 @@ impl Watched {
         self.gauges.iter().find(|gauge| gauge.name == name && !gauge.is_targets())
     }
 
-    /// Whether the target said nothing.
+    /// Whether nothing was sampled.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.targets().next().is_none() && self.settings.is_empty()

@@ -22,7 +22,7 @@ pub(super) fn edits(redactor: &Redactor, bytes: &[u8], depth: u8) -> Option<Edit
     read(redactor, bytes, depth, None)
 }
 
-/// The same for people, who are to see which numbers are hidden; `secret` says that all of it is one.
+/// The same for display, where hidden numbers are visible as such; `secret`: all of it is a secret.
 pub(super) fn shown(redactor: &Redactor, bytes: &[u8], depth: u8, secret: bool) -> Option<Edits> {
     read(redactor, bytes, depth, Some(secret))
 }

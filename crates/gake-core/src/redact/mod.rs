@@ -1,7 +1,7 @@
-//! Secrets in what is stored or shown: found by name and by shape, and replaced by a keyed hash.
+//! Secrets in stored or shown text: found by name and by shape, and replaced by a keyed hash.
 //!
 //! There is one redaction for recordings, comparisons, reports, logs and run files. A value becomes
-//! `redacted-` and 16 hexadecimal digits, a hash under a key that is drawn for each file and kept
+//! `redacted-` and 16 hexadecimal digits, a hash under a random key for each file that is stored
 //! nowhere: equal values stay equal within the file, so it can be replayed and compared, and nobody
 //! finds the value by trying. A number in JSON becomes another number of as many digits.
 //!
@@ -10,7 +10,7 @@
 //! - **By shape**: JSON web tokens, keys of AWS, GitHub and other services, private keys, card
 //!   numbers whose check digit is right, passwords in URLs.
 //!
-//! What is cut short, or is not well-formed, is read as far as it goes.
+//! Truncated or malformed text is read as far as possible.
 
 mod edits;
 mod http;
@@ -64,7 +64,7 @@ impl std::fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Hides what `names` say under `key`, which nobody else may know.
+    /// Hides what `names` select, hashed under `key`, which must stay secret.
     #[must_use]
     pub fn new(key: [u8; 16], names: Names) -> Self {
         let half = |at: usize| {
@@ -91,32 +91,32 @@ impl Redactor {
         !self.off && self.names.of(name) == Secrecy::Secret
     }
 
-    /// The value of a header.
+    /// Redacts the value of a header.
     #[must_use]
     pub fn header<'a>(&self, name: &str, value: &'a [u8]) -> Cow<'a, [u8]> {
         if self.off { Cow::Borrowed(value) } else { http::header(self, name, value) }
     }
 
-    /// The target of a request, or any URL.
+    /// Redacts the target of a request, or any URL.
     #[must_use]
     pub fn target<'a>(&self, target: &'a str) -> Cow<'a, str> {
         if self.off { Cow::Borrowed(target) } else { http::target(self, target, DEPTH) }
     }
 
-    /// The body of a message. `kind` is its content type, or nothing; content codings are undone
-    /// before.
+    /// Redacts the body of a message. `kind` is its content type, or empty; content codings must be
+    /// decoded first.
     #[must_use]
     pub fn body<'a>(&self, kind: &str, body: &'a [u8]) -> Cow<'a, [u8]> {
         if self.off { Cow::Borrowed(body) } else { http::body(self, kind, body, DEPTH) }
     }
 
-    /// Any text: a line of a log, an argument, a piece of a document.
+    /// Redacts any text: a line of a log, an argument, a piece of a document.
     #[must_use]
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.off { Cow::Borrowed(text) } else { text_of(text, self.any(text.as_bytes(), DEPTH)) }
     }
 
-    /// A JSON value as it is shown, which is a secret as a whole when `secret` says so.
+    /// Redacts a JSON value for display; all of it is a secret if `secret` is set.
     #[must_use]
     pub fn json<'a>(&self, written: &'a str, secret: bool) -> Cow<'a, str> {
         if self.off {
@@ -128,7 +128,7 @@ impl Redactor {
         }
     }
 
-    /// What stands for a value.
+    /// The replacement of a value.
     #[must_use]
     pub fn tag(&self, value: &[u8]) -> String {
         format!("{MARK}{:016x}", self.hash(value))

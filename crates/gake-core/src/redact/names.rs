@@ -186,7 +186,7 @@ pub(super) enum Secrecy {
     Guess,
 }
 
-/// What is redacted beside the usual, and what is kept of it.
+/// Names to redact besides the usual ones, and names to keep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
     redact: Vec<Vec<String>>,
@@ -195,7 +195,7 @@ pub struct Names {
 
 impl Names {
     /// Redacts values whose names hold the words of one of `redact`, and keeps those whose whole
-    /// name is one of `keep`. Upper case and what parts the words are all the same.
+    /// name is one of `keep`. Case and word separators are ignored.
     #[must_use]
     pub fn new(redact: &[String], keep: &[String]) -> Self {
         let redact = redact.iter().map(|name| words(name)).filter(|words| !words.is_empty());

@@ -26,7 +26,7 @@ pub use share::Share;
 pub use slice::Slice;
 pub use trace::{TRACE_ARRIVALS_MAX, Trace, TraceBuilder, TraceFull};
 
-/// A pure value that says when each arrival of a run is due.
+/// When each arrival of a run is due, as a pure value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
     /// The part before the figures: a grid, whatever the process, so that its count is exact.
@@ -80,7 +80,7 @@ impl Schedule {
         self
     }
 
-    /// How many arrivals there are: exact for a grid, expected for a Poisson process;
+    /// The number of arrivals: exact for a grid, expected for a Poisson process;
     /// [`u64::MAX`] when nothing ends it.
     #[must_use]
     pub fn total(&self) -> u64 {
@@ -96,7 +96,7 @@ impl Schedule {
         Some(self.lead_length() + self.course.end()?)
     }
 
-    /// Where the whole schedule is over: where its stages end, or where the first arrival past
+    /// When the whole schedule ends: when its stages end, or when the first arrival past
     /// its limit would be due. `None` when nothing ends it.
     #[must_use]
     pub fn end(&self) -> Option<Nanos> {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Nanos;
 use crate::duration::format_duration;
 
-/// A piece of the schedule in which the rate is constant or changes linearly.
+/// A part of the schedule in which the rate is constant or changes linearly.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
     /// Arrivals a second at its start.
@@ -55,7 +55,7 @@ pub enum Process {
     Bursts {
         /// Arrivals at once; 1 leaves the grid as it is.
         size: u64,
-        /// The longest delay, not reached.
+        /// The upper bound of the delay, exclusive.
         jitter: Nanos,
     },
 }

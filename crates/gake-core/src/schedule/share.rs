@@ -8,8 +8,8 @@ use super::random::unit;
 use super::{Arrival, Course, Process, Schedule, Slice};
 use crate::clock::{Nanos, SECOND};
 
-/// Every n-th arrival of a schedule, in the order in which they are due. An iterator without
-/// memory of what was done.
+/// Every n-th arrival of a schedule, in due order. An iterator that does not
+/// remember what was done.
 #[derive(Debug, Clone)]
 pub struct Share<'a> {
     schedule: std::borrow::Cow<'a, Schedule>,

@@ -1,13 +1,13 @@
-//! A part of a whole that a worker, or an agent of a fleet, does by itself.
+//! The part of a whole that one worker, or one agent of a fleet, does on its own.
 
 /// `index` of `of`: everything whose number modulo `of` is `index`. The slices of a whole are
 /// disjoint and sum to it exactly, and a slice of a slice is a slice, so that each process, worker
-/// or thread knows its part without asking anybody.
+/// or thread knows its part without communication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Slice {
-    /// Which one, from 0; below `of`.
+    /// Its index, from 0; below `of`.
     pub index: usize,
-    /// How many there are; at least 1.
+    /// The number of slices; at least 1.
     pub of: usize,
 }
 
@@ -37,20 +37,20 @@ impl Slice {
         Self { index: self.index + self.of * inner.index, of: self.of * inner.of }
     }
 
-    /// Its part of `total` things. The parts of two slices differ by one at most.
+    /// Its part of `total` items. The parts of two slices differ by at most one.
     #[must_use]
     pub const fn part(self, total: usize) -> usize {
         total / self.of + (self.index < total % self.of) as usize
     }
 
-    /// How many of the numbers 0..`total` it has.
+    /// How many of the numbers 0..`total` belong to it.
     #[must_use]
     pub const fn numbers(self, total: u64) -> u64 {
         let (index, of) = (self.index as u64, self.of as u64);
         total / of + (index < total % of) as u64
     }
 
-    /// The number, in the whole, of its own thing `own` (from 0).
+    /// The number, in the whole, of its own item `own` (from 0).
     #[must_use]
     pub const fn number(self, own: usize) -> usize {
         own * self.of + self.index

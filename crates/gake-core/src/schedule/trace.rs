@@ -40,7 +40,7 @@ struct Block {
     shift: u8,
 }
 
-/// What is written of a trace: not its arrivals, which only who fires them needs.
+/// The serialised form of a trace, without its arrivals, which only the firing side needs.
 #[derive(Serialize, Deserialize)]
 struct Description {
     arrivals: u64,
@@ -62,12 +62,12 @@ impl From<Description> for Trace {
     }
 }
 
-/// There are more arrivals than a trace may hold.
+/// The error for more arrivals than a trace may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a trace may hold {TRACE_ARRIVALS_MAX} arrivals; take a part of it")]
 pub struct TraceFull;
 
-/// Takes due instants in order.
+/// Builds a trace from due instants in order.
 #[derive(Debug)]
 pub struct TraceBuilder {
     held: Held,
@@ -81,7 +81,7 @@ pub struct TraceBuilder {
 }
 
 impl TraceBuilder {
-    /// An empty trace to be replayed `speed` times as fast as it was recorded. The speed must be
+    /// An empty trace for a replay at `speed` times the recorded pace. The speed must be
     /// above 0.
     #[must_use]
     pub fn new(speed: f64) -> Self {
@@ -102,8 +102,8 @@ impl TraceBuilder {
         if self.speed == 1.0 { offset } else { (offset as f64 / self.speed).round() as Nanos }
     }
 
-    /// Adds an arrival recorded `offset` after the start. One before the last is taken to be at
-    /// the last: order is kept.
+    /// Adds an arrival recorded `offset` after the start. An arrival before the last one is moved
+    /// to the last one's instant, to keep the order.
     ///
     /// # Errors
     /// When the trace is full.
@@ -149,7 +149,7 @@ impl TraceBuilder {
 }
 
 impl Trace {
-    /// What a report knows of a trace that was replayed: everything but the instants. It asks for
+    /// A replayed trace as a report knows it: everything but the instants. It asks for
     /// nothing.
     #[must_use]
     pub fn described(arrivals: u64, length: Nanos, speed: f64, peak: u64) -> Self {
@@ -168,7 +168,7 @@ impl Trace {
         self.length
     }
 
-    /// How many times as fast as it was recorded.
+    /// Its speed relative to the recording.
     #[must_use]
     pub fn speed(&self) -> f64 {
         self.speed

@@ -1,4 +1,4 @@
-//! What somebody wrote: every field may be missing, and nothing is decided yet.
+//! A spec as written: any field may be missing, and no default is applied yet.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,14 +11,14 @@ use super::value::{
 };
 use super::{HttpVersion, IpFamily};
 
-/// A run as it is written.
+/// A run as written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunDraft {
-    /// The version of the format; the newest without one.
+    /// The version of the format; the newest by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
-    /// What the run is called.
+    /// The name of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Worker threads.
@@ -39,16 +39,16 @@ pub struct RunDraft {
     /// Whether the run ends as soon as an objective is missed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub abort: Option<bool>,
-    /// Most series of the run's own metrics that are told apart.
+    /// Maximum number of distinct series of the run's own metrics.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_series: Option<CountValue>,
-    /// What is sampled of the target meanwhile.
+    /// Sources to sample during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watch: Vec<String>,
     /// How connections are made and used.
     #[serde(default, skip_serializing_if = "is_default")]
     pub connection: ConnectionDraft,
-    /// What TLS trusts and shows.
+    /// TLS settings.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tls: TlsDraft,
     /// The loads.
@@ -56,7 +56,7 @@ pub struct RunDraft {
     pub scenarios: Vec<ScenarioDraft>,
 }
 
-/// A load as it is written.
+/// A load as written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioDraft {
@@ -76,10 +76,10 @@ pub struct ScenarioDraft {
     /// The origin that a recording is sent to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// How fast, against the recording.
+    /// Speed relative to the recording.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed: Option<SpeedValue>,
-    /// Only recorded requests like one of these.
+    /// Patterns of the recorded requests to send.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub select: Vec<String>,
     /// A script.
@@ -91,7 +91,7 @@ pub struct ScenarioDraft {
     /// The script's environment.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
-    /// The name of requests that the program gives beside the spec.
+    /// The name of requests that the embedding program provides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub given: Option<String>,
 
@@ -110,7 +110,7 @@ pub struct ScenarioDraft {
     /// Status codes that are ok.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<ExpectValue>,
-    /// What the body of an answer must be to be ok.
+    /// The check that the body of a response must pass to be ok.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect_body: Option<String>,
     /// Whether the bodies of failed answers are counted.
@@ -138,7 +138,7 @@ pub struct ScenarioDraft {
     /// Time from one start of a user to the next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pace: Option<TimeValue>,
-    /// Iterations that all users make between them.
+    /// Iterations of all users together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iterations: Option<CountValue>,
     /// Iterations that each user makes.
@@ -151,10 +151,10 @@ pub struct ScenarioDraft {
     /// From the start of the run to the start of this load.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<TimeValue>,
-    /// How long arrivals come.
+    /// How long to send requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<TimeValue>,
-    /// How many arrivals come.
+    /// The number of arrivals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<CountValue>,
     /// How long those in flight may take after the last arrival.
@@ -166,7 +166,7 @@ pub struct ScenarioDraft {
     /// Most arrivals in flight at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lanes: Option<CountValue>,
-    /// What happens to an arrival that is due when all of those are busy.
+    /// What happens to an arrival that is due while all lanes are busy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overflow: Option<OverflowValue>,
     /// Tags of every sample.
@@ -177,7 +177,7 @@ pub struct ScenarioDraft {
     pub request: Vec<RequestDraft>,
 }
 
-/// One request as it is written.
+/// One request as written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestDraft {
@@ -200,26 +200,26 @@ pub struct RequestDraft {
     pub weight: Option<u32>,
 }
 
-/// Connections as they are written.
+/// Connection settings as written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectionDraft {
-    /// For a whole request.
+    /// Time-out of a whole request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<TimeValue>,
-    /// For opening a connection.
+    /// Time-out of opening a connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_timeout: Option<TimeValue>,
-    /// For the first byte of an answer.
+    /// Time-out of the first byte of a response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_byte_timeout: Option<TimeValue>,
     /// Whether a connection serves more than one request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keepalive: Option<bool>,
-    /// Redirects followed for one request at most.
+    /// Maximum number of redirects followed for one request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_redirects: Option<u32>,
-    /// New connections a second at most.
+    /// Maximum number of new connections a second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_rate: Option<RateValue>,
     /// Connections opened at the start and held without a request.
@@ -228,13 +228,13 @@ pub struct ConnectionDraft {
     /// Idle connections kept to a host after use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_idle: Option<CountValue>,
-    /// The version that connections speak.
+    /// The HTTP version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http: Option<HttpVersion>,
-    /// Most requests at once on a connection of HTTP/2.
+    /// Maximum number of concurrent requests on an HTTP/2 connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub streams: Option<CountValue>,
-    /// Where connections come from.
+    /// Source addresses of connections.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<String>,
     /// `HOST:PORT:ADDRESS` rules.
@@ -260,7 +260,7 @@ pub struct ConnectionDraft {
     pub keep_body_bytes: Option<CountValue>,
 }
 
-/// TLS as it is written.
+/// TLS settings as written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlsDraft {
@@ -276,7 +276,7 @@ pub struct TlsDraft {
     /// Its key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<PathBuf>,
-    /// Whether sessions are taken up again.
+    /// Whether sessions are resumed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_tickets: Option<bool>,
 }

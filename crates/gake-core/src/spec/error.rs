@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The way to a field: `scenario[0].rate`.
+/// The path to a field: `scenario[0].rate`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldPath(Vec<Step>);
 
@@ -40,7 +40,7 @@ impl FieldPath {
         Self(path)
     }
 
-    /// The name of the field, without the way there.
+    /// The name of the field, without its path.
     #[must_use]
     pub fn field(&self) -> Option<&str> {
         self.0.iter().rev().find_map(|step| match step {
@@ -72,7 +72,7 @@ impl fmt::Display for FieldPath {
 pub struct SpecError {
     /// The field.
     pub path: FieldPath,
-    /// What is wrong with it: a sentence that goes on after the field's name and a colon.
+    /// What is wrong with it: the rest of a sentence after the field's name and a colon.
     pub problem: String,
 }
 

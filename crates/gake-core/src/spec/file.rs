@@ -11,7 +11,7 @@ use super::{RunDraft, RunSpec};
 /// Bytes of the longest spec.
 pub const BYTES_MAX: u64 = 16 << 20;
 
-/// A spec that was read, with its text, so that what is found wrong later has its line.
+/// A spec and its text, so that errors found later can name the line.
 #[derive(Debug, Clone)]
 pub struct SpecFile {
     name: String,
@@ -20,7 +20,7 @@ pub struct SpecFile {
     draft: RunDraft,
 }
 
-/// Why a file is no spec, and where.
+/// Why a file is not a valid spec, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct FileError {
     /// The file, as it was named.
@@ -37,7 +37,7 @@ impl SpecFile {
     /// Reads a spec that the user called `name`.
     ///
     /// # Errors
-    /// When it cannot be read, is longer than [`BYTES_MAX`], or is no spec.
+    /// When it cannot be read, is longer than [`BYTES_MAX`], or is not a spec.
     pub fn read(name: &str, reader: impl Read) -> Result<Self, FileError> {
         let plain = |problem: String| FileError {
             file: name.to_owned(),
@@ -70,13 +70,13 @@ impl SpecFile {
         &self.name
     }
 
-    /// What it holds.
+    /// The draft it holds.
     #[must_use]
     pub fn draft(&self) -> &RunDraft {
         &self.draft
     }
 
-    /// What it means.
+    /// The spec it means.
     ///
     /// # Errors
     /// As [`RunDraft::decide`], with the place in the file.
@@ -84,7 +84,7 @@ impl SpecFile {
         self.draft.clone().decide().map_err(|error| self.locate(error))
     }
 
-    /// An error in what it means, with its place in the file.
+    /// An error in the spec, with its place in the file.
     #[must_use]
     pub fn locate(&self, error: SpecError) -> FileError {
         let offset = Fields::of(&self.text, self.syntax).offset(&error.path);
@@ -98,7 +98,7 @@ impl SpecFile {
 }
 
 impl RunDraft {
-    /// The draft in a language, ready for a file.
+    /// The draft in a syntax, ready for a file.
     ///
     /// # Errors
     /// When a path in it is not UTF-8.

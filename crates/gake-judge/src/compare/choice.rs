@@ -12,8 +12,8 @@ use super::figure::{Clock, Direction, FigureKind, Flow, Measured, Source};
 use super::part::Part;
 use crate::objective::{listed, split_selector};
 
-/// Metrics of a run's own that are compared without being named; the more figures are looked at,
-/// the wider is the interval of each.
+/// Maximum number of a run's own metrics that are compared by default; the more figures are
+/// compared, the wider is the interval of each.
 pub const OWN_MAX: usize = 8;
 
 /// A figure that every run has.
@@ -95,10 +95,10 @@ const STATISTICS: [(&str, Option<usize>); 8] = [
 #[error("{0}")]
 pub struct FigureError(String);
 
-/// What a run says of itself before it is compared: its plan, and the metrics it has samples of.
+/// What is known of a run before the comparison: its plan, and the metrics that have samples.
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'a> {
-    /// What was asked.
+    /// The plan.
     pub plan: &'a Plan,
     /// Its own metrics.
     pub series: &'a SeriesTable,
@@ -128,7 +128,7 @@ impl ComparedFigures {
     /// runs have samples of.
     ///
     /// # Errors
-    /// When a name is not that of a figure of these runs; the sentence lists those there are.
+    /// When a name is not that of a figure of these runs; the message lists the figures.
     pub fn of(question: &Question, runs: [Known<'_>; 2]) -> Result<Self, FigureError> {
         if question.figures.is_empty() {
             let mut all = Self::usual();

@@ -10,13 +10,13 @@ use crate::validity::Reason;
 /// The conclusion about B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ComparisonOutcome {
-    /// It differs for the better.
+    /// It is better.
     Better,
-    /// It differs for the worse.
+    /// It is worse.
     Worse,
-    /// It differs, and whether that is better or worse nobody said.
+    /// It differs, and which way is better is not known.
     Different,
-    /// No difference was detected, and one that matters would have been.
+    /// No difference was detected, although one that matters would have been.
     NoDifference,
     /// No difference was detected, and one that matters could have been missed.
     Inconclusive,

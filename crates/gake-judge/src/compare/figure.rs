@@ -15,7 +15,7 @@ use crate::units;
 /// The quantiles that are compared.
 pub(super) const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 
-/// What a figure is.
+/// The unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FigureKind {
     /// A number a second.
@@ -37,7 +37,7 @@ pub enum Direction {
     Up,
     /// Less is better.
     Down,
-    /// Nobody said: of a program's own numbers only that they differ can be told.
+    /// Not known: of a program's own numbers only a difference can be stated.
     Unknown,
 }
 

@@ -1,14 +1,14 @@
 //! Are two runs different, and with what confidence?
 //!
 //! A figure (a rate, the ratio of errors, a mean, a percentile) of each run has an interval of its
-//! own, which its seconds tell: seconds of one run are not independent, so variances are those of
+//! own, computed from its seconds: these are not independent, so variances are those of
 //! blocks of seconds. Two such intervals make one of the difference (MOVER: Zou and Donner,
 //! "Construction of confidence intervals about effect measures", Statistics in Medicine 27, 2008).
 //! Slices in which two sides took turns are compared pair by pair instead. Since many figures are
-//! looked at, Holm's procedure keeps the chance of any false alarm at the level asked for.
+//! compared, Holm's procedure keeps the chance of any false alarm at the level asked for.
 //!
-//! What a run cannot tell is how it would come out tomorrow: a machine that is slower today is a
-//! difference too. That is what taking turns is for.
+//! A run cannot show how it would come out tomorrow: a machine that is slower today is a
+//! difference too. Taking turns avoids that.
 
 mod bootstrap;
 mod choice;
@@ -35,7 +35,7 @@ use spread::Contrast;
 /// Chance of any false alarm, over all figures of a comparison.
 pub const ALPHA: f64 = 0.05;
 
-/// A change smaller than this share does not matter unless told otherwise.
+/// Default tolerance: a change smaller than this share does not matter.
 pub const TOLERANCE: f64 = 0.05;
 
 /// A difference of error ratios smaller than this does not matter whatever the tolerance: 5 % of
@@ -46,16 +46,16 @@ pub const ERRORS_TOLERANCE: f64 = 0.001;
 pub const POWER: f64 = 0.8;
 
 /// The figures that must be decided before anything can be concluded, when none are named. Any
-/// other can still make B worse. (Errors are in the goodput, whose interval is narrow even when
-/// they are too few to say much of themselves.)
+/// other can still make B worse. (Errors are part of the goodput, whose interval is narrow even
+/// when they are too few to be judged on their own.)
 pub const HEADLINE: [&str; 3] = ["goodput", "response.p50", "response.p99"];
 
-/// What is asked of a comparison.
+/// The parameters of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     /// Changes up to this share do not matter.
     pub tolerance: f64,
-    /// The figures to look at, by name; the usual ones when empty.
+    /// The figures to compare, by name; the usual ones when empty.
     pub figures: Vec<String>,
 }
 
@@ -79,28 +79,28 @@ pub struct RunSample {
 pub struct Figure {
     /// Its name, such as `response.p99`, or as the user wrote it.
     pub name: String,
-    /// What it is.
+    /// Its unit.
     pub kind: FigureKind,
     /// Its value in A; nanoseconds, a number a second, or a share.
     pub a: f64,
     /// Its value in B.
     pub b: f64,
-    /// How B differs; `None` when that cannot be said at all.
+    /// How B differs; `None` when there are not enough samples to tell.
     pub change: Option<Change>,
     /// The conclusion about it.
     pub verdict: ComparisonOutcome,
     /// Whether it is worse by more than the tolerance.
     pub beyond: bool,
-    /// Why nothing can be said.
+    /// Why there is no change to report.
     pub problem: Option<String>,
-    /// Whether the conclusion waits for it.
+    /// Whether the conclusion requires it.
     pub headline: bool,
 }
 
 /// How B differs from A: as a share of A (0.05 is 5 % more), error ratios as the plain difference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// The best guess.
+    /// The point estimate.
     pub estimate: f64,
     /// Lower end of the interval; may be infinite.
     pub low: f64,
@@ -114,14 +114,14 @@ pub struct Change {
     pub detectable: Option<f64>,
 }
 
-/// What came of comparing two runs.
+/// The result of comparing two runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     /// The conclusion about B.
     pub outcome: ComparisonOutcome,
     /// The same in a sentence.
     pub conclusion: String,
-    /// Every figure looked at.
+    /// Every figure compared.
     pub figures: Vec<Figure>,
     /// What makes a run invalid, and which: such runs cannot be compared.
     pub invalid: Vec<(char, Reason)>,
@@ -134,7 +134,7 @@ pub struct Comparison {
 }
 
 impl Figure {
-    /// What it is of, empty when it stands by itself, and which statistic.
+    /// Its subject, empty when it stands by itself, and its statistic.
     #[must_use]
     pub fn heading(&self) -> (&str, &str) {
         choice::heading(&self.name)
@@ -170,7 +170,7 @@ pub fn compare(
 }
 
 /// Compares two sides that took turns: `wholes` are the joined runs of each, `pairs` the slices of
-/// A and B that stood next to each other. That they differ in their target is no warning here: it is
+/// A and B that stood next to each other. Different targets are not a warning here: they are
 /// the question.
 #[must_use]
 pub fn compare_pairs(

@@ -135,7 +135,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// No pieces yet of `run`, whose quantiles tell which times lie beyond them, for `figures`.
+    /// No pieces yet, for `figures`; the quantiles of `run` tell which times lie beyond them.
     #[must_use]
     pub fn new(run: &Run, figures: &ComparedFigures) -> Self {
         let from = u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX);

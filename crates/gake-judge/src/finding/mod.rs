@@ -1,4 +1,4 @@
-//! What limited a run: named, evidenced statements, each with one sentence of what to try and the
+//! What limited a run: named statements with evidence, each with one sentence of advice and the
 //! tool that shows the same number.
 //!
 //! A rule looks at the facts and says nothing unless they speak: a healthy run has no finding, and
@@ -34,18 +34,18 @@ pub struct Finding {
     pub advice: String,
     /// Where the same number can be read with another tool.
     pub check: String,
-    /// What it is to the run.
+    /// Its role in the run.
     pub rank: Rank,
 }
 
-/// What a finding is to the run. In this order they are told.
+/// The role of a finding in the run. Findings are listed in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
     /// It limited the run.
     Cause,
-    /// It is what the limit did.
+    /// It is an effect of the limit.
     Symptom,
-    /// It was so, and explains nothing.
+    /// It was observed, but explains nothing.
     Context,
 }
 
@@ -148,7 +148,7 @@ pub fn find(run: &Run, objectives: &[Evaluation]) -> Vec<Finding> {
 }
 
 /// Whether the target had CPU to spare in `run`, so that requests waited for something else; `None`
-/// when nothing tells.
+/// when that is not known.
 #[must_use]
 pub fn target_is_idle(run: &Run) -> Option<bool> {
     cores::idle(&Facts { run, objectives: &[] })

@@ -1,8 +1,8 @@
 //! An objective as a search for the capacity sees it: a share of the requests that may be bad.
 //!
 //! `p99<50ms` allows 1 % of the requests to take longer than 50 ms, `errors<0.1%` allows 0.1 % to
-//! end otherwise than ok. A share is a count out of a count, so steps can be pooled and their
-//! uncertainty told; a percentile alone cannot. A request that failed has not answered in time
+//! not end ok. A share is a count out of a count, so steps can be pooled and their
+//! uncertainty computed; a percentile alone cannot. A failed request was not answered in time
 //! either, so it is bad for both.
 
 use gake_core::clock::Nanos;
@@ -12,10 +12,10 @@ use super::gauge::Gauge;
 use super::quantity::{Measure, Quantity, Statistic};
 use super::{Claim, Objective, Operator, Scope};
 
-/// What of an objective is bounded.
+/// An objective as a bounded share or level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Clause {
-    /// The objective, as it is read.
+    /// The objective, as the user writes it.
     pub text: String,
     /// What is counted.
     pub bound: Bound,
@@ -112,7 +112,7 @@ impl Clause {
         Self { text, bound: Bound::Level(bound), label: None, source: Source::Target(level) }
     }
 
-    /// The latency that must be kept, when it is one.
+    /// The latency bound, if it bounds a latency.
     #[must_use]
     pub fn limit(&self) -> Option<Nanos> {
         match (&self.source, self.bound) {

@@ -1,16 +1,16 @@
-//! What an objective bounds, for whoever draws it beside what was measured.
+//! What an objective bounds, for drawing it beside the measurement.
 
 use super::quantity::Quantity;
 use super::{Claim, Objective, Operator, Scope};
 
-/// A bound and what it is on.
+/// A bound and its subject.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
     /// The label it is about; `None` is the whole run.
     pub label: Option<String>,
     /// What is bounded.
     pub subject: Subject,
-    /// In the subject's unit.
+    /// The bound, in the subject's unit.
     pub bound: f64,
     /// Whether values above the bound miss the objective; else those below do.
     pub upper: bool,
@@ -37,7 +37,7 @@ pub enum Subject {
 }
 
 impl Objective {
-    /// What it bounds; `None` when that is a metric of the run's own, or one scenario's.
+    /// What it bounds; `None` for a metric of the run's own or a single scenario.
     #[must_use]
     pub fn limit(&self) -> Option<Limit> {
         let Claim::Builtin { scope: Scope { label, scenario: None }, quantity } = &self.claim

@@ -8,9 +8,9 @@
 //! | `errors` | arrivals that were due and did not end ok: failed, unfinished and dropped | `0.1%` of those due, or a whole number of them |
 //! | `rate`, `goodput` | arrivals that ended, arrivals that ended ok, a second | `990/s` |
 //! | `sent` | arrivals sent | `990/s`, or a whole number |
-//! | `cpu`, `rss`, `descriptors`, `pool` ... | what the watched target says of itself | `80%`, `1GB`, `100/s`, a number |
+//! | `cpu`, `rss`, `descriptors`, `pool` ... | levels of the watched target | `80%`, `1GB`, `100/s`, a number |
 //!
-//! A dropped arrival is an error: a user would have come and got nothing. An objective on no
+//! A dropped arrival is an error: a user would have got no answer. An objective on no
 //! sample is not met, and says so.
 
 mod clause;
@@ -39,7 +39,7 @@ pub(crate) use selector::split as split_selector;
 
 use crate::units;
 
-/// What a run must keep to.
+/// A bound that a run must meet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Objective {
     claim: Claim,
@@ -79,7 +79,7 @@ enum Operator {
     GreaterOrEqual,
 }
 
-/// What an objective looks at: a whole run, or a run so far.
+/// The data that an objective is evaluated on: a whole run, or a run so far.
 #[derive(Debug, Clone)]
 pub struct View<'a> {
     /// What was recorded.
@@ -88,9 +88,9 @@ pub struct View<'a> {
     pub sending: Nanos,
     /// The time over which they were answered or failed.
     pub span: Nanos,
-    /// What was asked.
+    /// The plan.
     pub plan: &'a Plan,
-    /// What the target said.
+    /// What was sampled of the target.
     pub watched: &'a Watched,
     /// Each scenario by itself, in the plan's order, when the run has several.
     pub scenarios: Vec<ScenarioView<'a>>,
@@ -157,7 +157,7 @@ pub enum Unit {
     Count,
     /// A number a second.
     PerSecond,
-    /// Of a whole, 0 to 1.
+    /// A share of a whole, 0 to 1.
     Share,
     /// Bytes.
     Bytes,
@@ -213,16 +213,16 @@ impl Evaluation {
 }
 
 impl Objective {
-    /// Whether it bounds what the target says of itself, which must be watched for that.
+    /// Whether it bounds a level of the target, which must be watched for that.
     #[must_use]
     pub fn is_about_target(&self) -> bool {
         matches!(self.claim, Claim::Builtin { quantity: Quantity::Gauge { .. }, .. })
     }
 
-    /// Whether a run of this plan with these metrics can say anything about it.
+    /// Checks that a run of this plan with these metrics can decide it.
     ///
     /// # Errors
-    /// What it names that is not there, and what there is.
+    /// What it names that does not exist, and what does.
     pub fn check(&self, plan: &Plan, metrics: &Registry) -> Result<(), String> {
         let labels = &plan.labels;
         let (label, scenario, quantity) = match &self.claim {

@@ -1,4 +1,4 @@
-//! What a search has found.
+//! The answer of a search.
 
 use super::{Rung, Search, Stage};
 use crate::objective::Clause;
@@ -14,7 +14,7 @@ const SAFE: f64 = LOW;
 const MEDIAN: f64 = 0.5;
 const HIGH: f64 = 0.975;
 
-/// Why a search has ended.
+/// Why a search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
     /// The interval is as narrow as asked.
@@ -29,7 +29,7 @@ pub enum StopReason {
     Infeasible,
     /// The target has stopped answering.
     Gone,
-    /// The generator could not make enough load to say anything.
+    /// The generator could not make enough load for an answer.
     Generator,
 }
 
@@ -49,7 +49,7 @@ impl StopReason {
     }
 }
 
-/// The capacity, and what is still unknown about it.
+/// The estimated capacity and its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// The median.
@@ -58,7 +58,7 @@ pub struct Estimate {
     pub low: f64,
     /// Its upper end.
     pub high: f64,
-    /// The level to plan with: the capacity is above it in 95 % of the searches at least.
+    /// The level to plan with: the capacity is above it in at least 95 % of searches.
     pub safe: f64,
 }
 
@@ -75,11 +75,11 @@ impl Estimate {
 pub enum Found {
     /// It lies in an interval.
     Capacity(Estimate),
-    /// It is this at least; why more cannot be said.
+    /// A lower bound of it, and why there is no better answer.
     AtLeast {
         /// The level.
         level: f64,
-        /// Why no more can be said.
+        /// Why there is no better answer.
         why: String,
     },
     /// The objective is not even met at this level.
@@ -87,7 +87,7 @@ pub enum Found {
         /// The lowest level tried.
         level: f64,
     },
-    /// Nothing can be said.
+    /// Nothing is known.
     Unknown,
 }
 
@@ -111,7 +111,7 @@ pub struct Hysteresis {
 pub struct CapacityAnswer {
     /// What is known of the capacity.
     pub found: Found,
-    /// Why the search has ended.
+    /// Why the search ended.
     pub ended: StopReason,
     /// The clause that bounds the capacity.
     pub binding: Option<Clause>,
@@ -119,13 +119,13 @@ pub struct CapacityAnswer {
     pub ceiling: Option<String>,
     /// How steeply that clause turns bad with the load: bad ∝ load^b.
     pub steepness: Option<f64>,
-    /// The objective is hardly set by the load, but by stalls or a floor of bad requests.
+    /// Whether the objective hardly depends on the load, but on stalls or a floor of bad requests.
     pub flat: bool,
     /// Noise of the capacity from step to step, as a part of it.
     pub noise: f64,
     /// Whether the target was in another state for a while.
     pub hysteresis: Option<Hysteresis>,
-    /// The most throughput that the ladder saw.
+    /// The highest throughput of the ladder.
     pub throughput_max: f64,
     /// Mean response time without load, in seconds.
     pub unloaded: f64,

@@ -57,7 +57,7 @@ const RUNGS: f64 = 8.0;
 const SHORT_STEPS: f64 = 5.0;
 const STEPS: f64 = 8.0;
 
-/// What one rung of the ladder saw.
+/// The figures of one rung of the ladder.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rung {
     /// Users, or the mean number in flight of an open loop.
@@ -68,7 +68,7 @@ pub struct Rung {
     pub response: f64,
     /// Their number.
     pub ok: u64,
-    /// Whether the target had CPU to spare; `None` when nothing tells.
+    /// Whether the target had CPU to spare; `None` when that is not known.
     pub idle: Option<bool>,
 }
 

@@ -1,11 +1,11 @@
-//! The search for the capacity: the most load under which every objective holds.
+//! The search for the capacity: the highest load at which every objective holds.
 //!
 //! Ask and tell: [`Search::next`] says which trial to run, [`Search::tell`] takes what it
 //! measured, [`Search::answer`] is the answer so far at any time. Nothing here fires or reads a
 //! clock; trials may be run on a real target or on a simulated one.
 //!
-//! 1. **Ladder** (`ladder.rs`): a closed loop of 1, 2, 4 ... users limits itself and shows about how
-//!    much the target can do, how fast it is without load, and how throughput grows.
+//! 1. **Ladder** (`ladder.rs`): a closed loop of 1, 2, 4 ... users limits itself and shows roughly
+//!    how much the target can do, how fast it is without load, and how throughput grows.
 //! 2. **Floor**: is the objective met at a quarter of that? If not, no rate will do.
 //! 3. **Bracket**: two levels between which the capacity lies.
 //! 4. **Refine**: trials a little under and a little over the best estimate, which is the
@@ -41,10 +41,10 @@ use ladder::Ladder;
 use pool::Pool;
 use stages::Stage;
 
-/// What a search may spend and must keep to.
+/// The budget and bounds of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// What is searched.
+    /// The kind of load that is searched.
     pub dimension: Dimension,
     /// Time of trials and rests.
     pub budget: Duration,
@@ -52,9 +52,9 @@ pub struct Options {
     pub precision: f64,
     /// Never ask for more than this level; with a rate, no closed loop is asked for either.
     pub highest: Option<f64>,
-    /// Most users of the ladder.
+    /// Maximum number of users of the ladder.
     pub users_max: usize,
-    /// For the trials' arrivals.
+    /// The seed of the trials' arrivals.
     pub seed: u64,
 }
 
@@ -97,7 +97,7 @@ struct Ceiling {
     why: String,
 }
 
-/// A search that goes on.
+/// A search in progress.
 #[derive(Debug, Clone)]
 pub struct Search {
     clauses: Vec<Clause>,
@@ -134,7 +134,7 @@ const BACKLOG: f64 = 3.0;
 const SILENT_MAX: u32 = 3;
 
 impl Search {
-    /// A search for the most load under which every clause holds. There must be one at least.
+    /// A search for the highest load at which every clause holds; at least one clause is required.
     #[must_use]
     pub fn new(clauses: Vec<Clause>, options: Options) -> Self {
         let ladder = Ladder::new(&clauses, &options);
@@ -189,7 +189,7 @@ impl Search {
         Ask::Trial(trial)
     }
 
-    /// What the trial asked for has measured.
+    /// Takes in the observation of the trial asked for.
     pub fn tell(&mut self, seen: Observation) {
         let Some(trial) = self.asked.take() else { return };
         self.spent += seen.took;
@@ -243,7 +243,7 @@ impl Search {
         self.spent
     }
 
-    /// Ends it: the answer is what is known now.
+    /// Ends the search; the answer is what is known now.
     pub fn interrupt(&mut self) {
         self.asked = None;
         if !matches!(self.stage, Stage::Over(_)) {

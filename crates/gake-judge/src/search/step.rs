@@ -18,7 +18,7 @@ const SUSTAINED: f64 = 0.6;
 /// Arrivals from which on that is no chance.
 const SUSTAINED_OF: f64 = 100.0;
 
-/// What one step says.
+/// The outcome of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepOutcome {
     /// Every clause was kept, and not by luck.
@@ -27,7 +27,7 @@ pub enum StepOutcome {
     Fail,
     /// Either may be luck.
     Inconclusive,
-    /// It says nothing of the target: the generator was the limit.
+    /// It shows nothing about the target: the generator was the limit.
     Limited,
     /// It was made while the target was in another state.
     Contaminated,
@@ -50,13 +50,13 @@ impl StepOutcome {
 /// A trial that was made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// What was asked.
+    /// The trial.
     pub trial: Trial,
-    /// What was measured.
+    /// The observation.
     pub seen: Observation,
     /// For each clause, what was measured as a part of what is allowed.
     pub ratios: Vec<f64>,
-    /// What it says.
+    /// Its outcome.
     pub outcome: StepOutcome,
     /// The level that counts: the rate that was really sent, or the number asked for.
     level: f64,

@@ -1,10 +1,10 @@
-//! What a search asks for, and what it is told.
+//! The trials that a search asks for, and their observations.
 
 use std::time::Duration;
 
 use crate::objective::Bad;
 
-/// What is searched.
+/// The kind of load that is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dimension {
     /// Requests a second, in an open loop.
@@ -130,7 +130,7 @@ pub struct Trial {
     pub warmup: Duration,
     /// The part that counts.
     pub duration: Duration,
-    /// For the arrivals of this trial.
+    /// The seed of this trial's arrivals.
     pub seed: u64,
     /// Bad requests of each clause after which it may end early: more would change nothing.
     /// Empty when it may not.
@@ -150,20 +150,20 @@ impl Trial {
 pub enum Ask {
     /// Run this, then tell.
     Trial(Trial),
-    /// Let the target rest for so long; there is nothing to tell.
+    /// Let the target rest for this time; there is nothing to tell.
     Rest(Duration),
-    /// Nothing: ask for the answer.
+    /// The search is over: ask for the answer.
     Done,
 }
 
-/// What one second of a trial saw, the warm-up left out.
+/// The figures of one second of a trial, after the warm-up.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TrialSecond {
     /// Sent in it, or given up in it.
     pub due: f64,
     /// Ended ok in it.
     pub ok: f64,
-    /// Ended otherwise in it.
+    /// Ended in it, but not ok.
     pub failed: f64,
     /// Ended ok and within every latency bound.
     pub good: f64,
@@ -175,7 +175,7 @@ pub struct TrialSecond {
     pub failure: f64,
 }
 
-/// What a trial saw of one clause.
+/// The figures of one clause in a trial.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Seen {
     /// Bad requests, of all that were due.
@@ -207,13 +207,13 @@ pub struct Observation {
     pub response: f64,
     /// Mean number in flight.
     pub in_flight: f64,
-    /// What each clause saw, in their order.
+    /// The figures of each clause, in order.
     pub clauses: Vec<Seen>,
     /// By the second.
     pub seconds: Vec<TrialSecond>,
     /// Why the generator, and not the target, may have decided this trial.
     pub limited: Option<String>,
-    /// Whether the target had CPU to spare; `None` when nothing tells.
+    /// Whether the target had CPU to spare; `None` when that is not known.
     pub idle: Option<bool>,
 }
 

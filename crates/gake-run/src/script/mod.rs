@@ -1,7 +1,7 @@
 //! A run of a k6 script: its life cycle around the engine's run.
 //!
 //! The script is loaded once to see its options ([`LoadedScript`]). Then `setup` runs, the engine
-//! fires the users' iterations, `teardown` runs, and what all of them recorded is one run.
+//! fires the users' iterations, `teardown` runs, and all they recorded is one run.
 
 mod crew;
 mod stage;
@@ -41,7 +41,7 @@ pub enum ScriptRunError {
     /// `setup` or `teardown` threw, or `handleSummary` did.
     #[error("{exception}")]
     Thrown {
-        /// Which.
+        /// The stage.
         stage: VuStage,
         /// What it threw.
         exception: Exception,
@@ -55,17 +55,17 @@ pub enum ScriptRunError {
     /// `setup`, `teardown` or `handleSummary` took too long.
     #[error("{function}() execution timed out after {} seconds", limit.as_secs_f64())]
     Late {
-        /// Which.
+        /// The stage.
         stage: VuStage,
         /// Its name.
         function: &'static str,
-        /// What it may take.
+        /// Its time limit.
         limit: Duration,
     },
     /// The script does not have a function that a scenario calls.
     #[error("function '{0}' not found in exports")]
     NoFunction(String),
-    /// There is nothing to record.
+    /// The run could not be made.
     #[error(transparent)]
     Run(#[from] RunError),
 }
@@ -93,29 +93,29 @@ pub struct ScriptRun {
     pub keys: Vec<String>,
     /// The one version of TLS that connections speak; both when it is not given.
     pub tls_version: Option<TlsVersion>,
-    /// The least that an iteration takes.
+    /// The minimum duration of an iteration.
     pub least_iteration: Duration,
-    /// What `setup` may take; without one it is left out.
+    /// The time limit of `setup`; `None` skips it.
     pub setup: Option<Duration>,
-    /// What `teardown` may take; without one it is left out.
+    /// The time limit of `teardown`; `None` skips it.
     pub teardown: Option<Duration>,
 }
 
 /// What a script's run recorded.
 #[derive(Debug)]
 pub struct ScriptRecorded {
-    /// The run; what `setup` and `teardown` did is part of it.
+    /// The run, `setup` and `teardown` included.
     pub recorded: Recorded,
     /// What `setup` returned, as JSON.
     pub setup_data: Option<String>,
-    /// Why `setup` did not come to its end, if so: then nothing ran.
+    /// Why `setup` did not complete, if it did not; nothing ran then.
     pub setup: Result<(), ScriptRunError>,
-    /// Why `teardown` did not come to its end, if so.
+    /// Why `teardown` did not complete, if it did not.
     pub teardown: Result<(), ScriptRunError>,
 }
 
 impl LoadedScript {
-    /// Loads the script at `path`, an absolute one. `text` is what it holds, when it is no file.
+    /// Loads the script at the absolute `path`. `text` is its content, if it is not a file.
     ///
     /// # Errors
     /// When it cannot be loaded.

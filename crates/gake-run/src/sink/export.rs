@@ -1,4 +1,4 @@
-//! A destination of figures as a sink: a database, a monitoring system, a file.
+//! A sink for an external destination: a database, a monitoring system, a file.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use gake_sinks::{ExportSecond, ExportStart, Exporter};
 
 use super::{OutcomeBounds, Sink, SinkLosses, SinkSecond, SinkStart, Takes};
 
-/// Brings the figures of a run to a destination while it goes on.
+/// Sends the figures of a run to a destination during the run.
 #[derive(Debug)]
 pub struct ExportSink {
     exporter: Exporter,

@@ -27,10 +27,10 @@ pub struct LogSink {
 }
 
 impl LogSink {
-    /// Creates the file, over an older one of that name.
+    /// Creates the file, or overwrites it.
     ///
     /// # Errors
-    /// When it cannot be written, or its ending is that of no format.
+    /// When it cannot be written, or its extension is not that of a format.
     pub fn create(path: &Path) -> Result<Self, RunError> {
         let format = LogFormat::of_path(path).ok_or_else(|| {
             let problem = format!("{}: a log ends in .csv or .json", path.display());

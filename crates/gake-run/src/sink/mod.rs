@@ -1,7 +1,7 @@
-//! Where figures go while a run goes on: files, databases, another program's results.
+//! Where figures go during a run: files, databases, another program's results.
 //!
-//! Each [`Sink`] lives on a thread of its own behind a bounded queue. What finds no room there is
-//! lost to that sink alone, counted and said; the load and the other sinks go on.
+//! Each [`Sink`] runs on its own thread behind a bounded queue. What finds no room there is
+//! lost to that sink alone, counted and reported; the load and the other sinks continue.
 
 mod export;
 mod fanout;
@@ -24,17 +24,17 @@ pub use functions::OutcomeSink;
 pub use log::LogSink;
 pub use run_file::RunFileSink;
 
-/// Takes the figures of a run while it goes on.
+/// Takes the figures of a run during the run.
 ///
-/// [`begin`](Sink::begin) and [`end`](Sink::end) are called by whoever runs the load, everything
-/// between them on the sink's own thread, in the order in which it happened. An error is kept and
-/// said at the end; after one in [`outcomes`](Sink::outcomes) no more of them come, after any other
+/// [`begin`](Sink::begin) and [`end`](Sink::end) are called by the thread that drives the run,
+/// everything between them on the sink's own thread, in order of time. An error is kept and
+/// reported at the end; after one in [`outcomes`](Sink::outcomes) no more come, after any other
 /// the sink is called again.
 pub trait Sink: Send {
-    /// What messages call it: the name of its file, for instance.
+    /// Its name in messages, such as the name of its file.
     fn name(&self) -> String;
 
-    /// What it takes beside seconds.
+    /// What it takes besides seconds.
     fn takes(&self) -> Takes {
         Takes::default()
     }
@@ -54,7 +54,7 @@ pub trait Sink: Send {
         Ok(())
     }
 
-    /// Some requests that ended, in the order in which they did on one worker.
+    /// Requests of one worker that ended, in the order in which they did.
     ///
     /// # Errors
     /// When they are lost; no more come then.
@@ -63,7 +63,7 @@ pub trait Sink: Send {
         Ok(())
     }
 
-    /// What the watched target said at an instant of the run.
+    /// Readings of the watched target at an instant of the run.
     ///
     /// # Errors
     /// When it is lost.
@@ -84,10 +84,10 @@ pub trait Sink: Send {
     }
 }
 
-/// What a sink takes beside seconds and readings.
+/// What a sink takes besides seconds and readings.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Takes {
-    /// Every outcome, when it takes those.
+    /// Whether it takes every outcome, and how many may wait.
     pub outcomes: Option<OutcomeBounds>,
 }
 
@@ -103,11 +103,11 @@ pub struct OutcomeBounds {
 /// A run that is about to start.
 #[derive(Debug, Clone, Copy)]
 pub struct SinkStart<'a> {
-    /// What is asked.
+    /// The plan.
     pub plan: &'a Plan,
     /// When it starts, in Unix nanoseconds.
     pub started_unix_ns: u64,
-    /// Who asked, where, and with which objectives.
+    /// The commands, hosts, versions and objectives.
     pub origin: &'a Provenance,
     /// The settings in force at the watched target, as far as they are known.
     pub settings: &'a [Setting],
@@ -135,7 +135,7 @@ pub struct SinkLosses {
     pub error: Option<(SinkStep, io::Error)>,
 }
 
-/// What a sink was called for.
+/// The call of a sink in which an error occurred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SinkStep {
     /// A second.
@@ -151,7 +151,7 @@ pub enum SinkStep {
 }
 
 impl SinkLosses {
-    /// What was lost, in sentences about a sink of this name.
+    /// What the sink `name` lost, in sentences.
     #[must_use]
     pub fn sentences(&self, name: &str) -> Vec<String> {
         let mut sentences = Vec::new();

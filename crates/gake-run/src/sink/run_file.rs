@@ -22,7 +22,7 @@ pub struct RunFileSink {
 }
 
 impl RunFileSink {
-    /// Creates the file, over an older one of that name.
+    /// Creates the file, or overwrites it.
     ///
     /// # Errors
     /// When it cannot be written.

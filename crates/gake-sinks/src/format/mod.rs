@@ -1,4 +1,4 @@
-//! What figures become on their way to a destination.
+//! The formats of figures on their way to a destination.
 
 mod influx;
 mod otlp;

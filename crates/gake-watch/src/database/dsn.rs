@@ -1,4 +1,4 @@
-//! Where a database is and who asks it, as a URL says it.
+//! The URL of a database: protocol, place, credentials.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -16,13 +16,13 @@ pub(crate) enum Kind {
 /// host, the path is that of a Unix socket.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Dsn {
-    /// Which protocol.
+    /// The protocol.
     pub(super) kind: Kind,
     /// Where.
     pub(super) place: Place,
-    /// Who asks.
+    /// The user.
     pub(super) user: String,
-    /// Shown nowhere.
+    /// The password; never shown.
     pub(super) password: String,
     /// PostgreSQL has one for each connection.
     pub(super) database: String,
@@ -33,7 +33,7 @@ pub struct Dsn {
 /// Whether a connection is encrypted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Tls {
-    /// When the server offers it and is on another machine; its certificate is not checked.
+    /// If the server offers it and is on another machine; its certificate is not checked.
     #[default]
     Offered,
     /// Never.
@@ -62,10 +62,10 @@ pub enum DsnError {
     /// No port.
     #[error("its port is not a number from 1 to 65535")]
     Port,
-    /// `%` without two hexadecimal digits, or no UTF-8.
+    /// `%` without two hexadecimal digits, or not UTF-8.
     #[error("its user or password is not percent-encoded: write % as %25, @ as %40")]
     Encoding,
-    /// An option nobody knows.
+    /// An unknown option.
     #[error(
         "its options are sslmode=disable, prefer, require or verify-full, and sslrootcert=FILE"
     )]

@@ -15,20 +15,20 @@ pub struct TargetError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetErrorKind {
-    /// There is no target in the whole file.
+    /// The file holds no target.
     #[error("there is no target in the file")]
     Empty,
     /// A line that should start a target does not.
     #[error("expected \"METHOD URL\", found {0}")]
     RequestLine(Quoted),
-    /// The method is not one: upper-case letters in the http format, a token in the json format.
+    /// The method is not valid: upper-case letters in the http format, a token in the json format.
     #[error("expected an HTTP method such as GET, found {0}")]
     Method(Quoted),
-    /// The URL is empty or holds a control character. Whoever resolves the URL later may say more
-    /// with this kind.
+    /// The URL is empty or holds a control character. The code that resolves it may report more
+    /// faults of this kind.
     #[error("expected a URL, found {0}")]
     Url(Quoted),
-    /// A line after the request line is no header.
+    /// A line after the request line is not a header.
     #[error("expected \"Name: value\", found {0}")]
     Header(Quoted),
     /// `@` without a file name.

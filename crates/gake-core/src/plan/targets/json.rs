@@ -1,4 +1,4 @@
-//! Vegeta's `json` format: one object a line.
+//! Vegeta's `json` format: one object per line.
 
 use std::fmt;
 use std::io::BufRead;

@@ -16,9 +16,9 @@
 //! Weights and labels are ours: a `# gake:` comment before a target, or the keys `weight` and
 //! `label`. Vegeta reads such files too, if an empty line stands before the comment.
 //!
-//! Where Vegeta silently sends something odd, this parser is more helpful: a request line may
+//! Where Vegeta silently sends something odd, this parser does better: a request line may
 //! follow a header without an empty line between, a last JSON line needs no line feed, and header
-//! names must be tokens. The parser opens no files: whoever runs the plan reads the bodies, from
+//! names must be tokens. The parser opens no files: bodies are read when the plan is run, from
 //! paths relative to the working directory.
 
 mod error;
@@ -87,7 +87,7 @@ pub enum TargetBody {
 pub enum TargetFormat {
     /// Request lines, headers and body files.
     Http,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 

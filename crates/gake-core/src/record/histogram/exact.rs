@@ -8,8 +8,8 @@
 //! | sum: of whole parts, of fractions in 2^-64 | a signed number each |
 //! | buckets | a number, then for each how far it is from the one before, and its count |
 //!
-//! Numbers have seven bits a byte, low ones first, with the eighth bit set in all but the last;
-//! signed ones alternate (0, -1, 1, -2 ...). A histogram without values has no byte at all.
+//! Numbers have seven bits per byte, low ones first, with the eighth bit set in all but the last;
+//! signed ones alternate (0, -1, 1, -2 ...). A histogram without values is encoded as no bytes.
 //!
 //! What is read takes at most 16 bytes of memory for each byte of the encoding: the buckets become
 //! a list, whatever they are.
@@ -29,19 +29,19 @@ const VERSION: u8 = 1;
 /// Bit 1 of the first byte: some values are no whole numbers.
 const FRACTIONAL: u8 = 2;
 
-/// Why bytes are no histogram.
+/// Why bytes are not a histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HistogramError {
-    /// They end too early.
+    /// The bytes end too early.
     #[error("a histogram is cut off")]
     CutOff,
-    /// Something comes after its end.
+    /// Bytes follow the end of the histogram.
     #[error("a histogram has bytes after its end")]
     TooLong,
     /// A newer gake wrote them.
     #[error("a histogram is of a version that this gake does not know")]
     Version,
-    /// They contradict themselves.
+    /// The content is inconsistent.
     #[error("a histogram is invalid: {0}")]
     Senseless(&'static str),
 }
@@ -72,7 +72,7 @@ impl Histogram {
     /// The histogram of an exact encoding.
     ///
     /// # Errors
-    /// When the bytes are no such encoding.
+    /// When the bytes are not such an encoding.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, HistogramError> {
         let Some((&first, rest)) = bytes.split_first() else { return Ok(Self::new()) };
         if first & !(VERSION | FRACTIONAL) != 0 || first & VERSION == 0 {

@@ -16,10 +16,10 @@ use counts::Counts;
 pub use exact::HistogramError;
 pub use sum::Sum;
 
-/// Longest latency told apart: a day. Longer ones count as a day.
+/// Longest latency: a day. Longer ones count as a day.
 const CEILING: Nanos = 86_400 * 1_000_000_000;
 
-/// How often which values occurred, with count, minimum, maximum and sum kept exactly.
+/// A distribution of values, with exact count, minimum, maximum and sum.
 ///
 /// Latencies are whole numbers of nanoseconds ([`Histogram::record`]); other metrics may have any
 /// number ([`Histogram::record_number`]).
@@ -34,7 +34,7 @@ pub struct Histogram {
     is_fractional: bool,
 }
 
-/// The values of a histogram that it does not tell apart.
+/// One bucket: values that the histogram does not distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bucket {
     /// The smallest.
@@ -91,8 +91,8 @@ impl Histogram {
         self.place(value as i64 as f64, count);
     }
 
-    /// Adds any number. Magnitudes from 2^-64 to 2^64 are told apart: smaller ones are in the
-    /// bucket of zero, larger ones count as the largest. What is no finite number is not added.
+    /// Adds any number. Magnitudes from 2^-64 to 2^64 are distinguished: smaller ones are in the
+    /// bucket of zero, larger ones count as the largest. NaN and infinities are not added.
     #[inline]
     pub fn record_number(&mut self, value: f64) {
         if !value.is_finite() {
@@ -126,7 +126,7 @@ impl Histogram {
         self.is_fractional |= other.is_fractional;
     }
 
-    /// Forgets every value. The room that the last values took is kept for the next.
+    /// Forgets every value but keeps the memory that the last ones took.
     pub fn clear(&mut self) {
         if self.is_empty() {
             return;
@@ -215,7 +215,7 @@ impl Histogram {
         value.clamp(self.min, self.max) as Nanos
     }
 
-    /// The same of any number: of whole numbers the largest of the bucket, else its middle.
+    /// The same for any numbers: for whole numbers the largest of the bucket, else its middle.
     #[must_use]
     pub fn quantile_number(&self, quantile: f64) -> f64 {
         let Some(number) = self.bucket_at(quantile) else { return 0.0 };

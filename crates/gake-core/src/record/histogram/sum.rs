@@ -24,7 +24,7 @@ impl Sum {
         self.whole = self.whole.saturating_add_unsigned(product);
     }
 
-    /// Adds a number. Magnitudes count as at most `2^64`; what is no number is nothing.
+    /// Adds a number. Magnitudes count as at most `2^64`; NaN counts as 0.
     #[inline]
     pub fn add(&mut self, value: f64) {
         let value = value.clamp(-LIMIT, LIMIT);

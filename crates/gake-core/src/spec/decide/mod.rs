@@ -1,4 +1,4 @@
-//! From what was written to what is meant: defaults, and what contradicts itself.
+//! From a draft to a spec: applies defaults and rejects contradictions.
 
 mod load;
 mod scenario;
@@ -20,10 +20,10 @@ use crate::plan::{Rate, Timeouts};
 const NAME_MAX: usize = 200;
 
 impl RunDraft {
-    /// What it means.
+    /// The spec that the draft means.
     ///
     /// # Errors
-    /// The first field that contradicts another or cannot be.
+    /// The first field that contradicts another or is not valid.
     pub fn decide(self) -> Result<RunSpec, SpecError> {
         let root = FieldPath::root();
         if let Some(version) = self.version.filter(|version| !(1..=VERSION).contains(version)) {
