@@ -1,4 +1,4 @@
-//! The contract between the loop and what it fires.
+//! The contract between the loop and the work that it fires.
 //!
 //! The engine never names HTTP and the wire never names schedules: a [`Work`] joins them, with
 //! static dispatch. One arrival fires one iteration: any number of exchanges, each recorded through
@@ -11,12 +11,12 @@ use crate::metric::SeriesId;
 use crate::record::{Exchange, Fault, Recorder, Start, Tally};
 pub use crate::schedule::Arrival;
 
-/// One arrival under way: what its work records through. The loop makes it, on the stack.
+/// One arrival in progress, through which its work records. The loop makes it, on the stack.
 #[derive(Debug, Clone, Copy)]
 pub struct Iteration<'a> {
     /// Its number and the instant it was due.
     pub arrival: Arrival,
-    /// How long it waited for a free lane because the bound was reached.
+    /// How long it waited for a free lane because all were busy.
     pub blocked: Nanos,
     /// When its work was fired.
     pub fired: Nanos,
@@ -37,7 +37,7 @@ impl<'a> Iteration<'a> {
         self.take_exchange(&mut exchange);
     }
 
-    /// The same of an exchange that its owner will write over: nothing is moved unless a log takes
+    /// The same for an exchange that its owner will reuse: nothing is moved unless a log takes
     /// it.
     #[inline]
     pub fn take_exchange(&self, exchange: &mut Exchange) {

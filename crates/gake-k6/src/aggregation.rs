@@ -1,11 +1,11 @@
-//! What of a metric thresholds compare and summaries show.
+//! Statistics of metrics that thresholds compare and summaries show.
 
 use std::fmt;
 use std::str::FromStr;
 
 use gake_core::metric::MetricKind;
 
-/// What of a metric is compared.
+/// A statistic of a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Aggregation {
     /// The sum of a counter.
@@ -69,7 +69,7 @@ impl Aggregation {
         }
     }
 
-    /// Whether metrics of a kind have it.
+    /// Whether metrics of `kind` have this statistic.
     #[must_use]
     pub fn fits(self, kind: MetricKind) -> bool {
         match self {

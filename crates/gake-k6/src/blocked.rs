@@ -1,8 +1,8 @@
-//! Where no request goes: the options `blockHostnames` and `blacklistIPs`.
+//! Blocked targets: the options `blockHostnames` and `blacklistIPs`.
 
 use std::net::IpAddr;
 
-/// Names and networks that no request goes to.
+/// Names and networks to which no request is sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BlockedTargets {
     /// In lower case; `*` stands at the start alone.

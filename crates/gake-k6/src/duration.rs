@@ -16,13 +16,13 @@ pub struct GoDuration {
 /// Why a text is not a duration, in Go's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GoDurationError {
-    /// It does not have the form of one, or is too long.
+    /// It is not in the form of a duration, or is too long.
     #[error("time: invalid duration {0:?}")]
     Invalid(String),
     /// A number in it has no unit.
     #[error("time: missing unit in duration {0:?}")]
     MissingUnit(String),
-    /// A number in it has a unit that there is not.
+    /// A number in it has an unknown unit.
     #[error("time: unknown unit {unit:?} in duration {text:?}")]
     UnknownUnit {
         /// The unit.
@@ -30,10 +30,10 @@ pub enum GoDurationError {
         /// The whole text.
         text: String,
     },
-    /// What stands in front of the `d` is no whole number.
+    /// The number before the `d` is not a whole number.
     #[error("strconv.ParseInt: parsing {0:?}: invalid syntax")]
     Days(String),
-    /// What follows the days is negative.
+    /// The part after the days is negative.
     #[error("invalid time format '{0}'")]
     NegativeRest(String),
 }
@@ -43,7 +43,7 @@ const SECOND: i64 = 1_000 * MILLISECOND;
 const DAY: i64 = 86_400 * SECOND;
 
 impl GoDuration {
-    /// No time.
+    /// Zero.
     pub const ZERO: Self = Self { ns: 0 };
 
     /// A number of seconds.
@@ -52,7 +52,7 @@ impl GoDuration {
         Self { ns: seconds.saturating_mul(SECOND) }
     }
 
-    /// A number of milliseconds, which need not be whole.
+    /// A number of milliseconds, possibly fractional.
     #[must_use]
     pub fn from_millis(ms: f64) -> Self {
         Self { ns: (ms * MILLISECOND as f64) as i64 }
@@ -82,7 +82,7 @@ impl GoDuration {
         self.ns < 0
     }
 
-    /// As a duration of Rust; a negative one is nothing.
+    /// As a Rust duration; negative ones become zero.
     #[must_use]
     pub const fn to_std(self) -> Duration {
         Duration::from_nanos(if self.ns < 0 { 0 } else { self.ns as u64 })

@@ -1,7 +1,7 @@
 //! k6's scripts on gake's engine: what a script may say, and what k6 would print of the run.
 //!
-//! [`options`] says what is to be run, [`threshold`] what is demanded of it, [`summary`] what came
-//! of it. [`duration`] reads and writes durations as k6 does. The crate prints nothing and sees
+//! [`options`] defines the run, [`threshold`] its objectives, [`summary`] its
+//! result. [`duration`] reads and writes durations as k6 does. The crate prints nothing and sees
 //! neither arguments nor environment: the binary does.
 //!
 //! [`user`] is one user with its script, [`modules`] what the script can import, [`work`] joins users

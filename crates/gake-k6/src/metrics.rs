@@ -1,17 +1,17 @@
-//! The metrics that k6 has by itself.
+//! k6's built-in metrics.
 
 use std::sync::Arc;
 
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Registry};
 
-/// A metric that k6 has by itself; its number among them.
+/// A built-in metric of k6, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Builtin {
-    /// Users that run.
+    /// Active users.
     Vus,
-    /// Users that were made.
+    /// Users that were initialised.
     VusMax,
-    /// Iterations that came to an end.
+    /// Completed iterations.
     Iterations,
     /// How long they took.
     IterationDuration,
@@ -23,7 +23,7 @@ pub enum Builtin {
     GroupDuration,
     /// Requests.
     HttpReqs,
-    /// Requests whose response was not expected.
+    /// Requests whose response was not as expected.
     HttpReqFailed,
     /// From the first byte written to the last byte read.
     HttpReqDuration,
@@ -46,7 +46,7 @@ pub enum Builtin {
 }
 
 impl Builtin {
-    /// All of them, by number.
+    /// All built-in metrics, by number.
     pub const ALL: [(Self, &str, MetricKind, MetricUnit); 18] = {
         use Builtin::*;
         use MetricKind::{Counter, Gauge, Rate, Trend};

@@ -30,7 +30,7 @@ impl Secrets {
     /// `file=name=N,filename=PATH,default`. `read` reads a file.
     ///
     /// # Errors
-    /// When a source is unknown, has the name of another, or cannot be read.
+    /// When a source is unknown, has the same name as another, or cannot be read.
     pub fn read(
         sources: &[String],
         read: impl Fn(&PathBuf) -> std::io::Result<String>,

@@ -1,4 +1,4 @@
-//! What all users of a test share, on all threads.
+//! The state that all users of a test share, on all threads.
 
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -17,14 +17,14 @@ use crate::secrets::Secrets;
 /// The largest file that a script may import or open.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
-/// How much a line of the log matters.
+/// The severity of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
     /// `console.debug`.
     Debug,
     /// `console.log` and `console.info`.
     Info,
-    /// `console.warn`, and what a user should know.
+    /// `console.warn`, and warnings of gake.
     Warning,
     /// `console.error`, and exceptions.
     Error,
@@ -33,15 +33,15 @@ pub enum LogLevel {
 /// A line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
-    /// How much it matters.
+    /// Its severity.
     pub level: LogLevel,
-    /// What it says; may have several lines.
+    /// Its text; may have several lines.
     pub message: String,
     /// Fields beside it, in order.
     pub fields: Vec<(&'static str, String)>,
 }
 
-/// Where lines go, from all threads.
+/// The destination of log lines, from all threads.
 pub type ScriptLog = Arc<dyn Fn(&LogLine) + Send + Sync>;
 
 /// A sample as it is written one by one.
@@ -57,20 +57,20 @@ pub struct WrittenSample {
     pub unix_ns: i128,
 }
 
-/// How many users are active at an instant of the run, from all threads: users whose scenario runs.
+/// The number of active users (whose scenario runs) at an instant of the run, from all threads.
 pub type ActiveUsers = Arc<dyn Fn(Nanos) -> usize + Send + Sync>;
 
-/// Takes samples one by one, from all threads. Must not wait: what it cannot take it counts.
+/// Takes single samples, from all threads. Must not block: it counts what it cannot take.
 pub type SampleTap = Arc<dyn Fn(Vec<WrittenSample>) + Send + Sync>;
 
-/// What a script asked of the test.
+/// A script's request to end the test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Abort {
     /// Why.
     pub reason: String,
 }
 
-/// How users send requests, and what they are told.
+/// Settings of users: how they send requests, and what they see.
 #[derive(Debug, Clone)]
 pub struct UserSettings {
     /// `__ENV`.
@@ -81,7 +81,7 @@ pub struct UserSettings {
     pub max_redirects: u32,
     /// The header `User-Agent`; none when it is empty.
     pub user_agent: String,
-    /// Requests of one `http.batch` at once.
+    /// Concurrent requests of one `http.batch`.
     pub batch: usize,
     /// The same to one host.
     pub batch_per_host: usize,
@@ -89,17 +89,17 @@ pub struct UserSettings {
     pub throw: bool,
     /// Whether cookies stay from one iteration to the next.
     pub no_cookies_reset: bool,
-    /// Whether bodies of responses are dropped unless a request asks for its own.
+    /// Whether response bodies are dropped unless a request asks for them.
     pub discard_response_bodies: bool,
     /// Whether each iteration opens connections of its own.
     pub no_vu_connection_reuse: bool,
-    /// What the `Math.random` of each user begins with, together with its number.
+    /// Seeds the `Math.random` of each user, together with the user's number.
     pub seed: Option<u64>,
-    /// Where no request goes.
+    /// Targets to which no request is sent.
     pub blocked: BlockedTargets,
-    /// Most requests a second, of all users together.
+    /// Maximum requests a second, of all users together.
     pub rps: Option<NonZeroU64>,
-    /// What of requests and responses is logged.
+    /// Which parts of requests and responses are logged.
     pub http_debug: Option<DebugParts>,
     /// The version of TLS that connections speak.
     pub tls_version: &'static str,
@@ -155,7 +155,7 @@ impl Levels {
         self.iterating.load(Relaxed)
     }
 
-    /// Iterations that came to an end.
+    /// Completed iterations.
     pub fn completed(&self) -> u64 {
         self.completed.load(Relaxed)
     }
@@ -188,19 +188,19 @@ impl Levels {
     }
 }
 
-/// A test: its script, and what its users have in common.
+/// A test: its script, and what its users share.
 pub struct Test {
     /// The script's URL, as `file:///home/me/script.js`.
     pub main: String,
-    /// What users are told before the script's options are known.
+    /// The settings of users before the script's options are known.
     pub early: UserSettings,
     /// Set once, after the first look at the script has shown its options.
     pub settings: OnceLock<UserSettings>,
     /// The consolidated options as JSON, for `exec.test.options`.
     pub options: OnceLock<String>,
-    /// Takes every sample, when somebody wants each. Set before any user runs.
+    /// Takes every single sample, if set. Set before any user runs.
     pub tap: OnceLock<SampleTap>,
-    /// The system tags that samples have one by one.
+    /// The system tags of single samples.
     pub system_tags: OnceLock<Vec<String>>,
     /// The secrets that scripts may read. Set before any user runs.
     pub secrets: OnceLock<Secrets>,
@@ -256,7 +256,7 @@ impl Test {
         self.active_users.get().map_or(0, |active| active(at)).max(iterating)
     }
 
-    /// Takes the place of a request under the bound `rps`; returns how long it has to wait for it.
+    /// Reserves a request under the bound `rps`; returns how long to wait before sending it.
     pub fn pace(&self) -> Option<Duration> {
         let gap = SECOND / self.settings().rps?;
         let now = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -320,17 +320,17 @@ impl Test {
         Ok(bytes)
     }
 
-    /// The elements of a shared array, each as JSON, when somebody made it already.
+    /// The elements of a shared array, each as JSON, if it exists already.
     pub fn array(&self, name: &str) -> Option<Arc<[String]>> {
         lock(&self.arrays).get(name).cloned()
     }
 
-    /// Keeps the elements of a shared array; who came first wins.
+    /// Stores the elements of a shared array; the first caller wins.
     pub fn keep_array(&self, name: &str, elements: Vec<String>) -> Arc<[String]> {
         Arc::clone(lock(&self.arrays).entry(name.to_owned()).or_insert_with(|| elements.into()))
     }
 
-    /// Ends the test: the first reason stands.
+    /// Ends the test; the first reason is kept.
     pub fn abort(&self, reason: String) {
         lock(&self.abort).get_or_insert(Abort { reason });
         if let Some(tell) = &*lock(&self.on_abort) {
@@ -348,7 +348,7 @@ impl Test {
         *lock(&self.on_abort) = Some(Box::new(tell));
     }
 
-    /// Marks the test as failed; it goes on.
+    /// Marks the test as failed; it continues.
     pub fn fail(&self) {
         self.failed.store(true, Relaxed);
     }

@@ -1,23 +1,23 @@
-//! How arrivals come, as a spec says it.
+//! The load of a spec: how arrivals are generated.
 
 use std::time::Duration;
 
 use crate::plan::{Stage, UserStage};
 use crate::schedule::Process;
 
-/// How arrivals come. Numbers are totals over all threads and agents.
+/// How arrivals are generated. Numbers are totals over all threads and agents.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoadSpec {
-    /// They come when they are due, whatever the server does.
+    /// An open loop: arrivals come when they are due, whatever the server does.
     Open {
-        /// The rates, one after the other. Never empty.
+        /// The rates, in order. Never empty.
         stages: Vec<Stage>,
         /// How they are spread.
         process: Process,
     },
-    /// They come as they were recorded, whatever the server does.
+    /// A replay: arrivals come at their recorded times, whatever the server does.
     Recorded {
-        /// How many times as fast as they were recorded.
+        /// Speed relative to the recording.
         speed: f64,
     },
     /// Each user waits for its answer before the next.
@@ -31,19 +31,19 @@ pub enum LoadSpec {
     Paced {
         /// How many users.
         users: usize,
-        /// From one start to the next. Longer than nothing.
+        /// From one start to the next. Above 0.
         pace: Duration,
     },
     /// A closed loop whose number of users changes.
     Ramping {
-        /// The numbers of users, one after the other. Never empty.
+        /// The numbers of users, in order. Never empty.
         stages: Vec<UserStage>,
         /// How long a user that leaves before the end may take for what it has begun.
         graceful_ramp_down: Duration,
         /// Time between an answer and the user's next request.
         think: Duration,
     },
-    /// Users who make a number of iterations between them.
+    /// Users who share a total number of iterations.
     Shared {
         /// How many users.
         users: usize,
@@ -85,7 +85,7 @@ impl LoadSpec {
         matches!(self, Self::Open { .. } | Self::Recorded { .. })
     }
 
-    /// Most users at once of a closed loop.
+    /// Maximum concurrent users of a closed loop.
     #[must_use]
     pub fn users(&self) -> Option<usize> {
         match self {

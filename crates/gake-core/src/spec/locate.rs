@@ -1,4 +1,4 @@
-//! Where the fields of a file are.
+//! Locates the fields of a file.
 
 use std::ops::Range;
 

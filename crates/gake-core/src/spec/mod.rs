@@ -1,12 +1,12 @@
-//! A run as its user describes it: a plain value that can be printed, stored and read back.
+//! A run as the user describes it: a plain value that can be printed, stored and read back.
 //!
 //! Flags, files, the options of other tools and scripts all produce a [`RunSpec`]; `gake-run` makes
 //! plans and requests of it. Nothing here has been opened, resolved or measured: the same spec means
-//! the same run on another machine, as far as the machine can.
+//! the same run on another machine, as far as that machine is able.
 //!
-//! A [`RunDraft`] is what somebody wrote, with everything left out that they left out. Drafts are
+//! A [`RunDraft`] holds only what the user wrote. Drafts are
 //! what files hold and what flags change; [`RunDraft::decide`] fills in the defaults and refuses
-//! contradictions, [`RunSpec::draft`] is the way back. [`file`] reads and writes drafts as TOML and
+//! contradictions, [`RunSpec::draft`] converts back. [`file`] reads and writes drafts as TOML and
 //! JSON.
 
 mod decide;

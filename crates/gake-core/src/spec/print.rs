@@ -1,4 +1,4 @@
-//! From what is meant to what is written: every decision becomes explicit.
+//! From a spec back to a draft, with every default explicit.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is sent, as a spec says it.
+//! The requests of a spec.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub enum RequestSource {
     /// One request.
     Url(String),
-    /// These requests, in turn by their weights.
+    /// These requests, interleaved by weight.
     Requests(Vec<RequestSpec>),
     /// The requests of a targets file, in turn; `-` is standard input.
     Targets(PathBuf),
@@ -16,15 +16,15 @@ pub enum RequestSource {
     Recording(RecordingSpec),
     /// A script's function.
     Script(ScriptSpec),
-    /// Requests that the program makes while the run goes on, under this name. It gives them beside
-    /// the spec; a file alone cannot.
+    /// Requests that the embedding program makes during the run, under this name. It provides them
+    /// in addition to the spec; a file alone cannot.
     Given(String),
 }
 
-/// What all requests of a scenario have in common, where they say nothing themselves.
+/// Defaults for all requests of a scenario.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RequestDefaults {
-    /// The method; wins over that of a targets file.
+    /// The method; overrides that of a targets file.
     pub method: Option<String>,
     /// Header lines, in order.
     pub headers: Vec<(String, String)>,
@@ -37,9 +37,9 @@ pub struct RequestDefaults {
 /// One request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestSpec {
-    /// The name its figures are kept under; method and path without one.
+    /// The name of its figures; method and path by default.
     pub name: Option<String>,
-    /// The method; GET without one, POST with a body.
+    /// The method; by default GET, or POST with a body.
     pub method: Option<String>,
     /// The URL.
     pub url: String,
@@ -56,7 +56,7 @@ pub struct RequestSpec {
 pub enum BodySpec {
     /// These bytes.
     Bytes(Arc<[u8]>),
-    /// What a file holds; `-` is standard input.
+    /// The contents of a file; `-` is standard input.
     File(PathBuf),
 }
 
@@ -67,7 +67,7 @@ pub struct RecordingSpec {
     pub path: PathBuf,
     /// The origin that its paths are sent to: `http://HOST:PORT`.
     pub to: String,
-    /// Only requests like one of these, as `GET /api/*`; all without any.
+    /// Patterns of the requests to send, such as `GET /api/*`; all if empty.
     pub select: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ pub struct RecordingSpec {
 pub struct ScriptSpec {
     /// The file.
     pub path: PathBuf,
-    /// The function that an iteration calls; the script's default without one.
+    /// The function that an iteration calls; by default the script's default export.
     pub function: Option<String>,
     /// Its environment: names and values.
     pub environment: Vec<(String, String)>,
@@ -98,7 +98,7 @@ impl RequestSpec {
 }
 
 impl BodySpec {
-    /// A text.
+    /// A body of text.
     #[must_use]
     pub fn text(text: &str) -> Self {
         Self::Bytes(Arc::from(text.as_bytes()))

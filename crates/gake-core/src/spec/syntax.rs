@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// The language of a file.
+/// The syntax of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Syntax {
     /// TOML 1.
@@ -12,7 +12,7 @@ pub enum Syntax {
 }
 
 impl Syntax {
-    /// The language of a file: by its suffix, else by its first character.
+    /// The syntax of a file: by its suffix, else by its first character.
     #[must_use]
     pub fn of(name: &str, text: &str) -> Self {
         let suffix = Path::new(name).extension().and_then(|suffix| suffix.to_str());

@@ -1,7 +1,7 @@
-//! Values of a spec that files write as people do: times, rates, stages, users, headers, bodies.
+//! Human-readable values of a spec: times, rates, stages, users, headers, bodies.
 //!
-//! Each is read from a text in the form of the flag of the same name; where a number alone says it,
-//! a number will do.
+//! Each is read from a text in the form of the flag of the same name; where a number suffices,
+//! a number is accepted too.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -32,13 +32,13 @@ pub struct StagesValue(pub Vec<Stage>);
 /// Users: a number, or stages as `50..200@30s,200@1m`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UsersValue {
-    /// As many all the time.
+    /// A constant number.
     Number(usize),
     /// A number that changes.
     Stages(Vec<UserStage>),
 }
 
-/// A whole number, with a suffix if need be: `10k`, `2M`.
+/// A whole number, optionally with a suffix: `10k`, `2M`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountValue(pub u64);
 
@@ -80,7 +80,7 @@ pub enum OverflowValue {
     Wait,
     /// It is dropped and counted.
     Drop,
-    /// It waits when fewer than this many do, and else is dropped and counted.
+    /// It waits if fewer than this number do; else it is dropped and counted.
     Queue(CountValue),
 }
 

@@ -1,4 +1,4 @@
-//! Scripts from what others have of requests: a HAR, a curl command, a Postman collection, an
+//! Scripts from requests in other formats: a HAR, a curl command, a Postman collection, an
 //! OpenAPI description.
 
 mod curl;
@@ -11,27 +11,27 @@ use serde_json::Value;
 
 pub use script::script;
 
-/// A request of a script, and what is checked of its response.
+/// A request of a script, and the expected status of its response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConvertedRequest {
     /// The method.
     pub method: String,
-    /// The URL. Of `{{name}}`, here and in the rest, the script takes the value from `__ENV`.
+    /// The URL. The script takes the values of `{{name}}`, here and below, from `__ENV`.
     pub url: String,
     /// Headers, in order.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Option<String>,
-    /// The status that the response had, or is to have.
+    /// The status that the response had or should have.
     pub status: Option<u16>,
-    /// What a person should know of it, in sentences.
+    /// Notes for the user, in sentences.
     pub remarks: Vec<String>,
 }
 
 /// Why nothing can be converted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConvertError {
-    /// Nothing tells what it is.
+    /// The format is unknown.
     #[error(
         "this is no HAR, curl command, Postman collection or OpenAPI description in JSON: nothing \
          of them is in it"
@@ -40,18 +40,18 @@ pub enum ConvertError {
     /// It has no request that a script could send.
     #[error("there is no HTTP request in it")]
     Empty,
-    /// A flag of curl that means something that a script would not do.
+    /// A curl flag that a script cannot honour.
     #[error("the flag {0} of curl cannot be converted")]
     Flag(String),
-    /// A flag of curl misses its value, or a quote its partner.
+    /// A curl flag lacks its value, or a quote is not closed.
     #[error("the curl command ends too early")]
     CutShort,
 }
 
-/// The requests of a text, whatever it is.
+/// The requests of a text in any supported format.
 ///
 /// # Errors
-/// When it is nothing known, or has no request.
+/// When the format is unknown, or there is no request.
 pub fn requests(text: &str) -> Result<Vec<ConvertedRequest>, ConvertError> {
     let text = text.trim_start_matches('\u{feff}').trim();
     let requests = if text.split_whitespace().next() == Some("curl") {

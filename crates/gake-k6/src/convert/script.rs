@@ -2,7 +2,7 @@
 
 use super::ConvertedRequest;
 
-/// A script that sends the requests one after the other and checks their responses.
+/// A script that sends the requests in order and checks their responses.
 #[must_use]
 pub fn script(requests: &[ConvertedRequest]) -> String {
     let mut script = String::from(

@@ -18,7 +18,7 @@ pub(super) struct Node {
     pub(super) data: NodeData,
 }
 
-/// What a node is.
+/// The kind of a node, with its content.
 #[derive(Debug)]
 pub enum NodeData {
     /// The whole page.
@@ -42,31 +42,31 @@ impl Page {
     /// The document.
     pub const ROOT: NodeNumber = 0;
 
-    /// Whether there is a node of this number.
+    /// Whether a node with this number exists.
     #[must_use]
     pub fn has(&self, node: NodeNumber) -> bool {
         node < self.nodes.len()
     }
 
-    /// What a node is.
+    /// The kind of a node, with its content.
     #[must_use]
     pub fn data(&self, node: NodeNumber) -> &NodeData {
         &self.nodes[node].data
     }
 
-    /// The node around a node.
+    /// The parent of a node.
     #[must_use]
     pub fn parent(&self, node: NodeNumber) -> Option<NodeNumber> {
         self.nodes[node].parent
     }
 
-    /// The nodes in a node, in order.
+    /// The children of a node, in order.
     #[must_use]
     pub fn children(&self, node: NodeNumber) -> &[NodeNumber] {
         &self.nodes[node].children
     }
 
-    /// The elements in a node, in order.
+    /// The child elements of a node, in order.
     pub fn elements(&self, node: NodeNumber) -> impl DoubleEndedIterator<Item = NodeNumber> {
         self.children(node).iter().copied().filter(|child| self.is_element(*child))
     }
@@ -86,7 +86,7 @@ impl Page {
         }
     }
 
-    /// The attributes of an element; none of anything else.
+    /// The attributes of an element; empty for other nodes.
     #[must_use]
     pub fn attributes(&self, node: NodeNumber) -> &[(String, String)] {
         match self.data(node) {

@@ -1,4 +1,4 @@
-//! From a text to a page.
+//! Parses a text into a page.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -10,7 +10,7 @@ use html5ever::{Attribute, LocalName, Namespace, ParseOpts, QualName, parse_docu
 use super::page::{Node, NodeData, NodeNumber, Page};
 
 impl Page {
-    /// The page that browsers make of a text: there is always one.
+    /// Parses a text as browsers do; this never fails.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let document = Node { parent: None, children: Vec::new(), data: NodeData::Document };

@@ -71,7 +71,7 @@ pub(super) enum Test {
 }
 
 impl CssSelector {
-    /// Whether an element matches; nothing but an element does.
+    /// Whether a node matches; only elements can.
     #[must_use]
     pub fn matches(&self, page: &Page, node: NodeNumber) -> bool {
         page.is_element(node) && self.0.iter().any(|complex| complex.matches(page, node))

@@ -6,7 +6,7 @@ use super::selector::{Combinator, Complex, Condition, CssSelector, Test};
 const DEPTH_MAX: usize = 16;
 
 impl CssSelector {
-    /// Reads a selector; none when it cannot be read.
+    /// Parses a selector; `None` if it is not valid.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut reader = Reader { rest: text, depth: 0 };

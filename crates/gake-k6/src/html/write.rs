@@ -1,4 +1,4 @@
-//! From a page back to a text, as Go's `net/html` writes it.
+//! Writes a page as text, as Go's `net/html` does.
 
 use super::page::{NodeData, NodeNumber, Page};
 
@@ -12,7 +12,7 @@ const VOID: [&str; 14] = [
 const RAW: [&str; 7] = ["iframe", "noembed", "noframes", "plaintext", "script", "style", "xmp"];
 
 impl Page {
-    /// What is in a node, as HTML.
+    /// The content of a node as HTML.
     #[must_use]
     pub fn inner_html(&self, node: NodeNumber) -> String {
         let mut html = String::new();

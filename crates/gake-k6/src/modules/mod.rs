@@ -26,7 +26,7 @@ use rquickjs::{Ctx, Object};
 use crate::errors::go_error;
 use crate::user::vu::Vu;
 
-/// The modules that there are.
+/// The supported modules.
 pub const NAMES: [&str; 12] = [
     "k6",
     "k6/crypto",
@@ -53,7 +53,7 @@ const ABSENT: &[(&str, &str)] = &[
     ("k6/experimental/redis", "Redis is not there"),
 ];
 
-/// Whether a module of this name is k6's, there or not.
+/// Whether a module of this name is k6's, supported or not.
 #[must_use]
 pub fn is_builtin(name: &str) -> bool {
     name == "k6" || name.starts_with("k6/")
@@ -62,7 +62,7 @@ pub fn is_builtin(name: &str) -> bool {
 /// The exports of a module of k6.
 ///
 /// # Errors
-/// When it is not there.
+/// When it is not supported.
 pub fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, name: &str) -> rquickjs::Result<Object<'js>> {
     match name {
         "k6" => k6::make(ctx, vu),

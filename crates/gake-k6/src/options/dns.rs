@@ -8,7 +8,7 @@ use super::value::{OptionValue, known, object};
 /// The options of name resolution.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct DnsOptions {
-    /// How long an answer holds: a duration, `inf` or `0`.
+    /// How long an answer is cached: a duration, `inf` or `0`.
     pub ttl: Option<String>,
     /// Which address is taken: `first`, `random`, `roundRobin`.
     pub select: Option<String>,

@@ -60,8 +60,8 @@ const VARIABLES: &[(&str, &str, Form)] = &[
     ("K6_LOCAL_IPS", "localIPs", Form::Text),
 ];
 
-/// The options that the environment sets. The execution segment is no such option: k6 takes it from
-/// flags, files and scripts alone.
+/// The options that the environment sets. The execution segment is not one: k6 takes it only from
+/// flags, files and scripts.
 ///
 /// # Errors
 /// When a variable does not fit its option; the variable is named.

@@ -29,7 +29,7 @@ pub fn scenario_specs(options: &Options, script: &Path) -> Result<Vec<ScenarioSp
     Ok(scenarios.filter_map(|(name, one)| spec(name, one, &stripes, script)).collect())
 }
 
-/// Users that the scenarios need at once, at most.
+/// The maximum number of users that the scenarios need at once.
 #[must_use]
 pub fn vus_needed(specs: &[ScenarioSpec]) -> usize {
     specs.iter().map(|spec| spec.load.users().unwrap_or(spec.lanes)).sum()

@@ -1,7 +1,7 @@
-//! k6's options: what a script, a file, the environment and flags may say of a run.
+//! k6's options, as scripts, files, the environment and flags set them.
 //!
-//! Each of those is a tier, an [`Options`] in which much is left unsaid. [`Tiers`] puts them on top
-//! of one another and makes scenarios of the shortcuts; [`validate`] says what is wrong in the
+//! Each of those is a tier: an [`Options`] in which most fields are unset. [`Tiers`] merges them
+//! and turns the shortcuts into scenarios; [`validate`] reports what is wrong in the
 //! result, in k6's words.
 
 mod dns;
@@ -32,13 +32,13 @@ pub use tiers::{Consolidated, Tier, Tiers};
 pub use validate::validate;
 use value::{OptionValue, known, object};
 
-/// The name of the scenario that a shortcut stands for.
+/// The name of the scenario that a shortcut defines.
 pub const DEFAULT_SCENARIO: &str = "default";
 
 /// Defines the options once: the struct, the names of its keys, and how one tier overrides another.
 macro_rules! options {
     ($($(#[$doc:meta])* $field:ident $key:literal: $type:ty,)*) => {
-        /// The options that one tier sets; `None` is what it leaves to the tier below.
+        /// The options that one tier sets; `None` leaves an option to the tier below.
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct Options {
             $($(#[$doc])* pub $field: Option<$type>,)*
@@ -88,27 +88,27 @@ options! {
     execution_segment_sequence "executionSegmentSequence": Sequence,
     /// Whether `setup` is left out.
     no_setup "noSetup": bool,
-    /// Most that `setup` may take.
+    /// Time limit of `setup`.
     setup_timeout "setupTimeout": GoDuration,
     /// Whether `teardown` is left out.
     no_teardown "noTeardown": bool,
-    /// Most that `teardown` may take.
+    /// Time limit of `teardown`.
     teardown_timeout "teardownTimeout": GoDuration,
-    /// Most requests a second, of all users together.
+    /// Maximum requests a second, of all users together.
     rps "rps": i64,
     /// How names are resolved.
     dns "dns": DnsOptions,
-    /// Redirects followed for one request at most.
+    /// Maximum redirects followed for one request.
     max_redirects "maxRedirects": i64,
     /// The `User-Agent` of requests that have none.
     user_agent "userAgent": String,
-    /// Most requests of a `batch` at once.
+    /// Maximum concurrent requests of a `batch`.
     batch "batch": i64,
-    /// Most of those to one host.
+    /// Maximum of those to one host.
     batch_per_host "batchPerHost": i64,
-    /// What of requests and responses is logged: `full` with bodies.
+    /// Logs requests and responses: `headers`, or `full` with bodies.
     http_debug "httpDebug": String,
-    /// Whether any certificate is taken.
+    /// Whether any certificate is accepted.
     insecure_skip_tls_verify "insecureSkipTLSVerify": bool,
     /// The cipher suites that are offered.
     tls_cipher_suites "tlsCipherSuites": Vec<String>,
@@ -120,9 +120,9 @@ options! {
     throw "throw": bool,
     /// Thresholds by metric.
     thresholds "thresholds": BTreeMap<String, Vec<ThresholdOptions>>,
-    /// Networks that no request goes to.
+    /// Networks to which no request is sent.
     blacklist_ips "blacklistIPs": Vec<String>,
-    /// Names that no request goes to; `*` stands at their start alone.
+    /// Names to which no request is sent; `*` is allowed only at the start.
     block_hostnames "blockHostnames": Vec<String>,
     /// Addresses of names, as `/etc/hosts` has them.
     hosts "hosts": BTreeMap<String, String>,
@@ -130,7 +130,7 @@ options! {
     no_connection_reuse "noConnectionReuse": bool,
     /// Whether every iteration opens connections.
     no_vu_connection_reuse "noVUConnectionReuse": bool,
-    /// Shortest time of an iteration.
+    /// Minimum duration of an iteration.
     min_iteration_duration "minIterationDuration": GoDuration,
     /// Options of k6's cloud.
     cloud "cloud": Value,
@@ -144,15 +144,15 @@ options! {
     system_tags "systemTags": Vec<String>,
     /// Tags of every sample.
     tags "tags": BTreeMap<String, String>,
-    /// The size of a buffer of k6's, which gake does not have.
+    /// The size of a k6 buffer that gake does not have.
     metric_samples_buffer_size "metricSamplesBufferSize": i64,
-    /// Whether cookies outlive an iteration.
+    /// Whether cookies are kept across iterations.
     no_cookies_reset "noCookiesReset": bool,
-    /// Whether bodies are dropped unless a request asks for its own.
+    /// Whether bodies are dropped unless a request asks for them.
     discard_response_bodies "discardResponseBodies": bool,
-    /// The file that takes what a script logs. A flag alone sets it.
+    /// The file for a script's log. Only a flag sets it.
     console_output "consoleOutput": String,
-    /// The addresses that connections come from. A flag alone sets it.
+    /// The source addresses of connections. Only a flag sets it.
     local_ips "localIPs": String,
 }
 
@@ -172,7 +172,7 @@ pub struct OptionsError(String);
 pub struct ReadOptions {
     /// What they set.
     pub options: Options,
-    /// The first key that is no option. k6 warns of one in a script.
+    /// The first key that is not an option. k6 warns of one in a script.
     pub unknown: Option<String>,
 }
 

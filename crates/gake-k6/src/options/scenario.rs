@@ -1,4 +1,4 @@
-//! A scenario as its user writes it: an executor and what it is told.
+//! A scenario as the user writes it: an executor and its settings.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::value::{OptionValue, known, mismatch, object};
 use crate::duration::GoDuration;
 
-/// How a scenario's iterations come.
+/// How a scenario starts its iterations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Executor {
     /// A number of users for a time.
@@ -28,23 +28,23 @@ pub enum Executor {
     ExternallyControlled,
 }
 
-/// A time in which a number of users, or a rate, moves to its target.
+/// A period in which a number of users, or a rate, moves to its target.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct RampStage {
     /// How long it lasts.
     pub duration: Option<GoDuration>,
-    /// What is there at its end.
+    /// The number or rate at its end.
     pub target: Option<i64>,
 }
 
-/// One scenario of a script's options; `None` is what it does not say.
+/// One scenario of a script's options; `None` is unset.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScenarioOptions {
-    /// How its iterations come.
+    /// How its iterations are started.
     pub executor: Executor,
     /// When it starts.
     pub start_time: Option<GoDuration>,
-    /// How long iterations under way may take at its end.
+    /// How long iterations in progress may take at its end.
     pub graceful_stop: Option<GoDuration>,
     /// Its environment.
     pub env: Option<BTreeMap<String, String>>,
@@ -60,13 +60,13 @@ pub struct ScenarioOptions {
     pub iterations: Option<i64>,
     /// How long it lasts.
     pub duration: Option<GoDuration>,
-    /// How long it lasts at most.
+    /// Its maximum duration.
     pub max_duration: Option<GoDuration>,
     /// Users at its start.
     pub start_vus: Option<i64>,
-    /// Where its users, or its rate, move to.
+    /// The targets of its users or rate.
     pub stages: Option<Vec<RampStage>>,
-    /// How long the iteration of a user who leaves may take.
+    /// How long the iteration of a leaving user may take.
     pub graceful_ramp_down: Option<GoDuration>,
     /// Iterations in each `time_unit`.
     pub rate: Option<i64>,
@@ -76,12 +76,12 @@ pub struct ScenarioOptions {
     pub time_unit: Option<GoDuration>,
     /// Users made before the start.
     pub pre_allocated_vus: Option<i64>,
-    /// Most users.
+    /// Maximum number of users.
     pub max_vus: Option<i64>,
 }
 
 impl Executor {
-    /// All of them.
+    /// All executors.
     pub const ALL: [Self; 7] = [
         Self::ConstantVus,
         Self::RampingVus,
@@ -106,7 +106,7 @@ impl Executor {
         }
     }
 
-    /// The keys of its own, in k6's order.
+    /// Its own keys, in k6's order.
     #[must_use]
     pub const fn keys(self) -> &'static [&'static str] {
         match self {
@@ -135,7 +135,7 @@ const COMMON: [&str; 7] =
     ["executor", "startTime", "gracefulStop", "env", "exec", "tags", "options"];
 
 impl ScenarioOptions {
-    /// A scenario that says nothing but its executor.
+    /// A scenario with nothing set but its executor.
     #[must_use]
     pub const fn new(executor: Executor) -> Self {
         Self {

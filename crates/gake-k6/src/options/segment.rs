@@ -1,6 +1,6 @@
 //! Execution segments: the part of a run that one process does, as a fraction of the whole.
 //!
-//! Users, and iterations of arrival rates, have numbers. The segments of a sequence share them out
+//! Users, and iterations of arrival rates, have numbers. The segments of a sequence share them
 //! in stripes: over a period as long as their common denominator, each segment has as many places
 //! as its part says, spread evenly; the largest chooses first.
 

@@ -1,4 +1,4 @@
-//! A threshold as its user writes it.
+//! A threshold as the user writes it.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -10,11 +10,11 @@ use crate::duration::GoDuration;
 /// A threshold: its expression, and what happens when it fails.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ThresholdOptions {
-    /// As `p(95)<200`.
+    /// The expression, such as `p(95)<200`.
     pub expression: String,
     /// Whether its failure ends the run.
     pub abort_on_fail: bool,
-    /// How long after the start of the run it may not end it.
+    /// How long after the start of the run it cannot end the run.
     pub delay_abort_eval: Option<GoDuration>,
 }
 

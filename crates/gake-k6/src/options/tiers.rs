@@ -1,4 +1,4 @@
-//! The tiers of options on top of one another.
+//! Merging the tiers of options.
 
 use super::shortcuts;
 use super::{DnsOptions, Options, OptionsError};
@@ -27,7 +27,7 @@ pub(crate) const SYSTEM_TAGS: [&str; 14] = [
 /// Further tags that k6 gives to samples when asked.
 pub(crate) const OPTIONAL_SYSTEM_TAGS: [&str; 4] = ["ip", "iter", "ocsp_status", "vu"];
 
-/// Where options come from, from the lowest tier to the highest.
+/// The sources of options, from the lowest tier to the highest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tier {
     /// The file of `--config`.
@@ -40,7 +40,7 @@ pub enum Tier {
     Flags,
 }
 
-/// What each tier sets.
+/// The options of each tier.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tiers {
     /// The file of `--config`.
@@ -53,17 +53,17 @@ pub struct Tiers {
     pub flags: Options,
 }
 
-/// The options of a run.
+/// The merged options of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Consolidated {
-    /// With scenarios in place of the shortcuts.
+    /// The options, with scenarios in place of the shortcuts.
     pub options: Options,
-    /// What k6 warns of, in sentences.
+    /// k6's warnings, in sentences.
     pub warnings: Vec<String>,
 }
 
 impl Tiers {
-    /// The options that hold: a tier overrides those below, and one that sets a load (`duration`,
+    /// Merges the tiers: each overrides those below, and one that sets a load (`duration`,
     /// `iterations`, `stages` or `scenarios`) drops theirs. Shortcuts become scenarios.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! A line of CSV a sample: the system tags have columns of their own.
+//! One line of CSV per sample; system tags have their own columns.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! A line of JSON a sample, and one before the first of each metric.
+//! One line of JSON per sample, and one before the first sample of each metric.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
@@ -48,7 +48,7 @@ struct Submetric<'a> {
 }
 
 impl JsonLines {
-    /// Lines of a run with these thresholds, which the metrics' own lines show, and system tags.
+    /// Lines of a run with these thresholds, shown in the metrics' own lines, and system tags.
     #[must_use]
     pub fn new(
         thresholds: BTreeMap<String, Vec<ThresholdOptions>>,

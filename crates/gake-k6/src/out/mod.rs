@@ -1,6 +1,6 @@
-//! Samples one by one, in the forms of `--out json` and `--out csv`.
+//! Single samples, in the formats of `--out json` and `--out csv`.
 //!
-//! These are formats: whoever has samples writes them through [`JsonLines`] or [`CsvLines`].
+//! Samples are written through [`JsonLines`] or [`CsvLines`].
 
 mod csv;
 mod json;
@@ -18,7 +18,7 @@ pub struct SamplePoint<'a> {
     pub metric: &'a Definition,
     /// Its tags.
     pub tags: &'a Tags,
-    /// What belongs to it and is no tag: `vu` and `iter`, when the script asks for them.
+    /// Metadata that are not tags: `vu` and `iter`, if the script asks for them.
     pub metadata: &'a [(&'a str, String)],
     /// The value; a time in nanoseconds, as everywhere in gake.
     pub value: f64,

@@ -1,4 +1,4 @@
-//! From what was recorded to what a summary shows.
+//! Builds the summary's data from the record.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,16 +22,16 @@ const STAGES: [&str; 2] = ["::setup", "::teardown"];
 /// The sub-metrics that k6 makes by itself: a metric and a tag.
 const AUTOMATIC: [(&str, &str, &str); 1] = [("http_req_duration", "expected_response", "true")];
 
-/// What a summary is made of.
+/// The input of a summary.
 #[derive(Debug, Clone, Copy)]
 pub struct SummaryInput<'a> {
     /// Everything that was recorded, with the tags `scenario`, `group` and `check` among others.
     pub series: &'a SeriesTable,
-    /// The metrics there are.
+    /// The defined metrics.
     pub metrics: &'a Registry,
-    /// What was demanded.
+    /// The thresholds.
     pub thresholds: &'a Thresholds,
-    /// What became of it.
+    /// The results of the thresholds.
     pub results: &'a ThresholdResults,
     /// The options of the run.
     pub options: &'a Options,
@@ -39,7 +39,7 @@ pub struct SummaryInput<'a> {
     pub elapsed: Duration,
     /// What the script's `setup` returned.
     pub setup_data: Option<&'a Value>,
-    /// Whether nothing has colours.
+    /// Whether colours are off.
     pub no_color: bool,
     /// Whether standard output is a terminal.
     pub is_stdout_terminal: bool,

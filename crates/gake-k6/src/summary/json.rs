@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{SummaryCheck, SummaryData, SummaryGroup, SummaryMetric};
 
 impl SummaryData {
-    /// What `handleSummary` is given.
+    /// The argument of `handleSummary`.
     #[must_use]
     pub fn for_script(&self) -> Value {
         let metrics = self.total.metrics.iter();
@@ -30,7 +30,7 @@ impl SummaryData {
         })
     }
 
-    /// What `--summary-export` writes.
+    /// The content of `--summary-export`.
     #[must_use]
     pub fn for_export(&self) -> Value {
         let metrics = self.total.metrics.iter();

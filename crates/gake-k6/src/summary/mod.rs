@@ -1,4 +1,4 @@
-//! The summary at the end: what it holds, as text, and as the data that scripts are given.
+//! The summary at the end: its data, as text, and as scripts receive it.
 
 mod build;
 mod json;
@@ -15,19 +15,19 @@ use gake_core::metric::{MetricKind, MetricUnit};
 /// Everything that a summary shows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SummaryData {
-    /// Of the whole run.
+    /// The whole run.
     pub total: SummaryScope,
-    /// Of each scenario, where the script has any; their groups are in there.
+    /// Each scenario, with its groups, if the script has scenarios.
     pub scenarios: Vec<SummaryScope>,
-    /// Groups as they are inside each other, with their checks. The outermost has no name.
+    /// The tree of groups, with their checks. The root has no name.
     pub root_group: SummaryGroup,
-    /// What is shown of trends, in order.
+    /// The statistics shown of trends, in order.
     pub trend_stats: Vec<String>,
-    /// The unit of times: `s`, `ms`, `us`; without one, the one that fits.
+    /// The unit of times: `s`, `ms`, `us`; by default, the one that fits.
     pub time_unit: Option<String>,
     /// How long the run took, in milliseconds.
     pub duration_ms: f64,
-    /// Whether nothing has colours.
+    /// Whether colours are off.
     pub no_color: bool,
     /// Whether standard output is a terminal.
     pub is_stdout_terminal: bool,
@@ -37,7 +37,7 @@ pub struct SummaryData {
     pub setup_data: Option<Value>,
 }
 
-/// What a part of the run recorded: all of it, a scenario, a group.
+/// The figures of a part of the run: all of it, a scenario, a group.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SummaryScope {
     /// The scenario's or group's name.
@@ -50,14 +50,14 @@ pub struct SummaryScope {
     pub groups: Vec<SummaryScope>,
 }
 
-/// What a metric, or its samples with some tags, added up to.
+/// The aggregated figures of a metric, or of its samples with some tags.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SummaryMetric {
     /// Its name, with the tags of a sub-metric: `http_req_duration{name:login}`.
     pub name: String,
-    /// How its samples add up.
+    /// How its samples are aggregated.
     pub kind: MetricKind,
-    /// What they are; times are in milliseconds here.
+    /// Their unit; times are in milliseconds here.
     pub contains: MetricUnit,
     /// Its figures by name: `avg`, `p(95)`, `count`, `rate`.
     pub values: Vec<(String, f64)>,

@@ -1,4 +1,4 @@
-//! What a threshold says: `p(95) < 200`.
+//! Expressions of thresholds: `p(95) < 200`.
 
 use std::str::FromStr;
 
@@ -7,11 +7,11 @@ use crate::aggregation::Aggregation;
 /// An aggregation method, an operator and a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Expression {
-    /// What of the metric.
+    /// The statistic of the metric.
     pub aggregation: Aggregation,
-    /// How it is compared.
+    /// The comparison.
     pub operator: Operator,
-    /// With what; milliseconds where the metric is a time.
+    /// The bound; in milliseconds for times.
     pub bound: f64,
 }
 
@@ -46,10 +46,10 @@ const OPERATORS: [(&str, Operator); 7] = [
 /// Why a text is not a threshold's expression, in k6's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExpressionError {
-    /// It has no operator, or nothing behind it.
+    /// It has no operator, or nothing after it.
     #[error("failed parsing threshold expression {0:?}; reason: malformed threshold expression")]
     Malformed(String),
-    /// What stands in front of the operator is no aggregation method.
+    /// The part before the operator is not an aggregation method.
     #[error("failed parsing threshold expression's {text:?} left hand side; reason: {reason}")]
     Method {
         /// The expression.
@@ -57,7 +57,7 @@ pub enum ExpressionError {
         /// What is wrong with its method.
         reason: String,
     },
-    /// What stands behind the operator is no number.
+    /// The part after the operator is not a number.
     // The spelling is k6's: users search for it.
     #[error(
         "failed parsing threshold expresion's {text:?} right hand side; reason: \
@@ -66,7 +66,7 @@ pub enum ExpressionError {
     Bound {
         /// The expression.
         text: String,
-        /// What is no number.
+        /// The part that is not a number.
         bound: String,
     },
 }
@@ -99,7 +99,7 @@ impl FromStr for Expression {
 }
 
 impl Operator {
-    /// Whether `figure` and `bound` are as the operator says.
+    /// Whether the comparison of `figure` with `bound` holds.
     #[must_use]
     pub fn holds(self, figure: f64, bound: f64) -> bool {
         match self {

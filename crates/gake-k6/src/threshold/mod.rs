@@ -1,4 +1,4 @@
-//! Thresholds: what a script demands of its metrics.
+//! Thresholds: a script's bounds on its metrics.
 
 mod expression;
 mod selector;
@@ -16,7 +16,7 @@ use crate::aggregation::Aggregation;
 use crate::options::ThresholdOptions;
 use crate::values::figure;
 
-/// How often thresholds are judged while a run goes on.
+/// How often thresholds are judged during a run.
 pub const INTERVAL: Duration = Duration::from_secs(2);
 
 /// The thresholds of a run, by the key under which the script has them.
@@ -26,7 +26,7 @@ pub struct Thresholds(BTreeMap<String, MetricThresholds>);
 /// The thresholds on one metric, or on its samples with some tags.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricThresholds {
-    /// What they are on.
+    /// The metric and tags that they apply to.
     pub selector: Selector,
     /// The metric.
     pub metric: Arc<Definition>,
@@ -50,10 +50,10 @@ pub enum ThresholdError {
     /// A key names no metric.
     #[error("unable to validate threshold expressions; reason: parsing metric name failed, {0}")]
     Selector(#[from] SelectorError),
-    /// The metric is not there.
+    /// The metric does not exist.
     #[error("invalid threshold defined on {0}; reason: no metric name {0:?} found")]
     Unknown(String),
-    /// Metrics of the kind do not have what is asked.
+    /// Metrics of this kind do not have the statistic asked for.
     #[error(
         "invalid threshold {source_text:?} applied on metric {metric}; reason: unsupported \
          aggregation method {aggregation} on metric of type {}. supported aggregation methods \
@@ -66,40 +66,40 @@ pub enum ThresholdError {
         source_text: String,
         /// The metric.
         metric: String,
-        /// What is asked.
+        /// The statistic.
         aggregation: String,
         /// The metric's kind.
         kind: MetricKind,
     },
 }
 
-/// What became of thresholds at some instant.
+/// The results of thresholds at an instant.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ThresholdResults {
     /// Expressions and whether they hold, by key.
     pub metrics: BTreeMap<String, Vec<ThresholdResult>>,
-    /// Whether one that fails ends the run.
+    /// Whether a failed threshold ends the run.
     pub aborts: bool,
 }
 
-/// What became of one threshold.
+/// The result of one threshold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThresholdResult {
     /// The expression, as it was written.
     pub source: String,
-    /// What of the metric it compares.
+    /// The statistic it compares.
     pub aggregation: String,
-    /// What the metric had.
+    /// The value of the statistic.
     pub figure: f64,
     /// Whether it holds.
     pub ok: bool,
 }
 
 impl Thresholds {
-    /// The thresholds that options ask for, of the metrics there are.
+    /// The thresholds of the options, on the defined metrics.
     ///
     /// # Errors
-    /// When one is no threshold, or on no metric.
+    /// When one is not a valid threshold, or its metric does not exist.
     pub fn new(
         options: &BTreeMap<String, Vec<ThresholdOptions>>,
         metrics: &Registry,
@@ -133,8 +133,8 @@ impl Thresholds {
         self.0.iter().map(|(key, thresholds)| (key.as_str(), thresholds))
     }
 
-    /// Judges what was recorded in `elapsed`. While the run goes on, what has no sample is not
-    /// judged; `is_over` says that no more come.
+    /// Judges what was recorded in `elapsed`. During the run, thresholds without samples are not
+    /// judged; `is_over` tells that the run has ended.
     #[must_use]
     pub fn judge(
         &self,
@@ -165,7 +165,7 @@ impl Thresholds {
 }
 
 impl MetricThresholds {
-    /// What the samples that they are on add up to.
+    /// The aggregated samples that they apply to.
     #[must_use]
     pub fn value(&self, series: &SeriesTable) -> SeriesValue {
         let mut sum = SeriesValue::new(self.metric.kind);
@@ -214,13 +214,13 @@ impl Threshold {
 }
 
 impl ThresholdResults {
-    /// The keys of those that failed, in order.
+    /// The keys of failed thresholds, in order.
     pub fn crossed(&self) -> impl Iterator<Item = &str> {
         let failed = self.metrics.iter().filter(|(_, results)| results.iter().any(|one| !one.ok));
         failed.map(|(key, _)| key.as_str())
     }
 
-    /// What k6 says of those that failed; nothing when none did.
+    /// k6's message about failed thresholds; `None` if none failed.
     #[must_use]
     pub fn message(&self) -> Option<String> {
         let crossed: Vec<_> = self.crossed().collect();

@@ -1,4 +1,4 @@
-//! What a threshold is on: a metric, or its samples with some tags.
+//! What a threshold applies to: a metric, or its samples with some tags.
 
 use gake_core::metric::Tags;
 
@@ -14,7 +14,7 @@ pub struct Selector {
 /// Why a text names no metric, in k6's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
-    /// A brace has no partner.
+    /// A brace is not closed or not opened.
     #[error("metric {0:?} has unmatched opening/close curly brace")]
     Braces(String),
     /// Something follows the tags.

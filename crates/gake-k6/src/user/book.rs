@@ -1,7 +1,7 @@
 //! The series of a worker: which one a sample belongs to.
 //!
-//! A sample of k6 has a dozen tags, a URL among them. Series are told apart by the tags alone that
-//! somebody asks for (thresholds, the summary), so that their number does not grow with the URLs.
+//! A sample of k6 has a dozen tags, a URL among them. Series are distinguished only by the tags
+//! that thresholds and the summary need, so that their number does not grow with the URLs.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -68,15 +68,15 @@ pub enum MetricError {
     Taken {
         /// The name.
         name: String,
-        /// What it is.
+        /// The existing kind.
         old: &'static str,
-        /// What it was to be.
+        /// The new kind.
         new: &'static str,
     },
 }
 
 impl Book {
-    /// A book whose series are told apart by `keys` and by those of the summary.
+    /// A book whose series are distinguished by `keys` and by those of the summary.
     #[must_use]
     pub fn new<'a>(keys: impl IntoIterator<Item = &'a str>, wants_all: bool) -> Self {
         let mut keys: Vec<_> = KEYS.into_iter().chain(keys).map(str::to_owned).collect();
@@ -92,7 +92,7 @@ impl Book {
         }
     }
 
-    /// The metric of a name, which is made when it is new.
+    /// The metric of a name, created if it is new.
     ///
     /// # Errors
     /// When the name is not valid, or belongs to another kind of metric.
@@ -126,7 +126,7 @@ impl Book {
         self.metrics.borrow().clone()
     }
 
-    /// The tags of a sample that series are told apart by.
+    /// The tags of a sample by which series are distinguished.
     #[must_use]
     pub fn set(&self, source: &impl TagSource) -> Rc<TagSet> {
         let mut text = self.text.borrow_mut();

@@ -1,4 +1,4 @@
-//! One scripted user: what it is, and what it notes for the record.
+//! One scripted user, and what it notes for the record.
 
 pub mod book;
 pub mod clock;

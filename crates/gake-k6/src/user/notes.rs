@@ -1,7 +1,7 @@
-//! What a user did and nobody has recorded yet.
+//! A user's activity that is not yet recorded.
 //!
-//! A user's code runs on a stack of its own and knows no iteration of the engine. It notes what it
-//! does; whoever polls it records the notes right after.
+//! A user's code runs on its own stack and does not know the engine's iteration. It notes what it
+//! does; its poller records the notes right after.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use super::book::{Book, TagSet};
 use crate::metrics::MetricNumber;
 use crate::test::{Test, WrittenSample};
 
-/// Notes of one user, in order. Their room is used again.
+/// Notes of one user, in order. Their memory is reused.
 #[derive(Debug, Default)]
 pub struct Notes(RefCell<Vec<Note>>);
 

@@ -20,7 +20,7 @@ const SETUP_DATA: &str = include_str!("setup_data.js");
 
 /// A user whose script is loaded.
 pub struct ScriptUser {
-    /// What its modules know of it.
+    /// The user's state for its modules.
     pub vu: Rc<Vu>,
     exports: Option<Persistent<Object<'static>>>,
     /// What `setup` returned, as this user has it.
@@ -38,7 +38,7 @@ pub enum CallEnd {
     Thrown(Exception),
     /// It returned a promise that was rejected.
     Rejected(Exception),
-    /// It is `setup`, and returned what cannot be written as JSON: k6's words for what.
+    /// `setup` returned a value that cannot be written as JSON; in k6's words.
     NoData(String),
     /// It was ended from outside, or ended the test.
     Ended,
@@ -148,8 +148,8 @@ impl ScriptUser {
         });
     }
 
-    /// Calls an exported function in this stage; what it returns comes as JSON when it is wanted.
-    /// A promise is waited for, and everything that was begun meanwhile.
+    /// Calls an exported function in this stage; returns its value as JSON on request.
+    /// Waits for a returned promise, and for everything started meanwhile.
     ///
     /// # Errors
     /// When there is no stack for it.
@@ -241,7 +241,7 @@ impl ScriptUser {
         }
     }
 
-    /// Makes an iteration: calls the function with the data of `setup`, and notes its samples.
+    /// Runs an iteration: calls the function with the data of `setup`, and notes its samples.
     /// Returns how it ended.
     pub async fn iterate(&self, function: &str, iteration: u64) -> CallEnd {
         let vu = &self.vu;

@@ -42,15 +42,15 @@ pub struct ScenarioFacts {
     pub executor: String,
     /// The function that an iteration calls.
     pub function: String,
-    /// How long it lasts, when that is known; else 0.
+    /// Its duration, or 0 if unknown.
     pub length: Nanos,
-    /// What `__ENV` has in addition.
+    /// Additions to `__ENV`.
     pub environment: Vec<(String, String)>,
     /// Tags of every sample.
     pub tags: Vec<(String, String)>,
 }
 
-/// A user: what its script has done, and where it is.
+/// The state of a user.
 pub struct Vu {
     /// What it shares with all users.
     pub test: Arc<Test>,
@@ -84,9 +84,9 @@ pub struct Vu {
     pub expected: RefCell<Expected>,
     /// Whether it ended the test itself: its iteration counts.
     pub aborts: Cell<bool>,
-    /// What it did and nobody has recorded yet.
+    /// Its activity that is not yet recorded.
     pub notes: Notes,
-    /// What it does beside its script.
+    /// Its tasks besides the script.
     pub tasks: Tasks,
 }
 
@@ -95,7 +95,7 @@ pub struct Vu {
 pub enum Expected {
     /// Those of these ranges.
     Ranges(Vec<(u16, u16)>),
-    /// Nobody says: such requests count in no rate.
+    /// No expectation: such requests count in no rate.
     Nothing,
 }
 
@@ -118,7 +118,7 @@ impl Expected {
     }
 }
 
-/// What a user is made of.
+/// The parts of a user.
 #[derive(Debug, Clone)]
 pub struct VuParts {
     /// What it shares with all users.
@@ -161,10 +161,10 @@ impl Vu {
         })
     }
 
-    /// Waits for a future, in the name of its script.
+    /// Waits for a future on behalf of its script.
     ///
     /// # Errors
-    /// When the iteration has to end; nothing of the script catches that.
+    /// When the iteration has to end; scripts cannot catch that.
     pub fn wait<T>(&self, ctx: &Ctx<'_>, future: impl Future<Output = T>) -> rquickjs::Result<T> {
         wait(future).map_err(|why| cut(ctx, why))
     }
@@ -180,7 +180,7 @@ impl Vu {
         Ok(())
     }
 
-    /// Ends the iteration with an error that nothing catches.
+    /// Ends the iteration with an error that scripts cannot catch.
     #[must_use]
     pub fn end(&self, ctx: &Ctx<'_>) -> rquickjs::Error {
         cut(ctx, Cut::Ended)

@@ -14,7 +14,7 @@ use table::{Row, Widths};
 /// How much the summary shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SummaryMode {
-    /// What most runs need.
+    /// The usual metrics.
     #[default]
     Compact,
     /// All metrics, and those of scenarios and groups.
