@@ -60,7 +60,7 @@ impl<'a> Iteration<'a> {
         self.sample(series, f64::from(passed));
     }
 
-    /// Adds a sample to a series of a metric. What is no finite number is counted apart.
+    /// Adds a sample to a series of a metric. Values that are not finite are counted separately.
     #[inline]
     pub fn sample(&self, series: SeriesId, value: f64) {
         self.recorder.sample(self.arrival.due, self.fired, series, value);
@@ -71,7 +71,7 @@ impl<'a> Iteration<'a> {
         self.recorder.failed_body(self.arrival.due, status, body);
     }
 
-    /// The recorder, for what is interned once and not for each arrival.
+    /// The recorder, for interning once and not per arrival.
     #[must_use]
     pub fn recorder(&self) -> &'a Recorder {
         self.recorder
@@ -88,18 +88,18 @@ impl<'a> Iteration<'a> {
 /// The end of an iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
-    /// When.
+    /// When it ended.
     pub at: Nanos,
-    /// How.
+    /// How it ended.
     pub how: How,
 }
 
 /// How an iteration ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// It came to its end.
+    /// It completed.
     Finished,
-    /// It came to its end with this fault, perhaps without any wait: a loop that goes on at once
+    /// It ended with this fault, perhaps without any wait: a loop that continues at once
     /// lets others run first.
     Failed(Fault),
     /// It was cut short.
@@ -107,7 +107,7 @@ pub enum How {
 }
 
 impl Ended {
-    /// An iteration that came to its end at `at`.
+    /// An iteration that completed at `at`.
     #[must_use]
     pub fn finished(at: Nanos) -> Self {
         Self { at, how: How::Finished }
@@ -147,7 +147,7 @@ pub trait Work {
 
 /// Makes the works of one worker, for one scenario. Lives on the worker's thread and is not shared.
 pub trait Factory {
-    /// What it makes.
+    /// The works it makes.
     type Work: Work + 'static;
 
     /// Called once on the worker's runtime before the epoch and before any work is made, for what
@@ -163,7 +163,7 @@ pub trait Factory {
     /// The work of a lane; `lane` counts from 0 within the worker. All are made before the epoch.
     fn work(&self, lane: usize) -> Self::Work;
 
-    /// Called once at the epoch, for what starts with the run and not before it.
+    /// Called once at the epoch, to start what must not start before the run.
     fn begin(&self) {}
 
     /// Adds to `tally` what the works counted outside any single arrival (connections opened,
@@ -171,16 +171,16 @@ pub trait Factory {
     fn observe(&self, tally: &mut Tally) -> Gauges;
 
     /// Called once after the last arrival has ended, before the last [`Factory::observe`]: what is
-    /// still under way beside the lanes will not come to its end.
+    /// still in progress beside the lanes will not complete.
     fn finish(&self) {}
 }
 
-/// Levels, as against counts: they add up over workers and take the maximum over time.
+/// Levels, as opposed to counts: they are summed over workers; over time the maximum counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gauges {
     /// Connections open now.
     pub open: u64,
-    /// Most connections open at once since the last look.
+    /// Maximum number of open connections since the last look.
     pub peak: u64,
 }
 

@@ -25,7 +25,8 @@ impl fmt::Display for Address {
 }
 
 /// `HOST1:PORT1:HOST2:PORT2` as in curl: a connection meant for the first goes to the second. An
-/// empty host or port matches any, or stays. `*` at the start of the first host stands for anything.
+/// empty first host or port matches any; an empty second one is kept. A `*` at the start of the
+/// first host matches anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectTo {
     from_host: String,
@@ -34,7 +35,7 @@ pub struct ConnectTo {
     to_port: Option<u16>,
 }
 
-/// Why a name or a rule about names is of no use.
+/// Why a name or a rule about names cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     /// The system does not know the name.
@@ -42,7 +43,7 @@ pub enum ResolveError {
     Unknown {
         /// The name.
         host: String,
-        /// The system's words.
+        /// The system's message.
         reason: String,
     },
     /// The name has no address of the family asked for.
@@ -118,9 +119,9 @@ pub struct Resolver {
     pub connect_to: Vec<ConnectTo>,
     /// `--unix-socket`: every connection goes there.
     pub unix_socket: Option<PathBuf>,
-    /// Only IPv4 or only IPv6 when 4 or 6.
+    /// 4 for IPv4 only, 6 for IPv6 only.
     pub family: Option<u8>,
-    /// Every connection goes to this proxy, which knows names itself.
+    /// Every connection goes to this proxy, which resolves names itself.
     pub proxy: Option<HttpProxy>,
 }
 
@@ -148,7 +149,7 @@ impl Resolver {
     /// The addresses of a host, in the system's order. Blocks.
     ///
     /// # Errors
-    /// When it has none.
+    /// When the host has no address.
     pub fn resolve(&self, host: &str, port: u16) -> Result<Vec<Address>, ResolveError> {
         if let Some(path) = &self.unix_socket {
             return Ok(vec![Address::Unix(path.clone())]);

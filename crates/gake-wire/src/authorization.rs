@@ -1,4 +1,4 @@
-//! Who asks.
+//! Basic authentication.
 
 /// The header of basic authentication (RFC 7617) for `user:password`.
 #[must_use]

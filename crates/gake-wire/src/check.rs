@@ -1,4 +1,4 @@
-//! What the body of an answer must be, and how that is looked at.
+//! Checks of response bodies.
 
 use std::fmt;
 use std::io::Read;
@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Bytes of a body that are held for a check, coded and decoded. A larger one does not meet it.
 pub(crate) const CHECKED_BYTES_MAX: usize = 16 << 20;
 
-/// What the body of an answer must be.
+/// A check that the body of a response must pass.
 #[derive(Debug, Clone)]
 pub struct BodyCheck {
     text: String,

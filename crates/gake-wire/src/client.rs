@@ -1,4 +1,4 @@
-//! The client: sends requests, any number at once, over connections that it keeps.
+//! The client: sends any number of concurrent requests over connections that it keeps.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ const OWN_IDLE_EXTRA: usize = 4;
 
 /// A client of one thread. Clones share its connections.
 ///
-/// Its futures run on a local runtime of that thread. Requests under way at once share nothing but
-/// the thread; what carries them, and how many go over one connection, is the transport's.
+/// Its futures run on a local runtime of that thread. Concurrent requests share nothing but
+/// the thread; the transport decides how many go over one connection.
 #[derive(Debug)]
 pub struct Client<C> {
     shared: Rc<Shared<C>>,
@@ -52,8 +52,8 @@ impl<C: Clock + Clone + 'static> Client<C> {
         Self { shared, pool: Rc::new(Pool::new(bounds, streams)) }
     }
 
-    /// A client with connections of its own, as a user has them: as many as its requests need, of
-    /// which it keeps about one an origin. It counts with this one.
+    /// A client with its own connections, for one user: as many as its requests need, of
+    /// which it keeps about one per origin. Both share their counts.
     #[must_use]
     pub fn with_own_connections(&self) -> Self {
         let idle = self.shared.network.origins.len() + OWN_IDLE_EXTRA;
@@ -61,8 +61,8 @@ impl<C: Clock + Clone + 'static> Client<C> {
         Self { shared: Rc::clone(&self.shared), pool: Rc::new(self.pool.beside(bounds)) }
     }
 
-    /// A client with one connection an origin of its own, for users who share it. It counts with
-    /// this one.
+    /// A client with its own single connection per origin, for users who share it. Both share
+    /// their counts.
     #[must_use]
     pub fn with_one_connection(&self) -> Self {
         let origins = self.shared.network.origins.len().max(1);
@@ -71,19 +71,19 @@ impl<C: Clock + Clone + 'static> Client<C> {
         Self { shared: Rc::clone(&self.shared), pool: Rc::new(Pool::new(bounds, streams)) }
     }
 
-    /// How the client reaches its origins.
+    /// The network through which the client reaches its origins.
     #[must_use]
     pub fn network(&self) -> &Network {
         &self.shared.network
     }
 
-    /// The clock of its instants.
+    /// The client's clock.
     #[must_use]
     pub fn clock(&self) -> &C {
         &self.shared.clock
     }
 
-    /// Makes a request ready; its origin may be a new one.
+    /// Prepares a request, whose origin may be new.
     ///
     /// # Errors
     /// See [`Network::make`].
@@ -118,9 +118,8 @@ impl<C: Clock + Clone + 'static> Client<C> {
         exchange
     }
 
-    /// The same at `now`, an instant just read, noting in `exchange` (a new
-    /// [`Exchange::unfinished`]) what happens when it happens: when the future is dropped before its
-    /// end, what is known stays there.
+    /// The same at `now`, an instant just read, noting events in `exchange` (a new
+    /// [`Exchange::unfinished`]) as they happen: if the future is dropped early, they stay there.
     pub async fn exchange<V: Visitor>(
         &self,
         request: &PreparedRequest,

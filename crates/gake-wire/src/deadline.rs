@@ -1,18 +1,18 @@
-//! By when a request must have come how far.
+//! Deadlines of requests.
 
 use std::time::Duration;
 
 use gake_core::clock::Nanos;
 use gake_core::plan::Timeouts;
 
-/// The end of a request's time, and the shorter bounds within it.
+/// The deadline of a request, and the time-outs of its phases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadline {
     /// When the request must have ended, redirects included; an instant of the client's clock.
     pub end: Nanos,
     /// How long a connection may take to open, TLS included.
     pub connect: Nanos,
-    /// How long the first byte of the response may take from the write on.
+    /// How long the first byte of the response may take after the write.
     pub first_byte: Option<Nanos>,
 }
 

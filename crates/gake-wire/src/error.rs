@@ -1,4 +1,4 @@
-//! Why nothing can be sent.
+//! Why a request cannot be sent.
 
 use crate::address::ResolveError;
 use crate::http1::request::RequestError;

@@ -1,4 +1,4 @@
-//! Makes the works of one worker.
+//! The factory that makes the works of one worker.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! Which fault a system error is.
+//! Maps system errors to faults.
 
 use std::io;
 
@@ -28,7 +28,7 @@ pub fn of_connect(error: &io::Error) -> Fault {
     }
 }
 
-/// The fault of an error while reading an answer, as far as it had come.
+/// The fault of an error while reading an answer, in the given phase.
 #[must_use]
 pub fn of_read(error: &io::Error, phase: Phase) -> Fault {
     if let Some(reason) = tls_reason(error) {

@@ -1,4 +1,4 @@
-//! The requests of a load: known beforehand, or made while it runs.
+//! The requests of a load: known beforehand, or made during the run.
 
 use std::fmt::Debug;
 use std::pin::Pin;
@@ -23,7 +23,7 @@ impl From<HttpRequest> for WeightedRequest {
     }
 }
 
-/// Makes requests while the run goes on: each can differ, and they can end. All workers share it.
+/// Makes requests during the run: each can differ, and they can run out. All workers share it.
 pub trait Feed: Debug + Send + Sync {
     /// The request of the arrival with this number; `None` when there are no more. Waiting for it
     /// is part of the response time.

@@ -1,4 +1,4 @@
-//! What is looked at in answers besides their status.
+//! Inspection of responses beyond their status.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use crate::check::{BodyCheck, CHECKED_BYTES_MAX, decoded};
 use crate::http1::{ResponseHead, Visitor};
 use crate::kept::KeepVisitor;
 
-/// What is looked at in the answers of a load.
+/// What is checked in the responses of a load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inspection {
     /// The status codes of answers that did not fail.
     pub expect: Expect,
     /// Whether the bodies of failed answers are counted.
     pub failed_bodies: bool,
-    /// What the body of every other answer must be.
+    /// The check that the body of every other answer must pass.
     pub body: Option<Arc<BodyCheck>>,
 }
 

@@ -2,13 +2,13 @@
 //!
 //! A [`Network`] is what is known before a run (resolved addresses, TLS, settings), a [`Client`] is
 //! one thread's way to send requests over it, many at once: [`Client::send`] gives the exchange and
-//! what was kept of the response. What carries exchanges stands behind an interface (`transport/`);
+//! what was kept of the response. Transports are behind an interface (`transport/`);
 //! [`http1`] and [`http2`] are their codecs, without input and output.
 //!
 //! A [`Wire`] is a load's requests; an [`HttpFactory`] makes one worker's share of it, and an
 //! [`HttpWork`] is what one lane fires.
 //!
-//! This crate never names schedules: it is told to fire, and on whose clock.
+//! This crate knows nothing of schedules: it is told when to fire, and given a clock.
 
 mod address;
 mod alarm;

@@ -1,4 +1,4 @@
-//! URLs, taken apart without touching the path: what the user wrote is what is sent.
+//! URLs, parsed without touching the path: what the user wrote is what is sent.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub struct Location {
     pub host: String,
     /// The port, the scheme's own unless given.
     pub port: u16,
-    /// Path and query as they were written; `/` when there was none.
+    /// Path and query as written; `/` by default.
     pub target: String,
     /// `user:password` before the host, percent-decoded.
     pub user: Option<String>,
@@ -39,7 +39,7 @@ pub enum LocationError {
         /// Its scheme.
         scheme: String,
     },
-    /// No or a bad host.
+    /// A missing or bad host.
     #[error("{0:?} has no valid host; write for example http://localhost:8080/path")]
     Host(String),
     /// A bad port.
@@ -51,7 +51,7 @@ pub enum LocationError {
 }
 
 impl Location {
-    /// Takes a URL apart.
+    /// Parses a URL.
     ///
     /// # Errors
     /// When it is not one that can be loaded.
@@ -93,8 +93,8 @@ impl Location {
         (self.scheme, self.host.as_str(), self.port) == (scheme, host, port)
     }
 
-    /// What `Host` says: the port only when it is not the scheme's own, and no zone, which means
-    /// something on this machine only (RFC 6874, section 3).
+    /// The value of `Host`: the port only when it is not the scheme's default, and no zone, which
+    /// has a meaning only on this machine (RFC 6874, section 3).
     #[must_use]
     pub fn authority(&self) -> String {
         let host = match self.host.split('%').next() {
@@ -117,7 +117,7 @@ impl fmt::Display for Location {
 }
 
 impl Scheme {
-    /// The port a URL without one means.
+    /// The default port.
     #[must_use]
     pub fn port(self) -> u16 {
         match self {

@@ -1,4 +1,4 @@
-//! How requests reach their origins: what all clients of a run share.
+//! The network: what all clients of a run share to reach their origins.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -93,7 +93,7 @@ impl Network {
         if is_open { network.to_any_origin() } else { Ok(network) }
     }
 
-    /// Lets requests that are made during the run go to origins over TLS, even if none known
+    /// Allows requests made during the run to go to origins over TLS, even if none known
     /// before is.
     ///
     /// # Errors
@@ -105,7 +105,7 @@ impl Network {
         Ok(self)
     }
 
-    /// Makes a request ready before the run, and its origin known. Blocks for name resolution.
+    /// Prepares a request before the run, and registers its origin. Blocks for name resolution.
     ///
     /// # Errors
     /// What keeps it from being sent.
@@ -134,7 +134,7 @@ impl Network {
         Ok(request)
     }
 
-    /// Makes a request ready while the run goes on; its origin may be a new one.
+    /// Prepares a request during the run; its origin may be new.
     ///
     /// # Errors
     /// `malformed` when it is not HTTP, else why its origin cannot be reached.
@@ -184,7 +184,7 @@ impl Network {
         message.render(self.settings.version, self.settings.keepalive, self.proxy())
     }
 
-    /// Whether every connection goes to a proxy, which is where the origins' addresses lead.
+    /// Whether every connection goes to a proxy; the origins' addresses are then the proxy's.
     #[must_use]
     pub fn has_proxy(&self) -> bool {
         self.proxy().is_some()
@@ -228,7 +228,7 @@ impl Network {
         Some(ports.per_source() * addresses)
     }
 
-    /// The address that a request of this network goes to, when its origin has one alone.
+    /// The address that a request of this network goes to, if its origin has only one.
     #[must_use]
     pub fn peer(&self, request: &PreparedRequest) -> Option<SocketAddr> {
         let only = |origin: &Origin| match origin.addresses.as_slice() {
@@ -241,7 +241,7 @@ impl Network {
         }
     }
 
-    /// Every address that a request of this network may go to; none that is no TCP.
+    /// Every TCP address that a request of this network may go to.
     #[must_use]
     pub fn addresses(&self, request: &PreparedRequest) -> Vec<IpAddr> {
         let all = |origin: &Origin| {

@@ -19,12 +19,12 @@ const DISCOVERED_MAX: usize = 1_000;
 /// How long an address may take to show that it answers, when a name has several.
 const PROBE: Duration = Duration::from_secs(1);
 
-/// Scheme, host and port, with the addresses they mean.
+/// Scheme, host and port, with their addresses.
 #[derive(Debug)]
 pub struct Origin {
-    /// For people.
+    /// Its name, for people.
     pub name: String,
-    /// Never empty.
+    /// Its addresses; never empty.
     pub addresses: Vec<Address>,
     /// The name the certificate must have, when there is TLS.
     pub(crate) server_name: Option<ServerName<'static>>,

@@ -1,4 +1,4 @@
-//! A request: as a user describes it, as it is known to all transports, and ready to be sent.
+//! A request: as a user describes it, as all transports know it, and ready to send.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use crate::http2::RequestTemplate;
 use crate::location::{Location, Scheme};
 use crate::proxy::HttpProxy;
 
-/// What to send. Added when no header says otherwise: `Host`, `User-Agent`, `Content-Length`.
+/// A request to send. `Host`, `User-Agent` and `Content-Length` are added unless a header sets
+/// them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpRequest {
     /// The method, as it is sent.
@@ -18,7 +19,7 @@ pub struct HttpRequest {
     pub url: String,
     /// Header lines, in order.
     pub headers: Vec<(String, String)>,
-    /// Header lines behind them whose values are no UTF-8, as a recording may have them.
+    /// Header lines after them whose values are not UTF-8, as in some recordings.
     pub opaque: Vec<(String, Vec<u8>)>,
     /// The body.
     pub body: Option<Arc<[u8]>>,

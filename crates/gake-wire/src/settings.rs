@@ -13,51 +13,51 @@ use crate::source::Sources;
 /// The settings of a network's clients, and of the load that uses them.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The bounds on waiting.
+    /// The time-outs.
     pub timeouts: Timeouts,
     /// Whether a connection serves more than one request.
     pub keepalive: bool,
     /// Whether any lane may use any connection (open loop), or each has its own (a user of a
     /// closed loop).
     pub pooled: bool,
-    /// Most connections at once, over all workers, when they are pooled. Users of a closed loop
-    /// have one an origin each.
+    /// Maximum number of connections, over all workers, when they are pooled. Users of a closed
+    /// loop have one per origin each.
     pub connections: usize,
     /// Connections opened at the start and held without a request, over all workers.
     pub idle_connections: usize,
     /// New idle connections a second, over all workers.
     pub connect_rate: Option<f64>,
-    /// Where connections come from.
+    /// The source addresses of connections.
     pub sources: Sources,
-    /// Bounds on what a server can make us hold.
+    /// Limits on what a server can make the client hold.
     pub limits: ResponseLimits,
-    /// Redirects followed for one request at most; when 0, a redirect is a response like any other.
+    /// Maximum redirects followed for one request; if 0, a redirect is a response like any other.
     pub max_redirects: u32,
-    /// What is kept of responses, when anything is.
+    /// What is kept of responses, if anything is.
     pub keep: Option<Keep>,
-    /// What is looked at in answers besides their status, when anything is.
+    /// What is checked in responses besides their status, if anything is.
     pub inspect: Option<Inspection>,
     /// Idle connections kept to an origin, over all workers, when that is bounded.
     pub max_idle: Option<usize>,
-    /// Makes each request when it is fired, instead of those known beforehand.
+    /// If set, makes each request when it is fired, instead of those known beforehand.
     pub feed: Option<Arc<dyn Feed>>,
     /// The version in the request line of HTTP/1.
     pub version: Version,
-    /// What connections speak.
+    /// The protocol of connections.
     pub protocol: Protocol,
-    /// Most exchanges at once on a connection that can have several, whatever the server allows.
+    /// Maximum concurrent exchanges on a multiplexed connection, whatever the server allows.
     pub streams: usize,
 }
 
-/// What a connection speaks.
+/// The protocol of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Protocol {
     /// HTTP/1.1, or 1.0.
     #[default]
     Http1,
-    /// HTTP/2: by ALPN over TLS, by prior knowledge in clear.
+    /// HTTP/2: by ALPN over TLS, by prior knowledge in clear text.
     Http2,
-    /// What ALPN chooses over TLS; HTTP/1.1 in clear.
+    /// What ALPN chooses over TLS; HTTP/1.1 in clear text.
     Negotiated,
 }
 
@@ -80,7 +80,7 @@ impl Protocol {
 }
 
 impl Default for Settings {
-    /// HTTP/1.1 with as many connections as are needed, which are kept and shared; no redirects;
+    /// HTTP/1.1 with as many connections as needed, which are kept and shared; no redirects;
     /// 10 s for a connection and 30 s for a request.
     fn default() -> Self {
         Self {
@@ -113,6 +113,6 @@ impl Default for Settings {
 pub struct Keep {
     /// Responses kept on each worker, from its first on.
     pub answers: u64,
-    /// Bytes of a body kept at most.
+    /// Maximum number of bytes kept of a body.
     pub body_bytes: usize,
 }

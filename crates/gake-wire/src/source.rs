@@ -12,10 +12,10 @@ use crate::sockopt;
 /// Most addresses taken from ranges: a /16 holds as many, enough for 4 billion connections.
 const ADDRESSES_MAX: usize = 65_536;
 
-/// Where connections come from.
+/// The sources of connections.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sources {
-    /// Addresses to bind to, in turn; the system chooses when there are none.
+    /// Addresses to bind to, in turn; if empty, the system chooses.
     pub addresses: Vec<IpAddr>,
     /// A device to bind to.
     pub device: Option<String>,
@@ -33,15 +33,15 @@ pub enum SourceAddressError {
     /// Too many.
     #[error("{0:?} holds more than 65,536 addresses; write a smaller range")]
     TooMany(String),
-    /// Not this machine's.
+    /// Not an address of this machine.
     #[error("{0} is not an address of this machine; `ip address` lists those that are")]
     NotOurs(IpAddr),
-    /// The system does not let us use an address or a device.
+    /// The system does not allow an address or a device.
     #[error("{name} cannot be a source: {reason}")]
     Unusable {
         /// The address or device.
         name: String,
-        /// The system's words.
+        /// The system's message.
         reason: String,
     },
     /// Sources and target are of different families.

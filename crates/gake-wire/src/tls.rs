@@ -12,7 +12,7 @@ use rustls::{
     ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedProtocolVersion,
 };
 
-/// What the user asked of TLS.
+/// TLS options of the user.
 #[derive(Debug, Clone, Default)]
 pub struct TlsOptions {
     /// Accept any certificate.
@@ -21,11 +21,11 @@ pub struct TlsOptions {
     pub cacert: Vec<PathBuf>,
     /// A client certificate chain in PEM.
     pub cert: Option<PathBuf>,
-    /// Its key in PEM; in the certificate's file when not given.
+    /// Its key in PEM; by default in the certificate's file.
     pub key: Option<PathBuf>,
-    /// Speak this version alone; both when it is not given.
+    /// Speak only this version; both by default.
     pub version: Option<TlsVersion>,
-    /// Take sessions up again. Otherwise every connection makes a whole handshake.
+    /// Resume sessions. Otherwise every connection makes a full handshake.
     pub session_tickets: bool,
 }
 
@@ -49,7 +49,7 @@ pub enum TlsError {
     File {
         /// The file.
         path: PathBuf,
-        /// What it was to be.
+        /// What it should be.
         role: &'static str,
         /// What is wrong.
         reason: String,
@@ -57,7 +57,7 @@ pub enum TlsError {
     /// A key without a certificate.
     #[error("--key needs --cert: a client key is of no use without its certificate")]
     KeyAlone,
-    /// Certificate and key do not fit.
+    /// Certificate and key do not match.
     #[error("the client certificate cannot be used: {0}")]
     Client(rustls::Error),
     /// The library cannot be set up.
@@ -69,7 +69,7 @@ impl TlsOptions {
     /// The client settings for connections that speak `protocol`.
     ///
     /// # Errors
-    /// When a file cannot be read or does not hold what it should.
+    /// When a file cannot be read or has the wrong content.
     pub fn config(&self, protocol: Protocol) -> Result<Arc<ClientConfig>, TlsError> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))

@@ -1,4 +1,4 @@
-//! What a load sends: its requests, ready before the run, in the order of the arrivals.
+//! The requests of a load, prepared before the run, in the order of the arrivals.
 
 use std::sync::Arc;
 
@@ -28,21 +28,21 @@ pub(crate) struct Labelled {
     pub(crate) label: u16,
 }
 
-/// What is sent, where, and how.
+/// The requests of a load, with their origins and settings.
 #[derive(Debug)]
 pub struct Wire {
-    /// Where requests go, and how.
+    /// The network that requests go through.
     pub network: Arc<Network>,
     /// Names of the labels by number; empty when there is one request without a label.
     pub labels: Vec<String>,
-    /// What the user should know before the run, in sentences.
+    /// Notes for the user before the run, in sentences.
     pub notes: Vec<String>,
     requests: Vec<Labelled>,
     order: Vec<u32>,
 }
 
 impl Wire {
-    /// Renders the requests and resolves where they go. Blocks for name resolution.
+    /// Renders the requests and resolves their origins. Blocks for name resolution.
     ///
     /// # Errors
     /// The first thing that keeps a request from being sent.

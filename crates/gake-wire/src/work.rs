@@ -42,7 +42,7 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
         Self { load, client, inspector, exchange: Exchange::unfinished(0), is_fired: false }
     }
 
-    /// Sends the request with this number at `now` and says what came of it; `None` when there is
+    /// Sends the request with this number at `now` and returns its exchange; `None` when there is
     /// no more to send. When its future is dropped before the end, [`HttpWork::interrupt`] says what
     /// is known.
     pub async fn send(&mut self, number: u64, now: Nanos) -> Option<Exchange> {
@@ -67,7 +67,7 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
         ended
     }
 
-    /// What is known of a request whose future was dropped before its end.
+    /// The exchange, so far, of a request whose future was dropped before its end.
     pub fn interrupt(&mut self) -> Exchange {
         // A future that was never polled has not even begun.
         if !std::mem::take(&mut self.is_fired) {

@@ -32,10 +32,7 @@ pub struct ConvertedRequest {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConvertError {
     /// The format is unknown.
-    #[error(
-        "this is no HAR, curl command, Postman collection or OpenAPI description in JSON: nothing \
-         of them is in it"
-    )]
+    #[error("not a HAR, curl command, Postman collection or OpenAPI description in JSON")]
     Unknown,
     /// It has no request that a script could send.
     #[error("there is no HTTP request in it")]

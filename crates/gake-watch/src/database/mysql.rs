@@ -103,10 +103,10 @@ impl MySql {
                 0x01 if reply.0 == [3] => {}
                 // ... or wants all of it.
                 0x01 if reply.0 == [4] => self.whole_password(dsn, &nonce).await?,
-                _ => return Err(format!("it goes on with {plugin} as nobody knows")),
+                _ => return Err(format!("unexpected packet in its {plugin} authentication")),
             }
         }
-        Err("its authentication has no end".to_owned())
+        Err("its authentication does not end".to_owned())
     }
 
     /// Gives the whole password, over a socket or TLS as it is, else under the server's key. Whoever

@@ -1,4 +1,4 @@
-//! A head seen before needs no parsing.
+//! Heads seen before, which need no parsing.
 //!
 //! A server under load sends the same few heads again and again, but for the `Date` once a
 //! second. Comparing a head with a known one costs a hundredth of parsing it.

@@ -1,6 +1,6 @@
 //! Why a response is rejected: a closed list, so that reports can count by reason.
 
-/// What is wrong with a response. The first fault in the byte stream is the one that is told, and
+/// What is wrong with a response. The first fault in the byte stream is reported, and
 /// it is the same however the network splits the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
@@ -23,13 +23,13 @@ pub enum Malformed {
     /// A carriage return without a line feed where a line ends.
     #[error("a carriage return is not followed by a line feed")]
     LineEnd,
-    /// A header name is empty or holds a character that is not a token's (RFC 9110, section 5.1).
+    /// A header name is empty or not a token (RFC 9110, section 5.1).
     #[error("a header name holds a character that is not allowed there")]
     HeaderName,
     /// A header value holds a control character (RFC 9110, section 5.5).
     #[error("a header value holds a control character")]
     HeaderValue,
-    /// A header value goes on in the next line, which is obsolete (RFC 9112, section 5.2).
+    /// A header value continues on the next line, which is obsolete (RFC 9112, section 5.2).
     #[error("a header is folded over several lines")]
     ObsFold,
     /// `Content-Length` is not a plain decimal number that fits 64 bits (RFC 9110, section 8.6).

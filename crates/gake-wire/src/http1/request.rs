@@ -9,7 +9,7 @@ use super::types::Version;
 /// Bodies up to this size are joined to the head, so that a request is one write.
 pub const JOINED_BODY: usize = 16 * 1024;
 
-/// What a request says, before it is bytes.
+/// The parts of a request before rendering.
 #[derive(Debug, Clone)]
 pub struct RequestParts<'a> {
     /// The method, as it is sent (RFC 9110, section 9.1: case matters).
@@ -21,14 +21,14 @@ pub struct RequestParts<'a> {
     pub authority: &'a str,
     /// Header lines in the order and the case they are sent.
     pub headers: &'a [(String, String)],
-    /// Header lines behind them whose values are no UTF-8.
+    /// Header lines after them whose values are not UTF-8.
     pub opaque: &'a [(String, Vec<u8>)],
     /// The body, sent with `Content-Length`, or as one chunk if the headers say
     /// `Transfer-Encoding: chunked`.
     pub body: Option<Arc<[u8]>>,
-    /// Off: the request says `Connection: close`.
+    /// If false, the request says `Connection: close`.
     pub keep_alive: bool,
-    /// The version in the request line. The response may be of the other one.
+    /// The version in the request line. The response may have the other one.
     pub version: Version,
 }
 
@@ -56,14 +56,14 @@ impl Rendered {
     }
 }
 
-/// Why a request cannot be sent as it was described.
+/// Why a request cannot be sent as described.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
     /// The method is not a token (RFC 9110, section 9.1).
     #[error("{0:?} is not an HTTP method")]
     Method(String),
-    /// CONNECT asks for a tunnel, and there is nothing to load behind it.
+    /// CONNECT asks for a tunnel, which cannot be loaded.
     #[error("the method CONNECT is not supported")]
     Connect,
     /// The target is empty or holds a blank, a control character, `#`, or is not ASCII.

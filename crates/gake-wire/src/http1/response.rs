@@ -31,7 +31,7 @@ enum State {
     Failed(Malformed),
 }
 
-/// Parses the responses of one connection, one after the other.
+/// Parses the responses of one connection in sequence.
 ///
 /// Call [`start`](Self::start) before each request, then [`feed`](Self::feed) what the socket
 /// gives until it says `Done`, or [`eof`](Self::eof) when the peer closes.
@@ -132,7 +132,7 @@ impl ResponseParser {
         fed
     }
 
-    /// The peer closed its side: tells what that means for the answer being read.
+    /// The peer closed its side: returns what that means for the answer being read.
     pub fn eof(&mut self) -> Eof {
         let end = match self.state {
             State::Close => {

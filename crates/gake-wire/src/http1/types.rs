@@ -1,9 +1,9 @@
-//! What goes into the parser and what comes out.
+//! The parser's input and output types.
 
 /// The most header lines that any [`ResponseLimits`] can allow.
 pub const MAX_HEADERS: usize = 1_000;
 
-/// Bounds on what a server can make us hold or wait for.
+/// Limits on what a server can make the client hold or wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseLimits {
     /// Bytes of one head, up to and with its empty line; of one trailer section, too.
@@ -52,7 +52,7 @@ pub struct Response {
     pub consumed: usize,
     /// Whether the server lets the connection be used again (RFC 9112, section 9.3).
     pub keep_alive: bool,
-    /// Whether bytes follow in the slice that nobody asked for. The response itself is sound.
+    /// Whether unsolicited bytes follow in the slice. The response itself is sound.
     pub excess: bool,
 }
 
@@ -66,7 +66,7 @@ impl Response {
 /// How far a response has come after a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// The whole slice was taken, and the response goes on.
+    /// The whole slice was taken, and the response is not complete.
     More,
     /// The response is complete.
     Done(Response),
@@ -75,9 +75,9 @@ pub enum Progress {
 /// What the end of the stream means for the response being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Eof {
-    /// The body went on until the peer closed, as the head said: it is complete.
+    /// The body ended with the connection, as the head said: it is complete.
     Complete(Response),
-    /// Not one byte of the answer had come: on a reused connection, it was stale.
+    /// No byte of the answer had come: a reused connection was stale.
     Nothing,
     /// The response is cut short.
     Cut,

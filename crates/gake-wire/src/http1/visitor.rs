@@ -1,8 +1,8 @@
-//! Who sees a response pass by.
+//! Visitors of responses.
 
 use super::head::ResponseHead;
 
-/// Sees a response pass by. Every method does nothing unless it is implemented, and costs nothing
+/// Sees a response as it is parsed. Unless implemented, a method does nothing, and costs nothing
 /// then, since [`ResponseParser::feed_with`](super::ResponseParser::feed_with) is compiled for each visitor.
 pub trait Visitor {
     /// Whether the head is to be shown. When it is not, a head seen before is not parsed again.

@@ -28,11 +28,11 @@ const LAST_STREAM: u32 = (1 << 31) - 1;
 /// Bounds on a connection, and what it offers the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// Most streams at once, whatever the server allows.
+    /// Maximum number of concurrent streams, whatever the server allows.
     pub streams: u32,
-    /// Bytes that the server may send on a stream before gake takes more; at most 2^31−1.
+    /// Flow-control window of a stream, in bytes; at most 2^31−1.
     pub stream_window: u32,
-    /// The same of the connection; at least 65,535.
+    /// Flow-control window of the connection; at least 65,535.
     pub connection_window: u32,
     /// Bytes of a response's headers; of a header block as it is sent, too.
     pub header_bytes: usize,
@@ -53,7 +53,7 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// What a connection has counted since it was asked last.
+/// What a connection has counted since the last call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ConnectionCounts {
     /// Bytes received that belong to no live stream.
@@ -70,7 +70,7 @@ pub struct ConnectionCounts {
 
 /// The client's side of a connection, without input and output.
 ///
-/// What it says is in [`output`](Self::output), to be written in order; what the server says goes
+/// Its frames are in [`output`](Self::output), to be written in order; the server's bytes go
 /// into [`receive`](Self::receive). A stream has a slot from [`start`](Self::start) to its end.
 #[derive(Debug)]
 pub struct ClientConnection {
@@ -158,7 +158,7 @@ impl ClientConnection {
         if self.is_ending() { 0 } else { self.limits.streams.min(self.peer.streams) }
     }
 
-    /// The streams that the server allows, when it has said so and they are fewer than are wanted.
+    /// The streams that the server allows, if it has said so and they are fewer than wanted.
     #[must_use]
     #[inline]
     pub fn bound(&self) -> Option<u32> {
@@ -192,7 +192,7 @@ impl ClientConnection {
         self.goaway.map(|(_, code)| code)
     }
 
-    /// Starts a stream with this request and says its slot; `None` when there is no room. Events
+    /// Starts a stream with this request and returns its slot; `None` when there is no room. Events
     /// name its `owner`; `is_shown`: whether its head and body are wanted.
     #[inline]
     pub fn start(&mut self, request: &RequestTemplate, owner: u32, is_shown: bool) -> Option<u32> {
@@ -225,7 +225,7 @@ impl ClientConnection {
         self.abort(slot, code, StreamEnding::Cancelled)
     }
 
-    /// Ends every stream, as the connection has ended: `end` hears the owner of each.
+    /// Ends every stream because the connection ended; calls `end` with the owner of each.
     pub fn end_all(&mut self, mut end: impl FnMut(u32, StreamEnd)) {
         let slots: Vec<u32> = self.streams.iter_mut().map(|(slot, _)| slot).collect();
         for slot in slots {
@@ -234,7 +234,7 @@ impl ClientConnection {
         }
     }
 
-    /// Says the last word: GOAWAY with `code`.
+    /// Closes the connection: GOAWAY with `code`.
     pub fn close(&mut self, code: ErrorCode) {
         self.control(|out| {
             put_header(out, 8, kind::GOAWAY, 0, 0);
@@ -243,7 +243,7 @@ impl ClientConnection {
         });
     }
 
-    /// What is to be written now.
+    /// The bytes to write now.
     #[must_use]
     #[inline]
     pub fn output(&mut self) -> &[u8] {

@@ -63,7 +63,7 @@ impl HeaderDecoder {
         Self { table, bytes_max, text: Vec::new(), last }
     }
 
-    /// What a block means.
+    /// Decodes a block.
     ///
     /// # Errors
     /// When it is not HPACK. The decoder is of no more use then.

@@ -1,4 +1,4 @@
-//! What a connection tells of its streams.
+//! Events of a connection's streams.
 
 use gake_core::record::ErrorCode;
 
@@ -7,7 +7,7 @@ use super::message_error::MessageError;
 /// Names and values of header fields, in order.
 pub type HeaderFields = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Hears what happens to the streams of a connection, by the owners that started them.
+/// Receives the events of a connection's streams, by the owners that started them.
 pub trait StreamEvents {
     /// The first frame of the answer has come.
     fn began(&mut self, owner: u32);
@@ -52,8 +52,8 @@ pub enum StreamEnding {
     /// GOAWAY says that the server did not handle it and never will: it may be sent again on
     /// another connection, unless the code asks for less load.
     GoneAway(ErrorCode),
-    /// What came is no response.
+    /// What came is not a response.
     Malformed(MessageError),
-    /// It was ended from this side.
+    /// This side ended it.
     Cancelled,
 }

@@ -1,15 +1,15 @@
-//! What a block of header fields means for its response (RFC 9113, section 8).
+//! The meaning of a block of header fields for its response (RFC 9113, section 8).
 
 use super::message_error::MessageError;
 
-/// What the fields of one block say.
+/// The meaning of the fields of one block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FieldsMeaning {
     /// `:status`; 0 without one.
     pub status: u16,
     /// `content-length`, when there is one.
     pub content_length: Option<u64>,
-    /// The first thing that is wrong with them.
+    /// The first error in the fields.
     pub error: Option<MessageError>,
     /// Whether a field that is no pseudo-header has come.
     has_regular: bool,

@@ -1,6 +1,6 @@
 //! What is wrong with one response, while its connection is sound (RFC 9113, section 8.1.1).
 
-/// What is wrong with one response. Its stream is reset; the connection goes on.
+/// What is wrong with one response. Its stream is reset; the connection continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum MessageError {
     /// No `:status`, or two.
@@ -9,19 +9,19 @@ pub enum MessageError {
     /// `:status` is not three digits from 100 on.
     #[error("the :status is not a number from 100 to 999")]
     Status,
-    /// A pseudo-header that responses do not have, or one behind a header or among the trailers.
+    /// A pseudo-header that responses do not have, or one after a header or among the trailers.
     #[error("a pseudo-header is unknown or stands where none may be")]
     PseudoHeader,
-    /// A header name that is empty or holds a capital letter or a character that is no token's.
+    /// A header name that is empty, not a token, or holds a capital letter.
     #[error("a header name holds a character that is not allowed there")]
     HeaderName,
     /// A header value with NUL or a line break.
     #[error("a header value holds a control character")]
     HeaderValue,
-    /// `connection` or another header of HTTP/1.1 alone (RFC 9113, section 8.2.2).
+    /// `connection` or another header that only HTTP/1.1 has (RFC 9113, section 8.2.2).
     #[error("a header belongs to HTTP/1.1 alone")]
     ConnectionHeader,
-    /// `content-length` is no number, or two differ.
+    /// `content-length` is not a number, or two differ.
     #[error("content-length is not a number, or given twice")]
     ContentLength,
     /// The body is not as long as `content-length` says.
@@ -30,7 +30,7 @@ pub enum MessageError {
     /// DATA before HEADERS.
     #[error("the body comes before the headers")]
     DataBeforeHeaders,
-    /// Headers behind the body that do not end the stream.
+    /// Headers after the body that do not end the stream.
     #[error("the trailers do not end the response")]
     Trailers,
     /// A 1xx that ends the stream, or 101.

@@ -1,9 +1,9 @@
 //! The HTTP/2 codec of a client, without input and output (RFC 9113, RFC 7541).
 //!
-//! A [`ClientConnection`] takes what the server sends, in whatever slices it comes, and has ready
-//! what is to be written. Requests are encoded once ([`RequestTemplate`]): on a connection that is
-//! warm, starting one copies a few bytes and allocates nothing. Whatever a server does either ends
-//! its stream ([`MessageError`]) or its connection ([`Violation`]), by name, or is bounded.
+//! A [`ClientConnection`] takes what the server sends, in slices of any size, and holds the bytes
+//! to write. Requests are encoded once ([`RequestTemplate`]): on a warm connection, starting one
+//! copies a few bytes and allocates nothing. Anything wrong that a server does ends its stream
+//! ([`MessageError`]) or its connection ([`Violation`]), by name, or is bounded.
 
 mod connection;
 mod control;

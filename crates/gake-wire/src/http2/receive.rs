@@ -9,7 +9,7 @@ impl ClientConnection {
     /// Takes what the server has sent. The outcome does not depend on how it is split.
     ///
     /// # Errors
-    /// What ends the connection. Streams that live then are still to be ended.
+    /// The violation that ends the connection. The caller must end the live streams.
     pub fn receive<E: StreamEvents>(
         &mut self,
         mut input: &[u8],

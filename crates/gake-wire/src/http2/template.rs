@@ -115,7 +115,7 @@ impl RequestTemplate {
         &self.shared
     }
 
-    /// Takes its shared fields from another request, whose are the same.
+    /// Takes its shared fields from another request that has the same ones.
     pub fn share(&mut self, fields: &Arc<SharedFields>) {
         self.shared = Arc::clone(fields);
     }

@@ -1,23 +1,23 @@
-//! What a server did that ends its connection.
+//! Violations by a server that end its connection.
 
 use gake_core::record::ErrorCode;
 
 use super::hpack_error::HpackError;
 
-/// A rule of HTTP/2 that the server broke, or a bound of ours that it went over. The connection
+/// A rule of HTTP/2 that the server broke, or a limit of ours that it exceeded. The connection
 /// ends with it, and every stream on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
-    /// The first frame is no SETTINGS.
+    /// The first frame is not SETTINGS.
     #[error("the server does not speak HTTP/2")]
     NotHttp2,
     /// A frame over 16,384 bytes.
     #[error("a frame is larger than allowed")]
     FrameTooLarge,
-    /// A frame whose type has another length.
+    /// A frame with the wrong length for its type.
     #[error("a frame does not have the length of its type")]
     FrameLength,
-    /// A frame on a stream that cannot have it: idle, even, 0, or not 0.
+    /// A frame on a stream that cannot carry it: idle, even, 0, or not 0.
     #[error("a frame is on a stream that cannot have it")]
     FrameStream,
     /// Padding as long as its frame.
@@ -29,10 +29,10 @@ pub enum Violation {
     /// A header block in more bytes or frames than the bound.
     #[error("a header block is longer than the bound")]
     HeaderBlockTooLarge,
-    /// A setting that cannot be.
+    /// A setting that is not valid.
     #[error("SETTINGS holds a value that is not allowed")]
     Settings,
-    /// More DATA than the window had room for.
+    /// More DATA than the window allowed.
     #[error("the server sent more than the window allows")]
     Window,
     /// WINDOW_UPDATE of 0, or beyond 2^31−1, on the connection.
@@ -41,7 +41,7 @@ pub enum Violation {
     /// PUSH_PROMISE, which gake switches off.
     #[error("the server pushed although push is off")]
     Push,
-    /// Frames that do nothing, more of them than the bound.
+    /// More frames without effect than the limit.
     #[error("the server floods the connection with frames that do nothing")]
     Flood,
     /// A header block that is not HPACK.
@@ -82,7 +82,7 @@ impl Violation {
         matches!(self, Self::HeaderBlockTooLarge | Self::Flood | Self::Hpack(HpackError::TooLarge))
     }
 
-    /// The code that GOAWAY tells the server.
+    /// The code for the GOAWAY frame.
     #[must_use]
     pub const fn code(self) -> ErrorCode {
         match self {

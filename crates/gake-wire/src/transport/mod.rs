@@ -1,8 +1,8 @@
-//! What carries exchanges: the interface behind which HTTP/1.1 and HTTP/2 stand.
+//! Transports of exchanges: the interface that HTTP/1.1 and HTTP/2 implement.
 //!
 //! A lane asks the pool for a place, which is room for one exchange on some connection, makes its
 //! exchange there and gives the place back. Whether a connection has one place or a hundred is
-//! the transport's business alone.
+//! a matter of the transport only.
 
 mod any;
 mod conn;

@@ -49,5 +49,5 @@ fn what_is_nothing_known_is_refused() {
     let refused = gake(&["convert", file.to_str().unwrap()]);
     assert_eq!(refused.status.code(), Some(1));
     let said = String::from_utf8(refused.stderr).unwrap();
-    assert!(said.contains("notes.txt: this is no HAR"), "{said}");
+    assert!(said.contains("notes.txt: not a HAR"), "{said}");
 }

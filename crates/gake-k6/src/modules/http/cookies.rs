@@ -48,7 +48,7 @@ impl<'js> JsClass<'js> for CookieJar {
 type Jar<'js> = This<Class<'js, CookieJar>>;
 
 fn parsed(ctx: &Ctx<'_>, url: &str) -> rquickjs::Result<Url> {
-    Url::parse(url).map_err(|error| go_error(ctx, &format!("{url:?} is no URL: {error}")))
+    Url::parse(url).map_err(|error| go_error(ctx, &format!("{url:?} is not a URL: {error}")))
 }
 
 /// The values of the cookies that a request to `url` would send, by name.
