@@ -16,7 +16,7 @@ const EPOCH_LOOK: Duration = Duration::from_millis(5);
 /// The system's monotonic clock, counted from a run's epoch. Clones count from the same one.
 #[derive(Debug, Clone)]
 pub struct RunClock {
-    /// [`u64::MAX`] as long as nobody knows it: then it is always before it.
+    /// [`u64::MAX`] until it is known, so that every instant is before it.
     epoch: Arc<AtomicU64>,
 }
 

@@ -61,7 +61,7 @@ impl JoinedSecond {
 pub struct Collector {
     plan: Arc<Plan>,
     pieces: Pieces,
-    /// The second that goes on.
+    /// The current second.
     second: JoinedSecond,
     /// An empty tally for the next one.
     spare: Option<Tally>,

@@ -24,7 +24,7 @@ pub(crate) enum Pause {
 pub(crate) enum Budget {
     /// As many as they can.
     Unbounded,
-    /// So many between them, after the warm-up.
+    /// This number in total, after the warm-up.
     Shared(Cell<u64>),
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Crowd {
     pub(crate) active: Cell<usize>,
     /// How many users of all workers are wanted, when that is set from outside.
     pub(crate) wanted: Cell<usize>,
-    /// Tells it.
+    /// The channel that sets it.
     pub(crate) setting: RefCell<Option<watch::Receiver<usize>>>,
 }
 

@@ -1,6 +1,6 @@
 //! The open loop: arrivals come when they are due, whatever the server does.
 //!
-//! Arrivals are numbers in order, so the backlog is no queue: it is every arrival from the next
+//! Arrivals are numbers in order, so the backlog is not a queue: it is every arrival from the next
 //! one on that is due already. Only a bounded backlog, whose end is dropped, is kept. The pacer
 //! waits for due instants and hands arrivals to idle lanes; a lane that finishes takes the next due
 //! arrival itself.

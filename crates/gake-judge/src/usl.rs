@@ -14,7 +14,7 @@
 //! unknowns, solved exactly: no start values, no iteration, no local minimum.
 //!
 //! The law describes but proves nothing: a pool of a fixed size fits some σ and κ too. So the
-//! size that would explain a plateau stands beside it ([`pool`]).
+//! size that would explain a plateau is computed too ([`pool`]).
 
 use crate::random::{Random, quantile};
 

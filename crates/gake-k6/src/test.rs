@@ -44,7 +44,7 @@ pub struct LogLine {
 /// The destination of log lines, from all threads.
 pub type ScriptLog = Arc<dyn Fn(&LogLine) + Send + Sync>;
 
-/// A sample as it is written one by one.
+/// A single sample, as it is written.
 #[derive(Debug, Clone)]
 pub struct WrittenSample {
     /// The metric.

@@ -24,12 +24,12 @@ use crate::user::vu::{ScenarioFacts, VuParts};
 /// Users that are made before others of the thread get their turn.
 const USERS_AT_ONCE: usize = 8;
 
-/// What the users of a worker and scenario are made from.
+/// The context in which the users of a worker and scenario are made.
 #[derive(Debug, Clone)]
 pub struct ScriptLoad {
-    /// What all users share.
+    /// The test that all users share.
     pub test: Arc<Test>,
-    /// How requests reach their origins.
+    /// The network through which requests reach their origins.
     pub network: Arc<Network>,
     /// The scenario.
     pub scenario: ScenarioFacts,
@@ -39,13 +39,13 @@ pub struct ScriptLoad {
     pub users_before: u64,
     /// What `setup` returned, as JSON.
     pub data: Option<Arc<str>>,
-    /// Tags by which series are told apart, beside those of the summary.
+    /// Tags by which series are distinguished, besides those of the summary.
     pub keys: Arc<[String]>,
-    /// The least that an iteration takes.
+    /// The minimum duration of an iteration.
     pub least: Nanos,
-    /// How many of its iterations have begun.
+    /// The number of its iterations that have begun.
     pub begun: Arc<AtomicU64>,
-    /// Whether nothing runs, because `setup` did not come to its end: no user is made.
+    /// Whether nothing runs because `setup` did not complete: no user is made.
     pub is_void: bool,
 }
 

@@ -5,7 +5,7 @@ use gake_core::clock::{Nanos, SECOND};
 use crate::Prepared;
 use crate::moment::Moment;
 
-/// Objectives are looked at once this much was measured: the first second of a run is no rate.
+/// Objectives are evaluated once this much was measured: the first second is too short for a rate.
 const AFTER: Nanos = 2 * SECOND;
 
 /// The objective that is missed after a second, if one is and the run is to end then.

@@ -24,7 +24,7 @@ pub struct Watching {
     sampler: Option<Sampler>,
     /// The names of the sources that have counters.
     counting: Vec<String>,
-    /// When the run that goes on began, on the sampler's clock.
+    /// When the current run began, on the sampler's clock.
     began: Nanos,
     watched: Watched,
     settings: Vec<Setting>,

@@ -74,7 +74,7 @@ impl SinkKind {
 /// Why a text is not a destination.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SinkAddressError {
-    /// There is no `=`, or no such kind.
+    /// The `=` is missing, or the kind is unknown.
     #[error("{0:?} is not a sink: KIND=ADDRESS with one of {kinds}", kinds = kinds())]
     Kind(String),
     /// The address is not a URL.

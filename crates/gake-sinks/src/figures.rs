@@ -1,4 +1,4 @@
-//! What a second, a reading or a whole run is as rows: the form that all line formats share.
+//! Seconds, readings and whole runs as rows, the form that all line formats share.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! TCP sockets of a target: its listeners with their queues, who is connected to them by state,
-//! and what it is connected to itself.
+//! TCP sockets of a target: its listeners with their queues, connections to them by state,
+//! and its own outgoing connections.
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;

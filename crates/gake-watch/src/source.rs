@@ -13,27 +13,27 @@ use crate::database::{Dsn, DsnError, Kind};
 pub enum WatchSource {
     /// `pid:1234`: a process of this machine.
     Process(i32),
-    /// `port:8080`: whichever processes of this machine listen on the port.
+    /// `port:8080`: the processes of this machine that listen on the port.
     Port(u16),
-    /// `prometheus:URL`, with the metrics to take after a `#`, or those that are known.
+    /// `prometheus:URL`, with the metrics to take after a `#`, by default the known ones.
     Prometheus {
         /// The endpoint.
         url: String,
-        /// Names of metrics, perhaps with labels in braces.
+        /// Names of metrics, optionally with labels in braces.
         metrics: Vec<String>,
     },
     /// `actuator:URL`: the base of Spring Boot Actuator, `http://host:8080/actuator`.
     Actuator(String),
     /// `mysql://...` or `postgres://...`: a database behind the target.
     Database(Dsn),
-    /// The machine that the generator runs on, which no user writes: it is read in every run.
+    /// The machine that the generator runs on; not written by users, but read in every run.
     Machine {
-        /// What is loaded.
+        /// The addresses under load.
         targets: Vec<SocketAddr>,
         /// Whether to read what the targets use when they are processes of this machine.
         usage: bool,
-        /// Connections to them that open without a long search for a local port, when that bounds
-        /// them.
+        /// Connections to them that open without a long search for a local port, if that is a
+        /// limit.
         ports: Option<usize>,
     },
 }
@@ -56,27 +56,27 @@ impl WatchSource {
 /// A source that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
-    /// No known kind.
+    /// Unknown kind.
     #[error(
         "{0:?} is not a valid source: write pid:1234, port:8080, prometheus:http://host:9100/metrics, \
          actuator:http://host:8080/actuator, mysql://user:password@host or \
          postgres://user:password@host"
     )]
     Kind(String),
-    /// No number.
+    /// Not a number.
     #[error("{kind}:{value}: {value:?} is not a valid {what}")]
     Number {
         /// The kind of source.
         kind: &'static str,
-        /// What was written.
+        /// The text as written.
         value: String,
         /// What it should be.
         what: &'static str,
     },
-    /// No URL.
+    /// Not a URL.
     #[error("{0:?} is not a valid URL: write it with http:// or https://")]
     Url(String),
-    /// No place of a database, or nobody who asks it.
+    /// Not a valid database URL.
     #[error("the database to watch: {0}")]
     Dsn(#[from] DsnError),
 }

@@ -26,7 +26,7 @@ const INITIAL_WINDOW: usize = 14_000;
 /// Different sets of shared fields that are looked for; a connection's table has room for one.
 const FIELDS_MAX: usize = 64;
 
-/// A request made while the run goes on that cannot be sent.
+/// A request made during the run that cannot be sent.
 const BAD_REQUEST: Fault = Fault::Malformed("request");
 
 /// Origins with their addresses, TLS, and how connections are made and used.

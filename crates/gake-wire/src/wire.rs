@@ -14,7 +14,7 @@ use crate::request::PreparedRequest;
 use crate::settings::Settings;
 use crate::tls::TlsOptions;
 
-/// Labels told apart at most; the rest is one label, [`OTHER`].
+/// Maximum number of labels; the rest is one label, [`OTHER`].
 const LABELS_MAX: usize = 100;
 
 /// The label of requests that have no label of their own any more.

@@ -74,7 +74,7 @@ impl Default for SeriesTable {
 }
 
 impl SeriesTable {
-    /// The number of series told apart at most.
+    /// The maximum number of distinct series.
     pub(super) fn limit(&self) -> usize {
         self.limit
     }
@@ -108,7 +108,7 @@ impl SeriesTable {
     }
 
     /// Adds a sample of the instant `at`. Allocates nothing, but for a trend as
-    /// [`crate::record::Histogram::record`] does. What is no finite number is counted as that.
+    /// [`crate::record::Histogram::record`] does. Values that are not finite are counted as such.
     #[inline]
     pub fn add(&mut self, series: SeriesId, value: f64, at: Nanos) {
         if !value.is_finite() {

@@ -44,7 +44,7 @@ impl Tags {
         Self(self.0.iter().filter(|pair| pair.0 != key).cloned().collect())
     }
 
-    /// Whether there is no tag.
+    /// Whether there are no tags.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -58,7 +58,7 @@ impl Tags {
 }
 
 impl fmt::Display for Tags {
-    /// `{key:value,key:value}`; nothing when there is no tag.
+    /// `{key:value,key:value}`; empty without tags.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = '{';
         for (key, value) in self.0.iter() {

@@ -37,7 +37,7 @@ pub const DRAIN: Duration = Duration::from_secs(5);
 /// [`Plan::new`] has the defaults; set what differs with a struct update.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The scenario's name: [`Plan::DEFAULT_NAME`] when there is one and nobody named it.
+    /// The scenario's name; [`Plan::DEFAULT_NAME`] for a single scenario without a name.
     pub name: String,
     /// What is loaded, as the user named it: a URL or a targets file. For people.
     pub target: String,
@@ -106,7 +106,7 @@ pub enum Load {
         think: Duration,
     },
     /// Each user starts a request every `pace`, and waits for its answer before the next. Starts
-    /// that are due meanwhile are one, right after the answer.
+    /// that fall due while it waits are merged into one, right after the answer.
     Paced {
         /// How many users.
         users: usize,

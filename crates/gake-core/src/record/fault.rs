@@ -15,7 +15,7 @@ pub enum Phase {
     Body,
 }
 
-/// Why there is no (whole) response. Texts are static: a fault costs no allocation.
+/// Why a response is missing or incomplete. Texts are static: a fault costs no allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
     /// The name could not be resolved.

@@ -60,7 +60,7 @@ impl LabelPoint {
 pub struct Point {
     /// Where it starts, in seconds since the epoch; in tenths of a second in a series of these.
     pub second: u64,
-    /// How many seconds, or tenths, it stands for.
+    /// The number of seconds, or tenths, that it covers.
     pub seconds: u64,
     /// Arrivals the plan asked for, when it is an open loop.
     pub asked: Option<f64>,

@@ -51,7 +51,7 @@ pub struct Reading {
 pub struct Sample {
     /// When it begins.
     pub at: Nanos,
-    /// How many readings it stands for.
+    /// The number of readings it covers.
     pub readings: u64,
     /// Their mean.
     pub mean: f64,

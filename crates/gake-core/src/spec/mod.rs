@@ -39,31 +39,31 @@ use crate::plan::{DRAIN, Expect, OPEN_CONNECTIONS, Overflow, Plan, Timeouts};
 /// The version of the format that this gake writes, and the newest it reads.
 pub const VERSION: u64 = 1;
 
-/// Most scenarios of one run.
+/// Maximum number of scenarios of one run.
 pub const SCENARIOS_MAX: usize = 100;
 
-/// How long a load lasts when nothing says so.
+/// Default duration of a load.
 pub const DURATION: Duration = Duration::from_secs(10);
 
-/// Users of a closed loop when nothing says so, as in hey.
+/// Default users of a closed loop, as in hey.
 pub const USERS: usize = 50;
 
-/// Most requests at once on a connection of HTTP/2 in an open loop when nothing says so. In a closed
-/// loop each connection has its share of the users.
+/// Default maximum of concurrent requests on an HTTP/2 connection in an open loop. In a closed loop
+/// each connection has its share of the users.
 pub const STREAMS: usize = 100;
 
-/// Most series that a run may be told to keep apart; a million trends take gigabytes.
+/// The largest `max_series` of a run; a million trends take gigabytes.
 pub const SERIES_MAX: usize = 1_000_000;
 
-/// A run: one or several loads side by side, and what holds for all of them.
+/// A run: one or several loads side by side, and their common settings.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "RunDraft", into = "RunDraft")]
 pub struct RunSpec {
-    /// What the run is called in reports; what it loads, without a name.
+    /// The name of the run in reports; by default, what it loads.
     pub name: Option<String>,
     /// The loads. Never empty; their names differ.
     pub scenarios: Vec<ScenarioSpec>,
-    /// Worker threads; as many as the load needs when nothing says so.
+    /// Worker threads; by default as many as the load needs.
     pub threads: Option<usize>,
     /// Whether a worker polls the last part of each wait.
     pub spin: bool,
@@ -73,15 +73,15 @@ pub struct RunSpec {
     pub warmup: Duration,
     /// How connections are made and used.
     pub connection: ConnectionSpec,
-    /// What TLS trusts and shows.
+    /// TLS settings.
     pub tls: TlsSpec,
-    /// Objectives, as `p99<50ms`.
+    /// Objectives, such as `p99<50ms`.
     pub objectives: Vec<String>,
     /// Whether the run ends as soon as an objective is missed.
     pub abort: bool,
-    /// Most series of the run's own metrics that are told apart; those over it count together.
+    /// Maximum number of distinct series of the run's own metrics; others are counted together.
     pub max_series: usize,
-    /// What is sampled of the target meanwhile, as `port:8080`.
+    /// Sources to sample during the run, such as `port:8080`.
     pub watch: Vec<String>,
 }
 
@@ -90,34 +90,34 @@ pub struct RunSpec {
 pub struct ScenarioSpec {
     /// Its name, which is the tag `scenario` of its figures.
     pub name: String,
-    /// What is sent.
+    /// The source of its requests.
     pub source: RequestSource,
-    /// What all its requests have in common.
+    /// Defaults for all its requests.
     pub request: RequestDefaults,
-    /// How arrivals come.
+    /// How arrivals are generated.
     pub load: LoadSpec,
     /// From the start of the run to the start of this load.
     pub start: Duration,
-    /// After this time no new arrival comes. Without it a count, the stages, or a signal ends the
+    /// Arrivals stop after this time. Without it a count, the stages, or a signal ends the
     /// load. The stages of [`LoadSpec::Open`] and [`LoadSpec::Ramping`] have times of their own.
     pub duration: Option<Duration>,
-    /// After this many arrivals no new one comes.
+    /// Arrivals stop after this number.
     pub requests: Option<u64>,
     /// How long those in flight may take after the last arrival.
     pub graceful_stop: Duration,
-    /// Most connections at once. In a closed loop each user has one, unless users share those of
-    /// HTTP/2.
+    /// Maximum number of connections. In a closed loop each user has one, unless users share those
+    /// of HTTP/2.
     pub connections: usize,
-    /// Most arrivals in flight at once.
+    /// Maximum number of arrivals in flight.
     pub lanes: usize,
-    /// What happens to an arrival that is due when all of those are busy.
+    /// What happens to an arrival that is due while all lanes are busy.
     pub overflow: Overflow,
     /// Tags of every sample: keys and values.
     pub tags: Vec<(String, String)>,
     /// Which responses are ok.
     pub expect: Expect,
-    /// What the body of an answer must be to be ok: a regular expression, `sha256:HEX` or
-    /// `json:PATH=VALUE`.
+    /// The check that the body of a response must pass to be ok: a regular expression, `sha256:HEX`
+    /// or `json:PATH=VALUE`.
     pub expect_body: Option<String>,
     /// Whether the bodies of failed answers are counted.
     pub body_errors: bool,
@@ -126,11 +126,11 @@ pub struct ScenarioSpec {
 /// How connections are made and used.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConnectionSpec {
-    /// The bounds on waiting.
+    /// The time-outs.
     pub timeouts: Timeouts,
     /// Whether a connection serves more than one request.
     pub keepalive: bool,
-    /// Redirects followed for one request at most.
+    /// Maximum redirects followed for one request.
     pub max_redirects: u32,
     /// New connections a second, when bounded.
     pub connect_rate: Option<f64>,
@@ -138,23 +138,23 @@ pub struct ConnectionSpec {
     pub idle_connections: usize,
     /// Idle connections kept to a host after use, when that is bounded.
     pub max_idle: Option<usize>,
-    /// The version that connections speak.
+    /// The HTTP version.
     pub http: HttpVersion,
-    /// Most requests at once on a connection of HTTP/2, when that is given.
+    /// Maximum concurrent requests on an HTTP/2 connection, if set.
     pub streams: Option<usize>,
-    /// Where connections come from: addresses, ranges, networks, interfaces.
+    /// Sources of connections: addresses, ranges, networks, interfaces.
     pub sources: Vec<String>,
-    /// `HOST:PORT:ADDRESS` instead of asking for the name, as in curl.
+    /// `HOST:PORT:ADDRESS` instead of resolving the name, as in curl.
     pub resolve: Vec<String>,
     /// `HOST1:PORT1:HOST2:PORT2`, as in curl.
     pub connect_to: Vec<String>,
     /// A Unix socket instead of any host.
     pub unix_socket: Option<PathBuf>,
-    /// A proxy that every connection goes to, as `http://USER:PASSWORD@HOST:PORT`.
+    /// A proxy for every connection: `http://USER:PASSWORD@HOST:PORT`.
     pub proxy: Option<String>,
     /// Only addresses of this family.
     pub family: Option<IpFamily>,
-    /// What is kept of answers for whoever takes every outcome.
+    /// What is kept of answers for consumers of every outcome.
     pub keep: Option<KeepSpec>,
 }
 
@@ -168,10 +168,10 @@ pub enum HttpVersion {
     #[default]
     #[serde(rename = "1.1")]
     Http11,
-    /// HTTP/2: by ALPN over TLS, by prior knowledge in clear.
+    /// HTTP/2: by ALPN over TLS, by prior knowledge in clear text.
     #[serde(rename = "2")]
     Http2,
-    /// HTTP/2 or 1.1, as ALPN chooses over TLS; 1.1 in clear.
+    /// HTTP/2 or 1.1, as ALPN chooses over TLS; 1.1 in clear text.
     #[serde(rename = "auto")]
     Auto,
 }
@@ -199,7 +199,7 @@ pub enum IpFamily {
 pub struct KeepSpec {
     /// Answers kept on each worker, from its first on.
     pub answers: u64,
-    /// Bytes of a body kept at most.
+    /// Maximum number of bytes kept of a body.
     pub body_bytes: usize,
 }
 

@@ -9,7 +9,7 @@ use super::{Finding, generator};
 use crate::stats::share;
 use crate::units;
 
-/// Failed attempts below these, in number and as a share, are no finding.
+/// Failed attempts below these, in number and as a share, are not a finding.
 const ATTEMPTS_MIN: u64 = 3;
 const ATTEMPTS_SHARE_MIN: f64 = 0.01;
 

@@ -1,8 +1,8 @@
 //! Who has the cores: the target, the generator, both, or somebody else.
 //!
-//! A process that is slow for want of CPU wants a core all the time, whether it has one or not. So
-//! what a target wants is what it ran plus what it waited for a core; who is to blame is whoever
-//! had the cores meanwhile.
+//! A process that is slow for lack of CPU wants a core all the time, whether it has one or not. So
+//! what a target wants is what it ran plus what it waited for a core; to blame is the process that
+//! had the cores in that time.
 
 use std::collections::BTreeSet;
 

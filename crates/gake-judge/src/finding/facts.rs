@@ -11,7 +11,7 @@ use crate::validity::CPU_BUSY;
 /// pool that is full for half of it.
 const AT_BOUND: f64 = 1.0 / 3.0;
 
-/// Failures below this share of the requests are no finding.
+/// Failures below this share of the requests are not a finding.
 pub(super) const FAILURES_MIN: f64 = 0.001;
 
 /// What rules look at.

@@ -1,4 +1,4 @@
-//! Objectives on what the watched target says of itself: `cpu<80%`, `rss<1GB`, `pool.max<90%`.
+//! Objectives on levels of the watched target: `cpu<80%`, `rss<1GB`, `pool.max<90%`.
 
 use gake_core::clock::Nanos;
 use gake_core::record::{LevelUnit, Watched};

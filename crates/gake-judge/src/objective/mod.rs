@@ -189,7 +189,7 @@ pub struct Evaluation {
     pub unit: Unit,
     /// Whether the objective was met.
     pub met: bool,
-    /// Why there is no value.
+    /// Why the value is missing.
     pub problem: Option<String>,
 }
 

@@ -15,7 +15,7 @@ const UNREAD: f64 = 1.5;
 /// backlog: what it shows of the target belongs to a lower level. A step lasts four responses at
 /// least, so that those of the last arrivals are a quarter of it.
 const SUSTAINED: f64 = 0.6;
-/// Arrivals from which on that is no chance.
+/// Arrivals from which on that is not chance.
 const SUSTAINED_OF: f64 = 100.0;
 
 /// The outcome of one step.

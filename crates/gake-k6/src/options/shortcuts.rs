@@ -1,4 +1,4 @@
-//! What `vus`, `duration`, `iterations` and `stages` stand for.
+//! Shortcuts: the scenarios that `vus`, `duration`, `iterations` and `stages` define.
 
 use std::collections::BTreeMap;
 

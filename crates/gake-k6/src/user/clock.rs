@@ -1,4 +1,4 @@
-//! The clock of a user, whatever clock the run has.
+//! The clock of a user, for any clock of the run.
 
 use std::fmt;
 use std::pin::Pin;

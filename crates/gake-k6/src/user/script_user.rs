@@ -56,7 +56,7 @@ pub enum LoadError {
     /// It ended the test while it was loaded.
     #[error("{0}")]
     Aborted(String),
-    /// There is no memory for it.
+    /// Out of memory.
     #[error("{0}")]
     NoMemory(String),
 }
@@ -152,7 +152,7 @@ impl ScriptUser {
     /// Waits for a returned promise, and for everything started meanwhile.
     ///
     /// # Errors
-    /// When there is no stack for it.
+    /// When no stack can be allocated for it.
     pub fn call<'a>(
         &'a self,
         stage: VuStage,

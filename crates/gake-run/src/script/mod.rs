@@ -161,7 +161,7 @@ impl LoadedScript {
     /// Runs it to its end; `each` sees every second and may end it.
     ///
     /// # Errors
-    /// When there is no run. What `teardown` threw is in the result.
+    /// When the run cannot be made. What `teardown` threw is in the result.
     pub fn run(
         &self,
         run: &ScriptRun,

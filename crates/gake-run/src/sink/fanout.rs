@@ -24,7 +24,7 @@ const READINGS_MAX: usize = 1_024;
 /// Seconds that were given to every sink and are kept to see when all are done with them.
 const SHARED_MAX: usize = 4;
 
-/// The sinks of a run that goes on.
+/// The sinks of a run in progress.
 pub(crate) struct Fanout {
     feeds: Vec<Feed>,
     /// Seconds whose memory is used again when every sink has let go of them.

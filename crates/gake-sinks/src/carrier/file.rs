@@ -9,7 +9,7 @@ use gake_files::Access;
 
 use super::{Batch, Carrier, Lost};
 
-/// A file that is written as the run goes on.
+/// A file that is written during the run.
 pub(crate) struct File {
     writer: Option<Writer>,
     lost: Lost,

@@ -1,4 +1,4 @@
-//! How bytes get to a destination.
+//! Carriers, which deliver bytes to a destination.
 
 mod datagrams;
 mod file;

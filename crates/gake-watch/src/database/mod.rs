@@ -1,4 +1,4 @@
-//! Databases behind the target: what they say of their connections, asked with their own
+//! Databases behind the target: levels of their connections, read with their own
 //! protocols.
 //!
 //! One connection is opened before the run and kept, so that a database without a free one can

@@ -116,7 +116,7 @@ impl ResponseParser {
     /// parse a head that `known` has, unless the visitor wants to see it.
     ///
     /// # Errors
-    /// The first fault in the answer; the connection is of no more use, and every later call
+    /// The first fault in the answer; the connection cannot be used any more, and every later call
     /// gives the same fault until [`start`](Self::start).
     pub fn feed_known<V: Visitor>(
         &mut self,

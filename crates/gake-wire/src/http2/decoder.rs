@@ -66,7 +66,7 @@ impl HeaderDecoder {
     /// Decodes a block.
     ///
     /// # Errors
-    /// When it is not HPACK. The decoder is of no more use then.
+    /// When it is not HPACK. The decoder cannot be used after that.
     #[inline]
     pub fn decode(&mut self, block: &[u8]) -> Result<FieldsMeaning, HpackError> {
         let last = &mut self.last;
@@ -82,7 +82,7 @@ impl HeaderDecoder {
     /// The same, showing each field to `show`.
     ///
     /// # Errors
-    /// When it is not HPACK. The decoder is of no more use then.
+    /// When it is not HPACK. The decoder cannot be used after that.
     pub fn decode_shown(
         &mut self,
         block: &[u8],

@@ -11,7 +11,7 @@ pub struct FieldsMeaning {
     pub content_length: Option<u64>,
     /// The first error in the fields.
     pub error: Option<MessageError>,
-    /// Whether a field that is no pseudo-header has come.
+    /// Whether a field other than a pseudo-header has come.
     has_regular: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the server says: frames, in whatever slices they come.
+//! Receiving the server's frames, in slices of any size.
 
 use super::connection::ClientConnection;
 use super::events::StreamEvents;

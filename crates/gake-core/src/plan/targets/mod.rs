@@ -13,8 +13,8 @@
 //! {"method":"POST","url":"http://localhost:8080/orders","body":"e30=","header":{"A":["b"]}}
 //! ```
 //!
-//! Weights and labels are ours: a `# gake:` comment before a target, or the keys `weight` and
-//! `label`. Vegeta reads such files too, if an empty line stands before the comment.
+//! Weights and labels are gake's own: a `# gake:` comment before a target, or the keys `weight` and
+//! `label`. Vegeta reads such files too, if an empty line precedes the comment.
 //!
 //! Where Vegeta silently sends something odd, this parser does better: a request line may
 //! follow a header without an empty line between, a last JSON line needs no line feed, and header
@@ -41,15 +41,15 @@ pub const MAX_LINE: usize = 64 << 20;
 /// One request of a targets file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// The method, as it is written.
+    /// The method, as written.
     pub method: String,
-    /// The URL, as it is written; it is not resolved here.
+    /// The URL, as written; it is not resolved here.
     pub url: String,
     /// Header lines in the order and the case they are written.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: TargetBody,
-    /// The name its figures are kept under, if it has one of its own.
+    /// The name of its figures, if it has its own.
     pub label: Option<String>,
     /// How often it is sent in a round, at least 1.
     pub weight: u32,
@@ -74,11 +74,11 @@ impl Target {
 /// The body of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TargetBody {
-    /// None of its own: a body for all targets may take its place.
+    /// No body of its own; a default for all targets may apply.
     None,
     /// These bytes.
     Bytes(Vec<u8>),
-    /// What this file holds, relative to the working directory.
+    /// The contents of this file, relative to the working directory.
     File(PathBuf),
 }
 
@@ -98,9 +98,9 @@ impl TargetFormat {
     }
 }
 
-/// The targets of a file, one by one; reading goes no further than it must.
+/// The targets of a file, one by one, read only as far as needed.
 ///
-/// After a fault there is no next target.
+/// A fault ends the iteration.
 #[derive(Debug)]
 pub struct Targets<R> {
     lines: Lines<R>,
