@@ -1,4 +1,4 @@
-//! What is known of one scenario while its run is collected.
+//! The figures of one scenario while its run is collected.
 
 use std::time::Duration;
 

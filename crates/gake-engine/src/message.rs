@@ -33,7 +33,7 @@ pub struct ScenarioEnd {
     pub arrivals_end: Nanos,
     /// When the last one was fired.
     pub last_fired: Nanos,
-    /// When the last one came to its end; those cut short do not count.
+    /// When the last one completed; those cut short do not count.
     pub last_ended: Nanos,
     /// When its last figure was recorded.
     pub done: Nanos,

@@ -42,13 +42,13 @@ pub(crate) struct Shared {
     pub(crate) quiet: Notify,
     /// Notified when the source has no more to send.
     pub(crate) exhausted: Notify,
-    /// Whether it has said so.
+    /// Whether the source is exhausted.
     pub(crate) is_exhausted: Cell<bool>,
     /// Arrivals handed to a lane that has not run yet.
     pub(crate) pending: Cell<u64>,
     /// When the last arrival was fired.
     pub(crate) last_fired: Cell<Nanos>,
-    /// When the last one came to its end.
+    /// When the last one completed.
     pub(crate) last_ended: Cell<Nanos>,
     /// The lanes' tasks, to wake them at the epoch and at the end.
     wakers: RefCell<Vec<Waker>>,

@@ -148,7 +148,7 @@ fn users_from_outside(plan: &Plan) -> Option<(UsersHandle, watch::Receiver<usize
     }
 }
 
-/// Most arrivals of a scenario that can be in flight at once; at least one.
+/// Maximum number of arrivals of a scenario in flight; at least one.
 fn lanes(plan: &Plan) -> usize {
     plan.load.users().unwrap_or(plan.max_in_flight).max(1)
 }

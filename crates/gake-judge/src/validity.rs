@@ -77,7 +77,7 @@ pub struct Reason {
     pub text: String,
 }
 
-/// The rules, in the order in which reasons of one level are told.
+/// The rules, in the order in which reasons of one level are listed.
 const RULES: [fn(&Run) -> Option<Reason>; 7] =
     [nothing_sent, lateness, asked_and_sent, cpu, dropped, own_faults, littles_law];
 
@@ -111,7 +111,7 @@ fn nothing_sent(run: &Run) -> Option<Reason> {
 /// Send delays that are too long: how badly, and what there was of them.
 struct Late {
     level: Validity,
-    /// The 99th percentile, when there are samples enough to believe it.
+    /// The 99th percentile, if there are enough samples to trust it.
     p99: Option<Nanos>,
     /// Requests that left later than the bound of this level.
     count: u64,

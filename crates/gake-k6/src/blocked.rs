@@ -5,7 +5,7 @@ use std::net::IpAddr;
 /// Names and networks to which no request is sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BlockedTargets {
-    /// In lower case; `*` stands at the start alone.
+    /// In lower case; `*` only at the start.
     names: Vec<String>,
     networks: Vec<IpNetwork>,
 }
@@ -54,7 +54,7 @@ impl BlockedTargets {
         })
     }
 
-    /// Why no request goes to a host, if so. An address is no name.
+    /// Why a host is blocked, if it is. An address is not a name.
     pub(crate) fn host(&self, host: &str) -> Option<Blocked> {
         if self.names.is_empty() || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() {
             return None;
@@ -68,7 +68,7 @@ impl BlockedTargets {
         Some(Blocked { code: 1111, error: "hostname is blocked", told })
     }
 
-    /// Why no request goes to a host of these addresses, if so: one of them is enough.
+    /// Why a host with these addresses is blocked, if it is: one blocked address is enough.
     pub(crate) fn address(&self, addresses: &[IpAddr]) -> Option<Blocked> {
         addresses.iter().find_map(|address| {
             let network = self.networks.iter().find(|network| network.holds(*address))?;

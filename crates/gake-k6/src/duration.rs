@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A duration of Go: nanoseconds with a sign, 292 years at most.
+/// A Go duration: signed nanoseconds, at most 292 years.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GoDuration {
     ns: i64,

@@ -170,7 +170,7 @@ impl LoadedRequests {
     }
 }
 
-/// What is known of a run whatever fires it.
+/// The parts of a run that do not depend on what fires it.
 fn ready(
     spec: &RunSpec,
     plans: Vec<Plan>,
@@ -277,7 +277,7 @@ fn label(request: &mut WeightedRequest) {
     }
 }
 
-/// What is watched. Its texts may hold passwords, which no error tells.
+/// The sources to watch. Their texts may hold passwords, which errors leave out.
 fn sources(texts: &[String]) -> Result<Vec<WatchSource>, RunError> {
     let list = FieldPath::root().key("watch");
     let each = texts.iter().enumerate().map(|(i, text)| {

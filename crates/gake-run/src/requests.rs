@@ -1,4 +1,4 @@
-//! What each scenario sends, read from where the spec says it is.
+//! The requests of each scenario, read from the source that the spec names.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};

@@ -17,7 +17,7 @@ const OUTCOME_BATCHES: usize = 32;
 /// A run that is about to start.
 #[derive(Debug, Clone, Copy)]
 pub struct ExportStart<'a> {
-    /// What is loaded.
+    /// The name of the target.
     pub target: &'a str,
     /// The names of its endpoints.
     pub labels: &'a [String],

@@ -83,7 +83,7 @@ impl Processes {
         &self.pids
     }
 
-    /// The processes, one at least.
+    /// The processes, at least one.
     fn processes(&mut self) -> Result<Vec<Process>, String> {
         self.look()?;
         let processes: Vec<Process> =

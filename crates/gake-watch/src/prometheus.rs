@@ -8,7 +8,7 @@ use crate::fetch::Fetch;
 use crate::rates::Rates;
 use crate::sampler::Level;
 
-/// Chosen series taken at most.
+/// Maximum number of chosen series.
 const SERIES_MAX: usize = 64;
 
 /// A metric that is known: its name there, ours, and its unit. Counters become rates.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::threads::APART_MIN;
 
-/// Counters remembered at most.
+/// Maximum number of remembered counters.
 const COUNTERS_MAX: usize = 1_024;
 
 /// The last value of each counter.

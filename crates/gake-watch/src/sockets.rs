@@ -13,10 +13,10 @@ use crate::diag::Listener;
 use crate::rates::Rates;
 use crate::sampler::Level;
 
-/// Servers that the target is connected to, told apart at most.
+/// Maximum number of distinct servers that the target is connected to.
 const UPSTREAMS_MAX: usize = 4;
 
-/// The states told apart, by the names of `ss`.
+/// The distinct states, by the names of `ss`.
 const STATES: &[(TcpState, &str)] = &[
     (TcpState::Established, "established"),
     (TcpState::SynRecv, "syn_recv"),

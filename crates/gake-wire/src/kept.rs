@@ -1,4 +1,4 @@
-//! What is kept of a response.
+//! Keeping parts of a response.
 
 use gake_core::record::Kept;
 
@@ -8,7 +8,7 @@ use crate::http1::{ResponseHead, Visitor};
 #[derive(Debug)]
 pub(crate) struct KeepVisitor {
     kept: Option<Box<Kept>>,
-    /// Bytes of the body kept at most.
+    /// Maximum number of bytes kept of the body.
     most: usize,
 }
 

@@ -1,6 +1,6 @@
 //! The order in which weighted targets are sent.
 
-/// Entries of the cycle at most; larger weights are scaled down to fit.
+/// Maximum number of entries of the cycle; larger weights are scaled down to fit.
 const CYCLE_MAX: u64 = 1 << 20;
 
 /// A cycle of indexes in which index i stands in proportion to `weights[i]`, each spread as evenly

@@ -13,7 +13,7 @@ use crate::error::WireError;
 use crate::location::{Location, Scheme};
 use crate::source::Sources;
 
-/// Most origins that can be discovered in one run.
+/// Maximum number of origins discovered in one run.
 const DISCOVERED_MAX: usize = 1_000;
 
 /// How long an address may take to show that it answers, when a name has several.

@@ -11,7 +11,7 @@ use crate::stream::Stream;
 /// an incomplete head is kept.
 const SIZE: usize = 64 * 1024;
 
-/// The buffer.
+/// The read buffer of a thread.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     bytes: RefCell<Box<[u8]>>,

@@ -9,7 +9,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::address::Address;
 use crate::sockopt;
 
-/// Most addresses taken from ranges: a /16 holds as many, enough for 4 billion connections.
+/// Maximum number of addresses from ranges: a /16, enough for 4 billion connections.
 const ADDRESSES_MAX: usize = 65_536;
 
 /// The sources of connections.

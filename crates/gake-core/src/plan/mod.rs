@@ -53,14 +53,14 @@ pub struct Plan {
     pub requests: Option<u64>,
     /// The first part of the run, left out of the figures; comes before `duration`.
     pub warmup: Duration,
-    /// Most connections at once, over all workers. In a closed loop each user has one, unless users
+    /// Maximum connections over all workers. In a closed loop each user has one, unless users
     /// share those of HTTP/2.
     pub connections: usize,
-    /// Most requests at once on a connection: 1 with HTTP/1.
+    /// Maximum concurrent requests on a connection: 1 with HTTP/1.
     #[serde(default = "one")]
     pub streams: usize,
-    /// Lanes: most arrivals in flight at once. How many of them share a connection is the
-    /// transport's.
+    /// Lanes: maximum number of arrivals in flight. How many of them share a connection is up to
+    /// the transport.
     pub max_in_flight: usize,
     /// What happens to an arrival that is due while `max_in_flight` is reached.
     pub overflow: Overflow,
@@ -142,7 +142,7 @@ pub enum Load {
     External {
         /// How many users at the start.
         users: usize,
-        /// Most users at once.
+        /// Maximum number of users.
         max: usize,
     },
     /// Several loads side by side. Each is a plan with any load but this one, and counts for
@@ -249,7 +249,7 @@ impl Load {
         }
     }
 
-    /// Most users at once of a closed loop.
+    /// Maximum concurrent users of a closed loop.
     #[must_use]
     pub fn users(&self) -> Option<usize> {
         match self {

@@ -94,7 +94,7 @@ impl FailedBodies {
 }
 
 impl<'de> Deserialize<'de> for FailedBodies {
-    /// What is over the bounds counts under `others`, and is cut.
+    /// Bodies over the bounds are counted under `others`, or cut.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         struct Form {

@@ -151,7 +151,7 @@ impl Counts {
         (self.started, self.interrupted) == (self.begun(), self.unfinished)
     }
 
-    /// Iterations that came to their end.
+    /// Completed iterations.
     #[must_use]
     pub fn finished(&self) -> u64 {
         self.started - self.interrupted

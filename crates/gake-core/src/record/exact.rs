@@ -128,7 +128,7 @@ fn kept(reason: &str) -> &'static str {
     text
 }
 
-/// Statuses, and faults, of one tally at most.
+/// Maximum number of statuses, and of faults, of one tally.
 const KINDS_MAX: usize = 4_096;
 
 #[derive(Default, Deserialize)]

@@ -111,7 +111,7 @@ pub struct Run {
     pub warmup: Counts,
     /// The figures over time.
     pub series: Series,
-    /// Most connections open at once.
+    /// Peak number of open connections.
     pub peak_connections: u64,
     /// What the generator itself used.
     pub generator: Generator,

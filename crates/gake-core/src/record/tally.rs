@@ -182,7 +182,7 @@ impl Tally {
         self.fired = 0;
     }
 
-    /// Makes an empty tally one in which the numbers of labels and series of `other` are good.
+    /// Gives an empty tally the label and series numbers of `other`.
     pub(super) fn follow(&mut self, other: &Self) {
         self.tell_labels(other.labels.len());
         self.series.follow(&other.series);

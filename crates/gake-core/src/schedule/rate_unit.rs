@@ -1,6 +1,6 @@
 //! The unit in which a rate has few digits: `100/h`, and not `0.027777777777777776/s`.
 
-/// The unit in which rates are said.
+/// The unit of displayed rates.
 pub(super) struct RateUnit {
     pub(super) name: &'static str,
     seconds: f64,

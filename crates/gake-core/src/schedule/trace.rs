@@ -174,7 +174,7 @@ impl Trace {
         self.speed
     }
 
-    /// Most arrivals due in one second.
+    /// The peak number of arrivals due in one second.
     #[must_use]
     pub fn peak(&self) -> u64 {
         self.peak

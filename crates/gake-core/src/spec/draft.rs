@@ -129,7 +129,7 @@ pub struct ScenarioDraft {
     /// Users of a closed loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub users: Option<UsersValue>,
-    /// Most users of a closed loop whose number is set from outside.
+    /// Maximum users of a closed loop whose number is set from outside.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub users_max: Option<CountValue>,
     /// Time between an answer and a user's next request.
@@ -160,10 +160,10 @@ pub struct ScenarioDraft {
     /// How long those in flight may take after the last arrival.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub graceful_stop: Option<TimeValue>,
-    /// Most connections at once.
+    /// Maximum number of connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<CountValue>,
-    /// Most arrivals in flight at once.
+    /// Maximum number of arrivals in flight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lanes: Option<CountValue>,
     /// What happens to an arrival that is due while all lanes are busy.

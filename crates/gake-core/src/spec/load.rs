@@ -61,7 +61,7 @@ pub enum LoadSpec {
     External {
         /// How many users at the start.
         users: usize,
-        /// Most users at once.
+        /// Maximum number of users.
         max: usize,
     },
 }

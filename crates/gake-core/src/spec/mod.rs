@@ -266,7 +266,7 @@ impl ScenarioSpec {
 }
 
 impl ScenarioSpec {
-    /// Most requests at once on one of its connections, made as `connection` says: 1 with HTTP/1.
+    /// Maximum concurrent requests per connection with the settings `connection`: 1 with HTTP/1.
     #[must_use]
     pub fn streams(&self, connection: &ConnectionSpec) -> usize {
         if !connection.http.is_multiplexed() {

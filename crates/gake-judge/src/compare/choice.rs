@@ -24,7 +24,7 @@ struct Builtin {
     source: Source,
 }
 
-/// The names of the figures that every run has, in the order in which they are told.
+/// The names of the figures that every run has, in order of display.
 pub const NAMES: [&str; 16] = {
     let mut names = [""; 16];
     let mut i = 0;

@@ -8,10 +8,10 @@ use super::choice::ComparedFigures;
 use super::figure::QUANTILES;
 use super::part::{Part, Recorded, Window};
 
-/// Pieces kept at most; then neighbours are joined.
+/// Maximum number of pieces; then neighbours are joined.
 const PIECES_MAX: usize = 512;
 
-/// A second before a gap with less than this part of the requests of the one before is no whole one.
+/// A second before a gap with less than this part of the previous second's requests is not whole.
 const PARTIAL: f64 = 0.9;
 
 /// Values of a piece: number, sum, and how many lie beyond each quantile of the whole run.
@@ -66,7 +66,7 @@ pub(super) struct PartPiece {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Piece {
     pub(super) seconds: u64,
-    /// What rates are over: arrivals asked for, so that a ramp is no noise, or seconds.
+    /// The base of rates: arrivals asked for, so that a ramp is not noise, or seconds.
     pub(super) weight: f64,
     /// In the order of [`ComparedFigures::parts`].
     pub(super) parts: Vec<PartPiece>,
@@ -178,7 +178,7 @@ impl Pieces {
 
     /// Of runs one after the other, joined, the measured time is that in which one of them was on:
     /// what lies between them moves its end. The last second of each, in which answers were still
-    /// awaited, is no whole one when it holds less than the one before.
+    /// awaited, is not whole if it holds less than the one before.
     fn pass_gap(&mut self, at: u64) {
         let before = self.last.replace(at);
         let Some(gap) = before.map(|last| at.saturating_sub(last.saturating_add(1))) else {

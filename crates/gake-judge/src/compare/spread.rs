@@ -89,8 +89,8 @@ impl Ranks {
         self.at(quantile).map_or(0.0, |bucket| bucket.1)
     }
 
-    /// A lower bound at the rank of `share`; what lies under the smallest value nobody knows, but
-    /// a time is no shorter than nothing.
+    /// A lower bound at the rank of `share`; what lies under the smallest value is unknown, but
+    /// a time is not below 0.
     fn low(&self, share: f64) -> f64 {
         self.at(share.max(0.0)).map_or(0.0, |bucket| bucket.0)
     }
@@ -146,7 +146,7 @@ impl Contrast {
         }
     }
 
-    /// The smallest level at which the interval leaves out that there is no difference.
+    /// The smallest level at which the interval excludes that there is no difference.
     pub(super) fn p(&self) -> f64 {
         let differs = |log_alpha: f64| {
             let (low, high) = self.interval(log_alpha.exp());

@@ -28,7 +28,7 @@ pub(super) fn starves(facts: &Facts<'_>) -> bool {
         && generator.run_delay >= STARVES_MIN.max(generator.cpu)
 }
 
-/// The share of the workers' time in which they waited for a core, when it is one to speak of.
+/// The share of the workers' time in which they waited for a core, if it is significant.
 pub(super) fn delayed(facts: &Facts<'_>) -> Option<f64> {
     let generator = &facts.run.generator;
     let time = facts.run.measured as f64 * generator.threads as f64;
@@ -64,7 +64,7 @@ pub(super) fn explains_latency(facts: &Facts<'_>) -> bool {
     })
 }
 
-/// The workers waited for a core, and it does not explain what is wrong: to be known all the same.
+/// The workers waited for a core, but that does not explain the problem; reported as context.
 pub(super) fn run_delay(facts: &Facts<'_>) -> Option<Finding> {
     let part = delayed(facts)?;
     if !facts.is_troubled() {

@@ -86,7 +86,7 @@ impl Finding {
 /// The finding that nothing explains a run.
 pub(crate) const UNEXPLAINED: &str = "unexplained";
 
-/// The rules in the order in which findings are told. What makes figures no figures of the target
+/// The rules in the order in which findings are listed. What makes the figures not the target's
 /// comes first; then the target from the inside out, since what is full inside fills what is
 /// around it; then what can be seen from outside alone.
 const RULES: [fn(&Facts<'_>) -> Option<Finding>; 32] = [

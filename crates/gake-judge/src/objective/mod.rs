@@ -278,7 +278,7 @@ struct Measured {
     unit: Unit,
 }
 
-/// Measures what every run has. A label that there is not may be a metric of that name.
+/// Measures a built-in quantity. An unknown label may be a metric of that name.
 fn builtin(scope: &Scope, quantity: Quantity, view: &View<'_>) -> (Unit, Result<Measured, String>) {
     let unit = quantity.unit();
     let narrowed = match &scope.scenario {
@@ -306,7 +306,7 @@ fn builtin(scope: &Scope, quantity: Quantity, view: &View<'_>) -> (Unit, Result<
     (unit, value.map(|value| Measured { value, bound: quantity.bound(), unit }))
 }
 
-/// Names that a sentence lists at most.
+/// Maximum number of names listed in a sentence.
 const NAMES_MAX: usize = 10;
 
 fn missing_label(label: &Label, labels: &[String], metrics: &str) -> String {

@@ -5,7 +5,7 @@ use std::fmt;
 use gake_core::metric::Tags;
 
 /// A selector as it is read, and what comes after it. `None` when the text has none: what it says
-/// before a brace is no name of a metric, or what is in braces are no tags.
+/// before a brace is not the name of a metric, or the part in braces is not tags.
 pub(crate) fn split(text: &str) -> Option<(&str, Tags, &str)> {
     let (metric, rest) = text.split_once('{')?;
     let (inside, rest) = rest.rsplit_once('}')?;

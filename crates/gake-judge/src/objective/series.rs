@@ -129,7 +129,7 @@ impl SeriesClaim {
         Ok(Measured { value, bound: self.bound.value(), unit })
     }
 
-    /// Why there is no sample, and of what there are some.
+    /// Why there is no sample, and which metrics have samples.
     fn unseen(&self, view: &View<'_>) -> String {
         let mut keys: Vec<_> = view.tally.series.series().map(|series| series.0).collect();
         keys.sort();

@@ -11,7 +11,7 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Points from `low` to `high` at least.
+    /// Points that cover at least `low` to `high`.
     pub(super) fn between(low: f64, high: f64) -> Self {
         let low = low.ln();
         let len = ((high.ln() - low) / STEP).ceil().max(1.0) as usize + 1;

@@ -9,7 +9,7 @@ const SUSPICIOUS: f64 = 5.0;
 const BELOW: f64 = 0.97;
 /// The probe's rate, as a part of what the target can do.
 const PROBE_PART: f64 = 0.25;
-/// Seconds of a probe at least.
+/// Minimum seconds of a probe.
 const PROBE: f64 = 1.5;
 /// A probe is clean with a mean response under this multiple of the one without load ...
 const CLEAN_RESPONSE: f64 = 1.6;

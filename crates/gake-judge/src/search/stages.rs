@@ -17,7 +17,7 @@ const DOWN: f64 = 0.7;
 const DOUBLE: f64 = 2.0;
 /// The bracket is done when its ends are within this factor.
 const BRACKET: f64 = 1.35;
-/// Levels of the bracket at most.
+/// Maximum number of levels of the bracket.
 const BRACKET_ROUNDS: u32 = 20;
 /// Below this part of what the target can do there is no capacity to speak of.
 const LOWEST_PART: f64 = 0.1;

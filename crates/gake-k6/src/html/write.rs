@@ -8,7 +8,7 @@ const VOID: [&str; 14] = [
     "track", "wbr",
 ];
 
-/// Elements whose text is no HTML.
+/// Elements whose text is not HTML.
 const RAW: [&str; 7] = ["iframe", "noembed", "noframes", "plaintext", "script", "style", "xmp"];
 
 impl Page {

@@ -182,7 +182,7 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     Ok(module)
 }
 
-/// Bytes that nobody can guess.
+/// Cryptographically random bytes.
 pub(crate) fn random(ctx: &Ctx<'_>, count: usize) -> rquickjs::Result<Vec<u8>> {
     let mut bytes = vec![0; count];
     aws_lc_rs::rand::fill(&mut bytes)

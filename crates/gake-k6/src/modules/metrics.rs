@@ -90,7 +90,7 @@ fn metric<'js>(
     Class::instance(ctx.clone(), metric)
 }
 
-/// Adds a sample; false when it is no number.
+/// Adds a sample; false if it is not a number.
 fn add<'js>(
     ctx: Ctx<'js>,
     this: This<Class<'js, Metric>>,

@@ -32,7 +32,7 @@ pub struct CsvLines {
     line: String,
 }
 
-/// System tags that are no tags of samples.
+/// System tags that are not tags of samples.
 const METADATA: [&str; 2] = ["iter", "vu"];
 
 impl TimeFormat {

@@ -17,7 +17,7 @@ use crate::metrics::{MetricNumber, builtin};
 /// The tags that the summary needs.
 pub const KEYS: [&str; 4] = ["check", "expected_response", "group", "scenario"];
 
-/// Sets of tags that are remembered at most.
+/// Maximum number of remembered sets of tags.
 const SETS_MAX: usize = 10_000;
 
 /// Between the values of two tags; no tag holds it.

@@ -29,7 +29,7 @@ use crate::{Beside, Interrupt, Moment, Prepared, Recorded, RunError, connection}
 use crew::Crew;
 use stage::StageUser;
 
-/// Tags that a sub-metric may select by, and that no summary needs.
+/// Tags that sub-metrics may select by, besides those that the summary needs.
 type Keys = Arc<[String]>;
 
 /// Why a script's run has no result.
@@ -82,7 +82,7 @@ pub struct LoadedScript {
     functions: Vec<String>,
 }
 
-/// How a script runs, beside its scenarios.
+/// The settings of a script's run.
 #[derive(Debug, Clone)]
 pub struct ScriptRun {
     /// The scenarios, and how connections are made.

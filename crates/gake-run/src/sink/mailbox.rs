@@ -17,7 +17,7 @@ pub(super) enum Item {
     Readings(Nanos, Arc<[Reading]>),
 }
 
-/// Most items of each kind: seconds, batches of outcomes, readings.
+/// Maximum number of items of each kind: seconds, batches of outcomes, readings.
 pub(super) type Bounds = [usize; 3];
 
 /// A queue with one reader.
@@ -36,7 +36,7 @@ struct State {
     items: VecDeque<Item>,
     counts: [usize; 3],
     closed: bool,
-    /// Nobody takes any more.
+    /// The reader is gone.
     abandoned: bool,
 }
 
@@ -108,7 +108,7 @@ impl Mailbox {
         self.filled.notify_one();
     }
 
-    /// Nothing more is taken: whoever waits for room waits no longer.
+    /// The reader is gone: wakes those who wait for room.
     pub(super) fn abandon(&self) {
         let mut state = self.lock();
         state.abandoned = true;

@@ -7,7 +7,7 @@ use super::{Batch, Carrier, Lost};
 /// Bytes of a datagram at most, so that it passes an Ethernet unbroken.
 const DATAGRAM_MAX: usize = 1_400;
 
-/// Sends lines to an address; nobody says whether they arrive.
+/// Sends lines to an address, without confirmation that they arrive.
 pub(crate) struct Datagrams {
     socket: UdpSocket,
     lost: Lost,

@@ -44,17 +44,17 @@ impl Lost {
     }
 }
 
-/// Brings batches to a destination, in order.
+/// Delivers batches to a destination, in order.
 pub(crate) trait Carrier: Send {
-    /// Whether the destination takes anything now.
+    /// Checks that the destination accepts data now.
     fn check(&mut self) -> Result<(), String> {
         Ok(())
     }
 
-    /// Takes a batch on. Waits for the destination two seconds at most.
+    /// Takes a batch. Waits for the destination at most two seconds.
     fn carry(&mut self, batch: Batch);
 
-    /// Waits until everything is there, or is given up.
+    /// Waits until everything is delivered or given up.
     fn finish(&mut self);
 
     fn lost(&self) -> Lost;

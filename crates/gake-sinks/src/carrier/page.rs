@@ -11,7 +11,7 @@ use super::{Batch, Carrier, Lost};
 
 /// How long a visitor may take for its request, and for the answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Bytes of a request's head at most.
+/// Maximum size of a request's head, in bytes.
 const HEAD_MAX: usize = 8 << 10;
 /// Pause between two looks whether somebody came, or the page is over.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -169,7 +169,7 @@ pub(super) fn post(address: &SinkAddress) -> Post {
     }
 }
 
-/// Whether the server is there.
+/// Whether the server answers.
 fn ping(base: &str, headers: &[(String, String)]) -> Option<HttpRequest> {
     let headers = headers.iter().filter(|(name, _)| name == "Authorization").cloned().collect();
     Some(HttpRequest { headers, ..HttpRequest::new("GET", format!("{base}/ping")) })

@@ -46,14 +46,14 @@ enum Session {
     Postgres(Postgres),
 }
 
-/// What a database says of itself; what it does not say is `None`.
+/// The status of a database; `None` where it reports nothing.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 struct Status {
     /// Connections open.
     open: Option<f64>,
     /// Connections that an application may have open.
     allowed: Option<f64>,
-    /// The most that were open at once since the server was started.
+    /// The peak number of open connections since the server was started.
     open_max: Option<f64>,
     /// Connections refused for want of a free one since the server was started.
     refused: Option<f64>,

@@ -24,9 +24,9 @@ const SSL: u32 = 0x800;
 const CHARSET: u8 = 45;
 const NULL: u8 = 0xfb;
 
-/// Packets in answer to one query at most.
+/// Maximum number of packets in answer to one query.
 const PACKETS_MAX: usize = 1_000;
-/// Rounds of authentication at most.
+/// Maximum number of rounds of authentication.
 const ROUNDS_MAX: usize = 8;
 /// Bytes of a challenge that count.
 const NONCE: usize = 20;
@@ -39,7 +39,7 @@ pub(super) struct MySql {
     sequence: u8,
 }
 
-/// What a server says of itself when a connection is open.
+/// A server's greeting on a new connection.
 #[derive(Debug, PartialEq)]
 struct Greeting {
     plugin: String,

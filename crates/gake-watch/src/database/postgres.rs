@@ -27,7 +27,7 @@ FROM pg_stat_activity";
 /// Counted from version 14 on.
 const SESSIONS: &str = "SELECT sum(sessions) FROM pg_stat_database";
 
-/// Messages in answer to one query at most.
+/// Maximum number of messages in answer to one query.
 const MESSAGES_MAX: usize = 1_000;
 
 /// A connection.

@@ -1,6 +1,6 @@
 //! The parser's input and output types.
 
-/// The most header lines that any [`ResponseLimits`] can allow.
+/// The maximum number of header lines that any [`ResponseLimits`] can allow.
 pub const MAX_HEADERS: usize = 1_000;
 
 /// Limits on what a server can make the client hold or wait for.

@@ -23,7 +23,7 @@ pub(super) type Shown<'a> = Option<&'a mut dyn FnMut(&[u8], &[u8])>;
 #[derive(Debug)]
 pub struct HeaderDecoder {
     table: DynamicTable,
-    /// Most bytes of the fields of one block, as they count in the table.
+    /// Maximum bytes of the fields of one block, as they count in the table.
     bytes_max: usize,
     /// The name and value being decoded.
     text: Vec<u8>,

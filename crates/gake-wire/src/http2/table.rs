@@ -34,7 +34,7 @@ impl DynamicTable {
         Self { text: Vec::new(), entries: VecDeque::new(), size: 0, max }
     }
 
-    /// Most bytes.
+    /// Maximum size in bytes.
     pub(super) const fn max(&self) -> usize {
         self.max
     }

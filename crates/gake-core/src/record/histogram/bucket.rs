@@ -20,7 +20,7 @@ const LOWEST_EXPONENT: i32 = -64;
 /// What the leading bits of the smallest magnitude are over its number, the first of page 1.
 const OFFSET: i32 = ((f64::MAX_EXP - 1 + LOWEST_EXPONENT) << OCTAVE_BITS) - OCTAVE as i32;
 
-/// Largest magnitude that is told apart, the double below `2^64`: larger ones count as it.
+/// Largest distinct magnitude, the double below `2^64`: larger ones count as it.
 pub(super) const LIMIT: f64 = 18_446_744_073_709_549_568.0;
 
 /// The bucket of a value whose magnitude is at most [`LIMIT`].

@@ -30,7 +30,7 @@ pub struct Histogram {
     min: f64,
     max: f64,
     sum: Sum,
-    /// Whether a value is no whole number.
+    /// Whether a value is not a whole number.
     is_fractional: bool,
 }
 

@@ -11,7 +11,7 @@ use super::super::{
 use super::{at_least_one, named};
 use crate::plan::{DRAIN, Expect, OPEN_CONNECTIONS, Overflow, Plan, Rate};
 
-/// Most tags of a scenario.
+/// Maximum number of tags of a scenario.
 const TAGS_MAX: usize = 50;
 
 /// A scenario's draft, and what else bears on it.
