@@ -21,13 +21,13 @@ const ABSENT: &[(&str, &str)] = &[
     ("archive", "gake runs scripts, not archives"),
     ("cloud", "gake has no cloud"),
     ("login", "gake has no cloud"),
-    ("inspect", "it is not there yet"),
-    ("new", "it is not there yet"),
-    ("pause", "there is no API yet"),
-    ("resume", "there is no API yet"),
-    ("scale", "there is no API yet"),
-    ("stats", "there is no API yet"),
-    ("status", "there is no API yet"),
+    ("inspect", "gake does not support it yet"),
+    ("new", "gake does not support it yet"),
+    ("pause", "gake has no API yet"),
+    ("resume", "gake has no API yet"),
+    ("scale", "gake has no API yet"),
+    ("stats", "gake has no API yet"),
+    ("status", "gake has no API yet"),
 ];
 
 /// `gake as k6`.
@@ -46,7 +46,7 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
                 return usage(console);
             }
             let known = ABSENT.iter().find(|(name, _)| name == command);
-            let why = known.map_or("it is unknown", |(_, why)| why);
+            let why = known.map_or("it is not a command of k6", |(_, why)| why);
             console.error(&format!("the command {command:?} cannot be honoured: {why}"));
             Ok(ANY)
         }

@@ -65,7 +65,7 @@ pub fn tls_version(options: &Options) -> Result<Option<TlsVersion>, String> {
         true => Ok(Some(TlsVersion::Tls12)),
         false if least <= 4 && most >= 4 => Ok(Some(TlsVersion::Tls13)),
         false => {
-            Err("the option tlsVersion cannot be honoured: there are TLS 1.2 and 1.3".to_owned())
+            Err("the option tlsVersion cannot be honoured: gake has TLS 1.2 and 1.3".to_owned())
         }
     }
 }

@@ -28,7 +28,7 @@ const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "
 const VERBOSITIES: [&str; 6] = ["trace", "debug", "info", "warn", "error", "critical"];
 
 const ONE_TARGET: &str = "write the targets into a file and run it with `gake run FILE`";
-const ENVOY: &str = "it configures Envoy, which is not here";
+const ENVOY: &str = "it configures Envoy, which gake does not use";
 const HTTP1: &str = "gake speaks HTTP/1.1";
 
 const FLAGS: &[Flag] = &[
@@ -68,9 +68,9 @@ const FLAGS: &[Flag] = &[
     refused(&["multi-target-use-https"], ONE_TARGET),
     refused(&["request-source"], ONE_TARGET),
     refused(&["request-source-plugin-config"], ONE_TARGET),
-    refused(&["simple-warmup"], "`gake run --warmup` keeps the first part out of the figures"),
+    refused(&["simple-warmup"], "use `gake run --warmup`"),
     refused(&["latency-response-header-name"], "gake does not read times from headers"),
-    refused(&["nighthawk-service"], "there is no gRPC service"),
+    refused(&["nighthawk-service"], "gake has no gRPC service"),
     refused(&["stats-sinks"], ENVOY),
     refused(&["stats-flush-interval"], ENVOY),
     refused(&["tls-context"], ENVOY),
@@ -140,12 +140,12 @@ impl Options {
         let (concurrency, workers) = concurrency(parsed)?;
         let format = format(parsed)?;
         if parsed.last("protocol").is_some_and(|protocol| protocol != "http1") {
-            return Err(format!("--protocol cannot be honoured: {HTTP1}; it is http1"));
+            return Err(format!("--protocol cannot be honoured: {HTTP1}; write http1"));
         }
         let reuse = parsed.last("experimental-h1-connection-reuse-strategy");
         if reuse.is_some_and(|strategy| strategy != "mru") {
             return Err("--experimental-h1-connection-reuse-strategy cannot be honoured: gake \
-                        takes the connection used last; it is mru"
+                        takes the connection used last (mru)"
                 .to_owned());
         }
         let strategy = one_of(parsed, "sequencer-idle-strategy", &["spin", "poll", "sleep"])?;
@@ -257,7 +257,7 @@ fn number(parsed: &Parsed, name: &str, default: u32, least: u32) -> Result<u32, 
 fn one_of<'a>(parsed: &'a Parsed, name: &str, known: &[&str]) -> Result<Option<&'a str>, String> {
     match parsed.last(name) {
         Some(text) if !known.contains(&text) => {
-            Err(format!("--{name} {text:?}: it is one of {}", known.join(", ")))
+            Err(format!("--{name} {text:?}: write one of {}", known.join(", ")))
         }
         text => Ok(text),
     }

@@ -185,7 +185,7 @@ impl Line {
             Some("csv") => OutputFormat::Csv,
             Some("quiet") => OutputFormat::Quiet,
             Some(other) => {
-                return Err(format!("--output-format {other:?}: it is text, json, csv or quiet"));
+                return Err(format!("--output-format {other:?}: write text, json, csv or quiet"));
             }
         };
         let unit = parsed.read_with("time-unit", |asked| {
@@ -336,7 +336,7 @@ impl Options {
                 let spoken = "gake speaks HTTP/1.0, 1.1 and 2";
                 Err(format!("--http-version cannot be honoured: {spoken}"))
             }
-            Some(_) => Err("--http-version: it is 1.0, 1.1 or 2".to_owned()),
+            Some(_) => Err("--http-version: write 1.0, 1.1 or 2".to_owned()),
         }
     }
 

@@ -12,7 +12,7 @@ const FLAGS: &[Flag] = &[value(&["to"]), value(&["output"]), switch(&["h", "help
 const USAGE: &str = "\
 Usage: vegeta encode [options] [<file>...]
 
-Writes results in another encoding; that of each file is told by its first bytes. CSV has no
+Writes results in another encoding; that of the input is detected by its first bytes. CSV has no
 header line; its columns are: time in Unix nanoseconds, status code, latency in nanoseconds,
 bytes out, bytes in, error, body (base64), attack, number, method, URL, headers (base64).
 

@@ -18,19 +18,19 @@ const USAGE: &str = "\
 Usage: vegeta [global flags] <command> [command flags]
 
   attack   sends requests at a rate, and writes a result for each
-  report   tells what the results say: text, json, hist[0,1ms,10ms], hdrplot
+  report   summarises results: text, json, hist[0,1ms,10ms], hdrplot
   encode   writes results in another encoding: csv, gob, json
   plot     draws latencies over time, as an HTML page
 
   echo 'GET http://localhost/' | vegeta attack -duration=5s | tee results.bin | vegeta report
 
-What differs from Vegeta, and which flags are refused: docs/as-vegeta.md";
+Differences from Vegeta, and refused flags: docs/as-vegeta.md";
 
 const GLOBAL: &[Flag] = &[
     value(&["cpus"]),
     switch(&["version"]),
     switch(&["h", "help"]),
-    refused(&["profile"], "gake has no profiler inside; use perf"),
+    refused(&["profile"], "gake has no built-in profiler; use perf"),
 ];
 
 /// Runs vegeta's command line.

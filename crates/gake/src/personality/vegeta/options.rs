@@ -156,7 +156,7 @@ impl Options {
             format: match text("format", "http").as_str() {
                 "http" => TargetFormat::Http,
                 "json" => TargetFormat::Json,
-                other => return Err(format!("-format {other:?}: it is http or json")),
+                other => return Err(format!("-format {other:?}: write http or json")),
             },
             help: parsed.on("h")?,
             lazy: parsed.on("lazy")?,
@@ -255,7 +255,7 @@ fn refuse(parsed: &Parsed) -> Result<(), String> {
         return no("dns-ttl", "names are looked up once, before the attack; 0 says that");
     }
     if parsed.last("prometheus-addr").is_some_and(|address| !address.is_empty()) {
-        return no("prometheus-addr", "nothing listens while an attack goes on");
+        return no("prometheus-addr", "nothing listens during an attack");
     }
     Ok(())
 }

@@ -16,11 +16,11 @@ const FLAGS: &[Flag] =
 const USAGE: &str = "\
 Usage: vegeta plot [options] [<file>...]
 
-Draws the latency of each request over time, a line for each attack's successes and errors, as an
-HTML page that needs no network.
+Draws the latency of each request over time as an HTML page that needs no network, with one line
+for each attack's successes and one for its errors.
 
   -title       the page's title (default Vegeta Plot)
-  -threshold   points of a line at most; longer ones are thinned out (default 4000)
+  -threshold   maximum points per line; longer lines are thinned out (default 4000)
   -output      a file (default stdout)
 ";
 

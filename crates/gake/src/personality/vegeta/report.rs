@@ -1,4 +1,4 @@
-//! `vegeta report`: what results say.
+//! `vegeta report`: summarises results.
 
 use std::io::Write as _;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -26,11 +26,11 @@ const FLAGS: &[Flag] = &[
 const USAGE: &str = "\
 Usage: vegeta report [options] [<file>...]
 
-Tells what results say; several files are told as one.
+Summarises results; several files are reported as one.
 
   -type      text, json, hist[0,1ms,10ms] or hdrplot (default text)
-  -buckets   of the histogram, or to be told in JSON: [0,1ms,10ms]
-  -every     tell again and again while results come, such as 1s
+  -buckets   buckets of the histogram, or of the JSON report: [0,1ms,10ms]
+  -every     repeat the report at this interval while results come, such as 1s
   -output    a file (default stdout)
 ";
 
@@ -98,7 +98,7 @@ fn follow(
         match is_done.recv_timeout(LOOK) {
             Ok(result) => return result,
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(Failure::could_not("the reading of results ended unexpectedly"));
+                return Err(Failure::could_not("reading the results ended unexpectedly"));
             }
             Err(RecvTimeoutError::Timeout) => {}
         }

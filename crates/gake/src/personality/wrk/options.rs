@@ -72,7 +72,7 @@ const WRK2: [Flag; 3] =
     [value(&["R", "rate"]), switch(&["U", "u_latency"]), switch(&["B", "batch_latency"])];
 
 /// The same for wrk: a rate there is a mistake that must not pass as a test without one.
-const WRK: [Flag; 1] = [refused(&["R", "rate"], "wrk has no rate; `gake as wrk2` has")];
+const WRK: [Flag; 1] = [refused(&["R", "rate"], "wrk has no rate; use `gake as wrk2`")];
 
 /// Threads at most: each is one of the system's.
 const THREADS_MAX: u64 = 1_024;
