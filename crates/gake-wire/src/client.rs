@@ -53,7 +53,7 @@ impl<C: Clock + Clone + 'static> Client<C> {
     }
 
     /// A client with its own connections, for one user: as many as its requests need, of
-    /// which it keeps about one per origin. Both share their counts.
+    /// which it keeps about one per origin. It is counted with this one.
     #[must_use]
     pub fn with_own_connections(&self) -> Self {
         let idle = self.shared.network.origins.len() + OWN_IDLE_EXTRA;
@@ -61,8 +61,8 @@ impl<C: Clock + Clone + 'static> Client<C> {
         Self { shared: Rc::clone(&self.shared), pool: Rc::new(self.pool.beside(bounds)) }
     }
 
-    /// A client with its own single connection per origin, for users who share it. Both share
-    /// their counts.
+    /// A client with its own single connection per origin, for users who share it. It is counted
+    /// with this one.
     #[must_use]
     pub fn with_one_connection(&self) -> Self {
         let origins = self.shared.network.origins.len().max(1);

@@ -85,13 +85,13 @@ pub struct Figure {
     pub a: f64,
     /// Its value in B.
     pub b: f64,
-    /// How B differs; `None` when there are not enough samples to tell.
+    /// How B differs; `None` when it cannot be computed.
     pub change: Option<Change>,
     /// The conclusion about it.
     pub verdict: ComparisonOutcome,
     /// Whether it is worse by more than the tolerance.
     pub beyond: bool,
-    /// Why there is no change to report.
+    /// Why the figure has no interval.
     pub problem: Option<String>,
     /// Whether the conclusion requires it.
     pub headline: bool,

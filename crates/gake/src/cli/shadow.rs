@@ -138,7 +138,7 @@ impl ScriptArgs {
     }
 }
 
-/// Who gets a request when the script chose no backends.
+/// Who gets a request when selectBackends fails or takes too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SelectFailureArg {
     /// The master alone

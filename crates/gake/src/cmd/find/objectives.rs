@@ -19,7 +19,7 @@ const ENOUGH: u64 = 20;
 const ATTEMPTS: [u64; 3] = [1, 5, 30];
 
 /// The clauses of a search. What only bounds the target itself says nothing about whether it
-/// still answers: then, as without a word, the usual objectives hold too.
+/// still answers: then, as without any objective, the usual ones apply too.
 ///
 /// # Errors
 /// When an objective bounds nothing that grows with the load, or the target refuses connections or
