@@ -39,7 +39,7 @@ pub struct DoctorArgs {
 /// Formats of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DoctorFormat {
-/// For people
+    /// For people
     Text,
     /// The schema gake.doctor/1
     Json,

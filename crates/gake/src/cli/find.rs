@@ -79,7 +79,7 @@ pub struct SearchArgs {
     #[arg(long, value_name = "PERCENT", value_parser = values::precision, default_value = "5%")]
     pub precision: f64,
 
-/// The kind of load to search
+    /// The kind of load to search
     #[arg(long, value_enum, default_value_t = DimensionArg::Rate)]
     pub dimension: DimensionArg,
 

@@ -130,7 +130,7 @@ pub struct ScriptArgs {
 }
 
 impl ScriptArgs {
-/// Threads for the hooks that clients wait for.
+    /// Threads for the hooks that clients wait for.
     pub fn threads(&self) -> usize {
         const DEFAULT_MAX: usize = 8;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -294,7 +294,7 @@ pub struct CopyArgs {
     #[arg(long, value_name = "HOW")]
     pub sample: Option<String>,
 
-/// Methods that may be copied, separated by commas; safe and all stand for groups of methods
+    /// Methods that may be copied, separated by commas; safe and all stand for groups of methods
     /// (default: safe)
     #[arg(long, value_name = "METHODS", value_delimiter = ',')]
     pub shadow_methods: Vec<String>,
@@ -322,7 +322,7 @@ pub struct CopyArgs {
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub shadow_body_limit: Option<u64>,
 
-/// Maximum number of bytes read from the body of a shadow's answer (default: 1MiB)
+    /// Maximum number of bytes read from the body of a shadow's answer (default: 1MiB)
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub answer_body_limit: Option<u64>,
 
