@@ -32,8 +32,8 @@ const RETRANSMITS_SHARE_MIN: f64 = 0.01;
 /// A route loses the segments of requests as it loses SYNs; below this part of the share of SYNs,
 /// a full queue loses them.
 const ROUTE_OVER_SYNS: f64 = 0.5;
-/// What is less probable than this is no chance.
-const CHANCE: f64 = 0.001;
+/// Less probable than this is not chance.
+const CHANCE: f64 = 0.02;
 
 /// What became of the connections' SYNs, and of the segments that followed them.
 pub(super) struct Syns {
