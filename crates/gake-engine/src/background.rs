@@ -39,11 +39,14 @@ pub fn in_background<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 
 /// Puts the calling thread into the lowest class: SCHED_IDLE, else SCHED_BATCH.
 fn lower() {
-    let parameters = libc::sched_param { sched_priority: 0 };
+    // The kernel's `struct sched_param`. By the system call itself: musl's function refuses.
+    let priority: libc::c_int = 0;
     for class in [libc::SCHED_IDLE, libc::SCHED_BATCH] {
         // SAFETY: the pointer is to a value that outlives the call, which only reads it; 0 is the
         // calling thread.
-        if unsafe { libc::sched_setscheduler(0, class, &raw const parameters) } == 0 {
+        let set =
+            unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, class, &raw const priority) };
+        if set == 0 {
             break;
         }
     }
