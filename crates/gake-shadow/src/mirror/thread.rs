@@ -97,8 +97,10 @@ fn stand_back(nice: u8) {
     if nice > 0 {
         let _ = rustix::process::nice(i32::from(nice));
     }
-    let parameters = libc::sched_param { sched_priority: 0 };
+    // The kernel's `struct sched_param`. By the system call itself: musl's function refuses.
+    let priority: libc::c_int = 0;
+    let (call, class) = (libc::SYS_sched_setscheduler, libc::SCHED_BATCH);
     // A batch thread interrupts nobody when it is woken.
-    // SAFETY: the call reads `parameters` and keeps nothing; 0 is the calling thread.
-    let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters) };
+    // SAFETY: the call reads `priority` and keeps nothing; 0 is the calling thread.
+    let _ = unsafe { libc::syscall(call, 0, class, &raw const priority) };
 }
