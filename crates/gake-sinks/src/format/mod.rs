@@ -56,11 +56,13 @@ pub(crate) fn of(address: &SinkAddress) -> Box<dyn Format> {
         SinkKind::Graphite => {
             Box::new(rows::Rows::new(statsd::Graphite::new(prefix(), tags), false))
         }
-        SinkKind::Prometheus => Box::new(page::OpenMetrics::new(tags)),
-        SinkKind::RemoteWrite => Box::new(remote_write::RemoteWrite::new(tags)),
+        SinkKind::Prometheus => Box::new(series::SeriesFormat::new(page::OpenMetrics::new(tags))),
+        SinkKind::RemoteWrite => {
+            Box::new(series::SeriesFormat::new(remote_write::RemoteWrite::new(tags)))
+        }
         SinkKind::Otlp => {
             let service = address.option("service").unwrap_or("gake").to_owned();
-            Box::new(otlp::Otlp::new(service, tags))
+            Box::new(series::SeriesFormat::new(otlp::Otlp::new(service, tags)))
         }
     }
 }

@@ -3,14 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use gake_core::clock::Nanos;
-use gake_core::record::{Histogram, Reading, Run};
+use gake_core::record::Histogram;
 use serde_json::{Value, json};
 
-use super::Format;
-use super::series::{Family, Totals};
+use super::series::{Family, SeriesWriter, Totals};
 use crate::carrier::Batch;
-use crate::exporter::{ExportSecond, ExportStart};
 
 /// Buckets of an octave: 2^SCALE, each 1.1 % wide.
 const SCALE: i32 = 6;
@@ -24,25 +21,27 @@ pub(super) const NOTHING: &str = r#"{"resourceMetrics":[]}"#;
 pub(crate) struct Otlp {
     service: String,
     tags: Vec<(String, String)>,
-    totals: Totals,
-    started: u64,
 }
 
 impl Otlp {
     pub(crate) fn new(service: String, tags: Vec<(String, String)>) -> Self {
-        Self { service, tags, totals: Totals::default(), started: 0 }
+        Self { service, tags }
     }
+}
 
-    fn batch(&self, unix_ns: u64) -> Batch {
+impl SeriesWriter for Otlp {
+    // A collector learns of a run by its first second.
+    const AT_BEGIN: bool = false;
+
+    fn write(&self, totals: &Totals, started: u64, unix_ns: u64) -> Batch {
         let times = json!({
-            "startTimeUnixNano": self.started.to_string(),
+            "startTimeUnixNano": started.to_string(),
             "timeUnixNano": unix_ns.to_string(),
         });
         let mut metrics: Vec<Value> =
-            self.totals.families().iter().map(|family| metric(family, &times)).collect();
-        metrics.extend(
-            self.totals.histograms().iter().map(|(name, all)| exponential(name, all, &times)),
-        );
+            totals.families().iter().map(|family| metric(family, &times)).collect();
+        metrics
+            .extend(totals.histograms().iter().map(|(name, all)| exponential(name, all, &times)));
         let rows = metrics.len() as u64;
         let common = self.tags.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let service = [("service.name", self.service.as_str())];
@@ -113,27 +112,4 @@ fn exponential(name: &str, histogram: &Histogram, times: &Value) -> Value {
 /// The bucket (base^index, base^(index+1)] of a value; `None` of zero. base = 2^(2^-SCALE).
 fn index(value: f64) -> Option<i32> {
     (value > 0.0).then(|| (value.log2() * f64::from(1 << SCALE)).ceil() as i32 - 1)
-}
-
-impl Format for Otlp {
-    fn begin(&mut self, start: &ExportStart<'_>) -> Batch {
-        self.started = start.started_unix_ns;
-        self.totals.begin(start.labels);
-        Batch::default()
-    }
-
-    fn second(&mut self, second: &ExportSecond<'_>) -> Batch {
-        self.totals.second(second);
-        self.batch(self.started + (second.at + 1) * 1_000_000_000)
-    }
-
-    fn readings(&mut self, _at: Nanos, readings: &[Reading]) -> Batch {
-        self.totals.readings(readings);
-        Batch::default()
-    }
-
-    fn end(&mut self, run: &Run) -> Batch {
-        self.totals.end(run);
-        self.batch(self.started + run.elapsed + 1_000_000_000)
-    }
 }

@@ -2,28 +2,33 @@
 
 use std::fmt::Write as _;
 
-use gake_core::clock::Nanos;
-use gake_core::record::{Reading, Run};
-
-use super::Format;
-use super::series::{Totals, cumulative};
+use super::series::{SeriesWriter, Totals, cumulative};
 use crate::carrier::Batch;
-use crate::exporter::{ExportSecond, ExportStart};
 
 /// Writes the whole page each second.
 pub(crate) struct OpenMetrics {
     tags: Vec<(String, String)>,
-    totals: Totals,
 }
 
 impl OpenMetrics {
     pub(crate) fn new(tags: Vec<(String, String)>) -> Self {
-        Self { tags, totals: Totals::default() }
+        Self { tags }
     }
 
-    fn page(&self) -> Batch {
+    fn labels<'a>(&'a self, own: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+        let common = self.tags.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let pairs: Vec<String> = common
+            .chain(own)
+            .map(|(name, value)| format!("{}=\"{}\"", label_name(name), escaped(value)))
+            .collect();
+        if pairs.is_empty() { String::new() } else { format!("{{{}}}", pairs.join(",")) }
+    }
+}
+
+impl SeriesWriter for OpenMetrics {
+    fn write(&self, totals: &Totals, _started: u64, _unix_ns: u64) -> Batch {
         let mut page = String::new();
-        for family in self.totals.families() {
+        for family in totals.families() {
             let (kind, suffix) =
                 if family.is_counter { ("counter", "_total") } else { ("gauge", "") };
             let _ = writeln!(page, "# TYPE {} {kind}", family.name);
@@ -34,7 +39,7 @@ impl OpenMetrics {
                 let _ = writeln!(page, "{}{suffix}{labels} {}", family.name, point.value);
             }
         }
-        for (name, histogram) in self.totals.histograms() {
+        for (name, histogram) in totals.histograms() {
             let _ = writeln!(page, "# TYPE gake_{name}_seconds histogram");
             let _ = writeln!(page, "# UNIT gake_{name}_seconds seconds");
             for (bound, count) in cumulative(&histogram) {
@@ -48,15 +53,6 @@ impl OpenMetrics {
         }
         page.push_str("# EOF\n");
         Batch { bytes: page.into_bytes(), rows: 1 }
-    }
-
-    fn labels<'a>(&'a self, own: impl Iterator<Item = (&'a str, &'a str)>) -> String {
-        let common = self.tags.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let pairs: Vec<String> = common
-            .chain(own)
-            .map(|(name, value)| format!("{}=\"{}\"", label_name(name), escaped(value)))
-            .collect();
-        if pairs.is_empty() { String::new() } else { format!("{{{}}}", pairs.join(",")) }
     }
 }
 
@@ -73,26 +69,4 @@ pub(super) fn label_name(name: &str) -> String {
 
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
-}
-
-impl Format for OpenMetrics {
-    fn begin(&mut self, start: &ExportStart<'_>) -> Batch {
-        self.totals.begin(start.labels);
-        self.page()
-    }
-
-    fn second(&mut self, second: &ExportSecond<'_>) -> Batch {
-        self.totals.second(second);
-        self.page()
-    }
-
-    fn readings(&mut self, _at: Nanos, readings: &[Reading]) -> Batch {
-        self.totals.readings(readings);
-        Batch::default()
-    }
-
-    fn end(&mut self, run: &Run) -> Batch {
-        self.totals.end(run);
-        self.page()
-    }
 }

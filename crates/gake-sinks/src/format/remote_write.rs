@@ -1,52 +1,18 @@
 //! Prometheus remote write 1.0: protobuf, compressed by snappy.
 
-use gake_core::clock::Nanos;
-use gake_core::record::{Reading, Run};
-
-use super::Format;
 use super::page::label_name;
 use super::protobuf::Message;
-use super::series::{Totals, cumulative};
+use super::series::{SeriesWriter, Totals, cumulative};
 use crate::carrier::Batch;
-use crate::exporter::{ExportSecond, ExportStart};
 
 /// Writes every series each second.
 pub(crate) struct RemoteWrite {
     tags: Vec<(String, String)>,
-    totals: Totals,
-    started: u64,
 }
 
 impl RemoteWrite {
     pub(crate) fn new(tags: Vec<(String, String)>) -> Self {
-        Self { tags, totals: Totals::default(), started: 0 }
-    }
-
-    /// Every series with its value at an instant, in Unix nanoseconds.
-    fn batch(&self, unix_ns: u64) -> Batch {
-        let mut request = Message::default();
-        let mut rows = 0;
-        let mut add = |name: String, labels: &[(&str, &str)], value: f64| {
-            request.message(1, &self.series(&name, labels, value, unix_ns / 1_000_000));
-            rows += 1;
-        };
-        for family in self.totals.families() {
-            let suffix = if family.is_counter { "_total" } else { "" };
-            for point in &family.points {
-                let labels: Vec<_> =
-                    point.labels.iter().map(|(name, value)| (*name, value.as_str())).collect();
-                add(format!("{}{suffix}", family.name), &labels, point.value);
-            }
-        }
-        for (name, histogram) in self.totals.histograms() {
-            for (bound, count) in cumulative(&histogram) {
-                let labels = [("le", bound.as_str())];
-                add(format!("gake_{name}_seconds_bucket"), &labels, count as f64);
-            }
-            add(format!("gake_{name}_seconds_count"), &[], histogram.count() as f64);
-            add(format!("gake_{name}_seconds_sum"), &[], histogram.sum() as f64 / 1e9);
-        }
-        Batch { bytes: compressed(&request.bytes), rows }
+        Self { tags }
     }
 
     /// One series: its labels in the order of their names, and one sample.
@@ -74,6 +40,34 @@ impl RemoteWrite {
     }
 }
 
+impl SeriesWriter for RemoteWrite {
+    fn write(&self, totals: &Totals, _started: u64, unix_ns: u64) -> Batch {
+        let mut request = Message::default();
+        let mut rows = 0;
+        let mut add = |name: String, labels: &[(&str, &str)], value: f64| {
+            request.message(1, &self.series(&name, labels, value, unix_ns / 1_000_000));
+            rows += 1;
+        };
+        for family in totals.families() {
+            let suffix = if family.is_counter { "_total" } else { "" };
+            for point in &family.points {
+                let labels: Vec<_> =
+                    point.labels.iter().map(|(name, value)| (*name, value.as_str())).collect();
+                add(format!("{}{suffix}", family.name), &labels, point.value);
+            }
+        }
+        for (name, histogram) in totals.histograms() {
+            for (bound, count) in cumulative(&histogram) {
+                let labels = [("le", bound.as_str())];
+                add(format!("gake_{name}_seconds_bucket"), &labels, count as f64);
+            }
+            add(format!("gake_{name}_seconds_count"), &[], histogram.count() as f64);
+            add(format!("gake_{name}_seconds_sum"), &[], histogram.sum() as f64 / 1e9);
+        }
+        Batch { bytes: compressed(&request.bytes), rows }
+    }
+}
+
 /// A request without series.
 pub(super) fn nothing() -> Vec<u8> {
     compressed(&[])
@@ -82,28 +76,4 @@ pub(super) fn nothing() -> Vec<u8> {
 fn compressed(bytes: &[u8]) -> Vec<u8> {
     // Compressing a vector in memory does not fail.
     snap::raw::Encoder::new().compress_vec(bytes).unwrap_or_default()
-}
-
-impl Format for RemoteWrite {
-    fn begin(&mut self, start: &ExportStart<'_>) -> Batch {
-        self.started = start.started_unix_ns;
-        self.totals.begin(start.labels);
-        self.batch(self.started)
-    }
-
-    fn second(&mut self, second: &ExportSecond<'_>) -> Batch {
-        self.totals.second(second);
-        self.batch(self.started + (second.at + 1) * 1_000_000_000)
-    }
-
-    fn readings(&mut self, _at: Nanos, readings: &[Reading]) -> Batch {
-        self.totals.readings(readings);
-        Batch::default()
-    }
-
-    fn end(&mut self, run: &Run) -> Batch {
-        self.totals.end(run);
-        // Behind the last second, whose number may round up to the run's end.
-        self.batch(self.started + run.elapsed + 1_000_000_000)
-    }
 }

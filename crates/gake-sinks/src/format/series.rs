@@ -2,9 +2,12 @@
 
 use std::borrow::Cow;
 
+use gake_core::clock::Nanos;
 use gake_core::record::{Histogram, Reading, Run, Tally};
 
-use crate::exporter::ExportSecond;
+use super::Format;
+use crate::carrier::Batch;
+use crate::exporter::{ExportSecond, ExportStart};
 use crate::figures;
 
 /// Bounds of a classic histogram's buckets, in seconds.
@@ -18,7 +21,7 @@ pub(super) const QUANTILES: [(&str, f64); 5] =
 
 /// What has been seen so far. Its size does not grow with the run.
 #[derive(Debug, Default)]
-pub(super) struct Totals {
+pub(crate) struct Totals {
     tally: Tally,
     labels: Vec<String>,
     asked: Option<f64>,
@@ -26,6 +29,56 @@ pub(super) struct Totals {
     open: u64,
     /// The newest reading of each level.
     readings: Vec<Reading>,
+}
+
+/// Writes the totals of an instant.
+pub(crate) trait SeriesWriter: Send {
+    /// Whether the totals of a run that begins, all 0, are written too.
+    const AT_BEGIN: bool = true;
+
+    /// Writes every series of a run that began at `started`; instants are Unix nanoseconds.
+    fn write(&self, totals: &Totals, started: u64, unix_ns: u64) -> Batch;
+}
+
+/// A format that tells everything so far each second.
+pub(crate) struct SeriesFormat<W> {
+    writer: W,
+    totals: Totals,
+    started: u64,
+}
+
+impl<W: SeriesWriter> SeriesFormat<W> {
+    pub(crate) fn new(writer: W) -> Self {
+        Self { writer, totals: Totals::default(), started: 0 }
+    }
+
+    fn batch(&self, since_start: u64) -> Batch {
+        self.writer.write(&self.totals, self.started, self.started + since_start)
+    }
+}
+
+impl<W: SeriesWriter> Format for SeriesFormat<W> {
+    fn begin(&mut self, start: &ExportStart<'_>) -> Batch {
+        self.started = start.started_unix_ns;
+        self.totals.begin(start.labels);
+        if W::AT_BEGIN { self.batch(0) } else { Batch::default() }
+    }
+
+    fn second(&mut self, second: &ExportSecond<'_>) -> Batch {
+        self.totals.second(second);
+        self.batch((second.at + 1) * 1_000_000_000)
+    }
+
+    fn readings(&mut self, _at: Nanos, readings: &[Reading]) -> Batch {
+        self.totals.readings(readings);
+        Batch::default()
+    }
+
+    fn end(&mut self, run: &Run) -> Batch {
+        self.totals.end(run);
+        // Behind the last second, whose number may round up to the run's end.
+        self.batch(run.elapsed + 1_000_000_000)
+    }
 }
 
 /// A number with its labels.

@@ -4,6 +4,7 @@ use super::influx::Influx;
 use super::otlp::Otlp;
 use super::page::OpenMetrics;
 use super::rows::{CsvRows, JsonRows, RowWriter, Rows};
+use super::series::SeriesFormat;
 use super::statsd::{Graphite, StatsD};
 use super::*;
 use crate::figures::{Field, Row};
@@ -122,7 +123,8 @@ fn statsd_counts_and_graphite_has_the_time() {
 
 #[test]
 fn the_page_has_totals_and_buckets() {
-    let mut format = OpenMetrics::new(vec![("1 env".to_owned(), "a\"b".to_owned())]);
+    let mut format =
+        SeriesFormat::new(OpenMetrics::new(vec![("1 env".to_owned(), "a\"b".to_owned())]));
     started(&mut format);
     let tally = tally(3);
     format.second(&second(&tally, &[]));
@@ -143,7 +145,7 @@ fn the_page_has_totals_and_buckets() {
 
 #[test]
 fn an_exponential_histogram_holds_every_value() {
-    let mut format = Otlp::new("gake".to_owned(), Vec::new());
+    let mut format = SeriesFormat::new(Otlp::new("gake".to_owned(), Vec::new()));
     started(&mut format);
     let tally = tally(3);
     let request: serde_json::Value =
