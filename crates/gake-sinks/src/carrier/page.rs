@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Batch, Carrier, Lost};
 
@@ -74,11 +74,13 @@ fn answer(mut visitor: TcpStream, text: &Mutex<Vec<u8>>) -> io::Result<()> {
     visitor.set_nonblocking(false)?;
     visitor.set_read_timeout(Some(PATIENCE))?;
     visitor.set_write_timeout(Some(PATIENCE))?;
+    let end = Instant::now() + PATIENCE;
     let mut head = Vec::new();
     let mut some = [0; 1024];
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
         let read = visitor.read(&mut some)?;
-        if read == 0 || head.len() + read > HEAD_MAX {
+        // Who sends a byte now and then must not hold up the others, nor the end of the run.
+        if read == 0 || head.len() + read > HEAD_MAX || Instant::now() >= end {
             return Ok(());
         }
         head.extend_from_slice(&some[..read]);
@@ -113,5 +115,32 @@ impl Carrier for Page {
 
     fn lost(&self) -> Lost {
         self.lost.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_visitor_that_drips_does_not_hold_up_the_end() {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        // It lingers, so that the visitor is received before the end.
+        let mut page = Page::bind(&format!(":{port}"), Duration::from_millis(500)).unwrap();
+        let mut visitor = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        page.carry(Batch { bytes: b"# EOF\n".to_vec(), rows: 1 });
+        let over = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&over);
+        // Far longer than anybody has patience.
+        let drips = std::thread::spawn(move || {
+            let drip = |_: &u32| {
+                std::thread::sleep(Duration::from_millis(100));
+                !told.load(Ordering::Relaxed) && visitor.write_all(b"x").is_ok()
+            };
+            (0..600).take_while(drip).count()
+        });
+        page.finish();
+        over.store(true, Ordering::Relaxed);
+        assert!(drips.join().unwrap() < 600);
     }
 }
