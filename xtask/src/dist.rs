@@ -85,7 +85,6 @@ fn build(target: &str) -> Result<PathBuf> {
     if is_musl {
         flags.push_str(" -C target-feature=+crt-static");
     }
-    let linker = format!("CARGO_TARGET_{}_LINKER", target.to_uppercase().replace('-', "_"));
     let compiler = format!("CC_{}", target.replace('-', "_"));
     let epoch = epoch()?;
     let mut env = vec![
@@ -96,7 +95,9 @@ fn build(target: &str) -> Result<PathBuf> {
         ("CARGO_PROFILE_FASTEST_STRIP", "symbols"),
     ];
     if is_musl {
-        env.extend([(linker.as_str(), "musl-gcc"), (compiler.as_str(), "musl-gcc")]);
+        // Only for C: rustc links with musl's startup files that it brings along. musl-gcc
+        // as linker would add its own for a dynamic program.
+        env.push((&compiler, "musl-gcc"));
     }
     let build = ["build", "--profile", "fastest", "--locked", "-p", "gake", "--target", target];
     command::run_with("cargo", &build, &env)?;

@@ -6,10 +6,14 @@
 //! either, so it is bad for both.
 
 use gake_core::clock::Nanos;
+use gake_core::metric::Tags;
 use gake_core::record::{Histogram, LabelTally, Metric, Tally};
 
 use super::gauge::Gauge;
+use super::parse::K6_SERVICE;
 use super::quantity::{Measure, Quantity, Statistic};
+use super::series::{SCENARIO, SeriesBound, SeriesClaim, SeriesStatistic};
+use super::series_clause::SeriesClause;
 use super::{Claim, Objective, Operator, Scope};
 
 /// An objective as a bounded share or level.
@@ -43,6 +47,8 @@ enum Source {
     Mean(Measure),
     /// A level of the target, by its name.
     Target(String),
+    /// Samples of a metric of the run's own.
+    Series(SeriesClause),
 }
 
 /// Bad requests, out of how many.
@@ -55,18 +61,70 @@ pub struct Bad {
 }
 
 impl Objective {
+    /// What it says of a script's run, whose requests have tags instead of labels:
+    /// `http_req_duration{name:login}:p95<1s` and `my_trend:p95<1s` are of metrics, and what is
+    /// left, as `p95<2s`, is of whole iterations.
+    ///
+    /// # Errors
+    /// When a script has nothing that it could be of, in one sentence.
+    pub fn of_script(self) -> Result<Self, String> {
+        let Claim::Builtin { scope, quantity } = &self.claim else { return Ok(self) };
+        let series = match (&scope.label, *quantity) {
+            (
+                label,
+                Quantity::Latency { measure: Measure::Of(Metric::Service), statistic, bound },
+            ) => {
+                let name = label.as_ref().map(|label| ("name", label.name.as_str()));
+                let scenario = scope.scenario.as_deref().map(|scenario| (SCENARIO, scenario));
+                Some(SeriesClaim {
+                    metric: K6_SERVICE.to_owned(),
+                    tags: Tags::new(name.into_iter().chain(scenario)),
+                    statistic: Some(SeriesStatistic::Of(statistic)),
+                    bound: SeriesBound::Time(bound),
+                })
+            }
+            (Some(label), quantity) => SeriesClaim::fallback(label, quantity).map(as_share),
+            (None, _) => return Ok(self),
+        };
+        match series {
+            Some(series) => Ok(Self { claim: Claim::Series(series), operator: self.operator }),
+            None => Err(format!(
+                "{self}: a script's requests have no labels; bound a metric by its tags, as \
+                 http_req_duration{{name:login}}:p95<300ms"
+            )),
+        }
+    }
+
+    /// The keys of the tags that select its samples, when it is about a metric of the run's own.
+    pub fn tag_keys(&self) -> impl Iterator<Item = &str> {
+        let tags = if let Claim::Series(series) = &self.claim { Some(&series.tags) } else { None };
+        tags.into_iter().flat_map(|tags| tags.pairs()).map(|(key, _)| key.as_str())
+    }
+
     /// The objective as a clause of a search.
     ///
     /// # Errors
     /// When it bounds nothing that grows with the load, in one sentence.
     pub fn clause(&self) -> Result<Clause, String> {
         let refuse = |why: &str| Err(format!("{self} cannot be searched for: {why}"));
-        if !matches!(self.operator, Operator::Less | Operator::LessOrEqual) {
+        let is_upper = matches!(self.operator, Operator::Less | Operator::LessOrEqual);
+        let (Scope { label, scenario }, quantity) = match &self.claim {
+            Claim::Builtin { scope, quantity } => (scope, quantity),
+            Claim::Series(claim) => {
+                return match SeriesClause::of(claim, is_upper) {
+                    Ok((bound, series)) => Ok(Clause {
+                        text: self.to_string(),
+                        bound,
+                        label: None,
+                        source: Source::Series(series),
+                    }),
+                    Err(why) => refuse(why),
+                };
+            }
+        };
+        if !is_upper {
             return refuse("the capacity is the most load under upper bounds, as p99<50ms");
         }
-        let Claim::Builtin { scope: Scope { label, scenario }, quantity } = &self.claim else {
-            return refuse("a search fires plain requests, which have no metrics of their own");
-        };
         if scenario.is_some() {
             return refuse("a search has one scenario; leave the tag out");
         }
@@ -104,6 +162,16 @@ impl Objective {
     }
 }
 
+/// `checks:rate>0.99` reads as a rate a second: of a metric that small number is a share.
+fn as_share(claim: SeriesClaim) -> SeriesClaim {
+    match claim.bound {
+        SeriesBound::PerSecond(share) if (0.0..=1.0).contains(&share) => {
+            SeriesClaim { bound: SeriesBound::Number(share), ..claim }
+        }
+        _ => claim,
+    }
+}
+
 impl Clause {
     /// A bound on a level of the target that a sampler reads once a second: `cpu<80%`,
     /// `rss<1GB`. `bound` is in the unit of the samples.
@@ -118,6 +186,7 @@ impl Clause {
         match (&self.source, self.bound) {
             (Source::Slow(_, limit), _) => Some(*limit),
             (Source::Mean(_), Bound::Level(bound)) => Some(bound as Nanos),
+            (Source::Series(series), bound) => series.limit(bound),
             _ => None,
         }
     }
@@ -138,6 +207,9 @@ impl Clause {
     /// The bad requests of a tally, for a bounded share.
     #[must_use]
     pub fn count(&self, tally: &Tally, labels: &[String]) -> Bad {
+        if let Source::Series(series) = &self.source {
+            return series.count(tally);
+        }
         let label = self.label_of(tally, labels);
         let counts = label.map_or(&tally.counts, |label| &label.counts);
         let due = counts.due();
@@ -151,7 +223,7 @@ impl Clause {
                 (Some(label), Measure::Of(_)) => label.service.count_up_to(*limit).min(counts.ok),
                 (None, measure) => histogram(*measure, tally).count_up_to(*limit).min(counts.ok),
             },
-            Source::Mean(_) | Source::Target(_) => due,
+            Source::Mean(_) | Source::Target(_) | Source::Series(_) => due,
         };
         Bad { bad: due.saturating_sub(good) as f64, of: due as f64 }
     }
@@ -159,7 +231,11 @@ impl Clause {
     /// The level of a tally, for a bound on a mean; `None` when nothing was measured.
     #[must_use]
     pub fn level(&self, tally: &Tally, labels: &[String]) -> Option<f64> {
-        let Source::Mean(measure) = &self.source else { return None };
+        let measure = match &self.source {
+            Source::Mean(measure) => measure,
+            Source::Series(series) => return series.mean(tally),
+            _ => return None,
+        };
         let histogram = match (self.label_of(tally, labels), measure) {
             (Some(label), Measure::Response) => &label.response,
             (Some(label), Measure::Of(_)) => &label.service,

@@ -20,6 +20,7 @@ mod parse;
 mod quantity;
 mod selector;
 mod series;
+mod series_clause;
 
 use std::fmt;
 

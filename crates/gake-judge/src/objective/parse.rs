@@ -34,8 +34,11 @@ const MEASURES: [(&str, Measure); 12] = [
     ("rtt", Measure::Of(Metric::Rtt)),
 ];
 
+/// Rates of scripts that are bounded without a statistic.
+const SCRIPT_RATES: [&str; 2] = [CHECKS, "http_req_failed"];
+
 /// What k6 calls the service time.
-const K6_SERVICE: &str = "http_req_duration";
+pub(super) const K6_SERVICE: &str = "http_req_duration";
 
 impl std::str::FromStr for Objective {
     type Err = ObjectiveError;
@@ -75,8 +78,8 @@ fn claim(subject: &str, bound: &str) -> Result<Claim, String> {
     match subject.rsplit_once(':') {
         Some(("", _)) => Err("the label before the colon is empty".to_owned()),
         Some((name, subject)) => named(name, subject.trim(), bound),
-        None if subject == CHECKS => {
-            SeriesClaim::parse(CHECKS, Tags::default(), "", bound).map(Claim::Series)
+        None if SCRIPT_RATES.contains(&subject) => {
+            SeriesClaim::parse(subject, Tags::default(), "", bound).map(Claim::Series)
         }
         None => Ok(Claim::Builtin { scope: Scope::default(), quantity: quantity(subject, bound)? }),
     }

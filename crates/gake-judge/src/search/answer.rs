@@ -191,6 +191,10 @@ impl Search {
                 let ended = ended.to_owned();
                 Found::AtLeast { level, why: why.map_or(ended, |ceiling| ceiling.why.clone()) }
             }
+            // Not even one user was served well: no level is known that would be.
+            (_, None, _) if failed && self.ladder.passed <= 0.0 => {
+                Found::Infeasible { level: lowest.unwrap_or(1.0) }
+            }
             (Some(pool), None, _) if failed => Found::Capacity(estimate(pool)),
             _ => Found::Unknown,
         }

@@ -147,6 +147,21 @@ fn a_server_that_misses_the_objective_without_load_has_no_capacity() {
     assert!(answer.spent < 30.0);
 }
 
+/// Where the budget ends the search before the floor is tried twice, nothing was served well.
+#[test]
+fn a_small_budget_invents_no_capacity() {
+    let case = Case { objectives: &["p99<60ms"], ..case("mmc") };
+    for budget in 10..=24 {
+        let options = Options { budget: Duration::from_secs(budget), ..Options::default() };
+        let answer = search(&case, 1, options);
+        assert!(
+            matches!(answer.found, Found::Infeasible { .. } | Found::Unknown),
+            "{budget}: {:?}",
+            answer.found
+        );
+    }
+}
+
 #[test]
 fn the_highest_rate_allowed_is_never_passed() {
     let case = case("mmc");

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
 use gake_judge::Objective;
 use gake_judge::search::Dimension;
 
@@ -25,12 +25,17 @@ Examples:
   gake find http://localhost:8080/ --dimension users --slo 'p99<1s'
   gake find http://localhost:8080/ --map                      what happens beyond the capacity
   gake find http://localhost:8080/ --html capacity.html       with charts
+  gake find journey.js --slo 'checks>99%' --slo 'http_req_duration{name:login}:p95<300ms'
+                                                              iterations of a k6 script
+
+A script is searched in iterations a second. Its environment is that of the command; without
+--slo its thresholds are the objectives.
 
 Exit codes: 0 a capacity (or a lower bound) was found; 1 the search failed; 2 bad usage;
 3 inconclusive: the generator was the limit; 99 the objectives do not hold under any load;
 130 interrupted (after the answer so far).")]
 pub struct FindArgs {
-    /// A URL (http:// unless it has a scheme), a targets file, or `demo`
+    /// A URL (http:// unless it has a scheme), a targets file, a k6 script, or `demo`
     #[arg(value_name = "TARGET")]
     pub target: String,
 
@@ -60,6 +65,21 @@ pub struct FindArgs {
 
     #[command(flatten)]
     pub redaction: RedactionArgs,
+}
+
+impl FindArgs {
+    /// `gake find TARGET` without a flag.
+    ///
+    /// # Errors
+    /// When the target cannot be an argument.
+    pub fn plain(target: &str) -> Result<Self, clap::Error> {
+        #[derive(Parser)]
+        struct Line {
+            #[command(flatten)]
+            args: FindArgs,
+        }
+        Line::try_parse_from(["find", "--", target]).map(|line| line.args)
+    }
 }
 
 /// The search.
@@ -99,7 +119,8 @@ pub struct SearchArgs {
     #[arg(long, default_value_t = 1, hide_default_value = true)]
     pub seed: u64,
 
-    /// Maximum number of connections for a rate (default 1000, or as many as the objective needs)
+    /// Maximum number of connections for a rate (default 1000, or as many as the objective needs);
+    /// of a script: of users (default 50, or as many)
     #[arg(short, long, value_parser = values::connections)]
     pub connections: Option<usize>,
 

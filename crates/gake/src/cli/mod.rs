@@ -22,7 +22,7 @@ use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 pub use compare::CompareArgs;
 pub use convert::ConvertRequestsArgs;
 pub use doctor::DoctorArgs;
-pub use find::{FindArgs, SearchArgs};
+pub use find::FindArgs;
 pub use output::{Form, Output, files as output_files};
 pub use redaction::RedactionArgs;
 pub use report::ReportArgs;

@@ -10,14 +10,14 @@ mod flags;
 mod gathered;
 mod goish;
 mod hey;
-mod k6;
+pub mod k6;
 mod native;
 mod nighthawk;
 mod oha;
 mod vegeta;
 mod wrk;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
 
@@ -76,12 +76,14 @@ pub fn run(args: &[OsString], console: &Console) -> Option<Result<Exit, Failure>
 /// The arguments of a `gake run` whose target is a script, from the `run` on: its flags are k6's.
 fn script_run(args: &[OsString]) -> Option<&[OsString]> {
     let rest = args.get(1..).filter(|rest| rest.first().is_some_and(|word| word == "run"))?;
-    let is_script = |word: &OsString| {
-        let path = Path::new(word);
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        matches!(extension, Some("js" | "mjs" | "cjs" | "ts")) && path.is_file()
-    };
-    rest.iter().any(is_script).then_some(rest)
+    rest.iter().any(|word| is_script(word)).then_some(rest)
+}
+
+/// Whether a word of a command line names a script that is there.
+pub fn is_script(word: &OsStr) -> bool {
+    let path = Path::new(word);
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    matches!(extension, Some("js" | "mjs" | "cjs" | "ts")) && path.is_file()
 }
 
 fn find(name: &str) -> Option<Main> {

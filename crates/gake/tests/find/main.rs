@@ -206,3 +206,68 @@ fn an_interrupt_gives_the_answer_so_far() {
     assert!(ran.stdout.contains("interrupted"), "{ran:?}");
     lab.shutdown();
 }
+
+/// A journey of two requests and a pause, against the server in `BASE_URL`.
+const JOURNEY: &str = "\
+import http from 'k6/http';
+import { check, sleep } from 'k6';
+export const options = { thresholds: {
+    checks: ['rate>0.9'],
+    'http_req_duration{name:home}': ['p(50)<20000', 'max<30000'],
+} };
+export default function () {
+    const home = http.get(`${__ENV.BASE_URL}/fast`, { tags: { name: 'home' } });
+    const other = http.get(`${__ENV.BASE_URL}${__ENV.OTHER}`, { tags: { name: 'other' } });
+    check(other, { 'is 200': (r) => r.status === 200 });
+    sleep(0.01);
+}
+";
+
+fn search_script(other: &str, flags: &[&str]) -> (common::Ran, u64) {
+    let lab = Lab::start(LabConfig::default()).unwrap();
+    let script = tempfile::Builder::new().suffix(".js").tempfile().unwrap();
+    fs::write(script.path(), JOURNEY).unwrap();
+    let path = script.path().to_str().unwrap();
+    let mut command = gake(&[&["find", path], flags].concat());
+    command.env("BASE_URL", format!("http://{}", lab.addr())).env("OTHER", other);
+    let ran = start(&mut command).wait();
+    (ran, lab.shutdown().requests)
+}
+
+#[test]
+fn the_iterations_of_a_script_are_searched() {
+    let flags = ["--max-rate", "32", "--budget", "16s", "-o", "json"];
+    let (ran, served) = search_script("/fast", &flags);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let form: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(form["answer"]["found"], "at_least", "{form}");
+    // Its thresholds are the objectives; one sample decides a maximum, so that one is told.
+    let clauses = form["objectives"].to_string();
+    assert!(clauses.contains("checks") && clauses.contains("{name:home}"), "{clauses}");
+    assert!(ran.stderr.contains("max<30000ms is left out"), "{ran:?}");
+    let steps = form["steps"].as_array().unwrap();
+    let iterations: u64 = steps.iter().map(|step| step["due"].as_u64().unwrap()).sum();
+    assert!(iterations > 0 && served >= 2 * iterations, "{served} of {iterations}");
+}
+
+#[test]
+fn a_script_whose_checks_fail_has_no_capacity() {
+    let flags = ["--slo", "checks>99%", "--budget", "16s", "-o", "json"];
+    let (ran, _) = search_script("/status/503", &flags);
+    assert_eq!(ran.code, Some(99), "{ran:?}");
+    let form: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(form["answer"]["found"], "infeasible", "{form}");
+}
+
+#[test]
+fn what_a_script_decides_itself_is_no_flag() {
+    for (flags, expected) in [
+        (&["-H", "a: b"][..], "says itself what it sends"),
+        (&["--dimension", "connections"], "--dimension rate or users"),
+        (&["--slo", "login:errors<1%"], "no labels"),
+    ] {
+        let (ran, served) = search_script("/fast", flags);
+        assert_eq!((ran.code, served), (Some(2), 0), "{ran:?}");
+        assert!(ran.stderr.contains(expected), "{ran:?}");
+    }
+}

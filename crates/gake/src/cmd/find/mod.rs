@@ -4,18 +4,22 @@ mod backlog;
 mod live;
 mod objectives;
 mod reach;
+mod target;
 mod trials;
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
+use gake_core::redact::Redactor;
+use gake_core::spec::RunSpec;
 use gake_judge::overload::{self, Overload};
 use gake_judge::search::{
     Ask, CapacityAnswer, Dimension, Found, Options, Purpose, Search, StepOutcome, StopReason,
 };
-use gake_judge::{Clause, units};
+use gake_judge::{Clause, Objective, units};
 use gake_lab::LabConfig;
 use gake_report::find::FindReport;
 use gake_report::{Format, html};
@@ -28,10 +32,12 @@ use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
 use crate::files;
+use crate::personality::is_script;
 use crate::redaction::redactor;
 use crate::signals::Signals;
 use crate::spec;
 use live::Live;
+use target::{ScriptTarget, Target};
 use trials::Trials;
 
 /// A rest looks this often whether a signal has come.
@@ -49,16 +55,14 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     let descriptors = descriptors::raise();
     let (lab, url) = demo::target(&args.target, demo_config()?)?;
     let spec = spec::without_load(&args.request, &args.connection, &url)?;
-    let target = LoadedRequests::read(&spec, spec::inputs());
-    let mut target = target.map_err(|error| spec::failure(&error))?;
     let redactor = redactor(&args.redaction, console)?;
-    target.redact(&redactor);
+    let (target, objectives) = target(args, &spec, &redactor, console)?;
     let started_unix_ns = unix_now();
     let signals = Signals::watch().map_err(Failure::signals)?;
     let mut live = Live::new(args, console);
     let mut trials = Trials::new(args, &spec, &target, &redactor, descriptors, &signals)?;
     announce(args, &target, console);
-    let clauses = objectives::clauses(&args.search, &mut trials)?;
+    let clauses = objectives::clauses(&objectives, &mut trials)?;
     live.plan(&plan_line(args, &target, &clauses));
     trials.limit(&clauses);
     let mut search = Search::new(clauses, options(args, descriptors));
@@ -100,6 +104,35 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
         .into_bytes())
     })?;
     Ok(exit(&report.answer, signals.came()))
+}
+
+/// What is loaded, and the objectives that were given for it.
+fn target(
+    args: &FindArgs,
+    spec: &RunSpec,
+    redactor: &Redactor,
+    console: &Console,
+) -> Result<(Target, Vec<Objective>), Failure> {
+    let given = &args.search.slo;
+    if !is_script(OsStr::new(&args.target)) {
+        let target = LoadedRequests::read(spec, spec::inputs());
+        let mut target = target.map_err(|error| spec::failure(&error))?;
+        target.redact(redactor);
+        return Ok((Target::Requests(target), given.clone()));
+    }
+    let plain = FindArgs::plain(&args.target).map_err(Failure::usage)?;
+    let plain = spec::without_load(&plain.request, &plain.connection, &args.target)?;
+    if *spec != plain {
+        return Err(Failure::usage(
+            "a script says itself what it sends and how it connects: leave out the flags for \
+             requests and connections, or set them in the script's options",
+        ));
+    }
+    if !matches!(Dimension::from(args.search.dimension), Dimension::Rate | Dimension::Users) {
+        return Err(Failure::usage("a script is searched by --dimension rate or users"));
+    }
+    let (script, objectives) = ScriptTarget::load(&args.target, given, console)?;
+    Ok((Target::Script(script), objectives))
 }
 
 /// Runs every trial that the search asks for.
@@ -184,16 +217,17 @@ fn demo_config() -> Result<LabConfig, Failure> {
     Ok(LabConfig { threads: Some(8), service: Some(service), ..LabConfig::default() })
 }
 
-fn announce(args: &FindArgs, target: &LoadedRequests, console: &Console) {
+fn announce(args: &FindArgs, target: &Target, console: &Console) {
     if !args.output.quiet {
-        target.notes().for_each(|note| console.note(note));
+        target.notes().into_iter().for_each(|note| console.note(note));
     }
 }
 
 /// The one line before the first step.
-fn plan_line(args: &FindArgs, target: &LoadedRequests, clauses: &[Clause]) -> String {
+fn plan_line(args: &FindArgs, target: &Target, clauses: &[Clause]) -> String {
     let search = &args.search;
     let what = match Dimension::from(search.dimension) {
+        Dimension::Rate if target.is_script() => "the most iterations a second",
         Dimension::Rate => "the highest rate",
         Dimension::Users => "the most users",
         Dimension::Connections => "the most open connections",

@@ -6,7 +6,6 @@ use gake_judge::search::{Purpose, Trial, TrialLoad};
 use gake_judge::{Clause, Objective};
 
 use super::trials::Trials;
-use crate::cli::SearchArgs;
 use crate::exit::Failure;
 
 /// Without objectives, the 99th percentile may be this multiple of the one without load ...
@@ -24,11 +23,11 @@ const ATTEMPTS: [u64; 3] = [1, 5, 30];
 /// # Errors
 /// When an objective bounds nothing that grows with the load, or the target refuses connections or
 /// does not answer.
-pub fn clauses(args: &SearchArgs, trials: &mut Trials<'_>) -> Result<Vec<Clause>, Failure> {
-    let given: Result<Vec<_>, _> = args.slo.iter().map(Objective::clause).collect();
-    let mut clauses = given.map_err(Failure::usage)?;
+pub fn clauses(given: &[Objective], trials: &mut Trials<'_>) -> Result<Vec<Clause>, Failure> {
+    let clauses: Result<Vec<_>, _> = given.iter().map(Objective::clause).collect();
+    let mut clauses = clauses.map_err(Failure::usage)?;
     trials.reach()?;
-    if args.slo.iter().all(Objective::is_about_target) {
+    if given.iter().all(Objective::is_about_target) {
         clauses.extend(usual(trials)?);
     }
     Ok(clauses)
@@ -50,7 +49,7 @@ fn usual(trials: &mut Trials<'_>) -> Result<Vec<Clause>, Failure> {
             seed: 0,
             enough: Vec::new(),
         };
-        let run = trials.fire(&trial, |_| None)?;
+        let run = trials.alone(&trial)?;
         let counts = run.tally.counts;
         if counts.ok > 0 {
             p99 = Some(run.tally.latency.response().quantile(0.99));

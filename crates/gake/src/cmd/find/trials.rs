@@ -15,11 +15,12 @@ use gake_judge::search::{
 };
 use gake_judge::{Cause, Causes, Clause};
 use gake_run::sink::RunFileSink;
-use gake_run::{Beside, LoadedRequests, Moment, Prepared, Recorded, RunError, Sink, Watching};
+use gake_run::{Beside, Moment, Prepared, Recorded, RunError, Sink, Watching};
 use gake_wire::Wire;
 
 use super::backlog::Backlog;
 use super::reach;
+use super::target::{Ready, Target};
 use crate::cli::{Arrivals, FindArgs, WatchedSource};
 use crate::exit::Failure;
 use crate::origin::origin;
@@ -34,6 +35,8 @@ const LIGHT: f64 = 20.0;
 const CONNECTIONS_TIMES: f64 = 3.0;
 /// An objective without a latency allows responses this many times as long as without load.
 const UNLOADED_TIMES: f64 = 2.0;
+/// Users of a script for a low rate: each takes memory and time to make.
+const SCRIPT_USERS: usize = 50;
 /// Descriptors that are not connections.
 const OTHER_DESCRIPTORS: u64 = 64;
 
@@ -46,7 +49,7 @@ pub struct Trials<'a> {
     args: &'a FindArgs,
     /// What every trial has in common.
     spec: &'a RunSpec,
-    target: &'a LoadedRequests,
+    target: &'a Target,
     redactor: &'a Redactor,
     signals: &'a Signals,
     dimension: Dimension,
@@ -80,7 +83,7 @@ impl<'a> Trials<'a> {
     pub fn new(
         args: &'a FindArgs,
         spec: &'a RunSpec,
-        target: &'a LoadedRequests,
+        target: &'a Target,
         redactor: &'a Redactor,
         descriptors: u64,
         signals: &'a Signals,
@@ -112,8 +115,8 @@ impl<'a> Trials<'a> {
             bodies: FailedBodies::default(),
         };
         // Bad names and certificates show before anything is sent.
-        let prepared = trials.first()?;
-        trials.watching = watching(args, &prepared)?;
+        let first = trials.first()?;
+        trials.watching = watching(args, &first.prepared)?;
         Ok(trials)
     }
 
@@ -133,12 +136,12 @@ impl<'a> Trials<'a> {
     /// # Errors
     /// When it refuses connections.
     pub fn reach(&mut self) -> Result<(), Failure> {
-        let prepared = self.first()?;
+        let Ready { prepared, .. } = self.first()?;
         prepared.wires.iter().try_for_each(|wire| reach::check(wire, self.target.name()))
     }
 
     /// A run like those to come, which is not run.
-    fn first(&mut self) -> Result<Prepared, Failure> {
+    fn first(&mut self) -> Result<Ready, Failure> {
         self.prepare(&Trial {
             number: 0,
             purpose: Purpose::Ladder,
@@ -171,37 +174,37 @@ impl<'a> Trials<'a> {
         mut each: impl FnMut(&gake_engine::JoinedSecond) + Send,
     ) -> Result<Observation, Failure> {
         let prepared = self.prepare(trial)?;
-        let mut observer = Observer::new(clauses, &prepared.plan.labels);
+        let mut observer = Observer::new(clauses, &prepared.prepared.plan.labels);
         let warmup = trial.warmup.as_secs_f64();
         let mut backlog = Backlog::new(trial.load, self.limit, self.unloaded);
         let run = self.fire_prepared(trial, &prepared, |moment| {
-            observer.second(&moment.second.tally);
+            let second = moment.second;
+            let judged = prepared.judged(&second.tally);
+            observer.second(judged.as_ref().unwrap_or(&second.tally));
             // A level belongs to the second before it was read.
-            if moment.second.second as f64 > warmup {
+            if second.second as f64 > warmup {
                 for reading in moment.readings.iter().filter(|reading| reading.source != MACHINE) {
                     observer.level(&reading.name, reading.value);
                 }
             }
-            each(moment.second);
-            let is_lost = trial.purpose != Purpose::Ladder && backlog.grows(moment.second);
+            each(second);
+            let is_lost = trial.purpose != Purpose::Ladder && backlog.grows(second);
             (is_lost || trial.is_settled(&observer.bad())).then(|| "settled".to_owned())
         })?;
-        let seen = observer.finish(&run);
+        let judged = prepared.judged_run(&run);
+        let seen = observer.finish(judged.as_ref().unwrap_or(&run));
         self.last = Some((run, trial.load.level()));
         Ok(seen)
     }
 
-    /// Runs a trial; `each` may end it with a reason.
+    /// Runs a trial without objectives, and gives what a search judges of it.
     ///
     /// # Errors
     /// When it cannot be run.
-    pub fn fire(
-        &mut self,
-        trial: &Trial,
-        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
-    ) -> Result<Run, Failure> {
-        let prepared = self.prepare(trial)?;
-        self.fire_prepared(trial, &prepared, each)
+    pub fn alone(&mut self, trial: &Trial) -> Result<Run, Failure> {
+        let ready = self.prepare(trial)?;
+        let run = self.fire_prepared(trial, &ready, |_| None)?;
+        Ok(ready.judged_run(&run).unwrap_or(run))
     }
 
     /// Runs up and down the stairs without a pause, and gives what each second saw. Ends early when
@@ -231,9 +234,10 @@ impl<'a> Trials<'a> {
         let mut spec = self.trial_spec(&trial);
         spec.scenarios[0].load = load;
         let prepared = self.prepare_spec(&trial, &spec)?;
-        let mut observer = Observer::new(clauses, &prepared.plan.labels);
+        let mut observer = Observer::new(clauses, &prepared.prepared.plan.labels);
         let run = self.fire_prepared(&trial, &prepared, |moment| {
-            observer.second(&moment.second.tally);
+            let judged = prepared.judged(&moment.second.tally);
+            observer.second(judged.as_ref().unwrap_or(&moment.second.tally));
             overload::is_gone(observer.seconds()).then(|| "the target does not answer".to_owned())
         })?;
         self.causes.add(&run, top);
@@ -267,7 +271,7 @@ impl<'a> Trials<'a> {
     fn fire_prepared(
         &mut self,
         trial: &Trial,
-        prepared: &Prepared,
+        prepared: &Ready,
         mut each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Run, Failure> {
         let sinks = self.step_sinks(trial)?;
@@ -287,7 +291,7 @@ impl<'a> Trials<'a> {
 
     fn record(
         &mut self,
-        prepared: &Prepared,
+        prepared: &Ready,
         sinks: Vec<Box<dyn Sink>>,
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
@@ -297,7 +301,7 @@ impl<'a> Trials<'a> {
             watching: Some(&mut self.watching),
             origin: origin(&self.args.search.slo, self.redactor),
         };
-        prepared.run_beside(beside, each)
+        prepared.record(beside, each)
     }
 
     /// The files of the next step. What cannot be written before anything is sent is an error;
@@ -330,7 +334,7 @@ impl<'a> Trials<'a> {
         Ok(Some(folder.join(name)))
     }
 
-    fn prepare(&mut self, trial: &Trial) -> Result<Prepared, Failure> {
+    fn prepare(&mut self, trial: &Trial) -> Result<Ready, Failure> {
         let spec = self.trial_spec(trial);
         self.prepare_spec(trial, &spec)
     }
@@ -370,25 +374,26 @@ impl<'a> Trials<'a> {
 
     /// The run of a trial, over the wires of the last one when their connections are made in the
     /// same way.
-    fn prepare_spec(&mut self, trial: &Trial, spec: &RunSpec) -> Result<Prepared, Failure> {
+    fn prepare_spec(&mut self, trial: &Trial, spec: &RunSpec) -> Result<Ready, Failure> {
         let pooled = !matches!(trial.load, TrialLoad::Users(_));
         let connections = spec.scenarios.iter().map(|scenario| scenario.connections).sum();
         let key = (pooled, connections, spec.connection.idle_connections);
-        let prepared = match &self.ready {
-            Some((known, wires)) if *known == key => self.target.prepare_over(spec, wires.clone()),
-            _ => self.target.prepare(spec),
+        let wires = match &self.ready {
+            Some((known, wires)) if *known == key => Some(wires.as_slice()),
+            _ => None,
         };
-        let mut prepared = prepared.map_err(|error| spec::failure(&error))?;
-        prepared.redact(self.redactor);
-        self.ready = Some((key, prepared.wires.clone()));
-        Ok(prepared)
+        let mut ready = self.target.prepare(spec, wires)?;
+        ready.prepared.redact(self.redactor);
+        self.ready = Some((key, ready.prepared.wires.clone()));
+        Ok(ready)
     }
 
     /// Enough connections that the bound on them is not what an objective meets.
     fn connections_for(&self, rate: f64) -> usize {
         let longest = self.limit.max(UNLOADED_TIMES * self.unloaded);
         let needed = (CONNECTIONS_TIMES * rate * longest).ceil() as usize;
-        let connections = self.args.search.connections.unwrap_or(OPEN_CONNECTIONS.max(needed));
+        let least = if self.target.is_script() { SCRIPT_USERS } else { OPEN_CONNECTIONS };
+        let connections = self.args.search.connections.unwrap_or(least.max(needed));
         connections.min(self.most)
     }
 }

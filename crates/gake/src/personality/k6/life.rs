@@ -71,11 +71,20 @@ mod code {
 }
 
 /// Why there is no run.
-struct Refused {
-    why: String,
+pub(super) struct Refused {
+    pub(super) why: String,
     exit: Exit,
     /// Where that is told, once there is a log.
     log: Option<ScriptLog>,
+}
+
+/// A script with its options in force.
+pub(super) struct Loaded {
+    pub(super) script: LoadedScript,
+    pub(super) options: Options,
+    pub(super) run: ScriptRun,
+    thresholds: Thresholds,
+    csv_times: Option<String>,
 }
 
 /// Everything that is known before the run.
@@ -146,6 +155,19 @@ pub fn run(flags: &RunFlags, native: &Native, console: &Console) -> Result<Exit,
 fn ready(flags: &RunFlags, console: &Console) -> Result<Ready, Refused> {
     let log = log::log(console, flags.log_output.as_deref(), flags.verbose)
         .map_err(|why| Refused { why, exit: ANY, log: None })?;
+    let Loaded { script, options, run, thresholds, csv_times } = load(flags, Arc::clone(&log))?;
+    let refused = |why: String| Refused { why, exit: ANY, log: Some(Arc::clone(&log)) };
+    let prepared = script.prepare(&run).map_err(|error| refused(error.to_string()))?;
+    let outputs = out::start(&flags.out, &options, csv_times.as_deref()).map_err(refused)?;
+    if let Some(outputs) = &outputs {
+        let _ = script.test.system_tags.set(options.system_tags.clone().unwrap_or_default());
+        let _ = script.test.tap.set(Arc::clone(&outputs.tap));
+    }
+    Ok(Ready { script, options, thresholds, run, prepared, outputs })
+}
+
+/// Loads the script, and joins the options of all tiers.
+pub(super) fn load(flags: &RunFlags, log: ScriptLog) -> Result<Loaded, Refused> {
     let told_to = Arc::clone(&log);
     let refused = |why: String, exit: Exit| Refused { why, exit, log: Some(Arc::clone(&told_to)) };
     let system: BTreeMap<String, String> = std::env::vars_os()
@@ -184,14 +206,8 @@ fn ready(flags: &RunFlags, console: &Console) -> Result<Ready, Refused> {
     let _ = script.test.settings.set(settings);
     let shown = serde_json::to_string(&options.shown_to_scripts()).unwrap_or_default();
     let _ = script.test.options.set(shown);
-    let prepared = script.prepare(&run).map_err(|error| refused(error.to_string(), ANY))?;
-    let csv_times = system.get("K6_CSV_TIME_FORMAT").map(String::as_str);
-    let outputs = out::start(&flags.out, &options, csv_times).map_err(|why| refused(why, ANY))?;
-    if let Some(outputs) = &outputs {
-        let _ = script.test.system_tags.set(options.system_tags.clone().unwrap_or_default());
-        let _ = script.test.tap.set(Arc::clone(&outputs.tap));
-    }
-    Ok(Ready { script, options, thresholds, run, prepared, outputs })
+    let csv_times = system.get("K6_CSV_TIME_FORMAT").cloned();
+    Ok(Loaded { script, options, run, thresholds, csv_times })
 }
 
 /// The script's absolute path, and its text.
@@ -368,7 +384,7 @@ fn write(path: &str, text: &str) -> Result<(), Failure> {
 }
 
 /// An error as k6 tells it.
-fn told(error: &ScriptRunError) -> String {
+pub(super) fn told(error: &ScriptRunError) -> String {
     match error {
         ScriptRunError::Load(LoadError::Thrown(exception) | LoadError::Syntax(exception))
         | ScriptRunError::Thrown { exception, .. } => stack_text(exception),

@@ -1,6 +1,7 @@
 //! gake as k6: scripts in JavaScript, k6's options, summary and exit codes.
 
 mod flags;
+pub mod journey;
 mod life;
 mod log;
 mod network;

@@ -1,0 +1,133 @@
+//! A script as what `gake find` loads: its journey, an iteration of one function.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use gake_core::metric::{MetricUnit, Registry};
+use gake_core::spec::ScenarioSpec;
+use gake_k6::metrics::registry;
+use gake_k6::options::Options;
+use gake_k6::test::{LogLevel, LogLine, ScriptLog};
+use gake_k6::threshold::Selector;
+use gake_run::script::{LoadedScript, ScriptRun};
+
+use super::flags::RunFlags;
+use super::life::{Loaded, load};
+use crate::console::Console;
+use crate::exit::Failure;
+
+/// A loaded script, for one run.
+pub struct Journey {
+    /// The script.
+    pub script: LoadedScript,
+    /// Its run: one scenario, whose load is not set yet.
+    pub run: ScriptRun,
+    /// Its thresholds, as objectives are written.
+    pub thresholds: Vec<String>,
+}
+
+/// Whether the first error of an iteration has been shown: the others of a search say the same.
+pub type Shown = Arc<AtomicBool>;
+
+/// Loads the script at `path`, with its options and the environment. A script can be run once.
+///
+/// # Errors
+/// Why it cannot be run, or has no single function to load.
+pub fn journey(path: &str, console: &Console, shown: &Shown) -> Result<Journey, Failure> {
+    let flags = RunFlags::read(&[path.to_owned()]).map_err(Failure::usage)?;
+    let flags = flags.ok_or_else(|| Failure::usage(format!("{path} is not a script")))?;
+    let loaded = load(&flags, log(console, Arc::clone(shown)));
+    let Loaded { script, options, mut run, .. } =
+        loaded.map_err(|refused| Failure::could_not(format!("{path}: {}", refused.why)))?;
+    run.spec.scenarios = vec![only(path, &script, &run)?];
+    // A search has a rate of its own: it is no scenario of the script's any more.
+    run.executors = vec!["constant-arrival-rate".to_owned()];
+    let thresholds = thresholds(&options, &registry(&script.metrics));
+    Ok(Journey { script, run, thresholds })
+}
+
+/// The one scenario whose function, environment and tags a search takes; of several the default
+/// function.
+fn only(path: &str, script: &LoadedScript, run: &ScriptRun) -> Result<ScenarioSpec, Failure> {
+    let scenarios = &run.spec.scenarios;
+    if let [only] = scenarios.as_slice() {
+        return Ok(only.clone());
+    }
+    let names: Vec<&str> = scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
+    if !script.has("default") {
+        return Err(Failure::usage(format!(
+            "{path} has the scenarios {}: a search loads one function, so export the journey as \
+             the default function",
+            names.join(", ")
+        )));
+    }
+    let source = gake_core::spec::RequestSource::Script(gake_core::spec::ScriptSpec {
+        path: Path::new(path).to_owned(),
+        function: None,
+        environment: Vec::new(),
+    });
+    Ok(ScenarioSpec::new(source, scenarios[0].load.clone()))
+}
+
+/// What a script logs while it is searched: errors of iterations once, and nothing else.
+fn log(console: &Console, shown: Shown) -> ScriptLog {
+    let console = *console;
+    Arc::new(move |line: &LogLine| {
+        if line.level == LogLevel::Error && !shown.swap(true, Relaxed) {
+            console.warn(&format!("an iteration failed: {}", line.message.trim_end()));
+        }
+    })
+}
+
+/// The thresholds as objectives, which write times with their unit.
+fn thresholds(options: &Options, metrics: &Registry) -> Vec<String> {
+    let all = options.thresholds.iter().flatten();
+    all.flat_map(|(subject, thresholds)| {
+        let metric = Selector::parse(subject).ok();
+        let metric = metric.and_then(|selector| metrics.get(&selector.metric));
+        let is_time = metric.is_some_and(|metric| metric.unit == MetricUnit::Time);
+        let unit = if is_time { "ms" } else { "" };
+        let text = move |expression: &str| {
+            let expression: String = expression.split_whitespace().collect();
+            format!("{subject}:{expression}{unit}")
+        };
+        thresholds.iter().map(move |threshold| text(&threshold.expression))
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use gake_judge::Objective;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn thresholds_are_objectives() {
+        let options = Options::read(&json!({ "thresholds": {
+            "http_req_duration": ["p(95)<500", "p(99.9) < 2000"],
+            "http_req_duration{name:login}": ["avg<200"],
+            "checks": ["rate>0.99"],
+            "http_req_failed": [{ "threshold": "rate<0.01", "abortOnFail": true }],
+        }}));
+        let metrics = registry(&gake_k6::metrics::builtin());
+        let found = thresholds(&options.unwrap().options, &metrics);
+        assert_eq!(
+            found,
+            [
+                "checks:rate>0.99",
+                "http_req_duration:p(95)<500ms",
+                "http_req_duration:p(99.9)<2000ms",
+                "http_req_duration{name:login}:avg<200ms",
+                "http_req_failed:rate<0.01",
+            ]
+        );
+        for text in found {
+            let objective: Objective = text.parse().unwrap();
+            let clause = objective.of_script().and_then(|objective| objective.clause());
+            assert!(clause.is_ok(), "{text}: {clause:?}");
+        }
+    }
+}
