@@ -20,6 +20,8 @@ struct Source {
     plan: Plan,
     /// When it starts on the clock of the whole.
     offset: u64,
+    /// Where its series ends, in its own seconds: an idle second after it is not shown.
+    end: u64,
     next: Option<ReadSecond>,
 }
 
@@ -29,6 +31,11 @@ impl Source {
             Kind::RunFile(seconds) => seconds.next_second()?,
             Kind::Vegeta(seconds) => seconds.next_second().map_err(ReadError::Vegeta)?,
         };
+        let is_idle = |second: &ReadSecond| second.at >= self.end && second.tally.is_empty();
+        if self.next.as_ref().is_some_and(is_idle) {
+            // Nothing comes after it.
+            self.next = None;
+        }
         Ok(())
     }
 
@@ -64,7 +71,8 @@ pub fn join_files(whole: &Run, files: &[(&Path, &Run)], out: impl Write) -> Resu
     for (path, run) in files {
         let offset = run.started_unix_ns.saturating_sub(whole.started_unix_ns) / SECOND;
         let seconds = Kind::open(path, run)?;
-        let mut source = Source { seconds, plan: run.plan.clone(), offset, next: None };
+        let end = run.series.points().last().map_or(0, |last| last.second + last.seconds);
+        let mut source = Source { seconds, plan: run.plan.clone(), offset, end, next: None };
         source.advance()?;
         sources.push(source);
     }

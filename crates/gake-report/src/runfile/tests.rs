@@ -245,6 +245,31 @@ fn files_joined_are_the_runs_merged() {
 }
 
 #[test]
+fn an_idle_second_at_the_end_of_a_file_is_not_joined() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a");
+    let parts = tallies(2, 0, false);
+    let first = run(plan(), &parts);
+    let mut bytes = Vec::new();
+    let mut writer = RunFileWriter::new(&mut bytes, &first.plan, first.started_unix_ns).unwrap();
+    let nothing = Tally::default();
+    for (at, tally) in (0..).zip(parts.iter().chain([&nothing])) {
+        let asked = if at < 2 { Some(1_000.0) } else { Some(0.0) };
+        writer.second(&Second { asked, ..second(at, tally) }).unwrap();
+    }
+    writer.finish(&first).unwrap();
+    std::fs::write(&path, &bytes).unwrap();
+    let first = read_clean(&bytes);
+    assert_eq!(first.series.points().len(), 2);
+    let mut next = first.clone();
+    next.started_unix_ns += 2 * SECOND;
+    let whole = merge_runs(vec![first.clone(), next.clone()]).unwrap();
+    let mut bytes = Vec::new();
+    join_files(&whole, &[(&path, &first), (&path, &next)], &mut bytes).unwrap();
+    assert_eq!(read_clean(&bytes).series, whole.series);
+}
+
+#[test]
 fn what_the_target_said_is_kept() {
     let parts = tallies(1, 0, false);
     let mut run = run(plan(), &parts);
