@@ -12,7 +12,7 @@ use crate::{command, workspace};
 const MUSL: &str = "x86_64-unknown-linux-musl";
 
 /// Pages beside that of `gake` itself.
-const PAGES: [&str; 11] = [
+const PAGES: [&str; 12] = [
     "run",
     "find",
     "watch",
@@ -21,6 +21,7 @@ const PAGES: [&str; 11] = [
     "report",
     "compare",
     "doctor",
+    "experiment",
     "convert",
     "as",
     "completions",

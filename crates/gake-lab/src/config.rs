@@ -62,6 +62,13 @@ pub struct LabConfig {
     pub seed: u64,
     /// A stop of the whole server, planned in advance.
     pub stall: Option<Stall>,
+    /// Stops as long as that one follow it, one in each such interval; needs
+    /// [`stall`](Self::stall). `None` (the default) stops once.
+    pub stall_every: Option<Duration>,
+    /// Every n-th request keeps its worker for ever, as code does that takes a connection of a pool
+    /// and loses it on one of its paths; needs [`threads`](Self::threads). The request itself is
+    /// answered. `None` (the default) loses none.
+    pub leak_every: Option<u64>,
     /// Most streams that a client may have open on a connection of HTTP/2. `None` (the default) is
     /// unlimited.
     pub h2_max_streams: Option<u32>,
@@ -98,6 +105,8 @@ impl Default for LabConfig {
             metastable: None,
             seed: 1,
             stall: None,
+            stall_every: None,
+            leak_every: None,
             h2_max_streams: None,
             goaway_every: None,
             record_arrivals: 0,
@@ -120,6 +129,20 @@ impl LabConfig {
         }
         if self.connection_timeout == Some(Duration::ZERO) {
             return reject("connection_timeout must be longer than 0");
+        }
+        if self.leak_every.is_some() && self.threads.is_none() {
+            return reject("leak_every needs threads: without a limit nothing runs out");
+        }
+        if self.leak_every == Some(0) {
+            return reject("leak_every must be at least 1");
+        }
+        if let Some(every) = self.stall_every {
+            let Some(stall) = self.stall else {
+                return reject("stall_every needs stall: it repeats it");
+            };
+            if every <= stall.length || every > LONGEST {
+                return reject("stall_every must be longer than the stall, and at most 24h");
+            }
         }
         // Longer ones are slips, and no clock could hold the instants.
         let stall = self.stall.map(|stall| stall.after.max(stall.length));

@@ -143,7 +143,7 @@ async fn control(route: Route, connection: Arc<Connection>, request: Request<Inc
     let shared = &connection.worker.shared;
     let (status, kind, text) = match route {
         Route::Metrics => {
-            let text = render_prometheus(&shared.stats(), shared.config.threads);
+            let text = render_prometheus(&shared.stats(), &shared.config);
             let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
             (StatusCode::OK, kind, text)
         }

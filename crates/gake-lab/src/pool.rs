@@ -13,8 +13,10 @@ use crate::worker::Worker;
 #[derive(Debug)]
 pub(crate) struct Slot {
     worker: Arc<Worker>,
-    _permit: Option<OwnedSemaphorePermit>,
-    _place: Option<OwnedSemaphorePermit>,
+    permit: Option<OwnedSemaphorePermit>,
+    place: Option<OwnedSemaphorePermit>,
+    /// It is never free again.
+    is_leaked: bool,
 }
 
 /// A place among those served and those that wait; `None` when all are taken.
@@ -86,13 +88,18 @@ async fn serve(slot: Slot, work: Option<Duration>) -> Slot {
 impl Slot {
     fn take(worker: &Arc<Worker>, permit: Option<OwnedSemaphorePermit>, place: Place) -> Slot {
         worker.counters().slot_taken.add(1);
-        Slot { worker: Arc::clone(worker), _permit: permit, _place: place.0 }
+        let is_leaked = worker.shared.leaks();
+        Slot { worker: Arc::clone(worker), permit, place: place.0, is_leaked }
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.worker.counters().slot_freed.add(1);
+        if self.is_leaked {
+            [self.permit.take(), self.place.take()].into_iter().flatten().for_each(|p| p.forget());
+        } else {
+            self.worker.counters().slot_freed.add(1);
+        }
     }
 }
 

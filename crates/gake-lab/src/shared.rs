@@ -37,6 +37,10 @@ pub(crate) struct Shared {
     pub(crate) metastable: Option<metastable::State>,
     pub(crate) service_draws: Draws,
     pub(crate) route_draws: Draws,
+    /// Requests that were given a worker, when some of them lose it.
+    pub(crate) served: AtomicU64,
+    /// Time for which the server stood still, in nanoseconds.
+    pub(crate) stalled_ns: AtomicU64,
     /// The planned stall has not begun to count yet.
     pub(crate) stall_armed: AtomicBool,
     pub(crate) commands: Vec<UnboundedSender<Command>>,
@@ -67,6 +71,8 @@ impl Shared {
             metastable: config.metastable.map(metastable::State::new),
             service_draws: Draws::new(config.seed, 1),
             route_draws: Draws::new(config.seed, 2),
+            served: AtomicU64::new(0),
+            stalled_ns: AtomicU64::new(0),
             stall_armed: AtomicBool::new(config.stall.is_some()),
             commands,
             stopping: AtomicBool::new(false),
@@ -83,6 +89,7 @@ impl Shared {
             counters.add_to(&mut stats);
         }
         stats.connections = self.connections.snapshot();
+        stats.stalled = Duration::from_nanos(self.stalled_ns.load(Relaxed));
         stats
     }
 
@@ -95,6 +102,12 @@ impl Shared {
     pub(crate) fn draw_service(&self) -> Option<Duration> {
         let service = self.config.service.as_ref()?;
         Some(service.sample(&mut self.service_draws.next()))
+    }
+
+    /// Whether the request that takes a worker now loses it.
+    pub(crate) fn leaks(&self) -> bool {
+        let Some(every) = self.config.leak_every else { return false };
+        (self.served.fetch_add(1, Relaxed) + 1).is_multiple_of(every)
     }
 
     /// Stops every worker thread from now until `until`.

@@ -3,8 +3,9 @@
 use std::io;
 use std::num::NonZeroU64;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -79,7 +80,15 @@ async fn run(
             Command::Serve(accepted) => {
                 tokio::spawn(serve::connection(accepted, Arc::clone(&worker)));
             }
-            Command::Pause(until) => worker.shared.block_until(until),
+            Command::Pause(until) => {
+                let begun = Instant::now();
+                worker.shared.block_until(until);
+                // All threads stand still at once: the first one speaks for them.
+                if worker.index == 0 {
+                    let stalled = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                    worker.shared.stalled_ns.fetch_add(stalled, Relaxed);
+                }
+            }
             Command::Stop => return,
         }
     }

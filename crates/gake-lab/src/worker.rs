@@ -37,11 +37,16 @@ impl Worker {
 
     fn plan_stall(&self) {
         let Some(stall) = self.shared.config.stall else { return };
-        let begin = self.timer.sleep(stall.after);
-        let shared = Arc::clone(&self.shared);
+        let (timer, shared) = (Arc::clone(&self.timer), Arc::clone(&self.shared));
+        let mut due = Instant::now() + stall.after;
         tokio::spawn(async move {
-            begin.await;
-            shared.pause(Instant::now() + stall.length);
+            loop {
+                timer.sleep_until(due).await;
+                shared.pause(Instant::now() + stall.length);
+                let Some(every) = shared.config.stall_every else { return };
+                // From due to due, so that stalls do not drift.
+                due += every;
+            }
         });
     }
 }

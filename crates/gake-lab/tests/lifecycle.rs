@@ -89,6 +89,24 @@ fn a_stall_is_planned_from_the_first_request() {
 }
 
 #[test]
+fn a_stall_is_repeated_and_its_time_is_told() {
+    let stall = Stall { after: Duration::from_millis(50), length: Duration::from_millis(100) };
+    let stall_every = Some(Duration::from_millis(300));
+    let lab = start(LabConfig { stall: Some(stall), stall_every, ..LabConfig::default() });
+    let mut client = Client::connect(lab.addr());
+    let begun = Instant::now();
+    let mut long = 0;
+    // Three stalls begin within the first 650 ms.
+    while begun.elapsed() < Duration::from_millis(800) {
+        let sent = Instant::now();
+        client.get("/fast");
+        long += u32::from(sent.elapsed() >= Duration::from_millis(80));
+    }
+    assert!(long >= 2, "{long} stalls");
+    assert!(lab.shutdown().stalled >= Duration::from_millis(200));
+}
+
+#[test]
 fn a_stall_can_be_asked_for() {
     let lab = start(LabConfig::default());
     let begun = Instant::now();
@@ -168,6 +186,11 @@ fn bad_settings_are_one_sentence() {
             "stalls and service times must be at most 24h",
         ),
         (LabConfig { cores: 1_000_000, ..default() }, "cores must be at most 1024"),
+        (LabConfig { leak_every: Some(9), ..default() }, "leak_every needs threads"),
+        (
+            LabConfig { stall_every: Some(Duration::from_secs(1)), ..default() },
+            "stall_every needs stall",
+        ),
         (LabConfig { listen: busy, ..default() }, &format!("cannot listen on {busy}: ")),
         (
             LabConfig { listen: "192.0.2.1:80".parse().unwrap(), ..default() },

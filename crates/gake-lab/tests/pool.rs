@@ -218,3 +218,18 @@ fn an_overload_leaves_it_slower_until_it_has_rested() {
     assert!(after.sum_s - before.sum_s < longer.as_secs_f64(), "{before:?} {after:?}");
     lab.shutdown();
 }
+
+#[test]
+fn a_leaking_pool_serves_as_many_rounds_as_it_has_threads() {
+    let config = LabConfig { threads: Some(3), leak_every: Some(4), ..LabConfig::default() };
+    let lab = start(LabConfig { service: "const:1ms".parse().ok(), ..config });
+    let mut client = Client::connect(lab.addr());
+    for _ in 0..12 {
+        assert_eq!(client.get("/fast").status, 200);
+    }
+    // None is left for the thirteenth.
+    client.send_get("/fast");
+    eventually("it waits", || lab.stats().waiting == 1);
+    let stats = lab.shutdown();
+    assert_eq!((stats.responses[&200], stats.threads_busy), (12, 3));
+}

@@ -5,6 +5,7 @@
 //! Nothing here prints: writers take an [`std::io::Write`] or return a `String`.
 
 pub mod compare;
+pub mod experiment;
 pub mod find;
 mod format;
 pub mod formats;

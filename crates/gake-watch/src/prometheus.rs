@@ -50,6 +50,7 @@ const KNOWN: &[(&str, &str, LevelUnit)] = &[
     ("gake_lab_queue", "pool_queue", LevelUnit::Count),
     ("gake_lab_in_flight", "in_flight", LevelUnit::Count),
     ("gake_lab_connections_open", "established", LevelUnit::Count),
+    ("gake_lab_stalled_seconds_total", "gc", LevelUnit::Share),
 ];
 
 /// Shares of a whole: our name, the part, and the whole.
@@ -57,6 +58,7 @@ const SHARES: &[(&str, &str, &str)] = &[
     ("descriptors", "process_open_fds", "process_max_fds"),
     ("pool", "tomcat_threads_busy_threads", "tomcat_threads_config_max_threads"),
     ("pool", "gake_lab_threads_busy", "gake_lab_threads"),
+    ("connections", "gake_lab_connections_open", "gake_lab_connections_max"),
     (
         "connections",
         "tomcat_connections_current_connections",

@@ -33,9 +33,22 @@ impl Signals {
             match count {
                 1 => interrupt.stop(Stop::Drain),
                 2 => interrupt.stop(Stop::Now),
-                #[allow(clippy::exit, reason = "the user insists, and the summary does not come")]
-                _ => std::process::exit(Exit::Interrupted.code().into()),
+                _ => leave(),
             }
+        })?;
+        Ok(signals)
+    }
+
+    /// Watches; the first signal ends a run at once, the second the process.
+    ///
+    /// # Errors
+    /// When the handlers cannot be installed.
+    pub fn at_once() -> std::io::Result<Self> {
+        let signals = Self::default();
+        let interrupt = signals.0.clone();
+        watch(move |count| match count {
+            1 => interrupt.stop(Stop::Now),
+            _ => leave(),
         })?;
         Ok(signals)
     }
@@ -49,6 +62,11 @@ impl Signals {
     pub fn interrupt(&self) -> &Interrupt {
         &self.0
     }
+}
+
+#[allow(clippy::exit, reason = "the user insists, and the summary does not come")]
+fn leave() {
+    std::process::exit(Exit::Interrupted.code().into())
 }
 
 /// Watches for signals from now on; each can be received.

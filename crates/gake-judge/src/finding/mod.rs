@@ -11,6 +11,7 @@ mod database;
 mod facts;
 mod generator;
 mod http2;
+mod leak;
 mod listener;
 mod server;
 mod symptoms;
@@ -89,7 +90,7 @@ pub(crate) const UNEXPLAINED: &str = "unexplained";
 /// The rules in the order in which findings are listed. What makes the figures not the target's
 /// comes first; then the target from the inside out, since what is full inside fills what is
 /// around it; then what can be seen from outside alone.
-const RULES: [fn(&Facts<'_>) -> Option<Finding>; 32] = [
+const RULES: [fn(&Facts<'_>) -> Option<Finding>; 33] = [
     connections::unreachable,
     generator::ports,
     generator::descriptors,
@@ -102,6 +103,7 @@ const RULES: [fn(&Facts<'_>) -> Option<Finding>; 32] = [
     cores::find,
     database::locks,
     target::lock,
+    leak::leak,
     database::pool,
     target::pool,
     target::descriptors,

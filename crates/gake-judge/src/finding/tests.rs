@@ -446,6 +446,25 @@ fn connections_that_wait_to_be_accepted_beside_a_limit_nearly_reached_name_it() 
 }
 
 #[test]
+fn a_pool_that_gets_less_and_less_back_leaks() {
+    let told = |busy: &[f64], in_flight: f64| {
+        let mut run = base().in_flight(in_flight).run();
+        let point = |second| Point { second, seconds: 1, in_flight, ..Point::default() };
+        run.series = Series::default();
+        (0..busy.len() as u64).for_each(|second| run.series.push(point(second)));
+        watch(&mut run, "actuator:http://h", "pool_busy", LevelUnit::Count, busy);
+        ids(&run).contains(&"target_leak")
+    };
+    assert!(told(&[1.0, 3.0, 5.0, 7.0], 1.0));
+    // One that is used by others comes and goes.
+    assert!(!told(&[1.0, 6.0, 2.0, 7.0], 1.0));
+    // Slow clients hold the same number all the time.
+    assert!(!told(&[8.0, 8.0, 8.0, 8.0], 1.0));
+    // More and more requests in flight need more and more of it.
+    assert!(!told(&[1.0, 3.0, 5.0, 7.0], 8.0));
+}
+
+#[test]
 fn a_pool_that_is_full_for_half_of_the_time_is_told() {
     let with = |values: &[f64]| {
         let mut run = base().run();

@@ -38,6 +38,8 @@ pub(crate) fn render(shared: &Shared) -> String {
         "metastable": metastable,
         "seed": config.seed,
         "stall": stall,
+        "stall_every": config.stall_every.map(text),
+        "leak_every": config.leak_every,
         "record_arrivals": config.record_arrivals,
     });
     format!("{settings:#}\n")

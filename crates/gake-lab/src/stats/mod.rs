@@ -52,6 +52,8 @@ pub struct Stats {
     pub bytes_out: u64,
     /// The service times that were really given.
     pub service: ServiceStats,
+    /// For how long the whole server stood still.
+    pub stalled: Duration,
     /// How long the lab has run.
     pub elapsed: Duration,
 }

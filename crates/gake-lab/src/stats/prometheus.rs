@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use super::Stats;
+use crate::LabConfig;
 
-/// Renders `stats`; `threads` is the size of the pool, if there is one.
-pub(crate) fn render(stats: &Stats, threads: Option<usize>) -> String {
+/// Renders `stats`, and the bounds in `config`.
+pub(crate) fn render(stats: &Stats, config: &LabConfig) -> String {
     let mut out = String::with_capacity(2048);
     let routes = stats.routes.iter().map(|(route, n)| (format!("{{route=\"{route}\"}}"), *n));
     family(&mut out, "requests_total", "counter", "Requests whose head was read.", routes);
@@ -37,10 +38,17 @@ pub(crate) fn render(stats: &Stats, threads: Option<usize>) -> String {
     ] {
         family(&mut out, name, kind, help, [(String::new(), value)]);
     }
-    if let Some(threads) = threads {
-        let value = [(String::new(), threads)];
-        family(&mut out, "threads", "gauge", "Workers of the pool.", value);
+    for (name, help, bound) in [
+        ("threads", "Workers of the pool.", config.threads),
+        ("connections_max", "Connections that may be open at once.", config.max_connections),
+    ] {
+        if let Some(bound) = bound {
+            family(&mut out, name, "gauge", help, [(String::new(), bound)]);
+        }
     }
+    let stalled = [(String::new(), stats.stalled.as_secs_f64())];
+    let help = "Seconds for which the whole server stood still.";
+    family(&mut out, "stalled_seconds_total", "counter", help, stalled);
     let s = &stats.service;
     let sums = [("_sum".to_owned(), s.sum_s), ("_count".to_owned(), s.count as f64)];
     let help = "Time for which requests held their worker.";

@@ -3,6 +3,7 @@
 mod compare;
 mod convert;
 mod doctor;
+mod experiment;
 mod find;
 mod output;
 mod redaction;
@@ -22,6 +23,9 @@ use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 pub use compare::CompareArgs;
 pub use convert::ConvertRequestsArgs;
 pub use doctor::DoctorArgs;
+#[cfg(test)]
+pub use experiment::NAMES as EXPERIMENTS;
+pub use experiment::ExperimentArgs;
 pub use find::FindArgs;
 pub use output::{Form, Output, files as output_files};
 pub use redaction::RedactionArgs;
@@ -92,6 +96,8 @@ pub enum Command {
     Find(Box<FindArgs>),
     /// Start the lab: a target server whose behaviour is known
     Serve(Box<ServeArgs>),
+    /// Show a known cliff step by step, and compare each step with theory
+    Experiment(ExperimentArgs),
     /// Run the shadow proxy: the master answers, other backends get a copy
     Shadow(Box<ShadowArgs>),
     /// Show and merge run files
@@ -139,6 +145,7 @@ const COMMANDS: Known<String> = Known::new(
         "run",
         "find",
         "serve",
+        "experiment",
         "shadow",
         "report",
         "watch",

@@ -116,9 +116,18 @@ pub fn run_file(text: &str) -> Result<PathBuf, String> {
 
 /// The file of `--html`, short for `-o html=FILE`.
 pub fn html(text: &str) -> Result<Output, String> {
+    file_of(Format::Html, text)
+}
+
+/// The file of `--json`, short for `-o json=FILE`.
+pub fn json(text: &str) -> Result<Output, String> {
+    file_of(Format::Json, text)
+}
+
+fn file_of(format: Format, text: &str) -> Result<Output, String> {
     match text {
         "" => Err("it names no file".to_owned()),
-        file => Ok(Output { form: Form::Summary(Format::Html), file: Some(PathBuf::from(file)) }),
+        file => Ok(Output { form: Form::Summary(format), file: Some(PathBuf::from(file)) }),
     }
 }
 

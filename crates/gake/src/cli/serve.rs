@@ -46,6 +46,10 @@ pub struct ServeArgs {
     #[arg(short, long)]
     pub quiet: bool,
 
+    /// End with the process that started it, whose number this is
+    #[arg(long, value_name = "PID", hide = true)]
+    pub parent: Option<u32>,
+
     #[command(flatten)]
     pub model: ModelArgs,
 }
@@ -98,6 +102,19 @@ pub struct ModelArgs {
     /// Stop the whole server once: AFTER the first request, for LENGTH, as in 3s+1s
     #[arg(long, value_name = "AFTER+LENGTH", value_parser = stall)]
     pub stall: Option<Stall>,
+
+    /// Repeat the stall: one in each such interval, as garbage collection does
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration, requires = "stall")]
+    pub stall_every: Option<Duration>,
+
+    /// Lose a thread with every N-th request, as a leaking pool does (default: never)
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(1..),
+        requires = "threads"
+    )]
+    pub leak_every: Option<u64>,
 }
 
 /// An address to listen on.

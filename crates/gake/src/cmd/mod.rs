@@ -4,6 +4,7 @@ mod compare;
 mod convert;
 pub mod demo;
 mod doctor;
+mod experiment;
 mod find;
 mod generate;
 mod report;
@@ -28,6 +29,7 @@ pub fn run(command: Command, console: &Console) -> Result<Exit, Failure> {
         Command::Run(args) => run::run(&args, console),
         Command::Find(args) => find::run(&args, console),
         Command::Serve(args) => serve::run(&args, console),
+        Command::Experiment(args) => experiment::run(&args, console),
         Command::Shadow(args) => shadow::run(&args, console),
         Command::Watch(args) => watch::run(&args, console),
         Command::Compare(args) => compare::run(&args, console),

@@ -5,6 +5,7 @@ use std::path::Path;
 use gake_core::plan::format_duration;
 use gake_judge::units::{count, plural};
 use gake_lab::{Lab, LabConfig, LabError};
+use rustix::process::{Signal, getppid};
 
 use crate::cli::ServeArgs;
 use crate::console::Console;
@@ -20,6 +21,9 @@ const DESCRIPTORS_OWN: u64 = 64;
 /// # Errors
 /// Why it could not be started.
 pub fn run(args: &ServeArgs, console: &Console) -> Result<Exit, Failure> {
+    if let Some(parent) = args.parent {
+        end_with(parent)?;
+    }
     let descriptors = descriptors::raise();
     // Watched before anybody knows the URL, so that no signal can end it without its counts.
     let ended = signals::receive().map_err(Failure::signals)?;
@@ -33,6 +37,15 @@ pub fn run(args: &ServeArgs, console: &Console) -> Result<Exit, Failure> {
     let stats = lab.shutdown();
     console.result(&format!("{stats}\n"))?;
     Ok(Exit::Done)
+}
+
+/// Has the kernel end this process when `parent` ends, in whatever way.
+fn end_with(parent: u32) -> Result<(), Failure> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| Failure::could_not(format!("this process cannot follow its parent: {error}")))?;
+    // It may have ended before.
+    let is_there = getppid().is_some_and(|pid| u32::try_from(pid.as_raw_nonzero().get()) == Ok(parent));
+    if is_there { Ok(()) } else { Err(Failure::could_not(format!("process {parent} is not there"))) }
 }
 
 fn config(args: &ServeArgs) -> LabConfig {
@@ -50,6 +63,8 @@ fn config(args: &ServeArgs) -> LabConfig {
         metastable: model.metastable,
         seed: model.seed,
         stall: model.stall,
+        stall_every: model.stall_every,
+        leak_every: model.leak_every,
         h2_max_streams: model.h2_max_streams,
         goaway_every: model.goaway_every,
         ..LabConfig::default()
@@ -122,7 +137,12 @@ fn model(config: &LabConfig) -> String {
     }
     if let Some(stall) = config.stall {
         let (after, length) = (format_duration(stall.after), format_duration(stall.length));
-        parts.push(format!("a stall of {length} {after} after the first request"));
+        let again = config.stall_every.map(format_duration);
+        let again = again.map_or(String::new(), |every| format!(" and every {every} from then on"));
+        parts.push(format!("a stall of {length} {after} after the first request{again}"));
+    }
+    if let Some(every) = config.leak_every {
+        parts.push(format!("one request in {} keeps its thread for ever", count(every)));
     }
     parts.join(", ")
 }

@@ -15,6 +15,7 @@ mod compare;
 mod counts;
 mod escapes;
 mod exits;
+mod experiment;
 mod expect;
 mod golang;
 mod http2;

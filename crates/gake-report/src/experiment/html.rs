@@ -1,0 +1,121 @@
+//! An experiment as one HTML page that needs neither network nor scripts.
+
+use std::fmt::Write;
+
+use gake_core::foreign;
+use gake_core::record::Point;
+use gake_judge::units;
+
+use super::{ExperimentReport, ExperimentStep};
+
+const STYLE: &str = "\
+:root{color-scheme:light dark}body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;\
+margin:2rem auto;padding:0 1rem}table{border-collapse:collapse;width:100%}\
+th,td{padding:.3rem .6rem;text-align:right;border-bottom:1px solid #8884}\
+th:first-child,td:first-child,th:last-child,td:last-child{text-align:left}\
+.good{color:#2a8a3e}.bad{color:#d1242f;font-weight:600}.quiet{opacity:.7}\
+code{font-size:.9em}svg{width:100%;height:110px;background:#8881}\
+section{margin:2rem 0}ul{margin:.3rem 0}";
+
+/// The width and height of a chart.
+const CHART: (f64, f64) = (800.0, 100.0);
+
+/// The page.
+#[must_use]
+pub fn html(report: &ExperimentReport) -> String {
+    let mut page = String::new();
+    let (name, about) = (escaped(report.name), escaped(report.about));
+    let class = if report.unexpected() == 0 { "good" } else { "bad" };
+    // Writing to a String cannot fail.
+    let _ = write!(
+        page,
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>gake experiment {name}\
+         </title><meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style>\
+         <h1>{name}</h1><p>{about}</p><p>Target: {}</p><p class=\"{class}\">{}</p>",
+        escaped(&report.target),
+        escaped(&report.verdict())
+    );
+    for note in &report.notes {
+        let _ = write!(page, "<p class=\"quiet\">{}</p>", escaped(note));
+    }
+    page.push_str(
+        "<table><tr><th>step<th>ok<th>not ok<th>goodput<th>p50<th>p99<th>max<th>cause</tr>",
+    );
+    report.steps.iter().for_each(|step| row(&mut page, step));
+    page.push_str("</table>");
+    report.steps.iter().for_each(|step| section(&mut page, step));
+    page.push_str("</html>\n");
+    page
+}
+
+fn row(page: &mut String, step: &ExperimentStep) {
+    let (counts, response) = (&step.tally().counts, step.tally().latency.response());
+    let time = |ns: u64| units::duration(ns as f64);
+    let _ = write!(
+        page,
+        "<tr><td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}</tr>",
+        escaped(&step.name),
+        units::count(counts.ok),
+        units::count(counts.due().saturating_sub(counts.ok)),
+        units::rate(step.goodput()),
+        time(response.quantile(0.5)),
+        time(response.quantile(0.99)),
+        time(response.max()),
+        step.causes().next().map_or("-", |cause| cause.id),
+    );
+}
+
+fn section(page: &mut String, step: &ExperimentStep) {
+    let _ = write!(page, "<section><h2>{}</h2>", escaped(&step.name));
+    page.push_str("<ul>");
+    for one in &step.expectations {
+        let (class, text) = match one.met {
+            true => ("good", format!("{}; theory: {}", one.seen, one.theory)),
+            false => ("bad", format!("saw {}, but theory says {}", one.seen, one.theory)),
+        };
+        let _ = write!(page, "<li class=\"{class}\">{}: {}", one.what, escaped(&text));
+    }
+    for (what, count) in step.problems().into_iter().take(6) {
+        let _ = write!(page, "<li>not ok: {} × {}", escaped(&what), units::count(count));
+    }
+    for cause in step.causes() {
+        let _ = write!(page, "<li><b>{}</b>: {}", cause.id, escaped(&cause.evidence));
+        let _ = write!(page, "<br><span class=\"quiet\">{}</span>", escaped(&cause.advice));
+    }
+    page.push_str("</ul>");
+    let points = step.summary.run.series.points();
+    if points.len() > 1 {
+        chart(page, "connections open", points, |point| point.open as f64);
+        chart(page, "ok a second", points, |p| p.counts.ok as f64 / p.seconds.max(1) as f64);
+    }
+    if !step.server.is_empty() {
+        let _ = write!(page, "<p class=\"quiet\"><code>{}</code></p>", escaped(&step.server));
+    }
+    page.push_str("</section>");
+}
+
+/// A line over the seconds of a run, from zero up.
+fn chart(page: &mut String, name: &str, points: &[Point], of: impl Fn(&Point) -> f64) {
+    let (width, height) = CHART;
+    let most = points.iter().map(&of).fold(0.0, f64::max);
+    let end = points.last().map_or(1, |point| point.second.max(1)) as f64;
+    let _ = write!(
+        page,
+        "<p class=\"quiet\">{name}, at most {}</p><svg viewBox=\"0 0 {width} {height}\" \
+         preserveAspectRatio=\"none\"><polyline fill=\"none\" stroke=\"#3b7dd8\" \
+         stroke-width=\"2\" vector-effect=\"non-scaling-stroke\" points=\"",
+        units::number(most)
+    );
+    for point in points {
+        let x = width * point.second as f64 / end;
+        let y = height * (1.0 - of(point) / most.max(f64::MIN_POSITIVE));
+        let _ = write!(page, "{x:.1},{y:.1} ");
+    }
+    page.push_str("\"/></svg>");
+}
+
+/// A text as HTML shows it: nothing in it is markup, and nothing is hidden.
+fn escaped(text: &str) -> String {
+    let text = foreign::line(text);
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

@@ -1,0 +1,275 @@
+//! JSON, schema `gake.experiment/1`. Rates are a second, times in nanoseconds.
+//!
+//! The fields are documented on the types, from which `docs/gake.experiment.1.schema.json` is made.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{ExperimentReport, ExperimentStep};
+
+/// The report as one JSON object over several lines.
+///
+/// # Errors
+/// When a figure is not a number.
+pub fn json(report: &ExperimentReport) -> Result<String, serde_json::Error> {
+    Ok(serde_json::to_string_pretty(&ExperimentForm::from(report))? + "\n")
+}
+
+/// An experiment.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ExperimentForm {
+    /// Always `gake.experiment/1`.
+    schema: &'static str,
+    /// Its name.
+    experiment: &'static str,
+    /// What it shows.
+    about: &'static str,
+    /// What was loaded.
+    target: String,
+    /// Whether times and numbers were scaled down.
+    quick: bool,
+    /// Whether every step is as theory expects; null when theory says nothing.
+    as_expected: Option<bool>,
+    /// What was left out.
+    notes: Vec<String>,
+    /// The steps, in order.
+    steps: Vec<StepForm>,
+}
+
+/// A step.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct StepForm {
+    /// What is different in it.
+    name: String,
+    /// The command that starts the same server; null for the user's own.
+    server: Option<String>,
+    /// Whether it is as theory expects; null when theory says nothing.
+    as_expected: Option<bool>,
+    /// What theory expects.
+    expectations: Vec<ExpectationForm>,
+    /// Requests sent: ok + failed + unfinished.
+    sent: u64,
+    /// Answers that were ok.
+    ok: u64,
+    /// Other answers, and faults.
+    failed: u64,
+    /// In flight at the end.
+    unfinished: u64,
+    /// Due and never fired.
+    dropped: u64,
+    /// Fired and never sent: the generator had no descriptor or local port left.
+    unsent: u64,
+    /// What was not ok, by fault and status.
+    problems: BTreeMap<String, u64>,
+    /// Answers that were ok, a second.
+    goodput: f64,
+    /// Response times.
+    response_ns: ResponseForm,
+    /// The most connections open at once.
+    peak_connections: u64,
+    /// Whether the figures can be believed: `valid`, `suspect` or `invalid`.
+    validity: &'static str,
+    /// What was found: causes first.
+    findings: Vec<FoundForm>,
+    /// The step over time.
+    series: Vec<MomentForm>,
+}
+
+/// What theory expects.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ExpectationForm {
+    /// The figure.
+    what: &'static str,
+    /// What theory says.
+    theory: String,
+    /// What was seen.
+    seen: String,
+    /// Whether they agree.
+    met: bool,
+}
+
+/// Response times, from the instant a request was due.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ResponseForm {
+    /// The mean.
+    mean: f64,
+    /// The median.
+    p50: u64,
+    /// The 99th percentile.
+    p99: u64,
+    /// The longest.
+    max: u64,
+}
+
+/// A finding.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct FoundForm {
+    /// Its stable name.
+    id: &'static str,
+    /// `cause`, `symptom` or `context`.
+    rank: &'static str,
+    /// What was seen.
+    evidence: String,
+    /// What to try.
+    advice: String,
+}
+
+/// One second.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct MomentForm {
+    /// Since the start of the step.
+    second: u64,
+    /// Connections open at its end.
+    open_connections: u64,
+    /// The mean number of requests in flight.
+    in_flight: f64,
+    /// Answers that were ok.
+    ok: u64,
+}
+
+impl From<&ExperimentReport> for ExperimentForm {
+    fn from(report: &ExperimentReport) -> Self {
+        Self {
+            schema: "gake.experiment/1",
+            experiment: report.name,
+            about: report.about,
+            target: report.target.clone(),
+            quick: report.quick,
+            as_expected: report.has_theory().then(|| report.unexpected() == 0),
+            notes: report.notes.clone(),
+            steps: report.steps.iter().map(StepForm::from).collect(),
+        }
+    }
+}
+
+impl From<&ExperimentStep> for StepForm {
+    fn from(step: &ExperimentStep) -> Self {
+        let (run, verdict) = (&step.summary.run, &step.summary.verdict);
+        let (counts, response) = (step.tally().counts, step.tally().latency.response());
+        let expectation = |one: &super::Expectation| ExpectationForm {
+            what: one.what,
+            theory: one.theory.clone(),
+            seen: one.seen.clone(),
+            met: one.met,
+        };
+        let finding = |one: &gake_judge::Finding| FoundForm {
+            id: one.id,
+            rank: one.rank.name(),
+            evidence: one.evidence.clone(),
+            advice: one.advice.clone(),
+        };
+        let moment = |point: &gake_core::record::Point| MomentForm {
+            second: point.second,
+            open_connections: point.open,
+            in_flight: point.in_flight,
+            ok: point.counts.ok,
+        };
+        Self {
+            name: step.name.clone(),
+            server: (!step.server.is_empty()).then(|| step.server.clone()),
+            as_expected: step.is_as_expected(),
+            expectations: step.expectations.iter().map(expectation).collect(),
+            sent: counts.sent,
+            ok: counts.ok,
+            failed: counts.failed,
+            unfinished: counts.unfinished,
+            dropped: counts.dropped,
+            unsent: counts.unsent,
+            problems: step.problems().into_iter().collect(),
+            goodput: step.goodput(),
+            response_ns: ResponseForm {
+                mean: response.mean(),
+                p50: response.quantile(0.5),
+                p99: response.quantile(0.99),
+                max: response.max(),
+            },
+            peak_connections: run.peak_connections,
+            validity: verdict.validity.name(),
+            findings: verdict.findings.iter().map(finding).collect(),
+            series: run.series.points().iter().map(moment).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use gake_judge::Summary;
+
+    use super::super::{Expectation, text};
+    use super::*;
+    use crate::testing::{bless, healthy, troubled};
+
+    fn report(met: bool) -> ExperimentReport {
+        let expectation = |met| Expectation {
+            what: "ok",
+            theory: "2 + 2 = 4".to_owned(),
+            seen: if met { "4" } else { "<5>" }.to_owned(),
+            met,
+        };
+        let step = |name: &str, run, met| ExperimentStep {
+            name: name.to_owned(),
+            server: "gake serve --threads 2".to_owned(),
+            summary: Summary::new(run, &[]),
+            subject: None,
+            expectations: vec![expectation(met)],
+        };
+        ExperimentReport {
+            name: "spike",
+            about: "what is shown",
+            target: "the built-in lab".to_owned(),
+            started_unix_ns: 0,
+            quick: true,
+            notes: vec!["one step was left out".to_owned()],
+            steps: vec![step("first", healthy(), true), step("second", troubled(), met)],
+        }
+    }
+
+    #[test]
+    fn the_schema_in_docs_is_that_of_the_types() {
+        let schema = schemars::schema_for!(ExperimentForm);
+        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/gake.experiment.1.schema.json");
+        bless(&path, &text);
+    }
+
+    #[test]
+    fn every_format_tells_what_is_not_as_expected() {
+        let told = |met| {
+            let report = report(met);
+            let form: serde_json::Value = serde_json::from_str(&json(&report).unwrap()).unwrap();
+            (form, text(&report, crate::Style::default()), super::super::html(&report))
+        };
+        let (form, text, html) = told(false);
+        assert_eq!(form["as_expected"], false);
+        assert_eq!(form["steps"][0]["as_expected"], true);
+        assert_eq!(form["steps"][1]["expectations"][0]["met"], false);
+        assert!(text.contains("1 of 2 steps not as expected"), "{text}");
+        assert!(text.contains("saw <5>, but theory says 2 + 2 = 4"), "{text}");
+        assert!(html.contains("saw &lt;5&gt;, but theory says 2 + 2 = 4"), "{html}");
+        let (form, text, html) = told(true);
+        assert_eq!(form["as_expected"], true);
+        for page in [&text, &html] {
+            assert!(page.contains("all 2 steps as expected"), "{page}");
+            assert!(page.contains("one step was left out"), "{page}");
+        }
+    }
+
+    #[test]
+    fn the_parts_of_a_step_add_up() {
+        let form: serde_json::Value = serde_json::from_str(&json(&report(true)).unwrap()).unwrap();
+        for step in form["steps"].as_array().unwrap() {
+            let of = |name: &str| step[name].as_u64().unwrap();
+            assert_eq!(of("sent"), of("ok") + of("failed") + of("unfinished"));
+        }
+    }
+}

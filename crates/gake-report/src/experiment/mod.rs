@@ -1,0 +1,128 @@
+//! An experiment: steps on a server whose limits are known, what theory expects of each, and what
+//! was seen.
+
+mod html;
+mod json;
+mod text;
+
+use gake_core::record::Tally;
+use gake_judge::stats::per_second;
+use gake_judge::{Finding, Rank, Summary};
+
+pub use html::html;
+pub use json::json;
+pub use text::{line, text};
+
+/// An experiment that is over, or was interrupted.
+#[derive(Debug, Clone)]
+pub struct ExperimentReport {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it shows, in a sentence.
+    pub about: &'static str,
+    /// What was loaded: the built-in lab, or a URL.
+    pub target: String,
+    /// When it began, in Unix nanoseconds.
+    pub started_unix_ns: u64,
+    /// Whether times and numbers were scaled down.
+    pub quick: bool,
+    /// What was left out, in sentences.
+    pub notes: Vec<String>,
+    /// The steps, in order.
+    pub steps: Vec<ExperimentStep>,
+}
+
+/// One step: a load on a server with known settings.
+#[derive(Debug, Clone)]
+pub struct ExperimentStep {
+    /// What is different in it, in a few words.
+    pub name: String,
+    /// The command that starts the same server; empty for the user's own.
+    pub server: String,
+    /// The run and its verdict.
+    pub summary: Summary,
+    /// The scenario whose figures are shown; the whole run without one.
+    pub subject: Option<usize>,
+    /// What theory expects; empty when the server is the user's own.
+    pub expectations: Vec<Expectation>,
+}
+
+/// What theory expects of a step, and what was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expectation {
+    /// The figure: `ok`, `rate`, `cause` ...
+    pub what: &'static str,
+    /// What theory says, with its formula and number.
+    pub theory: String,
+    /// What was seen.
+    pub seen: String,
+    /// Whether they agree.
+    pub met: bool,
+}
+
+impl ExperimentReport {
+    /// How many steps are not as theory expects.
+    #[must_use]
+    pub fn unexpected(&self) -> usize {
+        self.steps.iter().filter(|step| step.is_as_expected() == Some(false)).count()
+    }
+
+    /// Whether theory says anything of its steps.
+    #[must_use]
+    pub fn has_theory(&self) -> bool {
+        self.steps.iter().any(|step| step.is_as_expected().is_some())
+    }
+
+    /// The verdict in a few words.
+    pub(crate) fn verdict(&self) -> String {
+        let all = self.steps.len();
+        match self.unexpected() {
+            _ if !self.has_theory() => "no theory: the settings of the server are not known".into(),
+            0 if all == 1 => "as expected".into(),
+            0 => format!("all {all} steps as expected"),
+            1 if all == 1 => "not as expected".into(),
+            some => format!("{some} of {all} steps not as expected"),
+        }
+    }
+}
+
+impl ExperimentStep {
+    /// Whether theory and figures agree; `None` where theory says nothing.
+    #[must_use]
+    pub fn is_as_expected(&self) -> Option<bool> {
+        let known = !self.expectations.is_empty();
+        known.then(|| self.expectations.iter().all(|one| one.met))
+    }
+
+    /// What was recorded of its subject.
+    #[must_use]
+    pub fn tally(&self) -> &Tally {
+        let run = &self.summary.run;
+        let scenario = self.subject.and_then(|subject| run.scenarios.get(subject));
+        scenario.map_or(&run.tally, |scenario| &scenario.tally)
+    }
+
+    /// Answers of its subject that were ok, a second.
+    #[must_use]
+    pub fn goodput(&self) -> f64 {
+        per_second(self.tally().counts.ok as f64, self.summary.run.completing)
+    }
+
+    /// What limited it, first things first.
+    pub(crate) fn causes(&self) -> impl Iterator<Item = &Finding> {
+        self.summary.verdict.findings.iter().filter(|finding| finding.rank == Rank::Cause)
+    }
+
+    /// Requests that did not succeed, by fault and unexpected status, the most frequent first.
+    pub(crate) fn problems(&self) -> Vec<(String, u64)> {
+        let (tally, expect) = (self.tally(), &self.summary.run.plan.expect);
+        let statuses = tally.statuses().iter().filter(|(status, _)| !expect.accepts(*status));
+        let statuses = statuses.map(|(status, count)| (format!("status {status}"), *count));
+        let faults = tally.faults().iter().map(|(fault, count)| (fault.to_string(), *count));
+        let unfinished = ("unfinished".to_owned(), tally.counts.unfinished);
+        let mut problems: Vec<_> = statuses.chain(faults).chain([unfinished]).collect();
+        problems.retain(|(_, count)| *count > 0);
+        problems.sort_by_key(|problem| std::cmp::Reverse(problem.1));
+        problems
+    }
+}

@@ -1,0 +1,115 @@
+//! An experiment on a page: the verdict, a table, then each step against theory.
+
+use gake_judge::units;
+
+use super::{ExperimentReport, ExperimentStep};
+use crate::Style;
+use crate::formats::text::page::{Page, Paint, fit};
+
+/// Columns of a step's name at most.
+const NAME_MAX: usize = 40;
+
+/// The page.
+#[must_use]
+pub fn text(report: &ExperimentReport, style: Style) -> String {
+    let mut page = Page::new(style.for_tables());
+    page.headed("experiment", &format!("{}: {}", report.name, report.about));
+    page.headed("target", &report.target);
+    let paint = match (report.has_theory(), report.unexpected()) {
+        (false, _) => Paint::Plain,
+        (true, 0) => Paint::Good,
+        _ => Paint::Bad,
+    };
+    let verdict = page.paint(paint, &report.verdict());
+    page.headed("verdict", &verdict);
+    for note in &report.notes {
+        page.wrapped(14, "note", Paint::Warn, note);
+    }
+    table(&mut page, &report.steps);
+    for step in &report.steps {
+        page.gap();
+        detail(&mut page, step);
+    }
+    page.text()
+}
+
+fn table(page: &mut Page, steps: &[ExperimentStep]) {
+    let longest = steps.iter().map(|step| step.name.chars().count()).max().unwrap_or(0);
+    let width = longest.clamp(4, NAME_MAX);
+    page.gap();
+    let head = format!(
+        "{:<width$} {:>8} {:>8} {:>9} {:>8} {:>8} {:>8}  cause",
+        "step", "ok", "not ok", "goodput", "p50", "p99", "max"
+    );
+    let head = page.paint(Paint::Heading, &head);
+    page.line(&head);
+    for step in steps {
+        let (tally, response) = (step.tally(), step.tally().latency.response());
+        let time = |ns: u64| units::duration(ns as f64);
+        let counts = &tally.counts;
+        let row = format!(
+            "{:<width$} {:>8} {:>8} {:>9} {:>8} {:>8} {:>8}  {}",
+            fit(&step.name, width),
+            units::count(counts.ok),
+            units::count(counts.due().saturating_sub(counts.ok)),
+            units::rate(step.goodput()),
+            time(response.quantile(0.5)),
+            time(response.quantile(0.99)),
+            time(response.max()),
+            step.causes().next().map_or("-", |cause| cause.id),
+        );
+        page.line(&row);
+    }
+}
+
+/// One step in a line, as it is told when it ends.
+#[must_use]
+pub fn line(step: &ExperimentStep) -> String {
+    let missed = step.expectations.iter().find(|one| !one.met);
+    let figures = match (missed, step.expectations.as_slice()) {
+        (Some(one), _) => {
+            format!("not as expected: {} {}, but theory says {}", one.what, one.seen, one.theory)
+        }
+        (None, []) => {
+            let counts = &step.tally().counts;
+            let not_ok = counts.due().saturating_sub(counts.ok);
+            let cause = step.causes().next().map_or("none", |cause| cause.id);
+            let (ok, not_ok) = (units::count(counts.ok), units::count(not_ok));
+            format!("{ok} ok, {not_ok} not ok, cause {cause}")
+        }
+        (None, met) => {
+            let met: Vec<_> = met.iter().map(|one| format!("{} {}", one.what, one.seen)).collect();
+            format!("as expected: {}", met.join(", "))
+        }
+    };
+    format!("{}: {figures}", step.name)
+}
+
+fn detail(page: &mut Page, step: &ExperimentStep) {
+    let (paint, verdict) = match step.is_as_expected() {
+        None => (Paint::Heading, ""),
+        Some(true) => (Paint::Good, ": as expected"),
+        Some(false) => (Paint::Bad, ": not as expected"),
+    };
+    let head = page.paint(paint, &format!("{}{verdict}", step.name));
+    page.line(&head);
+    for one in &step.expectations {
+        let (paint, text) = match one.met {
+            true => (Paint::Plain, format!("{}; theory: {}", one.seen, one.theory)),
+            false => (Paint::Bad, format!("saw {}, but theory says {}", one.seen, one.theory)),
+        };
+        page.wrapped(14, &format!("  {}", one.what), paint, &text);
+    }
+    let problems = step.problems();
+    if !problems.is_empty() {
+        let list = problems.iter().take(4);
+        let list: Vec<_> = list.map(|(what, n)| format!("{what} × {}", units::count(*n))).collect();
+        page.wrapped(14, "  not ok", Paint::Plain, &list.join(", "));
+    }
+    if let Some(cause) = step.causes().next() {
+        page.wrapped(14, "  evidence", Paint::Quiet, &format!("{}: {}", cause.id, cause.evidence));
+    }
+    if !step.server.is_empty() {
+        page.wrapped(14, "  server", Paint::Quiet, &step.server);
+    }
+}

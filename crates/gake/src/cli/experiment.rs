@@ -1,0 +1,97 @@
+//! The flags of `gake experiment`.
+
+use std::path::Path;
+
+use clap::Args;
+
+use super::output::{self, Output};
+use super::values::Known;
+
+/// Show a known cliff step by step, and compare each step with theory.
+///
+/// An experiment starts the built-in lab with known limits, loads it, and compares the figures and
+/// the cause that gake names with what theory says. Without a name, the experiments are listed.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gake experiment                                the list
+  gake experiment spike --quick                  N users at once on T threads, within a minute
+  gake experiment gc --html gc.html              with charts
+  gake experiment spike --only '3,000 users'     some of its steps
+  gake experiment pool --target http://localhost:8080/    the same load on your own server
+
+Exit codes: 0 every step is as theory expects; 1 it could not be run; 2 bad usage; 99 a step is
+not as expected; 130 interrupted (after the steps so far).")]
+pub struct ExperimentArgs {
+    /// The experiment; without it, they are listed
+    #[arg(value_name = "NAME", value_parser = NAMES, hide_possible_values = true)]
+    pub name: Option<String>,
+
+    /// Load this URL instead of the lab; theory does not know its settings, so nothing is expected
+    #[arg(long, value_name = "URL", requires = "name")]
+    pub target: Option<String>,
+
+    /// Scale times and numbers down
+    #[arg(long, requires = "name")]
+    pub quick: bool,
+
+    /// Run only the steps whose name has this text in it
+    #[arg(long, value_name = "TEXT", requires = "name")]
+    pub only: Option<String>,
+
+    #[command(flatten)]
+    pub output: ExperimentOutputArgs,
+}
+
+/// Where the result goes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct ExperimentOutputArgs {
+    /// text, json (the schema gake.experiment/1) or html; with =FILE into a file. May be repeated
+    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_ANSWER, hide_possible_values = true)]
+    pub formats: Vec<Output>,
+
+    /// Write JSON: short for -o json=FILE
+    #[arg(long, value_name = "FILE", value_parser = output::json)]
+    pub json: Option<Output>,
+
+    /// Write one HTML page with charts: short for -o html=FILE
+    #[arg(long, value_name = "FILE", value_parser = output::html)]
+    pub html: Option<Output>,
+
+    /// Print only the result
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// No colour: short for --color=never
+    #[arg(long)]
+    pub no_color: bool,
+}
+
+impl ExperimentOutputArgs {
+    /// Every result asked for.
+    pub fn results(&self) -> impl Iterator<Item = &Output> {
+        self.formats.iter().chain(&self.json).chain(&self.html)
+    }
+
+    /// Every file asked for.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        output::files(self.results())
+    }
+}
+
+/// The experiments.
+pub const NAMES: Known<String> = Known::new(
+    &[
+        "spike",
+        "pool",
+        "gc",
+        "leak",
+        "slow-client",
+        "noisy-neighbour",
+        "overload",
+        "cliff",
+        "capacity",
+    ],
+    |text| Ok(text.to_owned()),
+);

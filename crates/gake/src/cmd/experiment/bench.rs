@@ -1,0 +1,223 @@
+//! What the experiments share: servers, runs, steps that are told as they end.
+
+use std::time::Duration;
+
+use gake_core::plan::Timeouts;
+use gake_core::redact::Redactor;
+use gake_judge::Summary;
+use gake_report::experiment::{Expectation, ExperimentReport, ExperimentStep, line};
+use gake_run::spec::{LoadSpec, RunSpec, ScenarioSpec};
+use gake_run::{Beside, Inputs, Prepared, unix_now};
+
+use super::Experiment;
+use super::server::Server;
+use crate::cli::ExperimentArgs;
+use crate::console::Console;
+use crate::descriptors;
+use crate::exit::Failure;
+use crate::moving::Moving;
+use crate::origin::origin;
+use crate::signals::Signals;
+use crate::spec;
+
+/// Why an experiment ended before its last step.
+#[derive(Debug)]
+pub enum Stopped {
+    /// A signal.
+    Interrupted,
+    /// It cannot go on.
+    Failed(Failure),
+}
+
+impl From<Failure> for Stopped {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// Where an experiment runs.
+#[derive(Debug)]
+pub struct Bench<'a> {
+    args: &'a ExperimentArgs,
+    console: &'a Console,
+    signals: Signals,
+    bar: Option<Moving>,
+    descriptors: u64,
+    report: ExperimentReport,
+}
+
+impl<'a> Bench<'a> {
+    /// A place for an experiment.
+    ///
+    /// # Errors
+    /// When signals cannot be watched.
+    pub fn new(
+        args: &'a ExperimentArgs,
+        experiment: &Experiment,
+        console: &'a Console,
+    ) -> Result<Self, Failure> {
+        let target = args.target.clone().unwrap_or_else(|| "the built-in lab".to_owned());
+        Ok(Self {
+            args,
+            console,
+            signals: Signals::at_once().map_err(Failure::signals)?,
+            bar: if args.output.quiet { None } else { console.moving(None) },
+            descriptors: descriptors::raise(),
+            report: ExperimentReport {
+                name: experiment.name,
+                about: experiment.about,
+                target,
+                started_unix_ns: unix_now(),
+                quick: args.quick,
+                notes: Vec::new(),
+                steps: Vec::new(),
+            },
+        })
+    }
+
+    /// Whether the step of this name is asked for.
+    pub fn wants(&self, name: &str) -> bool {
+        self.args.only.as_deref().is_none_or(|part| name.contains(part))
+    }
+
+    /// Whether times and numbers are scaled down.
+    pub fn quick(&self) -> bool {
+        self.args.quick
+    }
+
+    /// The shorter time when it is to be quick.
+    pub fn seconds(&self, full: f64, quick: f64) -> Duration {
+        Duration::from_secs_f64(if self.args.quick { quick } else { full })
+    }
+
+    /// File descriptors that this process may have.
+    pub fn descriptors(&self) -> u64 {
+        self.descriptors
+    }
+
+    /// Whether the user's own server is loaded.
+    pub fn is_own(&self) -> bool {
+        self.args.target.is_some()
+    }
+
+    /// The server to load: a new lab with these flags, or the user's own.
+    ///
+    /// # Errors
+    /// When the lab does not start.
+    pub fn server(&self, flags: &str) -> Result<Server, Stopped> {
+        Ok(match &self.args.target {
+            Some(url) => Server::own(url),
+            None => Server::lab(flags)?,
+        })
+    }
+
+    /// Says what is left out, and why.
+    pub fn note(&mut self, text: String) {
+        self.tell(&format!("note: {text}"));
+        self.report.notes.push(text);
+    }
+
+    /// Runs a load to its end and judges it.
+    ///
+    /// # Errors
+    /// When it cannot be run, or a signal came.
+    pub fn fire(&mut self, spec: &RunSpec) -> Result<Summary, Stopped> {
+        let failure = |error| Stopped::Failed(spec::failure(&error));
+        let prepared = Prepared::new(spec, Inputs::default()).map_err(failure)?;
+        let beside = Beside {
+            interrupt: Some(self.signals.interrupt()),
+            origin: origin(&[], &Redactor::off()),
+            ..Beside::default()
+        };
+        let bar = &self.bar;
+        let recorded = prepared.run_beside(beside, |moment| {
+            if let Some(bar) = bar {
+                let point = &moment.second.point;
+                bar.say(&format!(
+                    "second {}: {} ok, {:.0} in flight, {} connections",
+                    point.second + 1,
+                    point.counts.ok,
+                    point.in_flight,
+                    point.open
+                ));
+            }
+            None
+        });
+        if self.signals.came() {
+            return Err(Stopped::Interrupted);
+        }
+        let recorded = recorded.map_err(failure)?;
+        Ok(Summary::new(recorded.run, &prepared.objectives))
+    }
+
+    /// Adds a step and tells it.
+    pub fn step(
+        &mut self,
+        name: String,
+        server: &Server,
+        summary: Summary,
+        expectations: Vec<Expectation>,
+    ) {
+        self.step_of(name, server, summary, None, expectations);
+    }
+
+    /// The same of one scenario of the run.
+    pub fn step_of(
+        &mut self,
+        name: String,
+        server: &Server,
+        summary: Summary,
+        subject: Option<usize>,
+        mut expectations: Vec<Expectation>,
+    ) {
+        if !server.is_lab() {
+            expectations.clear();
+        }
+        let command = server.command().to_owned();
+        let step = ExperimentStep { name, server: command, summary, subject, expectations };
+        self.tell(&line(&step));
+        self.report.steps.push(step);
+    }
+
+    /// Ends it.
+    pub fn finish(mut self, interrupted: bool) -> ExperimentReport {
+        if let Some(bar) = self.bar.take() {
+            bar.clear();
+        }
+        if interrupted {
+            self.report.notes.push("interrupted: these are the steps so far".to_owned());
+        }
+        self.report
+    }
+
+    fn tell(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.above(text),
+            None if self.args.output.quiet => {}
+            None => self.console.note(text),
+        }
+    }
+}
+
+/// A load on what `server` answers under `path`, its own figures sampled.
+pub fn load_on(server: &Server, path: &str, load: LoadSpec) -> RunSpec {
+    let mut spec = RunSpec::new(ScenarioSpec::new(server.source(path), load));
+    server.watch(&mut spec);
+    spec
+}
+
+/// Users who each wait for their answer, for a time.
+pub fn closed(server: &Server, path: &str, users: usize, duration: Duration) -> RunSpec {
+    let mut spec = load_on(server, path, LoadSpec::closed(users));
+    spec.scenarios[0].duration = Some(duration);
+    spec
+}
+
+/// Gives every request and connection of a run at most this long.
+pub fn limited(mut spec: RunSpec, limit: Duration) -> RunSpec {
+    spec.connection.timeouts = Timeouts { connect: limit, first_byte: None, total: limit };
+    for scenario in &mut spec.scenarios {
+        scenario.graceful_stop = limit;
+    }
+    spec
+}

@@ -1,0 +1,169 @@
+//! `gake experiment`: known cliffs, shown step by step on the lab and compared with theory.
+
+mod bench;
+mod capacity;
+mod cliff;
+mod gc;
+mod leak;
+mod noisy_neighbour;
+mod overload;
+mod pool;
+mod server;
+mod slow_client;
+mod spike;
+mod theory;
+
+use std::io;
+
+use gake_report::{Format, experiment};
+
+use crate::cli::{ExperimentArgs, Form};
+use crate::cmd::show::Results;
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+use crate::files;
+use bench::{Bench, Stopped};
+
+/// One experiment.
+#[derive(Debug)]
+pub struct Experiment {
+    /// Its name on the command line.
+    name: &'static str,
+    /// What it shows, in a sentence.
+    about: &'static str,
+    /// Whether the same load makes sense on any server.
+    takes_target: bool,
+    /// Runs its steps.
+    run: fn(&mut Bench<'_>) -> Result<(), Stopped>,
+}
+
+/// The experiments, in the order in which they are listed.
+const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: "spike",
+        about: "N users at once on T threads: waves, and who is turned away",
+        takes_target: true,
+        run: spike::run,
+    },
+    Experiment {
+        name: "pool",
+        about: "a pool of threads: more users than threads add waiting, and no throughput",
+        takes_target: true,
+        run: pool::run,
+    },
+    Experiment {
+        name: "gc",
+        about: "pauses of the whole server: what an open loop sees of them and a closed loop hides",
+        takes_target: false,
+        run: gc::run,
+    },
+    Experiment {
+        name: "leak",
+        about: "a pool that loses a thread now and then: all is well until none is left",
+        takes_target: false,
+        run: leak::run,
+    },
+    Experiment {
+        name: "slow-client",
+        about: "clients that send slowly hold threads, and everybody else waits",
+        takes_target: false,
+        run: slow_client::run,
+    },
+    Experiment {
+        name: "noisy-neighbour",
+        about: "a busy tenant of the same pool makes a light one slow, until each has its own",
+        takes_target: false,
+        run: noisy_neighbour::run,
+    },
+    Experiment {
+        name: "overload",
+        about: "beyond the capacity: without a limit, with a bounded queue, with load shedding",
+        takes_target: false,
+        run: overload::run,
+    },
+    Experiment {
+        name: "cliff",
+        about: "more and more users on a fast and a slow page: where throughput stops, and why",
+        takes_target: true,
+        run: cliff::run,
+    },
+    Experiment {
+        name: "capacity",
+        about: "open against closed loop on the same server: why a closed loop hides the queue",
+        takes_target: false,
+        run: capacity::run,
+    },
+];
+
+/// Runs an experiment, or lists them.
+///
+/// # Errors
+/// Why there is no result.
+pub fn run(args: &ExperimentArgs, console: &Console) -> Result<Exit, Failure> {
+    let found = args.name.as_deref().map(|name| {
+        let found = EXPERIMENTS.iter().find(|one| one.name == name);
+        found.ok_or_else(|| {
+            Failure::usage(format!("no experiment is called {name:?}: `gake experiment` lists them"))
+        })
+    });
+    let Some(found) = found else {
+        console.result(&list())?;
+        return Ok(Exit::Done);
+    };
+    let chosen = found?;
+    if args.target.is_some() && !chosen.takes_target {
+        return Err(Failure::usage(format!(
+            "{} changes settings of its server between steps: it runs on the lab only",
+            chosen.name
+        )));
+    }
+    files::distinct(args.output.files(), [])?;
+    let output = &args.output;
+    let results = Results::create(output.results(), output.no_color, console)?;
+    let mut bench = Bench::new(args, chosen, console)?;
+    let ended = (chosen.run)(&mut bench);
+    let interrupted = match ended {
+        Ok(()) => false,
+        Err(Stopped::Interrupted) => true,
+        Err(Stopped::Failed(failure)) => return Err(failure),
+    };
+    let report = bench.finish(interrupted);
+    let is_empty = report.steps.is_empty() && report.notes.is_empty();
+    if let (Some(part), true) = (&args.only, is_empty) {
+        return Err(Failure::usage(format!("no step of {} has {part:?} in its name", chosen.name)));
+    }
+    results.put(console, |form, style| {
+        Ok(match form {
+            Form::Summary(Format::Json) => experiment::json(&report).map_err(io::Error::other)?,
+            Form::Summary(Format::Html) => experiment::html(&report),
+            _ => experiment::text(&report, style),
+        }
+        .into_bytes())
+    })?;
+    Ok(match (interrupted, report.unexpected()) {
+        (true, _) => Exit::Interrupted,
+        (false, 0) => Exit::Done,
+        (false, _) => Exit::ObjectiveFailed,
+    })
+}
+
+/// The names, and a sentence for each.
+fn list() -> String {
+    let width = EXPERIMENTS.iter().map(|one| one.name.len()).max().unwrap_or(0);
+    let line = |one: &Experiment| format!("{:<width$}  {}\n", one.name, one.about);
+    let lines: String = EXPERIMENTS.iter().map(line).collect();
+    format!("{lines}\ngake experiment NAME runs one; --quick takes a minute at most\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::EXPERIMENTS as NAMES;
+
+    #[test]
+    fn completions_name_every_experiment() {
+        let names: Vec<_> = EXPERIMENTS.iter().map(|one| one.name.to_owned()).collect();
+        assert_eq!(NAMES.names().map(str::to_owned).collect::<Vec<_>>(), names);
+        assert!(names.iter().all(|name| list().contains(name)));
+    }
+}

@@ -1,0 +1,74 @@
+//! `noisy-neighbour`: two tenants of one pool, one of them busy.
+
+use std::time::Duration;
+
+use gake_run::spec::{LoadSpec, ScenarioSpec};
+
+use super::bench::{Bench, Stopped, load_on};
+use super::server::Server;
+use super::theory;
+
+/// Threads of the pool.
+const THREADS: f64 = 10.0;
+const SERVICE: Duration = Duration::from_millis(50);
+/// Requests a second of the light tenant.
+const RATE: f64 = 40.0;
+/// Users of the busy one, who never pause.
+const USERS: usize = 40;
+const LAB: &str = "--threads 10 --service const:50ms";
+
+/// Runs the steps; the figures are those of the light tenant.
+pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
+    let server = bench.server(LAB)?;
+    step(bench, "alone", &server, None)?;
+    drop(server);
+    let server = bench.server(LAB)?;
+    step(bench, "beside a busy neighbour", &server, Some(&server))?;
+    drop(server);
+    let (server, other) = (bench.server(LAB)?, bench.server(LAB)?);
+    step(bench, "each with a pool of its own", &server, Some(&other))
+}
+
+fn step(
+    bench: &mut Bench<'_>,
+    name: &str,
+    server: &Server,
+    neighbours: Option<&Server>,
+) -> Result<(), Stopped> {
+    if !bench.wants(name) {
+        return Ok(());
+    }
+    let duration = bench.seconds(10.0, 4.0);
+    let mut spec = load_on(server, "/fast", LoadSpec::rate(RATE, duration));
+    spec.scenarios[0].name = "light".to_owned();
+    // Until the queue is as long as it gets.
+    spec.warmup = Duration::from_secs(1);
+    if let Some(other) = neighbours {
+        let busy = ScenarioSpec::new(other.source("/fast"), LoadSpec::closed(USERS));
+        let duration = Some(duration);
+        spec.scenarios.push(ScenarioSpec { name: "busy".to_owned(), duration, ..busy });
+    }
+    let shares = neighbours.is_some_and(|other| std::ptr::eq(other, server));
+    let summary = bench.fire(&spec)?;
+    let subject = neighbours.is_some().then_some(0);
+    let scenario = subject.and_then(|subject| summary.run.scenarios.get(subject));
+    let tally = scenario.map_or(&summary.run.tally, |scenario| &scenario.tally);
+    let mean = tally.latency.response().mean();
+    let expectations = if shares {
+        // The busy tenant's throughput is what is left, and its users are all in the system:
+        // R = N / (T / S − λ), for everybody in the queue.
+        let left = THREADS / SERVICE.as_secs_f64() - RATE;
+        let expected = Duration::from_secs_f64(USERS as f64 / left);
+        let text = format!("{USERS} / (10 / 50 ms − {RATE}/s) = {} ms", expected.as_millis());
+        let range = expected.mul_f64(0.8)..=expected.mul_f64(1.4);
+        vec![
+            theory::time("mean", mean, range, text),
+            theory::cause(&summary, "target_pool", &[]),
+        ]
+    } else {
+        let text = "50 ms: 40/s need two of ten threads".to_owned();
+        vec![theory::time("mean", mean, SERVICE..=SERVICE.mul_f64(1.6), text)]
+    };
+    bench.step_of(name.to_owned(), server, summary, subject, expectations);
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! `overload`: a burst beyond the capacity, with and without a bound on the queue.
+
+use std::time::Duration;
+
+use gake_core::plan::Stage;
+use gake_core::record::{Metric, Point};
+use gake_core::schedule::Process;
+use gake_judge::Summary;
+use gake_run::spec::LoadSpec;
+
+use super::bench::{Bench, Stopped, limited, load_on};
+use super::server::Server;
+use super::theory;
+
+/// Ten threads, 20 ms each.
+const LAB: &str = "--threads 10 --service const:20ms";
+/// What they serve a second.
+const CAPACITY: f64 = 500.0;
+/// How long a client waits.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The load in the burst, and after it, as a share of the capacity.
+const BURST: f64 = 1.5;
+const AFTER: f64 = 0.8;
+
+/// How long each part lasts, in whole seconds.
+#[derive(Clone, Copy)]
+struct Parts {
+    before: u64,
+    burst: u64,
+    after: u64,
+}
+
+impl Parts {
+    fn stages(self) -> Vec<Stage> {
+        let parts = [(AFTER, self.before), (BURST, self.burst), (AFTER, self.after)];
+        parts.map(|(of, s)| Stage::step(of * CAPACITY, Duration::from_secs(s))).to_vec()
+    }
+}
+
+/// Runs the steps.
+pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
+    let parts = match bench.quick() {
+        false => Parts { before: 4, burst: 8, after: 28 },
+        true => Parts { before: 2, burst: 4, after: 11 },
+    };
+    unlimited(bench, parts)?;
+    // What has no backlog needs no time to recover.
+    let short = Parts { before: 1, after: 3, ..parts };
+    bounded(bench, "a queue of 50", "--queue 50", 50, short)?;
+    bounded(bench, "load shedding: no queue", "--queue 0", 0, short)?;
+    metastable(bench, Parts { after: 8, ..parts })?;
+    bounded(bench, "metastable, a queue of 50", "--queue 50 --metastable 200ms,1.6,5s", 50, short)
+}
+
+fn fire(bench: &mut Bench<'_>, flags: &str, parts: Parts) -> Result<(Server, Summary), Stopped> {
+    let server = bench.server(format!("{LAB} {flags}").trim_end())?;
+    let load = LoadSpec::Open { stages: parts.stages(), process: Process::Uniform };
+    let mut spec = limited(load_on(&server, "/fast", load), PATIENCE);
+    // Whoever comes has a connection: what waits, waits in the server.
+    spec.scenarios[0].connections = 2_000;
+    spec.scenarios[0].lanes = 2_000;
+    let summary = bench.fire(&spec)?;
+    Ok((server, summary))
+}
+
+/// Without a limit the queue grows past the clients' patience, and what is served is nobody's.
+fn unlimited(bench: &mut Bench<'_>, parts: Parts) -> Result<(), Stopped> {
+    let name = "no limit".to_owned();
+    if !bench.wants(&name) {
+        return Ok(());
+    }
+    let (server, summary) = fire(bench, "", parts)?;
+    // Waiting grows by (1.5 − 1) s a second, and shrinks by (1 − 0.8) s.
+    let patience = PATIENCE.as_secs_f64();
+    let deaf_from = patience / (BURST - 1.0);
+    let backlog = (BURST - 1.0) * parts.burst as f64;
+    let deaf_after = (backlog - patience) / (1.0 - AFTER);
+    let burst_end = parts.before + parts.burst;
+    let points = summary.run.series.points();
+    // The waiting time of what is answered must lie beyond the patience for the whole second.
+    let from = parts.before + deaf_from.ceil() as u64 + 1;
+    let dead = goodput(points, from, burst_end);
+    let recovered = goodput(points, burst_end + deaf_after.ceil() as u64 + 1, parts.end());
+    let expectations = vec![
+        theory::rate(
+            "burst",
+            dead,
+            0.0..=0.1 * CAPACITY,
+            format!(
+                "0: after {patience} s / (1.5 − 1) = {deaf_from} s of it all wait longer than they \
+                 have patience"
+            ),
+        ),
+        theory::rate(
+            "after",
+            recovered,
+            0.7 * AFTER * CAPACITY..=1.3 * CAPACITY,
+            format!(
+                "{:.0}/s again {deaf_after:.0} s after the burst: a backlog of {backlog} s less \
+                 {patience} s shrinks by 1 − 0.8 s a second",
+                AFTER * CAPACITY
+            ),
+        ),
+        theory::cause(&summary, "target_pool", &[]),
+    ];
+    bench.step(name, &server, summary, expectations);
+    Ok(())
+}
+
+/// What is over the queue's end is refused at once, and the rest is in time.
+fn bounded(
+    bench: &mut Bench<'_>,
+    name: &str,
+    flags: &str,
+    queue: u32,
+    parts: Parts,
+) -> Result<(), Stopped> {
+    if !bench.wants(name) {
+        return Ok(());
+    }
+    let (server, summary) = fire(bench, flags, parts)?;
+    let points = summary.run.series.points();
+    let (from, to) = (parts.before + 1, parts.before + parts.burst);
+    let (burst, after) = (goodput(points, from, to), goodput(points, to + 1, parts.end()));
+    let longest = Duration::from_millis(20) * (queue / 10 + 1);
+    let ok = summary.run.tally.latency.of(Metric::OkResponse);
+    let mut expectations = vec![
+        theory::rate(
+            "burst",
+            burst,
+            0.8 * CAPACITY..=1.05 * CAPACITY,
+            format!("{CAPACITY:.0}/s: the capacity, and the rest is refused"),
+        ),
+        theory::time(
+            "p99 of ok",
+            ok.quantile(0.99) as f64,
+            Duration::from_millis(20)..=longest + Duration::from_millis(60),
+            format!("at most ({queue}/10 + 1) × 20 ms = {} ms", longest.as_millis()),
+        ),
+        theory::rate(
+            "after",
+            after,
+            0.9 * AFTER * CAPACITY..=1.1 * AFTER * CAPACITY,
+            format!("{:.0}/s at once: there is no backlog", AFTER * CAPACITY),
+        ),
+    ];
+    if queue > 0 {
+        // Without a queue a thread is free until the next request comes: the pool is never full.
+        expectations.push(theory::cause(&summary, "target_pool", &[]));
+    }
+    bench.step(name.to_owned(), &server, summary, expectations);
+    Ok(())
+}
+
+/// Overload makes the server slower, and the normal load then keeps it overloaded.
+fn metastable(bench: &mut Bench<'_>, parts: Parts) -> Result<(), Stopped> {
+    let name = "metastable, no limit".to_owned();
+    if !bench.wants(&name) {
+        return Ok(());
+    }
+    let (server, summary) = fire(bench, "--metastable 200ms,1.6,5s", parts)?;
+    let points = summary.run.series.points();
+    let end = parts.end();
+    let text = format!(
+        "0: overloaded it serves {CAPACITY:.0} / 1.6 = {:.0}/s, less than the {:.0}/s that come",
+        CAPACITY / 1.6,
+        AFTER * CAPACITY
+    );
+    let expectations = vec![
+        theory::rate("after", goodput(points, end - 4, end), 0.0..=0.1 * CAPACITY, text),
+        theory::cause(&summary, "target_pool", &[]),
+    ];
+    bench.step(name, &server, summary, expectations);
+    Ok(())
+}
+
+impl Parts {
+    fn end(self) -> u64 {
+        self.before + self.burst + self.after
+    }
+}
+
+/// Answers that were ok, a second, in these seconds of the run.
+fn goodput(points: &[Point], from: u64, to: u64) -> f64 {
+    let within = points.iter().filter(|point| (from..to).contains(&point.second));
+    let (ok, seconds) =
+        within.fold((0, 0), |(ok, s), point| (ok + point.counts.ok, s + point.seconds));
+    ok as f64 / seconds.max(1) as f64
+}

@@ -1,0 +1,107 @@
+//! `slow-client`: clients that send their bodies a byte at a time hold a thread each.
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::{JoinHandle, sleep};
+use std::time::Duration;
+
+use gake_run::spec::LoadSpec;
+
+use super::bench::{Bench, Stopped, limited, load_on};
+use super::server::Server;
+use super::theory;
+use crate::exit::Failure;
+
+/// Threads of the server, and of the larger one.
+const THREADS: u64 = 10;
+const MORE_THREADS: u64 = 20;
+/// Requests a second that are measured, which need four threads: 80/s × 50 ms.
+const RATE: f64 = 80.0;
+const SERVICE: Duration = Duration::from_millis(50);
+/// How long a request may take.
+const LIMIT: Duration = Duration::from_secs(2);
+/// Between two bytes of a slow client.
+const BYTE_EVERY: Duration = Duration::from_millis(50);
+
+/// Runs the steps.
+pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
+    step(bench, THREADS, 0)?;
+    step(bench, THREADS, THREADS / 2)?;
+    step(bench, THREADS, THREADS)?;
+    step(bench, MORE_THREADS, THREADS)
+}
+
+/// K slow clients leave T − K threads, which serve (T − K) / S.
+fn step(bench: &mut Bench<'_>, threads: u64, slow: u64) -> Result<(), Stopped> {
+    let name = format!("{slow} slow clients, {threads} threads");
+    if !bench.wants(&name) {
+        return Ok(());
+    }
+    let server = bench.server(&format!("--threads {threads} --service const:50ms"))?;
+    let slow_clients = SlowClients::start(&server, slow)?;
+    let duration = bench.seconds(10.0, 4.0);
+    let load = load_on(&server, "/fast", LoadSpec::rate(RATE, duration));
+    let summary = bench.fire(&limited(load, LIMIT))?;
+    drop(slow_clients);
+    let (counts, sent) = (summary.run.tally.counts, (RATE * duration.as_secs_f64()) as u64);
+    let capacity = (threads - slow) as f64 / SERVICE.as_secs_f64();
+    let theory = format!("({threads} − {slow}) / 50 ms = {capacity:.0}/s, of {RATE:.0}/s asked");
+    let expectations = if capacity > RATE {
+        let mean = summary.run.tally.latency.response().mean();
+        vec![
+            theory::number("ok", counts.ok, sent * 99 / 100..=sent + 1, theory),
+            theory::time("mean", mean, SERVICE..=SERVICE * 2, "50 ms: no queue".to_owned()),
+            theory::no_cause(&summary),
+        ]
+    } else {
+        vec![
+            theory::number("ok", counts.ok, 0..=0, theory),
+            theory::cause(&summary, "target_pool", &[]),
+        ]
+    };
+    bench.step(name, &server, summary, expectations);
+    Ok(())
+}
+
+/// Clients that never end what they send.
+struct SlowClients {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl SlowClients {
+    fn start(server: &Server, count: u64) -> Result<Self, Failure> {
+        let mut clients = Self { stop: Arc::default(), threads: Vec::new() };
+        for _ in 0..count {
+            let cannot =
+                |error| Failure::could_not(format!("a slow client cannot connect: {error}"));
+            let mut stream = TcpStream::connect(server.address()).map_err(cannot)?;
+            let head = "POST /fast HTTP/1.1\r\nHost: lab\r\nContent-Length: 1000000000\r\n\r\n";
+            stream.write_all(head.as_bytes()).map_err(cannot)?;
+            let stop = Arc::clone(&clients.stop);
+            clients.threads.push(std::thread::spawn(move || {
+                // The server may have gone.
+                while !stop.load(Relaxed) && stream.write_all(b"x").is_ok() {
+                    sleep(BYTE_EVERY);
+                }
+            }));
+        }
+        if count > 0 {
+            // They have their threads before anybody else asks for one.
+            sleep(SERVICE);
+        }
+        Ok(clients)
+    }
+}
+
+impl Drop for SlowClients {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+        for thread in self.threads.drain(..) {
+            // One that panicked has ended too.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! `gake experiment`: steps against theory, in counts that a busy machine does not change.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::*;
+
+/// Runs steps of an experiment for their JSON.
+fn steps(line: &str, only: &str) -> Vec<Value> {
+    let args = [&["experiment"], &*words(line), &["--only", only, "-q", "-o", "json"]].concat();
+    let ran = ran(&args);
+    // The machine may be too busy for a figure that is a time.
+    assert!(matches!(ran.code, Some(0 | 99)), "{ran:?}");
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(json["schema"], "gake.experiment/1");
+    assert_eq!(json["as_expected"] == Value::Bool(true), ran.code == Some(0), "{json}");
+    let steps = json["steps"].as_array().unwrap().clone();
+    for step in &steps {
+        let of = |name: &str| step[name].as_u64().unwrap();
+        assert_eq!(of("sent"), of("ok") + of("failed") + of("unfinished"), "{step}");
+    }
+    steps
+}
+
+/// That a step's figures are as theory expects, all or some of them.
+fn is_met(step: &Value, figures: &[&str]) {
+    for figure in figures {
+        let expectations = step["expectations"].as_array().unwrap();
+        let found = expectations.iter().find(|one| one["what"] == *figure);
+        assert_eq!(found.unwrap_or_else(|| panic!("{figure}: {step}"))["met"], true, "{step}");
+    }
+}
+
+#[test]
+fn without_a_name_they_are_listed() {
+    let ran = ran(&["experiment"]).done();
+    for name in ["spike", "pool", "gc", "leak", "overload"] {
+        assert!(ran.stdout.lines().any(|line| line.starts_with(name)), "{ran:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_run_is_said() {
+    ran(&["experiment", "no-such"]).refused(2, "no experiment is called \"no-such\"");
+    ran(&["experiment", "leak", "--target", "http://h/"]).refused(2, "runs on the lab only");
+    ran(&["experiment", "pool", "-q", "--only", "nothing"]).refused(2, "no step of pool");
+}
+
+#[test]
+fn a_spike_is_served_in_waves() {
+    let step = &steps("spike --quick", "100 users, 20 threads")[0];
+    is_met(step, &["ok"]);
+    assert_eq!(step["ok"], 100);
+    // Five waves of half a second each, whatever the machine does.
+    assert!(step["response_ns"]["max"].as_u64().unwrap() >= 2_500_000_000, "{step}");
+}
+
+#[test]
+fn a_pool_is_named_when_it_is_the_limit() {
+    let step = &steps("pool --quick", "40 users, 10 threads")[0];
+    is_met(step, &["cause"]);
+    // Ten threads of 50 ms cannot serve more than 200 a second.
+    assert!(step["goodput"].as_f64().unwrap() <= 210.0, "{step}");
+}
+
+#[test]
+fn a_leak_ends_the_pool_and_is_named() {
+    let step = &steps("leak --quick", "10 threads, one lost")[0];
+    is_met(step, &["ok", "cause"]);
+    assert_eq!(step["findings"][0]["id"], "target_leak");
+}
+
+#[test]
+fn slow_clients_take_every_thread() {
+    let step = &steps("slow-client --quick", "10 slow clients, 10 threads")[0];
+    is_met(step, &["ok", "cause"]);
+    assert_eq!(step["ok"], 0);
+}
+
+#[test]
+fn of_another_server_nothing_is_expected() {
+    let lab = lab();
+    let url = url(&lab, "/fast");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("own.json");
+    let args = ["experiment", "pool", "--quick", "--target", &url, "--only", "1 users"];
+    let ran = ran(&[&args[..], &["--json", file.to_str().unwrap()]].concat()).done();
+    assert!(ran.stdout.contains("no theory"), "{ran:?}");
+    let json: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    assert!(json["as_expected"].is_null() && json["steps"][0]["as_expected"].is_null());
+    assert_eq!(json["target"], url);
+    let served = lab.shutdown();
+    assert_eq!(json["steps"][0]["ok"].as_u64(), Some(served.requests));
+}
+
+/// The processes that a process has started and that go on.
+fn children(pid: u32) -> Vec<u32> {
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    list.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+}
+
+fn is_there(pid: u32) -> bool {
+    // One that has ended and is not waited for is gone too.
+    let stat = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[test]
+fn whatever_ends_an_experiment_ends_its_server() {
+    for signal in [Signal::INT, Signal::KILL] {
+        let started = start(&mut gake(&["experiment", "pool"]));
+        let mut servers = Vec::new();
+        eventually("the server has started", || {
+            servers = children(started.pid());
+            !servers.is_empty()
+        });
+        started.signal(signal);
+        let ran = started.wait();
+        assert_eq!(ran.code, (signal == Signal::INT).then_some(130), "{ran:?}");
+        eventually("the server has ended", || !servers.iter().any(|pid| is_there(*pid)));
+    }
+}
