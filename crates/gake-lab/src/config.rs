@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::duration::LONGEST;
-use crate::{Metastable, ServiceTime};
+use crate::{DatabaseModel, Metastable, ServiceTime};
 
 /// Everything that can be set about a lab.
 ///
@@ -47,6 +47,8 @@ pub struct LabConfig {
     /// accepting, so that the rest waits in the backlog; when one closes the
     /// next is accepted. `None` (the default) is bounded by descriptors alone.
     pub max_connections: Option<usize>,
+    /// The database of the users service, `/users`. `None` (the default) has no such service.
+    pub database: Option<DatabaseModel>,
     /// How long a connection may be open without a whole request head, at its
     /// start or between two requests, before it is closed. `None` (the
     /// default) is for ever.
@@ -100,6 +102,7 @@ impl Default for LabConfig {
             queue: None,
             accept_count: 4096,
             max_connections: None,
+            database: None,
             connection_timeout: None,
             service: None,
             metastable: None,
@@ -129,6 +132,9 @@ impl LabConfig {
         }
         if self.connection_timeout == Some(Duration::ZERO) {
             return reject("connection_timeout must be longer than 0");
+        }
+        if self.database.is_some_and(|database| database.max_open == Some(0)) {
+            return reject("a pool of no connections serves nobody");
         }
         if self.leak_every.is_some() && self.threads.is_none() {
             return reject("leak_every needs threads: without a limit nothing runs out");

@@ -17,6 +17,7 @@ use hyper::service::Service;
 use crate::body::{Answer, Broken, Chunks, Source};
 use crate::connection::Connection;
 use crate::cut::Cut;
+use crate::database;
 use crate::flight::{Flight, Open};
 use crate::pool;
 use crate::routes::{self, Plan, Route};
@@ -26,6 +27,8 @@ use crate::stats::render_prometheus;
 const FAST: &[u8] = b"Hello from the lab.\n";
 /// What is answered when nobody may wait any more.
 const FULL: &[u8] = b"The queue is full.\n";
+/// What `/users` answers when there is no database.
+const NO_DATABASE: &[u8] = b"no database: start the lab with --db\n";
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream");
@@ -109,9 +112,20 @@ async fn answer(
         let text = routes::echo::render(&head, &kept, &connection);
         return Ok(finish(&head, flight, StatusCode::OK, JSON, Source::Whole(text)));
     }
+    if let (Plan::Users, Some(users)) = (&plan, &worker.shared.users) {
+        let kept = read_body(&mut body, database::BODY_CAP).await?;
+        let (path, timer) = (head.uri.path(), &worker.timer);
+        let (status, told) = users.answer(&head.method, path, &kept.bytes, timer).await;
+        let text = Bytes::from(format!("{told}\n"));
+        return Ok(finish(&head, flight, status, JSON, Source::Whole(text)));
+    }
     read_body(&mut body, 0).await?;
     let ok = StatusCode::OK;
     match plan {
+        Plan::Users => {
+            let source = Source::Whole(Bytes::from_static(NO_DATABASE));
+            Ok(finish(&head, flight, StatusCode::NOT_FOUND, TEXT, source))
+        }
         Plan::Echo | Plan::Fast => {
             let source = Source::Whole(Bytes::from_static(FAST));
             Ok(finish(&head, flight, ok, TEXT, source))
@@ -143,7 +157,10 @@ async fn control(route: Route, connection: Arc<Connection>, request: Request<Inc
     let shared = &connection.worker.shared;
     let (status, kind, text) = match route {
         Route::Metrics => {
-            let text = render_prometheus(&shared.stats(), &shared.config);
+            let mut text = render_prometheus(&shared.stats(), &shared.config);
+            if let Some(users) = &shared.users {
+                users.pool.render(&mut text);
+            }
             let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
             (StatusCode::OK, kind, text)
         }

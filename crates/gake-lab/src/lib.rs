@@ -43,6 +43,7 @@ mod command;
 mod config;
 mod connection;
 mod cut;
+mod database;
 mod draws;
 mod duration;
 mod flight;
@@ -65,6 +66,7 @@ mod timer;
 mod worker;
 
 pub use config::{LabConfig, LabError, Stall};
+pub use database::{BadDatabase, DatabaseModel};
 pub use duration::{BadDuration, format_duration, parse_duration};
 pub use lab::Lab;
 pub use metastable::Metastable;

@@ -11,6 +11,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::LabConfig;
 use crate::arrivals::Arrivals;
 use crate::command::Command;
+use crate::database::{Pool, Users};
 use crate::draws::Draws;
 use crate::metastable;
 use crate::stats::{ConnectionCounters, Stats, WorkerCounters};
@@ -37,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) metastable: Option<metastable::State>,
     pub(crate) service_draws: Draws,
     pub(crate) route_draws: Draws,
+    /// The users service.
+    pub(crate) users: Option<Users>,
     /// Requests that were given a worker, when some of them lose it.
     pub(crate) served: AtomicU64,
     /// Time for which the server stood still, in nanoseconds.
@@ -71,6 +74,7 @@ impl Shared {
             metastable: config.metastable.map(metastable::State::new),
             service_draws: Draws::new(config.seed, 1),
             route_draws: Draws::new(config.seed, 2),
+            users: config.database.map(|model| Users::new(Pool::new(model))),
             served: AtomicU64::new(0),
             stalled_ns: AtomicU64::new(0),
             stall_armed: AtomicBool::new(config.stall.is_some()),

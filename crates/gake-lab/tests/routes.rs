@@ -7,7 +7,7 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{Client, get, start};
-use gake_lab::{HELP, LabConfig};
+use gake_lab::{DatabaseModel, HELP, LabConfig};
 use serde_json::Value;
 
 #[test]
@@ -260,4 +260,49 @@ fn metrics_and_config_describe_the_lab_and_do_not_count() {
     assert_eq!(config["max_connections"], Value::Null);
     let stats = lab.shutdown();
     assert_eq!((stats.requests, stats.control_requests), (2, 2));
+}
+
+#[test]
+fn the_users_service_has_a_row_for_each_post() {
+    let database = "model:0s,0s".parse().ok();
+    let lab = start(LabConfig { database, ..LabConfig::default() });
+    let mut client = Client::connect(lab.addr());
+    let json = |answer: common::Answer| -> (u16, Value) {
+        (answer.status, serde_json::from_slice(&answer.body).unwrap())
+    };
+    let ada = br#"{"name":"Ada","mail":"ada@example.com"}"#;
+    let made = json(client.post("/users", ada));
+    assert_eq!((made.0, &made.1["id"], &made.1["name"]), (200, &1.into(), &"Ada".into()));
+    client.post("/users", b"");
+    assert_eq!(json(client.get("/users/1")), made);
+    assert_eq!(json(client.get("/users/count")).1["count"], 2);
+    assert_eq!(json(client.get("/users/3")).0, 404);
+    assert_eq!(json(client.get("/users/x")).0, 400);
+    assert_eq!(json(client.post("/users", b"no JSON")).0, 400);
+    client.send(b"DELETE /users HTTP/1.1\r\n\r\n");
+    assert_eq!(client.read_answer(false).status, 200);
+    assert_eq!(json(client.get("/users/count")).1["count"], 0);
+}
+
+#[test]
+fn a_database_refuses_what_is_over_its_bound_and_a_bounded_pool_waits() {
+    let model: DatabaseModel = "model:100ms,100ms".parse().unwrap();
+    let at_once = |database: DatabaseModel| {
+        let lab = start(LabConfig { database: Some(database), ..LabConfig::default() });
+        let mut clients: Vec<Client> = (0..5).map(|_| Client::connect(lab.addr())).collect();
+        clients.iter_mut().for_each(|client| client.send_get("/users/count"));
+        let answers: Vec<_> = clients.iter_mut().map(|c| c.read_answer(false)).collect();
+        let refused: Vec<_> = answers.iter().filter(|answer| answer.status == 500).collect();
+        assert!(refused.iter().all(|a| a.text().contains("Too many connections")));
+        let metrics = get(&lab, "/metrics").text().to_owned();
+        (refused.len(), metrics)
+    };
+    let bound = DatabaseModel { server_max: Some(2), ..model };
+    let (refused, metrics) = at_once(bound);
+    assert_eq!(refused, 3);
+    let counted = "errors_total{error=\"max_connections\"} 3";
+    assert!(metrics.contains(counted), "{metrics}");
+    let (refused, metrics) = at_once(DatabaseModel { max_open: Some(2), ..bound });
+    assert_eq!(refused, 0);
+    assert!(metrics.contains("mysql_global_status_connections 2\n"), "{metrics}");
 }

@@ -28,6 +28,7 @@ The lab: a target server whose behaviour is known.
   /reset?after=100            a TCP reset, without an answer or after N bytes of it
   /close?after=100            the same with an orderly close
   /hang                       no answer, ever
+  /users                      with a database: POST a user, GET /users/1, GET /users/count, DELETE
 
   /metrics                    counters, as Prometheus text
   /config                     the settings in force, as JSON
@@ -49,6 +50,7 @@ pub(crate) enum Route {
     Reset,
     Close,
     Hang,
+    Users,
     Metrics,
     Config,
     Stall,
@@ -59,7 +61,7 @@ impl Route {
     pub(crate) const COUNT: usize = Route::ALL.len();
 
     /// In the order of the discriminants.
-    pub(crate) const ALL: [Route; 16] = [
+    pub(crate) const ALL: [Route; 17] = [
         Route::Help,
         Route::Fast,
         Route::Slow,
@@ -72,6 +74,7 @@ impl Route {
         Route::Reset,
         Route::Close,
         Route::Hang,
+        Route::Users,
         Route::Metrics,
         Route::Config,
         Route::Stall,
@@ -92,6 +95,7 @@ impl Route {
             Route::Reset => "/reset",
             Route::Close => "/close",
             Route::Hang => "/hang",
+            Route::Users => "/users",
             Route::Metrics => "/metrics",
             Route::Config => "/config",
             Route::Stall => "/stall",
@@ -105,7 +109,8 @@ impl Route {
             return Route::Fast;
         }
         let rest_at = path.get(1..).and_then(|tail| tail.find('/')).map(|at| at + 1);
-        let takes_rest = [Route::Delay, Route::Status, Route::Bytes, Route::Stream];
+        let takes_rest =
+            [Route::Delay, Route::Status, Route::Bytes, Route::Stream, Route::Users];
         let (first, has_rest) = match rest_at {
             Some(at) => (&path[..at], true),
             None => (path, false),
@@ -137,6 +142,8 @@ pub(crate) enum Plan {
         after: Option<u64>,
     },
     Hang,
+    /// The users service.
+    Users,
 }
 
 impl Plan {
@@ -166,6 +173,7 @@ pub(crate) fn plan(route: Route, uri: &Uri, draws: &Draws) -> Result<(Duration, 
         Route::Reset => at_once(Plan::Cut { how: Cut::Reset, after: params.count("after")? }),
         Route::Close => at_once(Plan::Cut { how: Cut::Close, after: params.count("after")? }),
         Route::Hang => at_once(Plan::Hang),
+        Route::Users => at_once(Plan::Users),
         // The lab's own routes are answered elsewhere.
         Route::Metrics | Route::Config | Route::Stall | Route::Other => {
             let text = Bytes::from_static(b"no such route: / lists what there is\n");

@@ -25,6 +25,17 @@ pub(crate) fn render(shared: &Shared) -> String {
     let metastable = config.metastable.map(
         |rule| json!({ "wait": text(rule.wait), "factor": rule.factor, "rest": text(rule.rest) }),
     );
+    let database = config.database.map(|db| {
+        json!({
+            "connect": text(db.connect),
+            "statement": text(db.statement),
+            "server_max": db.server_max,
+            "max_open": db.max_open,
+            "max_idle": db.max_idle,
+            "acquire_timeout": db.acquire_timeout.map(text),
+            "lifetime": db.lifetime.map(text),
+        })
+    });
     let settings = json!({
         "listen": shared.addr.to_string(),
         "unix_socket": config.unix_socket,
@@ -37,6 +48,7 @@ pub(crate) fn render(shared: &Shared) -> String {
         "service": service,
         "metastable": metastable,
         "seed": config.seed,
+        "database": database,
         "stall": stall,
         "stall_every": config.stall_every.map(text),
         "leak_every": config.leak_every,

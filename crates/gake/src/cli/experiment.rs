@@ -85,6 +85,7 @@ pub const NAMES: Known<String> = Known::new(
     &[
         "spike",
         "pool",
+        "users-db",
         "gc",
         "leak",
         "slow-client",

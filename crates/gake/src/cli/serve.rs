@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use gake_lab::{Metastable, ServiceTime, Stall};
+use gake_lab::{DatabaseModel, Metastable, ServiceTime, Stall};
 
 use super::values;
 
@@ -46,12 +46,58 @@ pub struct ServeArgs {
     #[arg(short, long)]
     pub quiet: bool,
 
+    #[command(flatten)]
+    pub database: DatabaseArgs,
+
     /// End with the process that started it, whose number this is
     #[arg(long, value_name = "PID", hide = true)]
     pub parent: Option<u32>,
 
     #[command(flatten)]
     pub model: ModelArgs,
+}
+
+/// The users service, `/users`: rows behind a pool of connections to a database.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Users service")]
+pub struct DatabaseArgs {
+    /// The database: a model that takes this time to connect, and this for a statement
+    #[arg(long, value_name = "model:CONNECT,STATEMENT", value_parser = database)]
+    pub db: Option<DatabaseModel>,
+
+    /// Connections that the database allows; it refuses further ones (default: no limit)
+    #[arg(long, value_name = "N", requires = "db", value_parser = values::connections)]
+    pub db_server_max: Option<usize>,
+
+    /// Connections that the pool opens at most; 0 is no limit, as in Go's database/sql
+    #[arg(long, value_name = "N", requires = "db", default_value_t = 0)]
+    pub db_max_open: usize,
+
+    /// Connections that the pool keeps when nobody uses them, as in Go's database/sql
+    #[arg(long, value_name = "N", requires = "db", default_value_t = 2)]
+    pub db_max_idle: usize,
+
+    /// How long a request waits for a connection of the pool (default: for ever)
+    #[arg(long, value_name = "TIME", requires = "db", value_parser = values::positive_duration)]
+    pub db_acquire_timeout: Option<Duration>,
+
+    /// Close a connection of the pool that is older (default: never)
+    #[arg(long, value_name = "TIME", requires = "db", value_parser = values::positive_duration)]
+    pub db_lifetime: Option<Duration>,
+}
+
+impl DatabaseArgs {
+    /// The database with its pool, if there is one.
+    pub fn model(&self) -> Option<DatabaseModel> {
+        Some(DatabaseModel {
+            server_max: self.db_server_max,
+            max_open: Some(self.db_max_open).filter(|most| *most > 0),
+            max_idle: self.db_max_idle,
+            acquire_timeout: self.db_acquire_timeout,
+            lifetime: self.db_lifetime,
+            ..self.db?
+        })
+    }
 }
 
 /// How the server behaves.
@@ -141,6 +187,10 @@ pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
     }
     let port = port.parse::<u16>().map_err(|_| wrong())?;
     Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+}
+
+fn database(text: &str) -> Result<DatabaseModel, String> {
+    text.parse().map_err(|error: gake_lab::BadDatabase| error.to_string())
 }
 
 fn service(text: &str) -> Result<ServiceTime, String> {

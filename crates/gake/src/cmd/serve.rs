@@ -58,6 +58,7 @@ fn config(args: &ServeArgs) -> LabConfig {
         queue: model.queue,
         accept_count: model.accept_count,
         max_connections: model.max_connections,
+        database: args.database.model(),
         connection_timeout: model.connection_timeout,
         service: model.service,
         metastable: model.metastable,
@@ -140,6 +141,10 @@ fn model(config: &LabConfig) -> String {
         let again = config.stall_every.map(format_duration);
         let again = again.map_or(String::new(), |every| format!(" and every {every} from then on"));
         parts.push(format!("a stall of {length} {after} after the first request{again}"));
+    }
+    if let Some(db) = &config.database {
+        let (connect, statement) = (format_duration(db.connect), format_duration(db.statement));
+        parts.push(format!("users in a database ({connect} to connect, {statement} a statement)"));
     }
     if let Some(every) = config.leak_every {
         parts.push(format!("one request in {} keeps its thread for ever", count(every)));

@@ -74,6 +74,13 @@ fn a_leak_ends_the_pool_and_is_named() {
 }
 
 #[test]
+fn a_database_that_refuses_connections_is_named_and_rows_are_as_many_as_answers() {
+    let step = &steps("users-db --quick", "1,000/s, idle 2, bound 151")[0];
+    is_met(step, &["rows", "cause"]);
+    assert!(step["problems"]["status 500"].as_u64().unwrap() > 0, "{step}");
+}
+
+#[test]
 fn slow_clients_take_every_thread() {
     let step = &steps("slow-client --quick", "10 slow clients, 10 threads")[0];
     is_met(step, &["ok", "cause"]);
@@ -86,7 +93,7 @@ fn of_another_server_nothing_is_expected() {
     let url = url(&lab, "/fast");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("own.json");
-    let args = ["experiment", "pool", "--quick", "--target", &url, "--only", "1 users"];
+    let args = ["experiment", "pool", "--quick", "--target", &url, "--only", "1 user,"];
     let ran = ran(&[&args[..], &["--json", file.to_str().unwrap()]].concat()).done();
     assert!(ran.stdout.contains("no theory"), "{ran:?}");
     let json: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();

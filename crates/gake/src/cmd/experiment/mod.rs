@@ -12,6 +12,7 @@ mod server;
 mod slow_client;
 mod spike;
 mod theory;
+mod users_db;
 
 use std::io;
 
@@ -50,6 +51,12 @@ const EXPERIMENTS: &[Experiment] = &[
         about: "a pool of threads: more users than threads add waiting, and no throughput",
         takes_target: true,
         run: pool::run,
+    },
+    Experiment {
+        name: "users-db",
+        about: "a pool without a bound in front of a database with one: Too many connections",
+        takes_target: false,
+        run: users_db::run,
     },
     Experiment {
         name: "gc",

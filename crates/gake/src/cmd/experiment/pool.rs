@@ -1,6 +1,7 @@
 //! `pool`: users against a pool of threads.
 
 use gake_judge::queueing::closed_fixed;
+use gake_judge::units::plural;
 
 use super::bench::{Bench, Stopped, closed};
 use super::theory;
@@ -27,7 +28,7 @@ pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
 }
 
 fn step(bench: &mut Bench<'_>, users: u32, threads: u32) -> Result<(), Stopped> {
-    let name = format!("{users} users, {threads} threads");
+    let name = format!("{}, {threads} threads", plural(users.into(), "user"));
     if !bench.wants(&name) {
         return Ok(());
     }

@@ -2,13 +2,20 @@
 //!
 //! Another process has its own descriptors, and the generator can tell who has the cores.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use gake_run::spec::{RequestSource, RunSpec};
 
+use serde_json::Value;
+
 use crate::exit::Failure;
+
+/// How long the lab may take for a small answer.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A server to load. The lab ends when it is dropped, and when this process ends in whatever way.
 #[derive(Debug)]
@@ -86,6 +93,24 @@ impl Server {
         if self.is_lab() {
             spec.watch.push(format!("prometheus:{}/metrics", self.url));
         }
+    }
+
+    /// A number in the JSON that the lab answers under `path`.
+    ///
+    /// # Errors
+    /// When it does not answer so.
+    pub fn number(&self, path: &str, field: &str) -> Result<u64, Failure> {
+        let cannot = |what: String| Failure::could_not(format!("{}{path}: {what}", self.url));
+        let mut stream =
+            TcpStream::connect(self.address()).map_err(|error| cannot(error.to_string()))?;
+        let mut answer = String::new();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n")
+            .and_then(|()| stream.set_read_timeout(Some(PATIENCE)))
+            .and_then(|()| stream.read_to_string(&mut answer))
+            .map_err(|error| cannot(error.to_string()))?;
+        let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        let value: Value = serde_json::from_str(body).unwrap_or_default();
+        value[field].as_u64().ok_or_else(|| cannot(format!("it has no {field}: {body}")))
     }
 
     /// What a lab that has ended said on standard error.

@@ -1,0 +1,82 @@
+//! The users service: rows behind a pool of connections to a database whose limits are known.
+//!
+//! The database is a model: it takes a time to connect and a time for a statement, and refuses
+//! connections over its bound. The pool is real, and has the bounds and defaults of Go's
+//! `database/sql`: any number open, two kept idle.
+
+mod model;
+mod pool;
+mod users;
+
+use std::str::FromStr;
+use std::time::Duration;
+
+pub(crate) use pool::Pool;
+pub(crate) use users::{BODY_CAP, Users};
+
+use crate::duration::{LONGEST, parse_duration};
+
+/// Connections that the pool keeps idle when nothing else is said, as `database/sql` does.
+const IDLE: usize = 2;
+
+/// The database of the users service, and the pool in front of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatabaseModel {
+    /// How long it takes to open a connection.
+    pub connect: Duration,
+    /// How long a statement takes.
+    pub statement: Duration,
+    /// Connections that the database allows; `None` is any number.
+    pub server_max: Option<usize>,
+    /// Connections that the pool opens at most; further requests wait. `None` is any number.
+    pub max_open: Option<usize>,
+    /// Connections that the pool keeps when nobody uses them; others are closed.
+    pub max_idle: usize,
+    /// How long a request waits for a connection of the pool; `None` is for ever.
+    pub acquire_timeout: Option<Duration>,
+    /// A connection that is older is not used again; `None` is for ever.
+    pub lifetime: Option<Duration>,
+}
+
+/// What is wrong with the text of a [`DatabaseModel`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a database: write model:CONNECT,STATEMENT, as in model:150ms,50ms")]
+pub struct BadDatabase(String);
+
+impl FromStr for DatabaseModel {
+    type Err = BadDatabase;
+
+    fn from_str(text: &str) -> Result<Self, BadDatabase> {
+        let bad = || BadDatabase(text.to_owned());
+        let times = text.strip_prefix("model:").and_then(|times| times.split_once(','));
+        let (connect, statement) = times.ok_or_else(bad)?;
+        let time = |text: &str| {
+            let time = parse_duration(text).map_err(|_| bad())?;
+            if time > LONGEST { Err(bad()) } else { Ok(time) }
+        };
+        Ok(Self {
+            connect: time(connect)?,
+            statement: time(statement)?,
+            server_max: None,
+            max_open: None,
+            max_idle: IDLE,
+            acquire_timeout: None,
+            lifetime: None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_has_two_times_and_the_defaults_of_go() {
+        let model: DatabaseModel = "model:150ms,0s".parse().unwrap();
+        assert_eq!((model.connect, model.statement), (Duration::from_millis(150), Duration::ZERO));
+        assert_eq!((model.max_open, model.max_idle), (None, 2));
+        for text in ["", "model:", "model:1s", "model:x,1s", "sqlite:a", "model:1s,1000h"] {
+            assert!(text.parse::<DatabaseModel>().is_err(), "{text}");
+        }
+    }
+}

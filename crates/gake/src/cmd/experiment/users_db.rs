@@ -1,0 +1,216 @@
+//! `users-db`: an application, its pool, and a database that bounds its connections.
+
+use std::time::Duration;
+
+use gake_core::plan::Stage;
+use gake_core::schedule::Process;
+use gake_judge::Summary;
+use gake_judge::units::count;
+use gake_report::experiment::Expectation;
+use gake_run::spec::{BodySpec, LoadSpec};
+
+use super::bench::{Bench, Stopped, load_on};
+use super::theory;
+
+/// How long the database takes to connect, and for a statement.
+const CONNECT: Duration = Duration::from_millis(600);
+const STATEMENT: Duration = Duration::from_millis(50);
+/// Terms of a sum that are looked at: of more idle connections none is opened anew.
+const IDLE_TERMS: u64 = 1_000;
+/// Until connections come and go evenly.
+const SETTLING: Duration = Duration::from_secs(2);
+/// The bound of a MySQL that nobody has configured.
+const SERVER_MAX: u64 = 151;
+/// What an ORM would send for one row.
+const BODY: &[u8] = br#"{"name":"Ada","mail":"ada@example.com"}"#;
+
+/// A pool and the load on it.
+#[derive(Clone, Copy)]
+struct Setting {
+    /// Requests a second.
+    rate: u32,
+    /// Connections kept idle.
+    idle: u64,
+    /// Connections opened at most; 0 is no bound.
+    open: u64,
+    /// Connections that the database allows.
+    server_max: u64,
+}
+
+/// Runs the steps.
+pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
+    let go = Setting { rate: 10, idle: 2, open: 0, server_max: SERVER_MAX };
+    step(bench, go)?;
+    step(bench, Setting { rate: 100, ..go })?;
+    let busy = Setting { rate: 1_000, ..go };
+    step(bench, busy)?;
+    step(bench, Setting { server_max: 1_000, ..busy })?;
+    step(bench, Setting { idle: 1_000, ..busy })?;
+    step(bench, Setting { idle: 10_000, ..busy })?;
+    // The cure: as many as the work needs and the database allows, all kept.
+    step(bench, Setting { idle: 100, open: 100, ..busy })
+}
+
+impl Setting {
+    fn name(self) -> String {
+        let open = match self.open {
+            0 => String::new(),
+            open => format!(", a pool of {open}"),
+        };
+        let (rate, idle) = (count(self.rate.into()), count(self.idle));
+        format!("{rate}/s, idle {idle}{open}, bound {}", count(self.server_max))
+    }
+
+    fn flags(self) -> String {
+        format!(
+            "--db model:{}ms,{}ms --db-server-max {} --db-max-open {} --db-max-idle {}",
+            CONNECT.as_millis(),
+            STATEMENT.as_millis(),
+            self.server_max,
+            self.open,
+            self.idle
+        )
+    }
+
+    /// Whether connections are kept rather than closed after each request.
+    fn keeps(self) -> bool {
+        self.idle >= self.server_max || self.open > 0 && self.idle >= self.open
+    }
+
+    /// The share of the requests that find no idle connection, of which the served are `served`: the
+    /// number idle goes up with each answer and down with each request, between 0 and I. With r up
+    /// for one down, it is 0 for 1 / (1 + r + ... + r^I) of the time.
+    fn opening(self, served: f64) -> f64 {
+        1.0 / (0..=self.idle.min(IDLE_TERMS)).map(|k| served.powi(k as i32)).sum::<f64>()
+    }
+
+    /// Connections held at once: λ · (served · statement + opened · connect), where those that find
+    /// none idle and are not refused open one.
+    fn held(self, served: f64) -> f64 {
+        let opened = (self.opening(served) - (1.0 - served)).max(0.0);
+        let (statement, connect) = (STATEMENT.as_secs_f64(), CONNECT.as_secs_f64());
+        f64::from(self.rate) * (served * statement + opened * connect)
+    }
+
+    /// The share of the requests that is served once connections come and go evenly: as many as
+    /// hold all that the database allows.
+    fn steady(self) -> f64 {
+        let bound = self.server_max as f64;
+        if self.held(1.0) <= bound {
+            return 1.0;
+        }
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..50 {
+            let middle = f64::midpoint(low, high);
+            if self.held(middle) > bound { high = middle } else { low = middle }
+        }
+        low
+    }
+
+    /// The share of `requests` that is served, and why.
+    fn served(self, requests: f64) -> (f64, String) {
+        let (rate, bound) = (count(self.rate.into()), self.server_max);
+        if self.open > 0 {
+            let text = format!("all: {} connections × 20/s, kept, and the rest waits", self.open);
+            return (1.0, text);
+        }
+        if self.keeps() {
+            let first = (CONNECT + STATEMENT).as_secs_f64();
+            let refused = f64::from(self.rate) * first - bound as f64;
+            let text = format!(
+                "all but {refused:.0}: of the {rate}/s × {:.0} ms that come before the first \
+                 connection is free, {bound} get one",
+                first * 1e3
+            );
+            return (1.0 - refused / requests, text);
+        }
+        let served = self.steady();
+        let text = format!(
+            "{:.0} %: one in {:.1} finds none of {} idle and opens one, for {} ms and {} ms: {:.0} \
+             held at once, {bound} allowed",
+            100.0 * served,
+            1.0 / self.opening(served),
+            self.idle,
+            CONNECT.as_millis(),
+            STATEMENT.as_millis(),
+            self.held(served)
+        );
+        (served, text)
+    }
+}
+
+fn step(bench: &mut Bench<'_>, setting: Setting) -> Result<(), Stopped> {
+    let name = setting.name();
+    if !bench.wants(&name) {
+        return Ok(());
+    }
+    let server = bench.server(&setting.flags())?;
+    let duration = bench.seconds(10.0, 4.0);
+    // Evenly spaced requests would find what the last one gave back, and hide the cliff.
+    let stages = vec![Stage::step(setting.rate.into(), duration)];
+    let load = LoadSpec::Open { stages, process: Process::Poisson };
+    let mut spec = load_on(&server, "/users", load);
+    if !setting.keeps() {
+        spec.warmup = SETTLING;
+    }
+    let request = &mut spec.scenarios[0].request;
+    request.method = Some("POST".to_owned());
+    request.body = Some(BodySpec::Bytes(BODY.into()));
+    spec.scenarios[0].body_errors = true;
+    let summary = bench.fire(&spec)?;
+    let rows = server.number("/users/count", "count")?;
+    let mut expectations = served(setting, &summary, duration);
+    let (counts, before) = (&summary.run.tally.counts, &summary.run.warmup);
+    let ok = counts.ok + before.ok;
+    let unfinished = counts.unfinished + before.unfinished;
+    let text = format!("{}: a row for each 200", count(ok));
+    expectations.push(theory::number("rows", rows, ok..=ok + unfinished, text));
+    expectations.push(named(setting, &summary));
+    bench.step(name, &server, summary, expectations);
+    Ok(())
+}
+
+fn served(setting: Setting, summary: &Summary, duration: Duration) -> Vec<Expectation> {
+    let counts = summary.run.tally.counts;
+    let requests = f64::from(setting.rate) * duration.as_secs_f64();
+    let (share, text) = setting.served(requests);
+    let seen = counts.ok as f64 / counts.due().max(1) as f64;
+    // Requests do not come as evenly as the formula has them.
+    let (low, high) = if share == 1.0 { (1.0, 1.0) } else { (0.85 * share, 1.12 * share) };
+    vec![theory::share("ok", seen, low..=high.min(1.0), text)]
+}
+
+/// What limits it: the database's bound; else that connections are opened and closed again.
+fn named(setting: Setting, summary: &Summary) -> Expectation {
+    if setting.open > 0 || setting.rate < 100 {
+        theory::no_cause(summary)
+    } else if setting.keeps() {
+        theory::first_cause(summary, &["db_connections_refused"])
+    } else if setting.steady() < 1.0 {
+        theory::cause(summary, "db_connections_refused", &["db_pool_churn"])
+    } else {
+        theory::cause(summary, "db_pool_churn", &[])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GO: Setting = Setting { rate: 1_000, idle: 2, open: 0, server_max: 151 };
+
+    #[test]
+    fn a_third_of_the_requests_opens_a_connection_when_two_are_kept() {
+        let roomy = Setting { server_max: 1_000, ..GO };
+        assert_eq!(roomy.steady(), 1.0);
+        assert!((roomy.opening(1.0) - 1.0 / 3.0).abs() < 1e-9);
+        assert!((roomy.held(1.0) - 1_000.0 * (0.05 + 0.2)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_is_served_holds_all_connections_that_there_are() {
+        let served = GO.steady();
+        assert!((0.7..0.8).contains(&served), "{served}");
+        assert!((GO.held(served) - 151.0).abs() < 1e-3);
+    }
+}
