@@ -21,19 +21,22 @@ const POOLS: [(&str, &str); 2] =
 
 /// More and more of a pool is busy, and no request is in flight for it.
 pub(super) fn leak(facts: &Facts<'_>) -> Option<Finding> {
-    POOLS.into_iter().find_map(|(name, what)| {
-        facts.gauges(name).find_map(|gauge| of(facts, gauge, what))
-    })
+    POOLS
+        .into_iter()
+        .find_map(|(name, what)| facts.gauges(name).find_map(|gauge| of(facts, gauge, what)))
 }
 
 fn of(facts: &Facts<'_>, gauge: &Gauge, what: &str) -> Option<Finding> {
     let unused = unused(facts, gauge);
     let (first, last) = (unused.first()?, unused.last()?);
     let growth = last.1 - first.1;
+    // One reading that is high at the end is no growth.
+    let before = unused.len().checked_sub(2).and_then(|at| unused.get(at))?;
     let is_steady = unused.windows(2).all(|pair| pair[1].1 >= pair[0].1 - DIP);
     let enough = unused.len() >= READINGS_MIN
         && growth >= GROWTH_MIN
-        && growth >= GROWTH_SHARE_MIN * gauge.max()?;
+        && growth >= GROWTH_SHARE_MIN * gauge.max()?
+        && before.1 - first.1 >= growth / 3.0;
     if !enough || !is_steady {
         return None;
     }
@@ -63,7 +66,9 @@ fn unused(facts: &Facts<'_>, gauge: &Gauge) -> Vec<(u64, f64)> {
         };
         points.iter().find(of).map(|point| point.in_flight)
     };
-    let samples = gauge.samples().iter().filter(|sample| sample.at >= facts.warmup());
+    // After the last arrival requests end, and what they held may be read before it is free.
+    let span = facts.warmup()..facts.warmup() + facts.run.measured / SECOND * SECOND;
+    let samples = gauge.samples().iter().filter(|sample| span.contains(&sample.at));
     let each = samples.map_while(|sample| {
         let unused = sample.mean - in_flight(sample.at)?;
         (unused >= -DIP).then_some((sample.at, unused.max(0.0)))

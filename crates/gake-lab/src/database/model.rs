@@ -54,7 +54,7 @@ impl Server {
     /// refused at once.
     pub(crate) async fn connect(
         self: &Arc<Self>,
-        timer: &Timer,
+        timer: &Arc<Timer>,
     ) -> Result<Connection, DatabaseError> {
         self.connects.fetch_add(1, Relaxed);
         let most = self.max.unwrap_or(usize::MAX);

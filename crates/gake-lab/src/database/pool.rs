@@ -46,7 +46,10 @@ impl Pool {
     }
 
     /// Takes a connection: one that idles, else a new one. Waits where the bound is reached.
-    pub(crate) async fn acquire(self: &Arc<Self>, timer: &Timer) -> Result<Lease, DatabaseError> {
+    pub(crate) async fn acquire(
+        self: &Arc<Self>,
+        timer: &Arc<Timer>,
+    ) -> Result<Lease, DatabaseError> {
         let place = self.place().await?;
         let mut lease = Lease { pool: Arc::clone(self), connection: None, _place: place };
         self.in_use.fetch_add(1, Relaxed);
@@ -58,7 +61,7 @@ impl Pool {
     }
 
     /// Makes a statement, which takes its time.
-    pub(crate) async fn statement(&self, timer: &Timer) {
+    pub(crate) async fn statement(&self, timer: &Arc<Timer>) {
         timer.sleep(self.model.statement).await;
     }
 

@@ -58,7 +58,7 @@ impl Users {
         method: &Method,
         path: &str,
         body: &[u8],
-        timer: &Timer,
+        timer: &Arc<Timer>,
     ) -> Told {
         let told = match (method.as_str(), path.strip_prefix("/users").unwrap_or_default()) {
             ("POST", "" | "/") => match user(body) {
@@ -88,7 +88,7 @@ impl Users {
         &self,
         name: String,
         mail: String,
-        timer: &Timer,
+        timer: &Arc<Timer>,
     ) -> Result<Told, DatabaseError> {
         let _lease = self.pool.acquire(timer).await?;
         self.pool.statement(timer).await;
@@ -103,7 +103,7 @@ impl Users {
         Ok((StatusCode::OK, told))
     }
 
-    async fn get(&self, id: u64, timer: &Timer) -> Result<Told, DatabaseError> {
+    async fn get(&self, id: u64, timer: &Arc<Timer>) -> Result<Told, DatabaseError> {
         let _lease = self.pool.acquire(timer).await?;
         self.pool.statement(timer).await;
         let found = self.rows().kept.iter().find(|user| user.id == id).map(User::json);
@@ -113,13 +113,13 @@ impl Users {
         })
     }
 
-    async fn count(&self, timer: &Timer) -> Result<Told, DatabaseError> {
+    async fn count(&self, timer: &Arc<Timer>) -> Result<Told, DatabaseError> {
         let _lease = self.pool.acquire(timer).await?;
         self.pool.statement(timer).await;
         Ok((StatusCode::OK, json!({ "count": self.rows().count })))
     }
 
-    async fn clear(&self, timer: &Timer) -> Result<Told, DatabaseError> {
+    async fn clear(&self, timer: &Arc<Timer>) -> Result<Told, DatabaseError> {
         let _lease = self.pool.acquire(timer).await?;
         self.pool.statement(timer).await;
         *self.rows() = Rows::default();

@@ -109,8 +109,7 @@ impl Route {
             return Route::Fast;
         }
         let rest_at = path.get(1..).and_then(|tail| tail.find('/')).map(|at| at + 1);
-        let takes_rest =
-            [Route::Delay, Route::Status, Route::Bytes, Route::Stream, Route::Users];
+        let takes_rest = [Route::Delay, Route::Status, Route::Bytes, Route::Stream, Route::Users];
         let (first, has_rest) = match rest_at {
             Some(at) => (&path[..at], true),
             None => (path, false),

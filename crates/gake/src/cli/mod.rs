@@ -23,9 +23,9 @@ use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 pub use compare::CompareArgs;
 pub use convert::ConvertRequestsArgs;
 pub use doctor::DoctorArgs;
+pub use experiment::ExperimentArgs;
 #[cfg(test)]
 pub use experiment::NAMES as EXPERIMENTS;
-pub use experiment::ExperimentArgs;
 pub use find::FindArgs;
 pub use output::{Form, Output, files as output_files};
 pub use redaction::RedactionArgs;

@@ -120,4 +120,3 @@ fn answered(summary: &Summary) -> f64 {
     let answers: u64 = run.tally.statuses().iter().map(|status| status.1).sum();
     per_second(answers as f64, run.completing)
 }
-

@@ -110,7 +110,9 @@ pub fn run(args: &ExperimentArgs, console: &Console) -> Result<Exit, Failure> {
     let found = args.name.as_deref().map(|name| {
         let found = EXPERIMENTS.iter().find(|one| one.name == name);
         found.ok_or_else(|| {
-            Failure::usage(format!("no experiment is called {name:?}: `gake experiment` lists them"))
+            Failure::usage(format!(
+                "no experiment is called {name:?}: `gake experiment` lists them"
+            ))
         })
     });
     let Some(found) = found else {

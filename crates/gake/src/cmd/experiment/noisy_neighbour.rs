@@ -61,10 +61,7 @@ fn step(
         let expected = Duration::from_secs_f64(USERS as f64 / left);
         let text = format!("{USERS} / (10 / 50 ms − {RATE}/s) = {} ms", expected.as_millis());
         let range = expected.mul_f64(0.8)..=expected.mul_f64(1.4);
-        vec![
-            theory::time("mean", mean, range, text),
-            theory::cause(&summary, "target_pool", &[]),
-        ]
+        vec![theory::time("mean", mean, range, text), theory::cause(&summary, "target_pool", &[])]
     } else {
         let text = "50 ms: 40/s need two of ten threads".to_owned();
         vec![theory::time("mean", mean, SERVICE..=SERVICE.mul_f64(1.6), text)]

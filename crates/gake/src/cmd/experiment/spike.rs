@@ -35,11 +35,8 @@ struct Scale {
 impl Scale {
     const FULL: Self =
         Self { service: Duration::from_secs(5), limit: Duration::from_secs(60), divisor: 1 };
-    const QUICK: Self = Self {
-        service: Duration::from_millis(500),
-        limit: Duration::from_secs(6),
-        divisor: 10,
-    };
+    const QUICK: Self =
+        Self { service: Duration::from_millis(500), limit: Duration::from_secs(6), divisor: 10 };
 
     fn of(self, number: u64) -> u64 {
         number / self.divisor
@@ -70,9 +67,15 @@ pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
     if bench.is_own() {
         return OWN.iter().try_for_each(|users| own(bench, scale, scale.of(*users)));
     }
-    for (users, threads) in
-        [(300, 200), (1_000, 200), (2_000, 200), (3_000, 200), (3_000, 500), (6_000, 500), (6_000, 1_000)]
-    {
+    for (users, threads) in [
+        (300, 200),
+        (1_000, 200),
+        (2_000, 200),
+        (3_000, 200),
+        (3_000, 500),
+        (6_000, 500),
+        (6_000, 1_000),
+    ] {
         waves(bench, scale, scale.spike(users, threads, CONNECTIONS, BACKLOG), "")?;
     }
     // It closes connections that idle, and those that wait for a thread do not.
@@ -105,7 +108,6 @@ impl Spike {
         let users = usize::try_from(self.users).unwrap_or(usize::MAX);
         limited(load_on(server, "/fast", LoadSpec::PerUser { users, iterations: 1 }), scale.limit)
     }
-
 }
 
 /// `3,000 users, 200 threads, connection-timeout 20s`.

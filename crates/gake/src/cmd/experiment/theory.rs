@@ -39,12 +39,7 @@ pub fn time(
     theory: String,
 ) -> Expectation {
     let (low, high) = (expected.start().as_nanos() as f64, expected.end().as_nanos() as f64);
-    Expectation {
-        what,
-        theory,
-        seen: units::duration(seen),
-        met: (low..=high).contains(&seen),
-    }
+    Expectation { what, theory, seen: units::duration(seen), met: (low..=high).contains(&seen) }
 }
 
 /// A share of a whole.
