@@ -7,7 +7,7 @@ use crate::Style;
 use crate::formats::text::page::{Page, Paint, fit};
 
 /// Columns of a step's name at most.
-const NAME_MAX: usize = 40;
+const NAME_MAX: usize = 48;
 
 /// The page.
 #[must_use]

@@ -114,9 +114,9 @@ fn little(summary: &Summary, users: usize) -> gake_report::experiment::Expectati
     theory::number("users", seen.round() as u64, range, text)
 }
 
-/// Answers a second.
+/// Answers a second of the time in which requests start; each that starts is answered.
 fn answered(summary: &Summary) -> f64 {
     let run = &summary.run;
     let answers: u64 = run.tally.statuses().iter().map(|status| status.1).sum();
-    per_second(answers as f64, run.completing)
+    per_second(answers as f64, run.measured)
 }
