@@ -6,11 +6,13 @@ import { compare } from "./pages/compare";
 import type { CompareData } from "./pages/compare-data";
 import { find } from "./pages/find";
 import type { FindData } from "./pages/find-data";
+import { live } from "./pages/live";
 import { plot, type PlotData } from "./pages/plot";
 import { run } from "./pages/run";
 import type { RunData } from "./pages/run-data";
 import { shadow } from "./pages/shadow";
 import type { ShadowData } from "./pages/shadow-data";
+import { trend, type TrendData } from "./pages/trend";
 import { watchTheme } from "./theme/theme";
 
 /** A page of each kind; `kind` of the inlined JSON chooses. */
@@ -18,8 +20,9 @@ const pages: Record<string, (root: HTMLElement, data: never) => void> = {
   compare: (root, data: CompareData) => compare(root, data),
   find: (root, data: FindData) => find(root, data),
   plot: (root, data: PlotData) => plot(root, data),
-  run: (root, data: RunData) => run(root, data),
+  run: (root, data: RunData) => (data.live ? live(root, data) : run(root, data)),
   shadow: (root, data: ShadowData) => shadow(root, data),
+  trend: (root, data: TrendData) => trend(root, data),
 };
 
 function main(): void {

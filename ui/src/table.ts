@@ -1,6 +1,7 @@
 /** Tables. On a narrow page a row becomes a block of named figures, so that nothing is cut off. */
 
 import { el } from "./dom";
+import { recall, remember } from "./memory";
 
 /** A column of a table of rows. */
 export interface Column<Row> {
@@ -27,10 +28,10 @@ export interface Listing<Row> {
 export function listing<Row>(rows: Row[], columns: Column<Row>[]): Listing<Row> {
   const body = el("tbody");
   let [order, keep] = [rows, (_row: Row): boolean => true];
-  const heads = columns.map((column) => {
-    const sort = column.key;
+  const name = `order of ${columns.map((column) => column.name).join()}`;
+  const heads = columns.map((column, i) => {
     const head = el("th", { scope: "col", class: column.number ? "number" : "", title: column.title });
-    if (sort) head.append(el("button", { type: "button", onclick: () => arrange(head, sort) }, column.name));
+    if (column.key) head.append(el("button", { type: "button", onclick: () => press(i) }, column.name));
     else head.append(column.name);
     return head;
   });
@@ -45,13 +46,19 @@ export function listing<Row>(rows: Row[], columns: Column<Row>[]): Listing<Row> 
     );
   const fill = (): void =>
     body.replaceChildren(...order.filter(keep).map((row) => el("tr", {}, ...columns.map((column) => cell(column, row)))));
-  const arrange = (head: HTMLElement, key: (row: Row) => number | string): void => {
+  const press = (i: number): void => {
     // Numbers first from the largest, names from A.
-    const before = head.getAttribute("aria-sort");
-    const numbers = rows.length > 0 && typeof key(rows[0] as Row) === "number";
+    const before = heads[i]?.getAttribute("aria-sort");
+    const numbers = rows.length > 0 && typeof columns[i]?.key?.(rows[0] as Row) === "number";
     const down = before ? before === "ascending" : numbers;
+    remember(name, [i, down]);
+    arrange(i, down);
+  };
+  const arrange = (i: number, down: boolean): void => {
+    const key = columns[i]?.key;
+    if (!key) return;
     for (const other of heads) other.removeAttribute("aria-sort");
-    head.setAttribute("aria-sort", down ? "descending" : "ascending");
+    heads[i]?.setAttribute("aria-sort", down ? "descending" : "ascending");
     const compare = (a: Row, b: Row): number => {
       const [x, y] = [key(a), key(b)];
       return typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y));
@@ -59,7 +66,9 @@ export function listing<Row>(rows: Row[], columns: Column<Row>[]): Listing<Row> 
     order = [...rows].sort((a, b) => (down ? compare(b, a) : compare(a, b)));
     fill();
   };
-  fill();
+  const before = recall<[number, boolean] | null>(name, null);
+  if (before) arrange(...before);
+  else fill();
   const sorts = columns.some((column) => column.key);
   const kind = [columns.length > 3 ? "wide" : "", sorts ? "sorts" : ""].join(" ").trim();
   const whole = el("table", { class: kind || undefined }, el("thead", {}, el("tr", {}, ...heads)), body);

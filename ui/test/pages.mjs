@@ -40,7 +40,7 @@ async function check(path) {
   if (drawn) await page.locator(".u-over").first().waitFor();
   if (shots) await picture(page, path, name);
   try {
-    await { compare: comparePage, plot: plotPage, run: runPage, shadow: shadowPage, find: findPage }[data.kind](page, data, name);
+    await { trend: trendPage, compare: comparePage, plot: plotPage, run: runPage, shadow: shadowPage, find: findPage }[data.kind](page, data, name);
     await narrow(page, data);
     assert.equal(await page.evaluate(() => window.broken), undefined, "a text became markup");
     assert.deepEqual(troubles, []);
@@ -197,6 +197,24 @@ async function about(page, data) {
   assert.equal(rows.length, data.series.second.length);
   const sum = (name) => rows.reduce((all, row) => all + Number(row[head.indexOf(name)]), 0);
   assert.deepEqual([sum("ok"), sum("failed")], [data.figures.ok, data.figures.failed]);
+}
+
+/** A target from run to run: its charts, and every run, which can be put in order. */
+async function trendPage(page, data) {
+  assert.equal(await page.locator("h1").textContent(), data.target);
+  assert.deepEqual(await page.locator("figure.chart h3").allTextContents(), ["Response time", "Goodput", "Capacity"]);
+  const rows = part(page, "Runs").locator("tbody tr");
+  assert.equal(await rows.count(), data.runs.length);
+  const newest = data.runs.at(-1);
+  assert.equal(await rows.first().locator("td").first().textContent(), `#${newest.id}`);
+  await part(page, "Runs").getByRole("button", { name: "p99" }).click();
+  const slowest = data.runs.reduce((a, b) => ((a.p99_ns ?? 0) > (b.p99_ns ?? 0) ? a : b));
+  assert.equal(await rows.first().locator("td").nth(4).textContent(), duration(slowest.p99_ns));
+  const figure = chart(page, "Response time");
+  await hover(figure, 0.99);
+  const last = data.runs.findLast((run) => run.p99_ns !== null);
+  assert((await figure.locator(".place").textContent()).startsWith(`#${newest.id} ${newest.commit}`));
+  assert.equal(await value(figure, "p99"), duration(last.p99_ns));
 }
 
 /** Two runs: what differs, and the charts of one over those of the other. */

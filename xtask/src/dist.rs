@@ -12,7 +12,7 @@ use crate::{command, workspace};
 const MUSL: &str = "x86_64-unknown-linux-musl";
 
 /// Pages beside that of `gake` itself.
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 14] = [
     "run",
     "find",
     "watch",
@@ -20,9 +20,11 @@ const PAGES: [&str; 12] = [
     "shadow",
     "report",
     "compare",
+    "history",
     "doctor",
     "experiment",
     "convert",
+    "dashboard",
     "as",
     "completions",
 ];

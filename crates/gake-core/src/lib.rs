@@ -8,6 +8,7 @@ pub mod clock;
 pub mod duration;
 pub mod exact;
 pub mod foreign;
+pub mod host;
 pub mod metric;
 pub mod plan;
 pub mod record;

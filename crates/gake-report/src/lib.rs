@@ -22,4 +22,6 @@ mod testing;
 pub use format::{Format, FormatError, write};
 pub use formats::text::{Style, level};
 pub use log::{Log, LogFormat};
-pub use runfile::{ReadError, RunFile, Second, Seconds, Warning, join_files, merge_runs, read_run};
+pub use runfile::{
+    ReadError, RunFile, RunSoFar, Second, Seconds, Warning, join_files, merge_runs, read_run,
+};

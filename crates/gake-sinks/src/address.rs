@@ -25,10 +25,12 @@ pub enum SinkKind {
     Json,
     /// CSV in a file.
     Csv,
+    /// Annotations of a Grafana: events alone.
+    Grafana,
 }
 
 impl SinkKind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::InfluxDb,
         Self::RemoteWrite,
         Self::Prometheus,
@@ -37,6 +39,7 @@ impl SinkKind {
         Self::Graphite,
         Self::Json,
         Self::Csv,
+        Self::Grafana,
     ];
 
     /// The name before the `=`.
@@ -51,6 +54,7 @@ impl SinkKind {
             Self::Graphite => "graphite",
             Self::Json => "json",
             Self::Csv => "csv",
+            Self::Grafana => "grafana",
         }
     }
 
@@ -58,7 +62,7 @@ impl SinkKind {
     fn options(self) -> &'static [&'static str] {
         match self {
             Self::InfluxDb => &["raw", "version", "org", "token", "retry"],
-            Self::RemoteWrite => &["token", "retry"],
+            Self::RemoteWrite | Self::Grafana => &["token", "retry"],
             Self::Otlp => &["token", "retry", "service"],
             Self::StatsD | Self::Graphite => &["prefix"],
             Self::Prometheus => &["linger"],
@@ -67,7 +71,7 @@ impl SinkKind {
     }
 
     fn takes_url(self) -> bool {
-        matches!(self, Self::InfluxDb | Self::RemoteWrite | Self::Otlp)
+        matches!(self, Self::InfluxDb | Self::RemoteWrite | Self::Otlp | Self::Grafana)
     }
 }
 
@@ -135,6 +139,7 @@ fn example(kind: SinkKind) -> &'static str {
         SinkKind::StatsD => "127.0.0.1:8125",
         SinkKind::Graphite => "127.0.0.1:2003",
         SinkKind::Json | SinkKind::Csv => "figures.json",
+        SinkKind::Grafana => "http://127.0.0.1:3000",
     }
 }
 

@@ -42,6 +42,19 @@ pub struct ExportSecond<'a> {
     pub labels: &'a [String],
 }
 
+/// The verdict of a run that is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExportVerdict {
+    /// `valid`, `suspect` or `invalid`.
+    pub validity: &'static str,
+    /// The same as a number, from 0 for a valid run.
+    pub level: u64,
+    /// Objectives that were met.
+    pub met: u64,
+    /// Objectives that were missed.
+    pub missed: u64,
+}
+
 /// Sends the figures of a run to one destination during the run.
 ///
 /// Only [`check`](Exporter::check) and [`finish`](Exporter::finish) wait for the destination.
@@ -67,7 +80,7 @@ impl Exporter {
             None => usual,
         };
         let carrier: Box<dyn Carrier> = match address.kind() {
-            SinkKind::InfluxDb | SinkKind::RemoteWrite | SinkKind::Otlp => {
+            SinkKind::InfluxDb | SinkKind::RemoteWrite | SinkKind::Otlp | SinkKind::Grafana => {
                 Box::new(carrier::Push::new(&format::post(address), option("retry", RETRY)))
             }
             SinkKind::Prometheus => {
@@ -127,9 +140,15 @@ impl Exporter {
         self.carry(batch);
     }
 
+    /// Something that happened at an instant of the run, such as the begin of a stage.
+    pub fn event(&mut self, at: Nanos, title: &'static str, text: &str) {
+        let batch = self.format.event(at, title, text);
+        self.carry(batch);
+    }
+
     /// The run is over. Waits until everything is delivered or given up.
-    pub fn finish(&mut self, run: &Run) {
-        let batch = self.format.end(run);
+    pub fn finish(&mut self, run: &Run, verdict: &ExportVerdict) {
+        let batch = self.format.end(run, verdict);
         self.carry(batch);
         self.carrier.finish();
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use gake_core::record::{Histogram, Latency, Metric, Reading, Tally};
 
-use crate::exporter::ExportSecond;
+use crate::exporter::{ExportSecond, ExportVerdict};
 
 /// A measurement with its tags and fields.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,6 +79,20 @@ pub(crate) fn of_second<'a>(second: &ExportSecond<'a>) -> Vec<Row<'a>> {
 /// The rows of a whole run: its percentiles are the run's, which those of its seconds do not give.
 pub(crate) fn of_run<'a>(tally: &'a Tally, labels: &'a [String]) -> Vec<Row<'a>> {
     of_tally(tally, labels, OF_RUN)
+}
+
+/// The row of a run's verdict.
+pub(crate) fn of_verdict(verdict: &ExportVerdict) -> Row<'static> {
+    Row {
+        measurement: "gake_run_verdict",
+        tags: Vec::new(),
+        fields: vec![
+            ("validity", Field::Text(Cow::Borrowed(verdict.validity))),
+            ("level", Field::Count(verdict.level)),
+            ("met", Field::Count(verdict.met)),
+            ("missed", Field::Count(verdict.missed)),
+        ],
+    }
 }
 
 /// What a watched target said.

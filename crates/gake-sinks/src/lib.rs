@@ -3,15 +3,20 @@
 //! An [`Exporter`] is a format and a carrier. The format (`format/`) turns what a second recorded
 //! into bytes; the carrier (`carrier/`) delivers them to a destination. A carrier keeps what its
 //! destination cannot take now in a bounded queue, tries again, and counts what it loses. How much
-//! is sent does not grow with the request rate, except for raw points.
+//! is sent does not grow with the request rate, except for raw points. A [`LiveServer`] shows the
+//! run in browsers instead. [`dashboard`] makes dashboards that show what a database was sent.
 
 mod address;
 mod carrier;
+pub mod dashboard;
 mod exporter;
 mod figures;
 mod format;
+mod live;
 mod points;
+mod visitor;
 
 pub use address::{SinkAddress, SinkAddressError, SinkKind};
-pub use exporter::{ExportSecond, ExportStart, Exporter};
+pub use exporter::{ExportSecond, ExportStart, ExportVerdict, Exporter};
+pub use live::{LiveServer, PageFrame, StopButton};
 pub use points::{InfluxPoint, InfluxPoints};

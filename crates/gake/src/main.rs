@@ -9,6 +9,7 @@ mod descriptors;
 mod exit;
 mod files;
 mod form;
+mod history;
 mod moving;
 mod origin;
 mod personality;

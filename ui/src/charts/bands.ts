@@ -1,8 +1,8 @@
 /** Percentiles over time, as bands of one colour. */
 
 import { duration, durationTick } from "../format";
-import type { Chart } from "./chart";
 import type { Mark } from "./options";
+import type { Placed } from "./redraw";
 import type { Timeline } from "./time";
 
 /** A maximum this far above the medians hides them on a linear scale. */
@@ -25,7 +25,7 @@ export function bands(
   colour: string,
   marks: Mark[],
   height: number,
-): Chart {
+): Placed {
   const [p50, p90, p99, max] = [0, 1, 2, 3].map((i) => nanos(values[i]));
   const other = (i: number): (number | null)[] | undefined => behind && nanos(behind[i]);
   const seen = (p50 ?? []).filter((value) => value !== null && value > 0) as number[];

@@ -4,10 +4,10 @@ import { el } from "../dom";
 import { onTheme, theme, toggleTheme } from "../theme/theme";
 import type { Group } from "./group";
 
-/** A word with a colour: `valid`, `suspect`, `invalid`, or none. */
+/** A word with a colour. */
 export interface Pill {
   text: string;
-  state: "valid" | "suspect" | "invalid" | "";
+  state: "valid" | "suspect" | "invalid" | "running" | "";
   title?: string;
   /** The section that it leads to; the verdict without one. */
   link?: string;
@@ -23,29 +23,42 @@ export interface Figure {
 /** The bar; its links are those of the sections below `root` once the page is whole. */
 export class Bar {
   readonly element: HTMLElement;
+  private readonly pills = el("div", { class: "pills" });
+  private readonly figures = el("div", { class: "figures" });
   private readonly links = el("nav", { class: "links", "aria-label": "Sections" });
   private readonly menu = el("details", { class: "menu" });
+  private readonly themes = themeButton();
+  private seen: IntersectionObserver | undefined;
+  private linked = "";
 
   constructor(pills: Pill[], figures: Figure[], group?: Group) {
     const reset = group && this.reset(group);
-    const marks = pills.map(({ text, state, title, link }) =>
-      el("a", { class: "pill", "data-verdict": state, href: `#${link ?? "verdict"}`, title }, text),
-    );
-    const values = figures.map(({ name, value, bad }) =>
-      el("dl", { class: bad ? "bad" : undefined }, el("dt", {}, name), el("dd", {}, value)),
-    );
+    this.show(pills, figures);
     this.element = el(
       "div",
       { class: "bar", role: "banner" },
       el(
         "div",
         { class: "bar-in" },
-        el("div", { class: "pills" }, ...marks),
-        el("div", { class: "figures" }, ...values),
+        this.pills,
+        this.figures,
         this.links,
         el("div", { class: "tools" }, reset ?? null, this.menu, themeButton()),
       ),
     );
+    new ResizeObserver(() => this.fit()).observe(this.element);
+  }
+
+  /** Shows words and figures, in place of those before. */
+  show(pills: Pill[], figures: Figure[]): void {
+    const marks = pills.map(({ text, state, title, link }) =>
+      el("a", { class: "pill", "data-verdict": state, href: `#${link ?? "verdict"}`, title }, text),
+    );
+    const values = figures.map(({ name, value, bad }) =>
+      el("dl", { class: bad ? "bad" : undefined }, el("dt", {}, name), el("dd", {}, value)),
+    );
+    this.pills.replaceChildren(...marks);
+    this.figures.replaceChildren(...values);
   }
 
   private reset(group: Group): HTMLElement {
@@ -58,15 +71,20 @@ export class Bar {
   link(root: HTMLElement): void {
     const sections = [...root.querySelectorAll<HTMLElement>(":scope > section[id]")].filter((part) => part.querySelector("h2"));
     const entries = sections.map((part) => ({ part, name: part.querySelector("h2")?.firstChild?.textContent ?? "" }));
-    const anchors = entries.map(({ part, name }) => el("a", { href: `#${part.id}` }, name));
-    this.links.replaceChildren(...anchors);
-    const close = (): void => void (this.menu.open = false);
-    this.menu.replaceChildren(
-      el("summary", { class: "tool" }, "Sections"),
-      el("nav", { "aria-label": "Sections" }, ...entries.map(({ part, name }) => el("a", { href: `#${part.id}`, onclick: close }, name)), themeButton()),
-    );
+    const names = entries.map(({ name }) => name).join();
+    if (names !== this.linked) {
+      this.linked = names;
+      const close = (): void => void (this.menu.open = false);
+      this.links.replaceChildren(...entries.map(({ part, name }) => el("a", { href: `#${part.id}` }, name)));
+      this.menu.replaceChildren(
+        el("summary", { class: "tool" }, "Sections"),
+        el("nav", { "aria-label": "Sections" }, ...entries.map(({ part, name }) => el("a", { href: `#${part.id}`, onclick: close }, name)), this.themes),
+      );
+    }
+    const anchors = [...this.links.children];
     // A section is read while it is in the upper third.
-    const seen = new IntersectionObserver(
+    this.seen?.disconnect();
+    const seen = (this.seen = new IntersectionObserver(
       (changes) => {
         for (const { target, isIntersecting } of changes) {
           if (!isIntersecting) continue;
@@ -75,15 +93,15 @@ export class Bar {
         }
       },
       { rootMargin: "-60px 0px -66% 0px" },
-    );
+    ));
     for (const part of sections) seen.observe(part);
-    // Links that do not fit into the bar are in a menu.
-    const fit = (): void => {
-      this.element.classList.remove("full");
-      this.element.classList.toggle("full", this.links.scrollWidth > this.links.clientWidth + 1);
-    };
-    new ResizeObserver(fit).observe(this.element);
-    fit();
+    this.fit();
+  }
+
+  /** Links that do not fit into the bar are in a menu. */
+  private fit(): void {
+    this.element.classList.remove("full");
+    this.element.classList.toggle("full", this.links.scrollWidth > this.links.clientWidth + 1);
   }
 }
 

@@ -24,25 +24,27 @@ export class Chart implements Member {
   private readonly holder = el("div", { class: "plot", tabindex: 0, role: "img" });
   private readonly place = el("span", { class: "place" });
   private readonly tip = el("div", { class: "tip", hidden: true });
-  private readonly legend: Legend;
+  private legend: Legend;
   /** Lines of the run behind, by the line they belong to. */
-  private readonly ghosts: number[] = [];
-  private readonly hidden = new Set<number>();
+  private ghosts: number[] = [];
+  private hidden = new Set<number>();
   private log: boolean;
+  /** Whether the reader chose the scale. */
+  private chosen = false;
+  private readonly scale: HTMLElement | false;
   private plot: uPlot | undefined;
   private width = 0;
 
-  constructor(private readonly options: ChartOptions) {
-    const { title, note, y, lines, small, ghost } = options;
+  constructor(private options: ChartOptions) {
+    const { title, note, y, lines, small } = options;
     this.log = y.always === "log" || y.log === "start";
-    lines.forEach((line, i) => line.ghost && this.ghosts.push(i));
-    this.legend = new Legend(lines, ghost, (line, shown) => this.toggle(line, shown));
-    const scale = y.log && !small && this.scaleButton();
+    this.legend = this.lines();
+    this.scale = !!y.log && !small && this.scaleButton();
     const caption = el(
       "figcaption",
       {},
       el("h3", {}, title),
-      scale,
+      this.scale,
       this.place,
       note && el("p", { class: "note" }, note),
     );
@@ -63,6 +65,47 @@ export class Chart implements Member {
     });
   }
 
+  /** Shows other data of the same things; what the reader has chosen stays. */
+  update(options: ChartOptions): void {
+    const before = this.options;
+    this.options = options;
+    const { y } = options;
+    const log = this.log;
+    if (!this.chosen && (y.always === "log" || y.log === "start")) this.log = true;
+    if (this.scale) this.scale.setAttribute("aria-pressed", String(this.log));
+    const renamed = shape(before) !== shape(options);
+    if (renamed) {
+      const names = new Set([...this.hidden].map((line) => before.lines[line]?.name));
+      this.hidden = new Set(options.lines.flatMap((line, i) => (names.has(line.name) ? [i] : [])));
+      const old = this.legend.element;
+      this.legend = this.lines();
+      old.replaceWith(this.legend.element);
+    }
+    const plot = this.plot;
+    if (!plot) return;
+    const { left = -10, top = -10 } = plot.cursor;
+    if (renamed || log !== this.log) {
+      this.build();
+      this.plot?.setCursor({ left, top }, false);
+    } else {
+      plot.setData(this.data());
+      if (options.group?.span) this.zoom(options.group.span);
+    }
+    this.read(left < 0 ? null : this.indexAt(this.plot?.posToVal(left, "x") ?? 0));
+  }
+
+  /** Elements after the keys of the legend. */
+  explain(...elements: HTMLElement[]): void {
+    this.legend.explain(elements);
+  }
+
+  /** The legend of the lines that there are. */
+  private lines(): Legend {
+    const { lines, ghost } = this.options;
+    this.ghosts = lines.flatMap((line, i) => (line.ghost ? [i] : []));
+    return new Legend(lines, ghost, this.hidden, (line, shown) => this.toggle(line, shown));
+  }
+
   point(x: number | null): void {
     const plot = this.plot;
     if (!plot) return;
@@ -79,6 +122,7 @@ export class Chart implements Member {
   private scaleButton(): HTMLElement {
     const press = (): void => {
       this.log = !this.log;
+      this.chosen = true;
       button.setAttribute("aria-pressed", String(this.log));
       this.build();
     };
@@ -116,7 +160,17 @@ export class Chart implements Member {
 
   private build(): void {
     this.plot?.destroy();
-    const { x, lines, group } = this.options;
+    const { group } = this.options;
+    const plot = new uPlot(this.settings(), this.data(), this.holder);
+    this.plot = plot;
+    plot.over.append(this.tip);
+    plot.over.addEventListener("dblclick", () => (group ? group.zoom(null) : this.zoom(null)));
+    plot.over.addEventListener("mouseleave", () => this.show(null));
+    if (group?.span) this.zoom(group.span);
+  }
+
+  private data(): uPlot.AlignedData {
+    const { x, lines } = this.options;
     // A logarithm has no place for nothing.
     const clean = (value: number | null | undefined): number | null =>
       value === undefined || (this.log && value !== null && value <= 0) ? null : value;
@@ -133,13 +187,7 @@ export class Chart implements Member {
     const xs = places.flat();
     // A scale without a series has no range.
     if (values.length === 0) values.push(xs.map(() => null));
-    const data = [xs, ...values] as uPlot.AlignedData;
-    const plot = new uPlot(this.settings(), data, this.holder);
-    this.plot = plot;
-    plot.over.append(this.tip);
-    plot.over.addEventListener("dblclick", () => (group ? group.zoom(null) : this.zoom(null)));
-    plot.over.addEventListener("mouseleave", () => this.show(null));
-    if (group?.span) this.zoom(group.span);
+    return [xs, ...values] as uPlot.AlignedData;
   }
 
   /** Where a value is drawn: at its place, or from the start of its step to the end, and as a gap. */
@@ -153,7 +201,7 @@ export class Chart implements Member {
   }
 
   private settings(): uPlot.Options {
-    const { y, bands, under, cells, small, stretches: pieces, marks: bounds } = this.options;
+    const { bands, cells, small, stretches: pieces, marks: bounds } = this.options;
     const log = this.log;
     const named = !small;
     return {
@@ -172,7 +220,10 @@ export class Chart implements Member {
           distr: this.options.x.log ? 3 : 1,
           range: (_plot, min, max) => this.xRange(min, max),
         },
-        y: { distr: log ? 3 : 1, range: (_plot, min, max) => range(y, bounds ?? [], log, min, max) },
+        y: {
+          distr: log ? 3 : 1,
+          range: (_plot, min, max) => range(this.options.y, this.options.marks ?? [], log, min, max),
+        },
       },
       axes: this.axes(),
       series: this.series(),
@@ -187,12 +238,13 @@ export class Chart implements Member {
         setSelect: [(plot) => this.selected(plot)],
         drawClear: [
           (plot) => {
+            const { stretches: pieces, under } = this.options;
             if (pieces) stretches(plot, pieces, named);
             under?.(plot);
           },
         ],
-        ...(cells && { drawAxes: [cells] }),
-        ...(bounds && { draw: [(plot: uPlot) => marks(plot, bounds, named)] }),
+        ...(cells && { drawAxes: [(plot: uPlot) => this.options.cells?.(plot)] }),
+        ...(bounds && { draw: [(plot: uPlot) => marks(plot, this.options.marks ?? [], named)] }),
       },
     };
   }
@@ -217,7 +269,7 @@ export class Chart implements Member {
         values: (_plot, splits) => splits.map((at) => x.tick(at)),
         ...(x.increments && { incrs: x.increments }),
         ...(x.splits && {
-          splits: (plot: uPlot) => (x.splits ?? []).filter((at) => within(plot, at)),
+          splits: (plot: uPlot) => (this.options.x.splits ?? []).filter((at) => within(plot, at)),
         }),
       },
       {
@@ -350,6 +402,11 @@ export class Chart implements Member {
       }),
     );
   }
+}
+
+/** What a drawn plot cannot change. */
+function shape({ lines, x }: ChartOptions): string {
+  return JSON.stringify([lines.map(({ name, colour, dash }) => [name, colour, dash]), x.increments]);
 }
 
 /** How the points of a line are drawn. */

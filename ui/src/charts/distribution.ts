@@ -1,8 +1,8 @@
 /** The distribution of latencies: a histogram, and the curve of percentiles. */
 
 import { count, duration, durationTick, tick } from "../format";
-import { Chart } from "./chart";
 import type { Mark } from "./options";
+import { place, type Placed } from "./redraw";
 import { rounds } from "./scales";
 
 /** Points of a curve for each nine; the same as in gake-report. */
@@ -19,7 +19,7 @@ export interface Histogram {
 }
 
 /** A histogram of both, over that of the run behind as shares of its requests. */
-export function histogram(data: Histogram, behind: { name: string; data: Histogram; scale: number } | undefined, marks: Mark[]): Chart {
+export function histogram(data: Histogram, behind: { name: string; data: Histogram; scale: number } | undefined, marks: Mark[]): Placed {
   // All edges are edges of one scale.
   const all = [...new Set([...data.edges, ...(behind?.data.edges ?? [])])].sort((a, b) => a - b);
   const edges = all.map((edge) => Math.max(edge, 512));
@@ -30,7 +30,7 @@ export function histogram(data: Histogram, behind: { name: string; data: Histogr
   };
   const ghost = (counts: number[] | undefined): (number | null)[] | undefined =>
     behind && counts && placed(behind.data, counts, behind.scale);
-  return new Chart({
+  return place({
     title: "Distribution of latency",
     note: "Requests by latency, over the whole run; the scale is logarithmic.",
     x: {
@@ -63,7 +63,7 @@ interface Curve {
 }
 
 /** The curves of percentiles, with an axis of 1/(1-p): each nine has the same width. */
-export function percentiles(curves: Curve[], behind: { name: string; curves: Curve[] } | undefined, marks: Mark[]): Chart {
+export function percentiles(curves: Curve[], behind: { name: string; curves: Curve[] } | undefined, marks: Mark[]): Placed {
   const length = Math.max(2, ...[...curves, ...(behind?.curves ?? [])].map((curve) => curve.values.length));
   const x = Array.from({ length }, (_, n) => 10 ** (n / CURVE_STEPS));
   const last = x.at(-1) ?? 10;
@@ -77,7 +77,7 @@ export function percentiles(curves: Curve[], behind: { name: string; curves: Cur
       return value === undefined ? null : value * 1e3;
     });
   const beyond = samples / BEYOND;
-  return new Chart({
+  return place({
     title: "Percentiles of latency",
     note: "Each step to the right is another nine. Shaded: fewer than 10 samples beyond.",
     x: {

@@ -4,8 +4,8 @@ import type uPlot from "uplot";
 import { el } from "../dom";
 import { count, duration, durationTick, rate } from "../format";
 import { colour } from "../theme/theme";
-import type { Chart } from "./chart";
 import type { Mark } from "./options";
+import type { Placed } from "./redraw";
 import type { Timeline } from "./time";
 
 /** Colours of the scale. */
@@ -18,7 +18,7 @@ export function heat(
   gaps: number[][],
   edges: number[],
   marks: Mark[],
-): Chart {
+): Placed {
   const { starts, lengths } = time.pieces;
   const columns = gaps.map(cellsOf);
   const most = columns.reduce(
@@ -58,7 +58,7 @@ export function heat(
     ctx.restore();
   };
 
-  const chart = time.chart({
+  const placed = time.chart({
     ...texts,
     y: { tick: durationTick, read: duration, range: span, always: "log" },
     lines: [],
@@ -81,10 +81,9 @@ export function heat(
       return null;
     },
   });
-  chart.element
-    .querySelector(".legend")
-    ?.append(el("span", { class: "ramp-text" }, "1/s"), el("i", { class: "ramp" }), el("span", { class: "ramp-text" }, `${rate(most)} in a cell`));
-  return chart;
+  const text = (text: string): HTMLElement => el("span", { class: "ramp-text" }, text);
+  placed.chart.explain(text("1/s"), el("i", { class: "ramp" }), text(`${rate(most)} in a cell`));
+  return placed;
 }
 
 /** Cells and counts in turn. */

@@ -8,10 +8,13 @@ export class Legend {
   readonly element = el("div", { class: "legend", role: "group", "aria-label": "Series" });
   private readonly values: { value: HTMLElement; ghost: HTMLElement }[] = [];
 
+  private readonly extra = el("span", { class: "extra" });
+
   /** `toggle` is called with a line's index, or with -1 for the run behind, and whether it shows. */
   constructor(
     lines: Line[],
     ghost: string | undefined,
+    private readonly hidden: ReadonlySet<number>,
     private readonly toggle: (line: number, shown: boolean) => void,
   ) {
     lines.forEach((line, i) => {
@@ -36,12 +39,18 @@ export class Legend {
     };
     const button = el(
       "button",
-      { class: line < 0 ? "key over" : "key", type: "button", "aria-pressed": "true", title: line < 0 ? `${name}, the run behind` : undefined, onclick: press },
+      { class: line < 0 ? "key over" : "key", type: "button", "aria-pressed": String(!this.hidden.has(line)), title: line < 0 ? `${name}, the run behind` : undefined, onclick: press },
       swatch,
       el("span", { class: "name" }, name),
       ...values,
     );
     return button;
+  }
+
+  /** Shows elements after the keys. */
+  explain(elements: HTMLElement[]): void {
+    this.extra.replaceChildren(...elements);
+    this.element.append(this.extra);
   }
 
   /** Reads out: texts by line, of the run and of the one behind. */

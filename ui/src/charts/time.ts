@@ -1,9 +1,9 @@
 /** Charts over the run's time. */
 
 import { clock } from "../format";
-import { Chart } from "./chart";
 import type { Group, Span } from "./group";
 import type { ChartOptions, Line, Stretch } from "./options";
+import { place, type Placed } from "./redraw";
 
 const INCREMENTS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400];
 
@@ -123,10 +123,10 @@ export class Timeline {
   }
 
   /** A chart over it. */
-  chart(options: TimeOptions): Chart {
+  chart(options: TimeOptions): Placed {
     const { pieces, behind } = this;
     const warmup: Stretch = { from: 0, to: pieces.warmup, text: "warm-up", shade: "warm-up" };
-    return new Chart({
+    return place({
       ...options,
       lines: options.lines.map(({ behind: other, ...line }) => ({
         ...line,

@@ -232,8 +232,9 @@ export function generator(data: RunData, time: Timeline): HTMLElement {
       ["CPU time", duration(figures.cpu_ns)],
       ["a request", figures.sent > 0 && duration(figures.cpu_ns / figures.sent)],
       ["of the workers' cores", percent(figures.cpu_share)],
-      ["busiest worker", percent(figures.busiest)],
-      ["waited for a core", duration(figures.run_delay_ns)],
+      // Known at the end.
+      ["busiest worker", !data.live && percent(figures.busiest)],
+      ["waited for a core", !data.live && duration(figures.run_delay_ns)],
       ["memory", figures.rss_bytes > 0 && bytes(figures.rss_bytes)],
       ["workers", `${figures.threads} on ${figures.cores} ${figures.cores === 1 ? "core" : "cores"}`],
     ]),

@@ -31,6 +31,8 @@ export interface RunData {
   target_levels: Target | null;
   /** The run that lies behind, and what it is called. */
   over: { name: string; run: RunData } | null;
+  /** Of a run in progress: how long requests are sent, and whether the page may stop it. */
+  live?: { length_s: number | null; control: boolean };
 }
 
 export interface Objective {

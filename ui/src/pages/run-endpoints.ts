@@ -6,6 +6,7 @@ import type { Group } from "../charts/group";
 import { Pieces, Timeline } from "../charts/time";
 import { el } from "../dom";
 import { count, duration, durationTick, percent } from "../format";
+import { recall, remember } from "../memory";
 import { listing, type Column } from "../table";
 import { change } from "./parts";
 import type { Label, LabelSeries, RunData } from "./run-data";
@@ -28,11 +29,17 @@ export function endpoints(data: RunData, group: Group): HTMLElement {
   const list = listing(data.labels, columns(data));
   const small = data.label_series && charts(data, data.label_series, group);
   const filter = (word: string): void => {
+    remember("filter of endpoints", word);
     const wanted = (label: Label): boolean => label.name.toLowerCase().includes(word.toLowerCase());
     list.filter(wanted);
     small?.filter(wanted);
   };
   const field = el("input", { type: "search", placeholder: "Filter endpoints", "aria-label": "Filter endpoints", oninput: () => filter(field.value) });
+  const before = recall("filter of endpoints", "");
+  if (before !== "") {
+    field.value = before;
+    filter(before);
+  }
   return el(
     "div",
     {},
@@ -76,7 +83,8 @@ function charts(data: RunData, series: LabelSeries, group: Group): { element: HT
   };
   const grid = el("div", { class: "smalls" });
   const more = el("button", { class: "tool", type: "button" });
-  let [keep, most] = [(_label: Label): boolean => true, SHOWN];
+  let keep = (_label: Label): boolean => true;
+  let most = recall("most charts of endpoints", SHOWN);
   const show = (): void => {
     const wanted = drawn.filter(keep).sort((a, b) => b.sent - a.sent);
     grid.replaceChildren(...wanted.slice(0, most).map(figure));
@@ -85,6 +93,7 @@ function charts(data: RunData, series: LabelSeries, group: Group): { element: HT
   };
   more.addEventListener("click", () => {
     most = Infinity;
+    remember("most charts of endpoints", most);
     show();
   });
   show();

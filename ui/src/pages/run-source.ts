@@ -34,7 +34,7 @@ export function source(data: RunData): HTMLElement {
 }
 
 /** Offers a text as a file. */
-function save(name: string, type: string, text: string): void {
+export function save(name: string, type: string, text: string): void {
   const address = URL.createObjectURL(new Blob([text], { type }));
   const link = el("a", { href: address, download: name });
   document.body.append(link);

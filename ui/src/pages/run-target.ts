@@ -1,7 +1,7 @@
 /** What the watched target said of itself: levels over time, all of them, settings in force. */
 
-import type { Chart } from "../charts/chart";
 import type { ChartOptions, Mark } from "../charts/options";
+import type { Placed } from "../charts/redraw";
 import type { Timeline, TimeLine } from "../charts/time";
 import { el } from "../dom";
 import { bytes, bytesTick, count, duration, durationTick, number, percent, rate, tick } from "../format";
@@ -92,7 +92,7 @@ function groups(gauges: Gauge[]): Gauge[][] {
 }
 
 /** The charts, each titled once: by its level, or by what its levels have in common. */
-export function levels(data: RunData, target: Target, time: Timeline): Chart[] {
+export function levels(data: RunData, target: Target, time: Timeline): Placed[] {
   const behind = data.over?.run.target_levels?.gauges ?? [];
   return groups(target.gauges).map((group) => {
     const [first] = group as [Gauge];

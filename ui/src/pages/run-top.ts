@@ -1,9 +1,8 @@
 /** The top of a run's page: verdict, objectives, findings, headline figures. */
 
-import { Bar, type Pill } from "../charts/bar";
-import type { Group } from "../charts/group";
+import type { Figure, Pill } from "../charts/bar";
 import { el } from "../dom";
-import { count, duration, percent, rate } from "../format";
+import { clock, count, duration, percent, rate } from "../format";
 import { card, change, tile } from "./parts";
 import type { Latency, Objective, RunData } from "./run-data";
 
@@ -30,10 +29,22 @@ export function quantile(latency: Latency | undefined, i: number): string {
   return `${i < latency.trusted ? "" : "~"}${duration(latency.quantiles[i] ?? 0)}`;
 }
 
-/** The bar on top. */
-export function bar(data: RunData, group: Group): Bar {
+/** How far a run in progress is. */
+function progress({ live, elapsed_ns }: RunData): string {
+  const length = live?.length_s ? ` of ${clock(live.length_s)}` : "";
+  return `${clock(elapsed_ns / 1e9)}${length}`;
+}
+
+/** What a run in progress is called. */
+function running(data: RunData): Pill {
+  return { text: `● Running ${progress(data)}`, state: "running", title: "Everything on this page is of the run so far" };
+}
+
+/** The words of the bar on top. */
+export function pills(data: RunData): Pill[] {
   const [mark, word, meaning] = WORDS[data.validity];
-  const pills: Pill[] = [{ text: `${mark} ${word}`, state: data.validity, title: `${word}: ${meaning}` }];
+  const judged: Pill = { text: `${mark} ${word}`, state: data.validity, title: `${word}: ${meaning}` };
+  const pills: Pill[] = [data.live ? running(data) : judged];
   if (failed(data)) pills.unshift({ text: "✘ Nothing succeeded", state: "invalid" });
   const { objectives } = data;
   const missed = objectives.filter((objective) => !objective.met).length;
@@ -43,18 +54,19 @@ export function bar(data: RunData, group: Group): Bar {
     const text = missed === 0 ? `✔ ${many} met` : `✘ ${many} missed`;
     pills.push({ text, state: missed === 0 ? "valid" : "invalid", link: "objectives" });
   }
+  return pills;
+}
+
+/** The figures of the bar on top. */
+export function headline(data: RunData): Figure[] {
   const response = data.latencies[0];
   const errors = data.figures.due > data.figures.ok;
-  return new Bar(
-    pills,
-    [
-      { name: "p50", value: quantile(response, 0) },
-      { name: "p99", value: quantile(response, 3) },
-      { name: "errors", value: errorShare(data), bad: errors },
-      { name: "goodput", value: rate(data.figures.goodput) },
-    ],
-    group,
-  );
+  return [
+    { name: "p50", value: quantile(response, 0) },
+    { name: "p99", value: quantile(response, 3) },
+    { name: "errors", value: errorShare(data), bad: errors },
+    { name: "goodput", value: rate(data.figures.goodput) },
+  ];
 }
 
 /** The plan, when it ran, and which run lies behind. */
@@ -64,7 +76,7 @@ export function plan(data: RunData): HTMLElement {
     "div",
     { class: "plan" },
     el("p", {}, data.plan),
-    el("p", { class: "note" }, `${started}, took ${duration(data.elapsed_ns)}`),
+    el("p", { class: "note" }, data.live ? `since ${started}` : `${started}, took ${duration(data.elapsed_ns)}`),
     data.over && el("p", { class: "note" }, el("i", { class: "swatch ghost" }), ` behind it, dotted: ${data.over.name}, ${data.over.run.plan}`),
   );
 }
@@ -77,15 +89,19 @@ export function verdict(data: RunData): HTMLElement {
   const bad = data.statuses.filter((status) => !status.ok).sort((a, b) => b.count - a.count)[0];
   const why = fault && fault.count >= (bad?.count ?? 0) ? fault.text : bad ? `status ${bad.code}` : "nothing was answered";
   const line = el("p", { class: "line" });
-  if (none) line.append(el("strong", {}, "✘ Nothing succeeded"), `: ${why}`, fault ? el("span", { class: "advice" }, fault.advice) : "");
+  if (data.live) line.append(el("strong", {}, "● Running"), `: ${progress(data)}`);
+  else if (none) line.append(el("strong", {}, "✘ Nothing succeeded"), `: ${why}`, fault ? el("span", { class: "advice" }, fault.advice) : "");
   else line.append(el("strong", {}, `${mark} ${word}`), `: ${meaning}`);
   if (data.ended) line.append(` · ${data.ended}`);
+  const begun = data.series.second.length > 0;
+  const far = begun && el("p", { class: "note" }, none ? `so far nothing succeeded: ${why}` : `so far ${mark} ${word}: ${meaning}`);
   return el(
     "section",
-    { class: "verdict", id: "verdict", "data-verdict": none ? "invalid" : data.validity, "aria-label": "Verdict" },
+    { class: "verdict", id: "verdict", "data-verdict": data.live ? "running" : none ? "invalid" : data.validity, "aria-label": "Verdict" },
     line,
-    none && el("p", { class: "note" }, `${mark} ${word}: ${meaning}`),
-    data.reasons.length > 0 && el("ul", {}, ...data.reasons.map((reason) => el("li", {}, reason))),
+    data.live && far,
+    none && !data.live && el("p", { class: "note" }, `${mark} ${word}: ${meaning}`),
+    (begun || !data.live) && data.reasons.length > 0 && el("ul", {}, ...data.reasons.map((reason) => el("li", {}, reason))),
   );
 }
 
@@ -108,7 +124,7 @@ export function objectives(data: RunData): HTMLElement | null {
   return el(
     "section",
     { class: "objectives", id: "objectives" },
-    el("h2", {}, "Objectives", el("span", { class: missed === 0 ? "good" : "bad" }, ` ${words}`)),
+    el("h2", {}, "Objectives", el("span", { class: missed === 0 ? "good" : "bad" }, ` ${words}${data.live ? " so far" : ""}`)),
     el("ul", {}, ...all.map(row)),
   );
 }

@@ -1,8 +1,10 @@
 /** The report of a run: can it be believed, what came, how fast, what went wrong, and why. */
 
+import { Bar, type Pill } from "../charts/bar";
 import { Group } from "../charts/group";
 import { header } from "../charts/header";
 import type { Stretch } from "../charts/options";
+import { redraw } from "../charts/redraw";
 import { Pieces, Timeline } from "../charts/time";
 import { el } from "../dom";
 import { rate } from "../format";
@@ -12,24 +14,49 @@ import { endpoints } from "./run-endpoints";
 import { events } from "./run-tables";
 import type { RunData } from "./run-data";
 import { source } from "./run-source";
-import { bar, findings, objectives, plan, tiles, verdict } from "./run-top";
+import { findings, headline, objectives, pills, plan, tiles, verdict } from "./run-top";
 
-/** Draws the page. */
+/** What the page of a run in progress has beside its data. */
+export interface Around {
+  /** A word before all others. */
+  pill?: Pill;
+  /** Buttons beside the title. */
+  tools?: HTMLElement[];
+}
+
+/** The page of a run; it can be shown again with more data. */
+export class RunPage {
+  private readonly group = new Group();
+  private bar: Bar | undefined;
+
+  constructor(private readonly root: HTMLElement) {}
+
+  /** Shows the run. */
+  show(data: RunData, { pill, tools = [] }: Around = {}): void {
+    document.title = `gake: ${data.target}`;
+    const words = [...(pill ? [pill] : []), ...pills(data)];
+    if (this.bar) this.bar.show(words, headline(data));
+    else this.root.before((this.bar = new Bar(words, headline(data), this.group)).element);
+    redraw(this.root, () => this.parts(data, tools));
+    this.bar.link(this.root);
+  }
+
+  private parts(data: RunData, tools: HTMLElement[]): HTMLElement[] {
+    const sides = [objectives(data), findings(data)].filter((part) => part !== null);
+    return [
+      header({ brand: "gake run", title: data.target }, ...tools),
+      el("div", { class: "first" }, plan(data), verdict(data), tiles(data)),
+      ...(sides.length > 0 ? [el("div", { class: sides.length > 1 ? "sides" : "" }, ...sides)] : []),
+      ...charts(data, this.group),
+      section("About this run", source(data)),
+      footer(data.gake),
+    ];
+  }
+}
+
+/** Draws the report of a run. */
 export function run(root: HTMLElement, data: RunData): void {
-  document.title = `gake: ${data.target}`;
-  const group = new Group();
-  const top = bar(data, group);
-  root.before(top.element);
-  const sides = [objectives(data), findings(data)].filter((part) => part !== null);
-  root.append(
-    header({ brand: "gake run", title: data.target }),
-    el("div", { class: "first" }, plan(data), verdict(data), tiles(data)),
-    ...(sides.length > 0 ? [el("div", { class: sides.length > 1 ? "sides" : "" }, ...sides)] : []),
-    ...charts(data, group),
-    section("About this run", source(data)),
-    footer(data.gake),
-  );
-  top.link(root);
+  new RunPage(root).show(data);
 }
 
 /** The sections with the run's charts and tables. */

@@ -25,7 +25,7 @@ pub fn markdown(report: &CompareReport<'_>) -> String {
     let invalid = comparison.invalid.iter();
     let invalid = invalid.map(|(run, reason)| format!("{run} is invalid: {}", reason.text));
     for warning in invalid.chain(comparison.warnings.iter().cloned()) {
-        let _ = writeln!(text, "- ⚠️ {}", prose(&warning));
+        let _ = writeln!(text, "- ⚠ {}", prose(&warning));
     }
     let telling = |figure: &&gake_judge::compare::Figure| figure.headline || figure.beyond;
     let (first, rest): (Vec<_>, Vec<_>) = comparison.figures.iter().partition(telling);

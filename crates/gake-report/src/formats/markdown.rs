@@ -41,7 +41,7 @@ fn verdict(text: &mut String, summary: &Summary) {
     let mark = match verdict.validity {
         Validity::Invalid => "❌",
         _ if verdict.nothing_ok.is_some() || !verdict.objectives_met() => "❌",
-        Validity::Suspect => "⚠️",
+        Validity::Suspect => "⚠",
         Validity::Valid => "✅",
     };
     let ending = headline::ending(run).map(|text| prose(&text));

@@ -4,19 +4,23 @@
 
 mod compare;
 mod find;
+mod live;
 mod lttb;
 mod plot;
 mod run;
 mod shadow;
+mod trend;
 
 use serde::Serialize;
 
 pub use compare::compare;
 pub use find::find;
+pub use live::{frame, run_data, running_data};
 pub use lttb::lttb;
 pub use plot::{Plot, PlotSeries, plot};
 pub use run::{run, run_over};
 pub use shadow::shadow;
+pub use trend::{TrendRun, trend};
 
 /// The page as `ui/` builds it; empty when it was built without. The build script makes it.
 const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/page.html"));
@@ -51,23 +55,33 @@ pub fn check() -> Result<(), NoUi> {
 
 /// The page with `data` in it.
 fn page(data: &impl Serialize) -> Result<String, NoUi> {
-    assemble(PAGE, data)
+    assemble(PAGE, &json(data))
 }
 
-fn assemble(page: &str, data: &impl Serialize) -> Result<String, NoUi> {
+/// The page with a JSON text in it.
+fn assemble(page: &str, json: &str) -> Result<String, NoUi> {
     let (before, after) = page.split_once(PLACE).ok_or(NoUi)?;
+    Ok([before, json, after].concat())
+}
+
+/// Data as JSON in which no text can end the element that it stands in.
+fn json(data: &impl Serialize) -> String {
     // Forms have no map with keys that are not texts, so this cannot fail.
-    let json = serde_json::to_string(data).unwrap_or_default();
-    Ok([before, &escaped(&json), after].concat())
+    serde_json::to_string(data).unwrap_or_default().replace('<', "\\u003c")
 }
 
 /// The page of the data that `of` makes with a bound on the entries of its lists: `most`, or as few
 /// as it takes to stay below the bound.
-fn bounded<D: Serialize>(mut most: usize, of: impl Fn(usize) -> D) -> Result<String, NoUi> {
+fn bounded<D: Serialize>(most: usize, of: impl Fn(usize) -> D) -> Result<String, NoUi> {
+    assemble(PAGE, &bounded_json(most, of))
+}
+
+/// The data of that page.
+fn bounded_json<D: Serialize>(mut most: usize, of: impl Fn(usize) -> D) -> String {
     loop {
-        let html = page(&of(most))?;
-        if html.len() <= PAGE_MAX || most <= 1 {
-            return Ok(html);
+        let json = json(&of(most));
+        if PAGE.len() + json.len() <= PAGE_MAX + PLACE.len() || most <= 1 {
+            return json;
         }
         most /= 2;
     }
@@ -78,22 +92,23 @@ fn cut(text: &str) -> String {
     cut_to(text, TEXT_MAX)
 }
 
+/// A text of bounded length. What JSON writes as an escape counts as long as that.
 fn cut_to(text: &str, length: usize) -> String {
-    match text.char_indices().nth(length) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
+    let mut room = length;
+    for (at, char) in text.char_indices() {
+        let cost = if char == '<' || char.is_control() { 6 } else { 1 };
+        if cost > room {
+            return format!("{}…", &text[..at]);
+        }
+        room -= cost;
     }
+    text.to_owned()
 }
 
 /// An instant of Unix time as RFC 3339 in UTC.
 fn instant(unix_ns: u64) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(unix_ns))
         .map_or_else(|_| String::new(), |at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
-}
-
-/// JSON in which no text can end the element that it stands in.
-fn escaped(json: &str) -> String {
-    json.replace('<', "\\u003c")
 }
 
 #[cfg(test)]
@@ -116,14 +131,14 @@ mod tests {
     #[test]
     fn data_cannot_leave_its_element() {
         let hostile = "</script><script>alert(1)</script><!-- \u{2028}";
-        let page = assemble("<x>\"@gake-page@\"</x>", &hostile).unwrap();
-        let json = page.strip_prefix("<x>").unwrap().strip_suffix("</x>").unwrap();
-        assert!(!json.contains('<'));
-        assert_eq!(serde_json::from_str::<String>(json).unwrap(), hostile);
+        let page = assemble("<x>\"@gake-page@\"</x>", &json(&hostile)).unwrap();
+        let inside = page.strip_prefix("<x>").unwrap().strip_suffix("</x>").unwrap();
+        assert!(!inside.contains('<'));
+        assert_eq!(serde_json::from_str::<String>(inside).unwrap(), hostile);
     }
 
     #[test]
     fn without_a_page_there_is_one_sentence() {
-        assert_eq!(assemble("", &1), Err(NoUi));
+        assert_eq!(assemble("", "1"), Err(NoUi));
     }
 }

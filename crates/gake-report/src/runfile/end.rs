@@ -4,8 +4,9 @@ use gake_core::clock::SECOND;
 use gake_core::plan::Plan;
 use gake_core::record::{Counts, Ending, FailedBodies, Generator, Run, ScenarioRun, Tally};
 
+use super::body::Body;
 use super::lines::{EndLine, ScenarioEnd};
-use super::read::{Body, Head};
+use super::read::Head;
 
 /// The run of a file with its end.
 pub(super) fn ended(head: Head, mut body: Body, end: EndLine) -> Run {

@@ -5,6 +5,7 @@
 //! whole; the histograms before that line are its own. So a file is readable to the last whole
 //! second whatever happened to the writer, and other tools see a plain interval log.
 
+mod body;
 mod detect;
 mod end;
 mod hdr;
@@ -12,12 +13,14 @@ mod join;
 mod lines;
 mod merge;
 mod read;
+mod so_far;
 mod tag;
 mod write;
 
 pub use join::join_files;
 pub use merge::merge_runs;
 pub use read::{ReadError, ReadSecond, Seconds, Warning, read, read_run};
+pub use so_far::RunSoFar;
 pub use write::{RunFile, RunFileWriter, Second};
 
 #[cfg(test)]

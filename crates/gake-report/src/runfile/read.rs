@@ -10,12 +10,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Event, Histogram, Point, Provenance, Run, Series, Tally, Watched};
+use gake_core::record::{Counts, Event, Histogram, Point, Provenance, Run, Tally, Watched};
 use gake_core::work::Gauges;
 
+use super::body::Body;
 use super::detect;
 use super::lines::{EndLine, Exact, FORMAT, Line, PREFIX, RunLine, SecondLine};
 use super::tag::{self, Tag};
+use super::write::Second;
 use super::{end, hdr};
 use crate::vegeta;
 
@@ -100,7 +102,7 @@ pub fn read(input: impl BufRead) -> Result<(Run, Vec<Warning>), ReadError> {
     let mut seconds = Seconds::new(input)?;
     let mut body = Body::default();
     while let Some(second) = seconds.next_second()? {
-        body.add(&second);
+        body.add(&second.view());
     }
     seconds.reading.run(body)
 }
@@ -199,6 +201,22 @@ struct Reading {
     end: Option<EndLine>,
 }
 
+impl ReadSecond {
+    /// The second as a writer takes it.
+    pub(super) fn view(&self) -> Second<'_> {
+        Second {
+            at: self.at,
+            asked: self.asked,
+            tally: &self.tally,
+            scenarios: &self.scenarios,
+            warmup: &self.warmup,
+            gauges: self.gauges,
+            cpu: self.cpu,
+            tenths: &self.tenths,
+        }
+    }
+}
+
 /// What the head says.
 pub(super) struct Head {
     pub(super) plan: Plan,
@@ -206,21 +224,11 @@ pub(super) struct Head {
     tags: HashMap<String, Tag>,
 }
 
-/// What the seconds add up to.
-#[derive(Default)]
-pub(super) struct Body {
-    pub(super) tally: Tally,
-    pub(super) scenarios: Vec<Tally>,
-    pub(super) warmup: Counts,
-    pub(super) series: Series,
-    /// Whether a second came without its tenths.
-    lacks_tenths: bool,
-    pub(super) peak: u64,
-    /// Where the last second ends.
-    pub(super) seconds: u64,
-    pub(super) events: Vec<Event>,
-    pub(super) watched: Watched,
-    pub(super) origin: Provenance,
+impl Head {
+    /// The head of a run whose seconds are not read.
+    pub(super) fn of(plan: Plan, started_unix_ns: u64) -> Self {
+        Self { plan, started_unix_ns, tags: HashMap::new() }
+    }
 }
 
 impl Reading {
@@ -313,7 +321,7 @@ impl Reading {
 
     fn run(mut self, mut body: Body) -> Result<(Run, Vec<Warning>), ReadError> {
         let head = self.head.take().ok_or(ReadError::NotARunFile)?;
-        body.tally.tell_labels(Tally::new(head.plan.labels.len()).labels().len());
+        body.tell_labels(&head.plan);
         body.events = std::mem::take(&mut self.events);
         body.watched = std::mem::take(&mut self.watched);
         body.origin = std::mem::take(&mut self.origin);
@@ -334,30 +342,6 @@ impl Reading {
             None => end::cut_off(head, body),
         };
         Ok((run, self.warnings))
-    }
-}
-
-impl Body {
-    fn add(&mut self, second: &ReadSecond) {
-        self.tally.merge(&second.tally);
-        if self.scenarios.len() < second.scenarios.len() {
-            self.scenarios.resize_with(second.scenarios.len(), Tally::default);
-        }
-        self.scenarios.iter_mut().zip(&second.scenarios).for_each(|(sum, part)| sum.merge(part));
-        self.warmup.merge(&second.warmup);
-        self.peak = self.peak.max(second.gauges.peak);
-        self.seconds = self.seconds.max(second.at.saturating_add(1));
-        let mut point = Point::new(second.at, &second.tally);
-        point.asked = second.asked;
-        point.open = second.gauges.open;
-        point.cpu = second.cpu;
-        self.series.push(point);
-        self.lacks_tenths |= second.tenths.is_empty();
-        if self.lacks_tenths {
-            self.series.forget_tenths();
-        } else {
-            second.tenths.iter().for_each(|tenth| self.series.push_tenth(tenth.clone()));
-        }
     }
 }
 

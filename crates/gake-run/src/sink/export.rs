@@ -1,10 +1,13 @@
 //! A sink for an external destination: a database, a monitoring system, a file.
 
+use std::collections::VecDeque;
 use std::io;
 
-use gake_core::clock::Nanos;
+use gake_core::clock::{Nanos, SECOND};
+use gake_core::plan::{Load, Plan};
 use gake_core::record::{Outcome, Reading, Run};
-use gake_sinks::{ExportSecond, ExportStart, Exporter};
+use gake_judge::{Summary, Validity, Verdict};
+use gake_sinks::{ExportSecond, ExportStart, ExportVerdict, Exporter};
 
 use super::{OutcomeBounds, Sink, SinkLosses, SinkSecond, SinkStart, Takes};
 
@@ -13,14 +16,43 @@ use super::{OutcomeBounds, Sink, SinkLosses, SinkSecond, SinkStart, Takes};
 pub struct ExportSink {
     exporter: Exporter,
     labels: Vec<String>,
+    /// Stages that have not begun, the next one first: when they begin, and what they are.
+    stages: VecDeque<(Nanos, String)>,
 }
 
 impl ExportSink {
     /// The sink of a destination.
     #[must_use]
     pub fn new(exporter: Exporter) -> Self {
-        Self { exporter, labels: Vec::new() }
+        Self { exporter, labels: Vec::new(), stages: VecDeque::new() }
     }
+}
+
+/// The stages of an open loop with several: when each begins, and what it is.
+fn stages(plan: &Plan) -> VecDeque<(Nanos, String)> {
+    let Load::Open { stages, .. } = &plan.load else { return VecDeque::new() };
+    if stages.len() < 2 {
+        return VecDeque::new();
+    }
+    let mut at = plan.warmup;
+    let begins = stages.iter().map(|stage| {
+        let begin = u64::try_from(at.as_nanos()).unwrap_or(u64::MAX);
+        at = at.saturating_add(stage.duration);
+        (begin, stage.to_string())
+    });
+    begins.collect()
+}
+
+/// The verdict in numbers, which every destination can hold.
+fn verdict(verdict: &Verdict) -> ExportVerdict {
+    let (validity, level) = match verdict.validity {
+        Validity::Valid => ("valid", 0),
+        Validity::Suspect => ("suspect", 1),
+        Validity::Invalid => ("invalid", 2),
+    };
+    let met = verdict.objectives.iter().filter(|objective| objective.met).count() as u64;
+    let missed = verdict.objectives.len() as u64 - met;
+    ExportVerdict { validity, level, met, missed }
 }
 
 impl Sink for ExportSink {
@@ -35,6 +67,7 @@ impl Sink for ExportSink {
 
     fn begin(&mut self, run: &SinkStart<'_>) -> Result<(), String> {
         self.labels.clone_from(&run.plan.labels);
+        self.stages = stages(run.plan);
         self.exporter.begin(&ExportStart {
             target: &run.plan.target,
             labels: &run.plan.labels,
@@ -53,6 +86,11 @@ impl Sink for ExportSink {
             open: second.gauges.open,
             labels: &self.labels,
         });
+        while let Some((at, text)) =
+            self.stages.pop_front_if(|stage| stage.0 <= second.second * SECOND)
+        {
+            self.exporter.event(at, "stage", &text);
+        }
         Ok(())
     }
 
@@ -67,7 +105,12 @@ impl Sink for ExportSink {
     }
 
     fn end(&mut self, run: &Run) -> io::Result<()> {
-        self.exporter.finish(run);
+        let (summary, _) = Summary::as_recorded(run.clone());
+        for finding in &summary.verdict.findings {
+            let text = format!("{}: {}", finding.id, finding.evidence);
+            self.exporter.event(run.elapsed, "finding", &text);
+        }
+        self.exporter.finish(run, &verdict(&summary.verdict));
         Ok(())
     }
 

@@ -6,6 +6,7 @@
 mod export;
 mod fanout;
 mod functions;
+mod live_page;
 mod log;
 mod mailbox;
 mod run_file;
@@ -21,6 +22,7 @@ use gake_engine::JoinedSecond;
 pub use export::ExportSink;
 pub(crate) use fanout::Fanout;
 pub use functions::OutcomeSink;
+pub use live_page::LivePage;
 pub use log::LogSink;
 pub use run_file::RunFileSink;
 
@@ -120,6 +122,23 @@ pub struct SinkSecond {
     pub second: JoinedSecond,
     /// Arrivals that the plan asked for in it; `None` in a closed loop.
     pub asked: Option<f64>,
+}
+
+impl SinkSecond {
+    /// The second as run files hold it.
+    fn as_recorded(&self) -> gake_report::Second<'_> {
+        let Self { second, asked } = self;
+        gake_report::Second {
+            at: second.second.saturating_sub(1),
+            asked: *asked,
+            tally: &second.tally,
+            scenarios: &second.scenarios,
+            warmup: &second.warmup,
+            gauges: second.gauges,
+            cpu: second.cpu,
+            tenths: &second.tenths,
+        }
+    }
 }
 
 /// What a sink lost.

@@ -54,17 +54,7 @@ impl Sink for RunFileSink {
 
     fn second(&mut self, second: &SinkSecond) -> io::Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
-        let SinkSecond { second, asked } = second;
-        file.second(&gake_report::Second {
-            at: second.second.saturating_sub(1),
-            asked: *asked,
-            tally: &second.tally,
-            scenarios: &second.scenarios,
-            warmup: &second.warmup,
-            gauges: second.gauges,
-            cpu: second.cpu,
-            tenths: &second.tenths,
-        })
+        file.second(&second.as_recorded())
     }
 
     fn readings(&mut self, at: Nanos, readings: &[Reading]) -> io::Result<()> {

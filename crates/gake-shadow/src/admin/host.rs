@@ -1,8 +1,7 @@
 //! Whom a request is for: a page of the web that has rebound its name to this machine says another
 //! host, and must be told nothing.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
+use gake_core::host::is_local_or_address;
 use http::Request;
 use http::header::HOST;
 
@@ -11,22 +10,7 @@ pub(super) fn is_ours<B>(request: &Request<B>) -> bool {
     let mut hosts = request.headers().get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
     // A target with a host of its own would be a second one.
-    request.uri().authority().is_none() && host.to_str().is_ok_and(is_here)
-}
-
-fn is_here(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if is_port(port) => name,
-        _ => host,
-    };
-    match name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
-        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
-        None => name.eq_ignore_ascii_case("localhost") || name.parse::<Ipv4Addr>().is_ok(),
-    }
-}
-
-fn is_port(port: &str) -> bool {
-    port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok()
+    request.uri().authority().is_none() && host.to_str().is_ok_and(is_local_or_address)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A file, compressed when its name ends in `.gz`.
+//! A file, compressed when its name ends in `.gz` or `.zst`.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -6,8 +6,12 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use gake_files::Access;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 use super::{Batch, Carrier, Lost};
+
+/// Bytes of a frame of zstd: what is read together compresses well, and what waits is bounded.
+const FRAME: usize = 256 << 10;
 
 /// A file that is written during the run.
 pub(crate) struct File {
@@ -18,6 +22,26 @@ pub(crate) struct File {
 enum Writer {
     Plain(BufWriter<std::fs::File>),
     Gzip(Box<GzEncoder<BufWriter<std::fs::File>>>),
+    Zstd(Frames),
+}
+
+/// A file of zstd: frames one after the other, as the format allows.
+struct Frames {
+    file: std::fs::File,
+    waiting: Vec<u8>,
+}
+
+impl Frames {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.waiting.extend_from_slice(bytes);
+        if self.waiting.len() >= FRAME { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let frame = compress_to_vec(self.waiting.as_slice(), CompressionLevel::Fastest);
+        self.waiting.clear();
+        self.file.write_all(&frame)
+    }
 }
 
 impl File {
@@ -25,10 +49,13 @@ impl File {
     pub(crate) fn create(path: &str) -> Result<Self, String> {
         let file = gake_files::create(Path::new(path), Access::Owner)
             .map_err(|error| format!("{path} cannot be written: {error}"))?;
-        let file = BufWriter::new(file);
-        let writer = match path.ends_with(".gz") {
-            true => Writer::Gzip(Box::new(GzEncoder::new(file, Compression::fast()))),
-            false => Writer::Plain(file),
+        let writer = if path.ends_with(".gz") {
+            let file = BufWriter::new(file);
+            Writer::Gzip(Box::new(GzEncoder::new(file, Compression::fast())))
+        } else if path.ends_with(".zst") {
+            Writer::Zstd(Frames { file, waiting: Vec::new() })
+        } else {
+            Writer::Plain(BufWriter::new(file))
         };
         Ok(Self { writer: Some(writer), lost: Lost::default() })
     }
@@ -40,6 +67,7 @@ impl Carrier for File {
             // Whoever follows the file sees each second.
             Some(Writer::Plain(file)) => file.write_all(&batch.bytes).and_then(|()| file.flush()),
             Some(Writer::Gzip(file)) => file.write_all(&batch.bytes),
+            Some(Writer::Zstd(frames)) => frames.write(&batch.bytes),
             None => return self.lost.add(batch.rows, "it could not be written"),
         };
         if let Err(error) = written {
@@ -52,6 +80,7 @@ impl Carrier for File {
         let ended = match self.writer.take() {
             Some(Writer::Plain(mut file)) => file.flush(),
             Some(Writer::Gzip(file)) => file.finish().and_then(|mut file| file.flush()),
+            Some(Writer::Zstd(mut frames)) => frames.flush(),
             None => Ok(()),
         };
         if let Err(error) = ended {
@@ -62,5 +91,34 @@ impl Carrier for File {
 
     fn lost(&self) -> Lost {
         self.lost.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use ruzstd::decoding::StreamingDecoder;
+
+    use super::*;
+
+    #[test]
+    fn frames_of_zstd_are_the_text_that_was_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv.zst");
+        let mut file = File::create(path.to_str().unwrap()).unwrap();
+        let lines: Vec<String> = (0..60_000).map(|n| format!("line {n}\n")).collect();
+        for line in &lines {
+            file.carry(Batch { bytes: line.clone().into_bytes(), rows: 1 });
+        }
+        file.finish();
+        assert!(file.lost().why.is_none());
+        let packed = std::fs::read(&path).unwrap();
+        let (mut rest, mut text, mut frames) = (packed.as_slice(), String::new(), 0);
+        while !rest.is_empty() {
+            StreamingDecoder::new(&mut rest).unwrap().read_to_string(&mut text).unwrap();
+            frames += 1;
+        }
+        assert!(text == lines.concat() && frames > 1 && packed.len() < text.len() / 2, "{frames}");
     }
 }

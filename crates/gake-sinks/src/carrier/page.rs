@@ -1,18 +1,17 @@
 //! A page that others fetch: the last batch, whole.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{Batch, Carrier, Lost};
+use crate::visitor::{read_head, send};
 
 /// How long a visitor may take for its request, and for the answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Maximum size of a request's head, in bytes.
-const HEAD_MAX: usize = 8 << 10;
 /// Pause between two looks whether somebody came, or the page is over.
 const PAUSE: Duration = Duration::from_millis(20);
 /// What OpenMetrics is served as.
@@ -71,20 +70,7 @@ impl Page {
 }
 
 fn answer(mut visitor: TcpStream, text: &Mutex<Vec<u8>>) -> io::Result<()> {
-    visitor.set_nonblocking(false)?;
-    visitor.set_read_timeout(Some(PATIENCE))?;
-    visitor.set_write_timeout(Some(PATIENCE))?;
-    let end = Instant::now() + PATIENCE;
-    let mut head = Vec::new();
-    let mut some = [0; 1024];
-    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        let read = visitor.read(&mut some)?;
-        // Who sends a byte now and then must not hold up the others, nor the end of the run.
-        if read == 0 || head.len() + read > HEAD_MAX || Instant::now() >= end {
-            return Ok(());
-        }
-        head.extend_from_slice(&some[..read]);
-    }
+    let head = read_head(&mut visitor, PATIENCE)?;
     let is_page = head.starts_with(b"GET /metrics ") || head.starts_with(b"GET / ");
     let (status, body) = match is_page {
         true => ("200 OK", text.lock().unwrap_or_else(PoisonError::into_inner).clone()),
@@ -95,8 +81,7 @@ fn answer(mut visitor: TcpStream, text: &Mutex<Vec<u8>>) -> io::Result<()> {
          Connection: close\r\n\r\n",
         body.len()
     );
-    visitor.write_all(head.as_bytes())?;
-    visitor.write_all(&body)
+    send(&mut visitor, &[head.as_bytes(), &body].concat(), PATIENCE)
 }
 
 impl Carrier for Page {
@@ -120,6 +105,8 @@ impl Carrier for Page {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     #[test]

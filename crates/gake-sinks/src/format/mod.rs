@@ -1,5 +1,6 @@
 //! The formats of figures on their way to a destination.
 
+mod grafana;
 mod influx;
 mod otlp;
 mod page;
@@ -19,7 +20,7 @@ use url::Url;
 
 use crate::address::{SinkAddress, SinkKind};
 use crate::carrier::{Batch, Post};
-use crate::exporter::{ExportSecond, ExportStart};
+use crate::exporter::{ExportSecond, ExportStart, ExportVerdict};
 
 /// Turns what happens in a run into batches of bytes. An empty batch is not carried.
 pub(crate) trait Format: Send {
@@ -29,7 +30,12 @@ pub(crate) trait Format: Send {
 
     fn readings(&mut self, at: Nanos, readings: &[Reading]) -> Batch;
 
-    fn end(&mut self, run: &Run) -> Batch;
+    fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> Batch;
+
+    fn event(&mut self, at: Nanos, title: &'static str, text: &str) -> Batch {
+        let _ = (at, title, text);
+        Batch::default()
+    }
 
     fn outcomes(&mut self, outcomes: &[Outcome], labels: &[String]) -> Batch {
         let _ = (outcomes, labels);
@@ -60,6 +66,7 @@ pub(crate) fn of(address: &SinkAddress) -> Box<dyn Format> {
         SinkKind::RemoteWrite => {
             Box::new(series::SeriesFormat::new(remote_write::RemoteWrite::new(tags)))
         }
+        SinkKind::Grafana => Box::new(grafana::Annotations::new(tags)),
         SinkKind::Otlp => {
             let service = address.option("service").unwrap_or("gake").to_owned();
             Box::new(series::SeriesFormat::new(otlp::Otlp::new(service, tags)))
@@ -85,6 +92,11 @@ pub(crate) fn post(address: &SinkAddress) -> Post {
             let mut headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
             headers.extend(bearer);
             asked_first(otlp_url(address.address()), headers, otlp::NOTHING.as_bytes())
+        }
+        SinkKind::Grafana => {
+            let mut headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
+            headers.extend(bearer);
+            grafana::post(address.address(), headers)
         }
         _ => influx::post(address),
     }

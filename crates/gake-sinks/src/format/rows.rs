@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::Format;
 use super::influx::raw_points;
 use crate::carrier::Batch;
-use crate::exporter::{ExportSecond, ExportStart};
+use crate::exporter::{ExportSecond, ExportStart, ExportVerdict};
 use crate::figures::{self, Field, Row};
 
 /// Writes one row.
@@ -72,8 +72,13 @@ impl<W: RowWriter> Format for Rows<W> {
         self.batch(&figures::of_readings(readings), at)
     }
 
-    fn end(&mut self, run: &Run) -> Batch {
+    fn event(&mut self, at: Nanos, title: &'static str, text: &str) -> Batch {
+        self.batch(&[figures::event(title, text)], self.started + at)
+    }
+
+    fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> Batch {
         let mut rows = figures::of_run(&run.tally, &run.plan.labels);
+        rows.push(figures::of_verdict(verdict));
         rows.push(figures::event("end", ending(run)));
         self.batch(&rows, self.started + run.elapsed)
     }
@@ -94,7 +99,8 @@ impl<W: RowWriter> Format for Rows<W> {
     }
 }
 
-fn ending(run: &Run) -> String {
+/// How a run ended, in numbers.
+pub(super) fn ending(run: &Run) -> String {
     let counts = &run.tally.counts;
     format!(
         "{} sent = {} ok + {} failed + {} unfinished",

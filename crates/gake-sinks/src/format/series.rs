@@ -7,7 +7,7 @@ use gake_core::record::{Histogram, Reading, Run, Tally};
 
 use super::Format;
 use crate::carrier::Batch;
-use crate::exporter::{ExportSecond, ExportStart};
+use crate::exporter::{ExportSecond, ExportStart, ExportVerdict};
 use crate::figures;
 
 /// Bounds of a classic histogram's buckets, in seconds.
@@ -29,6 +29,8 @@ pub(crate) struct Totals {
     open: u64,
     /// The newest reading of each level.
     readings: Vec<Reading>,
+    /// The verdict of a run that is over.
+    verdict: Option<ExportVerdict>,
 }
 
 /// Writes the totals of an instant.
@@ -74,8 +76,8 @@ impl<W: SeriesWriter> Format for SeriesFormat<W> {
         Batch::default()
     }
 
-    fn end(&mut self, run: &Run) -> Batch {
-        self.totals.end(run);
+    fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> Batch {
+        self.totals.end(run, verdict);
         // Behind the last second, whose number may round up to the run's end.
         self.batch(run.elapsed + 1_000_000_000)
     }
@@ -122,7 +124,8 @@ impl Totals {
     }
 
     /// The run is over: its own figures count, and nothing is under way.
-    pub(super) fn end(&mut self, run: &Run) {
+    pub(super) fn end(&mut self, run: &Run, verdict: &ExportVerdict) {
+        self.verdict = Some(*verdict);
         self.tally = run.tally.clone();
         (self.asked, self.in_flight, self.open) = (None, 0.0, 0);
     }
@@ -187,6 +190,9 @@ impl Totals {
             self.endpoints(),
         ));
         families.push(gauge("gake_target", "What the watched target says.", self.target()));
+        if let Some(verdict) = &self.verdict {
+            families.extend(verdict_families(verdict));
+        }
         families.retain(|family| !family.points.is_empty());
         families
     }
@@ -222,6 +228,23 @@ impl Totals {
         };
         self.readings.iter().map(point).collect()
     }
+}
+
+fn verdict_families(verdict: &ExportVerdict) -> [Family; 2] {
+    let validity = Point { labels: Vec::new(), value: verdict.level as f64 };
+    let objectives = [("met", verdict.met), ("missed", verdict.missed)];
+    let objectives = objectives.map(|(state, count)| Point {
+        labels: vec![("state", state.to_owned())],
+        value: count as f64,
+    });
+    [
+        gauge(
+            "gake_run_validity",
+            "Of a run that is over: 0 valid, 1 suspect, 2 invalid.",
+            vec![validity],
+        ),
+        gauge("gake_run_objectives", "Objectives of a run that is over.", objectives.to_vec()),
+    ]
 }
 
 fn counter(name: &'static str, help: &'static str, points: Vec<Point>) -> Family {

@@ -72,7 +72,7 @@ pub struct CompareArgs {
 }
 
 /// A share: `5%`, or 0.05.
-fn tolerance(text: &str) -> Result<f64, String> {
+pub fn tolerance(text: &str) -> Result<f64, String> {
     let (number, scale) = match text.strip_suffix('%') {
         Some(number) => (number, 100.0),
         None => (text, 1.0),

@@ -145,6 +145,10 @@ pub struct FindOutputArgs {
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
 
+    /// Keep the answer in the history of the project, .gake/history.db: see `gake history`
+    #[arg(long)]
+    pub save: bool,
+
     /// Print only the result
     #[arg(short, long)]
     pub quiet: bool,

@@ -2,9 +2,12 @@
 
 mod compare;
 mod convert;
+mod dashboard;
+mod destinations;
 mod doctor;
 mod experiment;
 mod find;
+mod history;
 mod output;
 mod redaction;
 mod report;
@@ -14,6 +17,7 @@ mod shadow;
 mod tips;
 mod values;
 mod watch;
+mod web;
 mod words;
 
 use std::ffi::OsString;
@@ -22,17 +26,19 @@ use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub use compare::CompareArgs;
 pub use convert::ConvertRequestsArgs;
+pub use dashboard::{DashboardArgs, DashboardKind};
+pub use destinations::OutputArgs;
 pub use doctor::DoctorArgs;
 pub use experiment::ExperimentArgs;
 #[cfg(test)]
 pub use experiment::NAMES as EXPERIMENTS;
 pub use find::FindArgs;
+pub use history::{HistoryArgs, HistoryCommand, SaveArgs};
 pub use output::{Form, Output, files as output_files};
 pub use redaction::RedactionArgs;
 pub use report::ReportArgs;
 pub use run::{
-    Arrivals, ConnectionArgs, HttpArg, OutputArgs, OverflowArg, ReplayArgs, RequestArgs, RunArgs,
-    SpecFormat,
+    Arrivals, ConnectionArgs, HttpArg, OverflowArg, ReplayArgs, RequestArgs, RunArgs, SpecFormat,
 };
 pub use serve::ServeArgs;
 pub use shadow::{
@@ -106,11 +112,15 @@ pub enum Command {
     Watch(WatchArgs),
     /// Compare two runs: do they differ, and with what confidence?
     Compare(CompareArgs),
+    /// Show the runs kept by --save: list, compare, trend
+    History(HistoryArgs),
     /// Show what this machine can generate, and what limits it
     Doctor(DoctorArgs),
     /// Make a k6 script from a HAR file, a curl command, a Postman collection or an OpenAPI
     /// description
     Convert(ConvertRequestsArgs),
+    /// Print a Grafana dashboard for the figures that --sink sends
+    Dashboard(DashboardArgs),
     /// Behave as another tool: gake as hey -n 200 -c 20 URL
     As {
         /// The tool: hey, ab, wrk ...
@@ -150,8 +160,10 @@ const COMMANDS: Known<String> = Known::new(
         "report",
         "watch",
         "compare",
+        "history",
         "doctor",
         "convert",
+        "dashboard",
         "as",
         "completions",
         "man",

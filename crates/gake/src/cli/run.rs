@@ -1,17 +1,18 @@
 //! The flags of `gake run`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 use gake_core::plan::{Expect, Rate};
 use gake_core::spec::value::UsersValue;
 use gake_judge::Objective;
-use gake_sinks::SinkAddress;
 
-use super::output::{self, Output};
+use super::destinations::OutputArgs;
+use super::history::SaveArgs;
 use super::redaction::RedactionArgs;
 use super::values::{self, Stages, WatchedSource};
+use super::web::WebArgs;
 
 /// Load a URL or a targets file, and judge the run.
 ///
@@ -26,6 +27,7 @@ Examples:
   gake run http://localhost:8080/ -r 1000 -d 1m --slo 'p99<50ms' --slo 'errors<0.1%'
   gake run http://localhost:8080/ --stages 100@30s,100..1000@2m,0@5s
   gake run http://localhost:8080/ -r 1000 -d 1m --html report.html                 with charts
+  gake run http://localhost:8080/ -r 1000 -d 5m --web --web-open           live in a browser
   gake run targets.http -r 500 -d 30s              a vegeta targets file, or a list of URLs
   gake run --rand-url 'http://localhost:8080/users/[0-9]{3}' -r 500
   gake run 'http://localhost:8080/users/${id}' --data-file users.csv -r 500
@@ -85,6 +87,12 @@ pub struct RunArgs {
 
     #[command(flatten)]
     pub output: OutputArgs,
+
+    #[command(flatten)]
+    pub web: WebArgs,
+
+    #[command(flatten)]
+    pub history: SaveArgs,
 
     #[command(flatten)]
     pub redaction: RedactionArgs,
@@ -379,55 +387,6 @@ pub struct JudgeArgs {
     pub abort: bool,
 }
 
-/// The results and where they go.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Output")]
-pub struct OutputArgs {
-    /// text, json, csv (one row per second), csv-summary, markdown, html, junit, openmetrics or
-    /// hdrplot; with =FILE into a file, otherwise printed. May be repeated; the default is text
-    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_RUN, hide_possible_values = true)]
-    pub formats: Vec<Output>,
-
-    /// Write the report with charts, one HTML file: short for -o html=FILE
-    #[arg(long, value_name = "FILE", value_parser = output::html)]
-    pub html: Option<Output>,
-
-    /// Write the run file: an HdrHistogram log that `gake report` and others read
-    #[arg(long, value_name = "FILE", value_parser = output::run_file)]
-    pub out: Option<PathBuf>,
-
-    /// Log every request: .csv, or .json for one JSON object per line
-    #[arg(long, value_name = "FILE")]
-    pub log: Option<PathBuf>,
-
-    /// Send metrics there during the run: influxdb=URL/DATABASE, prometheus=ADDRESS,
-    /// prometheus-rw=URL, otlp=URL, statsd=ADDRESS, graphite=ADDRESS, json=FILE or csv=FILE; may be
-    /// repeated
-    #[arg(long, value_name = "KIND=ADDRESS")]
-    pub sink: Vec<SinkAddress>,
-
-    /// Do not start unless every sink answers
-    #[arg(long, requires = "sink")]
-    pub sink_required: bool,
-
-    /// Print only the verdict and the objectives, or the result in the format asked for
-    #[arg(short, long)]
-    pub quiet: bool,
-
-    /// Also print a line per second
-    #[arg(short, long, conflicts_with = "quiet")]
-    pub verbose: bool,
-
-    /// Show the run full-screen: rates, percentiles, histogram, faults, objectives;
-    /// `tui = true` in ~/.config/gake/config.toml makes it the default
-    #[arg(long, conflicts_with_all = ["quiet", "verbose"])]
-    pub tui: bool,
-
-    /// No colour: short for --color=never
-    #[arg(long)]
-    pub no_color: bool,
-}
-
 /// How arrivals are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Arrivals {
@@ -444,18 +403,4 @@ pub enum OverflowArg {
     Wait,
     /// Drop and count it
     Drop,
-}
-
-impl OutputArgs {
-    /// Every result asked for.
-    pub fn results(&self) -> impl Iterator<Item = &Output> {
-        self.formats.iter().chain(&self.html)
-    }
-
-    /// Every file asked for.
-    pub fn files(&self) -> impl Iterator<Item = &Path> {
-        let beside = [&self.out, &self.log].into_iter().flatten().map(PathBuf::as_path);
-        let sinks = self.sink.iter().filter_map(|sink| sink.file().map(Path::new));
-        beside.chain(sinks).chain(output::files(self.results()))
-    }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 use gake_core::plan::{Expect, Rate, Stage};
+use gake_sinks::{SinkAddress, SinkAddressError, SinkKind};
 
 use crate::exit::Failure;
 
@@ -44,6 +45,26 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for Known<T> {
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         Some(Box::new(self.names.iter().map(PossibleValue::new)))
+    }
+}
+
+/// A destination of figures.
+pub fn sink(text: &str) -> Result<SinkAddress, String> {
+    let address: SinkAddress = text.parse().map_err(|e: SinkAddressError| e.to_string())?;
+    match address.kind() {
+        SinkKind::Grafana => {
+            Err("Grafana keeps no figures, but annotations: --annotate".to_owned())
+        }
+        _ => Ok(address),
+    }
+}
+
+/// A destination of annotations.
+pub fn annotated(text: &str) -> Result<SinkAddress, String> {
+    let address: SinkAddress = text.parse().map_err(|e: SinkAddressError| e.to_string())?;
+    match address.kind() {
+        SinkKind::Grafana => Ok(address),
+        kind => Err(format!("{} takes figures, not annotations: --sink", kind.name())),
     }
 }
 

@@ -2,11 +2,13 @@
 
 mod compare;
 mod convert;
+mod dashboard;
 pub mod demo;
 mod doctor;
 mod experiment;
 mod find;
 mod generate;
+mod history;
 mod report;
 pub mod run;
 mod serve;
@@ -33,8 +35,10 @@ pub fn run(command: Command, console: &Console) -> Result<Exit, Failure> {
         Command::Shadow(args) => shadow::run(&args, console),
         Command::Watch(args) => watch::run(&args, console),
         Command::Compare(args) => compare::run(&args, console),
+        Command::History(args) => history::run(&args, console),
         Command::Doctor(args) => doctor::run(&args, console),
         Command::Convert(args) => convert::run(&args, console),
+        Command::Dashboard(args) => dashboard::run(&args, console),
         Command::Report(args) => report::run(&args, console),
         Command::As { .. } => {
             let tools: Vec<_> = crate::personality::names().collect();

@@ -9,14 +9,18 @@
 mod support;
 
 mod hour;
+mod live;
 mod search;
 mod shadow;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 use gake_lab::Lab;
+use gake_report::html::TrendRun;
+use hour::HOSTILE;
 use support::*;
 
 /// Writes the page of `gake run` with flags, and checks that its run file gives the same page.
@@ -82,12 +86,34 @@ fn laid_over(directory: &Path, lab: &Lab) -> [PathBuf; 2] {
     [over, compared]
 }
 
+/// Writes the page of a trend: runs, one without an answer, and a search.
+fn trend(directory: &Path) -> PathBuf {
+    let html = directory.join("trend.html");
+    let run = |id: i64| TrendRun {
+        id,
+        started: format!("2026-11-{id:02} 10:00"),
+        commit: format!("abc{id}"),
+        verdict: HOSTILE.to_owned(),
+        p50_ns: (id != 4).then_some(1_000_000),
+        p99_ns: (id != 4).then_some(3_000_000 + 1_000_000 * (id.unsigned_abs() % 7)),
+        goodput: Some(500.0 - id as f64),
+        errors: Some(0.01),
+        capacity: (id == 6).then_some([900.0, 850.0, 1_000.0]),
+    };
+    let page = gake_report::html::trend("http://shop.example/", (1..=12).map(run).collect());
+    fs::write(&html, page.unwrap()).unwrap();
+    html
+}
+
 /// The folder in which the driver of the browser is installed, as its lock file says.
 fn driver() -> PathBuf {
+    // Two tests must not install at once.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap();
     let room = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ui/test");
     fs::create_dir_all(&room).unwrap();
-    for name in ["package.json", "package-lock.json", "pages.mjs"] {
+    for name in ["package.json", "package-lock.json", "pages.mjs", "live.mjs"] {
         fs::copy(source.join(name), room.join(name)).unwrap();
     }
     let lock = fs::read(room.join("package-lock.json")).unwrap();
@@ -133,8 +159,11 @@ fn pages_work_in_a_browser() {
     let search = directory.join("find.html");
     fs::write(&search, gake_report::html::find(&search::report()).unwrap()).unwrap();
     let [over, compare] = laid_over(directory, &lab);
-    let pages =
-        [&ten, &second, &failures, &mixed, &hour, &empty, &plot, &shadow, &search, &over, &compare];
+    let trend = trend(directory);
+    let pages = [
+        &ten, &second, &failures, &mixed, &hour, &empty, &plot, &shadow, &search, &over, &compare,
+        &trend,
+    ];
 
     for path in pages {
         let size = fs::metadata(path).unwrap().len();

@@ -10,6 +10,7 @@
 mod support;
 
 mod causes;
+mod dashboards;
 mod database;
 mod golang;
 mod group;

@@ -18,10 +18,10 @@ fn free_port() -> u16 {
 }
 
 /// A server in a folder of its own, ended when dropped.
-struct Server {
+pub struct Server {
     child: Child,
     folder: TempDir,
-    port: u16,
+    pub port: u16,
 }
 
 impl Drop for Server {
@@ -43,7 +43,7 @@ fn spawn(program: &str, args: &[&str], folder: &Path) -> Child {
 }
 
 /// The body of an answer of 2xx.
-fn fetch(url: &str, form: &[&str]) -> Option<String> {
+pub fn fetch(url: &str, form: &[&str]) -> Option<String> {
     let mut curl = Command::new("curl");
     curl.args(["--silent", "--fail", "--max-time", "5", "--get", url]);
     for pair in form {
@@ -54,7 +54,7 @@ fn fetch(url: &str, form: &[&str]) -> Option<String> {
 }
 
 impl Server {
-    fn influxdb() -> Self {
+    pub fn influxdb() -> Self {
         let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
         let path = folder.path().display();
         let config = format!(
@@ -96,7 +96,7 @@ impl Server {
         value.as_f64().unwrap_or_else(|| panic!("{query}: {answer}"))
     }
 
-    fn prometheus() -> Self {
+    pub fn prometheus() -> Self {
         let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
         fs::write(folder.path().join("prometheus.yml"), "global: {}\n").unwrap();
         let listen = format!("--web.listen-address=127.0.0.1:{port}");
@@ -214,9 +214,10 @@ fn a_file_has_a_line_a_row_and_can_be_compressed() {
     let lab = lab();
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
-    let (json, csv) = (at("a.json"), at("a.csv.gz"));
-    let sinks = [format!("json={json}"), format!("csv={csv}")];
-    let args = ["-n", "200", "-c", "2", "--sink", &sinks[0], "--sink", &sinks[1], "-q"];
+    let (json, csv, zst) = (at("a.json"), at("a.csv.gz"), at("b.json.zst"));
+    let sinks = [format!("json={json}"), format!("csv={csv}"), format!("json={zst}")];
+    let sinks = sinks.iter().flat_map(|sink| ["--sink", sink]).collect::<Vec<_>>();
+    let args = [&["-n", "200", "-c", "2", "-q"], &sinks[..]].concat();
     ran(&[&["run", &url(&lab, "/fast")], &args[..]].concat()).done();
     let rows: Vec<Value> = fs::read_to_string(&json)
         .unwrap()
@@ -228,6 +229,8 @@ fn a_file_has_a_line_a_row_and_can_be_compressed() {
         of("gake_requests").iter().map(|row| row["fields"]["ok"].as_u64().unwrap()).sum();
     assert_eq!((sum, of("gake_run_requests")[0]["fields"]["ok"].as_u64()), (200, Some(200)));
     assert_eq!(of("gake_events").len(), 2);
+    let unpacked = Command::new("zstd").args(["-dcq", &zst]).output().unwrap();
+    assert_eq!(String::from_utf8(unpacked.stdout).unwrap(), fs::read_to_string(&json).unwrap());
     let zcat = Command::new("gzip").args(["-dc", &csv]).output().unwrap();
     let text = String::from_utf8(zcat.stdout).unwrap();
     assert!(text.starts_with("time,measurement,tags,field,value\n"), "{text}");

@@ -8,6 +8,7 @@
 #[path = "../common/mod.rs"]
 mod support;
 
+mod annotate;
 mod bad_input;
 mod bad_servers;
 mod bodies;
@@ -18,6 +19,7 @@ mod exits;
 mod expect;
 mod experiment;
 mod golang;
+mod history;
 mod http2;
 mod limits;
 mod logs;
@@ -36,3 +38,4 @@ mod tui;
 mod varying;
 mod watch;
 mod ways;
+mod web;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Number;
 
 use super::figures::LatencyForm;
-use super::series::{micros, seconds};
+use super::series::{Short, micros, seconds};
 use super::{LABELS_MAX, NAME_MAX, cut_to};
 
 /// Numbers in the series of all labels at most: each has a small chart.
@@ -66,8 +66,8 @@ struct LabelLine {
     sent: Vec<u64>,
     failed: Vec<u64>,
     /// Microseconds.
-    p50: Vec<Option<f64>>,
-    p99: Vec<Option<f64>>,
+    p50: Vec<Option<Short>>,
+    p99: Vec<Option<Short>>,
 }
 
 impl LabelSeries {

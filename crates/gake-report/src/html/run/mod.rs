@@ -69,6 +69,18 @@ pub(super) struct RunForm {
     target_levels: Option<TargetForm>,
     /// The run that this one is laid over, and what it is called.
     over: Option<Box<OverForm>>,
+    /// How far a run in progress is; of one that is over nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    live: Option<ProgressForm>,
+}
+
+/// A run in progress.
+#[derive(Serialize)]
+pub(super) struct ProgressForm {
+    /// How long requests are sent, when a time ends them.
+    length_s: Option<f64>,
+    /// Whether the page may stop the run.
+    control: bool,
 }
 
 /// A run behind another one.
@@ -130,6 +142,12 @@ pub fn run_over(summary: &Summary, name: &str, over: &Summary) -> Result<String,
 }
 
 impl RunForm {
+    /// The data of a run in progress, of which `summary` is what is there so far.
+    pub(super) fn running(summary: &Summary, points: usize, control: bool) -> Self {
+        let length_s = summary.run.plan.length().map(|length| length.as_secs_f64());
+        Self { live: Some(ProgressForm { length_s, control }), ..Self::new(summary, points) }
+    }
+
     /// The data of a run with another one, called `name`, behind it.
     pub(super) fn over(summary: &Summary, points: usize, name: &str, behind: &Summary) -> Self {
         let mut run = Self::new(behind, points);
@@ -140,7 +158,7 @@ impl RunForm {
         Self { over: Some(Box::new(over)), ..Self::new(summary, points) }
     }
 
-    fn new(summary: &Summary, points: usize) -> Self {
+    pub(super) fn new(summary: &Summary, points: usize) -> Self {
         let (run, verdict) = (&summary.run, &summary.verdict);
         let plan = run.plan.to_string();
         let rest = plan.strip_prefix(&run.plan.target).and_then(|rest| rest.strip_prefix(": "));
@@ -184,6 +202,7 @@ impl RunForm {
             curves: curves(run),
             target_levels: TargetForm::new(run, points),
             over: None,
+            live: None,
         }
     }
 }

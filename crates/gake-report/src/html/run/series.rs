@@ -2,7 +2,7 @@
 
 use gake_core::clock::Nanos;
 use gake_core::record::{HEAT, Histogram, Metric, Octaves, Point, Run};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Number;
 
 /// Kinds of errors with a line of their own.
@@ -24,7 +24,7 @@ pub(super) struct SeriesForm {
     /// Where each point starts and how many seconds it stands for.
     second: Vec<Number>,
     seconds: Vec<Number>,
-    asked: Vec<Option<f64>>,
+    asked: Vec<Option<Short>>,
     fired: Vec<u64>,
     ok: Vec<u64>,
     failed: Vec<u64>,
@@ -34,14 +34,14 @@ pub(super) struct SeriesForm {
     bytes_in: Vec<u64>,
     bytes_out: Vec<u64>,
     /// p50, p90, p99, max.
-    response: [Vec<Option<f64>>; 4],
-    service: [Vec<Option<f64>>; 4],
+    response: [Vec<Option<Short>>; 4],
+    service: [Vec<Option<Short>>; 4],
     /// p99, max.
-    lateness: [Vec<Option<f64>>; 2],
-    in_flight: Vec<f64>,
+    lateness: [Vec<Option<Short>>; 2],
+    in_flight: Vec<Short>,
     open: Vec<u64>,
     /// Share of the workers' cores.
-    cpu: Vec<f64>,
+    cpu: Vec<Short>,
     /// What went wrong, the most frequent first.
     errors: Vec<KindForm>,
     /// How many cells further and how many requests in turn, a list for each point.
@@ -65,7 +65,7 @@ impl SeriesForm {
         let lengths = points.iter().map(|point| seconds(point.seconds, per_second));
         let threads = run.generator.threads.max(run.plan.threads).max(1) as f64;
         let cores = threads * 1e9 / per_second as f64;
-        let times = |of: fn(&Point) -> Nanos, seen: fn(&Point) -> bool| -> Vec<Option<f64>> {
+        let times = |of: fn(&Point) -> Nanos, seen: fn(&Point) -> bool| -> Vec<Option<Short>> {
             points.iter().map(|point| seen(point).then(|| micros(of(point)))).collect()
         };
         let answered = |point: &Point| !point.heat.is_empty();
@@ -76,7 +76,7 @@ impl SeriesForm {
         Self {
             second: starts.collect(),
             seconds: lengths.collect(),
-            asked: points.iter().map(|p| p.asked.map(|asked| digits(asked, 6))).collect(),
+            asked: points.iter().map(|p| p.asked.map(|asked| Short(digits(asked, 6)))).collect(),
             // What never left ended as it was fired.
             fired: counts(|p| p.fired.saturating_sub(p.counts.unsent)),
             ok: counts(|p| p.counts.ok),
@@ -99,11 +99,11 @@ impl SeriesForm {
                 times(|p| p.service_max, served),
             ],
             lateness: [times(|p| p.lateness_p99, sent), times(|p| p.lateness_max, sent)],
-            in_flight: points.iter().map(|p| digits(p.in_flight, 4)).collect(),
+            in_flight: points.iter().map(|p| Short(digits(p.in_flight, 4))).collect(),
             open: counts(|p| p.open),
             cpu: points
                 .iter()
-                .map(|p| digits(p.cpu as f64 / (p.seconds.max(1) as f64 * cores), 3))
+                .map(|p| Short(digits(p.cpu as f64 / (p.seconds.max(1) as f64 * cores), 3)))
                 .collect(),
             errors: errors(run, points),
             heat: points.iter().map(|p| gaps(&p.heat)).collect(),
@@ -139,8 +139,24 @@ pub(super) fn seconds(pieces: u64, per_second: u64) -> Number {
     Number::from_f64(pieces as f64 / per_second as f64).unwrap_or(0.into())
 }
 
-pub(super) fn micros(ns: Nanos) -> f64 {
-    digits(ns as f64 / 1e3, 4)
+/// A number whose JSON has no point when it is whole.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Short(f64);
+
+impl Serialize for Short {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let whole = self.0 as i64;
+        if whole as f64 == self.0 {
+            serializer.serialize_i64(whole)
+        } else {
+            serializer.serialize_f64(self.0)
+        }
+    }
+}
+
+/// Nanoseconds in microseconds, to four digits.
+pub(super) fn micros(ns: Nanos) -> Short {
+    Short(digits(ns as f64 / 1e3, 4))
 }
 
 /// A number rounded to significant digits, which makes it short.
@@ -228,7 +244,7 @@ pub(super) struct CurveForm {
     count: u64,
     /// Microseconds at the quantiles 1 − 10^(−n/16), n from 0, as far as there are samples; the
     /// last is the maximum.
-    values: Vec<f64>,
+    values: Vec<Short>,
 }
 
 /// The curves of percentiles that there are samples for.
@@ -260,9 +276,8 @@ mod tests {
 
     #[test]
     fn numbers_are_short_and_near() {
-        for (value, text) in [(1234.567, "1235.0"), (0.0123456, "0.01235"), (123_456.0, "123500.0")]
-        {
-            assert_eq!(format!("{:?}", digits(value, 4)), text);
+        for (value, text) in [(1234.567, "1235"), (0.0123456, "0.01235"), (123_456.0, "123500")] {
+            assert_eq!(serde_json::to_string(&Short(digits(value, 4))).unwrap(), text);
         }
         assert_eq!([digits(0.0, 4), digits(f64::NAN, 4)], [0.0, 0.0]);
     }

@@ -34,10 +34,8 @@ pub fn run(args: &CompareArgs, console: &Console) -> Result<Exit, Failure> {
         let turns = turns::take(args, &question, &redactor, console)?;
         (turns.compare(&question), turns.wholes, turns.interrupted)
     } else {
-        let (a, b) = (read(&args.a, console)?, read(&args.b, console)?);
-        let figures = figures(&question, [&a, &b].map(known))?;
-        let (a, b) = (sample(&args.a, a, &figures)?, sample(&args.b, b, &figures)?);
-        (compare(&a, &b, &figures, &question), [a.run, b.run], false)
+        let (comparison, sides) = files([&args.a, &args.b], &question, console)?;
+        (comparison, sides, false)
     };
     let names = [&args.a, &args.b].map(|name| redactor.text(name));
     let report = CompareReport {
@@ -45,19 +43,43 @@ pub fn run(args: &CompareArgs, console: &Console) -> Result<Exit, Failure> {
         sides: sides.each_ref(),
         names: names.each_ref().map(|name| &**name),
     };
-    results.put(console, |form, style| {
-        let text = match form {
-            Form::Summary(Format::Json) => json(&report)?,
-            Form::Summary(Format::Markdown) => markdown(&report),
-            Form::Summary(Format::Html) => html::compare(&report).map_err(io::Error::other)?,
-            _ => text(&report, style),
-        };
-        Ok(text.into_bytes())
-    })?;
+    put(results, &report, console)?;
     Ok(if interrupted { Exit::Interrupted } else { exit(&comparison) })
 }
 
-fn exit(comparison: &Comparison) -> Exit {
+/// Compares two run files.
+///
+/// # Errors
+/// When a file cannot be read, or lacks a figure that is asked for.
+pub fn files(
+    names: [&str; 2],
+    question: &Question,
+    console: &Console,
+) -> Result<(Comparison, [Run; 2]), Failure> {
+    let (a, b) = (read(names[0], console)?, read(names[1], console)?);
+    let figures = figures(question, [&a, &b].map(known))?;
+    let (a, b) = (sample(names[0], a, &figures)?, sample(names[1], b, &figures)?);
+    Ok((compare(&a, &b, &figures, question), [a.run, b.run]))
+}
+
+/// Shows a comparison.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn put(results: Results, report: &CompareReport<'_>, console: &Console) -> Result<(), Failure> {
+    results.put(console, |form, style| {
+        let text = match form {
+            Form::Summary(Format::Json) => json(report)?,
+            Form::Summary(Format::Markdown) => markdown(report),
+            Form::Summary(Format::Html) => html::compare(report).map_err(io::Error::other)?,
+            _ => text(report, style),
+        };
+        Ok(text.into_bytes())
+    })
+}
+
+/// The exit code of a comparison.
+pub fn exit(comparison: &Comparison) -> Exit {
     match comparison.outcome {
         ComparisonOutcome::Worse => Exit::ObjectiveFailed,
         ComparisonOutcome::Inconclusive | ComparisonOutcome::Different => Exit::Invalid,

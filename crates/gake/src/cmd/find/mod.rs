@@ -22,7 +22,7 @@ use gake_judge::search::{
 use gake_judge::{Clause, Objective, units};
 use gake_lab::LabConfig;
 use gake_report::find::FindReport;
-use gake_report::{Format, html};
+use gake_report::{Format, Style, html};
 use gake_run::{LoadedRequests, unix_now};
 
 use crate::cli::{FindArgs, Form};
@@ -32,6 +32,7 @@ use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
 use crate::files;
+use crate::history::{Entry, Store, folder};
 use crate::personality::is_script;
 use crate::redaction::redactor;
 use crate::signals::Signals;
@@ -52,6 +53,7 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     files::distinct(output.files(), [Path::new(&args.target)])?;
     let results =
         Results::create(output.formats.iter().chain(&output.html), output.no_color, console)?;
+    let history = history(output.save)?;
     let descriptors = descriptors::raise();
     let (lab, url) = demo::target(&args.target, demo_config()?)?;
     let spec = spec::without_load(&args.request, &args.connection, &url)?;
@@ -103,7 +105,19 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
         }
         .into_bytes())
     })?;
+    if let Some(history) = history {
+        let text = gake_report::find::text(&report, Style::default());
+        history.add(&Entry::of_search(&report, text))?;
+    }
     Ok(exit(&report.answer, signals.came()))
+}
+
+/// The history, when the answer is to be kept.
+fn history(is_kept: bool) -> Result<Option<Store>, Failure> {
+    if !is_kept {
+        return Ok(None);
+    }
+    Store::create(&folder()?).map(Some)
 }
 
 /// What is loaded, and the objectives that were given for it.

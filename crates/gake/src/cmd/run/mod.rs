@@ -1,6 +1,8 @@
 //! `gake run`: plan, fire, record, judge, show.
 
 mod live;
+mod save;
+mod web;
 
 use gake_core::record::Ending;
 use gake_judge::Summary;
@@ -19,6 +21,8 @@ use crate::redaction::redactor;
 use crate::signals::Signals;
 use crate::spec;
 use live::Live;
+use save::Saving;
+use web::Web;
 
 /// Runs a load test, or prints its spec.
 ///
@@ -43,13 +47,16 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     let results = results.brief(quiet).with_plan_told(is_plan_seen);
     let failure = |error| asked.failure(error);
     let mut watching = Watching::of(&prepared).map_err(failure)?;
-    let mut sinks = sinks(&args.output).map_err(failure)?;
+    let saving = Saving::start(&args.history)?;
+    let mut sinks = sinks(&args.output, saving.as_ref()).map_err(failure)?;
     sinks.extend(destinations(&args.output, console)?);
     if !quiet {
         spec::announce(&prepared, &asked.spec, descriptors, console);
     }
     let mut live = Live::new(args, console, &prepared.plan);
     let signals = Signals::telling(live.stopper(console)).map_err(Failure::signals)?;
+    let web = Web::start(args, &prepared, signals.interrupt(), console)?;
+    sinks.extend(web.sink());
     live.open(console, &prepared, signals.interrupt())?;
     let beside = Beside {
         sinks,
@@ -70,14 +77,23 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         console.warn(&loss.text);
     }
     let summary = Summary::new(recorded.run, &prepared.objectives);
-    results.show(&summary, console, &|_| Ok(()))?;
-    Ok(exit(&summary, signals.came(), console))
+    let shown = results.show(&summary, console, &|_| Ok(()));
+    web.finish(&summary);
+    shown?;
+    let exit = exit(&summary, signals.came(), console);
+    match saving {
+        Some(saving) => saving.finish(&summary, exit, args.output.is_text_printed(), console),
+        None => Ok(exit),
+    }
 }
 
 /// The files written while the run goes on. They are created before it, so that a bad path costs
 /// nothing.
-fn sinks(args: &OutputArgs) -> Result<Vec<Box<dyn Sink>>, RunError> {
+fn sinks(args: &OutputArgs, saving: Option<&Saving>) -> Result<Vec<Box<dyn Sink>>, RunError> {
     let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
+    if let Some(saving) = saving {
+        sinks.push(saving.sink()?);
+    }
     if let Some(path) = &args.out {
         sinks.push(Box::new(RunFileSink::create(path)?));
     }
@@ -90,12 +106,14 @@ fn sinks(args: &OutputArgs) -> Result<Vec<Box<dyn Sink>>, RunError> {
 /// The destinations of figures. One that does not answer is said before anything is sent.
 fn destinations(args: &OutputArgs, console: &Console) -> Result<Vec<Box<dyn Sink>>, Failure> {
     let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
-    for address in &args.sink {
+    let sinks_of = args.sink.iter().map(|address| ("--sink", address));
+    let annotated = args.annotate.iter().map(|address| ("--annotate", address));
+    for (flag, address) in sinks_of.chain(annotated) {
         let address = address.clone().or_token(token);
         let mut exporter = Exporter::new(&address)
-            .map_err(|why| Failure::could_not(format!("--sink {address}: {why}")))?;
+            .map_err(|why| Failure::could_not(format!("{flag} {address}: {why}")))?;
         if let Err(why) = exporter.check() {
-            let what = format!("--sink {address}: {why}");
+            let what = format!("{flag} {address}: {why}");
             if args.sink_required {
                 return Err(Failure::could_not(what));
             }
@@ -110,6 +128,7 @@ fn destinations(args: &OutputArgs, console: &Console) -> Result<Vec<Box<dyn Sink
 fn token(kind: SinkKind) -> Option<String> {
     let name = match kind {
         SinkKind::InfluxDb => "INFLUX_TOKEN",
+        SinkKind::Grafana => "GRAFANA_TOKEN",
         _ => "GAKE_SINK_TOKEN",
     };
     std::env::var(name).ok().filter(|token| !token.is_empty())

@@ -1,0 +1,53 @@
+//! What the seconds of a run add up to.
+
+use gake_core::plan::Plan;
+use gake_core::record::{Counts, Event, Point, Provenance, Series, Tally, Watched};
+
+use super::write::Second;
+
+/// What the seconds add up to.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Body {
+    pub(super) tally: Tally,
+    pub(super) scenarios: Vec<Tally>,
+    pub(super) warmup: Counts,
+    pub(super) series: Series,
+    /// Whether a second came without its tenths.
+    lacks_tenths: bool,
+    pub(super) peak: u64,
+    /// Where the last second ends.
+    pub(super) seconds: u64,
+    pub(super) events: Vec<Event>,
+    pub(super) watched: Watched,
+    pub(super) origin: Provenance,
+}
+
+impl Body {
+    /// Makes room for the labels of a plan.
+    pub(super) fn tell_labels(&mut self, plan: &Plan) {
+        self.tally.tell_labels(Tally::new(plan.labels.len()).labels().len());
+    }
+
+    /// Adds a second.
+    pub(super) fn add(&mut self, second: &Second<'_>) {
+        self.tally.merge(second.tally);
+        if self.scenarios.len() < second.scenarios.len() {
+            self.scenarios.resize_with(second.scenarios.len(), Tally::default);
+        }
+        self.scenarios.iter_mut().zip(second.scenarios).for_each(|(sum, part)| sum.merge(part));
+        self.warmup.merge(second.warmup);
+        self.peak = self.peak.max(second.gauges.peak);
+        self.seconds = self.seconds.max(second.at.saturating_add(1));
+        let mut point = Point::new(second.at, second.tally);
+        point.asked = second.asked;
+        point.open = second.gauges.open;
+        point.cpu = second.cpu;
+        self.series.push(point);
+        self.lacks_tenths |= second.tenths.is_empty();
+        if self.lacks_tenths {
+            self.series.forget_tenths();
+        } else {
+            second.tenths.iter().for_each(|tenth| self.series.push_tenth(tenth.clone()));
+        }
+    }
+}

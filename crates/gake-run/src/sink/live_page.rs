@@ -1,0 +1,123 @@
+//! A page that shows the run in browsers while it goes on, and becomes its report.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gake_core::clock::Nanos;
+use gake_core::record::{Reading, Run};
+use gake_judge::{Objective, Summary};
+use gake_report::{RunSoFar, html};
+use gake_sinks::{LiveServer, PageFrame, StopButton};
+
+use super::{Sink, SinkSecond, SinkStart};
+use crate::RunError;
+
+/// Bytes that a viewer is sent a second on average: updates of a large page come less often.
+const BYTES_A_SECOND: usize = 200_000;
+
+/// Serves the page of a run. Viewers come and go at any time, see the whole run so far, and are
+/// bounded in number; none of them delays the run.
+#[derive(Debug)]
+pub struct LivePage {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    server: LiveServer,
+    objectives: Vec<Objective>,
+    control: bool,
+}
+
+impl LivePage {
+    /// Listens at `HOST:PORT`. With `stop` the page has a button that ends the run.
+    ///
+    /// # Errors
+    /// When it cannot listen there, or this gake was built without the page.
+    pub fn bind(
+        address: &str,
+        objectives: Vec<Objective>,
+        stop: Option<StopButton>,
+    ) -> Result<Self, RunError> {
+        let [before, after] = html::frame().map_err(RunError::cannot)?;
+        let control = stop.is_some();
+        let server =
+            LiveServer::bind(address, PageFrame { before, after }, stop).map_err(RunError::Sink)?;
+        Ok(Self { shared: Arc::new(Shared { server, objectives, control }) })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.shared.server.address()
+    }
+
+    /// The sink that keeps the page up to date.
+    #[must_use]
+    pub fn sink(&self) -> Box<dyn Sink> {
+        Box::new(LivePageSink { shared: Arc::clone(&self.shared), so_far: None, next: 0 })
+    }
+
+    /// Makes the page the report of the run. Waits, for seconds at most, until every viewer has
+    /// it, and before that up to `first` for a first viewer.
+    pub fn finish(self, summary: &Summary, first: Duration) {
+        self.shared.server.finish(html::run_data(summary), first);
+    }
+}
+
+struct LivePageSink {
+    shared: Arc<Shared>,
+    so_far: Option<RunSoFar>,
+    /// The second from which on there may be an update.
+    next: u64,
+}
+
+impl LivePageSink {
+    /// Shows the run so far; how many bytes that takes.
+    fn show(&self, so_far: &RunSoFar) -> usize {
+        let Shared { server, objectives, control } = &*self.shared;
+        let data = html::running_data(&Summary::new(so_far.run(), objectives), *control);
+        let length = data.len();
+        server.show(data);
+        length
+    }
+}
+
+impl Sink for LivePageSink {
+    fn name(&self) -> String {
+        "the live page".to_owned()
+    }
+
+    fn begin(&mut self, run: &SinkStart<'_>) -> Result<(), String> {
+        let plan = run.plan.clone();
+        let so_far = RunSoFar::new(plan, run.started_unix_ns, run.origin, run.settings);
+        self.show(&so_far);
+        self.so_far = Some(so_far);
+        let started = self.shared.server.start();
+        started.map_err(|error| format!("{}: {error}", self.name()))
+    }
+
+    fn second(&mut self, second: &SinkSecond) -> io::Result<()> {
+        let Some(mut so_far) = self.so_far.take() else { return Ok(()) };
+        so_far.second(&second.as_recorded());
+        let number = second.second.second;
+        if number >= self.next && self.shared.server.has_viewers() {
+            self.next = number + self.show(&so_far).div_ceil(BYTES_A_SECOND) as u64;
+        }
+        self.so_far = Some(so_far);
+        Ok(())
+    }
+
+    fn readings(&mut self, at: Nanos, readings: &[Reading]) -> io::Result<()> {
+        if let Some(so_far) = &mut self.so_far {
+            so_far.watched(at, readings);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, _: &Run) -> io::Result<()> {
+        Ok(())
+    }
+}

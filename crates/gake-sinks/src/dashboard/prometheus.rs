@@ -1,0 +1,128 @@
+//! Panels on Prometheus, in PromQL. The exact percentiles are those of the run so far; those of a
+//! piece of time come from histograms, and lie between the bounds of a bucket.
+
+use super::{Panel, VERDICTS, View};
+
+/// The rate of a counter.
+fn rate(selector: &str) -> String {
+    format!("sum(rate({selector}[$__rate_interval]))")
+}
+
+/// The rate of a counter by a label.
+fn by(label: &str, counter: &str) -> String {
+    format!("sum by ({label}) (rate({counter}[$__rate_interval]))")
+}
+
+/// A percentile of a piece of time.
+fn bucketed(quantile: &str, name: &str) -> String {
+    format!("histogram_quantile({quantile}, {})", by("le", &format!("gake_{name}_seconds_bucket")))
+}
+
+/// A percentile of the run so far.
+fn exact(quantile: &str) -> String {
+    format!("max(gake_response_quantile_seconds{{quantile=\"{quantile}\"}})")
+}
+
+fn total(outcome: &str) -> String {
+    format!("sum(gake_requests_total{{outcome=\"{outcome}\"}})")
+}
+
+pub(super) fn panels() -> Vec<Panel> {
+    let mut panels = of_runs();
+    panels.extend(over_time());
+    panels
+}
+
+/// Single numbers.
+fn of_runs() -> Vec<Panel> {
+    vec![
+        Panel::new(View::Stat, "Verdict", "short", "Of a run that is over.")
+            .width(6)
+            .texts(VERDICTS)
+            .query("verdict", "max(gake_run_validity)"),
+        Panel::new(View::Stat, "Objectives", "short", "Of a run that is over.")
+            .width(6)
+            .query("met", "sum(gake_run_objectives{state=\"met\"})")
+            .query("missed", "sum(gake_run_objectives{state=\"missed\"})"),
+        Panel::new(
+            View::Stat,
+            "Requests of the run",
+            "short",
+            "So far: sent = ok + failed + unfinished.",
+        )
+        .query("sent", "sum(gake_requests_total{outcome!=\"dropped\"})")
+        .query("ok", total("ok"))
+        .query("failed", total("failed"))
+        .query("unfinished", total("unfinished"))
+        .query("dropped", total("dropped")),
+        Panel::new(
+            View::Stat,
+            "Response time of the run",
+            "s",
+            "Percentiles of the run so far, without bucket error.",
+        )
+        .width(24)
+        .query("p50", exact("0.5"))
+        .query("p90", exact("0.9"))
+        .query("p95", exact("0.95"))
+        .query("p99", exact("0.99"))
+        .query("p99.9", exact("0.999")),
+    ]
+}
+
+/// What changes over time.
+fn over_time() -> Vec<Panel> {
+    let ended = "gake_requests_total{outcome=~\"ok|failed\"}";
+    vec![
+        Panel::new(
+            View::Series,
+            "Requests a second",
+            "reqps",
+            "Asked: due by the plan. Completed: as they ended, with a response or a fault. \
+             Goodput: ended ok.",
+        )
+        .query("asked", "sum(gake_asked_rate)")
+        .query("completed", rate(ended))
+        .query("goodput", rate("gake_requests_total{outcome=\"ok\"}"))
+        .query("failed", rate("gake_requests_total{outcome=\"failed\"}"))
+        .query("dropped", rate("gake_requests_total{outcome=\"dropped\"}")),
+        Panel::new(
+            View::Series,
+            "Response time",
+            "s",
+            "Percentiles over time, from histograms: true within the bounds of a bucket \
+             (1, 2, 5, 10 ...).",
+        )
+        .query("p50", bucketed("0.5", "response"))
+        .query("p90", bucketed("0.9", "response"))
+        .query("p99", bucketed("0.99", "response")),
+        Panel::new(View::Series, "Faults", "reqps", "Requests without a response, by fault.")
+            .query("{{fault}}", by("fault", "gake_faults_total")),
+        Panel::new(View::Series, "Responses", "reqps", "By status.")
+            .query("{{status}}", by("status", "gake_responses_total")),
+        Panel::new(
+            View::Series,
+            "Service time",
+            "s",
+            "From the first byte written to the last read.",
+        )
+        .query("p50", bucketed("0.5", "service"))
+        .query("p99", bucketed("0.99", "service")),
+        Panel::new(View::Series, "Lateness", "s", "The generator's own delay, from due to fired.")
+            .query("p99", bucketed("0.99", "lateness")),
+        Panel::new(
+            View::Series,
+            "In flight and open",
+            "short",
+            "Requests in flight; connections open.",
+        )
+        .query("in flight", "sum(gake_in_flight)")
+        .query("connections", "sum(gake_connections)"),
+        Panel::new(View::Series, "Bytes a second", "Bps", "Heads included, before TLS.")
+            .query("in", rate("gake_received_bytes_total"))
+            .query("out", rate("gake_sent_bytes_total")),
+        Panel::new(View::Series, "The target", "short", "What `--watch` and the machine say.")
+            .width(24)
+            .query("{{level}} ({{source}})", "gake_target"),
+    ]
+}

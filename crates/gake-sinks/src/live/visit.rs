@@ -1,0 +1,99 @@
+//! One visitor: the page, the events of the run, the stop button.
+
+use std::io;
+use std::net::TcpStream;
+use std::time::Duration;
+
+use super::board::Board;
+use super::request::RequestHead;
+use super::{PageFrame, StopButton};
+use crate::visitor::{read_head, send};
+
+/// How long a visitor may take for its request, and to read an answer or event.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Longest silence: a viewer that has gone is noticed after it.
+const SILENCE: Duration = Duration::from_secs(15);
+
+/// What browsers are told with every answer: to keep nothing, guess nothing, and let no other site
+/// put the page into a frame or read it.
+const GUARDS: &str = "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
+                      X-Frame-Options: DENY\r\nCross-Origin-Resource-Policy: same-origin\r\n\
+                      Referrer-Policy: no-referrer\r\nConnection: close\r\n";
+
+/// What visitors find.
+#[derive(Debug)]
+pub(super) struct Site {
+    pub(super) frame: PageFrame,
+    /// The host that it was told to listen at.
+    pub(super) host: String,
+    pub(super) board: Board,
+    pub(super) stop: Option<StopButton>,
+}
+
+/// Answers a visitor.
+pub(super) fn visit(mut visitor: TcpStream, site: &Site) -> io::Result<()> {
+    visitor.set_nodelay(true)?;
+    let head = read_head(&mut visitor, PATIENCE)?;
+    let Some(request) = RequestHead::parse(&head) else {
+        return text(&mut visitor, "400 Bad Request", "this is not a request of HTTP/1.1\n");
+    };
+    if !request.is_for(&site.host) {
+        return text(&mut visitor, "421 Misdirected Request", "this is not the host asked for\n");
+    }
+    match (request.method, request.path) {
+        ("GET", "/") => page(&mut visitor, site),
+        ("GET", "/events") => events(&mut visitor, &site.board),
+        ("POST", "/stop") => match &site.stop {
+            Some(button) if request.is_allowed(&button.token) => {
+                (button.press)();
+                text(&mut visitor, "202 Accepted", "the run is being stopped\n")
+            }
+            _ => text(&mut visitor, "403 Forbidden", "the page may not control the run\n"),
+        },
+        _ => text(&mut visitor, "404 Not Found", "the page is at /\n"),
+    }
+}
+
+fn page(visitor: &mut TcpStream, site: &Site) -> io::Result<()> {
+    let data = site.board.newest().data;
+    let page = [&site.frame.before, &*data, &site.frame.after].concat();
+    answer(visitor, "200 OK", "text/html; charset=utf-8", &page)
+}
+
+/// Sends every version that is there when the viewer is ready for one, up to the last.
+fn events(visitor: &mut TcpStream, board: &Board) -> io::Result<()> {
+    let _following = board.follow();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{GUARDS}\r\nretry: 1000\n\n"
+    );
+    send(visitor, head.as_bytes(), PATIENCE)?;
+    let mut seen = 0;
+    loop {
+        let event = match board.after(seen, SILENCE)? {
+            None => ":\n\n".to_owned(),
+            Some(version) => {
+                seen = version.number;
+                let name = if version.is_last { "end" } else { "run" };
+                let event = format!("event: {name}\ndata: {}\n\n", version.data);
+                if version.is_last {
+                    return send(visitor, event.as_bytes(), PATIENCE);
+                }
+                event
+            }
+        };
+        send(visitor, event.as_bytes(), PATIENCE)?;
+    }
+}
+
+fn text(visitor: &mut TcpStream, status: &str, text: &str) -> io::Result<()> {
+    answer(visitor, status, "text/plain; charset=utf-8", text)
+}
+
+fn answer(visitor: &mut TcpStream, status: &str, kind: &str, body: &str) -> io::Result<()> {
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n{GUARDS}\r\n",
+        body.len()
+    );
+    send(visitor, &[head.as_bytes(), body.as_bytes()].concat(), PATIENCE)
+}

@@ -1,0 +1,105 @@
+//! The live page of a run: where it is, who may stop the run, and the browser that shows it.
+
+use std::net::IpAddr;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use gake_engine::Stop;
+use gake_judge::Summary;
+use gake_run::sink::LivePage;
+use gake_run::{Interrupt, Prepared, Sink};
+use gake_sinks::StopButton;
+
+use crate::cli::RunArgs;
+use crate::console::Console;
+use crate::exit::Failure;
+use crate::random;
+
+/// How long the end of a run waits for a browser that gake has opened.
+const BROWSER: Duration = Duration::from_secs(10);
+
+/// The live page, when it was asked for.
+#[derive(Debug)]
+pub struct Web {
+    page: Option<LivePage>,
+    /// How long the end waits for a first viewer.
+    first: Duration,
+}
+
+impl Web {
+    /// Listens, and says where.
+    ///
+    /// # Errors
+    /// When it cannot listen, or this gake was built without the page.
+    pub fn start(
+        args: &RunArgs,
+        prepared: &Prepared,
+        interrupt: &Interrupt,
+        console: &Console,
+    ) -> Result<Self, Failure> {
+        let mut web = Self { page: None, first: Duration::ZERO };
+        let (output, args) = (&args.output, &args.web);
+        let Some(address) = args.address() else { return Ok(web) };
+        let token = if args.web_control { Some(token()?) } else { None };
+        let told = (!output.quiet && !output.tui).then_some(*console);
+        let stop = token.clone().map(|token| button(token, interrupt, told));
+        let page = LivePage::bind(address, prepared.objectives.clone(), stop);
+        let page = page.map_err(|why| Failure::could_not(format!("--web: {why}")))?;
+        let bound = page.address();
+        let is_local = match bound.ip() {
+            IpAddr::V4(ip) => ip.is_loopback(),
+            IpAddr::V6(ip) => ip.is_loopback(),
+        };
+        if !is_local {
+            console.warn("--web: everybody who reaches this address sees the run");
+        }
+        // The fragment stays in the browser: no server and no log gets it.
+        let fragment = token.map_or(String::new(), |token| format!("#token={token}"));
+        let url = format!("http://{bound}/{fragment}");
+        console.note(&format!("live page: {url}"));
+        if args.web_open {
+            match open(&url) {
+                Ok(()) => web.first = BROWSER,
+                Err(error) => console.warn(&format!("--web-open: xdg-open: {error}")),
+            }
+        }
+        web.page = Some(page);
+        Ok(web)
+    }
+
+    /// What keeps the page up to date.
+    pub fn sink(&self) -> Option<Box<dyn Sink>> {
+        self.page.as_ref().map(LivePage::sink)
+    }
+
+    /// Makes the page the report.
+    pub fn finish(self, summary: &Summary) {
+        if let Some(page) = self.page {
+            page.finish(summary, self.first);
+        }
+    }
+}
+
+fn token() -> Result<String, Failure> {
+    let bytes = random::bytes::<16>()
+        .map_err(|error| Failure::could_not(format!("there is no randomness: {error}")))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Ends the run as a first SIGINT does, and says so on `console`.
+fn button(token: String, interrupt: &Interrupt, console: Option<Console>) -> StopButton {
+    let interrupt = interrupt.clone();
+    let press = Box::new(move || {
+        if let Some(console) = console {
+            console.note("stopping, as the live page asks: requests in flight are awaited");
+        }
+        interrupt.stop(Stop::Drain);
+    });
+    StopButton { token, press }
+}
+
+fn open(url: &str) -> std::io::Result<()> {
+    let mut browser = Command::new("xdg-open");
+    browser.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    browser.spawn().map(drop)
+}

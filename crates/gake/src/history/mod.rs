@@ -1,0 +1,162 @@
+//! The history of a project: summaries of its runs in `.gake/history.db`, their run files beside.
+
+mod revision;
+mod store;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gake_judge::search::Found;
+use gake_judge::stats::Rates;
+use gake_judge::{Summary, Validity};
+use gake_report::find::FindReport;
+
+use crate::exit::Failure;
+pub use revision::Revision;
+pub use store::Store;
+
+/// The folder of a project's history.
+const FOLDER: &str = ".gake";
+
+/// The folder of run files within it.
+const RUNS: &str = "runs";
+
+/// A run or search that was saved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Its number; 0 before it is saved.
+    pub id: i64,
+    /// When it began, in Unix nanoseconds.
+    pub started_unix_ns: u64,
+    /// What was loaded.
+    pub target: String,
+    /// The plan in a sentence.
+    pub plan: String,
+    /// The commit and the branch.
+    pub revision: Revision,
+    /// The verdict in a word; of a search what was found.
+    pub verdict: String,
+    /// Objectives that were missed.
+    pub missed: u64,
+    /// Requests that were due.
+    pub due: u64,
+    /// Requests that ended ok.
+    pub ok: u64,
+    /// Requests a second that ended ok.
+    pub goodput: f64,
+    /// Response times in nanoseconds: p50 and p99; `None` without a sample.
+    pub times: Option<[u64; 2]>,
+    /// Of a search: the capacity and its 95 % interval.
+    pub capacity: Option<[f64; 3]>,
+    /// The name of its run file in the history's folder.
+    pub file: Option<String>,
+    /// What it printed, where there is no run file.
+    pub text: Option<String>,
+}
+
+impl Entry {
+    /// A run, whose run file is `file`.
+    pub fn of_run(summary: &Summary, file: String) -> Self {
+        let run = &summary.run;
+        let counts = &run.tally.counts;
+        let verdict = match summary.verdict.validity {
+            _ if summary.verdict.nothing_ok.is_some() => "nothing ok",
+            Validity::Valid => "valid",
+            Validity::Suspect => "suspect",
+            Validity::Invalid => "invalid",
+        };
+        let response = run.tally.latency.response();
+        let missed = summary.verdict.objectives.iter().filter(|objective| !objective.met);
+        let times = [0.5, 0.99].map(|quantile| response.quantile(quantile));
+        Self {
+            id: 0,
+            started_unix_ns: run.started_unix_ns,
+            target: run.plan.target.clone(),
+            plan: run.plan.to_string(),
+            revision: Revision::current(),
+            verdict: verdict.to_owned(),
+            missed: missed.count() as u64,
+            due: counts.due(),
+            ok: counts.ok,
+            goodput: Rates::of(run).goodput,
+            times: (!response.is_empty()).then_some(times),
+            capacity: None,
+            file: Some(file),
+            text: None,
+        }
+    }
+
+    /// A search, which printed `text`.
+    pub fn of_search(report: &FindReport, text: String) -> Self {
+        let (verdict, capacity) = match &report.answer.found {
+            Found::Capacity(estimate) => {
+                ("capacity", Some([estimate.capacity, estimate.low, estimate.high]))
+            }
+            Found::AtLeast { .. } => ("at least", None),
+            Found::Infeasible { .. } => ("infeasible", None),
+            Found::Unknown => ("unknown", None),
+        };
+        Self {
+            id: 0,
+            started_unix_ns: report.started_unix_ns,
+            target: report.target.clone(),
+            plan: format!("find {}", report.target),
+            revision: Revision::current(),
+            verdict: verdict.to_owned(),
+            missed: 0,
+            due: 0,
+            ok: 0,
+            goodput: 0.0,
+            times: None,
+            capacity,
+            file: None,
+            text: Some(text),
+        }
+    }
+
+    /// The share of requests that did not end ok.
+    pub fn errors(&self) -> f64 {
+        if self.due == 0 {
+            0.0
+        } else {
+            (self.due - self.ok.min(self.due)) as f64 / self.due as f64
+        }
+    }
+
+    /// The instant at which it began, to the minute, in UTC.
+    pub fn when(&self) -> String {
+        let at = jiff::Timestamp::from_nanosecond(i128::from(self.started_unix_ns));
+        at.map_or_else(|_| String::new(), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
+    }
+}
+
+/// The folder of the history: that of the nearest parent that has one or is the root of a Git
+/// repository, else of the current folder.
+///
+/// # Errors
+/// When there is no current folder.
+pub fn folder() -> Result<PathBuf, Failure> {
+    let here = std::env::current_dir()
+        .map_err(|error| Failure::could_not(format!("the current folder: {error}")))?;
+    let is_root = |path: &&Path| path.join(FOLDER).is_dir() || path.join(".git").exists();
+    let root = here.ancestors().find(is_root).unwrap_or(&here);
+    Ok(root.join(FOLDER))
+}
+
+/// The path of a run file of the history.
+pub fn run_file(folder: &Path, name: &str) -> PathBuf {
+    folder.join(RUNS).join(name)
+}
+
+/// A path for the run file of a run that begins now; its folder is made.
+///
+/// # Errors
+/// When the folder cannot be made.
+pub fn new_run_file(folder: &Path) -> Result<(String, PathBuf), Failure> {
+    let runs = folder.join(RUNS);
+    fs::create_dir_all(&runs)
+        .map_err(|error| Failure::could_not(format!("{}: {error}", runs.display())))?;
+    let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S");
+    let name = format!("{now}-{}.hlog", std::process::id());
+    Ok((name.clone(), runs.join(name)))
+}

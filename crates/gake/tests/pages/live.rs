@@ -1,0 +1,34 @@
+//! The live page in a real browser (`ui/test/live.mjs`): it grows, keeps what the reader chose,
+//! stops the run, becomes the report and is saved as the file that `--html` writes.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use crate::driver;
+use crate::support::*;
+
+#[test]
+fn the_live_page_becomes_the_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let [html, saved] = ["report.html", "saved.html"].map(|name| folder.path().join(name));
+    let room = driver();
+    let flags = words("demo -r 300 -d 90s --slo p99<10s --web=127.0.0.1:0 --web-control --html");
+    let run = [&["run"], &*flags, &[html.to_str().unwrap()]].concat();
+    let mut child =
+        gake(&run).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("gake starts");
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let url = lines.find_map(|line| line.unwrap().strip_prefix("live page: ").map(str::to_owned));
+    // What it says further must find room.
+    let rest = std::thread::spawn(move || lines.map_while(Result::ok).count());
+    let output = Command::new("node")
+        .args([room.join("live.mjs").as_os_str(), url.unwrap().as_ref(), saved.as_os_str()])
+        .current_dir(&room)
+        .output()
+        .expect("node is needed: apt-get install nodejs npm chromium");
+    let texts = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(output.status.success(), "{}", texts.join("\n"));
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    rest.join().unwrap();
+    assert!(fs::read(&saved).unwrap() == fs::read(&html).unwrap(), "what was saved is the report");
+}

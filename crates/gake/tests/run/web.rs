@@ -1,0 +1,164 @@
+//! The live page: what viewers get during a run and at its end, and who may stop it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::thread::JoinHandle;
+
+use serde_json::Value;
+
+use crate::support::*;
+
+/// A run with a live page.
+struct Shown {
+    child: Child,
+    address: String,
+    token: String,
+    stderr: JoinHandle<String>,
+}
+
+impl Shown {
+    /// Starts it, and reads where the page is.
+    fn start(args: &[&str]) -> Self {
+        let all = [&["run", "-o", "json", "--web=127.0.0.1:0"], args].concat();
+        let mut command = gake(&all);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut lines = stderr.by_ref().lines();
+        let url =
+            lines.find_map(|line| line.unwrap().strip_prefix("live page: ").map(str::to_owned));
+        let url = url.unwrap();
+        let (address, fragment) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+        let token = fragment.strip_prefix("#token=").unwrap_or_default().to_owned();
+        let address = address.to_owned();
+        let rest = std::thread::spawn(move || {
+            let mut text = String::new();
+            stderr.read_to_string(&mut text).unwrap();
+            text
+        });
+        Self { child, address, token, stderr: rest }
+    }
+
+    /// Sends a request, once the page is served.
+    fn ask(&self, request: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let head = format!("{request} HTTP/1.1\r\nHost: {}\r\n", self.address);
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    }
+
+    fn get(&self, path: &str) -> String {
+        let mut stream = self.ask(&format!("GET {path}"));
+        stream.write_all(b"\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text.split_once("\r\n\r\n").unwrap().1.to_owned()
+    }
+
+    /// Events to the end: name and data.
+    fn events(&self) -> Vec<(String, String)> {
+        let mut stream = self.ask("GET /events");
+        stream.write_all(b"\r\n").unwrap();
+        let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+        let mut events = Vec::new();
+        while let Some(line) = lines.next() {
+            if let Some(name) = line.strip_prefix("event: ") {
+                let data = lines.next().unwrap();
+                events.push((name.to_owned(), data.strip_prefix("data: ").unwrap().to_owned()));
+            }
+        }
+        events
+    }
+
+    fn stop(&self, token: &str) -> String {
+        let mut stream = self.ask("POST /stop");
+        let rest = format!("Origin: http://{}\r\nX-Gake-Token: {token}\r\n\r\n", self.address);
+        stream.write_all(rest.as_bytes()).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    fn end(mut self) -> Ran {
+        let mut stdout = String::new();
+        self.child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+        let code = self.child.wait().unwrap().code();
+        Ran { code, stdout, stderr: self.stderr.join().unwrap(), took: PATIENCE }
+    }
+}
+
+fn sent(data: &str) -> u64 {
+    let data: Value = serde_json::from_str(data).unwrap();
+    data["figures"]["sent"].as_u64().unwrap()
+}
+
+#[test]
+fn viewers_see_the_run_grow_and_then_its_report() {
+    let lab = lab();
+    let folder = tempfile::tempdir().unwrap();
+    let html = folder.path().join("report.html");
+    let path = html.to_str().unwrap();
+    let run = Shown::start(&[&url(&lab, "/fast"), "-r", "200", "-d", "4s", "--html", path]);
+    let events = run.events();
+    let page = {
+        // The page of a viewer that came before the end.
+        let first = &events[0].1;
+        assert!(first.contains("\"live\":{\"length_s\":4.0,\"control\":false}"), "{first}");
+        events.iter().filter(|(name, _)| name == "run").map(|event| sent(&event.1))
+    };
+    let counts: Vec<u64> = page.collect();
+    assert!(counts.is_sorted() && counts.last() > counts.first(), "{counts:?}");
+    let (name, last) = events.last().unwrap();
+    assert_eq!(name, "end");
+    let json = run.end().done().json();
+    assert_eq!(sent(last), json.count("requests.sent"));
+    assert!(counts.iter().all(|count| *count <= 800), "{counts:?}");
+    // The data of the end are those of the report, byte for byte.
+    assert!(fs::read_to_string(&html).unwrap().contains(last.as_str()));
+    lab.shutdown();
+}
+
+#[test]
+fn the_page_holds_what_there_is_and_asks_only_its_own_server() {
+    let lab = lab();
+    let run = Shown::start(&[&url(&lab, "/fast"), "-r", "50", "-d", "2s"]);
+    let mut page = String::new();
+    eventually("the page is served", || {
+        page = run.get("/");
+        page.contains("<html")
+    });
+    assert!(page.contains("default-src 'none'; connect-src 'self';"), "{page}");
+    assert!(page.contains("\"live\":{"), "{page}");
+    assert_eq!(run.get("/etc/passwd"), "the page is at /\n");
+    // Nobody follows: that costs nothing and delays no end.
+    assert_eq!(run.end().done().json().count("requests.sent"), 100);
+    lab.shutdown();
+}
+
+#[test]
+fn the_page_stops_the_run_for_whoever_knows_the_token() {
+    let lab = lab();
+    let run = Shown::start(&[&url(&lab, "/fast"), "-r", "100", "-d", "90s", "--web-control"]);
+    assert_eq!(run.token.len(), 32);
+    eventually("requests come", || lab.stats().requests > 10);
+    assert!(run.stop("0").starts_with("HTTP/1.1 403 "));
+    assert!(run.stop(&run.token).starts_with("HTTP/1.1 202 "));
+    let ran = run.end();
+    assert_eq!(ran.code, Some(130), "{ran:?}");
+    let json = ran.json();
+    assert_eq!(json.text("ended.by"), "interrupted");
+    assert_eq!(json.count("requests.sent"), lab.shutdown().requests);
+}
+
+#[test]
+fn a_page_that_cannot_be_served_is_said_before_anything_is_sent() {
+    let lab = lab();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let web = format!("--web={}", taken.local_addr().unwrap());
+    let refused = ran(&["run", &url(&lab, "/fast"), "-n", "1", "-q", &web]);
+    refused.refused(1, "in use");
+    ran(&["run", &url(&lab, "/fast"), "-n", "1", "--web=h:port"]).refused(2, "is not an address");
+    assert_eq!(lab.shutdown().requests, 0);
+}

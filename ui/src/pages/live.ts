@@ -1,0 +1,100 @@
+/** A run in progress: the report of what there is so far, until it is the report. */
+
+import type { Pill } from "../charts/bar";
+import { el } from "../dom";
+import type { RunData } from "./run-data";
+import { save } from "./run-source";
+import { RunPage } from "./run";
+
+/** Where the page keeps the token of its address. */
+const TOKEN = "gake token";
+
+const LOST: Pill = { text: "▲ Connection lost", state: "suspect", title: "gake is gone or cannot be reached; the page tries again" };
+
+/** Follows the run of the server that sent this page. */
+export function live(root: HTMLElement, first: RunData): void {
+  const page = new RunPage(root);
+  const token = readToken();
+  const source = fetch("./").then((answer) => answer.text());
+  let [data, text] = [first, ""];
+  let [lost, drawn, stopping] = [false, false, false];
+
+  const stop = async (): Promise<void> => {
+    stopping = true;
+    draw();
+    const answer = await fetch("stop", { method: "POST", headers: { "X-Gake-Token": token ?? "" } }).catch(() => undefined);
+    stopping = answer?.ok ?? false;
+    draw();
+  };
+  const tools = (): HTMLElement[] => {
+    if (!data.live) return text === "" ? [] : [tool("Save the report", () => void keep(source, text, data))];
+    if (!data.live.control || token === null) return [];
+    return [tool(stopping ? "Stopping" : "Stop the run", () => void stop(), stopping || lost)];
+  };
+  const draw = (): void => {
+    // What nobody sees is drawn when it is seen.
+    drawn = !document.hidden;
+    if (drawn) keepingFocus(() => page.show(data, { ...(lost && data.live && { pill: LOST }), tools: tools() }));
+  };
+  const take = (event: MessageEvent<string>): void => {
+    [data, lost] = [JSON.parse(event.data) as RunData, false];
+    draw();
+  };
+
+  const events = new EventSource("events");
+  events.addEventListener("run", take);
+  events.addEventListener("end", (event) => {
+    events.close();
+    text = event.data as string;
+    take(event);
+  });
+  events.addEventListener("error", () => {
+    lost = true;
+    draw();
+  });
+  document.addEventListener("visibilitychange", () => drawn || draw());
+  draw();
+}
+
+function tool(text: string, press: () => void, disabled = false): HTMLElement {
+  return el("button", { class: "tool", type: "button", onclick: press, disabled }, text);
+}
+
+/** The token of the address; it is kept for when the page is loaded again. */
+function readToken(): string | null {
+  const given = /^#token=([0-9a-f]+)$/.exec(location.hash)?.[1];
+  if (given) {
+    sessionStorage.setItem(TOKEN, given);
+    history.replaceState(null, "", location.pathname);
+  }
+  return given ?? sessionStorage.getItem(TOKEN);
+}
+
+/** Saves the page as it was sent, with the last data in it and a policy that asks for nothing. */
+async function keep(source: Promise<string>, text: string, data: RunData): Promise<void> {
+  const start = 'id="page">';
+  const page = await source;
+  const from = page.indexOf(start) + start.length;
+  // The data have no "<": the next one ends their element.
+  const report = page.slice(0, from) + text + page.slice(page.indexOf("<", from));
+  const name = `gake-${data.started.slice(0, 19).replace(/[:T]/g, "-")}.html`;
+  save(name, "text/html", report.replace("default-src 'none'; connect-src 'self';", "default-src 'none';"));
+}
+
+/** Draws, and leaves the focus where it was: on the element or on the one made in its place. */
+function keepingFocus(draw: () => void): void {
+  const before = document.activeElement;
+  const alike = before && [...document.querySelectorAll(before.tagName)].filter((other) => same(before, other)).indexOf(before);
+  const caret = before instanceof HTMLInputElement ? before.selectionStart : null;
+  draw();
+  if (!before || alike === null || before === document.body || before.isConnected) return;
+  const after = [...document.querySelectorAll<HTMLElement>(before.tagName)].filter((other) => same(before, other))[alike];
+  after?.focus({ preventScroll: true });
+  if (after instanceof HTMLInputElement && caret !== null) after.setSelectionRange(caret, caret);
+}
+
+/** Whether two elements are for the same thing. */
+function same(one: Element, other: Element): boolean {
+  const name = (element: Element): string | null => element.getAttribute("href") ?? element.getAttribute("aria-label") ?? element.textContent;
+  return one.tagName === other.tagName && one.className === other.className && name(one) === name(other);
+}

@@ -1,0 +1,90 @@
+// Follows a run in a real Chromium from its start to its report. Called with the address of the
+// live page and the file that the report is saved to by crates/gake/tests/pages/.
+
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+const [address, saved] = process.argv.slice(2);
+const shots = process.env.GAKE_SHOTS;
+const places = ["chromium", "chromium-browser", "google-chrome"].map((name) => `/usr/bin/${name}`);
+const executablePath = places.find((path) => existsSync(path));
+assert(executablePath, "chromium is needed: apt-get install chromium");
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+try {
+  await follow();
+} finally {
+  await browser.close();
+}
+
+async function open() {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: "light" });
+  const page = await context.newPage();
+  const troubles = [];
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) troubles.push(message.text());
+  });
+  page.on("pageerror", (error) => troubles.push(String(error)));
+  await page.goto(address);
+  return { page, troubles };
+}
+
+async function follow() {
+  const [one, gone] = [await open(), await open()];
+  const { page } = one;
+  const traffic = page.locator("figure.chart", { has: page.getByRole("heading", { name: "Requests a second" }) });
+  await traffic.locator(".u-over").waitFor();
+  await gone.page.close();
+  assert.match(await page.locator(".bar .pill").first().textContent(), /^● Running \d:\d\d of \d:\d\d$/);
+  // What the reader does outlives updates: a hidden series, the focus, the cursor, the zoom.
+  const key = traffic.locator(".key", { has: page.locator(".name", { hasText: /^sent$/ }) });
+  await key.click();
+  const canvas = await traffic.locator("canvas").elementHandle();
+  const stop = page.getByRole("button", { name: "Stop the run" });
+  assert.equal(await stop.count(), 1, "the address has the token");
+  assert(!page.url().includes("token"), "the token is no longer in the address");
+  await stop.focus();
+  const place = traffic.locator(".place");
+  await traffic.locator(".u-over").hover({ position: { x: 20, y: 50 } });
+  const before = await sent(page);
+  await page.waitForFunction((before) => Number(document.querySelector(".identity dd").textContent.replaceAll(",", "")) > before, before);
+  assert.equal(await key.getAttribute("aria-pressed"), "false");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Stop the run");
+  assert.notEqual(await place.textContent(), "", "the cursor is still there");
+  assert(await canvas.evaluate((canvas) => canvas.isConnected), "the chart was not made again");
+  if (shots) await picture(page, "live-running");
+  // Whoever loads it again sees everything so far, and may still stop the run.
+  await page.reload();
+  await traffic.locator(".u-over").waitFor();
+  assert((await sent(page)) >= before);
+  assert.equal(await stop.count(), 1);
+  await stop.click();
+  const save = page.getByRole("button", { name: "Save the report" });
+  await save.waitFor();
+  assert.match(await page.locator(".verdict .line").textContent(), /interrupted/);
+  assert.equal(await page.locator(".bar .pill", { hasText: "Running" }).count(), 0);
+  const [file] = await Promise.all([page.waitForEvent("download"), save.click()]);
+  await file.saveAs(saved);
+  if (shots) await picture(page, "live-ended");
+  assert.deepEqual(one.troubles, []);
+}
+
+/** The number of requests sent so far. */
+async function sent(page) {
+  return Number((await page.locator(".identity dd").first().textContent()).replaceAll(",", ""));
+}
+
+async function picture(page, name) {
+  mkdirSync(shots, { recursive: true });
+  for (const width of [420, 1400]) {
+    await page.setViewportSize({ width, height: 900 });
+    for (const colorScheme of ["dark", "light"]) {
+      await page.emulateMedia({ colorScheme });
+      await page.waitForTimeout(100);
+      await page.screenshot({ path: join(shots, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+    }
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+}
