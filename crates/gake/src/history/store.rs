@@ -1,6 +1,7 @@
 //! The database of a history.
 
-use std::fs;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -60,7 +61,11 @@ impl Store {
     /// # Errors
     /// When it cannot be opened or is of another version.
     pub fn create(folder: &Path) -> Result<Self, Failure> {
-        fs::create_dir_all(folder)
+        // Targets and plans are their owner's business.
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
             .map_err(|error| Failure::could_not(format!("{}: {error}", folder.display())))?;
         Self::open_with(folder, OpenFlags::SQLITE_OPEN_CREATE)
     }
@@ -245,6 +250,9 @@ fn failed(error: rusqlite::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn run(target: &str, p99: u64) -> Entry {
@@ -268,15 +276,17 @@ mod tests {
 
     #[test]
     fn what_is_saved_is_read_again_by_number_name_and_target() {
-        let folder = tempfile::tempdir().unwrap();
-        assert!(Store::open(folder.path()).is_err());
-        let store = Store::create(folder.path()).unwrap();
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join(".gake");
+        assert!(Store::open(&folder).is_err());
+        let store = Store::create(&folder).unwrap();
+        assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
         let ids: Vec<_> =
             [run("a", 1), run("b", 2), run("a", 3)].iter().map(|e| store.add(e).unwrap()).collect();
         store.set_baseline("main", ids[1]).unwrap();
         store.set_baseline("main", ids[0]).unwrap();
         drop(store);
-        let store = Store::open(folder.path()).unwrap();
+        let store = Store::open(&folder).unwrap();
         assert_eq!(store.named("main").unwrap(), Entry { id: ids[0], ..run("a", 1) });
         assert_eq!(store.named("last").unwrap().id, ids[2]);
         assert_eq!(store.named(&ids[1].to_string()).unwrap().target, "b");

@@ -60,14 +60,16 @@ fn row(entry: &Entry, baselines: &[(String, i64)]) -> [String; 10] {
         Some([capacity, low, high]) => {
             format!("{} ({} to {})", rate(capacity), rate(low), rate(high))
         }
-        None => rate(entry.goodput),
+        None if entry.file.is_some() => rate(entry.goodput),
+        None => "–".to_owned(),
     };
+    let errors = if entry.due > 0 { percent(entry.errors()) } else { "–".to_owned() };
     [
         entry.id.to_string(),
         entry.when(),
         entry.revision.short(),
         entry.revision.branch.clone().unwrap_or_default(),
-        percent(entry.errors()),
+        errors,
         p50,
         p99,
         goodput,

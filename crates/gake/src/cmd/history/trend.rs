@@ -52,6 +52,9 @@ fn text(target: &str, entries: &[Entry]) -> String {
     let capacity = |entry: &Entry| entry.capacity.map(|found| found[0]);
     text.push_str(&bars("p99", entries, &p99, &duration));
     text.push_str(&bars("capacity", entries, &capacity, &rate));
+    if !text.contains('█') {
+        text.push_str("the history has neither p99 nor capacity of this target\n");
+    }
     text
 }
 
