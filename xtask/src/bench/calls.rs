@@ -75,6 +75,16 @@ pub fn counted(tool: Tool, url: &str, requests: u64, connections: u64) -> Option
     Some(Call::new(tool.name(), tool, url, &line))
 }
 
+/// So many requests over HTTP/2 connections with concurrent streams: gake's call and h2load's.
+pub fn streams(url: &str, requests: u64, connections: u64, streams: u64) -> [Call; 2] {
+    let (n, c, m) = (requests, connections, streams);
+    let line =
+        format!("run {{url}} --http2 -k -n {n} -c {c} --streams {m} --threads 1 --format json");
+    let gake = Call::new("gake", Tool::Gake, url, &line);
+    let line = format!("-t 1 -n {n} -c {c} -m {m} {{url}}");
+    [gake, Call::new("h2load", Tool::H2load, url, &line)]
+}
+
 /// A constant rate for some seconds, with all ways a tool has that matter here.
 pub fn open_loop(tool: Tool, url: &str, rate: u64, seconds: u64) -> Vec<Call> {
     let c = CONNECTIONS;

@@ -10,6 +10,7 @@ mod arrival;
 mod calls;
 mod clock;
 mod cpu;
+mod http2;
 mod memory;
 pub mod metronome;
 mod nginx;
@@ -36,7 +37,10 @@ use process::{Ended, Launch, Running};
 use report::Report;
 
 /// The parts, in their order.
-const PARTS: [&str; 6] = ["cpu", "arrival", "stall", "memory", "start", SHADOW];
+const PARTS: [&str; 7] = ["cpu", "arrival", "stall", "memory", "start", HTTP2, SHADOW];
+
+/// The part with servers of its own, done when it is asked for.
+const HTTP2: &str = "http2";
 
 /// The part with peers of its own, which is done alone.
 const SHADOW: &str = "shadow";
@@ -106,6 +110,7 @@ fn run(options: Options, tools_dir: &Path, dir: &Path) -> Result<()> {
             "arrival" => arrival::run(&bench, &mut report),
             "stall" => stall::run(&bench, &mut report),
             "memory" => memory::run(&bench, &mut report),
+            HTTP2 => http2::run(&bench, &mut report),
             SHADOW => shadow::run(&bench, &mut report),
             _ => start::run(&bench, &mut report),
         };
@@ -122,7 +127,8 @@ fn keep(options: &Options, report: &Report) -> Result<()> {
     let path = match &options.out {
         Some(path) => path.clone(),
         None if options.is_whole() => kept(format!("{}.txt", report::today())),
-        None if options.is_shadow() => kept(format!("{}-shadow.txt", report::today())),
+        None if options.is_alone(HTTP2) => kept(format!("{}-http2.txt", report::today())),
+        None if options.is_alone(SHADOW) => kept(format!("{}-shadow.txt", report::today())),
         None => {
             println!("\nnot kept: a short or partial run (--out FILE keeps it)");
             return Ok(());
@@ -162,12 +168,18 @@ impl Options {
     /// Whether it is a long run of all that load generators are compared by.
     fn is_whole(&self) -> bool {
         let is_asked = |part: &&str| self.parts.iter().any(|asked| asked == part);
-        !self.quick && PARTS.iter().filter(|part| **part != SHADOW).all(is_asked)
+        let others = |part: &&&str| ![HTTP2, SHADOW].contains(*part);
+        !self.quick && PARTS.iter().filter(others).all(is_asked)
     }
 
-    /// Whether it is a long run of the shadow proxy alone.
-    fn is_shadow(&self) -> bool {
-        !self.quick && self.parts == [SHADOW]
+    /// Whether only HTTP/2 is asked for.
+    pub fn is_http2(&self) -> bool {
+        self.parts == [HTTP2]
+    }
+
+    /// Whether it is a long run of this part alone.
+    fn is_alone(&self, part: &str) -> bool {
+        !self.quick && self.parts == [part]
     }
 
     fn parse(args: &[String]) -> Result<Self> {
@@ -199,7 +211,7 @@ impl Options {
         }
         if options.parts.is_empty() {
             options.parts = PARTS.map(str::to_owned).to_vec();
-            options.parts.retain(|part| part != SHADOW);
+            options.parts.retain(|part| ![HTTP2, SHADOW].contains(&part.as_str()));
         }
         options.rounds = rounds.unwrap_or(if options.quick { 1 } else { 5 });
         if options.rounds == 0 {
@@ -229,7 +241,8 @@ mod tests {
         assert_eq!((options.rounds, options.parts.len()), (2, 3));
         assert_eq!(parse("--quick").unwrap().rounds, 1);
         let shadow = parse("shadow").unwrap();
-        assert!(shadow.is_shadow() && !shadow.is_whole() && parse("").unwrap().is_whole());
+        assert!(shadow.is_alone(SHADOW) && !shadow.is_whole() && parse("").unwrap().is_whole());
+        assert!(parse("--only http2").unwrap().is_alone(HTTP2));
     }
 
     #[test]
