@@ -77,6 +77,12 @@ pub struct LabConfig {
     /// End an HTTP/2 connection with GOAWAY after this number of requests; those that have come
     /// are answered. `None` (the default) never.
     pub goaway_every: Option<u32>,
+    /// Share of the requests that are reset instead of answered, 0 to 1: with HTTP/2 the stream,
+    /// with HTTP/1.1 the connection. The same requests whatever the cores, by [`seed`](Self::seed).
+    pub reset_rate: f64,
+    /// Whether to serve TLS, with a certificate made at the start
+    /// ([`Lab::certificate`](crate::Lab::certificate)).
+    pub tls: bool,
     /// Number of requests, from the first, whose instants of reading are kept; see
     /// [`Lab::arrivals`](crate::Lab::arrivals). 0 (the default) keeps none.
     pub record_arrivals: usize,
@@ -112,6 +118,8 @@ impl Default for LabConfig {
             leak_every: None,
             h2_max_streams: None,
             goaway_every: None,
+            reset_rate: 0.0,
+            tls: false,
             record_arrivals: 0,
         }
     }
@@ -165,6 +173,9 @@ impl LabConfig {
                 return reject("metastable has a wait over 0, a factor over 1 and at most 1000");
             }
         }
+        if !(0.0..=1.0).contains(&self.reset_rate) {
+            return reject("reset_rate must be between 0 and 1");
+        }
         if self.cores > 1024 {
             return reject("cores must be at most 1024");
         }
@@ -203,6 +214,9 @@ pub enum LabError {
         /// What the system said.
         source: io::Error,
     },
+    /// No certificate could be made.
+    #[error("cannot make a certificate: {0}")]
+    Certificate(String),
     /// A thread, an event queue or a timer could not be made.
     #[error("cannot start the lab's threads: {0}")]
     Start(#[from] io::Error),

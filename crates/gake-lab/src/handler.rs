@@ -101,6 +101,10 @@ async fn answer(
     let worker = &connection.worker;
     let planned = routes::plan(route, &head.uri, &worker.shared.route_draws);
     let (delay, plan) = planned.unwrap_or_else(|bad| (Default::default(), Plan::bad(&bad)));
+    let plan = match worker.shared.draw_reset() {
+        true => Plan::Cut { how: Cut::Reset, after: None },
+        false => plan,
+    };
     let Some(place) = pool::place(worker) else {
         read_body(&mut body, 0).await?;
         let source = Source::Whole(Bytes::from_static(FULL));

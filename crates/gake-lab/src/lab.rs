@@ -11,7 +11,8 @@ use crate::listen::{self, UnixPath};
 use crate::shared::Shared;
 use crate::stats::Stats;
 use crate::thread::Ready;
-use crate::{LabConfig, LabError};
+use crate::tls::Identity;
+use crate::{LabCertificate, LabConfig, LabError};
 
 /// A running lab. Dropping it stops it.
 #[derive(Debug)]
@@ -48,7 +49,8 @@ impl Lab {
             senders.push(sender);
             receivers.push(receiver);
         }
-        let shared = Arc::new(Shared::new(config, addr, senders));
+        let identity = config.tls.then(|| Identity::new(addr)).transpose()?;
+        let shared = Arc::new(Shared::new(config, addr, identity, senders));
         // The handle comes first: if a thread cannot be started, dropping it
         // stops those that were.
         let mut lab = Lab { shared, threads: Vec::new(), _unix_path: unix_path };
@@ -61,6 +63,11 @@ impl Lab {
     /// The TCP address, with the port that was taken.
     pub fn addr(&self) -> SocketAddr {
         self.shared.addr
+    }
+
+    /// The certificate that clients must trust, when it serves TLS.
+    pub fn certificate(&self) -> Option<&LabCertificate> {
+        self.shared.identity.as_ref().map(|identity| &identity.certificate)
     }
 
     /// The settings it was started with.

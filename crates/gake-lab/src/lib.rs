@@ -63,6 +63,7 @@ mod shared;
 mod stats;
 mod thread;
 mod timer;
+mod tls;
 mod worker;
 
 pub use config::{LabConfig, LabError, Stall};
@@ -73,3 +74,4 @@ pub use metastable::Metastable;
 pub use routes::HELP;
 pub use service_time::{ServiceTime, ServiceTimeError};
 pub use stats::{ConnectionStats, ServiceStats, Stats};
+pub use tls::LabCertificate;

@@ -47,14 +47,38 @@ pub(crate) async fn connection(accepted: Accepted, worker: Arc<Worker>) {
     let Accepted { fd, peer, is_unix, place } = accepted;
     if is_unix {
         match UnixStream::from_std(fd.into()) {
-            Ok(stream) => serve_stream(place, stream, peer, worker).await,
+            Ok(stream) => secured(place, stream, peer, worker).await,
             Err(_) => worker.shared.connections.accept_error(),
         }
     } else {
         match TcpStream::from_std(fd.into()) {
-            Ok(stream) => serve_stream(place, stream, peer, worker).await,
+            Ok(stream) => secured(place, stream, peer, worker).await,
             Err(_) => worker.shared.connections.accept_error(),
         }
+    }
+}
+
+/// Makes the TLS handshake, if the lab has one, and serves the connection. `place` comes first so
+/// that it is dropped last, when the socket is closed.
+async fn secured<S>(place: Place, stream: S, peer: Option<SocketAddr>, worker: Arc<Worker>)
+where
+    S: AsyncRead + AsyncWrite + AsFd + Unpin + Send,
+{
+    let shared = Arc::clone(&worker.shared);
+    let Some(identity) = &shared.identity else {
+        return serve_stream(place, stream, peer, worker).await;
+    };
+    let handshake = Box::pin(identity.accept(stream));
+    let stream = match shared.config.connection_timeout {
+        None => handshake.await,
+        Some(limit) => match tokio::time::timeout(limit, handshake).await {
+            Ok(stream) => stream,
+            Err(_) => return shared.connections.timed_out(),
+        },
+    };
+    match stream {
+        Ok(stream) => Box::pin(serve_stream(place, stream, peer, worker)).await,
+        Err(_) => worker.counters().malformed.add(1),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::database::{Pool, Users};
 use crate::draws::Draws;
 use crate::metastable;
 use crate::stats::{ConnectionCounters, Stats, WorkerCounters};
+use crate::tls::Identity;
 
 /// One for each lab. Nothing in it is written on the path of a fast request.
 #[derive(Debug)]
@@ -44,6 +45,8 @@ pub(crate) struct Shared {
     pub(crate) served: AtomicU64,
     /// Time for which the server stood still, in nanoseconds.
     pub(crate) stalled_ns: AtomicU64,
+    reset_draws: Draws,
+    pub(crate) identity: Option<Identity>,
     /// The planned stall has not begun to count yet.
     pub(crate) stall_armed: AtomicBool,
     pub(crate) commands: Vec<UnboundedSender<Command>>,
@@ -56,6 +59,7 @@ impl Shared {
     pub(crate) fn new(
         config: LabConfig,
         addr: SocketAddr,
+        identity: Option<Identity>,
         commands: Vec<UnboundedSender<Command>>,
     ) -> Shared {
         let threads = commands.len();
@@ -77,6 +81,8 @@ impl Shared {
             users: config.database.map(|model| Users::new(Pool::new(model))),
             served: AtomicU64::new(0),
             stalled_ns: AtomicU64::new(0),
+            reset_draws: Draws::new(config.seed, 3),
+            identity,
             stall_armed: AtomicBool::new(config.stall.is_some()),
             commands,
             stopping: AtomicBool::new(false),
@@ -99,7 +105,13 @@ impl Shared {
 
     /// Whether every request may be answered at once.
     pub(crate) fn is_unlimited(&self) -> bool {
-        self.pool.is_none() && self.config.service.is_none()
+        self.pool.is_none() && self.config.service.is_none() && self.config.reset_rate == 0.0
+    }
+
+    /// Whether the next request is one of those that are reset.
+    pub(crate) fn draw_reset(&self) -> bool {
+        let rate = self.config.reset_rate;
+        rate > 0.0 && self.reset_draws.next().unit() < rate
     }
 
     /// The service time of the next request; `None` when none is set.

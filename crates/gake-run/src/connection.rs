@@ -46,6 +46,8 @@ pub(crate) fn settings(
             HttpVersion::Auto => Protocol::Negotiated,
         },
         streams,
+        stream_window: spec.stream_window,
+        connection_window: spec.connection_window,
     })
 }
 

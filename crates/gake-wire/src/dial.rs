@@ -156,11 +156,13 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             let http1 = Http1::new(stream, known, settings.limits, guard, times);
             return Ok(AnyTransport::Http1(http1));
         }
+        let default = ConnectionLimits::default();
         let limits = ConnectionLimits {
+            stream_window: settings.stream_window.unwrap_or(default.stream_window),
+            connection_window: settings.connection_window.unwrap_or(default.connection_window),
             streams: u32::try_from(settings.streams).unwrap_or(u32::MAX),
             header_bytes: settings.limits.head_bytes,
             interim: settings.limits.interim,
-            ..ConnectionLimits::default()
         };
         let (at, took) = times;
         let opening = Opening { limits, is_single_use: !settings.keepalive, at, took };

@@ -13,6 +13,8 @@ use crate::http2::ConnectionCounts;
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     pub(crate) opened: Cell<u64>,
+    /// Connections opened so far, which numbers them.
+    numbered: Cell<u32>,
     pub(crate) stale_reconnects: Cell<u64>,
     pub(crate) excess: Cell<u64>,
     pub(crate) idle_lost: Cell<u64>,
@@ -24,6 +26,8 @@ pub(crate) struct Meter {
     pub(crate) unhandled: Cell<u64>,
     stream_resets: Cell<u64>,
     goaways: Cell<u64>,
+    header_bytes: Cell<u64>,
+    header_text_bytes: Cell<u64>,
     window_waits: Cell<u64>,
     window_wait_time: Cell<Nanos>,
     stream_waits: Cell<u64>,
@@ -50,7 +54,8 @@ impl Meter {
         bump(&self.opened);
         bump(&self.open);
         self.peak.set(self.peak.get().max(self.open.get()));
-        OpenGuard { meter: Rc::clone(self) }
+        self.numbered.set(self.numbered.get().wrapping_add(1));
+        OpenGuard { meter: Rc::clone(self), number: self.numbered.get() }
     }
 
     /// Counts a call of connect() that took `cpu` of this thread's time.
@@ -65,6 +70,8 @@ impl Meter {
         let add = |to: &Cell<u64>, count: u64| to.set(to.get() + count);
         add(&self.stream_resets, counts.resets);
         add(&self.goaways, counts.goaways);
+        add(&self.header_bytes, counts.header_bytes);
+        add(&self.header_text_bytes, counts.header_text_bytes);
         add(&self.window_waits, counts.window_waits);
         add(&self.bytes_in, counts.bytes_in);
         add(&self.bytes_out, counts.bytes_out);
@@ -113,6 +120,8 @@ impl Meter {
         counts.unhandled += self.unhandled.take();
         counts.stream_resets += self.stream_resets.take();
         counts.goaways += self.goaways.take();
+        counts.header_bytes += self.header_bytes.take();
+        counts.header_text_bytes += self.header_text_bytes.take();
         counts.window_waits += self.window_waits.take();
         counts.window_wait_time += self.window_wait_time.take();
         counts.stream_waits += self.stream_waits.take();
@@ -130,12 +139,18 @@ impl Meter {
 #[derive(Debug)]
 pub(crate) struct OpenGuard {
     meter: Rc<Meter>,
+    number: u32,
 }
 
 impl OpenGuard {
     /// Where the connection is counted.
     pub(crate) fn meter(&self) -> &Meter {
         &self.meter
+    }
+
+    /// The connection's number among those of its worker, from 1.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
     }
 }
 

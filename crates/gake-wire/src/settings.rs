@@ -47,6 +47,10 @@ pub struct Settings {
     pub protocol: Protocol,
     /// Maximum concurrent exchanges on a multiplexed connection, whatever the server allows.
     pub streams: usize,
+    /// Flow-control window of a stream in bytes, if not the default.
+    pub stream_window: Option<u32>,
+    /// Flow-control window of a multiplexed connection in bytes, if not the default.
+    pub connection_window: Option<u32>,
 }
 
 /// The protocol of a connection.
@@ -104,6 +108,8 @@ impl Default for Settings {
             version: Version::Http11,
             protocol: Protocol::Http1,
             streams: 100,
+            stream_window: None,
+            connection_window: None,
         }
     }
 }

@@ -2,12 +2,16 @@
 
 #![allow(clippy::unwrap_used)] // the helpers are tests too
 
+#[path = "common/mod.rs"]
+mod common;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use common::{Peer, gake, number_after, ran, run};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A lab in a process of its own.
@@ -72,6 +76,40 @@ fn refused(flags: &[&str], code: i32) -> String {
     assert!(stdout.is_empty(), "{flags:?}");
     assert!(stderr.starts_with("error: "), "{flags:?}: {stderr}");
     stderr
+}
+
+#[test]
+fn its_own_certificate_is_the_one_to_trust() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    let flags = ["--listen", "127.0.0.1:0", "--tls", "self", "--tls-out", path];
+    let lab = Peer::start(&mut gake(&[&["serve", "--quiet"], &flags[..]].concat()));
+    assert!(lab.url.starts_with("https://127.0.0.1:"), "{}", lab.url);
+    let url = format!("{}/fast", lab.url.replace("127.0.0.1", "localhost"));
+    for (http, spoken) in [("2", "HTTP/2"), ("auto", "HTTP/2"), ("1.1", "HTTP/1.1")] {
+        let line = ["-n", "20", "-c", "2", "--http", http, "--cacert", path, url.as_str()];
+        let json = run(&line);
+        assert_eq!(json.count("requests.ok"), 20, "{spoken}: {json:?}");
+    }
+    // Nobody else trusts it.
+    let strangers = ran(&["run", "-n", "2", "-c", "1", "-o", "json", &url]);
+    assert_eq!(strangers.code, Some(1), "{strangers:?}");
+    assert!(lab.end().contains("(/fast 60)"));
+}
+
+#[test]
+fn a_share_of_the_requests_is_reset() {
+    let resets = ["0", "0.25", "1"].map(|rate| {
+        let lab = Peer::lab(&["--reset-rate", rate]);
+        let url = format!("{}/fast", lab.url);
+        let ran = ran(&["run", "--http2", "-n", "400", "-c", "1", "-o", "json", &url]);
+        let reset = ran.json().count("faults.stream_reset");
+        assert_eq!(number_after(&lab.end(), "cut"), reset, "{ran:?}");
+        reset
+    });
+    assert_eq!((resets[0], resets[2]), (0, 400));
+    // The draws are always the same; a fair sequence leaves these bounds once in 10^7 seeds.
+    assert!((55..=145).contains(&resets[1]), "{resets:?}");
 }
 
 #[test]

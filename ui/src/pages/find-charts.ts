@@ -48,7 +48,9 @@ function axis(values: number[], read: (index: number, x: number) => string): Cha
 /** Each step: what was missed of what is allowed, over the load; with what is known of it. */
 export function steps(found: Find): Chart | null {
   const { answer, dimension } = found;
-  const load = dimension === "connect-rate" ? "rate" : dimension;
+  // A trial of streams has a user for each.
+  const own = dimension === "streams" ? "users" : dimension;
+  const load = dimension === "connect-rate" ? "rate" : own;
   const binding = answer.bound_by === null ? -1 : found.objectives.indexOf(answer.bound_by);
   const missed = (step: Step): number => {
     const own = binding < 0 ? step.of_allowed : step.of_allowed.slice(binding, binding + 1);

@@ -99,6 +99,10 @@ counts! {
     redirects,
     /// Streams opened on connections of HTTP/2.
     streams,
+    /// Bytes of header blocks received over HTTP/2, as they were sent.
+    header_bytes,
+    /// Bytes of the names and values in these blocks.
+    header_text_bytes,
     /// Requests that the server said it had not handled (HTTP/2: a refused stream, or one above
     /// the last of GOAWAY), and that were sent again.
     unhandled,

@@ -47,6 +47,9 @@ pub struct TcpSample {
 pub struct Exchange {
     /// The number of its label.
     pub label: u16,
+    /// The number of its connection among those that its worker has opened, from 1; 0 when it had
+    /// none.
+    pub connection: u32,
     /// How long it waited for a connection with room because the bound on connections was reached;
     /// 0 unless lanes outnumber the places on connections.
     pub blocked: Nanos,
@@ -89,6 +92,7 @@ impl Exchange {
     pub fn unfinished(now: Nanos) -> Self {
         Self {
             label: 0,
+            connection: 0,
             blocked: 0,
             write: now,
             written: false,

@@ -234,6 +234,12 @@ pub struct ConnectionDraft {
     /// Maximum number of concurrent requests on an HTTP/2 connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub streams: Option<CountValue>,
+    /// Flow-control window of an HTTP/2 stream in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream_window: Option<u32>,
+    /// Flow-control window of an HTTP/2 connection in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection_window: Option<u32>,
     /// Source addresses of connections.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<String>,

@@ -142,6 +142,10 @@ pub struct ConnectionSpec {
     pub http: HttpVersion,
     /// Maximum concurrent requests on an HTTP/2 connection, if set.
     pub streams: Option<usize>,
+    /// Flow-control window of an HTTP/2 stream in bytes, if set.
+    pub stream_window: Option<u32>,
+    /// Flow-control window of an HTTP/2 connection in bytes, if set; at least 65,535.
+    pub connection_window: Option<u32>,
     /// Sources of connections: addresses, ranges, networks, interfaces.
     pub sources: Vec<String>,
     /// `HOST:PORT:ADDRESS` instead of resolving the name, as in curl.
@@ -291,6 +295,8 @@ impl Default for ConnectionSpec {
             max_idle: None,
             http: HttpVersion::Http11,
             streams: None,
+            stream_window: None,
+            connection_window: None,
             sources: Vec::new(),
             resolve: Vec::new(),
             connect_to: Vec::new(),

@@ -202,6 +202,8 @@ fn connection(spec: &ConnectionSpec) -> ConnectionDraft {
         max_idle: spec.max_idle.map(count),
         http: (spec.http != HttpVersion::Http11).then_some(spec.http),
         streams: spec.streams.map(count),
+        stream_window: spec.stream_window,
+        connection_window: spec.connection_window,
         sources: spec.sources.clone(),
         resolve: spec.resolve.clone(),
         connect_to: spec.connect_to.clone(),

@@ -194,6 +194,8 @@ fn connection() -> impl Strategy<Value = ConnectionSpec> {
             max_idle,
             http,
             streams: max_idle.filter(|streams| *streams > 0 && http.is_multiplexed()),
+            stream_window: http.is_multiplexed().then_some(max_redirects + 1),
+            connection_window: http.is_multiplexed().then_some(max_redirects + 65_535),
             sources: rules.clone(),
             resolve: rules.clone(),
             connect_to: rules,

@@ -112,7 +112,9 @@ impl Ladder {
             (Dimension::Rate | Dimension::ConnectRate, Some(highest)) => {
                 (TrialLoad::Rate((highest * FIRST_PART).max(FIRST_MIN).min(highest)), highest)
             }
-            (Dimension::Users, Some(highest)) => (TrialLoad::Users(1), highest),
+            (Dimension::Users | Dimension::Streams, Some(highest)) => {
+                (TrialLoad::Users(1), highest)
+            }
             // Connections are not climbed: one user tells how fast the target is.
             (Dimension::Connections, _) => (TrialLoad::Users(1), 1.0),
             (_, None) => (TrialLoad::Users(1), options.users_max as f64),
@@ -256,7 +258,7 @@ impl Search {
                     self.stage = Stage::Floor(1);
                 }
             }
-            Dimension::Users => {
+            Dimension::Users | Dimension::Streams => {
                 self.scale = top;
                 // The ladder has seen whether the objective holds for the users of its last rung.
                 let holds = self.ladder.passed >= top;

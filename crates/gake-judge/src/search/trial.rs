@@ -16,6 +16,8 @@ pub enum Dimension {
     Connections,
     /// New connections a second: the rate, with a connection for each request.
     ConnectRate,
+    /// Concurrent requests on shared connections of HTTP/2: users of a closed loop.
+    Streams,
 }
 
 impl Dimension {
@@ -27,6 +29,7 @@ impl Dimension {
             Self::Users => "users",
             Self::Connections => "connections",
             Self::ConnectRate => "connect-rate",
+            Self::Streams => "streams",
         }
     }
 
@@ -41,7 +44,7 @@ impl Dimension {
     pub fn load(self, level: f64) -> TrialLoad {
         match self {
             Self::Rate | Self::ConnectRate => TrialLoad::Rate(level),
-            Self::Users => TrialLoad::Users(level.round().max(1.0) as usize),
+            Self::Users | Self::Streams => TrialLoad::Users(level.round().max(1.0) as usize),
             Self::Connections => TrialLoad::Connections(level.round().max(1.0) as usize),
         }
     }

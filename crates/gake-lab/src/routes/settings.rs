@@ -52,6 +52,10 @@ pub(crate) fn render(shared: &Shared) -> String {
         "stall": stall,
         "stall_every": config.stall_every.map(text),
         "leak_every": config.leak_every,
+        "h2_max_streams": config.h2_max_streams,
+        "goaway_every": config.goaway_every,
+        "reset_rate": config.reset_rate,
+        "tls": config.tls,
         "record_arrivals": config.record_arrivals,
     });
     format!("{settings:#}\n")

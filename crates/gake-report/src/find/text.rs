@@ -60,6 +60,7 @@ fn level(dimension: Dimension, level: f64) -> String {
         Dimension::Rate => units::rate(level),
         Dimension::ConnectRate => format!("{} connections", units::rate(level)),
         Dimension::Users => units::plural(level.round() as u64, "user"),
+        Dimension::Streams => units::plural(level.round() as u64, "stream"),
         Dimension::Connections => units::plural(level.round() as u64, "connection"),
     }
 }
@@ -277,6 +278,8 @@ fn steps(page: &mut Page, report: &FindReport) {
 fn row(report: &FindReport, step: &Step) -> String {
     let dimension = match step.trial.load {
         TrialLoad::Rate(_) => Dimension::Rate,
+        // Each user has one stream at a time.
+        TrialLoad::Users(_) if report.dimension == Dimension::Streams => Dimension::Streams,
         TrialLoad::Users(_) => Dimension::Users,
         TrialLoad::Connections(_) => Dimension::Connections,
     };

@@ -4,6 +4,7 @@
 //! personality gathers them.
 
 pub mod ab;
+pub mod h2load;
 pub mod hey;
 pub mod nighthawk;
 pub mod oha;

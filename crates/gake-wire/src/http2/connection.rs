@@ -64,6 +64,10 @@ pub struct ConnectionCounts {
     pub resets: u64,
     /// GOAWAY frames received.
     pub goaways: u64,
+    /// Bytes of header blocks received, as they were sent.
+    pub header_bytes: u64,
+    /// Bytes of the names and values in these blocks.
+    pub header_text_bytes: u64,
     /// Request bodies that had to wait for the server's window.
     pub window_waits: u64,
 }

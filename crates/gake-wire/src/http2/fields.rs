@@ -11,6 +11,8 @@ pub struct FieldsMeaning {
     pub content_length: Option<u64>,
     /// The first error in the fields.
     pub error: Option<MessageError>,
+    /// Bytes of all names and values.
+    pub text_bytes: u32,
     /// Whether a field other than a pseudo-header has come.
     has_regular: bool,
 }
@@ -22,6 +24,7 @@ pub(super) const CONNECTION_HEADERS: &[&[u8]] =
 impl FieldsMeaning {
     /// Takes one more field.
     pub(super) fn add(&mut self, name: &[u8], value: &[u8]) {
+        self.text_bytes = self.text_bytes.saturating_add((name.len() + value.len()) as u32);
         if self.error.is_none() {
             self.error = self.check(name, value).err();
         }

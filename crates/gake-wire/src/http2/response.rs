@@ -100,6 +100,8 @@ impl ClientConnection {
         } else {
             self.decoder.decode(bytes)?
         };
+        self.counts.header_bytes += bytes.len() as u64;
+        self.counts.header_text_bytes += u64::from(meaning.text_bytes);
         self.reading.is_useful();
         if is_first {
             events.began(owner);

@@ -84,6 +84,7 @@ impl Transport for Http1 {
         let rendered = &request.rendered;
         let mut transaction = {
             let conn = &mut self.conn.borrow_mut();
+            exchange.connection = conn.open.number();
             Transaction::new(conn, rendered, &mut *exchange, timing, visitor)
         };
         let response = poll_fn(|cx| transaction.poll(&mut self.conn.borrow_mut(), cx)).await?;

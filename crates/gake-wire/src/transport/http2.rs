@@ -97,6 +97,7 @@ impl Transport for Http2 {
         let Some(template) = &request.http2 else { return Err(TransportError::Final(UNPREPARED)) };
         exchange.written = false;
         exchange.first_byte = None;
+        exchange.connection = self.link.number();
         let first_byte = timing.deadline.first_byte;
         let started = self.link.start(template, visitor.may_want(), first_byte.is_some());
         let Some((lane, slot)) = started else {

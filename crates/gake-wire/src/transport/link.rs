@@ -107,6 +107,11 @@ impl Link {
         self.is_ending.get()
     }
 
+    /// The connection's number among those of its worker.
+    pub(super) fn number(&self) -> u32 {
+        self.open.number()
+    }
+
     pub(super) fn broken(&self) -> Option<Fault> {
         self.broken.get()
     }

@@ -103,7 +103,7 @@ pub struct SearchArgs {
     #[arg(long, value_enum, default_value_t = DimensionArg::Rate)]
     pub dimension: DimensionArg,
 
-    /// Never exceed this load: a rate, or a number of users or connections
+    /// Never exceed this load: a rate, or a number of users, connections or streams
     #[arg(long, value_name = "RATE", value_parser = values::finite_rate)]
     pub max_rate: Option<f64>,
 
@@ -120,7 +120,8 @@ pub struct SearchArgs {
     pub seed: u64,
 
     /// Maximum number of connections for a rate (default 1000, or as many as the objective needs);
-    /// of a script: of users (default 50, or as many)
+    /// of a script: of users (default 50, or as many); the connections that --dimension streams
+    /// shares (default 1)
     #[arg(short, long, value_parser = values::connections)]
     pub connections: Option<usize>,
 
@@ -177,6 +178,8 @@ pub enum DimensionArg {
     Connections,
     /// New connections a second, one for each request
     ConnectRate,
+    /// Concurrent requests on the connections of HTTP/2
+    Streams,
 }
 
 impl From<DimensionArg> for Dimension {
@@ -186,6 +189,7 @@ impl From<DimensionArg> for Dimension {
             DimensionArg::Users => Self::Users,
             DimensionArg::Connections => Self::Connections,
             DimensionArg::ConnectRate => Self::ConnectRate,
+            DimensionArg::Streams => Self::Streams,
         }
     }
 }

@@ -32,8 +32,8 @@ pub use doctor::DoctorArgs;
 pub use experiment::ExperimentArgs;
 #[cfg(test)]
 pub use experiment::NAMES as EXPERIMENTS;
-pub use find::FindArgs;
 pub use history::{HistoryArgs, HistoryCommand, SaveArgs};
+pub use find::{DimensionArg, FindArgs};
 pub use output::{Form, Output, files as output_files};
 pub use redaction::RedactionArgs;
 pub use report::ReportArgs;
@@ -144,10 +144,10 @@ pub enum Command {
 }
 
 /// The tools that gake behaves as.
-const TOOLS: Known<String> =
-    Known::new(&["ab", "hey", "k6", "nighthawk_client", "oha", "vegeta", "wrk", "wrk2"], |text| {
-        Ok(text.to_owned())
-    });
+const TOOLS: Known<String> = Known::new(
+    &["ab", "h2load", "hey", "k6", "nighthawk_client", "oha", "vegeta", "wrk", "wrk2"],
+    |text| Ok(text.to_owned()),
+);
 
 /// Commands with a manual page of their own.
 const COMMANDS: Known<String> = Known::new(

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use gake_lab::{DatabaseModel, Metastable, ServiceTime, Stall};
 
 use super::values;
@@ -28,6 +28,7 @@ Examples:
                                                    Tomcat with its defaults, 5 s a request
   gake serve --threads 1 --service exp:20ms        the M/M/1 queue, at most 50 requests a second
   gake serve --listen :0 --stall 3s+1s             a free port; stops for 1 s, 3 s into the load
+  gake serve --tls self                            HTTPS; writes the certificate to trust
   gake serve --listen 0.0.0.0:8080                 for clients on other machines")]
 pub struct ServeArgs {
     /// Where to listen: ADDRESS:PORT, or PORT on loopback; port 0 takes a free one
@@ -41,6 +42,15 @@ pub struct ServeArgs {
     /// Number of the server's own threads (default: the number of cores)
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub cores: Option<usize>,
+
+    /// Serve HTTPS with a certificate made at the start: `self`
+    #[arg(long, value_enum, value_name = "self")]
+    pub tls: Option<TlsArg>,
+
+    /// Where to write the certificate, for clients to trust (default: gake-lab-PORT.pem in the
+    /// folder for temporary files)
+    #[arg(long, value_name = "FILE", requires = "tls")]
+    pub tls_out: Option<PathBuf>,
 
     /// Print nothing but the URL and, at the end, the counts
     #[arg(short, long)]
@@ -100,6 +110,14 @@ impl DatabaseArgs {
     }
 }
 
+/// Which certificate the server shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TlsArg {
+    /// One of its own
+    #[value(name = "self")]
+    Own,
+}
+
 /// How the server behaves.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Model")]
@@ -140,6 +158,10 @@ pub struct ModelArgs {
     /// End an HTTP/2 connection with GOAWAY after N requests; all are answered (default: never)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub goaway_every: Option<u32>,
+
+    /// Reset this share of the requests, 0 to 1: the stream with HTTP/2, else the connection
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, hide_default_value = true)]
+    pub reset_rate: f64,
 
     /// Make the random draws repeatable
     #[arg(long, default_value_t = 1)]

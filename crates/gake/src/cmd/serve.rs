@@ -1,10 +1,12 @@
 //! `gake serve`: the lab, until a signal comes.
 
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use gake_core::plan::format_duration;
-use gake_judge::units::{count, plural};
-use gake_lab::{Lab, LabConfig, LabError};
+use gake_files::Access;
+use gake_judge::units::{count, percent, plural};
+use gake_lab::{Lab, LabCertificate, LabConfig, LabError};
 use rustix::process::{Signal, getppid};
 
 use crate::cli::ServeArgs;
@@ -31,7 +33,13 @@ pub fn run(args: &ServeArgs, console: &Console) -> Result<Exit, Failure> {
         LabError::Config(what) => Failure::usage(what.replace('_', "-")),
         error => Failure::could_not(error),
     })?;
+    let trust = lab.certificate().map(|certificate| write(args, &lab, certificate)).transpose()?;
     announce(args, console, &lab, descriptors)?;
+    if let (Some((path, certificate)), false) = (&trust, args.quiet) {
+        let path = path.display();
+        let sha = &certificate.fingerprint;
+        console.note(&format!("certificate SHA-256 {sha}; clients trust it with --cacert {path}"));
+    }
     // The watching thread lives as long as the process.
     let _ = ended.recv();
     let stats = lab.shutdown();
@@ -74,8 +82,26 @@ fn config(args: &ServeArgs) -> LabConfig {
         leak_every: model.leak_every,
         h2_max_streams: model.h2_max_streams,
         goaway_every: model.goaway_every,
+        reset_rate: model.reset_rate,
+        tls: args.tls.is_some(),
         ..LabConfig::default()
     }
+}
+
+/// Writes the certificate for clients to trust; where.
+fn write<'a>(
+    args: &ServeArgs,
+    lab: &Lab,
+    certificate: &'a LabCertificate,
+) -> Result<(PathBuf, &'a LabCertificate), Failure> {
+    let default = || std::env::temp_dir().join(format!("gake-lab-{}.pem", lab.addr().port()));
+    let path = args.tls_out.clone().unwrap_or_else(default);
+    let written = gake_files::create(&path, Access::Mask)
+        .and_then(|mut file| file.write_all(certificate.pem.as_bytes()));
+    written.map_err(|error| {
+        Failure::could_not(format!("{} cannot be written: {error}", path.display()))
+    })?;
+    Ok((path, certificate))
 }
 
 /// The URL for whoever started it, and a line for people.
@@ -85,7 +111,8 @@ fn announce(
     lab: &Lab,
     descriptors: u64,
 ) -> Result<(), Failure> {
-    let url = format!("http://{}", lab.addr());
+    let scheme = if lab.certificate().is_some() { "https" } else { "http" };
+    let url = format!("{scheme}://{}", lab.addr());
     match console.result(&format!("{url}\n")) {
         // Who started it need not read on; the server serves all the same.
         Ok(()) | Err(Failure::OutputClosed) => {}
@@ -141,6 +168,9 @@ fn model(config: &LabConfig) -> String {
     }
     if let Some(timeout) = config.connection_timeout {
         parts.push(format!("connections time out after {}", format_duration(timeout)));
+    }
+    if config.reset_rate > 0.0 {
+        parts.push(format!("{} of the requests reset", percent(config.reset_rate)));
     }
     if let Some(stall) = config.stall {
         let (after, length) = (format_duration(stall.after), format_duration(stall.length));

@@ -9,6 +9,7 @@ mod attack;
 mod flags;
 mod gathered;
 mod goish;
+mod h2load;
 mod hey;
 pub mod k6;
 mod native;
@@ -34,6 +35,7 @@ type Main = fn(&[String], &Native, &Console) -> Result<Exit, Failure>;
 /// The tools, by the names under which they are called.
 const TOOLS: &[(&str, Main)] = &[
     ("ab", ab::main),
+    ("h2load", h2load::main),
     ("hey", hey::main),
     ("k6", k6::main),
     ("nighthawk_client", nighthawk::main),

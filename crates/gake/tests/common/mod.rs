@@ -298,7 +298,7 @@ impl Peer {
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut url = String::new();
         stdout.read_line(&mut url).unwrap();
-        assert!(url.starts_with("http://"), "{url:?}");
+        assert!(url.starts_with("http"), "{url:?}");
         Self { child, stdout, url: url.trim_end().to_owned() }
     }
 

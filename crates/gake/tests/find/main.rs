@@ -271,3 +271,27 @@ fn what_a_script_decides_itself_is_no_flag() {
         assert!(ran.stderr.contains(expected), "{ran:?}");
     }
 }
+
+#[test]
+fn streams_are_searched_on_the_connections_that_are_asked_for() {
+    let lab = Lab::start(LabConfig { threads: Some(4), ..LabConfig::default() }).unwrap();
+    let url = format!("http://{}/delay/20ms", lab.addr());
+    // Four at once take 20 ms, so that each of sixteen waits for 80 ms at least.
+    let flags = ["--http2", "--dimension", "streams", "--slo", "p50<60ms", "--budget", "20s"];
+    let ran = find(&[&[url.as_str()], &flags[..], &["-c", "2", "-o", "json"]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let form: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(
+        (&form["dimension"], &form["answer"]["found"]),
+        (&"streams".into(), &"capacity".into())
+    );
+    let capacity = form["answer"]["capacity"].as_f64().unwrap();
+    assert!((1.0..16.0).contains(&capacity), "{form}");
+    let served = lab.shutdown();
+    // Each step has connections of its own.
+    let steps = form["steps"].as_array().unwrap().len() as u64;
+    assert!(served.connections.opened <= 2 * steps, "{served:?}");
+    let args = [&url, "--dimension", "streams", "--slo", "p50<1s"];
+    find(&args).refused(2, "--dimension streams needs --http2");
+    find(&[&args[..], &["--http2", "--streams", "5"]].concat()).refused(2, "leave it out");
+}

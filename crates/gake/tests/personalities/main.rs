@@ -7,6 +7,7 @@ mod common;
 mod layout;
 
 mod ab;
+mod h2load;
 mod hey;
 mod k6;
 mod nighthawk;

@@ -151,10 +151,26 @@ fn bursts_and_jitter_send_as_many() {
 }
 
 #[test]
+fn http2_has_one_connection_for_many_requests() {
+    let lab = lab();
+    let slow = url(&lab, "/delay/100ms");
+    let line = "--duration 1 --rps 60 --protocol http2";
+    let ran = as_nighthawk(&slow, line);
+    assert_eq!(counter(&ran, "benchmark.http_2xx"), 60, "{ran:?}");
+    assert_eq!(counter(&ran, "upstream_cx_http2_total"), 1, "{ran:?}");
+    // Six are in flight at a time.
+    let ran = as_nighthawk(&slow, &format!("{line} --max-concurrent-streams 2"));
+    assert_eq!(counter(&ran, "benchmark.http_2xx"), 60, "{ran:?}");
+    assert!(counter(&ran, "upstream_cx_http2_total") >= 3, "{ran:?}");
+    let ran = as_nighthawk(&slow, &format!("{line} --output-format json -v error"));
+    let value: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(value["options"]["protocol"]["value"], "HTTP2");
+    assert_eq!(value["options"]["max_concurrent_streams"], 2_147_483_647_u32);
+}
+
+#[test]
 fn what_cannot_be_honoured_is_refused_by_name() {
     for (line, said) in [
-        ("--h2", "--h2 cannot be honoured"),
-        ("--protocol http2", "--protocol cannot be honoured"),
         ("-p http3", "--protocol cannot be honoured"),
         ("--output-format yaml", "--output-format \"yaml\" cannot be honoured"),
         ("--prefetch-connections", "--prefetch-connections cannot be honoured"),

@@ -19,6 +19,12 @@ use crate::plan::{Rate, Timeouts};
 /// Longest name of a run, scenario or tag, in bytes.
 const NAME_MAX: usize = 200;
 
+/// The smallest flow-control window of a connection (RFC 9113, section 6.9.2).
+const CONNECTION_WINDOW_MIN: u32 = 65_535;
+
+/// The largest flow-control window (RFC 9113, section 6.9.1).
+const WINDOW_MAX: u32 = (1 << 31) - 1;
+
 impl RunDraft {
     /// The spec that the draft means.
     ///
@@ -151,6 +157,13 @@ fn connection(draft: ConnectionDraft, at: &FieldPath) -> Result<ConnectionSpec, 
         max_idle: draft.max_idle.map(count),
         http,
         streams,
+        stream_window: window(draft.stream_window, 1, http, &at.key("stream_window"))?,
+        connection_window: window(
+            draft.connection_window,
+            CONNECTION_WINDOW_MIN,
+            http,
+            &at.key("connection_window"),
+        )?,
         sources: draft.sources,
         resolve: draft.resolve,
         connect_to: draft.connect_to,
@@ -159,6 +172,22 @@ fn connection(draft: ConnectionDraft, at: &FieldPath) -> Result<ConnectionSpec, 
         family: draft.family,
         keep,
     })
+}
+
+/// A flow-control window of at least `least` bytes.
+fn window(
+    bytes: Option<u32>,
+    least: u32,
+    http: HttpVersion,
+    at: &FieldPath,
+) -> Result<Option<u32>, SpecError> {
+    match bytes {
+        Some(_) if !http.is_multiplexed() => Err(SpecError::new(at.clone(), "it needs HTTP/2")),
+        Some(bytes) if !(least..=WINDOW_MAX).contains(&bytes) => {
+            Err(SpecError::new(at.clone(), format!("it is from {least} to {WINDOW_MAX}")))
+        }
+        bytes => Ok(bytes),
+    }
 }
 
 fn tls(draft: TlsDraft) -> TlsSpec {

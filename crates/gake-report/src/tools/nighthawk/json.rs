@@ -63,7 +63,7 @@ fn options(output: &Output) -> Value {
         "connections": asked.connections,
         "timeout": duration(asked.timeout.as_nanos()),
         "h2": false,
-        "protocol": { "value": "HTTP1" },
+        "protocol": { "value": if asked.max_streams.is_some() { "HTTP2" } else { "HTTP1" } },
         "concurrency": asked.concurrency,
         "verbosity": upper(&asked.verbosity),
         "output_format": upper(&asked.output_format),
@@ -85,6 +85,9 @@ fn options(output: &Output) -> Value {
         "jitter_uniform": duration(asked.jitter.as_nanos()),
         "labels": asked.labels,
     });
+    if let Some(streams) = asked.max_streams {
+        options["max_concurrent_streams"] = streams.into();
+    }
     match asked.duration {
         Some(length) => options["duration"] = duration(length.as_nanos()).into(),
         None => options["no_duration"] = true.into(),

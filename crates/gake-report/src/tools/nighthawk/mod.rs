@@ -55,6 +55,8 @@ pub struct Asked {
     pub max_active: u32,
     /// Most requests of a connection.
     pub max_per_connection: u32,
+    /// With HTTP/2, most requests at once on a connection.
+    pub max_streams: Option<u32>,
     /// Counters that end the run, with what they must exceed.
     pub termination: Vec<(String, u64)>,
     /// Counters that fail it.
@@ -98,7 +100,7 @@ const BLOCKING: usize = 10;
 const CALLBACK: usize = 11;
 
 /// The counters, in Nighthawk's order. Those that stay at 0 are not shown.
-pub const COUNTERS: [&str; 15] = [
+pub const COUNTERS: [&str; 16] = [
     "benchmark.http_1xx",
     "benchmark.http_2xx",
     "benchmark.http_3xx",
@@ -109,6 +111,7 @@ pub const COUNTERS: [&str; 15] = [
     "benchmark.pool_overflow",
     "benchmark.stream_resets",
     "upstream_cx_http1_total",
+    "upstream_cx_http2_total",
     "upstream_cx_rx_bytes_total",
     "upstream_cx_total",
     "upstream_cx_tx_bytes_total",
@@ -120,20 +123,28 @@ const POOL_FAILURE: usize = 6;
 const OVERFLOW: usize = 7;
 const RESETS: usize = 8;
 const CX_HTTP1: usize = 9;
-const RX_BYTES: usize = 10;
-const CX_TOTAL: usize = 11;
-const TX_BYTES: usize = 12;
-const PENDING_OVERFLOW: usize = 13;
-const RQ_TOTAL: usize = 14;
+const CX_HTTP2: usize = 10;
+const RX_BYTES: usize = 11;
+const CX_TOTAL: usize = 12;
+const TX_BYTES: usize = 13;
+const PENDING_OVERFLOW: usize = 14;
+const RQ_TOTAL: usize = 15;
 
 /// What one worker saw.
 #[derive(Debug, Clone, Default)]
 pub struct Worker {
     statistics: [Histogram; STATISTICS.len()],
     counters: [u64; COUNTERS.len()],
+    has_http2: bool,
 }
 
 impl Worker {
+    /// A worker that has seen nothing, whose connections speak HTTP/2 or HTTP/1.1.
+    #[must_use]
+    pub fn new(has_http2: bool) -> Self {
+        Self { has_http2, ..Self::default() }
+    }
+
     /// Adds what came of one request. A request whose wait for a connection `queues` has it in its
     /// queueing; otherwise the wait blocked the sequencer, and it starts after it.
     pub fn record(&mut self, outcome: &Outcome, queues: bool) {
@@ -147,7 +158,7 @@ impl Worker {
         self.counters[TX_BYTES] += exchange.bytes_out;
         if exchange.connect.is_some() {
             self.counters[CX_TOTAL] += 1;
-            self.counters[CX_HTTP1] += 1;
+            self.counters[if self.has_http2 { CX_HTTP2 } else { CX_HTTP1 }] += 1;
         }
         match exchange.end {
             End::Answered(answer) => {
@@ -173,7 +184,6 @@ impl Worker {
                 self.statistics[CALLBACK].record(exchange.done.saturating_sub(start));
             }
             End::Unfinished => self.counters[RQ_TOTAL] += u64::from(exchange.written),
-            // No request at all.
         }
     }
 

@@ -25,7 +25,7 @@ use gake_report::find::FindReport;
 use gake_report::{Format, Style, html};
 use gake_run::{LoadedRequests, unix_now};
 
-use crate::cli::{FindArgs, Form};
+use crate::cli::{DimensionArg, FindArgs, Form};
 use crate::cmd::demo;
 use crate::cmd::show::Results;
 use crate::console::Console;
@@ -129,6 +129,7 @@ fn target(
 ) -> Result<(Target, Vec<Objective>), Failure> {
     let given = &args.search.slo;
     if !is_script(OsStr::new(&args.target)) {
+        check(args, spec)?;
         let target = LoadedRequests::read(spec, spec::inputs());
         let mut target = target.map_err(|error| spec::failure(&error))?;
         target.redact(redactor);
@@ -147,6 +148,20 @@ fn target(
     }
     let (script, objectives) = ScriptTarget::load(&args.target, given, console)?;
     Ok((Target::Script(script), objectives))
+}
+
+/// Rejects what a search by streams cannot have.
+fn check(args: &FindArgs, spec: &RunSpec) -> Result<(), Failure> {
+    if args.search.dimension != DimensionArg::Streams {
+        return Ok(());
+    }
+    if !spec.connection.http.is_multiplexed() {
+        return Err(Failure::usage("--dimension streams needs --http2: HTTP/1.1 has no streams"));
+    }
+    if spec.connection.streams.is_some() {
+        return Err(Failure::usage("--streams is what --dimension streams searches: leave it out"));
+    }
+    Ok(())
 }
 
 /// Runs every trial that the search asks for.
@@ -246,6 +261,7 @@ fn plan_line(args: &FindArgs, target: &Target, clauses: &[Clause]) -> String {
         Dimension::Users => "the most users",
         Dimension::Connections => "the most open connections",
         Dimension::ConnectRate => "the most new connections a second",
+        Dimension::Streams => "the most concurrent streams",
     };
     let texts: Vec<&str> = clauses.iter().map(|clause| clause.text.as_str()).collect();
     let highest = search.max_rate.map(|rate| format!(", never over {}", units::number(rate)));

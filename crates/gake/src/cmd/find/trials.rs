@@ -40,8 +40,9 @@ const SCRIPT_USERS: usize = 50;
 /// Descriptors that are not connections.
 const OTHER_DESCRIPTORS: u64 = 64;
 
-/// How the connections of a trial are made: shared or a user's own, how many, and how many idle.
-type Connections = (bool, usize, usize);
+/// How the connections of a trial are made: shared or a user's own, how many, how many requests at
+/// once on each, and how many idle.
+type Connections = (bool, usize, usize, usize);
 
 /// Runs trials, one after the other.
 #[derive(Debug)]
@@ -343,6 +344,9 @@ impl<'a> Trials<'a> {
     fn trial_spec(&self, trial: &Trial) -> RunSpec {
         let (rate, connections, idle) = match trial.load {
             TrialLoad::Rate(rate) => (Some(rate), self.connections_for(rate), 0),
+            TrialLoad::Users(_) if self.dimension == Dimension::Streams => {
+                (None, self.args.search.connections.unwrap_or(1).min(self.most), 0)
+            }
             TrialLoad::Users(users) => (None, users, 0),
             TrialLoad::Connections(idle) => (Some(LIGHT), OPEN_CONNECTIONS, idle),
         };
@@ -351,8 +355,9 @@ impl<'a> Trials<'a> {
                 stages: vec![Stage::step(rate, trial.duration)],
                 process: self.process,
             },
-            None => LoadSpec::closed(connections),
+            None => LoadSpec::closed(trial.load.level() as usize),
         };
+        let lanes = load.users().unwrap_or(connections);
         let mut spec = self.spec.clone();
         spec.seed = trial.seed;
         spec.warmup = trial.warmup;
@@ -364,7 +369,7 @@ impl<'a> Trials<'a> {
                 load: load.clone(),
                 duration: rate.is_none().then_some(trial.duration),
                 connections,
-                lanes: connections,
+                lanes,
                 graceful_stop: DRAIN.max(Duration::from_secs_f64(2.0 * self.unloaded.min(60.0))),
                 ..scenario.clone()
             };
@@ -377,7 +382,8 @@ impl<'a> Trials<'a> {
     fn prepare_spec(&mut self, trial: &Trial, spec: &RunSpec) -> Result<Ready, Failure> {
         let pooled = !matches!(trial.load, TrialLoad::Users(_));
         let connections = spec.scenarios.iter().map(|scenario| scenario.connections).sum();
-        let key = (pooled, connections, spec.connection.idle_connections);
+        let streams = spec.scenarios.iter().map(|one| one.streams(&spec.connection)).sum();
+        let key = (pooled, connections, streams, spec.connection.idle_connections);
         let wires = match &self.ready {
             Some((known, wires)) if *known == key => Some(wires.as_slice()),
             _ => None,

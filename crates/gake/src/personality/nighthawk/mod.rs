@@ -13,7 +13,8 @@ use gake_core::plan::{Overflow, Stage, Timeouts};
 use gake_core::record::Outcome;
 use gake_core::schedule::Process;
 use gake_core::spec::{
-    BodySpec, IpFamily, LoadSpec, RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec,
+    BodySpec, HttpVersion, IpFamily, LoadSpec, RequestDefaults, RequestSource, RunSpec,
+    ScenarioSpec, TlsSpec,
 };
 use gake_report::tools::nighthawk::{Output, Worker, csv, fortio, human, json};
 use gake_run::Moment;
@@ -52,7 +53,7 @@ fn run(options: Options, native: &Native, console: &Console) -> Result<Exit, Fai
     if talks {
         announce(&options, console);
     }
-    let crew = Crew::new(options.workers, options.asked.max_pending > 0);
+    let crew = Crew::new(&options);
     let attacked =
         attack(&spec, &prepared, native, Some(crew.taker()), console, |moment: &Moment<'_>| {
             let dropped = dropped(&options, moment.so_far.tally().counts.dropped);
@@ -100,8 +101,8 @@ fn spec(options: &Options) -> RunSpec {
             body: body.map(|body| BodySpec::text(&body)),
             user: None,
         },
-        connections: options.total(asked.connections),
-        lanes: options.total(asked.max_active.min(asked.connections)),
+        connections: options.total(options.connections()),
+        lanes: options.total(options.lanes()),
         overflow: match asked.open_loop {
             true => Overflow::Queue { waiting: options.total(asked.max_pending) },
             false => Overflow::Wait,
@@ -116,6 +117,10 @@ fn spec(options: &Options) -> RunSpec {
         ..RunSpec::new(scenario)
     };
     spec.connection.timeouts = Timeouts { connect: asked.timeout, first_byte: None, total: NEVER };
+    if let Some(streams) = asked.max_streams {
+        spec.connection.http = HttpVersion::Http2;
+        spec.connection.streams = Some(streams.min(asked.max_active) as usize);
+    }
     spec.connection.keepalive = asked.max_per_connection != 1;
     spec.connection.family = match asked.address_family.as_str() {
         "v4" => Some(IpFamily::Ipv4),
@@ -147,13 +152,14 @@ fn announce(options: &Options, console: &Console) {
     console.note(&format!("Starting {workers} threads / event loops. {limit}"));
     console.note(&format!(
         "Global targets: {} connections and {} calls per second.",
-        options.total(asked.connections),
+        options.total(options.connections()),
         options.rate()
     ));
     if workers > 1 {
         console.note(&format!(
             "   (Per-worker targets: {} connections and {} calls per second)",
-            asked.connections, asked.rps
+            options.connections(),
+            asked.rps
         ));
     }
 }
@@ -177,8 +183,10 @@ struct Member {
 }
 
 impl Crew {
-    fn new(workers: usize, queues: bool) -> Self {
-        Self { members: Arc::new(Mutex::new(vec![Member::default(); workers])), queues }
+    fn new(options: &Options) -> Self {
+        let figures = Worker::new(options.asked.max_streams.is_some());
+        let members = vec![Member { figures, sent: 0 }; options.workers];
+        Self { members: Arc::new(Mutex::new(members)), queues: options.asked.max_pending > 0 }
     }
 
     /// Takes outcomes in.
@@ -245,6 +253,7 @@ mod tests {
         for line in [
             "127.0.0.1:10000",
             "--open-loop --max-pending-requests 7 --rps 50 --burst-size 5 http://h/",
+            "-p http2 --max-concurrent-streams 5 --max-active-requests 12 --concurrency 2 h",
             "--jitter-uniform 0.5s --no-duration --request-body-size 9 http://h/",
         ] {
             let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();

@@ -29,7 +29,10 @@ const VERBOSITIES: [&str; 6] = ["trace", "debug", "info", "warn", "error", "crit
 
 const ONE_TARGET: &str = "write the targets into a file and run it with `gake run FILE`";
 const ENVOY: &str = "it configures Envoy, which gake does not use";
-const HTTP1: &str = "gake speaks HTTP/1.1";
+
+/// Streams of a connection, and requests of a worker in flight, unless told otherwise.
+const STREAMS: u32 = i32::MAX as u32;
+const ACTIVE: u32 = 100;
 
 const FLAGS: &[Flag] = &[
     value(&["rps"]),
@@ -59,9 +62,9 @@ const FLAGS: &[Flag] = &[
     value(&["experimental-h1-connection-reuse-strategy"]),
     switch(&["version"]),
     switch(&["help", "h"]),
-    refused(&["h2"], HTTP1),
-    refused(&["max-concurrent-streams"], HTTP1),
-    refused(&["experimental-h2-use-multiple-connections"], HTTP1),
+    switch(&["h2"]),
+    value(&["max-concurrent-streams"]),
+    switch(&["experimental-h2-use-multiple-connections"]),
     refused(&["prefetch-connections"], "gake opens a connection when a request needs it"),
     refused(&["multi-target-endpoint"], ONE_TARGET),
     refused(&["multi-target-path"], ONE_TARGET),
@@ -139,9 +142,7 @@ impl Options {
         Location::parse(&uri).map_err(|error| error.to_string())?;
         let (concurrency, workers) = concurrency(parsed)?;
         let format = format(parsed)?;
-        if parsed.last("protocol").is_some_and(|protocol| protocol != "http1") {
-            return Err(format!("--protocol cannot be honoured: {HTTP1}; write http1"));
-        }
+        let max_streams = max_streams(parsed)?;
         let reuse = parsed.last("experimental-h1-connection-reuse-strategy");
         if reuse.is_some_and(|strategy| strategy != "mru") {
             return Err("--experimental-h1-connection-reuse-strategy cannot be honoured: gake \
@@ -168,8 +169,14 @@ impl Options {
             burst_size: number(parsed, "burst-size", 0, 0)?,
             jitter: parsed.read_with("jitter-uniform", jitter)?.unwrap_or_default(),
             max_pending: number(parsed, "max-pending-requests", 0, 0)?,
-            max_active: number(parsed, "max-active-requests", LARGEST, 1)?,
+            max_active: number(
+                parsed,
+                "max-active-requests",
+                if max_streams.is_some() { ACTIVE } else { LARGEST },
+                1,
+            )?,
             max_per_connection: number(parsed, "max-requests-per-connection", LARGEST, 1)?,
+            max_streams,
             termination: predicates(parsed, "termination-predicate")?.unwrap_or_default(),
             failure: failures(parsed)?,
             labels: parsed.all("label").map(str::to_owned).collect(),
@@ -204,10 +211,43 @@ impl Options {
         f64::from(self.asked.rps) * self.workers as f64
     }
 
+    /// Requests of a worker in flight at most.
+    pub fn lanes(&self) -> u32 {
+        match self.asked.max_streams {
+            Some(_) => self.asked.max_active,
+            None => self.asked.max_active.min(self.asked.connections),
+        }
+    }
+
+    /// Connections of a worker at most: with HTTP/2 no more than its requests need.
+    pub fn connections(&self) -> u32 {
+        match self.asked.max_streams {
+            Some(streams) => self.asked.max_active.div_ceil(streams),
+            None => self.asked.connections,
+        }
+    }
+
     /// What a worker has `each` of, over all workers.
     pub fn total(&self, each: u32) -> usize {
         (each as usize).saturating_mul(self.workers)
     }
+}
+
+/// Streams of a connection at most, with HTTP/2.
+fn max_streams(parsed: &Parsed) -> Result<Option<u32>, String> {
+    let old = parsed.on("h2")?;
+    let http2 = match parsed.last("protocol") {
+        Some(_) if old => return Err("--h2 and --protocol are mutually exclusive".to_owned()),
+        None | Some("http1") => old,
+        Some("http2") => true,
+        Some(_) => {
+            let spoken = "gake speaks HTTP/1.1 and HTTP/2; write http1 or http2";
+            return Err(format!("--protocol cannot be honoured: {spoken}"));
+        }
+    };
+    let one = parsed.on("experimental-h2-use-multiple-connections")?;
+    let streams = number(parsed, "max-concurrent-streams", if one { 1 } else { STREAMS }, 1)?;
+    Ok(http2.then_some(streams))
 }
 
 /// The text and the number of event loops.
@@ -310,7 +350,8 @@ Usage: nighthawk_client [flags] URI
   --termination-predicate COUNTER:N  --failure-predicate COUNTER:N
   --no-default-failure-predicates
   --output-format human|json|csv|fortio  --label TEXT  -v LEVEL
-  --sequencer-idle-strategy spin|poll|sleep  --address-family auto|v4|v6  -p http1
+  --sequencer-idle-strategy spin|poll|sleep  --address-family auto|v4|v6
+  -p http1|http2  --max-concurrent-streams N   streams of an HTTP/2 connection
 ";
 
 #[cfg(test)]
@@ -350,10 +391,21 @@ mod tests {
     }
 
     #[test]
+    fn http2_opens_the_connections_that_its_requests_need() {
+        let options = read("h -p http2").unwrap();
+        assert_eq!((options.connections(), options.lanes()), (1, 100));
+        let options = read("h --h2 --max-concurrent-streams 30 --connections 7").unwrap();
+        assert_eq!((options.connections(), options.lanes()), (4, 100));
+        let line = "h -p http2 --experimental-h2-use-multiple-connections --max-active-requests 9";
+        let options = read(line).unwrap();
+        assert_eq!((options.connections(), options.lanes()), (9, 9));
+    }
+
+    #[test]
     fn what_cannot_be_honoured_is_named() {
         for (line, said) in [
             ("", "give one URI"),
-            ("h --h2", "--h2"),
+            ("h --h2 -p http2", "--h2 and --protocol"),
             ("h --protocol http3", "--protocol"),
             ("h --output-format yaml", "--output-format"),
             ("h --rps 0", "--rps"),

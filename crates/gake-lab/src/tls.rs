@@ -1,0 +1,108 @@
+//! TLS with a certificate that the lab makes itself.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rustls::ServerConfig;
+use rustls::pki_types::PrivateKeyDer;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::LabError;
+
+/// The certificate of a lab that serves TLS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabCertificate {
+    /// The certificate in PEM, for clients to trust.
+    pub pem: String,
+    /// SHA-256 of the certificate, as `openssl x509 -fingerprint` shows it: `AB:CD:...`.
+    pub fingerprint: String,
+}
+
+/// The certificate with the settings that use it.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    pub(crate) certificate: LabCertificate,
+    config: Arc<ServerConfig>,
+}
+
+impl Identity {
+    /// A new certificate for this machine, which listens at `addr`.
+    pub(crate) fn new(addr: SocketAddr) -> Result<Identity, LabError> {
+        let failed = |error: &dyn std::fmt::Display| LabError::Certificate(error.to_string());
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let mut names: Vec<_> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
+        names.extend([addr.ip().to_string(), host]);
+        names.dedup();
+        // A host may have a name that no certificate can hold.
+        names.retain(|name| name.is_ascii() && !name.is_empty());
+        let CertifiedKey { cert, signing_key } =
+            generate_simple_self_signed(names).map_err(|error| failed(&error))?;
+        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, cert.der());
+        let fingerprint: Vec<_> =
+            digest.as_ref().iter().map(|byte| format!("{byte:02X}")).collect();
+        let certificate = LabCertificate { pem: cert.pem(), fingerprint: fingerprint.join(":") };
+        let key = PrivateKeyDer::Pkcs8(signing_key.serialize_der().into());
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .and_then(|builder| {
+                builder.with_no_client_auth().with_single_cert(vec![cert.der().clone()], key)
+            })
+            .map_err(|error| failed(&error))?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Identity { certificate, config: Arc::new(config) })
+    }
+
+    /// Makes a handshake.
+    pub(crate) async fn accept<S>(&self, stream: S) -> io::Result<Secured<S>>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        TlsAcceptor::from(Arc::clone(&self.config)).accept(stream).await.map(Secured)
+    }
+}
+
+/// A stream in TLS.
+#[derive(Debug)]
+pub(crate) struct Secured<S>(TlsStream<S>);
+
+impl<S: AsFd> AsFd for Secured<S> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.get_ref().0.as_fd()
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Secured<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Secured<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
