@@ -32,8 +32,8 @@ pub use doctor::DoctorArgs;
 pub use experiment::ExperimentArgs;
 #[cfg(test)]
 pub use experiment::NAMES as EXPERIMENTS;
-pub use history::{HistoryArgs, HistoryCommand, SaveArgs};
 pub use find::{DimensionArg, FindArgs};
+pub use history::{HistoryArgs, HistoryCommand, SaveArgs};
 pub use output::{Form, Output, files as output_files};
 pub use redaction::RedactionArgs;
 pub use report::ReportArgs;
