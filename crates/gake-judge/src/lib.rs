@@ -13,6 +13,7 @@ pub mod objective;
 pub mod overload;
 pub mod queueing;
 mod random;
+mod reconcile;
 pub mod search;
 pub mod stats;
 pub mod units;
@@ -27,6 +28,7 @@ pub use nothing_ok::NothingOk;
 pub use objective::{
     Bad, Bound, Clause, Evaluation, Objective, ObjectiveError, ScenarioView, Unit, View,
 };
+pub use reconcile::reconcile;
 pub use stats::trusted;
 pub use validity::{Reason, Validity};
 pub use verdict::{Conclusion, Summary, Verdict, judge};

@@ -144,6 +144,9 @@ impl LabConfig {
         if self.database.is_some_and(|database| database.max_open == Some(0)) {
             return reject("a pool of no connections serves nobody");
         }
+        if self.database.is_some_and(|database| database.lose_every == Some(0)) {
+            return reject("lose_every must be at least 1");
+        }
         if self.leak_every.is_some() && self.threads.is_none() {
             return reject("leak_every needs threads: without a limit nothing runs out");
         }

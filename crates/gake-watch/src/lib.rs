@@ -7,6 +7,7 @@
 
 mod actuator;
 mod cgroup;
+mod count;
 mod database;
 mod diag;
 mod fetch;
@@ -19,6 +20,7 @@ mod sockets;
 mod source;
 mod threads;
 
+pub use count::{CountError, CountSource};
 pub use database::{Dsn, DsnError};
 pub use sampler::{Batch, Sampler, WatchError};
 pub use source::{SourceError, WatchSource};

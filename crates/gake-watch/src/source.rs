@@ -145,7 +145,7 @@ impl fmt::Display for WatchSource {
     }
 }
 
-fn without_user(url: &str) -> String {
+pub(crate) fn without_user(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let authority = rest.split('/').next().unwrap_or_default();
     match authority.rsplit_once('@') {

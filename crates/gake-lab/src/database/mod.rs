@@ -36,6 +36,8 @@ pub struct DatabaseModel {
     pub acquire_timeout: Option<Duration>,
     /// A connection that is older is not used again; `None` is for ever.
     pub lifetime: Option<Duration>,
+    /// Every n-th row is acknowledged and lost; `None` loses none.
+    pub lose_every: Option<u64>,
 }
 
 /// What is wrong with the text of a [`DatabaseModel`].
@@ -62,6 +64,7 @@ impl FromStr for DatabaseModel {
             max_idle: IDLE,
             acquire_timeout: None,
             lifetime: None,
+            lose_every: None,
         })
     }
 }

@@ -60,6 +60,11 @@ impl Pool {
         Ok(lease)
     }
 
+    /// Whether the database acknowledges the row `id` and loses it.
+    pub(crate) fn loses(&self, id: u64) -> bool {
+        self.model.lose_every.is_some_and(|every| id.is_multiple_of(every))
+    }
+
     /// Makes a statement, which takes its time.
     pub(crate) async fn statement(&self, timer: &Arc<Timer>) {
         timer.sleep(self.model.statement).await;

@@ -34,6 +34,7 @@ pub(crate) fn render(shared: &Shared) -> String {
             "max_idle": db.max_idle,
             "acquire_timeout": db.acquire_timeout.map(text),
             "lifetime": db.lifetime.map(text),
+            "lose_every": db.lose_every,
         })
     });
     let settings = json!({

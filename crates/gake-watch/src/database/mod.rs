@@ -92,6 +92,28 @@ impl Database {
     }
 }
 
+/// The first field of the first row that a statement gives. One connection is opened for it.
+pub(crate) async fn first_field(dsn: &Dsn, statement: &str) -> Result<String, String> {
+    let mut session = Session::open(dsn).await?;
+    let asked = async {
+        Ok::<_, String>(match &mut session {
+            Session::MySql(session) => session
+                .query(statement)
+                .await?
+                .into_iter()
+                .next()
+                .and_then(|row| row.into_iter().next()),
+            Session::Postgres(session) => {
+                session.query(statement).await?.into_iter().next().flatten()
+            }
+        })
+    };
+    match tokio::time::timeout(OPEN_TIMEOUT, asked).await {
+        Ok(field) => field?.ok_or_else(|| "the statement gives no row".to_owned()),
+        Err(_) => Err(format!("no answer within {} s", OPEN_TIMEOUT.as_secs())),
+    }
+}
+
 impl Session {
     async fn open(dsn: &Dsn) -> Result<Self, String> {
         let opened = async {

@@ -138,7 +138,7 @@ impl MySql {
     }
 
     /// The rows that answer a query; a value that is NULL is empty.
-    async fn query(&mut self, sql: &str) -> Result<Vec<Vec<String>>, String> {
+    pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Vec<String>>, String> {
         self.sequence = 0;
         self.send(&[b"\x03", sql.as_bytes()].concat()).await?;
         let head = self.packet().await?;

@@ -123,7 +123,7 @@ impl Postgres {
     }
 
     /// The first row that answers a query.
-    async fn query(&mut self, sql: &str) -> Result<Row, String> {
+    pub(super) async fn query(&mut self, sql: &str) -> Result<Row, String> {
         self.stream.send(&message(b'Q', format!("{sql}\0").as_bytes())).await?;
         let (mut row, mut refused) = (None, None);
         for _ in 0..MESSAGES_MAX {

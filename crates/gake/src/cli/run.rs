@@ -385,6 +385,12 @@ pub struct JudgeArgs {
     /// Stop as soon as an objective is missed
     #[arg(long)]
     pub abort: bool,
+
+    /// Count rows before and after the run, and compare what was added with the answers that were
+    /// ok: 'sql:mysql://USER:PASSWORD@HOST:SELECT COUNT(*) FROM DATABASE.TABLE' (or postgres://),
+    /// or http:URL#FIELD of an answer in JSON
+    #[arg(long, value_name = "SOURCE")]
+    pub reconcile: Option<String>,
 }
 
 /// How arrivals are spread.

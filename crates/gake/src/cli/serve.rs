@@ -94,6 +94,10 @@ pub struct DatabaseArgs {
     /// Close a connection of the pool that is older (default: never)
     #[arg(long, value_name = "TIME", requires = "db", value_parser = values::positive_duration)]
     pub db_lifetime: Option<Duration>,
+
+    /// Acknowledge every N-th row and lose it (default: none)
+    #[arg(long, value_name = "N", requires = "db", value_parser = clap::value_parser!(u64).range(1..))]
+    pub db_lose_every: Option<u64>,
 }
 
 impl DatabaseArgs {
@@ -105,6 +109,7 @@ impl DatabaseArgs {
             max_idle: self.db_max_idle,
             acquire_timeout: self.db_acquire_timeout,
             lifetime: self.db_lifetime,
+            lose_every: self.db_lose_every,
             ..self.db?
         })
     }

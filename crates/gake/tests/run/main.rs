@@ -29,6 +29,7 @@ mod once;
 mod output;
 mod pool;
 mod proxy;
+mod reconcile;
 mod replay;
 mod report;
 mod sent;

@@ -115,6 +115,7 @@ fn side(line: &str, slice: Duration, redactor: &Redactor) -> Result<Side, Failur
         (output.log.is_some(), "--log"),
         (output.results().next().is_some(), "-o"),
         (!args.judge.slo.is_empty(), "--slo"),
+        (args.judge.reconcile.is_some(), "--reconcile"),
         (args.spec.spec.is_some(), "--spec"),
         (args.spec.print_spec.is_some(), "--print-spec"),
     ] {

@@ -1,6 +1,7 @@
 //! `gake run`: plan, fire, record, judge, show.
 
 mod live;
+mod reconcile;
 mod save;
 mod web;
 
@@ -21,6 +22,7 @@ use crate::redaction::redactor;
 use crate::signals::Signals;
 use crate::spec;
 use live::Live;
+use reconcile::Reconciliation;
 use save::Saving;
 use web::Web;
 
@@ -53,6 +55,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     if !quiet {
         spec::announce(&prepared, &asked.spec, descriptors, console);
     }
+    let reconciliation = Reconciliation::begin(args.judge.reconcile.as_deref())?;
     let mut live = Live::new(args, console, &prepared.plan);
     let signals = Signals::telling(live.stopper(console)).map_err(Failure::signals)?;
     let web = Web::start(args, &prepared, signals.interrupt(), console)?;
@@ -76,7 +79,10 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     for loss in &recorded.losses {
         console.warn(&loss.text);
     }
-    let summary = Summary::new(recorded.run, &prepared.objectives);
+    let mut summary = Summary::new(recorded.run, &prepared.objectives);
+    if let Some(reconciliation) = reconciliation {
+        reconciliation.end(&mut summary);
+    }
     let shown = results.show(&summary, console, &|_| Ok(()));
     web.finish(&summary);
     shown?;

@@ -1,0 +1,50 @@
+//! `--reconcile`: rows against answers.
+
+use gake_lab::{DatabaseModel, Lab, LabConfig};
+
+use crate::support::*;
+
+/// A users service whose database is as fast as it gets.
+fn users(lose_every: Option<u64>) -> Lab {
+    let model: DatabaseModel = "model:0s,0s".parse().unwrap();
+    let database = Some(DatabaseModel { lose_every, ..model });
+    lab_with(LabConfig { database, ..LabConfig::default() })
+}
+
+/// Posts a thousand users to a lab and counts them.
+fn posted(lab: &Lab) -> Ran {
+    let (url, count) = (url(lab, "/users"), format!("http:{}#count", url(lab, "/users/count")));
+    let line = "-n 1000 -c 4 --data {} -o json --reconcile";
+    ran(&[&["run", url.as_str()], &*words(line), &[count.as_str()]].concat())
+}
+
+#[test]
+fn rows_are_as_many_as_answers_that_were_ok() {
+    let lab = users(None);
+    // Rows that were there before do not count.
+    for _ in 0..2 {
+        let json = posted(&lab).done().json();
+        assert_eq!(json.at("objectives")[0]["met"], true, "{}", json.0["objectives"]);
+        assert_eq!(json.at("objectives")[0]["value"].as_f64(), Some(1_000.0));
+    }
+}
+
+#[test]
+fn a_write_that_is_acknowledged_and_lost_is_found() {
+    let ran = posted(&users(Some(400)));
+    assert_eq!(ran.code, Some(99), "{ran:?}");
+    assert_eq!(ran.json().at("objectives")[0]["value"].as_f64(), Some(998.0));
+}
+
+#[test]
+fn what_cannot_be_counted_is_said_before_anything_is_sent() {
+    let lab = users(None);
+    let (url, none) = (url(&lab, "/users"), format!("{}#total", url(&lab, "/users/count")));
+    let of = |source: &str| ran(&["run", &url, "-n", "1", "--reconcile", source]);
+    of("lab").refused(2, "--reconcile: write sql:mysql://");
+    of(&none).refused(1, "has no number total");
+    let secret = of("sql:oracle://me:secret@h:SELECT 1");
+    secret.refused(2, "--reconcile");
+    assert!(!secret.stderr.contains("secret"), "{secret:?}");
+    assert!(!lab.shutdown().routes.get("/users").is_some_and(|users| *users > 1));
+}
