@@ -88,7 +88,7 @@ impl CountSource {
         let told = match self {
             Self::Sql(dsn, statement) => runtime.block_on(first_field(dsn, statement)),
             Self::Http { url, field } => {
-                let mut fetch = Fetch::new(std::slice::from_ref(url))?;
+                let fetch = Fetch::new(std::slice::from_ref(url))?;
                 runtime.block_on(fetch.get(0)).and_then(|text| of_json(&text, field))
             }
         }?;

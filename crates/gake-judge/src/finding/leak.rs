@@ -1,19 +1,22 @@
 //! A pool that gets fewer and fewer of its threads or connections back.
 
 use gake_core::clock::SECOND;
-use gake_core::record::Gauge;
+use gake_core::record::{Gauge, Point};
 
 use super::Finding;
 use super::facts::Facts;
 use crate::units;
 
 /// Readings that show it, before the pool is empty.
-const READINGS_MIN: usize = 3;
-/// What is held and not in use grows by this many, and by this part of what is busy at most.
+const READINGS_MIN: usize = 4;
+/// What is held and not in use grows by this many from the first half of the readings to the
+/// second, and by this part of what is busy at most.
 const GROWTH_MIN: f64 = 2.0;
-const GROWTH_SHARE_MIN: f64 = 0.3;
-/// What one reading may be below the one before: requests of others come and go.
-const DIP: f64 = 1.0;
+const GROWTH_SHARE_MIN: f64 = 0.25;
+/// Of two readings the later one is higher, this often: requests come and go meanwhile.
+const RISING_MIN: f64 = 0.85;
+/// A reading is of an instant, and the requests in flight are the mean of a second.
+const NOISE: f64 = 1.0;
 
 /// The levels that count what is taken from a pool, and what that is.
 const POOLS: [(&str, &str); 2] =
@@ -28,22 +31,20 @@ pub(super) fn leak(facts: &Facts<'_>) -> Option<Finding> {
 
 fn of(facts: &Facts<'_>, gauge: &Gauge, what: &str) -> Option<Finding> {
     let unused = unused(facts, gauge);
-    let (first, last) = (unused.first()?, unused.last()?);
-    let growth = last.1 - first.1;
-    // One reading that is high at the end is no growth.
-    let before = unused.len().checked_sub(2).and_then(|at| unused.get(at))?;
-    let is_steady = unused.windows(2).all(|pair| pair[1].1 >= pair[0].1 - DIP);
-    let enough = unused.len() >= READINGS_MIN
-        && growth >= GROWTH_MIN
-        && growth >= GROWTH_SHARE_MIN * gauge.max()?
-        && before.1 - first.1 >= growth / 3.0;
-    if !enough || !is_steady {
+    if unused.len() < READINGS_MIN || rising(&unused) < RISING_MIN {
         return None;
     }
+    let mean = |part: &[(u64, f64)]| part.iter().map(|one| one.1).sum::<f64>() / part.len() as f64;
+    let (early, late) = unused.split_at(unused.len() / 2);
+    let growth = mean(late) - mean(early);
+    if growth < GROWTH_MIN.max(GROWTH_SHARE_MIN * gauge.max()?) {
+        return None;
+    }
+    let (first, last) = (unused.first()?, unused.last()?);
     let seconds = last.0.saturating_sub(first.0) as f64 / SECOND as f64;
     let evidence = format!(
-        "{} held more and more of its {what} that no request in flight needed: {} at first, {} \
-         {} later, and never fewer in between",
+        "{} held more and more of its {what} that no request in flight needed: {} at first, and {} \
+         {} later",
         gauge.source,
         units::number(first.1),
         units::number(last.1),
@@ -55,23 +56,31 @@ fn of(facts: &Facts<'_>, gauge: &Gauge, what: &str) -> Option<Finding> {
     Some(Finding::new("target_leak", evidence, advice, check))
 }
 
-/// What was busy beyond the requests in flight, and when; up to the reading from which on requests
-/// wait, since then everything is in use.
+/// How often the later of two readings is the higher one.
+fn rising(unused: &[(u64, f64)]) -> f64 {
+    let pairs = unused
+        .iter()
+        .enumerate()
+        .flat_map(|(at, early)| unused[at + 1..].iter().map(move |late| late.1 > early.1));
+    let (higher, all) = pairs.fold((0, 0), |(higher, all), up| (higher + u32::from(up), all + 1));
+    f64::from(higher) / f64::from(all.max(1))
+}
+
+/// What was busy beyond the requests in flight, and when. Where requests wait, all is in use, and
+/// nothing can be said.
 fn unused(facts: &Facts<'_>, gauge: &Gauge) -> Vec<(u64, f64)> {
     let points = facts.run.series.points();
     let in_flight = |at: u64| {
         let second = at / SECOND;
-        let of = |point: &&gake_core::record::Point| {
-            (point.second..point.second + point.seconds).contains(&second)
-        };
+        let of = |point: &&Point| (point.second..point.second + point.seconds).contains(&second);
         points.iter().find(of).map(|point| point.in_flight)
     };
     // After the last arrival requests end, and what they held may be read before it is free.
     let span = facts.warmup()..facts.warmup() + facts.run.measured / SECOND * SECOND;
     let samples = gauge.samples().iter().filter(|sample| span.contains(&sample.at));
-    let each = samples.map_while(|sample| {
+    let each = samples.filter_map(|sample| {
         let unused = sample.mean - in_flight(sample.at)?;
-        (unused >= -DIP).then_some((sample.at, unused.max(0.0)))
+        (unused >= -NOISE).then_some((sample.at, unused.max(0.0)))
     });
     each.collect()
 }

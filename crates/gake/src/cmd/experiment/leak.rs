@@ -8,7 +8,7 @@ use super::bench::{Bench, Stopped, limited, load_on};
 use super::theory;
 
 /// Threads of the pool.
-const THREADS: u64 = 10;
+const THREADS: u64 = 16;
 /// Requests a second, which need one thread: 200/s × 5 ms.
 const RATE: f64 = 200.0;
 /// How long a request may take: what finds no thread never ends.
@@ -17,8 +17,8 @@ const LIMIT: Duration = Duration::from_secs(2);
 /// Runs the steps: T threads that lose one with every n-th request serve T × n requests.
 pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
     let every: u64 = if bench.quick() { 100 } else { 400 };
-    // Half as long again as the pool lasts.
-    let duration = Duration::from_secs_f64(1.5 * (THREADS * every) as f64 / RATE);
+    // Longer than the larger pool lasts.
+    let duration = Duration::from_secs_f64(1.4 * (THREADS * every) as f64 / RATE);
     step(bench, THREADS, None, duration)?;
     step(bench, THREADS, Some(every), duration)?;
     // A larger pool lasts longer, and that is all.
