@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde_json::Value;
+use tokio::runtime::{Builder, LocalOptions};
 
 use crate::database::{Dsn, DsnError, Kind, first_field};
 use crate::fetch::Fetch;
@@ -83,7 +84,8 @@ impl CountSource {
     /// # Errors
     /// Why there is none, in a sentence without passwords.
     pub fn read(&self) -> Result<u64, String> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime =
+            Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
         let runtime = runtime.map_err(|error| error.to_string())?;
         let told = match self {
             Self::Sql(dsn, statement) => runtime.block_on(first_field(dsn, statement)),
