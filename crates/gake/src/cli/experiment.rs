@@ -15,7 +15,7 @@ use super::values::Known;
 #[command(after_help = "\
 Examples:
   gake experiment                                the list
-  gake experiment spike --quick                  N users at once on T threads, within a minute
+  gake experiment spike --quick                  N users at once on T threads, in about a minute
   gake experiment gc --html gc.html              with charts
   gake experiment spike --only '3,000 users'     some of its steps
   gake experiment pool --target http://localhost:8080/    the same load on your own server

@@ -161,7 +161,7 @@ fn list() -> String {
     let width = EXPERIMENTS.iter().map(|one| one.name.len()).max().unwrap_or(0);
     let line = |one: &Experiment| format!("{:<width$}  {}\n", one.name, one.about);
     let lines: String = EXPERIMENTS.iter().map(line).collect();
-    format!("{lines}\ngake experiment NAME runs one; --quick takes a minute at most\n")
+    format!("{lines}\ngake experiment NAME runs one; --quick takes about a minute\n")
 }
 
 #[cfg(test)]
