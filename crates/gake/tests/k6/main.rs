@@ -7,6 +7,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // the helpers are tests too
 
 mod case;
+mod commands;
+#[path = "../common/mod.rs"]
+mod common;
 mod convert;
 mod ledger;
 mod normal;

@@ -73,7 +73,7 @@ mod code {
 /// Why there is no run.
 pub(super) struct Refused {
     pub(super) why: String,
-    exit: Exit,
+    pub(super) exit: Exit,
     /// Where that is told, once there is a log.
     log: Option<ScriptLog>,
 }

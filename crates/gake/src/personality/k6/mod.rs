@@ -1,10 +1,12 @@
 //! gake as k6: scripts in JavaScript, k6's options, summary and exit codes.
 
 mod flags;
+mod inspect;
 pub mod journey;
 mod life;
 mod log;
 mod network;
+mod new;
 mod open_loop;
 mod out;
 mod plan;
@@ -22,8 +24,6 @@ const ABSENT: &[(&str, &str)] = &[
     ("archive", "gake runs scripts, not archives"),
     ("cloud", "gake has no cloud"),
     ("login", "gake has no cloud"),
-    ("inspect", "gake does not support it yet"),
-    ("new", "gake does not support it yet"),
     ("pause", "gake has no API yet"),
     ("resume", "gake has no API yet"),
     ("scale", "gake has no API yet"),
@@ -38,6 +38,8 @@ const ABSENT: &[(&str, &str)] = &[
 pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
     match args.split_first() {
         Some((command, rest)) if command == "run" => run(rest, native, console),
+        Some((command, rest)) if command == "inspect" => inspect::main(rest, console),
+        Some((command, rest)) if command == "new" => new::main(rest, console),
         Some((command, _)) if command == "version" || command == "--version" => {
             console.result(concat!("k6 gake/", env!("CARGO_PKG_VERSION"), "\n"))?;
             Ok(Exit::Done)
@@ -56,7 +58,11 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
 }
 
 fn usage(console: &Console) -> Result<Exit, Failure> {
-    console.result("Usage: gake as k6 run [flags] script.js\n       gake as k6 version\n")?;
+    console.result(
+        "Usage: gake as k6 run [flags] script.js\n       gake as k6 inspect [flags] \
+                    script.js\n       gake as k6 new [flags] [script.js]\n       gake as k6 \
+                    version\n",
+    )?;
     Ok(Exit::Done)
 }
 
