@@ -30,6 +30,7 @@ const NEEDS: &[Need] = &[
     Need { program: "zstd", package: "zstd" },
     Need { program: "wrk", package: "wrk" },
     Need { program: "ab", package: "apache2-utils" },
+    Need { program: "git", package: "git" },
 ];
 
 /// How a step is done.

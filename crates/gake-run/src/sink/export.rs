@@ -46,6 +46,7 @@ fn stages(plan: &Plan) -> VecDeque<(Nanos, String)> {
 /// The verdict in numbers, which every destination can hold.
 fn verdict(verdict: &Verdict) -> ExportVerdict {
     let (validity, level) = match verdict.validity {
+        _ if verdict.nothing_ok.is_some() => ("nothing ok", 3),
         Validity::Valid => ("valid", 0),
         Validity::Suspect => ("suspect", 1),
         Validity::Invalid => ("invalid", 2),

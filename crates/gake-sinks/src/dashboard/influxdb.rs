@@ -30,7 +30,7 @@ fn last(measurement: &str, field: &str, only: &str) -> String {
 /// Counts by a tag, a second.
 fn counted(measurement: &str, tag: &str) -> String {
     format!(
-        "SELECT mean(\"count\") FROM \"{measurement}\" WHERE $timeFilter \
+        "SELECT sum(\"count\") * 1000.0 / $__interval_ms FROM \"{measurement}\" WHERE $timeFilter \
          GROUP BY time($__interval), \"{tag}\" fill(0)"
     )
 }
@@ -48,11 +48,11 @@ fn of_runs() -> Vec<Panel> {
     let total = |field| last("gake_run_requests", field, all);
     let whole = |field| last("gake_run_latency", field, response);
     vec![
-        Panel::new(View::Stat, "Verdict", "short", "Of the last run that is over.")
+        Panel::new(View::Stat, "Verdict", "short", "Of the last finished run.")
             .width(6)
             .texts(VERDICTS)
             .query("verdict", last("gake_run_verdict", "level", "")),
-        Panel::new(View::Stat, "Objectives", "short", "Of the last run that is over.")
+        Panel::new(View::Stat, "Objectives", "short", "Of the last finished run.")
             .width(6)
             .query("met", last("gake_run_verdict", "met", ""))
             .query("missed", last("gake_run_verdict", "missed", "")),
@@ -60,7 +60,7 @@ fn of_runs() -> Vec<Panel> {
             View::Stat,
             "Requests of the run",
             "short",
-            "Of the last run that is over: sent = ok + failed + unfinished.",
+            "Of the last finished run: sent = ok + failed + unfinished.",
         )
         .query("sent", total("sent"))
         .query("ok", total("ok"))

@@ -93,8 +93,12 @@ struct Query {
 }
 
 /// Words for the verdict of a run.
-const VERDICTS: &[(u32, &str, &str)] =
-    &[(0, "valid", "green"), (1, "suspect", "orange"), (2, "invalid", "red")];
+const VERDICTS: &[(u32, &str, &str)] = &[
+    (0, "valid", "green"),
+    (1, "suspect", "orange"),
+    (2, "invalid", "red"),
+    (3, "nothing ok", "red"),
+];
 
 impl Panel {
     fn new(view: View, title: &'static str, unit: &'static str, about: &'static str) -> Self {

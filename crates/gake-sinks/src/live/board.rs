@@ -22,6 +22,8 @@ struct State {
     closed: bool,
     visitors: usize,
     viewers: usize,
+    /// Whether anybody has ever followed.
+    seen: bool,
 }
 
 /// Data with the number of its version.
@@ -73,7 +75,10 @@ impl Board {
     }
 
     pub(super) fn follow(&self) -> Following<'_> {
-        self.0.change(|state| state.viewers += 1);
+        self.0.change(|state| {
+            state.viewers += 1;
+            state.seen = true;
+        });
         Following(self)
     }
 
@@ -96,9 +101,9 @@ impl Board {
         if state.closed { Err(std::io::ErrorKind::NotConnected.into()) } else { Ok(None) }
     }
 
-    /// Waits up to `patience` for a viewer.
+    /// Waits up to `patience` for the first viewer.
     pub(super) fn await_viewer(&self, patience: Duration) {
-        drop(self.0.wait(patience, |state| state.viewers == 0));
+        drop(self.0.wait(patience, |state| !state.seen));
     }
 
     /// Waits up to `patience` until every visitor has gone.

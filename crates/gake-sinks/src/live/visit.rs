@@ -36,10 +36,10 @@ pub(super) fn visit(mut visitor: TcpStream, site: &Site) -> io::Result<()> {
     visitor.set_nodelay(true)?;
     let head = read_head(&mut visitor, PATIENCE)?;
     let Some(request) = RequestHead::parse(&head) else {
-        return text(&mut visitor, "400 Bad Request", "this is not a request of HTTP/1.1\n");
+        return text(&mut visitor, "400 Bad Request", "not an HTTP/1 request\n");
     };
     if !request.is_for(&site.host) {
-        return text(&mut visitor, "421 Misdirected Request", "this is not the host asked for\n");
+        return text(&mut visitor, "421 Misdirected Request", "unknown host\n");
     }
     match (request.method, request.path) {
         ("GET", "/") => page(&mut visitor, site),
@@ -49,7 +49,7 @@ pub(super) fn visit(mut visitor: TcpStream, site: &Site) -> io::Result<()> {
                 (button.press)();
                 text(&mut visitor, "202 Accepted", "the run is being stopped\n")
             }
-            _ => text(&mut visitor, "403 Forbidden", "the page may not control the run\n"),
+            _ => text(&mut visitor, "403 Forbidden", "wrong or missing token\n"),
         },
         _ => text(&mut visitor, "404 Not Found", "the page is at /\n"),
     }

@@ -53,7 +53,7 @@ pub fn sink(text: &str) -> Result<SinkAddress, String> {
     let address: SinkAddress = text.parse().map_err(|e: SinkAddressError| e.to_string())?;
     match address.kind() {
         SinkKind::Grafana => {
-            Err("Grafana keeps no figures, but annotations: --annotate".to_owned())
+            Err("Grafana takes annotations, not figures: use --annotate".to_owned())
         }
         _ => Ok(address),
     }

@@ -9,8 +9,7 @@ const ADDRESS: &str = "127.0.0.1:5665";
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub struct WebArgs {
-    /// Show the run in browsers during the run, on a page that becomes its report: at
-    /// 127.0.0.1:5665, or another address
+    /// Serve the run as a live page that becomes its report, at 127.0.0.1:5665 or another address
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -25,7 +24,7 @@ pub struct WebArgs {
     #[arg(long)]
     pub web_open: bool,
 
-    /// Let that page stop the run; who may do so has the URL with the token
+    /// Let viewers whose URL has the token stop the run
     #[arg(long)]
     pub web_control: bool,
 }

@@ -18,6 +18,12 @@ pub use store::Store;
 /// The folder of a project's history.
 const FOLDER: &str = ".gake";
 
+/// Before the hash of a secret, in hexadecimal digits.
+const REDACTED: &str = "redacted-";
+
+/// How many digits it has.
+const HASH_LENGTH: usize = 16;
+
 /// The folder of run files within it.
 const RUNS: &str = "runs";
 
@@ -71,7 +77,7 @@ impl Entry {
         Self {
             id: 0,
             started_unix_ns: run.started_unix_ns,
-            target: run.plan.target.clone(),
+            target: without_hashes(&run.plan.target),
             plan: run.plan.to_string(),
             revision: Revision::current(),
             verdict: verdict.to_owned(),
@@ -99,7 +105,7 @@ impl Entry {
         Self {
             id: 0,
             started_unix_ns: report.started_unix_ns,
-            target: report.target.clone(),
+            target: without_hashes(&report.target),
             plan: format!("find {}", report.target),
             revision: Revision::current(),
             verdict: verdict.to_owned(),
@@ -128,6 +134,19 @@ impl Entry {
         let at = jiff::Timestamp::from_nanosecond(i128::from(self.started_unix_ns));
         at.map_or_else(|_| String::new(), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
     }
+}
+
+/// A target without the hashes of its secrets, which differ from process to process.
+fn without_hashes(target: &str) -> String {
+    let mut parts = target.split(REDACTED);
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_hash = |hash: &&str| hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        let hash = part.get(..HASH_LENGTH).filter(is_hash);
+        text.push_str(if hash.is_some() { "redacted" } else { REDACTED });
+        text.push_str(&part[hash.map_or(0, str::len)..]);
+    }
+    text
 }
 
 /// The folder of the history: that of the nearest parent that has one or is the root of a Git
@@ -159,4 +178,21 @@ pub fn new_run_file(folder: &Path) -> Result<(String, PathBuf), Failure> {
     let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S");
     let name = format!("{now}-{}.hlog", std::process::id());
     Ok((name.clone(), runs.join(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_secret_is_the_same_target() {
+        for (target, expected) in [
+            ("http://h/?key=redacted-0123456789abcdef&a=1", "http://h/?key=redacted&a=1"),
+            ("http://h/redacted-news", "http://h/redacted-news"),
+            ("http://h/redacted-é", "http://h/redacted-é"),
+            ("http://h/", "http://h/"),
+        ] {
+            assert_eq!(without_hashes(target), expected);
+        }
+    }
 }

@@ -20,7 +20,7 @@ const VERSION: i64 = 1;
 const BUSY: Duration = Duration::from_secs(10);
 
 const TABLES: &str = "
-    CREATE TABLE runs (
+    CREATE TABLE IF NOT EXISTS runs (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         started_unix_ns INTEGER NOT NULL,
         target TEXT NOT NULL,
@@ -40,7 +40,7 @@ const TABLES: &str = "
         file TEXT,
         text TEXT
     ) STRICT;
-    CREATE TABLE baselines (
+    CREATE TABLE IF NOT EXISTS baselines (
         name TEXT PRIMARY KEY,
         run INTEGER NOT NULL REFERENCES runs (id)
     ) STRICT;

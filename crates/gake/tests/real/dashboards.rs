@@ -96,7 +96,10 @@ fn influxdbs_panels_give_the_figures_of_the_run() {
     let url = format!("http://127.0.0.1:{}/query", influxdb.port);
     let answers = Answers::of("influxdb", |target| {
         let query = target["query"].as_str().unwrap();
-        let query = query.replace("$timeFilter", "time > now() - 10m").replace("$__interval", "1s");
+        let query = query
+            .replace("$timeFilter", "time > now() - 10m")
+            .replace("$__interval_ms", "1000")
+            .replace("$__interval", "1s");
         let answer = fetch(&url, &["db=gake", &format!("q={query}")]).unwrap();
         let answer: Value = serde_json::from_str(&answer).unwrap();
         let series = answer["results"][0]["series"].as_array().cloned().unwrap_or_default();

@@ -12,10 +12,20 @@ use crate::support::*;
 
 /// A run with a live page.
 struct Shown {
-    child: Child,
+    child: Ended,
     address: String,
     token: String,
     stderr: JoinHandle<String>,
+}
+
+/// A process that ends with its test.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 impl Shown {
@@ -37,7 +47,7 @@ impl Shown {
             stderr.read_to_string(&mut text).unwrap();
             text
         });
-        Self { child, address, token, stderr: rest }
+        Self { child: Ended(child), address, token, stderr: rest }
     }
 
     /// Sends a request, once the page is served.
@@ -57,8 +67,8 @@ impl Shown {
         text.split_once("\r\n\r\n").unwrap().1.to_owned()
     }
 
-    /// Events to the end: name and data.
-    fn events(&self) -> Vec<(String, String)> {
+    /// Events to the end: name and data. After each, `each` sees those so far.
+    fn events(&self, mut each: impl FnMut(&[(String, String)])) -> Vec<(String, String)> {
         let mut stream = self.ask("GET /events");
         stream.write_all(b"\r\n").unwrap();
         let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
@@ -67,6 +77,7 @@ impl Shown {
             if let Some(name) = line.strip_prefix("event: ") {
                 let data = lines.next().unwrap();
                 events.push((name.to_owned(), data.strip_prefix("data: ").unwrap().to_owned()));
+                each(&events);
             }
         }
         events
@@ -83,8 +94,8 @@ impl Shown {
 
     fn end(mut self) -> Ran {
         let mut stdout = String::new();
-        self.child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
-        let code = self.child.wait().unwrap().code();
+        self.child.0.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+        let code = self.child.0.wait().unwrap().code();
         Ran { code, stdout, stderr: self.stderr.join().unwrap(), took: PATIENCE }
     }
 }
@@ -100,21 +111,27 @@ fn viewers_see_the_run_grow_and_then_its_report() {
     let folder = tempfile::tempdir().unwrap();
     let html = folder.path().join("report.html");
     let path = html.to_str().unwrap();
-    let run = Shown::start(&[&url(&lab, "/fast"), "-r", "200", "-d", "4s", "--html", path]);
-    let events = run.events();
-    let page = {
-        // The page of a viewer that came before the end.
-        let first = &events[0].1;
-        assert!(first.contains("\"live\":{\"length_s\":4.0,\"control\":false}"), "{first}");
-        events.iter().filter(|(name, _)| name == "run").map(|event| sent(&event.1))
-    };
-    let counts: Vec<u64> = page.collect();
+    let load = ["-r", "200", "-d", "90s", "--web-control", "--html", path];
+    let run = Shown::start(&[&[url(&lab, "/fast").as_str()], &load[..]].concat());
+    let mut is_stopped = false;
+    let events = run.events(|so_far| {
+        // However busy the machine is: until it was seen to grow.
+        if !is_stopped && sent(&so_far[so_far.len() - 1].1) > sent(&so_far[0].1) {
+            is_stopped = true;
+            run.stop(&run.token);
+        }
+    });
+    // The page of a viewer that came before the end.
+    let first = &events[0].1;
+    assert!(first.contains("\"live\":{\"length_s\":90.0,\"control\":true}"), "{first}");
+    let growing = events.iter().filter(|(name, _)| name == "run");
+    let counts: Vec<u64> = growing.map(|event| sent(&event.1)).collect();
     assert!(counts.is_sorted() && counts.last() > counts.first(), "{counts:?}");
     let (name, last) = events.last().unwrap();
     assert_eq!(name, "end");
-    let json = run.end().done().json();
-    assert_eq!(sent(last), json.count("requests.sent"));
-    assert!(counts.iter().all(|count| *count <= 800), "{counts:?}");
+    let ran = run.end();
+    assert_eq!(ran.code, Some(130), "{ran:?}");
+    assert_eq!(sent(last), ran.json().count("requests.sent"));
     // The data of the end are those of the report, byte for byte.
     assert!(fs::read_to_string(&html).unwrap().contains(last.as_str()));
     lab.shutdown();
@@ -123,7 +140,7 @@ fn viewers_see_the_run_grow_and_then_its_report() {
 #[test]
 fn the_page_holds_what_there_is_and_asks_only_its_own_server() {
     let lab = lab();
-    let run = Shown::start(&[&url(&lab, "/fast"), "-r", "50", "-d", "2s"]);
+    let run = Shown::start(&[&url(&lab, "/fast"), "-r", "50", "-d", "90s", "--web-control"]);
     let mut page = String::new();
     eventually("the page is served", || {
         page = run.get("/");
@@ -132,9 +149,11 @@ fn the_page_holds_what_there_is_and_asks_only_its_own_server() {
     assert!(page.contains("default-src 'none'; connect-src 'self';"), "{page}");
     assert!(page.contains("\"live\":{"), "{page}");
     assert_eq!(run.get("/etc/passwd"), "the page is at /\n");
-    // Nobody follows: that costs nothing and delays no end.
-    assert_eq!(run.end().done().json().count("requests.sent"), 100);
-    lab.shutdown();
+    // Nobody follows: that delays no end.
+    run.stop(&run.token);
+    let ran = run.end();
+    assert_eq!(ran.code, Some(130), "{ran:?}");
+    assert_eq!(ran.json().count("requests.sent"), lab.shutdown().requests);
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub fn run(args: &HistoryArgs, console: &Console) -> Result<Exit, Failure> {
             compared(&folder, [&base, &run], &question, formats, console)
         }
         HistoryCommand::Baseline { name, run } => {
-            if name == "last" || name.parse::<i64>().is_ok() {
+            if name == "last" || name.trim_start_matches('#').parse::<i64>().is_ok() {
                 return Err(Failure::usage(format!("{name:?} names a run already")));
             }
             let run = store.named(run)?;
@@ -87,6 +87,10 @@ fn show(
     console: &Console,
 ) -> Result<Exit, Failure> {
     if let Some(text) = &entry.text {
+        if !formats.is_empty() {
+            let why = format!("{} is a search, of which only the text is kept: omit -o", entry.id);
+            return Err(Failure::could_not(why));
+        }
         console.result(text)?;
         return Ok(Exit::Done);
     }

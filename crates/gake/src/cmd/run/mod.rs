@@ -84,13 +84,15 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         reconciliation.end(&mut summary);
     }
     let shown = results.show(&summary, console, &|_| Ok(()));
-    web.finish(&summary);
-    shown?;
+    // Signals that come while the page is still open do not concern the run.
     let exit = exit(&summary, signals.came(), console);
-    match saving {
-        Some(saving) => saving.finish(&summary, exit, args.output.is_text_printed(), console),
-        None => Ok(exit),
-    }
+    web.finish(&summary);
+    let exit = match saving {
+        Some(saving) => saving.finish(&summary, exit, args.output.is_text_printed(), console)?,
+        None => exit,
+    };
+    shown?;
+    Ok(exit)
 }
 
 /// The files written while the run goes on. They are created before it, so that a bad path costs
@@ -111,6 +113,9 @@ fn sinks(args: &OutputArgs, saving: Option<&Saving>) -> Result<Vec<Box<dyn Sink>
 
 /// The destinations of figures. One that does not answer is said before anything is sent.
 fn destinations(args: &OutputArgs, console: &Console) -> Result<Vec<Box<dyn Sink>>, Failure> {
+    if args.sink_required && args.sink.is_empty() && args.annotate.is_empty() {
+        return Err(Failure::usage("--sink-required needs --sink or --annotate"));
+    }
     let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
     let sinks_of = args.sink.iter().map(|address| ("--sink", address));
     let annotated = args.annotate.iter().map(|address| ("--annotate", address));

@@ -96,15 +96,19 @@ impl Saving {
             names: [&baseline.name, &name],
         };
         let text = markdown(&report);
-        // A result for programs stays alone on standard output.
-        if is_text {
-            console.result(&format!("\n{text}"))?;
-        } else {
-            console.note(&text);
-        }
         github(&comparison, &text, &baseline.name, console)?;
         let is_worse = comparison.outcome == ComparisonOutcome::Worse;
-        Ok(if exit == Exit::Done && is_worse { Exit::ObjectiveFailed } else { exit })
+        let exit = if exit == Exit::Done && is_worse { Exit::ObjectiveFailed } else { exit };
+        // A result for programs stays alone on standard output.
+        if !is_text {
+            console.note(&text);
+            return Ok(exit);
+        }
+        match console.result(&format!("\n{text}")) {
+            // A reader that has gone, such as `head`, must not hide a regression.
+            Ok(()) | Err(Failure::OutputClosed) => Ok(exit),
+            Err(failure) => Err(failure),
+        }
     }
 }
 

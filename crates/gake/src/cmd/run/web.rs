@@ -1,6 +1,7 @@
 //! The live page of a run: where it is, who may stop the run, and the browser that shows it.
 
 use std::net::IpAddr;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -51,7 +52,7 @@ impl Web {
             IpAddr::V6(ip) => ip.is_loopback(),
         };
         if !is_local {
-            console.warn("--web: everybody who reaches this address sees the run");
+            console.warn("--web: anyone who can reach this address can see the run");
         }
         // The fragment stays in the browser: no server and no log gets it.
         let fragment = token.map_or(String::new(), |token| format!("#token={token}"));
@@ -82,7 +83,7 @@ impl Web {
 
 fn token() -> Result<String, Failure> {
     let bytes = random::bytes::<16>()
-        .map_err(|error| Failure::could_not(format!("there is no randomness: {error}")))?;
+        .map_err(|error| Failure::could_not(format!("no token for --web-control: {error}")))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
@@ -91,7 +92,7 @@ fn button(token: String, interrupt: &Interrupt, console: Option<Console>) -> Sto
     let interrupt = interrupt.clone();
     let press = Box::new(move || {
         if let Some(console) = console {
-            console.note("stopping, as the live page asks: requests in flight are awaited");
+            console.note("stopped from the live page: waiting for requests in flight");
         }
         interrupt.stop(Stop::Drain);
     });
@@ -101,5 +102,6 @@ fn button(token: String, interrupt: &Interrupt, console: Option<Console>) -> Sto
 fn open(url: &str) -> std::io::Result<()> {
     let mut browser = Command::new("xdg-open");
     browser.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    browser.spawn().map(drop)
+    // Ctrl-C in the terminal ends gake, not the browser.
+    browser.process_group(0).spawn().map(drop)
 }
