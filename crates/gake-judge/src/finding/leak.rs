@@ -15,12 +15,21 @@ const GROWTH_MIN: f64 = 2.0;
 const GROWTH_SHARE_MIN: f64 = 0.25;
 /// Of two readings the later one is higher, this often: requests come and go meanwhile.
 const RISING_MIN: f64 = 0.85;
+/// More requests in flight than this multiple explain what is busy: each may hold several.
+const IN_FLIGHT_MAX: f64 = 1.25;
 /// A reading is of an instant, and the requests in flight are the mean of a second.
 const NOISE: f64 = 1.0;
 
 /// The levels that count what is taken from a pool, and what that is.
 const POOLS: [(&str, &str); 2] =
     [("pool_busy", "worker threads"), ("db_pool_busy", "connections to the database")];
+
+/// What is busy beyond the requests in flight.
+struct Unused {
+    at: u64,
+    number: f64,
+    in_flight: f64,
+}
 
 /// More and more of a pool is busy, and no request is in flight for it.
 pub(super) fn leak(facts: &Facts<'_>) -> Option<Finding> {
@@ -34,20 +43,25 @@ fn of(facts: &Facts<'_>, gauge: &Gauge, what: &str) -> Option<Finding> {
     if unused.len() < READINGS_MIN || rising(&unused) < RISING_MIN {
         return None;
     }
-    let mean = |part: &[(u64, f64)]| part.iter().map(|one| one.1).sum::<f64>() / part.len() as f64;
+    let mean = |part: &[Unused], of: fn(&Unused) -> f64| {
+        part.iter().map(of).sum::<f64>() / part.len() as f64
+    };
     let (early, late) = unused.split_at(unused.len() / 2);
-    let growth = mean(late) - mean(early);
-    if growth < GROWTH_MIN.max(GROWTH_SHARE_MIN * gauge.max()?) {
+    let growth = mean(late, |one| one.number) - mean(early, |one| one.number);
+    let [before, after] = [early, late].map(|part| mean(part, |one| one.in_flight));
+    if after > IN_FLIGHT_MAX * before + NOISE
+        || growth < GROWTH_MIN.max(GROWTH_SHARE_MIN * gauge.max()?)
+    {
         return None;
     }
     let (first, last) = (unused.first()?, unused.last()?);
-    let seconds = last.0.saturating_sub(first.0) as f64 / SECOND as f64;
+    let seconds = last.at.saturating_sub(first.at) as f64 / SECOND as f64;
     let evidence = format!(
         "{} held more and more of its {what} that no request in flight needed: {} at first, and {} \
          {} later",
         gauge.source,
-        units::number(first.1),
-        units::number(last.1),
+        units::number(first.number),
+        units::number(last.number),
         units::duration(seconds * 1e9),
     );
     let advice = "find the path on which one is not given back: an early return, an exception, a \
@@ -57,18 +71,17 @@ fn of(facts: &Facts<'_>, gauge: &Gauge, what: &str) -> Option<Finding> {
 }
 
 /// How often the later of two readings is the higher one.
-fn rising(unused: &[(u64, f64)]) -> f64 {
-    let pairs = unused
-        .iter()
-        .enumerate()
-        .flat_map(|(at, early)| unused[at + 1..].iter().map(move |late| late.1 > early.1));
+fn rising(unused: &[Unused]) -> f64 {
+    let pairs = unused.iter().enumerate().flat_map(|(at, early)| {
+        unused[at + 1..].iter().map(move |late| late.number > early.number)
+    });
     let (higher, all) = pairs.fold((0, 0), |(higher, all), up| (higher + u32::from(up), all + 1));
     f64::from(higher) / f64::from(all.max(1))
 }
 
 /// What was busy beyond the requests in flight, and when. Where requests wait, all is in use, and
 /// nothing can be said.
-fn unused(facts: &Facts<'_>, gauge: &Gauge) -> Vec<(u64, f64)> {
+fn unused(facts: &Facts<'_>, gauge: &Gauge) -> Vec<Unused> {
     let points = facts.run.series.points();
     let in_flight = |at: u64| {
         let second = at / SECOND;
@@ -79,8 +92,9 @@ fn unused(facts: &Facts<'_>, gauge: &Gauge) -> Vec<(u64, f64)> {
     let span = facts.warmup()..facts.warmup() + facts.run.measured / SECOND * SECOND;
     let samples = gauge.samples().iter().filter(|sample| span.contains(&sample.at));
     let each = samples.filter_map(|sample| {
-        let unused = sample.mean - in_flight(sample.at)?;
-        (unused >= -NOISE).then_some((sample.at, unused.max(0.0)))
+        let in_flight = in_flight(sample.at)?;
+        let number = sample.mean - in_flight;
+        (number >= -NOISE).then(|| Unused { at: sample.at, number: number.max(0.0), in_flight })
     });
     each.collect()
 }

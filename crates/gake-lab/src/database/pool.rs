@@ -78,16 +78,13 @@ impl Pool {
         let begun = Instant::now();
         let wait = Arc::clone(places).acquire_owned();
         let place = match self.model.acquire_timeout {
-            None => wait.await,
-            Some(limit) => match tokio::time::timeout(limit, wait).await {
-                Ok(place) => place,
-                Err(_) => return Err(DatabaseError::AcquireTimeout),
-            },
+            None => wait.await.ok(),
+            Some(limit) => tokio::time::timeout(limit, wait).await.ok().and_then(Result::ok),
         };
         let waited = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.waited_ns.fetch_add(waited, Relaxed);
-        // The semaphore is never closed.
-        place.map(Some).map_err(|_| DatabaseError::AcquireTimeout)
+        // The semaphore is never closed: only the time-out leaves none.
+        place.map(Some).ok_or(DatabaseError::AcquireTimeout)
     }
 
     /// The connection that idled last and is young enough.

@@ -14,6 +14,8 @@ use crate::timer::Timer;
 pub(crate) const BODY_CAP: usize = 64 << 10;
 /// Users that are kept with their names; of others only the number is known.
 const KEPT: usize = 100_000;
+/// Longest name or mail, in bytes.
+const TEXT_MAX: usize = 255;
 
 /// The table of users, and the pool that leads to it.
 #[derive(Debug)]
@@ -92,13 +94,14 @@ impl Users {
     ) -> Result<Told, DatabaseError> {
         let _lease = self.pool.acquire(timer).await?;
         self.pool.statement(timer).await;
+        let mut rows = self.rows();
+        // Within the lock, so that rows are in the order of their ids.
         let id = self.last_id.fetch_add(1, Relaxed) + 1;
         let user = User { id, name, mail };
         let told = user.json();
         if self.pool.loses(id) {
             return Ok((StatusCode::OK, told));
         }
-        let mut rows = self.rows();
         rows.count += 1;
         if rows.kept.len() < KEPT {
             rows.kept.push(user);
@@ -109,7 +112,11 @@ impl Users {
     async fn get(&self, id: u64, timer: &Arc<Timer>) -> Result<Told, DatabaseError> {
         let _lease = self.pool.acquire(timer).await?;
         self.pool.statement(timer).await;
-        let found = self.rows().kept.iter().find(|user| user.id == id).map(User::json);
+        let found = {
+            let rows = self.rows();
+            let at = rows.kept.binary_search_by_key(&id, |user| user.id);
+            at.ok().map(|at| rows.kept[at].json())
+        };
         Ok(match found {
             Some(user) => (StatusCode::OK, user),
             None => (StatusCode::NOT_FOUND, json!({ "error": format!("no user {id}") })),
@@ -141,8 +148,11 @@ fn user(body: &[u8]) -> Result<(String, String), String> {
     }
     let value: Value =
         serde_json::from_slice(body).map_err(|error| format!("the body is not JSON: {error}"))?;
-    let text = |name: &str, default: &str| {
-        value[name].as_str().map_or_else(|| default.to_owned(), str::to_owned)
+    let text = |name: &str, default: &str| match value[name].as_str() {
+        Some(text) if text.len() > TEXT_MAX => {
+            Err(format!("{name} is longer than {TEXT_MAX} bytes"))
+        }
+        text => Ok(text.unwrap_or(default).to_owned()),
     };
-    Ok((text("name", "nobody"), text("mail", "nobody@example.com")))
+    Ok((text("name", "nobody")?, text("mail", "nobody@example.com")?))
 }

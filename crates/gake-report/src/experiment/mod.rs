@@ -73,10 +73,17 @@ impl ExperimentReport {
         self.steps.iter().any(|step| step.is_as_expected().is_some())
     }
 
+    /// Whether no step had a success, and no theory expected that; so it is without steps.
+    #[must_use]
+    pub fn nothing_ok(&self) -> bool {
+        !self.has_theory() && self.steps.iter().all(|step| step.tally().counts.ok == 0)
+    }
+
     /// The verdict in a few words.
     pub(crate) fn verdict(&self) -> String {
         let all = self.steps.len();
         match self.unexpected() {
+            _ if all == 0 => "no step has ended".into(),
             _ if !self.has_theory() => "no theory: the settings of the server are not known".into(),
             0 if all == 1 => "as expected".into(),
             0 => format!("all {all} steps as expected"),

@@ -48,15 +48,15 @@ pub struct ExperimentArgs {
 #[command(next_help_heading = "Output")]
 pub struct ExperimentOutputArgs {
     /// text, json (the schema gake.experiment/1) or html; with =FILE into a file. May be repeated
-    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_ANSWER, hide_possible_values = true)]
+    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_ANSWER, hide_possible_values = true, requires = "name")]
     pub formats: Vec<Output>,
 
     /// Write JSON: short for -o json=FILE
-    #[arg(long, value_name = "FILE", value_parser = output::json)]
+    #[arg(long, value_name = "FILE", value_parser = output::json, requires = "name")]
     pub json: Option<Output>,
 
     /// Write one HTML page with charts: short for -o html=FILE
-    #[arg(long, value_name = "FILE", value_parser = output::html)]
+    #[arg(long, value_name = "FILE", value_parser = output::html, requires = "name")]
     pub html: Option<Output>,
 
     /// Print only the result

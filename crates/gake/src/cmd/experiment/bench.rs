@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gake_core::plan::Timeouts;
-use gake_core::redact::Redactor;
+use gake_core::redact::{Names, Redactor};
 use gake_judge::Summary;
 use gake_report::experiment::{Expectation, ExperimentReport, ExperimentStep, line};
 use gake_run::spec::{LoadSpec, RunSpec, ScenarioSpec};
@@ -17,6 +17,7 @@ use crate::descriptors;
 use crate::exit::Failure;
 use crate::moving::Moving;
 use crate::origin::origin;
+use crate::redaction::usual;
 use crate::signals::Signals;
 use crate::spec;
 
@@ -40,6 +41,7 @@ impl From<Failure> for Stopped {
 pub struct Bench<'a> {
     args: &'a ExperimentArgs,
     console: &'a Console,
+    redactor: Redactor,
     signals: Signals,
     bar: Option<Moving>,
     descriptors: u64,
@@ -56,10 +58,15 @@ impl<'a> Bench<'a> {
         experiment: &Experiment,
         console: &'a Console,
     ) -> Result<Self, Failure> {
-        let target = args.target.clone().unwrap_or_else(|| "the built-in lab".to_owned());
+        let redactor = usual(Names::default())?;
+        let target = args
+            .target
+            .as_deref()
+            .map_or_else(|| "the built-in lab".to_owned(), |url| redactor.text(url).into_owned());
         Ok(Self {
             args,
             console,
+            redactor,
             signals: Signals::at_once().map_err(Failure::signals)?,
             bar: if args.output.quiet { None } else { console.moving(None) },
             descriptors: descriptors::raise(),
@@ -123,10 +130,11 @@ impl<'a> Bench<'a> {
     /// When it cannot be run, or a signal came.
     pub fn fire(&mut self, spec: &RunSpec) -> Result<Summary, Stopped> {
         let failure = |error| Stopped::Failed(spec::failure(&error));
-        let prepared = Prepared::new(spec, Inputs::default()).map_err(failure)?;
+        let mut prepared = Prepared::new(spec, Inputs::default()).map_err(failure)?;
+        prepared.redact(&self.redactor);
         let beside = Beside {
             interrupt: Some(self.signals.interrupt()),
-            origin: origin(&[], &Redactor::off()),
+            origin: origin(&[], &self.redactor),
             ..Beside::default()
         };
         let bar = &self.bar;

@@ -30,6 +30,9 @@ pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
     slow.iter().try_for_each(|users| self::slow(bench, *users))?;
     let users = if bench.quick() { &[20, 200, 1_000][..] } else { &[20, 200, 2_000, 10_000] };
     users.iter().try_for_each(|users| fast(bench, *users))?;
+    if !bench.wants(&format!("/slow, {} users", count(DREAM))) {
+        return Ok(());
+    }
     match bench.quick() {
         true => {
             bench.note(format!("{} users are left out with --quick", count(DREAM)));

@@ -131,13 +131,18 @@ pub fn run(args: &ExperimentArgs, console: &Console) -> Result<Exit, Failure> {
     let results = Results::create(output.results(), output.no_color, console)?;
     let mut bench = Bench::new(args, chosen, console)?;
     let ended = (chosen.run)(&mut bench);
-    let interrupted = match ended {
-        Ok(()) => false,
-        Err(Stopped::Interrupted) => true,
-        Err(Stopped::Failed(failure)) => return Err(failure),
+    let (interrupted, failed) = match ended {
+        Ok(()) => (false, None),
+        Err(Stopped::Interrupted) => (true, None),
+        Err(Stopped::Failed(failure)) => (false, Some(failure)),
     };
     let report = bench.finish(interrupted);
-    let is_empty = report.steps.is_empty() && report.notes.is_empty();
+    // The steps that have ended are shown, whatever became of a later one.
+    let failed = match failed {
+        Some(failure) if report.steps.is_empty() => return Err(failure),
+        other => other,
+    };
+    let is_empty = !interrupted && report.steps.is_empty() && report.notes.is_empty();
     if let (Some(part), true) = (&args.only, is_empty) {
         return Err(Failure::usage(format!("no step of {} has {part:?} in its name", chosen.name)));
     }
@@ -149,8 +154,15 @@ pub fn run(args: &ExperimentArgs, console: &Console) -> Result<Exit, Failure> {
         }
         .into_bytes())
     })?;
+    if let Some(failure) = failed {
+        return Err(failure);
+    }
     Ok(match (interrupted, report.unexpected()) {
         (true, _) => Exit::Interrupted,
+        (false, 0) if report.nothing_ok() => {
+            console.error("nothing succeeded: no step had an answer that was ok");
+            Exit::CouldNot
+        }
         (false, 0) => Exit::Done,
         (false, _) => Exit::ObjectiveFailed,
     })

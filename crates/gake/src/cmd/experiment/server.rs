@@ -100,6 +100,25 @@ impl Server {
     /// # Errors
     /// When it does not answer so.
     pub fn number(&self, path: &str, field: &str) -> Result<u64, Failure> {
+        let body = self.get(path)?;
+        let value: Value = serde_json::from_str(&body).unwrap_or_default();
+        value[field].as_u64().ok_or_else(|| {
+            Failure::could_not(format!("{}{path}: it has no {field}: {body}", self.url))
+        })
+    }
+
+    /// A figure of the lab's metrics page; 0 when it is not there.
+    ///
+    /// # Errors
+    /// When the lab does not answer.
+    pub fn figure(&self, name: &str) -> Result<f64, Failure> {
+        let page = self.get("/metrics")?;
+        let values = page.lines().filter_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+        Ok(values.last().unwrap_or(0.0))
+    }
+
+    /// The body of what it answers under `path`.
+    fn get(&self, path: &str) -> Result<String, Failure> {
         let cannot = |what: String| Failure::could_not(format!("{}{path}: {what}", self.url));
         let mut stream =
             TcpStream::connect(self.address()).map_err(|error| cannot(error.to_string()))?;
@@ -109,8 +128,7 @@ impl Server {
             .and_then(|()| stream.read_to_string(&mut answer))
             .map_err(|error| cannot(error.to_string()))?;
         let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-        let value: Value = serde_json::from_str(body).unwrap_or_default();
-        value[field].as_u64().ok_or_else(|| cannot(format!("it has no {field}: {body}")))
+        Ok(body.to_owned())
     }
 
     /// What a lab that has ended said on standard error.

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{JoinHandle, sleep};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gake_run::spec::LoadSpec;
 
@@ -24,6 +24,8 @@ const SERVICE: Duration = Duration::from_millis(50);
 const LIMIT: Duration = Duration::from_secs(2);
 /// Between two bytes of a slow client.
 const BYTE_EVERY: Duration = Duration::from_millis(50);
+/// How long the slow clients may take to get their threads.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs the steps.
 pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
@@ -88,9 +90,13 @@ impl SlowClients {
                 }
             }));
         }
-        if count > 0 {
-            // They have their threads before anybody else asks for one.
-            sleep(SERVICE);
+        // They have their threads before anybody else asks for one.
+        let until = Instant::now() + PATIENCE;
+        while count > 0 && Instant::now() < until {
+            match server.figure("gake_lab_threads_busy")? {
+                busy if busy >= count as f64 => break,
+                _ => sleep(SERVICE),
+            }
         }
         Ok(clients)
     }
