@@ -30,6 +30,7 @@ const NEEDS: &[Need] = &[
     Need { program: "zstd", package: "zstd" },
     Need { program: "wrk", package: "wrk" },
     Need { program: "ab", package: "apache2-utils" },
+    Need { program: "h2load", package: "nghttp2-client" },
     Need { program: "git", package: "git" },
 ];
 

@@ -113,8 +113,9 @@ impl Server {
     /// When the lab does not answer.
     pub fn figure(&self, name: &str) -> Result<f64, Failure> {
         let page = self.get("/metrics")?;
-        let values = page.lines().filter_map(|line| line.strip_prefix(name)?.trim().parse().ok());
-        Ok(values.last().unwrap_or(0.0))
+        let mut values =
+            page.lines().filter_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+        Ok(values.next_back().unwrap_or(0.0))
     }
 
     /// The body of what it answers under `path`.

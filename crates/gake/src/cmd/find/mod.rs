@@ -14,7 +14,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use gake_core::redact::Redactor;
-use gake_core::spec::RunSpec;
+use gake_core::spec::{HttpVersion, RunSpec};
 use gake_judge::overload::{self, Overload};
 use gake_judge::search::{
     Ask, CapacityAnswer, Dimension, Found, Options, Purpose, Search, StepOutcome, StopReason,
@@ -155,7 +155,7 @@ fn check(args: &FindArgs, spec: &RunSpec) -> Result<(), Failure> {
     if args.search.dimension != DimensionArg::Streams {
         return Ok(());
     }
-    if !spec.connection.http.is_multiplexed() {
+    if spec.connection.http != HttpVersion::Http2 {
         return Err(Failure::usage("--dimension streams needs --http2: HTTP/1.1 has no streams"));
     }
     if spec.connection.streams.is_some() {

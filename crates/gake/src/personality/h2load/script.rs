@@ -23,14 +23,15 @@ impl Script {
     /// Reads a file of lines, each an offset in milliseconds, a tab and a URI.
     ///
     /// # Errors
-    /// When it cannot be read, or the line that is none, by its number.
+    /// When it cannot be read, or a line is malformed, by its number.
     pub fn open(path: &str) -> Result<Self, String> {
         let mut script = Self { path: path.to_owned(), uris: Vec::new(), offsets: Vec::new() };
         for (number, line) in (1..).zip(lines(path)?) {
             let bad = || format!("{path}: line {number}: write milliseconds, a tab and a URI");
             let (offset, uri) = line.split_once('\t').ok_or_else(bad)?;
             let millis: f64 = offset.trim().parse().map_err(|_| bad())?;
-            if !millis.is_finite() || millis < 0.0 {
+            // NaN is in no range. A year is longer than any run.
+            if !(0.0..=365.0 * 86_400_000.0).contains(&millis) {
                 return Err(bad());
             }
             // The resolution is a microsecond.
