@@ -148,8 +148,7 @@ fn connections_beyond_the_limit_are_never_answered() {
         let ok = json.count("requests.ok");
         assert!(ok <= 50 * 13 + 50, "{name}: {ok}");
         let findings = json.findings();
-        let first = if name == "tomcat" { "target_connections" } else { "connection_limit" };
-        assert_eq!(findings[0], first, "{name}: {findings:?}");
+        assert_eq!(findings[0], "target_connections", "{name}: {findings:?}");
         assert!(findings.contains(&"connection_limit"), "{name}: {findings:?}");
         // The kernel counts it at the server's own socket, so nothing is guessed.
         assert!(findings.contains(&"target_overflows"), "{name}: {findings:?}");
