@@ -47,28 +47,39 @@ pub(crate) async fn connection(accepted: Accepted, worker: Arc<Worker>) {
     let Accepted { fd, peer, is_unix, place } = accepted;
     if is_unix {
         match UnixStream::from_std(fd.into()) {
-            Ok(stream) => secured(place, stream, peer, worker).await,
+            Ok(stream) => plain_or_secured(place, stream, peer, worker).await,
             Err(_) => worker.shared.connections.accept_error(),
         }
     } else {
         match TcpStream::from_std(fd.into()) {
-            Ok(stream) => secured(place, stream, peer, worker).await,
+            Ok(stream) => plain_or_secured(place, stream, peer, worker).await,
             Err(_) => worker.shared.connections.accept_error(),
         }
     }
 }
 
-/// Makes the TLS handshake, if the lab has one, and serves the connection. `place` comes first so
-/// that it is dropped last, when the socket is closed.
+/// Serves a connection, over TLS if the lab has a certificate.
+async fn plain_or_secured<S>(place: Place, stream: S, peer: Option<SocketAddr>, worker: Arc<Worker>)
+where
+    S: AsyncRead + AsyncWrite + AsFd + Unpin + Send,
+{
+    if worker.shared.identity.is_some() {
+        // In a box: its state is large, and a plain connection would have the room for it too.
+        Box::pin(secured(place, stream, peer, worker)).await;
+    } else {
+        serve_stream(place, stream, peer, worker).await;
+    }
+}
+
+/// Makes the TLS handshake and serves the connection. `place` comes first so that it is dropped
+/// last, when the socket is closed.
 async fn secured<S>(place: Place, stream: S, peer: Option<SocketAddr>, worker: Arc<Worker>)
 where
     S: AsyncRead + AsyncWrite + AsFd + Unpin + Send,
 {
     let shared = Arc::clone(&worker.shared);
-    let Some(identity) = &shared.identity else {
-        return serve_stream(place, stream, peer, worker).await;
-    };
-    let handshake = Box::pin(identity.accept(stream));
+    let Some(identity) = &shared.identity else { return };
+    let handshake = identity.accept(stream);
     let stream = match shared.config.connection_timeout {
         None => handshake.await,
         Some(limit) => match tokio::time::timeout(limit, handshake).await {
@@ -77,7 +88,7 @@ where
         },
     };
     match stream {
-        Ok(stream) => Box::pin(serve_stream(place, stream, peer, worker)).await,
+        Ok(stream) => serve_stream(place, stream, peer, worker).await,
         Err(_) => worker.counters().malformed.add(1),
     }
 }
