@@ -79,7 +79,7 @@ fn example(line: &str) -> Option<String> {
     let line = line.split("   ").next()?.trim();
     let line = line.split(" > ").next()?.split(" | ").next()?.trim();
     // Not of one word, of a shell, or of files that are no examples.
-    let is_whole = !["...", "$(", "script.js", "FILE", "--help", "`", "--spec"]
+    let is_whole = !["...", "$(", "script.js", "FILE", "--help", "`", "--spec", ".pem"]
         .iter()
         .any(|part| line.contains(part));
     (is_run && is_whole).then(|| line.to_owned())
