@@ -36,11 +36,11 @@ pub(super) fn panels() -> Vec<Panel> {
 /// Single numbers.
 fn of_runs() -> Vec<Panel> {
     vec![
-        Panel::new(View::Stat, "Verdict", "short", "Of a run that is over.")
+        Panel::new(View::Stat, "Verdict", "short", "Of the last finished run.")
             .width(6)
             .texts(VERDICTS)
             .query("verdict", "max(gake_run_validity)"),
-        Panel::new(View::Stat, "Objectives", "short", "Of a run that is over.")
+        Panel::new(View::Stat, "Objectives", "short", "Of the last finished run.")
             .width(6)
             .query("met", "sum(gake_run_objectives{state=\"met\"})")
             .query("missed", "sum(gake_run_objectives{state=\"missed\"})"),

@@ -243,7 +243,7 @@ fn verdict_families(verdict: &ExportVerdict) -> [Family; 2] {
             "Of a finished run: 0 valid, 1 suspect, 2 invalid, 3 nothing ok.",
             vec![validity],
         ),
-        gauge("gake_run_objectives", "Objectives of a run that is over.", objectives.to_vec()),
+        gauge("gake_run_objectives", "Objectives of a finished run.", objectives.to_vec()),
     ]
 }
 
