@@ -2,36 +2,24 @@
 // live page and the file that the report is saved to by crates/gake/tests/pages/.
 
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { chromium } from "playwright-core";
+import { troublesOf, withBrowser } from "./browser.mjs";
 
 const [address, saved] = process.argv.slice(2);
 const shots = process.env.GAKE_SHOTS;
-const places = ["chromium", "chromium-browser", "google-chrome"].map((name) => `/usr/bin/${name}`);
-const executablePath = places.find((path) => existsSync(path));
-assert(executablePath, "chromium is needed: apt-get install chromium");
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
-try {
-  await follow();
-} finally {
-  await browser.close();
-}
+await withBrowser(follow);
 
-async function open() {
+async function open(browser) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: "light" });
   const page = await context.newPage();
-  const troubles = [];
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) troubles.push(message.text());
-  });
-  page.on("pageerror", (error) => troubles.push(String(error)));
+  const troubles = troublesOf(page);
   await page.goto(address);
   return { page, troubles };
 }
 
-async function follow() {
-  const [one, gone] = [await open(), await open()];
+async function follow(browser) {
+  const [one, gone] = [await open(browser), await open(browser)];
   const { page } = one;
   const traffic = page.locator("figure.chart", { has: page.getByRole("heading", { name: "Requests a second" }) });
   await traffic.locator(".u-over").waitFor();

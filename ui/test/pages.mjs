@@ -2,35 +2,25 @@
 // what their data says. Called with the paths of the pages by crates/gake/tests/pages/.
 
 import assert from "node:assert/strict";
-import { copyFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
+import { troublesOf, withBrowser } from "./browser.mjs";
 
 /** Where pictures of every page go, when they are wanted. */
 const shots = process.env.GAKE_SHOTS;
 
-const places = ["chromium", "chromium-browser", "google-chrome"].map((name) => `/usr/bin/${name}`);
-const executablePath = places.find((path) => existsSync(path));
-assert(executablePath, "chromium is needed: apt-get install chromium");
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
-try {
-  for (const path of process.argv.slice(2)) await check(path);
-} finally {
-  await browser.close();
-}
+await withBrowser(async (browser) => {
+  for (const path of process.argv.slice(2)) await check(browser, path);
+});
 
 /** Checks one page. */
-async function check(path) {
+async function check(browser, path) {
   const name = basename(path, ".html");
   const viewport = { width: 1280, height: 900 };
   const context = await browser.newContext({ viewport, colorScheme: "light", offline: true });
   const page = await context.newPage();
-  const troubles = [];
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) troubles.push(message.text());
-  });
-  page.on("pageerror", (error) => troubles.push(String(error)));
+  const troubles = troublesOf(page);
   page.on("request", (request) => {
     if (!/^(file|data|blob):/.test(request.url())) troubles.push(`asked for ${request.url()}`);
   });

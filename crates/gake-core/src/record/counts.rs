@@ -22,16 +22,6 @@ macro_rules! counts {
         }
 
         impl Counts {
-    /// The HTTP versions of the connections: `HTTP/1.1`, `HTTP/2`, or both.
-    #[must_use]
-    pub fn spoken(&self) -> &'static str {
-        match self.streams {
-            0 => "HTTP/1.1",
-            streams if streams.saturating_sub(self.unhandled) >= self.written => "HTTP/2",
-            _ => "HTTP/2 and HTTP/1.1",
-        }
-    }
-
             /// Adds what one exchange counts for.
             #[inline]
             pub(super) fn add(&mut self, other: &Self) {
@@ -130,6 +120,16 @@ counts! {
 }
 
 impl Counts {
+    /// The HTTP versions of the connections: `HTTP/1.1`, `HTTP/2`, or both.
+    #[must_use]
+    pub fn spoken(&self) -> &'static str {
+        match self.streams {
+            0 => "HTTP/1.1",
+            streams if streams.saturating_sub(self.unhandled) >= self.written => "HTTP/2",
+            _ => "HTTP/2 and HTTP/1.1",
+        }
+    }
+
     /// Arrivals that were due: started + dropped.
     #[must_use]
     pub fn arrivals(&self) -> u64 {

@@ -6,7 +6,7 @@ use gake_core::foreign;
 use gake_core::record::Point;
 use gake_judge::units;
 
-use super::{ExperimentReport, ExperimentStep};
+use super::{ExperimentReport, ExperimentStep, FIGURES};
 
 const STYLE: &str = "\
 :root{color-scheme:light dark}body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;\
@@ -25,7 +25,11 @@ const CHART: (f64, f64) = (800.0, 100.0);
 pub fn html(report: &ExperimentReport) -> String {
     let mut page = String::new();
     let (name, about) = (escaped(report.name), escaped(report.about));
-    let class = if report.unexpected() == 0 { "good" } else { "bad" };
+    let class = match report.is_as_expected() {
+        None => "quiet",
+        Some(true) => "good",
+        Some(false) => "bad",
+    };
     // Writing to a String cannot fail.
     let _ = write!(
         page,
@@ -38,9 +42,8 @@ pub fn html(report: &ExperimentReport) -> String {
     for note in &report.notes {
         let _ = write!(page, "<p class=\"quiet\">{}</p>", escaped(note));
     }
-    page.push_str(
-        "<table><tr><th>step<th>ok<th>not ok<th>goodput<th>p50<th>p99<th>max<th>cause</tr>",
-    );
+    let headings = FIGURES.map(|name| format!("<th>{name}")).concat();
+    let _ = write!(page, "<table><tr><th>step{headings}</tr>");
     report.steps.iter().for_each(|step| row(&mut page, step));
     page.push_str("</table>");
     report.steps.iter().for_each(|step| section(&mut page, step));
@@ -49,20 +52,8 @@ pub fn html(report: &ExperimentReport) -> String {
 }
 
 fn row(page: &mut String, step: &ExperimentStep) {
-    let (counts, response) = (&step.tally().counts, step.tally().latency.response());
-    let time = |ns: u64| units::duration(ns as f64);
-    let _ = write!(
-        page,
-        "<tr><td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}</tr>",
-        escaped(&step.name),
-        units::count(counts.ok),
-        units::count(counts.due().saturating_sub(counts.ok)),
-        units::rate(step.goodput()),
-        time(response.quantile(0.5)),
-        time(response.quantile(0.99)),
-        time(response.max()),
-        step.causes().next().map_or("-", |cause| cause.id),
-    );
+    let figures = step.figures().map(|figure| format!("<td>{figure}")).concat();
+    let _ = write!(page, "<tr><td>{}{figures}</tr>", escaped(&step.name));
 }
 
 fn section(page: &mut String, step: &ExperimentStep) {

@@ -142,7 +142,7 @@ impl From<&ExperimentReport> for ExperimentForm {
             about: report.about,
             target: report.target.clone(),
             quick: report.quick,
-            as_expected: report.has_theory().then(|| report.unexpected() == 0),
+            as_expected: report.is_as_expected(),
             notes: report.notes.clone(),
             steps: report.steps.iter().map(StepForm::from).collect(),
         }

@@ -7,11 +7,14 @@ mod text;
 
 use gake_core::record::Tally;
 use gake_judge::stats::per_second;
-use gake_judge::{Finding, Rank, Summary};
+use gake_judge::{Finding, Rank, Summary, units};
 
 pub use html::html;
 pub use json::json;
 pub use text::{line, text};
+
+/// The columns of the table of steps, after the name.
+const FIGURES: [&str; 7] = ["ok", "not ok", "goodput", "p50", "p99", "max", "cause"];
 
 /// An experiment that is over, or was interrupted.
 #[derive(Debug, Clone)]
@@ -73,6 +76,12 @@ impl ExperimentReport {
         self.steps.iter().any(|step| step.is_as_expected().is_some())
     }
 
+    /// Whether every step that theory speaks of is as it expects; `None` where it says nothing.
+    #[must_use]
+    pub fn is_as_expected(&self) -> Option<bool> {
+        self.has_theory().then(|| self.unexpected() == 0)
+    }
+
     /// Whether no step had a success, and no theory expected that; so it is without steps.
     #[must_use]
     pub fn nothing_ok(&self) -> bool {
@@ -113,6 +122,22 @@ impl ExperimentStep {
     #[must_use]
     pub fn goodput(&self) -> f64 {
         per_second(self.tally().counts.ok as f64, self.summary.run.completing)
+    }
+
+    /// Its row of the table, one cell for each of [`FIGURES`].
+    pub(crate) fn figures(&self) -> [String; FIGURES.len()] {
+        let tally = self.tally();
+        let (counts, response) = (&tally.counts, tally.latency.response());
+        let time = |ns: u64| units::duration(ns as f64);
+        [
+            units::count(counts.ok),
+            units::count(counts.due().saturating_sub(counts.ok)),
+            units::rate(self.goodput()),
+            time(response.quantile(0.5)),
+            time(response.quantile(0.99)),
+            time(response.max()),
+            self.causes().next().map_or("-", |cause| cause.id).to_owned(),
+        ]
     }
 
     /// What limited it, first things first.

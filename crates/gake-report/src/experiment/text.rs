@@ -2,7 +2,7 @@
 
 use gake_judge::units;
 
-use super::{ExperimentReport, ExperimentStep};
+use super::{ExperimentReport, ExperimentStep, FIGURES};
 use crate::Style;
 use crate::formats::text::page::{Page, Paint, fit};
 
@@ -15,10 +15,10 @@ pub fn text(report: &ExperimentReport, style: Style) -> String {
     let mut page = Page::new(style.for_tables());
     page.headed("experiment", &format!("{}: {}", report.name, report.about));
     page.headed("target", &report.target);
-    let paint = match (report.has_theory(), report.unexpected()) {
-        (false, _) => Paint::Plain,
-        (true, 0) => Paint::Good,
-        _ => Paint::Bad,
+    let paint = match report.is_as_expected() {
+        None => Paint::Plain,
+        Some(true) => Paint::Good,
+        Some(false) => Paint::Bad,
     };
     let verdict = page.paint(paint, &report.verdict());
     page.headed("verdict", &verdict);
@@ -37,28 +37,18 @@ fn table(page: &mut Page, steps: &[ExperimentStep]) {
     let longest = steps.iter().map(|step| step.name.chars().count()).max().unwrap_or(0);
     let width = longest.clamp(4, NAME_MAX);
     page.gap();
-    let head = format!(
-        "{:<width$} {:>8} {:>8} {:>9} {:>8} {:>8} {:>8}  cause",
-        "step", "ok", "not ok", "goodput", "p50", "p99", "max"
-    );
+    let row = |name: &str, figures: [&str; FIGURES.len()]| {
+        let [ok, not_ok, goodput, p50, p99, max, cause] = figures;
+        format!(
+            "{name:<width$} {ok:>8} {not_ok:>8} {goodput:>9} {p50:>8} {p99:>8} {max:>8}  {cause}"
+        )
+    };
+    let head = row("step", FIGURES);
     let head = page.paint(Paint::Heading, &head);
     page.line(&head);
     for step in steps {
-        let (tally, response) = (step.tally(), step.tally().latency.response());
-        let time = |ns: u64| units::duration(ns as f64);
-        let counts = &tally.counts;
-        let row = format!(
-            "{:<width$} {:>8} {:>8} {:>9} {:>8} {:>8} {:>8}  {}",
-            fit(&step.name, width),
-            units::count(counts.ok),
-            units::count(counts.due().saturating_sub(counts.ok)),
-            units::rate(step.goodput()),
-            time(response.quantile(0.5)),
-            time(response.quantile(0.99)),
-            time(response.max()),
-            step.causes().next().map_or("-", |cause| cause.id),
-        );
-        page.line(&row);
+        let figures = step.figures();
+        page.line(&row(&fit(&step.name, width), figures.each_ref().map(String::as_str)));
     }
 }
 

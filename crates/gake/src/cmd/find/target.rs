@@ -1,5 +1,6 @@
 //! What a search loads: requests, or the iterations of a script.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use gake_core::metric::SeriesValue;
@@ -165,14 +166,19 @@ impl Ready {
     }
 
     /// What a search judges of what was recorded: requests, or iterations as if each were one.
-    pub fn judged(&self, tally: &Tally) -> Option<Tally> {
-        self.journey.is_some().then(|| of_iterations(tally))
+    pub fn judged<'t>(&self, tally: &'t Tally) -> Cow<'t, Tally> {
+        match self.journey {
+            Some(_) => Cow::Owned(of_iterations(tally)),
+            None => Cow::Borrowed(tally),
+        }
     }
 
     /// The same of a whole run.
-    pub fn judged_run(&self, run: &Run) -> Option<Run> {
-        let tally = self.judged(&run.tally)?;
-        Some(Run { tally, ..run.clone() })
+    pub fn judged_run<'r>(&self, run: &'r Run) -> Cow<'r, Run> {
+        match self.judged(&run.tally) {
+            Cow::Owned(tally) => Cow::Owned(Run { tally, ..run.clone() }),
+            Cow::Borrowed(_) => Cow::Borrowed(run),
+        }
     }
 }
 

@@ -180,8 +180,7 @@ impl<'a> Trials<'a> {
         let mut backlog = Backlog::new(trial.load, self.limit, self.unloaded);
         let run = self.fire_prepared(trial, &prepared, |moment| {
             let second = moment.second;
-            let judged = prepared.judged(&second.tally);
-            observer.second(judged.as_ref().unwrap_or(&second.tally));
+            observer.second(&prepared.judged(&second.tally));
             // A level belongs to the second before it was read.
             if second.second as f64 > warmup {
                 for reading in moment.readings.iter().filter(|reading| reading.source != MACHINE) {
@@ -192,8 +191,7 @@ impl<'a> Trials<'a> {
             let is_lost = trial.purpose != Purpose::Ladder && backlog.grows(second);
             (is_lost || trial.is_settled(&observer.bad())).then(|| "settled".to_owned())
         })?;
-        let judged = prepared.judged_run(&run);
-        let seen = observer.finish(judged.as_ref().unwrap_or(&run));
+        let seen = observer.finish(&prepared.judged_run(&run));
         self.last = Some((run, trial.load.level()));
         Ok(seen)
     }
@@ -205,7 +203,7 @@ impl<'a> Trials<'a> {
     pub fn alone(&mut self, trial: &Trial) -> Result<Run, Failure> {
         let ready = self.prepare(trial)?;
         let run = self.fire_prepared(trial, &ready, |_| None)?;
-        Ok(ready.judged_run(&run).unwrap_or(run))
+        Ok(ready.judged_run(&run).into_owned())
     }
 
     /// Runs up and down the stairs without a pause, and gives what each second saw. Ends early when
@@ -237,8 +235,7 @@ impl<'a> Trials<'a> {
         let prepared = self.prepare_spec(&trial, &spec)?;
         let mut observer = Observer::new(clauses, &prepared.prepared.plan.labels);
         let run = self.fire_prepared(&trial, &prepared, |moment| {
-            let judged = prepared.judged(&moment.second.tally);
-            observer.second(judged.as_ref().unwrap_or(&moment.second.tally));
+            observer.second(&prepared.judged(&moment.second.tally));
             overload::is_gone(observer.seconds()).then(|| "the target does not answer".to_owned())
         })?;
         self.causes.add(&run, top);
