@@ -40,6 +40,7 @@ enum Action {
     Tidy,
     Deny,
     Cargo(&'static [&'static str]),
+    Tests(&'static [&'static str]),
 }
 
 /// In which kind of run a step has its place.
@@ -66,8 +67,8 @@ const STEPS: &[Step] = &[
     Step { name: "tidy", when: When::Always, action: Action::Tidy },
     Step { name: "dependencies", when: When::Always, action: Action::Deny },
     Step { name: "build", when: When::Whole, action: Action::Cargo(BUILD) },
-    Step { name: "unit tests", when: When::Quick, action: Action::Cargo(UNIT_TESTS) },
-    Step { name: "all tests", when: When::Whole, action: Action::Cargo(ALL_TESTS) },
+    Step { name: "unit tests", when: When::Quick, action: Action::Tests(UNIT_TESTS) },
+    Step { name: "all tests", when: When::Whole, action: Action::Tests(ALL_TESTS) },
 ];
 
 const FORMAT: &[&str] = &["fmt", "--all", "--check"];
@@ -119,9 +120,20 @@ fn run(step: &Step) -> (String, Option<anyhow::Error>) {
             deny::main(&[])
         }
         Action::Cargo(args) => command::run("cargo", args).map(drop),
+        Action::Tests(args) => run_tests(args),
     };
     let word = if result.is_ok() { "ok" } else { "FAILED" };
     (summary_line(step.name, word, started.elapsed()), result.err())
+}
+
+/// Most tests wait most of their time, for a run to end: two a core take half as long as one.
+fn run_tests(args: &[&str]) -> Result<()> {
+    const THREADS: &str = "RUST_TEST_THREADS";
+    if std::env::var_os(THREADS).is_some() {
+        return command::run("cargo", args).map(drop);
+    }
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    command::run_with("cargo", args, &[(THREADS, &(2 * cores).to_string())]).map(drop)
 }
 
 fn summary_line(name: &str, word: &str, took: Duration) -> String {

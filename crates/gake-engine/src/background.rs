@@ -4,12 +4,18 @@ use std::num::NonZeroU64;
 
 use gake_core::plan::Plan;
 
+/// Whether work that accompanies a run of `plan` belongs in the background: when the plan has an
+/// open loop, whose arrivals nothing may delay.
+#[must_use]
+pub fn belongs_in_background(plan: &Plan) -> bool {
+    plan.scenarios().iter().any(|scenario| scenario.load.is_open())
+}
+
 /// Does work that accompanies a run of `plan`: in the background when the plan has an open loop,
 /// whose arrivals nothing may delay; on this thread when every loop is closed, so that it keeps up
 /// with what the users produce.
 pub fn beside<T: Send>(plan: &Plan, work: impl FnOnce() -> T + Send) -> T {
-    let is_open = plan.scenarios().iter().any(|scenario| scenario.load.is_open());
-    if is_open { in_background(work) } else { work() }
+    if belongs_in_background(plan) { in_background(work) } else { work() }
 }
 
 /// Does work on a thread of the lowest scheduling class, and waits for it. Threads that it
@@ -25,7 +31,7 @@ pub fn in_background<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         let started = std::thread::Builder::new().name("gake-beside".to_owned()).spawn_scoped(
             scope,
             move || {
-                lower();
+                lower_class();
                 *result = work.take().map(|work| work());
             },
         );
@@ -37,8 +43,9 @@ pub fn in_background<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Puts the calling thread into the lowest class: SCHED_IDLE, else SCHED_BATCH.
-fn lower() {
+/// Puts the calling thread, and what it starts from now on, into the lowest scheduling class:
+/// SCHED_IDLE, else SCHED_BATCH. There is no way back without privileges.
+pub fn lower_class() {
     // The kernel's `struct sched_param`. By the system call itself: musl's function refuses.
     let priority: libc::c_int = 0;
     for class in [libc::SCHED_IDLE, libc::SCHED_BATCH] {

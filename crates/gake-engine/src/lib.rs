@@ -29,7 +29,7 @@ mod usage;
 mod user;
 mod worker;
 
-pub use background::{beside, in_background};
+pub use background::{belongs_in_background, beside, in_background, lower_class};
 pub use clock::RunClock;
 pub use collect::{Collector, JoinedSecond};
 pub use control::UsersHandle;

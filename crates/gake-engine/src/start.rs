@@ -57,6 +57,12 @@ pub struct Running {
 }
 
 impl Running {
+    /// Whether every worker has ended: what is left to receive delays no arrival.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.threads.iter().all(JoinHandle::is_finished)
+    }
+
     /// Waits for the workers' threads. Receive their messages first.
     pub fn join(self) {
         drop(self.messages);

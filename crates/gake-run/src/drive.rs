@@ -99,15 +99,19 @@ impl Prepared {
         if let Some(interrupt) = beside.interrupt {
             interrupt.attach(running.stop.clone());
         }
-        let collecting = Collecting {
+        let mut collecting = Collecting {
             prepared: self,
             collector: Collector::new(&self.plan, self.seed, running.spares.len()),
             running,
             watching,
             fanout: &mut fanout,
             each,
+            reason: None,
         };
-        let (collector, reason) = gake_engine::beside(&self.plan, || collecting.collect())?;
+        gake_engine::beside(&self.plan, || collecting.collect(Until::NoWorker))?;
+        // On a machine whose cores others have, what is left would take the lowest class minutes.
+        collecting.collect(Until::Over)?;
+        let (collector, reason) = collecting.finish();
         let ending = match reason {
             Some(reason) => Ending::Aborted(reason),
             None if beside.interrupt.is_some_and(Interrupt::came) => Ending::Interrupted,
@@ -138,14 +142,25 @@ struct Collecting<'a, E> {
     watching: &'a mut Watching,
     fanout: &'a mut Fanout,
     each: E,
+    /// Why the run was ended early, if an objective or `each` wanted that.
+    reason: Option<String>,
+}
+
+/// How long to take messages in.
+#[derive(Clone, Copy, PartialEq)]
+enum Until {
+    /// Until the last worker has ended, whatever is left to take in.
+    NoWorker,
+    /// Until everything is taken in.
+    Over,
 }
 
 impl<E: FnMut(&Moment<'_>) -> Option<String>> Collecting<'_, E> {
-    /// Takes it in to the end; also why the run was ended early, if an objective or `each` wanted
-    /// that.
-    fn collect(mut self) -> Result<(Collector, Option<String>), RunError> {
-        let mut reason = None;
+    fn collect(&mut self, until: Until) -> Result<(), RunError> {
         while !self.collector.is_over() {
+            if until == Until::NoWorker && self.running.has_ended() {
+                break;
+            }
             let Ok(message) = self.running.messages.recv() else {
                 let bug = "a worker thread ended unexpectedly; this is a bug";
                 return Err(RunError::cannot(bug));
@@ -159,12 +174,16 @@ impl<E: FnMut(&Moment<'_>) -> Option<String>> Collecting<'_, E> {
                 let wish = self.second(second);
                 if wish.is_some() && self.running.stop.asked() == Stop::Go {
                     self.running.stop.stop(Stop::Drain);
-                    reason = wish;
+                    self.reason = wish;
                 }
             }
         }
+        Ok(())
+    }
+
+    fn finish(self) -> (Collector, Option<String>) {
         self.running.join();
-        Ok((self.collector, reason))
+        (self.collector, self.reason)
     }
 
     /// Shows one second to everybody; a reason to end the run is somebody's wish.

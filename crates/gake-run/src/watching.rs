@@ -6,7 +6,7 @@ use std::time::Duration;
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
 use gake_core::record::{Event, Reading, Run, Setting, Watched};
-use gake_engine::{beside, in_background};
+use gake_engine::{belongs_in_background, lower_class};
 use gake_watch::{Batch, Sampler, WatchSource};
 use gake_wire::Address;
 
@@ -73,13 +73,9 @@ impl Watching {
         });
         let counting = sources.iter().filter(|source| source.has_counters());
         let counting = counting.map(ToString::to_string).collect();
-        // Its thread is of the class of the one that starts it.
-        let start = || Sampler::start(sources, EVERY);
-        let sampler = match plan {
-            Some(plan) => beside(plan, start),
-            None => in_background(start),
-        };
-        let sampler = sampler.map_err(RunError::cannot)?;
+        let delays_nothing = plan.is_some_and(|plan| !belongs_in_background(plan));
+        let beside: fn() = if delays_nothing { || () } else { lower_class };
+        let sampler = Sampler::start(sources, EVERY, beside).map_err(RunError::cannot)?;
         Ok(Self { sampler: Some(sampler), counting, ..Self::default() })
     }
 

@@ -1,7 +1,6 @@
 //! The thread that reads the sources, each at its own pace.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use gake_core::clock::Nanos;
@@ -79,23 +78,30 @@ pub struct Sampler {
     refreshable: usize,
     refresh: watch::Sender<u64>,
     began: Instant,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    /// The thread ends when this is gone.
+    _stop: oneshot::Sender<()>,
 }
 
 impl Sampler {
-    /// Reads every source once, then at intervals of `every`. Blocks for the first reading.
+    /// Reads every source once, then at intervals of `every`. Blocks for the first reading. The
+    /// sampler's thread calls `beside` between the two: what follows accompanies a load, while the
+    /// first reading is awaited.
     ///
     /// # Errors
     /// When a source cannot be read, so that this is known before the run.
-    pub fn start(sources: Vec<WatchSource>, every: Duration) -> Result<Self, WatchError> {
+    pub fn start(
+        sources: Vec<WatchSource>,
+        every: Duration,
+        beside: impl FnOnce() + Send + 'static,
+    ) -> Result<Self, WatchError> {
         let began = Instant::now();
         let (sender, batches) = channel();
         let (ready_sender, ready) = channel();
         let (stop, stopped) = oneshot::channel::<()>();
         let (refresh, refreshed) = watch::channel(0);
         let refreshable = sources.iter().filter(|source| is_refreshable(source)).count();
-        let thread = std::thread::Builder::new()
+        // Nobody waits for its end, which may be in the middle of a reading.
+        std::thread::Builder::new()
             .name("gake-watch".to_owned())
             .spawn(move || {
                 let runtime =
@@ -113,6 +119,7 @@ impl Sampler {
                     // The starter waits for this.
                     let _ = ready_sender.send(watching);
                     if started {
+                        beside();
                         // An error is the sampler's end too.
                         let _ = stopped.await;
                     }
@@ -121,7 +128,7 @@ impl Sampler {
             .map_err(WatchError::Thread)?;
         let gone = || WatchError::Thread(std::io::Error::other("its thread ended"));
         ready.recv().unwrap_or_else(|_| Err(gone()))?;
-        Ok(Self { batches, refreshable, refresh, began, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { batches, refreshable, refresh, began, _stop: stop })
     }
 
     /// Reads the sources of this machine and those with counters now, besides the regular readings:
@@ -148,16 +155,6 @@ impl Sampler {
     #[must_use]
     pub fn now(&self) -> Nanos {
         since(self.began)
-    }
-}
-
-impl Drop for Sampler {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            // What it said before it panicked has been received.
-            let _ = thread.join();
-        }
     }
 }
 

@@ -112,7 +112,7 @@ fn the_whole_password_goes_under_the_servers_key() {
         session.send(&[0, 0, 0, 2, 0, 0, 0]);
         session.serve();
     });
-    let sampler = Sampler::start(vec![source], Duration::from_secs(60)).unwrap();
+    let sampler = Sampler::start(vec![source], Duration::from_secs(60), || ()).unwrap();
     let batches: Vec<_> = sampler.batches.try_iter().collect();
     let levels: Vec<_> = batches
         .iter()
@@ -137,7 +137,7 @@ fn a_server_without_a_free_connection_says_so() {
         let mut session = Session { stream: listener.accept().unwrap().0, sequence: 0 };
         session.send(b"\xff\x10\x04Too many connections");
     });
-    let refused = Sampler::start(vec![source], Duration::from_secs(60)).unwrap_err();
+    let refused = Sampler::start(vec![source], Duration::from_secs(60), || ()).unwrap_err();
     assert!(matches!(refused, WatchError::Source { .. }), "{refused}");
     let said = refused.to_string();
     assert!(said.contains("1040: Too many connections"), "{said}");

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 fn sampler(sources: &[&str]) -> Sampler {
     let sources = sources.iter().map(|source| source.parse().unwrap()).collect();
-    Sampler::start(sources, EVERY).unwrap()
+    Sampler::start(sources, EVERY, || ()).unwrap()
 }
 
 /// Batches until one is what is waited for.
@@ -105,7 +105,8 @@ fn a_source_that_cannot_be_read_is_told_before_the_run() {
         (format!("prometheus:http://{}/metrics#absent", lab.addr()), "no metric absent"),
         (format!("actuator:http://{}/actuator", lab.addr()), "404"),
     ] {
-        let error = Sampler::start(vec![source.parse().unwrap()], EVERY).unwrap_err().to_string();
+        let error =
+            Sampler::start(vec![source.parse().unwrap()], EVERY, || ()).unwrap_err().to_string();
         assert!(error.contains(said) && error.contains("cannot be watched"), "{source}: {error}");
     }
 }

@@ -43,10 +43,13 @@ struct Feed {
     outcomes_lost: Arc<AtomicU64>,
 }
 
-/// What the thread of a sink gives back.
+/// A sink that takes what comes; its thread gives it back.
 struct Fed {
     sink: Box<dyn Sink>,
+    /// The first one.
     error: Option<(SinkStep, std::io::Error)>,
+    /// It could not take some outcomes, and gets no more of them.
+    is_cut: bool,
 }
 
 impl Fanout {
@@ -124,6 +127,11 @@ impl Fanout {
     /// Ends every sink when it has taken what waits for it. Gives what was lost, with the
     /// `log_lost` outcomes that did not come this far.
     pub(crate) fn finish(self, run: &Run, log_lost: u64) -> Vec<Loss> {
+        // Threads of the lowest class may wait for a core for minutes on a busy machine. There is no
+        // load any more, so they end, and this thread does the rest.
+        for feed in &self.feeds {
+            feed.mailbox.close();
+        }
         if let Some(distributor) = self.distributor {
             // It ends when the workers' senders are gone.
             let _ = distributor.join();
@@ -156,7 +164,6 @@ impl Feed {
     }
 
     fn finish(self, run: &Run, log_lost: u64) -> Vec<String> {
-        self.mailbox.close();
         let log_lost = if self.takes_outcomes { log_lost } else { 0 };
         let mut losses = SinkLosses {
             seconds: self.seconds_lost,
@@ -168,6 +175,9 @@ impl Feed {
             // It catches panics, so that there is always a sink to end.
             return losses.sentences("a sink");
         };
+        while let Some(item) = self.mailbox.rest() {
+            fed.give(&item, &self.mailbox);
+        }
         losses.error = fed.error;
         if let Err(error) = fed.sink.end(run)
             && losses.error.is_none()
@@ -178,14 +188,21 @@ impl Feed {
     }
 }
 
-/// Gives a sink what comes, until nothing more does.
-fn feed(mut sink: Box<dyn Sink>, mailbox: &Mailbox) -> Fed {
-    let mut error: Option<(SinkStep, std::io::Error)> = None;
-    let mut is_cut = false;
+/// Gives a sink what comes, until its mailbox is closed.
+fn feed(sink: Box<dyn Sink>, mailbox: &Mailbox) -> Fed {
+    let mut fed = Fed { sink, error: None, is_cut: false };
     while let Some(item) = mailbox.take() {
-        let call = AssertUnwindSafe(|| match &item {
+        fed.give(&item, mailbox);
+    }
+    fed
+}
+
+impl Fed {
+    fn give(&mut self, item: &Item, mailbox: &Mailbox) {
+        let Self { sink, is_cut, .. } = self;
+        let call = AssertUnwindSafe(|| match item {
             Item::Second(second) => (SinkStep::Second, sink.second(second)),
-            Item::Outcomes(_) if is_cut => (SinkStep::Outcomes, Ok(())),
+            Item::Outcomes(_) if *is_cut => (SinkStep::Outcomes, Ok(())),
             Item::Outcomes(batch) => (SinkStep::Outcomes, sink.outcomes(batch)),
             Item::Readings(at, readings) => (SinkStep::Readings, sink.readings(*at, readings)),
         });
@@ -193,12 +210,11 @@ fn feed(mut sink: Box<dyn Sink>, mailbox: &Mailbox) -> Fed {
             mailbox.abandon();
             (SinkStep::Panic, Err(std::io::Error::other("a panic")))
         });
-        is_cut |= step == SinkStep::Outcomes && result.is_err();
+        self.is_cut |= step == SinkStep::Outcomes && result.is_err();
         if let Err(first) = result {
-            error.get_or_insert((step, first));
+            self.error.get_or_insert((step, first));
         }
     }
-    Fed { sink, error }
 }
 
 /// Gives every batch to all who take outcomes. One alone may take its time: the workers' channel

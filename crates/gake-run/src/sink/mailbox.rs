@@ -35,6 +35,7 @@ pub(super) struct Mailbox {
 struct State {
     items: VecDeque<Item>,
     counts: [usize; 3],
+    /// The reader has been asked to leave what is left to somebody else.
     closed: bool,
     /// The reader is gone.
     abandoned: bool,
@@ -56,56 +57,65 @@ impl Mailbox {
         Self { state: Mutex::default(), bounds, filled, emptied }
     }
 
-    /// Puts an item in, when there is room for its kind.
+    /// Puts an item in, when there is room for its kind or no reader.
     pub(super) fn offer(&self, item: Item) -> Result<(), Item> {
         let mut state = self.lock();
-        let kind = item.kind();
-        if state.counts[kind] >= self.bounds[kind] || state.abandoned {
+        if state.abandoned || !self.has_room(&state, item.kind()) {
             return Err(item);
         }
-        state.counts[kind] += 1;
-        state.items.push_back(item);
-        self.filled.notify_one();
+        self.push(&mut state, item);
         Ok(())
     }
 
-    /// Puts an item in, and waits for room.
+    /// Puts an item in, and waits for room while there is a reader.
     pub(super) fn put(&self, item: Item) {
-        let mut item = Err(item);
-        while let Err(refused) = item {
-            let kind = refused.kind();
-            let mut state = self.lock();
-            while state.counts[kind] >= self.bounds[kind] && !state.abandoned {
-                state = self.emptied.wait(state).unwrap_or_else(PoisonError::into_inner);
-            }
-            if state.abandoned {
-                return;
-            }
-            drop(state);
-            item = self.offer(refused);
+        let kind = item.kind();
+        let mut state = self.lock();
+        while !state.abandoned && !self.has_room(&state, kind) {
+            state = self.emptied.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if !state.abandoned {
+            self.push(&mut state, item);
         }
     }
 
-    /// Takes the next item; waits for it. `None` when nothing more comes.
+    /// What comes when the reader is gone is the last of a run, and bounded by its own queue.
+    fn has_room(&self, state: &State, kind: usize) -> bool {
+        state.closed || state.counts[kind] < self.bounds[kind]
+    }
+
+    fn push(&self, state: &mut State, item: Item) {
+        state.counts[item.kind()] += 1;
+        state.items.push_back(item);
+        self.filled.notify_one();
+    }
+
+    /// Takes the next item; waits for it. `None` when the mailbox is closed.
     pub(super) fn take(&self) -> Option<Item> {
         let mut state = self.lock();
         loop {
+            if state.closed {
+                return None;
+            }
             if let Some(item) = state.items.pop_front() {
                 state.counts[item.kind()] -= 1;
                 self.emptied.notify_one();
                 return Some(item);
             }
-            if state.closed {
-                return None;
-            }
             state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    /// Nothing more comes.
+    /// Ends the reader. What it has not taken is [`Mailbox::rest`], and so is what is still put in.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.filled.notify_one();
+        self.emptied.notify_all();
+    }
+
+    /// Takes the next item that the reader left.
+    pub(super) fn rest(&self) -> Option<Item> {
+        self.lock().items.pop_front()
     }
 
     /// The reader is gone: wakes those who wait for room.

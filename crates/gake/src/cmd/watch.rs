@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub fn run(args: &WatchArgs, console: &Console) -> Result<Exit, Failure> {
     let ended = signals::receive().map_err(Failure::signals)?;
     let sources = args.sources.iter().map(WatchedSource::source).collect::<Result<_, _>>()?;
-    let sampler = Sampler::start(sources, args.every).map_err(Failure::could_not)?;
+    let sampler = Sampler::start(sources, args.every, || ()).map_err(Failure::could_not)?;
     let end = args.duration.and_then(|duration| Instant::now().checked_add(duration));
     while ended.try_recv().is_err() && end.is_none_or(|end| Instant::now() < end) {
         match sampler.batches.recv_timeout(LOOK) {

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
-use crate::alone;
 use crate::support::*;
+use crate::{alone, together};
 
 /// A query that holds its connection for 20 ms.
 pub const SLEEP: &str = "SELECT SLEEP(0.02)";
@@ -118,7 +118,7 @@ fn a_small_pool_is_named_and_after_it_the_databases_own_limit() {
 
 #[test]
 fn a_database_is_watched_over_tls() {
-    let _alone = alone();
+    let _together = together();
     let files = tempfile::tempdir().unwrap();
     let file = |name: &str| files.path().join(name).display().to_string();
     let (cert, key) = crate::postgres::certificate();

@@ -11,8 +11,8 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::alone;
 use crate::support::*;
+use crate::together;
 
 /// Debian's user that owns nothing; the server refuses to run as root.
 const NOBODY: u32 = 65_534;
@@ -89,7 +89,7 @@ pub fn certificate() -> (String, String) {
 
 #[test]
 fn a_server_that_wants_tls_gets_it_and_is_checked_when_asked() {
-    let _alone = alone();
+    let _together = together();
     let database = Postgres::start(20, "scram-sha-256");
     let data = database.directory.path().join("data");
     let (cert, key) = certificate();
@@ -136,7 +136,7 @@ impl Drop for Postgres {
 
 #[test]
 fn its_connections_are_told_whatever_way_the_password_is_proven() {
-    let _alone = alone();
+    let _together = together();
     for method in ["scram-sha-256", "md5", "password"] {
         let database = Postgres::start(20, method);
         let told = database.watch(&format!("postgres://me:{ENCODED}@127.0.0.1:PORT"));
@@ -155,7 +155,7 @@ fn its_connections_are_told_whatever_way_the_password_is_proven() {
 
 #[test]
 fn who_is_not_let_in_is_told_why_and_no_password() {
-    let _alone = alone();
+    let _together = together();
     let database = Postgres::start(20, "scram-sha-256");
     let refused = database.watch("postgres://me:hunter2@127.0.0.1:PORT");
     assert_eq!(refused.code, Some(1), "{refused:?}");

@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::alone;
 use crate::support::*;
+use crate::together;
 
 /// A port that nobody has at the moment.
 fn free_port() -> u16 {
@@ -124,7 +124,7 @@ impl Server {
 
 #[test]
 fn influxdb_has_the_figures_of_the_run_although_it_was_away() {
-    let _alone = alone();
+    let _together = together();
     let mut influxdb = Server::influxdb();
     let lab = lab();
     let sink = format!("influxdb=http://127.0.0.1:{}/gake?tags=env:test", influxdb.port);
@@ -165,7 +165,7 @@ fn influxdb_has_the_figures_of_the_run_although_it_was_away() {
 
 #[test]
 fn prometheus_has_them_by_remote_write_and_by_its_own_visits() {
-    let _alone = alone();
+    let _together = together();
     let prometheus = Server::prometheus();
     let lab = lab();
     let write = format!("prometheus-rw=http://127.0.0.1:{}/api/v1/write", prometheus.port);
