@@ -82,7 +82,7 @@ impl Sink for LogSink {
         }
         if losses.outcomes > 0 {
             sentences.push(format!(
-                "{name}: {} requests are not in the log, whose disk was too slow; they are in the \
+                "{name}: {} requests are not in the log: its writer was too slow (disk or CPU); they are in the \
                  figures",
                 losses.outcomes
             ));
