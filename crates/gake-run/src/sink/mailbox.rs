@@ -130,3 +130,47 @@ impl Mailbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    fn reading(at: Nanos) -> Item {
+        Item::Readings(at, Arc::new([]))
+    }
+
+    fn instant(item: Option<Item>) -> Option<Nanos> {
+        match item? {
+            Item::Readings(at, _) => Some(at),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_waits_when_the_reader_ends_is_the_rest_in_its_order() {
+        let mailbox = Mailbox::new([1, 1, 2]);
+        for at in 1..=2 {
+            mailbox.offer(reading(at)).unwrap();
+        }
+        assert!(mailbox.offer(reading(3)).is_err(), "it is full");
+        mailbox.close();
+        assert!(mailbox.take().is_none());
+        mailbox.offer(reading(3)).unwrap();
+        mailbox.put(reading(4));
+        let rest: Vec<_> = std::iter::from_fn(|| instant(mailbox.rest())).collect();
+        assert_eq!(rest, [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn who_waits_for_room_puts_it_in_when_the_reader_ends() {
+        let mailbox = Arc::new(Mailbox::new([1, 1, 1]));
+        mailbox.put(reading(1));
+        let waiting = Arc::clone(&mailbox);
+        let thread = thread::spawn(move || waiting.put(reading(2)));
+        mailbox.close();
+        thread.join().unwrap();
+        assert_eq!((instant(mailbox.rest()), instant(mailbox.rest())), (Some(1), Some(2)));
+    }
+}

@@ -5,6 +5,7 @@ use std::time::Duration;
 use gake_core::plan::Timeouts;
 use gake_core::redact::{Names, Redactor};
 use gake_judge::Summary;
+use gake_judge::units::count;
 use gake_report::experiment::{Expectation, ExperimentReport, ExperimentStep, line};
 use gake_run::spec::{LoadSpec, RunSpec, ScenarioSpec};
 use gake_run::{Beside, Inputs, Prepared, unix_now};
@@ -20,6 +21,9 @@ use crate::origin::origin;
 use crate::redaction::usual;
 use crate::signals::Signals;
 use crate::spec;
+
+/// Descriptors that are not connections.
+const DESCRIPTORS_OWN: u64 = 64;
 
 /// Why an experiment ended before its last step.
 #[derive(Debug)]
@@ -97,9 +101,28 @@ impl<'a> Bench<'a> {
         Duration::from_secs_f64(if self.args.quick { quick } else { full })
     }
 
-    /// File descriptors that this process may have.
-    pub fn descriptors(&self) -> u64 {
-        self.descriptors
+    /// Connections that this process can hold at once.
+    pub fn connections_max(&self) -> u64 {
+        self.descriptors.saturating_sub(DESCRIPTORS_OWN)
+    }
+
+    /// Whether a step of this name is asked for and this process can hold a connection for each of
+    /// its users; says so if it cannot.
+    pub fn takes(&mut self, name: &str, users: u64) -> bool {
+        if !self.wants(name) {
+            return false;
+        }
+        let fits = users <= self.connections_max();
+        if !fits {
+            self.note(format!(
+                "{} users are left out: they need {} file descriptors, and this process may have \
+                 {} (raise `ulimit -Hn`)",
+                count(users),
+                count(users + DESCRIPTORS_OWN),
+                count(self.descriptors)
+            ));
+        }
+        fits
     }
 
     /// Whether the user's own server is loaded.

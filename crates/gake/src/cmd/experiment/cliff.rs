@@ -11,8 +11,6 @@ use super::theory::{self, span};
 
 /// Users of the last step, as the load tests of five articles would have them.
 const DREAM: u64 = 500_000;
-/// Descriptors that are not connections.
-const DESCRIPTORS_OWN: u64 = 64;
 /// The mean delay of `/slow`, every one from 100 ms to 500 ms being equally likely.
 const SLOW: Duration = Duration::from_millis(300);
 /// What limits a server that has no limits of its own.
@@ -45,7 +43,7 @@ pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
 /// A page that waits: users add throughput until the CPU is used up. X = N / S.
 fn slow(bench: &mut Bench<'_>, users: usize) -> Result<(), Stopped> {
     let name = format!("/slow, {} users", count(users as u64));
-    if !bench.wants(&name) {
+    if !bench.takes(&name, users as u64) {
         return Ok(());
     }
     let server = bench.server("")?;
@@ -67,7 +65,7 @@ fn slow(bench: &mut Bench<'_>, users: usize) -> Result<(), Stopped> {
 /// A page without work: one user nearly loads a core, and more only wait.
 fn fast(bench: &mut Bench<'_>, users: usize) -> Result<(), Stopped> {
     let name = format!("/fast, {} users", count(users as u64));
-    if !bench.wants(&name) {
+    if !bench.takes(&name, users as u64) {
         return Ok(());
     }
     let server = bench.server("")?;
@@ -87,14 +85,14 @@ fn dream(bench: &mut Bench<'_>) -> Result<(), Stopped> {
     if !bench.wants(&name) {
         return Ok(());
     }
-    let descriptors = bench.descriptors();
-    let users = descriptors.saturating_sub(DESCRIPTORS_OWN).clamp(1, DREAM);
+    let most = bench.connections_max();
+    let users = most.clamp(1, DREAM);
     if users < DREAM {
         bench.note(format!(
-            "{} users need as many file descriptors, and this process may have {}: {} run (raise \
+            "{} users need a file descriptor each, and this process has {} for them: {} run (raise \
              `ulimit -Hn`)",
             count(DREAM),
-            count(descriptors),
+            count(most),
             count(users)
         ));
     }

@@ -56,8 +56,6 @@ const CONNECTIONS: u64 = 8_192;
 const BACKLOG: u64 = 100;
 /// A step that lasts as long shows its pool to the sampler, which looks once a second.
 const SAMPLED: Duration = Duration::from_secs(4);
-/// Descriptors that are not connections.
-const DESCRIPTORS_OWN: u64 = 64;
 /// Shorter than the second after which a dropped SYN is sent again.
 const ONE_TRY: Duration = Duration::from_millis(900);
 
@@ -131,18 +129,7 @@ fn wave_name(scale: Scale, spike: Spike, flag: &str) -> String {
 /// Everybody is let in: waves of T, ⌈N/T⌉ × S, as far as the clients' patience goes.
 fn waves(bench: &mut Bench<'_>, scale: Scale, spike: Spike, flag: &str) -> Result<(), Stopped> {
     let name = wave_name(scale, spike, flag);
-    if !bench.wants(&name) {
-        return Ok(());
-    }
-    let needed = spike.users + DESCRIPTORS_OWN;
-    if needed > bench.descriptors() {
-        bench.note(format!(
-            "{} users are left out: they need {} file descriptors, and this process may have {} \
-             (raise `ulimit -Hn`)",
-            count(spike.users),
-            count(needed),
-            count(bench.descriptors())
-        ));
+    if !bench.takes(&name, spike.users) {
         return Ok(());
     }
     let server = spike.server(bench, scale, flag)?;
@@ -190,7 +177,7 @@ fn wave_theory(scale: Scale, spike: Spike, summary: &Summary) -> Vec<Expectation
 fn turned_away(bench: &mut Bench<'_>, scale: Scale, spike: Spike) -> Result<(), Stopped> {
     let Spike { users, connections, backlog, .. } = spike;
     let name = format!("{} users, {} connections", count(users), count(connections));
-    if !bench.wants(&name) {
+    if !bench.takes(&name, users) {
         return Ok(());
     }
     let server = spike.server(bench, scale, "")?;
@@ -224,7 +211,7 @@ fn turned_away(bench: &mut Bench<'_>, scale: Scale, spike: Spike) -> Result<(), 
 fn who_leave(bench: &mut Bench<'_>, scale: Scale, spike: Spike) -> Result<(), Stopped> {
     let Spike { users, connections, backlog, .. } = spike;
     let name = format!("{} users who leave, accept-count {}", count(users), count(backlog));
-    if !bench.wants(&name) {
+    if !bench.takes(&name, users) {
         return Ok(());
     }
     let server = spike.server(bench, scale, "")?;
@@ -235,6 +222,15 @@ fn who_leave(bench: &mut Bench<'_>, scale: Scale, spike: Spike) -> Result<(), St
     spec.connection.timeouts.connect = ONE_TRY;
     spec.connection.connect_rate = Some(spike.pace());
     let summary = bench.fire(&spec)?;
+    let bound = somaxconn().filter(|most| *most < backlog);
+    if let Some(most) = bound {
+        bench.note(format!(
+            "net.core.somaxconn bounds the backlog of {} to {}",
+            count(backlog),
+            count(most)
+        ));
+    }
+    let backlog = bound.unwrap_or(backlog);
     let fits = connections + backlog;
     let ok = summary.run.tally.counts.ok;
     let mut expectations = Vec::new();
@@ -244,13 +240,6 @@ fn who_leave(bench: &mut Bench<'_>, scale: Scale, spike: Spike) -> Result<(), St
     } else {
         let text = format!("{} + {}: the places", count(connections), count(backlog));
         expectations.push(theory::number("ok", ok, fits - fits / 20..=fits + fits / 20, text));
-    }
-    if let Some(most) = somaxconn().filter(|most| *most < backlog) {
-        bench.note(format!(
-            "net.core.somaxconn bounds the backlog of {} to {}",
-            count(backlog),
-            count(most)
-        ));
     }
     bench.step(name, &server, summary, expectations);
     Ok(())
@@ -291,7 +280,7 @@ fn ones(bench: &mut Bench<'_>) -> Result<(), Stopped> {
 /// The user's own server: what happens, without a theory.
 fn own(bench: &mut Bench<'_>, scale: Scale, users: u64) -> Result<(), Stopped> {
     let name = units::plural(users, "user");
-    if !bench.wants(&name) {
+    if !bench.takes(&name, users) {
         return Ok(());
     }
     let server = bench.server("")?;

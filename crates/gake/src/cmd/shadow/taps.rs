@@ -116,7 +116,9 @@ impl Taps {
                     notes.push(format!("{path}: {} recorded", plural(records, "request")));
                     if missed > 0 {
                         let missed = count(missed);
-                        notes.push(format!("{path}: {missed} are missing: the writer was too slow (disk or CPU)"));
+                        notes.push(format!(
+                            "{path}: {missed} are missing: the writer was too slow (disk or CPU)"
+                        ));
                     }
                     notes
                         .extend(lost.map(|error| format!("{path}: the recording is cut: {error}")));

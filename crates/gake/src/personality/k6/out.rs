@@ -135,7 +135,9 @@ impl Outputs {
         }
         let lost = self.lost.load(Relaxed);
         if lost > 0 {
-            wrong.push(format!("{lost} samples were not written: the writer was too slow (disk or CPU)"));
+            wrong.push(format!(
+                "{lost} samples were not written: the writer was too slow (disk or CPU)"
+            ));
         }
         wrong
     }
