@@ -9,8 +9,8 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::record::{Interval, Run, Tally};
-use crate::spec::RunSpec;
+use crate::record::{Interval, Run, ScenarioEnd, Tally, WorkerEnd};
+use crate::spec::{RunSpec, SCENARIOS_MAX};
 
 /// Longest encoding that is read, in bytes.
 pub const READ_MAX: usize = 64 << 20;
@@ -39,6 +39,24 @@ impl Exact for Interval {
         let times = [self.cpu, self.run_delay].into_iter();
         let levels = self.parts.iter().flat_map(|part| [part.gauges.open, part.gauges.peak]);
         self.tenth <= SECOND_MAX * 10 && times.chain(levels).all(|number| number <= NUMBER_MAX)
+    }
+}
+
+impl Exact for ScenarioEnd {
+    const NAME: &'static str = "gake.scenario-end/1";
+
+    fn is_sensible(&self) -> bool {
+        self.instants().into_iter().all(|instant| instant <= NUMBER_MAX)
+    }
+}
+
+impl Exact for WorkerEnd {
+    const NAME: &'static str = "gake.worker-end/1";
+
+    fn is_sensible(&self) -> bool {
+        self.scenarios.len() <= SCENARIOS_MAX
+            && self.log_lost <= NUMBER_MAX
+            && self.scenarios.iter().all(|(_, end)| end.is_sensible())
     }
 }
 

@@ -129,7 +129,7 @@ impl Collector {
     /// Whether the source of a worker had no more to send.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
-        self.scenarios.iter().any(|figures| figures.exhausted)
+        self.scenarios.iter().any(|figures| figures.end.exhausted)
     }
 
     /// How many arrivals the plan has due from one tenth to another; `None` where every loop is
@@ -150,7 +150,9 @@ impl Collector {
                 self.log_lost += ended.log_lost;
                 self.pieces.end(ended.worker);
                 for (scenario, end) in &ended.scenarios {
-                    self.scenarios[*scenario].take_end(end);
+                    if let Some(figures) = self.scenarios.get_mut(*scenario) {
+                        figures.end.merge(end);
+                    }
                 }
             }
         }
@@ -248,8 +250,8 @@ impl Collector {
         self.series.end(arrivals_end);
         let measured = since(arrivals_end);
         let elapsed = latest(&Figures::elapsed).unwrap_or(0);
-        let sending = measured.max(since(latest(&|figures| figures.last_fired).unwrap_or(0)));
-        let completing = measured.max(since(latest(&|figures| figures.last_ended).unwrap_or(0)));
+        let sending = measured.max(since(latest(&|figures| figures.end.last_fired).unwrap_or(0)));
+        let completing = measured.max(since(latest(&|figures| figures.end.last_ended).unwrap_or(0)));
         let span = since(elapsed).max(1);
         let busiest = self.cpu.iter().copied().max().unwrap_or(0);
         let asked_rate = match self.scenarios.as_slice() {

@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use gake_core::clock::{Nanos, SECOND, TENTH};
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, ScenarioRun, Tally};
+use gake_core::record::{Counts, ScenarioEnd, ScenarioRun, Tally};
 use gake_core::schedule::Schedule;
 
-use crate::message::ScenarioEnd;
 use crate::pace::TENTHS;
 
 /// The figures of one scenario.
@@ -22,11 +21,7 @@ pub(crate) struct Figures {
     pub(crate) tally: Tally,
     /// The counts of its warm-up; filled likewise.
     pub(crate) warmup_counts: Counts,
-    arrivals_end: Nanos,
-    pub(crate) last_fired: Nanos,
-    pub(crate) last_ended: Nanos,
-    done: Nanos,
-    pub(crate) exhausted: bool,
+    pub(crate) end: ScenarioEnd,
 }
 
 fn nanos(duration: Duration) -> Nanos {
@@ -43,21 +38,8 @@ impl Figures {
             schedule,
             tally: Tally::new(plan.labels.len()),
             warmup_counts: Counts::default(),
-            arrivals_end: 0,
-            last_fired: 0,
-            last_ended: 0,
-            done: 0,
-            exhausted: false,
+            end: ScenarioEnd::default(),
         }
-    }
-
-    /// Takes in how a worker's part of it ended.
-    pub(crate) fn take_end(&mut self, end: &ScenarioEnd) {
-        self.arrivals_end = self.arrivals_end.max(end.arrivals_end);
-        self.last_fired = self.last_fired.max(end.last_fired);
-        self.last_ended = self.last_ended.max(end.last_ended);
-        self.done = self.done.max(end.done);
-        self.exhausted |= end.exhausted;
     }
 
     pub(crate) fn warmup_end(&self) -> Nanos {
@@ -82,12 +64,12 @@ impl Figures {
     /// When its arrivals were over. A closed loop that only a count ends is over when its last
     /// answer is there; `done` is whether it came to that.
     pub(crate) fn arrivals_over(&self, done: bool) -> Nanos {
-        if self.timed || !done { self.arrivals_end } else { self.done }
+        if self.timed || !done { self.end.arrivals_end } else { self.end.done }
     }
 
     /// From the epoch to its last outcome.
     pub(crate) fn elapsed(&self) -> Nanos {
-        self.done.max(self.arrivals_end)
+        self.end.done.max(self.end.arrivals_end)
     }
 
     /// Arrivals a second that its plan asked for, the mean over its time or over the part before
@@ -103,8 +85,8 @@ impl Figures {
         let measured = since(self.arrivals_over(done));
         ScenarioRun {
             measured,
-            sending: measured.max(since(self.last_fired)),
-            completing: measured.max(since(self.last_ended)),
+            sending: measured.max(since(self.end.last_fired)),
+            completing: measured.max(since(self.end.last_ended)),
             asked_rate: self.asked_rate(done),
             plan,
             tally: self.tally,

@@ -35,7 +35,7 @@ pub use collect::{Collector, JoinedSecond};
 pub use control::UsersHandle;
 pub use control::{Stop, StopHandle};
 pub use log::{LogBatch, LogSender, log_channel};
-pub use message::{Message, ScenarioEnd, WorkerContext, WorkerEnd};
+pub use message::{Message, WorkerContext};
 pub use start::{Running, StartError, start};
 pub use timer::{Sleep, Timer};
 pub use usage::process_rss;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gake_core::clock::{Clock, Nanos};
 use gake_core::plan::Plan;
-use gake_core::record::{IntervalPart, Recorder, Tally};
+use gake_core::record::{IntervalPart, Recorder, ScenarioEnd, Tally};
 use gake_core::schedule::Slice;
 use gake_core::work::Factory;
 use tokio::sync::watch;
@@ -15,7 +15,6 @@ use crate::control::Stop;
 use crate::crowd::Crowd;
 use crate::lanes::Lanes;
 use crate::log::{LogHandle, WorkerLog};
-use crate::message::ScenarioEnd;
 use crate::shared::Shared;
 use crate::timer::Timer;
 use crate::{closed, open};

@@ -5,14 +5,14 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
 use gake_core::clock::{Clock, TENTH};
-use gake_core::record::{Interval, Tally};
+use gake_core::record::{Interval, Tally, WorkerEnd};
 use gake_core::work::Factory;
 use tokio::sync::watch;
 
 use crate::clock::RunClock;
 use crate::control::Stop;
 use crate::log::{LogSender, WorkerLog};
-use crate::message::{Message, WorkerEnd};
+use crate::message::Message;
 use crate::pace;
 use crate::scenario::{Common, Part, Scenario};
 use crate::timer::Timer;

@@ -121,7 +121,11 @@ pub(crate) fn whole(run: &RunSpec, mut plans: Vec<Plan>, labels: &[String]) -> P
     let sum = |of: fn(&Plan) -> usize| plans.iter().map(of).fold(0, usize::saturating_add);
     let longest = plans.iter().map(|plan| plan.drain).max().unwrap_or(Duration::ZERO);
     let first = plans.first().cloned();
+    // The figures begin when the first warm-up is over.
+    let begin = plans.iter().map(|plan| plan.start).min().filter(|_| !run.warmup.is_zero());
+    let warmup = begin.map_or(Duration::ZERO, |begin| begin.saturating_add(run.warmup));
     Plan {
+        warmup,
         connections: sum(|plan| plan.connections),
         max_in_flight: sum(|plan| plan.max_in_flight),
         connect_rate: run.connection.connect_rate,

@@ -11,7 +11,8 @@ use crate::metric::{Definition, MetricKind, MetricUnit, Tags};
 use crate::plan::{Expect, Load, Overflow, Plan, Stage, UserStage};
 use crate::record::{
     Answer, Counts, End, Ending, Event, Exchange, FailedBodies, Fault, Generator, IntervalPart,
-    LevelUnit, Outcome, Phase, Point, Provenance, Reading, ScenarioRun, Series, Watched,
+    LevelUnit, Outcome, Phase, Point, Provenance, Reading, ScenarioEnd, ScenarioRun, Series,
+    Watched, WorkerEnd,
 };
 use crate::schedule::{Process, Trace};
 use crate::spec::{LoadSpec, RequestSource, ScenarioSpec};
@@ -130,6 +131,76 @@ proptest! {
             let _ = (sum.counts.finished(), sum.counts.due(), sum.latency.response().quantile(0.9));
         }
     }
+}
+
+fn scenario_end() -> impl Strategy<Value = ScenarioEnd> {
+    let instants = [0..NUMBER_MAX, 0..NUMBER_MAX, 0..NUMBER_MAX, 0..NUMBER_MAX];
+    (instants, any::<bool>()).prop_map(|([arrivals_end, last_fired, last_ended, done], exhausted)| {
+        ScenarioEnd { arrivals_end, last_fired, last_ended, done, exhausted }
+    })
+}
+
+fn worker_end() -> impl Strategy<Value = WorkerEnd> {
+    (0usize..999, vec((0usize..9, scenario_end()), 0..5), 0..NUMBER_MAX)
+        .prop_map(|(worker, scenarios, log_lost)| WorkerEnd { worker, scenarios, log_lost })
+}
+
+proptest! {
+    #[test]
+    fn ends_come_back_as_they_were(worker in worker_end(), scenario in scenario_end()) {
+        prop_assert_eq!(again(&worker), worker);
+        prop_assert_eq!(again(&scenario), scenario);
+    }
+
+    #[test]
+    fn merging_ends_commutes_with_it(a in scenario_end(), b in scenario_end(), c in scenario_end()) {
+        let merged = |first: ScenarioEnd, second: &ScenarioEnd| {
+            let mut sum = first;
+            sum.merge(second);
+            sum
+        };
+        prop_assert_eq!(again(&merged(a, &b)), merged(again(&a), &again(&b)));
+        prop_assert_eq!(merged(a, &b), merged(b, &a));
+        prop_assert_eq!(merged(merged(a, &b), &c), merged(a, &merged(b, &c)));
+        prop_assert_eq!(merged(a, &ScenarioEnd::default()), a);
+    }
+
+    #[test]
+    fn changed_bytes_of_an_end_are_read_or_refused(
+        end in worker_end(), changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let mut bytes = encode(&end).unwrap();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Ok(changed) = decode::<WorkerEnd>(&bytes) {
+            let mut sum = ScenarioEnd::default();
+            changed.scenarios.iter().for_each(|(_, end)| sum.merge(end));
+            prop_assert!(sum.instants().into_iter().all(|instant| instant <= NUMBER_MAX));
+        }
+    }
+}
+
+#[test]
+fn ends_that_no_run_has_are_refused() {
+    let end = |done: u64| {
+        format!(
+            r#"{{"arrivals_end":0,"last_fired":0,"last_ended":0,"done":{done},"exhausted":false}}"#
+        )
+    };
+    let scenario = |done| format!("gake.scenario-end/1\n{}", end(done));
+    assert!(decode::<ScenarioEnd>(scenario(NUMBER_MAX).as_bytes()).is_ok());
+    let far = decode::<ScenarioEnd>(scenario(NUMBER_MAX + 1).as_bytes());
+    assert!(matches!(far, Err(ExactError::TooLarge(_))), "{far:?}");
+    let worker = |scenarios: &str| {
+        let json = format!(r#"{{"worker":1,"scenarios":[{scenarios}],"log_lost":0}}"#);
+        decode::<WorkerEnd>(format!("gake.worker-end/1\n{json}").as_bytes())
+    };
+    assert!(worker(&format!("[0,{}]", end(5))).is_ok());
+    let many = vec![format!("[0,{}]", end(5)); SCENARIOS_MAX + 1].join(",");
+    assert!(matches!(worker(&many), Err(ExactError::TooLarge(_))));
+    assert!(matches!(worker("[0]"), Err(ExactError::Senseless { .. })));
 }
 
 #[test]

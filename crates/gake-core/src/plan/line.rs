@@ -11,7 +11,6 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Load::Scenarios(plans) = &self.load {
             write!(f, "{}: {} side by side", self.target, plural(plans.len(), "scenario"))?;
-            self.warmup(f)?;
             write!(f, ", {}", plural(self.threads, "thread"))?;
             for plan in plans {
                 write!(f, "\n  {}", plan.name)?;

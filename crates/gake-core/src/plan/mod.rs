@@ -146,7 +146,8 @@ pub enum Load {
         max: usize,
     },
     /// Several loads side by side. Each is a plan with any load but this one, and counts for
-    /// itself; of the plan around them, the threads, the spinning and the warm-up hold for all.
+    /// itself; of the plan around them, the threads and the spinning hold for
+    /// all, and its warm-up is the time before the first figures of any of them.
     Scenarios(Vec<Plan>),
 }
 
@@ -222,7 +223,11 @@ impl Plan {
         let main = match (&self.load, self.duration) {
             (Load::Scenarios(plans), _) => {
                 let end = |plan: &Self| plan.start.checked_add(plan.length()?);
-                plans.iter().map(end).try_fold(Duration::ZERO, |last, end| Some(last.max(end?)))
+                // Each has its own warm-up in its length.
+                return plans
+                    .iter()
+                    .map(end)
+                    .try_fold(Duration::ZERO, |last, end| Some(last.max(end?)));
             }
             (Load::Replay(trace), _) => Some(Duration::from_nanos(trace.length())),
             (_, Some(duration)) => Some(duration),

@@ -2,6 +2,7 @@
 
 mod bodies;
 mod counts;
+mod end;
 mod error_code;
 mod exact;
 mod fault;
@@ -18,6 +19,7 @@ mod watched;
 
 pub use bodies::{FAILED_BODY_BYTES, FailedBodies, FailedBody};
 pub use counts::Counts;
+pub use end::{ScenarioEnd, WorkerEnd};
 pub use error_code::ErrorCode;
 pub use exact::FaultCount;
 pub use fault::{Fault, Phase};

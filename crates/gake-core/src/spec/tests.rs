@@ -219,7 +219,6 @@ fn run() -> impl Strategy<Value = RunSpec> {
             for (i, scenario) in scenarios.iter_mut().enumerate() {
                 scenario.name = format!("{i}{}", scenario.name);
             }
-            let several = scenarios.len() > 1;
             let tls = TlsSpec {
                 insecure: spin,
                 ca_certificates: texts.iter().map(PathBuf::from).collect(),
@@ -232,7 +231,7 @@ fn run() -> impl Strategy<Value = RunSpec> {
                 threads,
                 spin: spin && scenarios.iter().any(|scenario| scenario.load.is_open()),
                 seed,
-                warmup: warmup.filter(|_| !several).unwrap_or_default(),
+                warmup: warmup.unwrap_or_default(),
                 connection,
                 tls,
                 abort: !texts.is_empty(),

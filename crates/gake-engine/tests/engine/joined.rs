@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use gake_core::clock::SECOND;
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Ending, Interval, IntervalPart, Run, Tally};
+use gake_core::record::{
+    Counts, Ending, Interval, IntervalPart, Run, ScenarioEnd, Tally, WorkerEnd,
+};
 use gake_core::work::Gauges;
-use gake_engine::{Collector, Message, ScenarioEnd, WorkerEnd};
+use gake_engine::{Collector, Message};
 
 use crate::support::open;
 

@@ -79,6 +79,31 @@ fn a_scenario_starts_when_it_is_told_to() {
 }
 
 #[test]
+fn each_scenario_warms_up_before_its_figures() {
+    let lab = lab();
+    let open = |name: &str, path: &str, rate: f64, start: u64| {
+        let load = LoadSpec::rate(rate, ms(300));
+        named(name, ScenarioSpec { start: ms(start), ..ScenarioSpec::new(url(&lab, path), load) })
+    };
+    let mut spec = RunSpec::new(open("late", "/fast", 200.0, 400));
+    spec.scenarios.push(open("early", "/echo", 100.0, 100));
+    spec.warmup = ms(200);
+    let prepared = gake_run::Prepared::new(&spec, gake_run::Inputs::default()).unwrap();
+    assert_eq!(prepared.plan.length(), Some(ms(900)), "the late one ends last");
+    let run = prepared.run().unwrap();
+    let stats = lab.shutdown();
+    let of = |number: usize| {
+        let scenario = &run.scenarios[number];
+        (scenario.warmup.ok, scenario.tally.counts.ok, scenario.measured)
+    };
+    assert_eq!((of(0), of(1)), ((40, 60, 300_000_000), (20, 30, 300_000_000)));
+    assert_eq!((run.warmup.ok, run.tally.counts.ok), (60, 90));
+    assert_eq!((stats.routes["/fast"], stats.routes["/echo"]), (100, 50));
+    // The first figures are those of the early one.
+    assert_eq!((run.plan.warmup, run.measured), (ms(300), 600_000_000));
+}
+
+#[test]
 fn iterations_are_shared_by_users() {
     let lab = lab();
     let shared = LoadSpec::Shared { users: 8, iterations: 101 };

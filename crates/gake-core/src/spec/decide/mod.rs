@@ -60,13 +60,6 @@ impl RunDraft {
             }
             scenarios.push(scenario);
         }
-        if several && !warmup.is_zero() {
-            return Err(SpecError::new(
-                root.key("warmup"),
-                "several scenarios have none in common: let one of them warm up, and the others \
-                 start later",
-            ));
-        }
         let spin = self.spin.unwrap_or(false);
         if spin && !scenarios.iter().any(|scenario| scenario.load.is_open()) {
             let problem = "it needs a rate: a closed loop has nothing to wait for";
