@@ -25,6 +25,8 @@ const PAGES: [&str; 14] = [
     "experiment",
     "convert",
     "dashboard",
+    "agent",
+    "fleet",
     "as",
     "completions",
 ];

@@ -35,8 +35,13 @@ impl RunClock {
     }
 
     /// Puts the epoch `lead` from now.
-    pub(crate) fn start_in(&self, lead: Nanos) {
-        self.epoch.store(monotonic() + lead, Relaxed);
+    fn start_in(&self, lead: Nanos) {
+        self.start_at(monotonic_now() + lead);
+    }
+
+    /// Puts the epoch at an instant of the system's monotonic clock.
+    pub(crate) fn start_at(&self, epoch: Nanos) {
+        self.epoch.store(epoch, Relaxed);
     }
 
     fn is_started(&self) -> bool {
@@ -52,13 +57,13 @@ impl RunClock {
 impl Clock for RunClock {
     #[inline]
     fn now(&self) -> Nanos {
-        monotonic().saturating_sub(self.epoch.load(Relaxed))
+        monotonic_now().saturating_sub(self.epoch.load(Relaxed))
     }
 
     async fn sleep_until(&self, at: Nanos) {
         loop {
             let longest = if self.is_started() { LONGEST_SLEEP } else { EPOCH_LOOK };
-            match self.monotonic_of(at).saturating_sub(monotonic()) {
+            match self.monotonic_of(at).saturating_sub(monotonic_now()) {
                 0 => return,
                 left => tokio::time::sleep(longest.min(Duration::from_nanos(left))).await,
             }
@@ -66,8 +71,10 @@ impl Clock for RunClock {
     }
 }
 
+/// The system's monotonic clock. Its zero is the system's start.
 #[inline]
-fn monotonic() -> u64 {
+#[must_use]
+pub fn monotonic_now() -> Nanos {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * SECOND + now.tv_nsec as u64
 }

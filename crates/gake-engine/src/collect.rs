@@ -251,7 +251,8 @@ impl Collector {
         let measured = since(arrivals_end);
         let elapsed = latest(&Figures::elapsed).unwrap_or(0);
         let sending = measured.max(since(latest(&|figures| figures.end.last_fired).unwrap_or(0)));
-        let completing = measured.max(since(latest(&|figures| figures.end.last_ended).unwrap_or(0)));
+        let completing =
+            measured.max(since(latest(&|figures| figures.end.last_ended).unwrap_or(0)));
         let span = since(elapsed).max(1);
         let busiest = self.cpu.iter().copied().max().unwrap_or(0);
         let asked_rate = match self.scenarios.as_slice() {

@@ -30,12 +30,12 @@ mod user;
 mod worker;
 
 pub use background::{belongs_in_background, beside, in_background, lower_class};
-pub use clock::RunClock;
+pub use clock::{RunClock, monotonic_now};
 pub use collect::{Collector, JoinedSecond};
 pub use control::UsersHandle;
 pub use control::{Stop, StopHandle};
 pub use log::{LogBatch, LogSender, log_channel};
 pub use message::{Message, WorkerContext};
-pub use start::{Running, StartError, start};
+pub use start::{Ready, Running, StartError, prepare, start};
 pub use timer::{Sleep, Timer};
 pub use usage::process_rss;

@@ -12,7 +12,7 @@ use gake_core::work::Factory;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{oneshot, watch};
 
-use crate::clock::RunClock;
+use crate::clock::{RunClock, monotonic_now};
 use crate::control::{StopHandle, UsersHandle};
 use crate::log::LogSender;
 use crate::message::{Message, WorkerContext};
@@ -25,9 +25,6 @@ const LEAD: Nanos = 2_000_000;
 
 /// Seconds whose intervals may wait for the receiver; past that, workers keep theirs longer.
 const SECONDS_WAITING: usize = 4;
-
-/// Between the seeds of two scenarios.
-const SEED_STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Why a run could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +42,10 @@ pub enum StartError {
 pub struct Running {
     /// Messages of the workers, in order for each worker.
     pub messages: Receiver<Message>,
-    /// Where cleared tallies are returned for reuse.
+    /// How many workers send them.
+    pub workers: usize,
+    /// Where cleared tallies are returned for reuse, by worker; empty when the workers are in other
+    /// processes.
     pub spares: Vec<Sender<Tally>>,
     /// Ends the run early.
     pub stop: StopHandle,
@@ -57,7 +57,15 @@ pub struct Running {
 }
 
 impl Running {
-    /// Whether every worker has ended: what is left to receive delays no arrival.
+    /// A run whose workers are in other processes. Whoever passes their messages on heeds `stop`.
+    #[must_use]
+    pub fn elsewhere(messages: Receiver<Message>, workers: usize, clock: RunClock) -> Self {
+        let (stop, _) = StopHandle::new();
+        let (spares, users, threads) = (Vec::new(), Vec::new(), Vec::new());
+        Self { messages, workers, spares, stop, users, clock, threads }
+    }
+
+    /// Whether every worker in this process has ended: what is left to receive delays no arrival.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.threads.iter().all(JoinHandle::is_finished)
@@ -70,6 +78,32 @@ impl Running {
             // A worker that panicked has not sent its end, which the receiver has noticed.
             let _ = thread.join();
         }
+    }
+}
+
+/// Workers that are ready to start. Dropped, they end without having sent anything.
+#[derive(Debug)]
+pub struct Ready {
+    running: Running,
+    epochs: Vec<oneshot::Sender<()>>,
+}
+
+impl Ready {
+    /// How many workers there are.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.running.workers
+    }
+
+    /// Starts them at the epoch `epoch`, an instant of the system's monotonic clock.
+    #[must_use]
+    pub fn start_at(self, epoch: Nanos) -> Running {
+        self.running.clock.start_at(epoch);
+        for epoch in self.epochs {
+            // A worker that is gone shows by its missing end.
+            let _ = epoch.send(());
+        }
+        self.running
     }
 }
 
@@ -90,8 +124,30 @@ where
     F: Factory + 'static,
     M: Fn(WorkerContext) -> F + Send + Sync + 'static,
 {
+    let ready = prepare(plan, seed, Slice::WHOLE, log, make)?;
+    Ok(ready.start_at(monotonic_now() + LEAD))
+}
+
+/// The workers for `slice` of a run, which do nothing until they are started. Otherwise as
+/// [`start`].
+///
+/// # Errors
+/// When a worker cannot be made ready; nothing has been sent then.
+pub fn prepare<F, M>(
+    plan: &Arc<Plan>,
+    seed: u64,
+    slice: Slice,
+    log: Option<LogSender>,
+    make: M,
+) -> Result<Ready, StartError>
+where
+    F: Factory + 'static,
+    M: Fn(WorkerContext) -> F + Send + Sync + 'static,
+{
     let scenarios = plan.scenarios();
-    let workers = plan.threads.clamp(1, scenarios.iter().map(lanes).max().unwrap_or(1));
+    let lanes =
+        scenarios.iter().filter_map(|plan| Some(slice.among(plan.lanes())?.part(plan.lanes())));
+    let workers = plan.threads.clamp(1, lanes.max().unwrap_or(1));
     let users: Vec<_> = scenarios.iter().map(users_from_outside).collect();
     let scenarios: Vec<_> = scenarios.iter().map(|plan| Arc::new(plan.clone())).collect();
     let clock = RunClock::not_started();
@@ -112,7 +168,7 @@ where
             ready: ready_sender.clone(),
             epoch,
             assignment: Assignment {
-                scenarios: parts(&scenarios, &users, seed, Slice::new(worker, workers)),
+                scenarios: parts(&scenarios, &users, seed, (slice, Slice::new(worker, workers))),
                 worker,
                 clock: clock.clone(),
                 stop: stop_receiver.clone(),
@@ -137,13 +193,9 @@ where
             .unwrap_or_else(|_| Err("a worker's thread ended before the run".to_owned()))
             .map_err(StartError::Worker)?;
     }
-    clock.start_in(LEAD);
-    for epoch in epochs {
-        // A worker that is gone shows by its missing end.
-        let _ = epoch.send(());
-    }
     let users = users.into_iter().map(|users| users.map(|(handle, _)| handle)).collect();
-    Ok(Running { messages, spares, stop, users, clock, threads })
+    let running = Running { messages, workers, spares, stop, users, clock, threads };
+    Ok(Ready { running, epochs })
 }
 
 /// How the number of users of a load is set from outside, when it is.
@@ -154,27 +206,19 @@ fn users_from_outside(plan: &Plan) -> Option<(UsersHandle, watch::Receiver<usize
     }
 }
 
-/// Maximum number of arrivals of a scenario in flight; at least one.
-fn lanes(plan: &Plan) -> usize {
-    plan.load.users().unwrap_or(plan.max_in_flight).max(1)
-}
-
-/// What a worker is told of each scenario that it has a part in: of one with fewer lanes than there
-/// are workers, the last workers have none.
+/// What a worker, of a slice of the run, is told of each scenario in which it has a part.
 fn parts(
     scenarios: &[Arc<Plan>],
     users: &[Option<(UsersHandle, watch::Receiver<usize>)>],
     seed: u64,
-    worker: Slice,
+    (slice, worker): (Slice, Slice),
 ) -> Vec<Part> {
     let parts = scenarios.iter().zip(users).enumerate().map(|(number, (plan, users))| {
-        let of = worker.of.min(lanes(plan));
-        (worker.index < of).then(|| Part {
+        Some(Part {
             number,
             plan: Arc::clone(plan),
-            slice: Slice::new(worker.index, of),
-            // Scenarios of one rate do not arrive at the same instants.
-            seed: seed.wrapping_add((number as u64).wrapping_mul(SEED_STRIDE)),
+            slice: plan.part(slice, worker)?,
+            seed: Plan::scenario_seed(seed, number),
             setting: users.as_ref().map(|(_, setting)| setting.clone()),
         })
     });

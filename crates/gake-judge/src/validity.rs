@@ -222,7 +222,9 @@ fn asked_and_sent(run: &Run) -> Option<Reason> {
     // Whose fault it is: the generator was too slow, or nothing was free to send on.
     let waited = run.tally.latency.of(Metric::Blocked).count();
     let missing = (1.0 - sent / asked) * counts.due() as f64;
-    if counts.dropped as f64 >= missing / 2.0 {
+    if counts.lost as f64 >= missing / 2.0 {
+        text.push_str("; the rest was to be sent by agents that were lost");
+    } else if counts.dropped as f64 >= missing / 2.0 {
         text.push_str(
             "; the rest was dropped because every connection was busy: the server or \
                        the bound on connections, not the generator's speed",
@@ -256,6 +258,7 @@ fn dropped(run: &Run) -> Option<Reason> {
     let part = share(counts.dropped, counts.due());
     let level = level(counts.dropped > 0, part > at::DROPPED_INVALID)?;
     let bound = match run.plan.overflow {
+        _ if counts.lost > 0 => "they were to be sent by agents that were lost",
         Overflow::Drop | Overflow::Queue { .. } => "the bound on connections was reached",
         Overflow::Wait => "they were never sent before the run ended",
     };

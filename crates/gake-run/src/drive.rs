@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use gake_core::clock::Nanos;
 use gake_core::record::{Ending, Event, Provenance, Run};
 use gake_core::work::Factory;
-use gake_engine::{Collector, JoinedSecond, Running, Stop, WorkerContext, start};
+use gake_engine::{Collector, JoinedSecond, LogSender, Running, Stop, WorkerContext, start};
 use gake_wire::HttpFactory;
 
 use crate::abort::missed;
@@ -41,6 +42,31 @@ pub struct Recorded {
     pub run: Run,
     /// What the sinks lost.
     pub losses: Vec<Loss>,
+}
+
+/// The workers of a run, in this process or in others.
+pub(crate) trait Workers {
+    /// How far the epoch lies ahead of the start.
+    fn lead(&self) -> Nanos {
+        0
+    }
+
+    /// Starts them; every exchange also goes to `log`, if there is one.
+    fn start(&mut self, log: Option<LogSender>) -> Result<Running, RunError>;
+
+    /// Completes the run, before the sinks see its end.
+    fn complete(&mut self, run: &mut Run) {
+        let _ = run;
+    }
+}
+
+/// Workers that a function starts in this process.
+struct Here<S>(S);
+
+impl<S: FnMut(Option<LogSender>) -> Result<Running, RunError>> Workers for Here<S> {
+    fn start(&mut self, log: Option<LogSender>) -> Result<Running, RunError> {
+        self.0(log)
+    }
 }
 
 impl Prepared {
@@ -81,12 +107,27 @@ impl Prepared {
         beside: Beside<'_>,
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
+        let mut make = Some(make);
+        let workers = Here(|log| match make.take() {
+            Some(make) => start(&self.plan, self.seed, log, make).map_err(RunError::cannot),
+            None => Err(RunError::cannot("the workers have been started already")),
+        });
+        self.drive(workers, beside, each)
+    }
+
+    /// Runs it to its end with `workers`.
+    pub(crate) fn drive(
+        &self,
+        mut workers: impl Workers,
+        beside: Beside<'_>,
+        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+    ) -> Result<Recorded, RunError> {
         let mut own = None;
         let watching = match beside.watching {
             Some(watching) => watching,
             None => own.insert(Watching::of(self)?),
         };
-        let (origin, started_unix_ns) = (beside.origin, unix_now());
+        let (origin, started_unix_ns) = (beside.origin, unix_now() + workers.lead());
         let (settings, first) = watching.begin();
         let about = SinkStart { plan: &self.plan, started_unix_ns, origin: &origin, settings };
         // The threads of sinks are of the class of the one that starts them.
@@ -95,13 +136,13 @@ impl Prepared {
         for (at, readings) in &first.samples {
             fanout.readings(*at, readings);
         }
-        let running = start(&self.plan, self.seed, log, make).map_err(RunError::cannot)?;
+        let running = workers.start(log)?;
         if let Some(interrupt) = beside.interrupt {
             interrupt.attach(running.stop.clone());
         }
         let mut collecting = Collecting {
             prepared: self,
-            collector: Collector::new(&self.plan, self.seed, running.spares.len()),
+            collector: Collector::new(&self.plan, self.seed, running.workers),
             running,
             watching,
             fanout: &mut fanout,
@@ -125,6 +166,7 @@ impl Prepared {
         let log_lost = collector.log_lost();
         let mut run = Run { origin, ..collector.finish(started_unix_ns, ending, cores) };
         watching.end(&mut run);
+        workers.complete(&mut run);
         run.bodies.redact(&self.redactor);
         let losses = fanout.finish(&run, log_lost);
         let event = |loss: &Loss| Event { at: run.elapsed, text: loss.text.clone() };
@@ -167,8 +209,10 @@ impl<E: FnMut(&Moment<'_>) -> Option<String>> Collecting<'_, E> {
             };
             let spares = &self.running.spares;
             self.collector.take(message, |worker, tally| {
-                // A worker that has ended needs no more.
-                let _ = spares[worker].send(tally);
+                if let Some(spares) = spares.get(worker) {
+                    // A worker that has ended needs no more.
+                    let _ = spares.send(tally);
+                }
             });
             while let Some(second) = self.collector.next_second() {
                 let wish = self.second(second);

@@ -29,11 +29,14 @@ mod bodies;
 mod connection;
 mod drive;
 mod error;
+mod inlined;
 mod inputs;
 mod interrupt;
 mod moment;
+mod part;
 mod plan;
 mod prepare;
+mod remote;
 mod requests;
 pub mod script;
 pub mod sink;
@@ -44,10 +47,16 @@ pub use drive::{Beside, Recorded, unix_now};
 pub use error::RunError;
 pub use gake_core::record::{Run, ScenarioRun};
 pub use gake_core::spec;
+pub use gake_engine::{
+    Collector, Message, Ready, RunClock, Running, Stop, StopHandle, beside, monotonic_now,
+    process_rss,
+};
 pub use inputs::{GivenRequests, Inputs, Recordings, Replay};
 pub use interrupt::Interrupt;
 pub use moment::Moment;
+pub use part::Destination;
 pub use prepare::{LoadedRequests, Prepared};
+pub use remote::RemoteWorkers;
 pub use sink::Sink;
 pub use watching::Watching;
 

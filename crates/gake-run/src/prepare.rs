@@ -16,7 +16,7 @@ use crate::{Inputs, RunError, connection, plan};
 /// What a spec sends, read once for any number of runs.
 #[derive(Debug)]
 pub struct LoadedRequests {
-    sets: Vec<RequestSet>,
+    pub(crate) sets: Vec<RequestSet>,
     resolver: Resolver,
     tls: TlsOptions,
 }

@@ -40,6 +40,12 @@ impl Origin {
         self.server_name.is_some()
     }
 
+    /// Its host, as the URL names it.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
     /// Its host and port, as a proxy is asked for a tunnel to it.
     pub(crate) fn tunnel_authority(&self) -> String {
         match self.host.contains(':') {

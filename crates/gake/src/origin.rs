@@ -72,7 +72,7 @@ fn quoted(word: &str) -> String {
 }
 
 /// The machine: name, system, processor.
-fn host() -> String {
+pub fn host() -> String {
     let read = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
     let name = read("/proc/sys/kernel/hostname").filter(|name| !name.is_empty());
     let system = read("/proc/sys/kernel/osrelease").map(|release| format!("Linux {release}"));

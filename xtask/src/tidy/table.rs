@@ -227,6 +227,7 @@ pub const WITHOUT_CIRCLES: &[&str] = &[
     "gake-core",
     "gake-engine",
     "gake-files",
+    "gake-fleet",
     "gake-k6",
     "gake-lab",
     "gake-run",

@@ -135,9 +135,15 @@ proptest! {
 
 fn scenario_end() -> impl Strategy<Value = ScenarioEnd> {
     let instants = [0..NUMBER_MAX, 0..NUMBER_MAX, 0..NUMBER_MAX, 0..NUMBER_MAX];
-    (instants, any::<bool>()).prop_map(|([arrivals_end, last_fired, last_ended, done], exhausted)| {
-        ScenarioEnd { arrivals_end, last_fired, last_ended, done, exhausted }
-    })
+    (instants, any::<bool>()).prop_map(
+        |([arrivals_end, last_fired, last_ended, done], exhausted)| ScenarioEnd {
+            arrivals_end,
+            last_fired,
+            last_ended,
+            done,
+            exhausted,
+        },
+    )
 }
 
 fn worker_end() -> impl Strategy<Value = WorkerEnd> {

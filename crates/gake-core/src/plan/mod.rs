@@ -9,6 +9,8 @@ mod line;
 pub mod rate;
 pub mod stage;
 pub mod targets;
+#[cfg(test)]
+mod tests;
 mod users;
 
 use std::time::Duration;
@@ -24,7 +26,7 @@ pub use users::{UserStage, presence};
 pub use crate::duration::{format_duration, parse_duration};
 use crate::metric::MAX_SERIES;
 pub use crate::schedule::Stage;
-use crate::schedule::{Process, Schedule, Trace};
+use crate::schedule::{Process, Schedule, Slice, Trace};
 
 /// Default maximum connections of an open loop: enough for a stall of one second at 1,000/s.
 pub const OPEN_CONNECTIONS: usize = 1_000;
@@ -214,6 +216,28 @@ impl Plan {
         let first = stages.iter().find(|s| s.from > 0.0 || s.to > 0.0)?;
         let rate = if first.from > 0.0 { first.from } else { first.to / 2.0 };
         Some(schedule.after(rate, self.warmup))
+    }
+
+    /// Maximum number of arrivals of this load in flight; at least one.
+    #[must_use]
+    pub fn lanes(&self) -> usize {
+        self.load.users().unwrap_or(self.max_in_flight).max(1)
+    }
+
+    /// What worker `worker` of the workers of process `process` does of this load, when it has a
+    /// part in it: of a load with fewer lanes than there are workers, the last workers have none.
+    #[must_use]
+    pub fn part(&self, process: Slice, worker: Slice) -> Option<Slice> {
+        let process = process.among(self.lanes())?;
+        let worker = worker.among(process.part(self.lanes()))?;
+        Some(process.inner(worker))
+    }
+
+    /// The seed of scenario `number` of a run with the seed `seed`: scenarios of one rate do not
+    /// arrive at the same instants.
+    #[must_use]
+    pub const fn scenario_seed(seed: u64, number: usize) -> u64 {
+        seed.wrapping_add((number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
     /// How long arrivals come, warm-up included, when that is known beforehand: from the start

@@ -67,6 +67,9 @@ counts! {
     unfinished,
     /// Due but never sent.
     dropped,
+    /// Of the dropped, those of agents of a fleet that were lost: what was sent of them after their
+    /// last report is not known.
+    lost,
     /// Bytes read.
     bytes_in,
     /// Bytes of whole answers' bodies, without heads and framing.
@@ -187,6 +190,7 @@ impl Counts {
         self.all().all(|count| count <= READ_MAX)
             && self.sent == self.ok + self.failed + self.unfinished
             && self.interrupted <= self.started
+            && self.lost <= self.dropped
     }
 
     /// What one exchange counts for; its arrival is counted apart ([`Counts::end_arrival`]).

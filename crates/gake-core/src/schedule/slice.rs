@@ -37,6 +37,14 @@ impl Slice {
         Self { index: self.index + self.of * inner.index, of: self.of * inner.of }
     }
 
+    /// The same slice of as many parts as there are items, `total` at most: the last slices have no
+    /// part then.
+    #[must_use]
+    pub const fn among(self, total: usize) -> Option<Self> {
+        let of = if self.of < total { self.of } else { total };
+        if self.index < of { Some(Self { index: self.index, of }) } else { None }
+    }
+
     /// Its part of `total` items. The parts of two slices differ by at most one.
     #[must_use]
     pub const fn part(self, total: usize) -> usize {

@@ -3,10 +3,11 @@
 use std::io::Cursor;
 use std::path::PathBuf;
 
+use gake_core::exact;
 use gake_run::spec::{
     BodySpec, LoadSpec, RecordingSpec, RequestSource, RunSpec, ScenarioSpec, ScriptSpec,
 };
-use gake_run::{GivenRequests, Inputs, Prepared, RunError};
+use gake_run::{GivenRequests, Inputs, LoadedRequests, Prepared, RunError};
 use gake_wire::{HttpRequest, WeightedRequest};
 
 use crate::support::*;
@@ -80,6 +81,35 @@ fn standard_input_may_be_a_body_or_the_targets_and_not_both() {
     spec.scenarios[0].request.body = None;
     let run = Prepared::new(&spec, inputs(&targets)).unwrap().run().unwrap();
     assert_eq!((run.tally.counts.ok, run.plan.target.as_str()), (3, "standard input"));
+}
+
+#[test]
+fn an_inlined_spec_sends_the_same_without_its_files() {
+    let lab = lab();
+    let folder = tempfile::tempdir().unwrap();
+    let (body, targets) = (folder.path().join("body"), folder.path().join("targets"));
+    std::fs::write(&body, [0, 159, 146, 150]).unwrap();
+    let text = format!(
+        "# gake: label=one\nGET http://{0}/fast\nX-A:  b\n\nPOST http://{0}/echo\n@{1}\n",
+        lab.addr(),
+        body.display()
+    );
+    std::fs::write(&targets, text).unwrap();
+    let mut spec = of(RequestSource::Targets(targets));
+    spec.scenarios[0].request.headers = vec![("X-Common".to_owned(), "1".to_owned())];
+    spec.scenarios[0].request.user = Some("me:secret".to_owned());
+    spec.scenarios[0].requests = Some(6);
+    let loaded = LoadedRequests::read(&spec, Inputs::default()).unwrap();
+    let bytes = exact::encode(&loaded.inlined(&spec)).unwrap();
+    let before = loaded.prepare(&spec).unwrap().run().unwrap();
+    drop(folder);
+    let inlined: RunSpec = exact::decode(&bytes).unwrap();
+    let after = Prepared::new(&inlined, Inputs::default()).unwrap().run().unwrap();
+    let told = |run: &gake_run::Run| {
+        let counts = run.tally.counts;
+        (counts.ok, counts.bytes_out, run.plan.labels.clone())
+    };
+    assert_eq!((told(&after), told(&before).0), (told(&before), 6));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The command line: plain data, parsed before anything else happens.
 
+mod agent;
 mod compare;
 mod convert;
 mod dashboard;
@@ -7,6 +8,7 @@ mod destinations;
 mod doctor;
 mod experiment;
 mod find;
+mod fleet;
 mod history;
 mod output;
 mod redaction;
@@ -24,6 +26,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
+pub use agent::AgentArgs;
 pub use compare::CompareArgs;
 pub use convert::ConvertRequestsArgs;
 pub use dashboard::{DashboardArgs, DashboardKind};
@@ -33,6 +36,7 @@ pub use experiment::ExperimentArgs;
 #[cfg(test)]
 pub use experiment::NAMES as EXPERIMENTS;
 pub use find::{DimensionArg, FindArgs};
+pub use fleet::{FleetCommand, FleetCommandArgs, NatsArgs, OnLossArg};
 pub use history::{HistoryArgs, HistoryCommand, SaveArgs};
 pub use output::{Form, Output, files as output_files};
 pub use redaction::RedactionArgs;
@@ -114,6 +118,10 @@ pub enum Command {
     Compare(CompareArgs),
     /// Show the runs kept by --save: list, compare, trend
     History(HistoryArgs),
+    /// Wait for runs of a fleet, and do a slice of each
+    Agent(Box<AgentArgs>),
+    /// List the agents of a fleet
+    Fleet(FleetCommandArgs),
     /// Show what this machine can generate, and what limits it
     Doctor(DoctorArgs),
     /// Make a k6 script from a HAR file, a curl command, a Postman collection or an OpenAPI
@@ -161,6 +169,8 @@ const COMMANDS: Known<String> = Known::new(
         "watch",
         "compare",
         "history",
+        "agent",
+        "fleet",
         "doctor",
         "convert",
         "dashboard",

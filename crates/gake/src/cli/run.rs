@@ -9,6 +9,7 @@ use gake_core::spec::value::UsersValue;
 use gake_judge::Objective;
 
 use super::destinations::OutputArgs;
+use super::fleet::FleetArgs;
 use super::history::SaveArgs;
 use super::redaction::RedactionArgs;
 use super::values::{self, Stages, WatchedSource};
@@ -37,6 +38,7 @@ Examples:
   gake run http://localhost:8080/ -c 10000 --once   a spike: one request from each of 10,000 clients
   gake run traffic.gakerec --speed 2x --target http://localhost:8080
                                                    a recording, replayed at twice its speed
+  gake run http://h/ -r 20k --nats nats://h:4222 --agents 4   on four machines (docs/fleet.md)
   gake run --spec checkout.toml                    several loads side by side, from a file
   gake run http://h/api -X POST --data @body.json -H 'Content-Type: application/json' -r 50
 
@@ -87,6 +89,9 @@ pub struct RunArgs {
 
     #[command(flatten)]
     pub output: OutputArgs,
+
+    #[command(flatten)]
+    pub fleet: FleetArgs,
 
     #[command(flatten)]
     pub web: WebArgs,

@@ -1,5 +1,6 @@
 //! What the commands do.
 
+mod agent;
 mod compare;
 mod convert;
 mod dashboard;
@@ -7,6 +8,7 @@ pub mod demo;
 mod doctor;
 mod experiment;
 mod find;
+mod fleet;
 mod generate;
 mod history;
 mod report;
@@ -36,6 +38,8 @@ pub fn run(command: Command, console: &Console) -> Result<Exit, Failure> {
         Command::Watch(args) => watch::run(&args, console),
         Command::Compare(args) => compare::run(&args, console),
         Command::History(args) => history::run(&args, console),
+        Command::Agent(args) => agent::run(&args, console),
+        Command::Fleet(args) => fleet::run(&args, console),
         Command::Doctor(args) => doctor::run(&args, console),
         Command::Convert(args) => convert::run(&args, console),
         Command::Dashboard(args) => dashboard::run(&args, console),

@@ -7,13 +7,11 @@ use gake_core::plan::format_duration;
 use gake_files::Access;
 use gake_judge::units::{count, percent, plural};
 use gake_lab::{Lab, LabCertificate, LabConfig, LabError};
-use rustix::process::{Signal, getppid};
 
 use crate::cli::ServeArgs;
 use crate::console::Console;
-use crate::descriptors;
 use crate::exit::{Exit, Failure};
-use crate::signals;
+use crate::{descriptors, parent, signals};
 
 /// Descriptors that are not connections: the standard streams, listeners, event queues, timers.
 const DESCRIPTORS_OWN: u64 = 64;
@@ -24,7 +22,7 @@ const DESCRIPTORS_OWN: u64 = 64;
 /// Why it could not be started.
 pub fn run(args: &ServeArgs, console: &Console) -> Result<Exit, Failure> {
     if let Some(parent) = args.parent {
-        end_with(parent)?;
+        parent::end_with(parent)?;
     }
     let descriptors = descriptors::raise();
     // Watched before anybody knows the URL, so that no signal can end it without its counts.
@@ -45,21 +43,6 @@ pub fn run(args: &ServeArgs, console: &Console) -> Result<Exit, Failure> {
     let stats = lab.shutdown();
     console.result(&format!("{stats}\n"))?;
     Ok(Exit::Done)
-}
-
-/// Has the kernel end this process when `parent` ends, in whatever way.
-fn end_with(parent: u32) -> Result<(), Failure> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| {
-        Failure::could_not(format!("this process cannot follow its parent: {error}"))
-    })?;
-    // It may have ended before.
-    let is_there =
-        getppid().is_some_and(|pid| u32::try_from(pid.as_raw_nonzero().get()) == Ok(parent));
-    if is_there {
-        Ok(())
-    } else {
-        Err(Failure::could_not(format!("process {parent} is not there")))
-    }
 }
 
 fn config(args: &ServeArgs) -> LabConfig {

@@ -21,7 +21,7 @@ use gake_core::spec::{
     FieldPath, LoadSpec, RequestSource, RunDraft, RunSpec, ScenarioSpec, Syntax,
 };
 use gake_lab::{Lab, LabConfig};
-use gake_run::{Inputs, Prepared, RunError};
+use gake_run::{Inputs, LoadedRequests, Prepared, RunError};
 use gake_wire::Origin;
 
 pub use announce::{announce, warn};
@@ -111,13 +111,28 @@ fn read(path: &Path) -> Result<SpecFile, Failure> {
 }
 
 impl Asked {
+    /// Reads what it sends.
+    ///
+    /// # Errors
+    /// When something cannot be read or is not valid.
+    pub fn load(&self) -> Result<LoadedRequests, Failure> {
+        LoadedRequests::read(&self.spec, self.inputs()).map_err(|error| self.failure(error))
+    }
+
     /// Reads what it sends and prepares the run. Blocks for name resolution.
     ///
     /// # Errors
     /// When something cannot be read, resolved, or be what was meant.
     pub fn prepare(&self) -> Result<Prepared, Failure> {
-        let prepared = Prepared::new(&self.spec, self.inputs());
-        let prepared = prepared.map_err(|error| self.failure(error))?;
+        self.prepare_loaded(&self.load()?)
+    }
+
+    /// Prepares the run of what was read. Blocks for name resolution.
+    ///
+    /// # Errors
+    /// When something cannot be resolved, or be what was meant.
+    pub fn prepare_loaded(&self, loaded: &LoadedRequests) -> Result<Prepared, Failure> {
+        let prepared = loaded.prepare(&self.spec).map_err(|error| self.failure(error))?;
         let origins = prepared.wires.iter().flat_map(|wire| &wire.network.origins);
         check_tls(&self.spec, origins).map_err(|error| self.failure(error))?;
         Ok(prepared)

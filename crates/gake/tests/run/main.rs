@@ -18,6 +18,7 @@ mod escapes;
 mod exits;
 mod expect;
 mod experiment;
+mod fleet;
 mod golang;
 mod history;
 mod http2;

@@ -1,6 +1,8 @@
 //! `gake run`: plan, fire, record, judge, show.
 
+mod fleet;
 mod live;
+mod local;
 mod reconcile;
 mod save;
 mod web;
@@ -8,7 +10,7 @@ mod web;
 use gake_core::record::Ending;
 use gake_judge::Summary;
 use gake_run::sink::{ExportSink, LogSink, RunFileSink};
-use gake_run::{Beside, RunError, Sink, Watching};
+use gake_run::{Beside, Moment, RunError, Sink, Watching};
 use gake_sinks::{Exporter, SinkKind};
 
 use super::show::Results;
@@ -39,7 +41,8 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     let descriptors = descriptors::raise();
     let lab = asked.start_demo()?;
     let redactor = redactor(&args.redaction, console)?;
-    let mut prepared = asked.prepare()?;
+    let loaded = asked.load()?;
+    let mut prepared = asked.prepare_loaded(&loaded)?;
     prepared.redact(&redactor);
     let read = asked.files(args.spec.spec.as_deref());
     files::distinct(args.output.files(), read.iter().map(std::path::PathBuf::as_path))?;
@@ -55,6 +58,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     if !quiet {
         spec::announce(&prepared, &asked.spec, descriptors, console);
     }
+    let mut fleet = fleet::assemble(args, &loaded.inlined(&asked.spec), &prepared, console)?;
     let reconciliation = Reconciliation::begin(args.judge.reconcile.as_deref())?;
     let mut live = Live::new(args, console, &prepared.plan);
     let signals = Signals::telling(live.stopper(console)).map_err(Failure::signals)?;
@@ -67,10 +71,14 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         watching: Some(&mut watching),
         origin: origin(&prepared.objectives, &redactor),
     };
-    let recorded = prepared.run_beside(beside, |moment| {
+    let show = |moment: &Moment<'_>| {
         live.show(console, moment, &prepared);
         None
-    });
+    };
+    let recorded = match &mut fleet {
+        Some(assembled) => prepared.run_elsewhere(&mut assembled.fleet, beside, show),
+        None => prepared.run_beside(beside, show),
+    };
     live.clear();
     let recorded = recorded.map_err(failure)?;
     if let Some(lab) = lab {
@@ -86,6 +94,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     let shown = results.show(&summary, console, &|_| Ok(()));
     // Signals that come while the page is still open do not concern the run.
     let exit = exit(&summary, signals.came(), console);
+    let exit = fleet.map_or(exit, |fleet| fleet::conclude(&fleet, quiet, exit, console));
     web.finish(&summary);
     let exit = match saving {
         Some(saving) => saving.finish(&summary, exit, args.output.is_text_printed(), console)?,

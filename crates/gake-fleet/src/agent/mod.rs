@@ -1,0 +1,357 @@
+//! An agent: waits for runs, and does its slice of each.
+
+mod forward;
+mod outbox;
+mod slice_run;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::Duration;
+
+use async_nats::{Client, Message, Subscriber};
+use futures_util::StreamExt;
+use gake_core::exact;
+use gake_core::plan::Plan;
+use gake_core::schedule::Slice;
+use gake_core::spec::RunSpec;
+use gake_run::{Inputs, Prepared, Ready};
+use serde::Serialize;
+use slice_run::{Outcome, SliceInput, SliceRun};
+
+use crate::allow::{AgentLimits, for_agents};
+use crate::message::{
+    AgentHello, ClockAnswer, ClockQuestion, DISCOVER, Discover, Greeting, Offer, OfferAnswer,
+    PROTOCOL, SpecPart, SpecTaken, StartAnswer, StartOrder, agent_subject, hex, opened, sealed,
+};
+use crate::token::random_text;
+use crate::{FleetError, FleetToken, NatsSettings};
+
+/// How often an agent looks after itself.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// An agent of a fleet.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    /// Its name in reports.
+    pub name: String,
+    /// The machine: name, system, cores.
+    pub host: String,
+    /// What coordinators choose it by: keys and values.
+    pub tags: BTreeMap<String, String>,
+    /// Most worker threads.
+    pub cores: Option<usize>,
+    /// What it may be made to do.
+    pub limits: AgentLimits,
+    /// The NATS server.
+    pub nats: NatsSettings,
+    /// The fleet's token.
+    pub token: FleetToken,
+    /// The version of gake; a coordinator takes agents of its own version alone.
+    pub version: String,
+}
+
+/// What happens to an agent, for whoever started it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentEvent {
+    /// It waits for runs at this server.
+    Waiting(String),
+    /// It has a slice of a run: what it is to do.
+    Taken(String),
+    /// It refused a run; why.
+    Refused(String),
+    /// Its slice is done.
+    Done,
+    /// It gave its slice up; why.
+    GivenUp(String),
+}
+
+impl fmt::Display for AgentEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Waiting(server) => write!(f, "waiting for runs at {server}"),
+            Self::Taken(what) => f.write_str(what),
+            Self::Refused(why) => write!(f, "a run was refused: {why}"),
+            Self::Done => f.write_str("done"),
+            Self::GivenUp(why) => write!(f, "a run was given up: {why}"),
+        }
+    }
+}
+
+impl Agent {
+    /// Waits for runs and does them, until something comes through `until`. Blocks.
+    ///
+    /// # Errors
+    /// When the NATS server cannot be used. A connection that is lost later is made again.
+    pub fn serve(
+        &self,
+        until: &Receiver<()>,
+        tell: impl FnMut(AgentEvent),
+    ) -> Result<(), FleetError> {
+        // Of the normal class: an agent that is not heard counts as lost.
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| FleetError::System(error.to_string()))?;
+        runtime.block_on(async {
+            let client = self.nats.connect(&self.name).await?;
+            let mut serving = Serving {
+                agent: self,
+                id: random_text::<8>()?,
+                nonce: random_text::<16>()?,
+                client,
+                slice: None,
+                parts: Vec::new(),
+                tell,
+            };
+            serving.serve(until).await
+        })
+    }
+}
+
+/// An agent that is connected.
+struct Serving<'a, T> {
+    agent: &'a Agent,
+    id: String,
+    /// What the next offer must hold.
+    nonce: String,
+    client: Client,
+    slice: Option<SliceRun>,
+    /// The parts of a spec that will be offered.
+    parts: Vec<String>,
+    tell: T,
+}
+
+/// A slice that can start.
+struct Prepare {
+    ready: Ready,
+    plan: Arc<Plan>,
+}
+
+impl<T: FnMut(AgentEvent)> Serving<'_, T> {
+    async fn subscribe(&self, subject: String) -> Result<Subscriber, FleetError> {
+        self.client.subscribe(subject).await.map_err(|error| self.agent.nats.failed(error))
+    }
+
+    async fn serve(&mut self, until: &Receiver<()>) -> Result<(), FleetError> {
+        let mut discover = self.subscribe(DISCOVER.to_owned()).await?;
+        let mut requests = self.subscribe(agent_subject(&self.id, "*")).await?;
+        self.client.flush().await.map_err(|error| self.agent.nats.failed(error))?;
+        (self.tell)(AgentEvent::Waiting(self.agent.nats.shown()));
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                Some(question) = discover.next() => self.greet(&question).await,
+                Some(request) = requests.next() => self.answer(&request).await?,
+                input = next_of(&mut self.slice) => self.slice_input(input).await,
+                _ = look.tick() => {
+                    if until.try_recv() != Err(TryRecvError::Empty) {
+                        return self.leave().await;
+                    }
+                    self.look().await;
+                }
+            }
+        }
+    }
+
+    /// Answers a coordinator that asks who is there.
+    async fn greet(&mut self, question: &Message) {
+        let token = &self.agent.token;
+        let greeting = match opened::<Discover>(token, "discover", &question.payload) {
+            Some(Discover { challenge }) => {
+                let hello = AgentHello {
+                    id: self.id.clone(),
+                    name: self.agent.name.clone(),
+                    host: self.agent.host.clone(),
+                    version: self.agent.version.clone(),
+                    protocol: PROTOCOL,
+                    tags: self.agent.tags.clone(),
+                    cores: self.agent.cores.unwrap_or_else(all_cores),
+                    busy: self.slice.is_some(),
+                    nonce: self.nonce.clone(),
+                };
+                Greeting::Hello(hex(&sealed(token, &format!("hello {challenge}"), &hello)))
+            }
+            None => Greeting::OtherToken { name: self.agent.name.clone() },
+        };
+        self.reply(question, serde_json::to_vec(&greeting).unwrap_or_default()).await;
+    }
+
+    /// Answers a request of a coordinator; one that is not sealed gets no answer.
+    async fn answer(&mut self, request: &Message) -> Result<(), FleetError> {
+        let kind = request.subject.rsplit('.').next().unwrap_or_default().to_owned();
+        let (token, bytes) = (self.agent.token.clone(), &request.payload);
+        let purpose = format!("{kind} {}", self.id);
+        match kind.as_str() {
+            "offer" => {
+                let Some(offer) = opened::<Offer>(&token, &purpose, bytes) else { return Ok(()) };
+                let purpose = format!("offer-answer {}", offer.nonce);
+                let answer = self.consider(offer).await?;
+                self.reply_sealed(request, &purpose, &answer).await;
+            }
+            "spec" => {
+                let part = opened::<SpecPart>(&token, &purpose, bytes);
+                let Some(part) = part.filter(|part| part.nonce == self.nonce) else {
+                    return Ok(());
+                };
+                let purpose = format!("spec-answer {}", part.nonce);
+                let taken = SpecTaken { parts: self.keep(part) };
+                self.reply_sealed(request, &purpose, &taken).await;
+            }
+            "clock" => {
+                let question = opened::<ClockQuestion>(&token, &purpose, bytes);
+                if let Some(ClockQuestion { run, round }) = question {
+                    let answer = ClockAnswer { round, now: gake_run::monotonic_now() };
+                    self.reply_sealed(request, &format!("clock-answer {run}"), &answer).await;
+                }
+            }
+            "start" => {
+                let Some(order) = opened::<StartOrder>(&token, &purpose, bytes) else {
+                    return Ok(());
+                };
+                let slice = self.slice.as_mut().filter(|slice| slice.run == order.run);
+                let started = slice.ok_or_else(|| "it does not have this run".to_owned());
+                let answer = match started.and_then(|slice| slice.start(order.epoch)) {
+                    Ok(()) => StartAnswer::Started,
+                    Err(why) => StartAnswer::Refused { why },
+                };
+                let purpose = format!("start-answer {}", order.run);
+                self.reply_sealed(request, &purpose, &answer).await;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Keeps a part of a spec; how many there are.
+    fn keep(&mut self, part: SpecPart) -> usize {
+        if part.index == 0 {
+            self.parts.clear();
+        }
+        let bytes: usize = self.parts.iter().map(String::len).sum();
+        if part.index == self.parts.len() && bytes + part.text.len() <= exact::READ_MAX {
+            self.parts.push(part.text);
+        }
+        self.parts.len()
+    }
+
+    /// Takes an offer, when it can.
+    async fn consider(&mut self, offer: Offer) -> Result<OfferAnswer, FleetError> {
+        let refused = |why: &str| Ok(OfferAnswer::Refused { why: why.to_owned() });
+        if offer.nonce != self.nonce {
+            return refused("the offer is an old one");
+        }
+        self.nonce = random_text::<16>()?;
+        if self.slice.is_some() {
+            return refused("it has a run already");
+        }
+        if offer.index >= offer.of {
+            return refused("there is no such slice");
+        }
+        // Before the coordinator can say anything.
+        let control = SliceRun::listen(&self.client, &offer.run).await;
+        let control = control.map_err(|error| self.agent.nats.failed(error))?;
+        let slice = Slice::new(offer.index, offer.of);
+        let (agent, spec) = (self.agent.clone(), self.parts.concat() + &offer.spec);
+        self.parts.clear();
+        let preparing = tokio::task::spawn_blocking(move || prepare(&agent, &spec, slice));
+        let prepared = preparing.await.unwrap_or_else(|error| Err(error.to_string()));
+        Ok(match prepared {
+            Ok(Prepare { ready, plan }) => {
+                let workers = ready.workers();
+                let (number, of) = (offer.index + 1, offer.of);
+                (self.tell)(AgentEvent::Taken(format!("slice {number} of {of}: {plan}")));
+                self.slice = Some(SliceRun::new(offer.run, offer.index, plan, ready, control));
+                OfferAnswer::Ready { workers }
+            }
+            Err(why) => {
+                (self.tell)(AgentEvent::Refused(why.clone()));
+                OfferAnswer::Refused { why }
+            }
+        })
+    }
+
+    async fn slice_input(&mut self, input: SliceInput) {
+        let Some(slice) = &mut self.slice else { return };
+        let token = &self.agent.token;
+        let outcome = match input {
+            SliceInput::Control(message) => slice.heed(&self.client, token, &message.payload).await,
+            SliceInput::Frame(frame) => {
+                slice.pass_on(&self.client, token, frame).await;
+                Outcome::Kept
+            }
+        };
+        self.ended(outcome).await;
+    }
+
+    async fn look(&mut self) {
+        let Some(slice) = &mut self.slice else { return };
+        let outcome = slice.look(&self.client, &self.agent.token).await;
+        self.ended(outcome).await;
+    }
+
+    /// Lets a slice go that is over.
+    async fn ended(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Kept => {}
+            Outcome::Done => {
+                self.slice = None;
+                (self.tell)(AgentEvent::Done);
+            }
+            Outcome::GivenUp(why) => {
+                if let Some(mut slice) = self.slice.take() {
+                    slice.give_up(&self.client, &self.agent.token, &why).await;
+                }
+                (self.tell)(AgentEvent::GivenUp(why));
+            }
+        }
+    }
+
+    /// Ends the agent, and its slice if it has one.
+    async fn leave(&mut self) -> Result<(), FleetError> {
+        if let Some(mut slice) = self.slice.take() {
+            slice.give_up(&self.client, &self.agent.token, "it was told to end").await;
+            (self.tell)(AgentEvent::GivenUp("the agent was told to end".to_owned()));
+        }
+        // Without a connection there is nobody to tell.
+        let _ = tokio::time::timeout(Duration::from_secs(1), self.client.flush()).await;
+        Ok(())
+    }
+
+    async fn reply_sealed(&self, to: &Message, purpose: &str, answer: &impl Serialize) {
+        self.reply(to, sealed(&self.agent.token, purpose, answer)).await;
+    }
+
+    async fn reply(&self, to: &Message, bytes: Vec<u8>) {
+        if let Some(subject) = to.reply.clone() {
+            // A coordinator that gets no answer asks again, or goes without.
+            let _ = self.client.publish(subject, bytes.into()).await;
+        }
+    }
+}
+
+/// Waits for what concerns the slice; for ever when there is none.
+async fn next_of(slice: &mut Option<SliceRun>) -> SliceInput {
+    match slice {
+        Some(slice) => slice.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn all_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Makes the workers of a slice ready, unless the agent must not do it.
+fn prepare(agent: &Agent, spec: &str, slice: Slice) -> Result<Prepare, String> {
+    let spec: RunSpec = exact::decode(spec.as_bytes()).map_err(|error| error.to_string())?;
+    let spec = for_agents(&spec)?;
+    let mut prepared =
+        Prepared::new(&spec, Inputs::default()).map_err(|error| error.to_string())?;
+    agent.limits.check(&spec, &prepared, slice)?;
+    prepared.limit_threads(agent.cores.unwrap_or_else(all_cores));
+    let ready = prepared.ready(slice).map_err(|error| error.to_string())?;
+    Ok(Prepare { ready, plan: Arc::clone(&prepared.plan) })
+}

@@ -1,0 +1,314 @@
+//! What an agent may be made to do: its targets and its bounds.
+
+use std::net::IpAddr;
+use std::str::FromStr;
+use std::time::Duration;
+
+use gake_core::plan::{Load, Plan, format_duration};
+use gake_core::schedule::Slice;
+use gake_core::spec::{BodySpec, ConnectionSpec, LoadSpec, RequestSource, RunSpec};
+use gake_run::{Destination, Prepared};
+
+/// Targets that an agent may load: an address, a network, or a host by its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AllowRule {
+    /// Addresses whose first bits are those of this one.
+    Network(IpAddr, u8),
+    /// A host as URLs name it.
+    Host(String),
+}
+
+impl FromStr for AllowRule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits)),
+            None => (text, None),
+        };
+        match (address.parse::<IpAddr>(), bits) {
+            (Ok(address), None) => Ok(Self::Network(address, width(address))),
+            (Ok(address), Some(bits)) => {
+                let bits = bits.parse().ok().filter(|bits| *bits <= width(address));
+                let bits =
+                    bits.ok_or(format!("{text:?}: a prefix has 0 to {} bits", width(address)))?;
+                Ok(Self::Network(address, bits))
+            }
+            (Err(_), None) if is_host(text) => Ok(Self::Host(text.to_ascii_lowercase())),
+            _ => Err(format!("{text:?} is no network, as 10.0.0.0/8, and no host")),
+        }
+    }
+}
+
+fn is_host(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    !text.is_empty() && text.bytes().all(plain)
+}
+
+fn width(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+/// The first `bits` bits of an address.
+fn prefix(address: IpAddr, bits: u8) -> u128 {
+    let (value, width) = match address {
+        IpAddr::V4(address) => (u128::from(u32::from(address)), 32),
+        IpAddr::V6(address) => (u128::from(address), 128),
+    };
+    value.checked_shr(width - u32::from(bits)).unwrap_or(0)
+}
+
+impl AllowRule {
+    fn allows(&self, address: IpAddr) -> bool {
+        let Self::Network(network, bits) = self else { return false };
+        // ::ffff:10.0.0.1 is reached as 10.0.0.1.
+        let address = address.to_canonical();
+        network.is_ipv4() == address.is_ipv4() && prefix(*network, *bits) == prefix(address, *bits)
+    }
+
+    fn names(&self, host: &str) -> bool {
+        matches!(self, Self::Host(name) if host.eq_ignore_ascii_case(name))
+    }
+}
+
+/// What an agent may be made to do. By default it may load nothing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AgentLimits {
+    /// The targets it may load.
+    pub allow: Vec<AllowRule>,
+    /// Highest rate, in arrivals a second.
+    pub max_rate: Option<f64>,
+    /// Maximum number of connections.
+    pub max_connections: Option<usize>,
+    /// Longest run.
+    pub max_duration: Option<Duration>,
+}
+
+impl AgentLimits {
+    /// Whether the slice of a run keeps to the limits.
+    ///
+    /// # Errors
+    /// Which limit it does not keep to, in a sentence.
+    pub(crate) fn check(&self, spec: &RunSpec, run: &Prepared, slice: Slice) -> Result<(), String> {
+        self.check_targets(&spec.connection, &run.destinations())?;
+        let scenarios = run.plan.scenarios();
+        if let Some(max) = self.max_rate {
+            let rates = scenarios.iter().map(|plan| peak(plan, slice));
+            let rate = rates.sum::<Option<f64>>();
+            let rate = rate.ok_or("a closed loop has no rate that --max-rate could bound")?;
+            if rate > max {
+                return Err(format!("{rate:.0} requests a second are more than its {max:.0}"));
+            }
+        }
+        if let Some(max) = self.max_connections {
+            let own = |plan: &Plan| {
+                let part =
+                    |total| plan.part(slice, Slice::WHOLE).map_or(0, |part| part.part(total));
+                part(plan.connections) + part(plan.idle_connections)
+            };
+            let connections: usize = scenarios.iter().map(own).sum();
+            if connections > max {
+                return Err(format!("{connections} connections are more than its {max}"));
+            }
+        }
+        if let Some(max) = self.max_duration {
+            let length = run.plan.length().ok_or_else(|| {
+                format!("nothing but a count ends the run, and it allows {}", format_duration(max))
+            })?;
+            if length > max {
+                let (length, max) = (format_duration(length), format_duration(max));
+                return Err(format!("the run takes {length}, and it allows {max}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_targets(&self, by: &ConnectionSpec, targets: &[Destination]) -> Result<(), String> {
+        // A name that the spec itself resolves is no longer that of the host.
+        let by_name = by.resolve.is_empty() && by.connect_to.is_empty();
+        for Destination { host, addresses } in targets {
+            let is_named = by_name && self.allow.iter().any(|rule| rule.names(host));
+            let refused = addresses
+                .iter()
+                .find(|address| !is_named && !self.allow.iter().any(|rule| rule.allows(**address)));
+            if let Some(address) = refused {
+                let place = match host.parse::<IpAddr>() {
+                    Ok(_) => address.to_string(),
+                    Err(_) => format!("{host} ({address})"),
+                };
+                return Err(format!("it may not load {place}: start it with --allow {address}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The highest rate of an open loop's slice.
+fn peak(plan: &Plan, slice: Slice) -> Option<f64> {
+    let Some(part) = plan.part(slice, Slice::WHOLE) else { return Some(0.0) };
+    match &plan.load {
+        Load::Open { stages, .. } => {
+            let highest = stages.iter().map(|stage| stage.from.max(stage.to)).fold(0.0, f64::max);
+            Some(highest / part.of as f64)
+        }
+        Load::Replay(trace) => Some(trace.peak() as f64 / part.of as f64),
+        _ => None,
+    }
+}
+
+/// A spec as agents are given it: without what the coordinator does by itself.
+///
+/// # Errors
+/// What a fleet cannot do, or an agent must not, in a sentence.
+pub(crate) fn for_agents(spec: &RunSpec) -> Result<RunSpec, String> {
+    let mut spec = spec.clone();
+    spec.objectives.clear();
+    spec.watch.clear();
+    spec.abort = false;
+    let file = |what: &str| Err(format!("{what} is a file, and files do not travel with the spec"));
+    if !spec.tls.ca_certificates.is_empty() || spec.tls.certificate.is_some() {
+        return file("a certificate");
+    }
+    let by = &spec.connection;
+    if by.unix_socket.is_some() {
+        return Err("a Unix socket is on one machine".to_owned());
+    }
+    if by.proxy.is_some() {
+        return Err("an agent cannot know what a proxy leads to".to_owned());
+    }
+    if by.max_redirects > 0 {
+        return Err("a redirect may lead to a target that is not allowed".to_owned());
+    }
+    for scenario in &spec.scenarios {
+        let is_file = |body: &Option<BodySpec>| matches!(body, Some(BodySpec::File(_)));
+        match &scenario.source {
+            RequestSource::Url(_) => {}
+            RequestSource::Requests(requests) => {
+                if requests.iter().any(|request| is_file(&request.body)) {
+                    return file("a body");
+                }
+            }
+            RequestSource::Targets(_) => return file("a list of targets"),
+            RequestSource::Recording(_) => return file("a recording"),
+            RequestSource::Script(_) => return file("a script"),
+            RequestSource::Given(_) => return Err("its requests are made here".to_owned()),
+        }
+        if is_file(&scenario.request.body) {
+            return file("a body");
+        }
+        if matches!(scenario.load, LoadSpec::External { .. }) {
+            return Err("the number of its users is set by hand".to_owned());
+        }
+    }
+    Ok(spec)
+}
+
+#[cfg(test)]
+mod tests {
+    use gake_core::spec::{RequestSpec, ScenarioSpec};
+    use gake_run::Inputs;
+
+    use super::*;
+
+    fn rules(texts: &[&str]) -> Vec<AllowRule> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    fn spec(url: &str, load: LoadSpec) -> RunSpec {
+        RunSpec::new(ScenarioSpec::new(RequestSource::Url(url.to_owned()), load))
+    }
+
+    fn refusal(limits: &AgentLimits, spec: &RunSpec, slice: Slice) -> String {
+        let prepared = Prepared::new(spec, Inputs::default()).unwrap();
+        limits.check(spec, &prepared, slice).err().unwrap_or_default()
+    }
+
+    #[test]
+    fn a_network_allows_its_addresses_alone() {
+        for (rule, inside, outside) in [
+            ("10.1.0.0/16", "10.1.255.255", "10.2.0.0"),
+            ("127.0.0.1", "127.0.0.1", "127.0.0.2"),
+            ("0.0.0.0/0", "255.1.2.3", "::1"),
+            ("fd00::/8", "fd12::1", "fe00::1"),
+            ("192.168.0.0/24", "::ffff:192.168.0.9", "::ffff:192.168.1.9"),
+            ("::/0", "2001:db8::1", "10.0.0.1"),
+        ] {
+            let rule: AllowRule = rule.parse().unwrap();
+            assert!(rule.allows(inside.parse().unwrap()), "{rule:?} {inside}");
+            assert!(!rule.allows(outside.parse().unwrap()), "{rule:?} {outside}");
+        }
+        for bad in ["10.0.0.0/33", "::/129", "10.0.0.0/x", "a b", "", "host/8"] {
+            assert!(bad.parse::<AllowRule>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn targets_that_are_not_allowed_are_refused() {
+        let load = || LoadSpec::rate(10.0, Duration::from_secs(1));
+        let mut run = spec("http://localhost:9/", load());
+        let none = AgentLimits::default();
+        assert!(refusal(&none, &run, Slice::WHOLE).contains("--allow"), "nothing by default");
+        let named = AgentLimits { allow: rules(&["LOCALHOST"]), ..none.clone() };
+        assert_eq!(refusal(&named, &run, Slice::WHOLE), "");
+        run.connection.resolve = vec!["localhost:9:10.0.0.7".to_owned()];
+        assert!(refusal(&named, &run, Slice::WHOLE).contains("10.0.0.7"));
+        let networks = AgentLimits { allow: rules(&["10.0.0.0/8"]), ..none };
+        assert_eq!(refusal(&networks, &run, Slice::WHOLE), "");
+    }
+
+    #[test]
+    fn an_agent_keeps_its_bounds() {
+        let allow = rules(&["127.0.0.0/8"]);
+        let slice = Slice::new(0, 4);
+        let open = spec("http://127.0.0.1:9/", LoadSpec::rate(400.0, Duration::from_secs(60)));
+        let bound = AgentLimits {
+            allow: allow.clone(),
+            max_rate: Some(100.0),
+            max_connections: Some(250),
+            max_duration: Some(Duration::from_secs(60)),
+        };
+        assert_eq!(refusal(&bound, &open, slice), "");
+        let slower = AgentLimits { max_rate: Some(99.0), ..bound.clone() };
+        assert!(refusal(&slower, &open, slice).contains("more than its 99"));
+        let fewer = AgentLimits { max_connections: Some(249), ..bound.clone() };
+        assert!(refusal(&fewer, &open, slice).contains("250 connections"));
+        let shorter = AgentLimits { max_duration: Some(Duration::from_secs(59)), ..bound.clone() };
+        assert!(refusal(&shorter, &open, slice).contains("1m"));
+        let closed = spec("http://127.0.0.1:9/", LoadSpec::closed(5));
+        assert!(refusal(&bound, &closed, slice).contains("--max-rate"));
+        let free = AgentLimits { allow, ..AgentLimits::default() };
+        assert_eq!(refusal(&free, &closed, slice), "");
+    }
+
+    #[test]
+    fn nothing_that_is_on_one_machine_travels() {
+        let load = || LoadSpec::closed(1);
+        let plain = spec("http://h/", load());
+        let mut own = plain.clone();
+        own.objectives = vec!["p99<5ms".to_owned()];
+        own.watch = vec!["pid:1".to_owned()];
+        own.abort = true;
+        assert_eq!(for_agents(&own), Ok(plain.clone()), "objectives are judged by one");
+        let changed = |change: &dyn Fn(&mut RunSpec)| {
+            let mut spec = plain.clone();
+            change(&mut spec);
+            for_agents(&spec)
+        };
+        let body = || Some(BodySpec::File("/etc/passwd".into()));
+        for refused in [
+            changed(&|spec| spec.scenarios[0].source = RequestSource::Targets("/etc/hosts".into())),
+            changed(&|spec| spec.scenarios[0].request.body = body()),
+            changed(&|spec| {
+                let request = RequestSpec { body: body(), ..RequestSpec::new("http://h/") };
+                spec.scenarios[0].source = RequestSource::Requests(vec![request]);
+            }),
+            changed(&|spec| spec.tls.ca_certificates = vec!["/etc/ca.pem".into()]),
+            changed(&|spec| spec.connection.unix_socket = Some("/run/x".into())),
+            changed(&|spec| spec.connection.proxy = Some("http://p:1".to_owned())),
+            changed(&|spec| spec.connection.max_redirects = 1),
+            changed(&|spec| spec.scenarios[0].load = LoadSpec::External { users: 1, max: 2 }),
+        ] {
+            assert!(refused.is_err(), "{refused:?}");
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Finds agents and gives each its slice.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use async_nats::{Client, Request};
+use futures_util::StreamExt;
+use futures_util::future::join_all;
+use gake_core::exact;
+use gake_core::spec::RunSpec;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::offset::Offset;
+use super::settings::FleetSettings;
+use crate::message::{
+    AgentHello, ClockAnswer, ClockQuestion, DISCOVER, Discover, Greeting, Offer, OfferAnswer,
+    PROTOCOL, SpecPart, SpecTaken, StartAnswer, StartOrder, agent_subject, from_hex, opened,
+    sealed,
+};
+use crate::token::{SEAL, random_text};
+use crate::{FleetError, FleetToken, NatsSettings};
+
+/// How long answers to one question are collected.
+const ROUND: Duration = Duration::from_millis(300);
+
+/// How long an agent may take to prepare a run: it resolves names.
+const PREPARE_MAX: Duration = Duration::from_secs(30);
+
+/// Round trips by which a clock is measured.
+const CLOCK_ROUNDS: u32 = 9;
+
+/// A part of a spec takes this part of a message at most: as text within text it grows.
+const PART_OF_PAYLOAD: usize = 4;
+
+/// An agent that has a slice.
+#[derive(Debug, Clone)]
+pub(crate) struct Chosen {
+    pub(crate) hello: AgentHello,
+    pub(crate) workers: usize,
+    pub(crate) offset: Offset,
+}
+
+/// A run on its way to the agents.
+pub(crate) struct Finder<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) settings: &'a FleetSettings,
+    pub(crate) run: &'a str,
+}
+
+impl Finder<'_> {
+    /// Agents that can do the run, as many as are asked for, in the order of their names.
+    pub(crate) async fn agents(&self) -> Result<Vec<AgentHello>, FleetError> {
+        let begun = Instant::now();
+        let mut refusals = BTreeMap::new();
+        let mut found = BTreeMap::new();
+        loop {
+            self.ask(&mut found, &mut refusals).await?;
+            let wanted = self.settings.agents;
+            if found.len() >= wanted {
+                return Ok(found.into_values().take(wanted).collect());
+            }
+            if begun.elapsed() >= self.settings.wait {
+                let refusals = refusals.into_values().collect();
+                return Err(FleetError::TooFew { found: found.len(), wanted, refusals });
+            }
+        }
+    }
+
+    /// Asks once who is there.
+    async fn ask(
+        &self,
+        found: &mut BTreeMap<(String, String), AgentHello>,
+        refusals: &mut BTreeMap<String, String>,
+    ) -> Result<(), FleetError> {
+        found.clear();
+        let (nats, token) = (&self.settings.nats, &self.settings.token);
+        greetings(self.client, nats, token, |greeting| {
+            match greeting {
+                Err(name) => {
+                    let why = format!("agent {name} has another token");
+                    refusals.insert(name, why);
+                }
+                Ok(hello) => match self.unfit(&hello) {
+                    None => {
+                        refusals.remove(&hello.name);
+                        found.insert((hello.name.clone(), hello.id.clone()), hello);
+                    }
+                    Some(why) => {
+                        let text = format!("agent {} {why}", hello.name);
+                        refusals.insert(hello.name, text);
+                    }
+                },
+            }
+            found.len() < self.settings.agents
+        })
+        .await
+    }
+
+    /// Why an agent cannot do the run, if it cannot.
+    fn unfit(&self, hello: &AgentHello) -> Option<String> {
+        let own = &self.settings.version;
+        if hello.protocol != PROTOCOL || hello.version != *own {
+            return Some(format!("is gake {}, and this is gake {own}", hello.version));
+        }
+        let missing =
+            self.settings.filter.iter().find(|(key, value)| hello.tags.get(key) != Some(value));
+        if let Some((key, value)) = missing {
+            return Some(format!("does not have {key}={value}"));
+        }
+        hello.busy.then(|| "has a run already".to_owned())
+    }
+
+    /// Offers each agent its slice of `spec`; they are ready then.
+    pub(crate) async fn offer(
+        &self,
+        agents: Vec<AgentHello>,
+        spec: &RunSpec,
+    ) -> Result<Vec<Chosen>, FleetError> {
+        let spec = exact::encode(spec)
+            .map_err(|error| FleetError::Spec(error.to_string()))
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())?;
+        let of = agents.len();
+        let offers = agents.into_iter().enumerate().map(|(index, hello)| {
+            let (run, nonce) = (self.run.to_owned(), hello.nonce.clone());
+            let (before, last) = split(&spec, self.client.max_payload() / PART_OF_PAYLOAD);
+            async move {
+                self.send_parts(&hello, &before).await?;
+                let offer = Offer { run, nonce, index, of, spec: last.to_owned() };
+                let purpose = format!("offer-answer {}", offer.nonce);
+                let answer: OfferAnswer =
+                    self.request(&hello, "offer", &offer, &purpose, PREPARE_MAX).await?;
+                match answer {
+                    OfferAnswer::Ready { workers } => {
+                        let offset = self.offset(&hello).await?;
+                        Ok(Chosen { hello, workers, offset })
+                    }
+                    OfferAnswer::Refused { why } => {
+                        Err(FleetError::Refused { agent: hello.name, why })
+                    }
+                }
+            }
+        });
+        join_all(offers).await.into_iter().collect()
+    }
+
+    /// Sends the parts of a spec that do not fit into the offer.
+    async fn send_parts(&self, hello: &AgentHello, parts: &[&str]) -> Result<(), FleetError> {
+        let purpose = format!("spec-answer {}", hello.nonce);
+        for (index, text) in parts.iter().enumerate() {
+            let (nonce, text) = (hello.nonce.clone(), (*text).to_owned());
+            let part = SpecPart { nonce, index, text };
+            let taken: SpecTaken =
+                self.request(hello, "spec", &part, &purpose, self.settings.wait).await?;
+            if taken.parts != index + 1 {
+                let why = "the spec is too long for it".to_owned();
+                return Err(FleetError::Refused { agent: hello.name.clone(), why });
+            }
+        }
+        Ok(())
+    }
+
+    /// How far an agent's clock is ahead, by the fastest of several round trips.
+    async fn offset(&self, hello: &AgentHello) -> Result<Offset, FleetError> {
+        let mut best: Option<Offset> = None;
+        for round in 0..CLOCK_ROUNDS {
+            let question = ClockQuestion { run: self.run.to_owned(), round };
+            let purpose = format!("clock-answer {}", self.run);
+            let asked = gake_run::monotonic_now();
+            let answer: ClockAnswer =
+                self.request(hello, "clock", &question, &purpose, self.settings.wait).await?;
+            let offset = Offset::of_round(asked, answer.now, gake_run::monotonic_now());
+            if answer.round == round && best.is_none_or(|best| offset.error < best.error) {
+                best = Some(offset);
+            }
+        }
+        best.ok_or_else(|| FleetError::Refused {
+            agent: hello.name.clone(),
+            why: "its clock cannot be read".to_owned(),
+        })
+    }
+
+    /// Tells every agent to start at `epoch`, an instant of this machine's monotonic clock.
+    pub(crate) async fn start(&self, agents: &[Chosen], epoch: u64) -> Result<(), FleetError> {
+        let orders = agents.iter().map(|Chosen { hello, offset, .. }| async move {
+            let order = StartOrder { run: self.run.to_owned(), epoch: offset.theirs(epoch) };
+            let purpose = format!("start-answer {}", self.run);
+            let answer: StartAnswer =
+                self.request(hello, "start", &order, &purpose, self.settings.wait).await?;
+            match answer {
+                StartAnswer::Started => Ok(()),
+                StartAnswer::Refused { why } => {
+                    Err(FleetError::Refused { agent: hello.name.clone(), why })
+                }
+            }
+        });
+        join_all(orders).await.into_iter().collect()
+    }
+
+    /// Sends an agent a request, and waits for its sealed answer.
+    async fn request<T: DeserializeOwned>(
+        &self,
+        hello: &AgentHello,
+        kind: &str,
+        request: &impl Serialize,
+        purpose: &str,
+        patience: Duration,
+    ) -> Result<T, FleetError> {
+        let (nats, token) = (&self.settings.nats, &self.settings.token);
+        let bytes = sealed(token, &format!("{kind} {}", hello.id), request);
+        let max = self.client.max_payload();
+        if bytes.len() > max.saturating_sub(SEAL) {
+            let size = bytes.len();
+            return Err(FleetError::Spec(format!(
+                "its spec takes {size} bytes, and NATS carries {max} in a message (max_payload)"
+            )));
+        }
+        let request = Request::new().payload(bytes.into()).timeout(Some(patience));
+        let answer = self.client.send_request(agent_subject(&hello.id, kind), request).await;
+        let answer = answer.map_err(|error| {
+            nats.failed(format!("agent {} does not answer: {error}", hello.name))
+        })?;
+        opened(token, purpose, &answer.payload).ok_or_else(|| FleetError::Refused {
+            agent: hello.name.clone(),
+            why: "its answer cannot be read".to_owned(),
+        })
+    }
+}
+
+/// Asks once who is there, and hands each answer to `each` until that has enough: an agent, or the
+/// name of one that has another token.
+pub(crate) async fn greetings(
+    client: &Client,
+    nats: &NatsSettings,
+    token: &FleetToken,
+    mut each: impl FnMut(Result<AgentHello, String>) -> bool,
+) -> Result<(), FleetError> {
+    let challenge = random_text::<16>()?;
+    let purpose = format!("hello {challenge}");
+    let inbox = client.new_inbox();
+    let mut answers = client.subscribe(inbox.clone()).await.map_err(|error| nats.failed(error))?;
+    let question = sealed(token, "discover", &Discover { challenge });
+    let asked = client.publish_with_reply(DISCOVER, inbox, question.into()).await;
+    asked.map_err(|error| nats.failed(error))?;
+    let until = tokio::time::Instant::now() + ROUND;
+    while let Ok(Some(message)) = tokio::time::timeout_at(until, answers.next()).await {
+        let wants_more = match serde_json::from_slice(&message.payload) {
+            Ok(Greeting::OtherToken { name }) => each(Err(name)),
+            Ok(Greeting::Hello(text)) => {
+                let bytes = from_hex(&text);
+                match bytes.and_then(|bytes| opened::<AgentHello>(token, &purpose, &bytes)) {
+                    Some(hello) => each(Ok(hello)),
+                    None => true,
+                }
+            }
+            // Somebody else's message.
+            Err(_) => true,
+        };
+        if !wants_more {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A text in parts of at most `most` bytes: those before the last, and the last.
+fn split(text: &str, most: usize) -> (Vec<&str>, &str) {
+    let (mut before, mut rest) = (Vec::new(), text);
+    while rest.len() > most.max(4) {
+        let (part, after) = rest.split_at(rest.floor_char_boundary(most.max(4)));
+        before.push(part);
+        rest = after;
+    }
+    (before, rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn parts_are_the_text(text in "\\PC{0,60}", most in 0usize..30) {
+            let (before, last) = split(&text, most);
+            prop_assert_eq!(before.concat() + last, text.clone());
+            let sizes = before.iter().map(|part| part.len()).chain([last.len()]);
+            prop_assert!(sizes.into_iter().all(|size| size <= most.max(4)));
+        }
+    }
+}

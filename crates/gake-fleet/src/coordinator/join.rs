@@ -1,0 +1,276 @@
+//! Joins what the agents send into the messages of one run. No clock, no network: what comes and
+//! when it came go in.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gake_core::clock::{Nanos, TENTH};
+use gake_core::duration::format_duration;
+use gake_core::plan::Plan;
+use gake_core::record::{Counts, Event, Interval, WorkerEnd};
+use gake_core::schedule::Slice;
+use gake_run::{Collector, Message};
+
+use super::lost::{LostShare, Reported};
+use crate::frame::{Assembler, Content};
+use crate::message::LastWord;
+
+/// An agent that is silent for longer is lost.
+pub(crate) const SILENCE_MAX: Nanos = 3_000_000_000;
+
+/// An interval may end this many tenths of a second ahead of our clock.
+const AHEAD_MAX: u64 = 50;
+
+/// An agent of the run.
+pub(crate) struct Member {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its part of the run.
+    slice: Slice,
+    /// How many workers it has; they are numbered from `first`.
+    workers: usize,
+    first: usize,
+    ended: Vec<bool>,
+    /// The tenth of a second in which the last interval of each worker ends.
+    tenths: Vec<u64>,
+    assembler: Assembler,
+    /// When it was heard last.
+    heard: Nanos,
+    reported: Vec<Reported>,
+    state: State,
+    /// Its own figures.
+    pub(crate) collector: Collector,
+    pub(crate) last: Option<LastWord>,
+}
+
+enum State {
+    Running,
+    /// Everything it recorded is here.
+    Done,
+    /// What it was to send counts as dropped.
+    Lost(LostShare),
+    /// Likewise, and nothing more is due.
+    Gone,
+}
+
+/// Joins what the agents of a run send.
+pub(crate) struct Joiner {
+    plan: Arc<Plan>,
+    seed: u64,
+    pub(crate) members: Vec<Member>,
+    pub(crate) events: Vec<Event>,
+}
+
+impl Joiner {
+    /// Agents by name and number of workers, each with the slice of its place.
+    pub(crate) fn new(plan: &Arc<Plan>, seed: u64, agents: &[(String, usize)]) -> Self {
+        let mut first = 0;
+        let members = agents.iter().enumerate().map(|(index, (name, workers))| {
+            let member = Member {
+                name: name.clone(),
+                slice: Slice::new(index, agents.len()),
+                workers: *workers,
+                first,
+                ended: vec![false; *workers],
+                tenths: vec![0; *workers],
+                assembler: Assembler::default(),
+                heard: 0,
+                reported: vec![Reported::default(); plan.scenarios().len()],
+                state: State::Running,
+                collector: Collector::new(plan, seed, *workers),
+                last: None,
+            };
+            first += workers;
+            member
+        });
+        let members = members.collect();
+        Self { plan: Arc::clone(plan), seed, members, events: Vec::new() }
+    }
+
+    /// How many workers all agents have.
+    pub(crate) fn workers(&self) -> usize {
+        self.members.iter().map(|member| member.workers).sum()
+    }
+
+    /// How many frames of each agent are taken.
+    pub(crate) fn taken(&self) -> Vec<u64> {
+        self.members.iter().map(|member| member.assembler.taken()).collect()
+    }
+
+    /// The agents that are lost.
+    pub(crate) fn lost(&self) -> Vec<usize> {
+        let is_lost = |member: &Member| matches!(member.state, State::Lost(_) | State::Gone);
+        (0..self.members.len()).filter(|index| is_lost(&self.members[*index])).collect()
+    }
+
+    /// Whether figures of an agent still come.
+    pub(crate) fn is_running(&self, index: usize) -> bool {
+        self.members.get(index).is_some_and(|member| matches!(member.state, State::Running))
+    }
+
+    /// Whether nothing more comes.
+    pub(crate) fn is_over(&self) -> bool {
+        self.members.iter().all(|member| matches!(member.state, State::Done | State::Gone))
+    }
+
+    /// Takes a part of a frame of an agent, which came at `now`.
+    pub(crate) fn take(&mut self, index: usize, part: &[u8], now: Nanos) -> Vec<Message> {
+        let Some(member) = self.members.get_mut(index) else { return Vec::new() };
+        if !matches!(member.state, State::Running) {
+            return Vec::new();
+        }
+        member.heard = now;
+        let content = match member.assembler.take(part) {
+            Ok(None) => return Vec::new(),
+            Ok(Some(content)) => member.accept(&self.plan, content, now),
+            Err(error) => Err(format!("its figures cannot be read: {error}")),
+        };
+        match content {
+            Ok(messages) => messages,
+            Err(why) => self.lose(index, now, &why),
+        }
+    }
+
+    /// Looks after the agents at `now`; `connected` is whether they could be heard. After
+    /// `stopped`, nothing of a lost agent is due any more.
+    pub(crate) fn look(
+        &mut self,
+        now: Nanos,
+        connected: bool,
+        stopped: Option<Nanos>,
+    ) -> Vec<Message> {
+        let mut messages = Vec::new();
+        for index in 0..self.members.len() {
+            let member = &mut self.members[index];
+            if !matches!(member.state, State::Running) {
+                continue;
+            }
+            if !connected {
+                member.heard = now;
+            } else if now.saturating_sub(member.heard) > SILENCE_MAX {
+                messages.extend(self.lose(index, now, "it is silent"));
+            }
+        }
+        for member in &mut self.members {
+            let State::Lost(lost) = &mut member.state else { continue };
+            let until = stopped.unwrap_or(now).min(now);
+            let pieces = lost.seconds(until).into_iter();
+            messages.extend(pieces.map(|piece| Message::Interval(Box::new(piece))));
+            if stopped.is_some() || lost.is_over(now) {
+                let (piece, end) = lost.finish(until);
+                messages.push(Message::Interval(Box::new(piece)));
+                messages.push(Message::Ended(end));
+                member.state = State::Gone;
+            }
+        }
+        messages
+    }
+
+    /// Gives an agent up: what it was to send and has no outcome counts as dropped.
+    pub(crate) fn lose(&mut self, index: usize, now: Nanos, why: &str) -> Vec<Message> {
+        let Some(member) = self.members.get_mut(index) else { return Vec::new() };
+        let mut messages = Vec::new();
+        // All of its workers have ended, so that nothing of it is missing.
+        let Some(carrier) = member.ended.iter().position(|ended| !ended) else {
+            member.state = State::Done;
+            return messages;
+        };
+        for worker in 0..member.workers {
+            if std::mem::replace(&mut member.ended[worker], true) {
+                continue;
+            }
+            let none = |worker| WorkerEnd { worker, scenarios: Vec::new(), log_lost: 0 };
+            member.collect(Message::Ended(none(worker)));
+            if worker != carrier {
+                messages.push(Message::Ended(none(member.first + worker)));
+            }
+        }
+        let whole = (self.plan.as_ref(), self.seed, member.slice);
+        let carrier = (member.first + carrier, member.tenths[carrier]);
+        let lost = LostShare::new(whole, &member.reported, carrier, now);
+        member.state = State::Lost(lost);
+        let at = format_duration(Duration::from_millis(now / 1_000_000));
+        let rest = match self.plan.scenarios().iter().any(|plan| plan.load.is_open()) {
+            true => {
+                "its arrivals without an outcome count as dropped, though it may have sent some"
+            }
+            false => "its users ask no more",
+        };
+        let text = format!("agent {} was lost after {at}: {why}; {rest}", member.name);
+        self.events.push(Event { at: now, text });
+        messages
+    }
+}
+
+impl Member {
+    /// The messages in a frame; why it cannot be one of this run.
+    fn accept(
+        &mut self,
+        plan: &Plan,
+        content: Content,
+        now: Nanos,
+    ) -> Result<Vec<Message>, String> {
+        Ok(match content {
+            Content::Interval(interval) => {
+                self.check(plan, &interval, now)?;
+                self.tenths[interval.worker] = interval.tenth;
+                self.count(&interval);
+                self.collect(Message::Interval(interval.clone()));
+                let worker = interval.worker + self.first;
+                vec![Message::Interval(Box::new(Interval { worker, ..*interval }))]
+            }
+            Content::Ended(end) => {
+                let scenarios = plan.scenarios().len();
+                let ended = self.ended.get_mut(end.worker).filter(|ended| !**ended);
+                let ended = ended.ok_or("it ends a worker that it does not have")?;
+                if end.scenarios.iter().any(|(number, _)| *number >= scenarios) {
+                    return Err("it ends a scenario that the run does not have".to_owned());
+                }
+                *ended = true;
+                self.collect(Message::Ended(end.clone()));
+                vec![Message::Ended(WorkerEnd { worker: end.worker + self.first, ..end })]
+            }
+            Content::Last(word) => {
+                if self.ended.iter().any(|ended| !ended) {
+                    return Err("it ends before its workers".to_owned());
+                }
+                self.last = Some(word);
+                self.state = State::Done;
+                Vec::new()
+            }
+            Content::GaveUp(why) => return Err(why),
+        })
+    }
+
+    fn check(&self, plan: &Plan, interval: &Interval, now: Nanos) -> Result<(), String> {
+        let has_worker = self.ended.get(interval.worker).is_some_and(|ended| !ended);
+        let scenarios = plan.scenarios().len();
+        let are_known = interval.parts.iter().all(|part| {
+            part.scenario < scenarios && part.tally.labels().len() <= plan.labels.len().max(1)
+        });
+        if !has_worker || !are_known || interval.tenth > now / TENTH + AHEAD_MAX {
+            return Err("its figures are not those of this run".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Counts the arrivals that have an outcome.
+    fn count(&mut self, interval: &Interval) {
+        let arrivals = |counts: &Counts| counts.started.saturating_add(counts.dropped);
+        for part in &interval.parts {
+            let reported = &mut self.reported[part.scenario];
+            reported.warmup = reported.warmup.saturating_add(arrivals(&part.warmup));
+            reported.figures = reported.figures.saturating_add(arrivals(&part.tally.counts));
+        }
+    }
+
+    fn collect(&mut self, message: Message) {
+        self.collector.take(message, |_, _| {});
+        while let Some(second) = self.collector.next_second() {
+            self.collector.retire(second);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! Which agents are there.
+
+use std::collections::BTreeMap;
+
+use super::find::greetings;
+use crate::{FleetError, FleetToken, NatsSettings};
+
+/// An agent at a NATS server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedAgent {
+    /// Its name.
+    pub name: String,
+    /// The machine: name, system, cores.
+    pub host: String,
+    /// The version of gake.
+    pub version: String,
+    /// Most worker threads.
+    pub cores: usize,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+    /// Whether it has a run.
+    pub busy: bool,
+}
+
+/// The agents at a NATS server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentList {
+    /// Those with this token, in the order of their names.
+    pub agents: Vec<ListedAgent>,
+    /// The names of those with another one.
+    pub other_token: Vec<String>,
+}
+
+impl AgentList {
+    /// Asks once who is there. Blocks.
+    ///
+    /// # Errors
+    /// When NATS cannot be used.
+    pub fn ask(nats: &NatsSettings, token: &FleetToken) -> Result<Self, FleetError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| FleetError::System(error.to_string()))?;
+        let mut list = Self::default();
+        runtime.block_on(async {
+            let client = nats.connect("gake").await?;
+            greetings(&client, nats, token, |greeting| {
+                match greeting {
+                    Err(name) => list.other_token.push(name),
+                    Ok(hello) => list.agents.push(ListedAgent {
+                        name: hello.name,
+                        host: hello.host,
+                        version: hello.version,
+                        cores: hello.cores,
+                        tags: hello.tags,
+                        busy: hello.busy,
+                    }),
+                }
+                true
+            })
+            .await
+        })?;
+        list.agents.sort_by(|a, b| a.name.cmp(&b.name));
+        list.other_token.sort();
+        Ok(list)
+    }
+}

@@ -1,0 +1,246 @@
+//! What a lost agent was to send.
+
+use gake_core::clock::{Nanos, TENTH};
+use gake_core::plan::Plan;
+use gake_core::record::{
+    Counts, FailedBodies, Interval, IntervalPart, ScenarioEnd, Tally, WorkerEnd,
+};
+use gake_core::schedule::{Schedule, Share, Slice};
+use gake_core::work::Gauges;
+
+/// Tenths of a second in a second.
+const TENTHS: u64 = 10;
+
+/// Arrivals that have an outcome: in the warm-up, and after it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Reported {
+    pub(crate) warmup: u64,
+    pub(crate) figures: u64,
+}
+
+/// The arrivals of a lost agent: each that is due and has no outcome counts as dropped, in the
+/// second in which it is due.
+#[derive(Debug)]
+pub(crate) struct LostShare {
+    /// The worker in whose name they count.
+    worker: usize,
+    scenarios: Vec<LostScenario>,
+    /// When the agent was lost.
+    at: Nanos,
+    /// The tenth of a second in which its last piece ends.
+    tenth: u64,
+}
+
+/// The arrivals of one scenario.
+#[derive(Debug)]
+struct LostScenario {
+    number: usize,
+    /// `None` in a closed loop: its users ask no more, and nothing is due.
+    walk: Option<Walk>,
+}
+
+#[derive(Debug)]
+struct Walk {
+    share: Share<'static>,
+    /// When the next arrival is due.
+    next: Option<Nanos>,
+    start: Nanos,
+    warmup_end: Nanos,
+    /// When arrivals end, if a time ends them.
+    end: Option<Nanos>,
+    due: Reported,
+    /// Of the due, those that have an outcome or count as dropped.
+    told: Reported,
+}
+
+impl Walk {
+    fn new(schedule: &Schedule, part: Slice, plan: &Plan, told: Reported) -> Self {
+        let nanos = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let start = nanos(plan.start);
+        let mut share = schedule.share(part).into_owned();
+        let next = share.next().map(|arrival| arrival.due.saturating_add(start));
+        Self {
+            share,
+            next,
+            start,
+            warmup_end: start.saturating_add(nanos(plan.warmup)),
+            end: schedule.timed_end().map(|end| end.saturating_add(start)),
+            due: Reported::default(),
+            told,
+        }
+    }
+
+    /// The arrivals that are due before `now`, and not told of yet.
+    fn until(&mut self, now: Nanos) -> Reported {
+        while let Some(due) = self.next.filter(|due| *due < now) {
+            match due < self.warmup_end {
+                true => self.due.warmup += 1,
+                false => self.due.figures += 1,
+            }
+            self.next = self.share.next().map(|next| next.due.saturating_add(self.start));
+        }
+        let fresh = Reported {
+            warmup: self.due.warmup.saturating_sub(self.told.warmup),
+            figures: self.due.figures.saturating_sub(self.told.figures),
+        };
+        self.told.warmup += fresh.warmup;
+        self.told.figures += fresh.figures;
+        fresh
+    }
+
+    /// Whether no more arrivals come after `now`.
+    fn is_over(&self, now: Nanos) -> bool {
+        self.end.is_some_and(|end| end <= now) || self.next.is_none()
+    }
+}
+
+impl LostShare {
+    /// What an agent with `slice` of `plan` was to send that was lost at `at`; by scenario, the
+    /// arrivals that have an outcome are `reported`. Its last piece of figures ended in `tenth`.
+    pub(crate) fn new(
+        (plan, seed, slice): (&Plan, u64, Slice),
+        reported: &[Reported],
+        (worker, tenth): (usize, u64),
+        at: Nanos,
+    ) -> Self {
+        let scenarios = plan.scenarios().iter().enumerate().map(|(number, plan)| {
+            let told = reported.get(number).copied().unwrap_or_default();
+            let schedule = plan.schedule(Plan::scenario_seed(seed, number));
+            let part = plan.part(slice, Slice::WHOLE);
+            let walk = schedule.zip(part);
+            LostScenario {
+                number,
+                walk: walk.map(|(schedule, part)| Walk::new(&schedule, part, plan, told)),
+            }
+        });
+        Self { worker, scenarios: scenarios.collect(), at, tenth: tenth / TENTHS * TENTHS }
+    }
+
+    /// A piece for each whole second up to `now` that has none yet.
+    pub(crate) fn seconds(&mut self, now: Nanos) -> Vec<Interval> {
+        let mut pieces = Vec::new();
+        while (self.tenth + TENTHS) * TENTH <= now && !self.is_over(self.tenth * TENTH) {
+            self.tenth += TENTHS;
+            pieces.push(self.until(self.tenth * TENTH, self.tenth));
+        }
+        pieces
+    }
+
+    /// The last piece, of what is left up to `now`, and the end.
+    pub(crate) fn finish(&mut self, now: Nanos) -> (Interval, WorkerEnd) {
+        (self.until(now, self.tenth + TENTHS), self.end(now))
+    }
+
+    /// What was due up to `now` and is not told of yet, in a piece that ends in `tenth`.
+    fn until(&mut self, now: Nanos, tenth: u64) -> Interval {
+        let parts = self.scenarios.iter_mut().filter_map(|scenario| {
+            let fresh = scenario.walk.as_mut()?.until(now);
+            let dropped = |lost| Counts { dropped: lost, lost, ..Counts::default() };
+            let mut tally = Tally::default();
+            tally.counts = dropped(fresh.figures);
+            Some(IntervalPart {
+                scenario: scenario.number,
+                tally,
+                warmup: dropped(fresh.warmup),
+                gauges: Gauges::default(),
+                bodies: FailedBodies::default(),
+            })
+        });
+        let parts = parts.collect();
+        Interval { worker: self.worker, tenth, parts, cpu: 0, run_delay: 0 }
+    }
+
+    /// Whether nothing more is due after `now`.
+    pub(crate) fn is_over(&self, now: Nanos) -> bool {
+        self.scenarios
+            .iter()
+            .filter_map(|scenario| scenario.walk.as_ref())
+            .all(|walk| walk.is_over(now))
+    }
+
+    /// Its end, when that is at `now`.
+    fn end(&self, now: Nanos) -> WorkerEnd {
+        let scenarios = self.scenarios.iter().map(|scenario| {
+            let over = match &scenario.walk {
+                Some(walk) => walk.end.map_or(now, |end| end.min(now)),
+                None => self.at.min(now),
+            };
+            let end = ScenarioEnd { arrivals_end: over, done: over, ..ScenarioEnd::default() };
+            (scenario.number, end)
+        });
+        WorkerEnd { worker: self.worker, scenarios: scenarios.collect(), log_lost: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use gake_core::clock::SECOND;
+    use gake_core::plan::{Load, Stage};
+    use gake_core::schedule::Process;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn plan(process: Process, requests: Option<u64>) -> Plan {
+        let stages = vec![Stage { from: 20.0, to: 80.0, duration: Duration::from_secs(3) }];
+        let warmup = Duration::from_millis(700);
+        Plan { warmup, requests, ..Plan::new("a test", Load::Open { stages, process }) }
+    }
+
+    fn due(interval: &Interval) -> Reported {
+        let part = &interval.parts[0];
+        assert_eq!(part.tally.counts.dropped, part.tally.counts.lost);
+        Reported { warmup: part.warmup.dropped, figures: part.tally.counts.dropped }
+    }
+
+    proptest! {
+        #[test]
+        fn every_arrival_without_an_outcome_counts_once(
+            seed: u64, agents in 1usize..5, index in 0usize..5, told in 0u64..40,
+            steps in proptest::collection::vec(0u64..900, 0..12), poisson: bool,
+            requests in prop::option::of(1u64..200),
+        ) {
+            let process = if poisson { Process::Poisson } else { Process::Uniform };
+            let plan = plan(process, requests);
+            let slice = Slice::new(index % agents, agents);
+            let schedule = plan.schedule(Plan::scenario_seed(seed, 0)).unwrap();
+            let all: Vec<_> = schedule.share(slice).map(|arrival| arrival.due).collect();
+            let warmup = all.iter().filter(|due| **due < 700_000_000).count() as u64;
+            let reported = Reported { warmup: told.min(warmup), figures: told.saturating_sub(warmup) };
+            let mut lost = LostShare::new((&plan, seed, slice), &[reported], (3, 0), 0);
+            let (mut pieces, mut now) = (Vec::new(), 0);
+            for step in steps.into_iter().chain([9_000]) {
+                now += step * 1_000_000;
+                pieces.extend(lost.seconds(now));
+            }
+            prop_assert!(lost.is_over(now));
+            pieces.push(lost.finish(now).0);
+            let tenths: Vec<_> = pieces.iter().map(|piece| piece.tenth).collect();
+            prop_assert!(tenths.iter().zip(1..).all(|(tenth, second)| *tenth == second * 10));
+            let mut sum = Reported::default();
+            for piece in pieces.iter().map(due) {
+                sum.warmup += piece.warmup;
+                sum.figures += piece.figures;
+            }
+            let figures = all.len() as u64 - warmup;
+            prop_assert_eq!(sum.warmup, warmup - reported.warmup);
+            prop_assert_eq!(sum.figures, figures.saturating_sub(reported.figures));
+        }
+    }
+
+    #[test]
+    fn it_ends_when_its_schedule_does_or_the_run() {
+        let lost =
+            LostShare::new((&plan(Process::Uniform, None), 1, Slice::WHOLE), &[], (5, 0), SECOND);
+        assert!(!lost.is_over(3 * SECOND));
+        assert!(lost.is_over(3_700_000_000));
+        let end = |now| lost.end(now).scenarios[0].1.arrivals_end;
+        assert_eq!((end(2 * SECOND), end(9 * SECOND)), (2 * SECOND, 3_700_000_000));
+        let closed = Plan::new("a test", Load::Closed { users: 4, think: Duration::ZERO });
+        let lost = LostShare::new((&closed, 1, Slice::WHOLE), &[], (5, 0), SECOND);
+        assert!(lost.is_over(SECOND), "nothing is due");
+        assert_eq!(lost.end(9 * SECOND).scenarios[0].1.arrivals_end, SECOND);
+    }
+}

@@ -1,0 +1,43 @@
+//! The clock of another machine, by round trips.
+
+/// How far another machine's monotonic clock is ahead of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Offset {
+    /// To be added to an instant of ours, modulo 2^64.
+    ahead: u64,
+    /// It is wrong by this at most, in ns.
+    pub(crate) error: u64,
+}
+
+impl Offset {
+    /// Its clock stood at `theirs` some time between `asked` and `answered` on ours.
+    pub(crate) fn of_round(asked: u64, theirs: u64, answered: u64) -> Self {
+        let error = answered.saturating_sub(asked).div_ceil(2);
+        Self { ahead: theirs.wrapping_sub(asked + error), error }
+    }
+
+    /// An instant of ours on its clock.
+    pub(crate) fn theirs(self, ours: u64) -> u64 {
+        ours.wrapping_add(self.ahead)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_error_is_within_its_bound(
+            ours in 0u64..1 << 60, theirs in 0u64..1 << 60, there in 0u64..1 << 40, back in 0u64..1 << 40,
+        ) {
+            // Their clock is read when ours stands at `ours + there`.
+            let offset = Offset::of_round(ours, theirs, ours + there + back);
+            let true_instant = theirs + 5_000;
+            let found = offset.theirs(ours + there + 5_000);
+            prop_assert!(found.abs_diff(true_instant) <= offset.error);
+        }
+    }
+}

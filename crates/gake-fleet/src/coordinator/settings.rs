@@ -1,0 +1,33 @@
+//! What is wanted of a fleet.
+
+use std::time::Duration;
+
+use crate::{FleetToken, NatsSettings};
+
+/// What is wanted of a fleet.
+#[derive(Debug, Clone)]
+pub struct FleetSettings {
+    /// The NATS server.
+    pub nats: NatsSettings,
+    /// The fleet's token.
+    pub token: FleetToken,
+    /// How many agents.
+    pub agents: usize,
+    /// Tags that each of them has: keys and values.
+    pub filter: Vec<(String, String)>,
+    /// What happens when one is lost.
+    pub on_loss: OnLoss,
+    /// The version of gake; agents of other versions are not taken.
+    pub version: String,
+    /// How long agents are waited for.
+    pub wait: Duration,
+}
+
+/// What happens to a run when an agent is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnLoss {
+    /// The others go on; what the lost one was to send is not sent.
+    Continue,
+    /// The run ends.
+    Abort,
+}

@@ -1,0 +1,45 @@
+//! Why a fleet cannot do something.
+
+/// Why a fleet cannot do something.
+#[derive(Debug, thiserror::Error)]
+pub enum FleetError {
+    /// The NATS server cannot be used.
+    #[error("NATS at {server}: {why}")]
+    Nats {
+        /// The server, without credentials.
+        server: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// There are too few agents that can do the run.
+    #[error("{found} of {wanted} agents are there{}", listed(.refusals))]
+    TooFew {
+        /// Agents that would do it.
+        found: usize,
+        /// Agents that were asked for.
+        wanted: usize,
+        /// Why others do not, in sentences.
+        refusals: Vec<String>,
+    },
+    /// An agent refuses the run.
+    #[error("agent {agent} refuses the run: {why}")]
+    Refused {
+        /// The agent.
+        agent: String,
+        /// Why, in a sentence.
+        why: String,
+    },
+    /// The spec cannot be run by a fleet.
+    #[error("a fleet cannot run this: {0}")]
+    Spec(String),
+    /// The token cannot be used.
+    #[error("the fleet's token {0}")]
+    Token(&'static str),
+    /// The system is in the way.
+    #[error("{0}")]
+    System(String),
+}
+
+fn listed(refusals: &[String]) -> String {
+    refusals.iter().map(|refusal| format!("; {refusal}")).collect()
+}

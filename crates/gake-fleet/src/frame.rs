@@ -1,0 +1,234 @@
+//! Figures on their way: numbered frames, in parts that fit into a message of NATS.
+//!
+//! | part of a message, behind its seal | bytes |
+//! | --- | --- |
+//! | the frame's number, from 0 | 8, low byte first |
+//! | the part's number, and how many there are | 4 each |
+//! | the kind of the frame | 1 |
+//! | a part of its content | the rest |
+
+use gake_core::exact::{self, ExactError, READ_MAX};
+use gake_core::record::{Interval, WorkerEnd};
+use gake_run::Message;
+
+use crate::message::LastWord;
+
+/// Bytes before the content.
+pub(crate) const HEADER: usize = 17;
+
+/// The number of what is no frame: a sign of life.
+pub(crate) const ALIVE: u64 = u64::MAX;
+
+/// What a frame holds.
+#[derive(Debug)]
+pub(crate) enum Content {
+    /// What a worker recorded.
+    Interval(Box<Interval>),
+    /// How a worker ended.
+    Ended(WorkerEnd),
+    /// The agent is done.
+    Last(LastWord),
+    /// The agent gives up; why, in a sentence.
+    GaveUp(String),
+}
+
+/// A frame as it is sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Frame {
+    kind: u8,
+    bytes: Vec<u8>,
+}
+
+/// Why a frame cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FrameError {
+    #[error("{0}")]
+    Exact(#[from] ExactError),
+    #[error("a frame makes no sense: {0}")]
+    Senseless(&'static str),
+}
+
+impl Frame {
+    /// The frame of a worker's message.
+    ///
+    /// # Errors
+    /// When it holds a number that cannot be written; recorded values never do.
+    pub(crate) fn of(message: &Message) -> Result<Self, serde_json::Error> {
+        Ok(match message {
+            Message::Interval(interval) => {
+                Self { kind: b'I', bytes: exact::encode(interval.as_ref())? }
+            }
+            Message::Ended(end) => Self { kind: b'E', bytes: exact::encode(end)? },
+        })
+    }
+
+    /// The frame of an agent that is done.
+    pub(crate) fn last(word: &LastWord) -> Self {
+        Self { kind: b'L', bytes: serde_json::to_vec(word).unwrap_or_default() }
+    }
+
+    /// The frame of an agent that gives up.
+    pub(crate) fn gave_up(why: &str) -> Self {
+        Self { kind: b'G', bytes: why.as_bytes().to_vec() }
+    }
+
+    /// Whether nothing follows it.
+    pub(crate) fn is_last(&self) -> bool {
+        matches!(self.kind, b'L' | b'G')
+    }
+
+    /// Its size in memory.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Its parts of at most `part` bytes of content each, as frame `number`.
+    pub(crate) fn parts(&self, number: u64, part: usize) -> impl Iterator<Item = Vec<u8>> {
+        let part = part.max(1);
+        let of = self.bytes.len().div_ceil(part).max(1);
+        (0..of).map(move |index| {
+            let content = &self.bytes[index * part..self.bytes.len().min((index + 1) * part)];
+            let mut bytes = Vec::with_capacity(HEADER + content.len());
+            bytes.extend_from_slice(&number.to_le_bytes());
+            bytes.extend_from_slice(&(index as u32).to_le_bytes());
+            bytes.extend_from_slice(&(of as u32).to_le_bytes());
+            bytes.push(self.kind);
+            bytes.extend_from_slice(content);
+            bytes
+        })
+    }
+
+    fn content(&self) -> Result<Content, FrameError> {
+        Ok(match self.kind {
+            b'I' => Content::Interval(Box::new(exact::decode(&self.bytes)?)),
+            b'E' => Content::Ended(exact::decode(&self.bytes)?),
+            b'L' => Content::Last(
+                serde_json::from_slice(&self.bytes)
+                    .map_err(|_| FrameError::Senseless("its end cannot be read"))?,
+            ),
+            b'G' => Content::GaveUp(String::from_utf8_lossy(&self.bytes).into_owned()),
+            _ => return Err(FrameError::Senseless("it is of no known kind")),
+        })
+    }
+}
+
+/// A sign of life: no frame.
+pub(crate) fn alive() -> Vec<u8> {
+    let mut bytes = ALIVE.to_le_bytes().to_vec();
+    bytes.extend_from_slice(&[0; HEADER - 8]);
+    bytes
+}
+
+/// Puts the frames of one agent together, in order. What is missing is waited for: the agent sends
+/// it again, from the first frame that was not taken.
+#[derive(Debug, Default)]
+pub(crate) struct Assembler {
+    /// The number of the frame that comes next.
+    next: u64,
+    /// The parts of it that are there.
+    parts: u32,
+    bytes: Vec<u8>,
+}
+
+impl Assembler {
+    /// How many frames are taken.
+    pub(crate) fn taken(&self) -> u64 {
+        self.next
+    }
+
+    /// Takes a part; the content of the frame when it completes one.
+    ///
+    /// # Errors
+    /// When it is not a part of a frame, or the frame makes no sense.
+    pub(crate) fn take(&mut self, part: &[u8]) -> Result<Option<Content>, FrameError> {
+        let (header, content) =
+            part.split_at_checked(HEADER).ok_or(FrameError::Senseless("it is cut off"))?;
+        let number = |at: usize, length: usize| {
+            let bytes = header[at..at + length].iter().rev();
+            bytes.fold(0_u64, |number, byte| number << 8 | u64::from(*byte))
+        };
+        let (frame, index, of, kind) = (number(0, 8), number(8, 4), number(12, 4), header[16]);
+        // Older ones were taken; between this and a newer one something is missing.
+        if frame != self.next {
+            return Ok(None);
+        }
+        if index == 0 {
+            self.parts = 0;
+            self.bytes.clear();
+        }
+        if index != u64::from(self.parts) || index >= of {
+            return Ok(None);
+        }
+        if self.bytes.len() + content.len() > READ_MAX {
+            return Err(FrameError::Senseless("it is too long"));
+        }
+        self.bytes.extend_from_slice(content);
+        self.parts += 1;
+        if u64::from(self.parts) < of {
+            return Ok(None);
+        }
+        let frame = Frame { kind, bytes: std::mem::take(&mut self.bytes) };
+        self.next += 1;
+        self.parts = 0;
+        frame.content().map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gake_core::record::ScenarioEnd;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn ended(worker: usize) -> Message {
+        let end = ScenarioEnd { done: worker as u64, ..ScenarioEnd::default() };
+        Message::Ended(WorkerEnd { worker, scenarios: vec![(0, end); worker % 5], log_lost: 0 })
+    }
+
+    proptest! {
+        #[test]
+        fn every_frame_arrives_once_and_in_order(
+            size in 1usize..200, order in vec((0usize..40, any::<bool>()), 0..60),
+        ) {
+            let frames: Vec<_> = (0..6).map(|worker| Frame::of(&ended(worker)).unwrap()).collect();
+            let parts: Vec<Vec<u8>> = (0..)
+                .zip(&frames)
+                .flat_map(|(number, frame)| frame.parts(number, size).collect::<Vec<_>>())
+                .collect();
+            let mut assembler = Assembler::default();
+            let mut workers = Vec::new();
+            let mut take = |part: &[u8]| {
+                if let Some(Content::Ended(end)) = assembler.take(part).unwrap() {
+                    workers.push(end.worker);
+                }
+            };
+            // Doubled, lost and out of order at first; then everything is sent again.
+            for (at, lost) in order {
+                if !lost {
+                    take(&parts[at % parts.len()]);
+                }
+            }
+            parts.iter().for_each(|part| take(part));
+            prop_assert_eq!(workers, (0..6).collect::<Vec<_>>());
+            prop_assert_eq!(assembler.taken(), 6);
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in vec(any::<u8>(), 0..60), kind: u8) {
+            let mut assembler = Assembler::default();
+            let _ = assembler.take(&bytes);
+            let mut part = [0_u64.to_le_bytes().as_slice(), &[0, 0, 0, 0, 1, 0, 0, 0, kind]].concat();
+            part.extend(bytes);
+            let _ = assembler.take(&part);
+        }
+    }
+
+    #[test]
+    fn a_sign_of_life_is_no_frame() {
+        let mut assembler = Assembler::default();
+        assert!(assembler.take(&alive()).unwrap().is_none());
+        assert_eq!(assembler.taken(), 0);
+    }
+}

@@ -1,0 +1,27 @@
+//! A run on several machines: agents do slices of it, and a coordinator joins their figures.
+//!
+//! An [`Agent`] waits at a NATS server for runs. A [`Fleet`] finds agents there, gives each a slice
+//! of a spec, starts them at one instant and joins what they record into one run, exactly: seconds
+//! travel in the exact encoding of `gake-core`, numbered, and are sent again until they are taken.
+//!
+//! The arrivals of all agents are the schedule of one machine. What a lost agent was to send is
+//! counted as dropped and lost, never left out.
+//!
+//! Every message carries an HMAC with the fleet's token ([`FleetToken`]). This crate prints nothing
+//! and sees neither arguments nor environment.
+
+mod agent;
+mod allow;
+mod coordinator;
+mod error;
+mod frame;
+mod message;
+mod nats;
+mod token;
+
+pub use agent::{Agent, AgentEvent};
+pub use allow::{AgentLimits, AllowRule};
+pub use coordinator::{AgentList, AgentRun, Fleet, FleetSettings, ListedAgent, OnLoss};
+pub use error::FleetError;
+pub use nats::NatsSettings;
+pub use token::FleetToken;

@@ -1,0 +1,217 @@
+//! What coordinator and agents say to each other, apart from figures: JSON, sealed.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::token::FleetToken;
+
+/// The version of the protocol.
+pub(crate) const PROTOCOL: u32 = 1;
+
+/// Where agents listen for coordinators.
+pub(crate) const DISCOVER: &str = "gake.discover";
+
+/// Where agent `id` takes requests of one kind.
+pub(crate) fn agent_subject(id: &str, kind: &str) -> String {
+    format!("gake.agent.{id}.{kind}")
+}
+
+/// Where the coordinator of a run tells its agents how it goes.
+pub(crate) fn control_subject(run: &str) -> String {
+    format!("gake.run.{run}.control")
+}
+
+/// Where the agent with a slice of a run sends its figures; `*` for all of them.
+pub(crate) fn figures_subject(run: &str, index: &str) -> String {
+    format!("gake.run.{run}.figures.{index}")
+}
+
+/// What the figures of a slice are sealed for.
+pub(crate) fn figures_purpose(run: &str, index: usize) -> String {
+    format!("figures {run} {index}")
+}
+
+/// What control messages of a run are sealed for.
+pub(crate) fn control_purpose(run: &str) -> String {
+    format!("control {run}")
+}
+
+/// Asks who is there.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Discover {
+    /// What the answer is sealed for.
+    pub(crate) challenge: String,
+}
+
+/// The answer of an agent, or why it has none; not sealed as a whole.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Greeting {
+    /// An [`AgentHello`], sealed, in hexadecimal.
+    Hello(String),
+    /// The question was sealed with another token.
+    OtherToken {
+        /// The agent's name.
+        name: String,
+    },
+}
+
+/// An agent introduces itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AgentHello {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// The machine.
+    pub(crate) host: String,
+    pub(crate) version: String,
+    pub(crate) protocol: u32,
+    pub(crate) tags: BTreeMap<String, String>,
+    pub(crate) cores: usize,
+    /// Whether it has a run already.
+    pub(crate) busy: bool,
+    /// What the next offer must hold, so that no offer can be made twice.
+    pub(crate) nonce: String,
+}
+
+/// Offers an agent a slice of a run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Offer {
+    pub(crate) run: String,
+    pub(crate) nonce: String,
+    pub(crate) index: usize,
+    pub(crate) of: usize,
+    /// The exact encoding of the spec, or what is left of it after the parts sent before.
+    pub(crate) spec: String,
+}
+
+/// A part of a spec that is too long for one message. It belongs to the offer with this nonce.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SpecPart {
+    pub(crate) nonce: String,
+    /// Its number, from 0.
+    pub(crate) index: usize,
+    pub(crate) text: String,
+}
+
+/// How many parts of a spec are there.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SpecTaken {
+    pub(crate) parts: usize,
+}
+
+/// An answer to an offer.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum OfferAnswer {
+    /// The workers are ready and wait for the start.
+    Ready { workers: usize },
+    /// Why not, in a sentence.
+    Refused { why: String },
+}
+
+/// Asks for the agent's clock.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ClockQuestion {
+    pub(crate) run: String,
+    pub(crate) round: u32,
+}
+
+/// The agent's monotonic clock, in ns.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ClockAnswer {
+    pub(crate) round: u32,
+    pub(crate) now: u64,
+}
+
+/// Starts a run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StartOrder {
+    pub(crate) run: String,
+    /// The epoch on the agent's monotonic clock, in ns.
+    pub(crate) epoch: u64,
+}
+
+/// An answer to the order to start.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum StartAnswer {
+    Started,
+    Refused { why: String },
+}
+
+/// How a run is to go on; comes several times a second.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Control {
+    /// Increases with every message.
+    pub(crate) number: u64,
+    pub(crate) stop: StopOrder,
+    /// How many frames of each agent are taken.
+    pub(crate) taken: Vec<u64>,
+    /// Agents that are given up; they stop.
+    pub(crate) lost: Vec<usize>,
+    /// Whether the run is over, and nothing more is wanted.
+    pub(crate) over: bool,
+}
+
+/// Whether a run is to stop.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) enum StopOrder {
+    /// It goes on.
+    #[default]
+    Go,
+    /// No new arrivals.
+    Drain,
+    /// At once.
+    Now,
+}
+
+/// What an agent says at its end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LastWord {
+    pub(crate) rss_bytes: u64,
+    pub(crate) cores: usize,
+}
+
+/// `value` as JSON, sealed for `purpose`.
+pub(crate) fn sealed(token: &FleetToken, purpose: &str, value: &impl Serialize) -> Vec<u8> {
+    // Maps have texts as keys and numbers are finite: this cannot fail, and nothing reads as empty.
+    let json = serde_json::to_vec(value).unwrap_or_default();
+    token.seal(purpose, &json)
+}
+
+/// The value that was sealed for `purpose` with this token.
+pub(crate) fn opened<T: DeserializeOwned>(
+    token: &FleetToken,
+    purpose: &str,
+    bytes: &[u8],
+) -> Option<T> {
+    serde_json::from_slice(token.open(purpose, bytes)?).ok()
+}
+
+/// Bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The bytes of a text in hexadecimal.
+pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes();
+    if !digits.len().is_multiple_of(2) {
+        return None;
+    }
+    let value = |digit: u8| char::from(digit).to_digit(16);
+    let pairs = digits.chunks(2);
+    pairs.map(|pair| Some((value(pair[0])? * 16 + value(pair[1])?) as u8)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hexadecimal_comes_back() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        assert_eq!(from_hex(&hex(&bytes)), Some(bytes));
+        assert_eq!((from_hex("abc"), from_hex("zz")), (None, None));
+        assert_eq!(from_hex("é"), None);
+    }
+}

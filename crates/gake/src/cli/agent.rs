@@ -1,0 +1,72 @@
+//! The flags of `gake agent`.
+
+use std::time::Duration;
+
+use clap::Args;
+use gake_fleet::AllowRule;
+
+use super::fleet::{NatsArgs, tag};
+use super::values;
+
+/// Wait at a NATS server for runs, and do a slice of each: `gake run ... --agents N` joins the
+/// figures of its agents into one run.
+///
+/// An agent does only what is sealed with the fleet's token, and loads nothing but what --allow
+/// names. It runs until SIGINT or SIGTERM.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  export GAKE_FLEET_TOKEN=$(openssl rand -hex 32)  the same for agents and coordinator
+  gake agent --nats nats://10.0.0.1:4222 --allow 10.0.0.0/8
+  gake agent --nats tls://nats.example.org --allow api.example.org --tags zone=a --max-rate 5k
+  gake run http://10.0.0.9:8080/ -r 20k -d 5m --nats nats://10.0.0.1:4222 --agents 4")]
+pub struct AgentArgs {
+    #[command(flatten)]
+    pub nats: NatsArgs,
+
+    /// Its name in reports (default: the machine's name and the number of the process)
+    #[arg(long)]
+    pub name: Option<String>,
+
+    /// What runs choose it by: zone=a,disk=ssd
+    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', value_parser = tag)]
+    pub tags: Vec<(String, String)>,
+
+    /// Maximum number of worker threads (default: the number of cores)
+    #[arg(long, value_name = "N", value_parser = values::connections)]
+    pub cores: Option<usize>,
+
+    /// A target that it may load: an address, a network as 10.0.0.0/8, or the host of a URL; may be
+    /// repeated. Without it, none
+    #[arg(long, value_name = "TARGET", help_heading = "Limits")]
+    pub allow: Vec<AllowRule>,
+
+    /// Highest rate of its slice; closed loops are refused then
+    #[arg(long, value_name = "RATE", value_parser = values::finite_rate, help_heading = "Limits")]
+    pub max_rate: Option<f64>,
+
+    /// Maximum number of connections of its slice
+    #[arg(long, value_name = "N", value_parser = values::connections, help_heading = "Limits")]
+    pub max_connections: Option<usize>,
+
+    /// Longest run
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = values::positive_duration,
+        help_heading = "Limits"
+    )]
+    pub max_duration: Option<Duration>,
+
+    /// Print nothing but warnings
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// End with the process that started it, whose number this is
+    #[arg(long, value_name = "PID", hide = true)]
+    pub parent: Option<u32>,
+
+    /// Become a NATS server that is configured by standard input
+    #[arg(long, hide = true, requires = "parent")]
+    pub serve_nats: bool,
+}

@@ -1,0 +1,256 @@
+//! Agents as processes at a real NATS server: one run, whatever happens to them.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
+
+use gake_fleet::{Agent, AgentEvent, AgentLimits, FleetToken, NatsSettings};
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::support::*;
+
+const TOKEN: &str = "a token of the tests";
+
+/// A NATS server, ended when dropped.
+struct Nats {
+    child: Child,
+    folder: TempDir,
+    url: String,
+}
+
+impl Nats {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (child, url) = serve(folder.path(), "-1");
+        Self { child, folder, url }
+    }
+
+    /// Ends it, and starts another one in its place.
+    fn restart(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        let port = self.url.rsplit(':').next().unwrap().to_owned();
+        self.child = serve(self.folder.path(), &port).0;
+    }
+}
+
+/// A server, and its URL.
+fn serve(folder: &Path, port: &str) -> (Child, String) {
+    let mut child = Command::new("nats-server")
+        .args(["-a", "127.0.0.1", "-p", port, "--ports_file_dir"])
+        .arg(folder)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("nats-server is needed for this test: install its Debian package");
+    let file = folder.join(format!("nats-server_{}.ports", child.id()));
+    let mut url = None;
+    eventually("the NATS server tells its port", || {
+        assert!(child.try_wait().unwrap().is_none(), "it ended");
+        url = read_url(&file);
+        url.is_some()
+    });
+    (child, url.unwrap())
+}
+
+fn read_url(file: &Path) -> Option<String> {
+    let ports: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(file).ok()?).ok()?;
+    Some(ports["nats"][0].as_str()?.to_owned())
+}
+
+impl Drop for Nats {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// `gake` with the token and the server of the tests.
+fn with(nats: &Nats, token: &str, args: &[&str]) -> Command {
+    let mut command = gake(args);
+    command.env("GAKE_FLEET_TOKEN", token).env("GAKE_NATS", &nats.url);
+    command
+}
+
+/// Agents `names`, which may load this machine; ended for sure with the test.
+fn agents(nats: &Nats, names: &[&str], flags: &[&str]) -> Vec<Started> {
+    let parent = std::process::id().to_string();
+    let agent = |name: &&str| {
+        let own = ["agent", "--name", name, "--parent", &parent];
+        start(&mut with(nats, TOKEN, &[&own, flags].concat()))
+    };
+    names.iter().map(agent).collect()
+}
+
+const HERE: &[&str] = &["--allow", "127.0.0.0/8", "--cores", "1", "--tags", "zone=a,disk=ssd"];
+
+/// A run of the agents.
+fn run_of(nats: &Nats, url: &str, flags: &str) -> Command {
+    let common = "--agents-wait 60s -o json --drain 20s";
+    let line = format!("run {url} {common} {flags}");
+    with(nats, TOKEN, &words(&line))
+}
+
+fn end(agents: Vec<Started>) {
+    for agent in agents {
+        agent.signal(Signal::TERM);
+        assert_eq!(agent.wait().code, Some(0));
+    }
+}
+
+#[test]
+fn four_agents_are_one_run() {
+    let (mut nats, lab) = (Nats::start(), lab());
+    let four = agents(&nats, &["a", "b", "c", "d"], HERE);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.hlog");
+    let url = url(&lab, "/fast");
+    let out = file.to_str().unwrap();
+    let flags =
+        format!("-r 300 -d 1s --warmup 500ms --arrivals poisson -c 41 --agents 4 --out {out}");
+    let ran = start(&mut run_of(&nats, &url, &flags)).wait().done();
+    let json = ran.json();
+    for name in ["a", "b", "c", "d"] {
+        assert!(ran.stderr.contains(&format!("agent {name}: ")), "{ran:?}");
+    }
+    assert_eq!(ran.stderr.matches("(the highest)").count(), 1, "{ran:?}");
+    // The same arrivals as those of one process with the seed.
+    let alone = run(&words(&format!("{url} -r 300 -d 1s --warmup 500ms --arrivals poisson -c 41")));
+    for path in ["requests.due", "requests.ok", "warmup.ok"] {
+        assert_eq!(json.count(path), alone.count(path), "{path}");
+    }
+    assert_eq!(json.written() + alone.written(), lab.stats().requests);
+    assert_eq!(json.count("generator.threads"), 4);
+    // The file is that of one run, with all that the agents recorded.
+    let report = start(&mut gake(&["report", out, "-o", "json"])).wait().json();
+    for path in ["requests", "latency", "events", "generator"] {
+        assert_eq!(report.at(path), json.at(path), "{path}");
+    }
+    // A closed loop divides its users and its count; the agents take a second run.
+    let before = lab.stats().requests;
+    let flags = "-n 203 -c 9 --think 1ms --agents 3 --where zone=a,disk=ssd --slo errors<1%";
+    let closed = start(&mut run_of(&nats, &url, flags)).wait().done().json();
+    assert_eq!((closed.count("requests.ok"), lab.stats().requests - before), (203, 203));
+    // Without NATS for a while, agents go on and deliver what they recorded later.
+    let before = lab.stats().requests;
+    let away = start(&mut run_of(&nats, &url, "-r 100 -d 1s --agents 4"));
+    eventually("the run goes on", || lab.stats().requests > before + 20);
+    nats.restart();
+    let away = away.wait().done().json();
+    assert_eq!((away.count("requests.ok"), lab.stats().requests - before), (100, 100));
+    assert!(!away.at("events").to_string().contains("lost"), "{}", away.0);
+    end(four);
+}
+
+#[test]
+fn a_local_fleet_needs_one_command() {
+    let lab = lab();
+    // Targets and bodies travel with the spec, however long it is.
+    let folder = tempfile::tempdir().unwrap();
+    let body = folder.path().join("body.bin");
+    std::fs::write(&body, vec![7; 1_500_000]).unwrap();
+    let targets = folder.path().join("targets.http");
+    let (get, post) = (url(&lab, "/fast"), url(&lab, "/bytes/5"));
+    let text = format!("GET {get}\n\nPOST {post}\n@{}\n", body.display());
+    std::fs::write(&targets, text).unwrap();
+    let flags = "-n 50 -c 4 --think 1ms --local 2 --agents-wait 60s -o json";
+    let line = format!("run {} {flags}", targets.display());
+    let ran = ran(&words(&line)).done();
+    assert_eq!((ran.json().count("requests.ok"), lab.stats().requests), (50, 50));
+    let stats = lab.stats();
+    assert_eq!((stats.routes["/fast"], stats.routes["/bytes"]), (25, 25));
+    let said = ran.stderr.contains("2 agents with") && ran.stderr.contains("local-1, local-2");
+    assert!(said, "{ran:?}");
+}
+
+#[test]
+fn a_killed_agent_is_lost_and_what_it_was_to_send_is_said() {
+    let (nats, lab) = (Nats::start(), lab());
+    let mut two = agents(&nats, &["dies", "lives"], HERE);
+    let url = url(&lab, "/fast");
+    let run = start(&mut run_of(&nats, &url, "-r 200 -d 2s --agents 2"));
+    // Some instant of the run: whichever it is, the sum is the same.
+    let after = u64::from(std::process::id()) % 250;
+    eventually("some requests are there", || lab.stats().requests > after);
+    let dead = two.remove(0);
+    dead.signal(Signal::KILL);
+    let ran = run.wait();
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    let json = ran.json();
+    assert_eq!(json.count("requests.due"), 400, "due = sent + dropped");
+    assert!(json.count("requests.dropped") > 0, "{}", json.0);
+    assert!(json.count("requests.sent") >= 200, "the other sent all of its own");
+    assert!(lab.stats().requests >= json.written(), "it may have sent more than it told");
+    let events = json.at("events").to_string();
+    assert!(events.contains("agent dies was lost after"), "{events}");
+    assert!(json.at("verdict").to_string().contains("agents that were lost"), "{}", json.0);
+    // An agent that is told to end says so, and the run ends with it when that is asked for.
+    let seen = lab.stats().requests;
+    let run = start(&mut run_of(&nats, &url, "-r 100 -d 60s --agents 1 --on-loss abort"));
+    eventually("the run goes on", || lab.stats().requests > seen);
+    end(two);
+    let ran = run.wait();
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let json = ran.json();
+    assert!(json.number("elapsed_s") < 60.0, "{}", json.0);
+    assert!(json.at("events").to_string().contains("it was told to end"), "{}", json.0);
+    dead.wait();
+}
+
+#[test]
+fn what_must_not_be_is_refused_in_a_sentence() {
+    let (nats, lab) = (Nats::start(), lab());
+    let url = url(&lab, "/fast");
+    let bounded = agents(&nats, &["bounded"], &["--allow", "127.0.0.1", "--max-rate", "50"]);
+    let elsewhere = agents(&nats, &["elsewhere"], &["--allow", "10.0.0.0/8", "--tags", "zone=b"]);
+    let (stop, until) = channel();
+    let (events, told) = channel();
+    let old = Agent {
+        name: "old".to_owned(),
+        host: String::new(),
+        tags: [("zone".to_owned(), "c".to_owned())].into(),
+        cores: None,
+        limits: AgentLimits::default(),
+        nats: NatsSettings::new(&nats.url),
+        token: FleetToken::new(TOKEN).unwrap(),
+        version: "0.0.1".to_owned(),
+    };
+    let old = std::thread::spawn(move || old.serve(&until, |event| drop(events.send(event))));
+    assert!(matches!(told.recv().unwrap(), AgentEvent::Waiting(_)));
+    // Both agents are there once a run finds them.
+    let open = format!("run {url} -r 40 -d 100ms --agents 2 --agents-wait 60s");
+    let found = start(&mut with(&nats, TOKEN, &words(&open))).wait();
+    found.refused(1, "agent elsewhere refuses the run: it may not load 127.0.0.1");
+    for (token, flags, code, why) in [
+        ("another token, as long", "-r 40 --agents 1", 1, "agent old has another token"),
+        (TOKEN, "-r 40 --agents 3", 1, "agent old is gake 0.0.1, and this is gake"),
+        (TOKEN, "-r 40 --agents 2 --where zone=b", 1, "agent bounded does not have zone=b"),
+        (TOKEN, "-r 40 --agents 1 --where zone=b", 1, "start it with --allow 127.0.0.1"),
+        (TOKEN, "-r 60 --agents 1", 1, "60 requests a second are more than its 50"),
+        (TOKEN, "-c 3 -n 9 --agents 1", 1, "a closed loop has no rate"),
+        (TOKEN, "-r 9 --agents 1 --max-redirs 1", 2, "a redirect may lead to a target"),
+        (TOKEN, "-r 9 --agents 1 -x http://127.0.0.1:1", 2, "what a proxy leads to"),
+        ("short", "-r 9 --agents 1", 2, "is shorter than 16 bytes"),
+        (TOKEN, "-r 9 --nats nats://127.0.0.1:1 --agents 1", 1, "NATS at nats://127.0.0.1:1"),
+        (TOKEN, "-r 9 --nats nats://127.0.0.1:1", 2, "--agents N"),
+    ] {
+        let line = format!("run {url} -d 1s {flags}");
+        let line = line.replace(" -d 1s -c", " -c");
+        let mut args = words(&line);
+        if flags.contains("--agents") {
+            args.extend(["--agents-wait", "400ms"]);
+        }
+        start(&mut with(&nats, token, &args)).wait().refused(code, why);
+    }
+    assert_eq!(lab.stats().requests, 0, "nothing was sent");
+    let listed = start(&mut with(&nats, TOKEN, &["fleet", "ls"])).wait();
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    let lines: Vec<_> = listed.stdout.lines().map(|line| words(line)[..2].to_vec()).collect();
+    assert_eq!(lines, [["bounded", "free"], ["elsewhere", "free"], ["old", "free"]]);
+    drop(stop);
+    old.join().unwrap().unwrap();
+    end(bounded);
+    end(elsewhere);
+}
