@@ -9,12 +9,20 @@ use crate::ports;
 /// Descriptors that are not connections: the standard streams, timers, files, the lab's own.
 const OTHER_DESCRIPTORS: u64 = 64;
 
-/// Says what will be done, and what will probably get in its way.
-pub fn announce(prepared: &Prepared, spec: &RunSpec, descriptors: u64, console: &Console) {
+/// Says what will be done, and what will probably get in its way when this process, which may have
+/// this number of descriptors, does it.
+pub fn announce(
+    prepared: &Prepared,
+    spec: &RunSpec,
+    descriptors: Option<u64>,
+    console: &Console,
+) {
     for note in &prepared.notes {
         console.note(note);
     }
-    warn(prepared, spec, descriptors, console);
+    if let Some(descriptors) = descriptors {
+        warn(prepared, spec, descriptors, console);
+    }
     console.note(&prepared.plan.to_string());
 }
 

@@ -56,6 +56,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     let mut sinks = sinks(&args.output, saving.as_ref()).map_err(failure)?;
     sinks.extend(destinations(&args.output, console)?);
     if !quiet {
+        let descriptors = (!args.fleet.is_wanted()).then_some(descriptors);
         spec::announce(&prepared, &asked.spec, descriptors, console);
     }
     let mut fleet = fleet::assemble(args, &loaded.inlined(&asked.spec), &prepared, console)?;
