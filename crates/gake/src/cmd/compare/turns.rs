@@ -68,7 +68,7 @@ pub fn take(
     let figures = super::figures(question, known)?;
     if !args.quiet {
         for side in &sides {
-            spec::announce(&side.prepared, &side.asked.spec, descriptors, console);
+            spec::announce(&side.prepared, &side.asked.spec, Some(descriptors), console);
         }
     }
     let signals = Signals::watch().map_err(Failure::signals)?;
@@ -115,6 +115,8 @@ fn side(line: &str, slice: Duration, redactor: &Redactor) -> Result<Side, Failur
         (output.log.is_some(), "--log"),
         (!output.sink.is_empty(), "--sink"),
         (!output.annotate.is_empty(), "--annotate"),
+        (args.fleet.agents.is_some(), "--agents"),
+        (args.fleet.local.is_some(), "--local"),
         (args.web.address().is_some(), "--web"),
         (args.history.save, "--save"),
         (args.history.baseline.is_some(), "--baseline"),
