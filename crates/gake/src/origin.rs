@@ -50,6 +50,9 @@ fn hidden(before: &str, word: &str, redactor: &Redactor) -> String {
     {
         return format!("{flag}={}", redactor.tag(value.as_bytes()));
     }
+    if let Some(shown) = nats(before, word, redactor) {
+        return shown;
+    }
     // A header, as `-H` takes it.
     if let Some((name, value)) = word.split_once(':')
         && HEADERS.contains(&before)
@@ -60,6 +63,17 @@ fn hidden(before: &str, word: &str, redactor: &Redactor) -> String {
         return format!("{name}: {}", String::from_utf8_lossy(&value));
     }
     redactor.text(word).into_owned()
+}
+
+/// The URL of a NATS server without its credentials: a token there looks like a user's name.
+fn nats(before: &str, word: &str, redactor: &Redactor) -> Option<String> {
+    let (flag, url) = match before {
+        "--nats" => ("", word),
+        _ => ("--nats=", word.strip_prefix("--nats=")?),
+    };
+    let (scheme, rest) = url.split_once("://")?;
+    let (credentials, host) = rest.rsplit_once('@').filter(|_| !redactor.is_off())?;
+    Some(format!("{flag}{scheme}://{}@{host}", redactor.tag(credentials.as_bytes())))
 }
 
 /// A word in quotes, when a shell would take it for more than one or for a pattern.
@@ -126,6 +140,12 @@ mod tests {
         assert_eq!(
             shown(&line),
             format!("hey -a {user} --user={user} 'http://me:{s3}@h:80/a@b?token={s3}'")
+        );
+        let line =
+            ["gake", "--nats", "nats://s3@h:4222", "--nats=tls://me:s3@h", "--nats", "nats://h"];
+        assert_eq!(
+            shown(&line),
+            format!("gake --nats 'nats://{s3}@h:4222' '--nats=tls://{user}@h' --nats nats://h")
         );
         let line =
             ["gake", "-d", r#"{"password":"s3"}"#, "--marker-secret", "s3", "--record-secrets"];
