@@ -145,7 +145,7 @@ mod tests {
             ["gake", "--nats", "nats://s3@h:4222", "--nats=tls://me:s3@h", "--nats", "nats://h"];
         assert_eq!(
             shown(&line),
-            format!("gake --nats 'nats://{s3}@h:4222' '--nats=tls://{user}@h' --nats nats://h")
+            format!("gake --nats nats://{s3}@h:4222 --nats=tls://{user}@h --nats nats://h")
         );
         let line =
             ["gake", "-d", r#"{"password":"s3"}"#, "--marker-secret", "s3", "--record-secrets"];
