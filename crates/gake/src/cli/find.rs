@@ -7,6 +7,7 @@ use clap::{Args, Parser, ValueEnum};
 use gake_judge::Objective;
 use gake_judge::search::Dimension;
 
+use super::fleet::FleetArgs;
 use super::output::{self, Output};
 use super::redaction::RedactionArgs;
 use super::run::{Arrivals, ConnectionArgs, RequestArgs};
@@ -25,6 +26,7 @@ Examples:
   gake find http://localhost:8080/ --dimension users --slo 'p99<1s'
   gake find http://localhost:8080/ --map                      what happens beyond the capacity
   gake find http://localhost:8080/ --html capacity.html       with charts
+  gake find http://10.0.0.9/ --nats nats://10.0.0.1 --agents 4    more than one machine can send
   gake find journey.js --slo 'checks>99%' --slo 'http_req_duration{name:login}:p95<300ms'
                                                               iterations of a k6 script
 
@@ -62,6 +64,9 @@ pub struct FindArgs {
 
     #[command(flatten)]
     pub output: FindOutputArgs,
+
+    #[command(flatten)]
+    pub fleet: FleetArgs,
 
     #[command(flatten)]
     pub redaction: RedactionArgs,

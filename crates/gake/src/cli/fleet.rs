@@ -72,13 +72,6 @@ pub struct FleetArgs {
     pub agents_wait: Option<std::time::Duration>,
 }
 
-impl FleetArgs {
-    /// Whether other processes do the run.
-    pub fn is_wanted(&self) -> bool {
-        self.agents.or(self.local).is_some()
-    }
-}
-
 /// Look at a fleet.
 #[derive(Debug, Args)]
 pub struct FleetCommandArgs {

@@ -36,7 +36,7 @@ pub use experiment::ExperimentArgs;
 #[cfg(test)]
 pub use experiment::NAMES as EXPERIMENTS;
 pub use find::{DimensionArg, FindArgs};
-pub use fleet::{FleetCommand, FleetCommandArgs, NatsArgs, OnLossArg};
+pub use fleet::{FleetArgs, FleetCommand, FleetCommandArgs, NatsArgs, OnLossArg};
 pub use history::{HistoryArgs, HistoryCommand, SaveArgs};
 pub use output::{Form, Output, files as output_files};
 pub use redaction::RedactionArgs;

@@ -32,6 +32,7 @@ use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
 use crate::files;
+use crate::fleet::FleetMaker;
 use crate::history::{Entry, Store, folder};
 use crate::personality::is_script;
 use crate::redaction::redactor;
@@ -54,15 +55,22 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     let results =
         Results::create(output.formats.iter().chain(&output.html), output.no_color, console)?;
     let history = history(output.save)?;
-    let descriptors = descriptors::raise();
+    let agents = FleetMaker::of(&args.fleet)?;
+    // Each agent may have as many.
+    let processes = agents.as_ref().map_or(1, |agents| agents.agents() as u64);
+    let descriptors = descriptors::raise().saturating_mul(processes);
     let (lab, url) = demo::target(&args.target, demo_config()?)?;
     let spec = spec::without_load(&args.request, &args.connection, &url)?;
     let redactor = redactor(&args.redaction, console)?;
     let (target, objectives) = target(args, &spec, &redactor, console)?;
+    if agents.is_some() && target.is_script() {
+        return Err(Failure::usage("a script is searched by one process: leave out --agents"));
+    }
     let started_unix_ns = unix_now();
     let signals = Signals::watch().map_err(Failure::signals)?;
     let mut live = Live::new(args, console);
-    let mut trials = Trials::new(args, &spec, &target, &redactor, descriptors, &signals)?;
+    let agents = agents.as_ref();
+    let mut trials = Trials::new(args, &spec, &target, &redactor, descriptors, &signals, agents)?;
     announce(args, &target, console);
     let clauses = objectives::clauses(&objectives, &mut trials)?;
     live.plan(&plan_line(args, &target, &clauses));

@@ -41,6 +41,8 @@ pub struct ScriptTarget {
 pub struct Ready {
     /// The run.
     pub prepared: Prepared,
+    /// What it was prepared from.
+    pub spec: RunSpec,
     journey: Option<Box<Journey>>,
 }
 
@@ -58,6 +60,14 @@ impl Target {
         match self {
             Self::Requests(requests) => requests.notes().collect(),
             Self::Script(_) => Vec::new(),
+        }
+    }
+
+    /// A run of `spec` as agents are given it.
+    pub fn inlined(&self, spec: &RunSpec) -> RunSpec {
+        match self {
+            Self::Requests(requests) => requests.inlined(spec),
+            Self::Script(_) => spec.clone(),
         }
     }
 
@@ -79,7 +89,7 @@ impl Target {
                     None => requests.prepare(spec),
                 };
                 let prepared = prepared.map_err(|error| spec::failure(&error))?;
-                return Ok(Ready { prepared, journey: None });
+                return Ok(Ready { prepared, spec: spec.clone(), journey: None });
             }
         };
         let mut journey = journey(&script.path, &script.console, &script.shown)?;
@@ -96,7 +106,8 @@ impl Target {
         }
         run.keys.extend(script.keys.iter().cloned());
         let prepared = journey.script.prepare(run).map_err(|error| spec::failure(&error))?;
-        Ok(Ready { prepared, journey: Some(Box::new(journey)) })
+        let spec = run.spec.clone();
+        Ok(Ready { prepared, spec, journey: Some(Box::new(journey)) })
     }
 }
 

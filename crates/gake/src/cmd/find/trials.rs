@@ -23,6 +23,7 @@ use super::reach;
 use super::target::{Ready, Target};
 use crate::cli::{Arrivals, FindArgs, WatchedSource};
 use crate::exit::Failure;
+use crate::fleet::FleetMaker;
 use crate::origin::origin;
 use crate::signals::Signals;
 use crate::spec;
@@ -53,6 +54,8 @@ pub struct Trials<'a> {
     target: &'a Target,
     redactor: &'a Redactor,
     signals: &'a Signals,
+    /// Makes the agents of each trial, when others do it.
+    agents: Option<&'a FleetMaker>,
     dimension: Dimension,
     process: Process,
     /// Connections that the process can have.
@@ -88,6 +91,7 @@ impl<'a> Trials<'a> {
         redactor: &'a Redactor,
         descriptors: u64,
         signals: &'a Signals,
+        agents: Option<&'a FleetMaker>,
     ) -> Result<Self, Failure> {
         let process = match args.search.arrivals {
             Arrivals::Uniform => Process::Uniform,
@@ -102,6 +106,7 @@ impl<'a> Trials<'a> {
             target,
             redactor,
             signals,
+            agents,
             dimension,
             process,
             most,
@@ -299,7 +304,10 @@ impl<'a> Trials<'a> {
             watching: Some(&mut self.watching),
             origin: origin(&self.args.search.slo, self.redactor),
         };
-        prepared.record(beside, each)
+        let Some(agents) = self.agents else { return prepared.record(beside, each) };
+        let spec = self.target.inlined(&prepared.spec);
+        let mut fleet = agents.assemble(&spec, &prepared.prepared).map_err(RunError::cannot)?;
+        prepared.prepared.run_elsewhere(&mut fleet, beside, each)
     }
 
     /// The files of the next step. What cannot be written before anything is sent is an error;

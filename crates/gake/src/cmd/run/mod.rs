@@ -2,7 +2,6 @@
 
 mod fleet;
 mod live;
-mod local;
 mod reconcile;
 mod save;
 mod web;
@@ -19,6 +18,7 @@ use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
 use crate::files;
+use crate::fleet::FleetMaker;
 use crate::origin::origin;
 use crate::redaction::redactor;
 use crate::signals::Signals;
@@ -38,6 +38,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         console.result(&asked.print(format)?)?;
         return Ok(Exit::Done);
     }
+    let agents = FleetMaker::of(&args.fleet)?;
     let descriptors = descriptors::raise();
     let lab = asked.start_demo()?;
     let redactor = redactor(&args.redaction, console)?;
@@ -56,10 +57,11 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     let mut sinks = sinks(&args.output, saving.as_ref()).map_err(failure)?;
     sinks.extend(destinations(&args.output, console)?);
     if !quiet {
-        let descriptors = (!args.fleet.is_wanted()).then_some(descriptors);
+        let descriptors = agents.is_none().then_some(descriptors);
         spec::announce(&prepared, &asked.spec, descriptors, console);
     }
-    let mut fleet = fleet::assemble(args, &loaded.inlined(&asked.spec), &prepared, console)?;
+    let spec = loaded.inlined(&asked.spec);
+    let mut fleet = fleet::assemble(agents.as_ref(), &spec, &prepared, quiet, console)?;
     let reconciliation = Reconciliation::begin(args.judge.reconcile.as_deref())?;
     let mut live = Live::new(args, console, &prepared.plan);
     let signals = Signals::telling(live.stopper(console)).map_err(Failure::signals)?;
@@ -77,7 +79,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         None
     };
     let recorded = match &mut fleet {
-        Some(assembled) => prepared.run_elsewhere(&mut assembled.fleet, beside, show),
+        Some(fleet) => prepared.run_elsewhere(fleet, beside, show),
         None => prepared.run_beside(beside, show),
     };
     live.clear();

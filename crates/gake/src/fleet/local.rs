@@ -6,13 +6,14 @@ use std::process::{Child, Command, Stdio};
 
 use gake_fleet::{FleetError, FleetToken, NatsSettings};
 
+use super::failure;
 use crate::exit::Failure;
-use crate::fleet;
 
 /// What the server says when it is ready, before its address.
 const LISTENING: &str = "Listening for client connections on ";
 
 /// The processes of a local fleet. They end with this value, or with this process.
+#[derive(Debug)]
 pub struct Local {
     children: Vec<Child>,
     /// The server.
@@ -27,13 +28,13 @@ impl Local {
     /// # Errors
     /// When one of them cannot be started.
     pub fn start(agents: usize) -> Result<Self, Failure> {
-        let random = || FleetToken::random().map_err(fleet::failure);
+        let random = || FleetToken::random().map_err(failure);
         let (secret, password) = (random()?, random()?);
-        let token = FleetToken::new(&secret).map_err(fleet::failure)?;
+        let token = FleetToken::new(&secret).map_err(failure)?;
         let mut local = Self { children: Vec::new(), nats: NatsSettings::default(), token };
         let address = local.serve(&password).map_err(|why| {
             let why = format!("nats-server could not be started: {why}; install its package");
-            fleet::failure(FleetError::System(why))
+            failure(FleetError::System(why))
         })?;
         local.nats = NatsSettings::new(format!("nats://{password}@{address}"));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);

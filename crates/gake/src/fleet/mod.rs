@@ -1,0 +1,118 @@
+//! The fleet that a command uses: its NATS server and token, from flags and environment.
+
+mod local;
+
+use std::path::Path;
+use std::time::Duration;
+
+use gake_core::spec::RunSpec;
+use gake_fleet::{Fleet, FleetError, FleetSettings, FleetToken, NatsSettings, OnLoss};
+use gake_run::Prepared;
+use local::Local;
+
+use crate::cli::{FleetArgs, NatsArgs, OnLossArg};
+use crate::exit::Failure;
+
+/// Bytes of a token file that are read.
+const TOKEN_MAX: u64 = 4_096;
+
+/// How long agents are waited for.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// Makes the fleets of a command.
+#[derive(Debug)]
+pub struct FleetMaker {
+    settings: FleetSettings,
+    /// The processes that were started for the command.
+    _local: Option<Local>,
+}
+
+impl FleetMaker {
+    /// What makes the fleets that are asked for; `None` when this process does it alone. Starts the
+    /// agents of `--local`.
+    ///
+    /// # Errors
+    /// When the NATS server or the token is missing, or an agent cannot be started.
+    pub fn of(args: &FleetArgs) -> Result<Option<Self>, Failure> {
+        let Some(agents) = args.agents.or(args.local) else {
+            let nats = &args.nats;
+            if nats.nats.is_some() || nats.fleet_token_file.is_some() || args.on_loss.is_some() {
+                return Err(Failure::usage("how many agents? say it with --agents N or --local N"));
+            }
+            return Ok(None);
+        };
+        let local = args.local.map(Local::start).transpose()?;
+        let (nats, token) = match &local {
+            Some(local) => (local.nats.clone(), local.token.clone()),
+            None => settings(&args.nats)?,
+        };
+        let settings = FleetSettings {
+            nats,
+            token,
+            agents,
+            filter: args.filter.clone(),
+            on_loss: match args.on_loss {
+                Some(OnLossArg::Abort) => OnLoss::Abort,
+                Some(OnLossArg::Continue) | None => OnLoss::Continue,
+            },
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            wait: args.agents_wait.unwrap_or(WAIT),
+        };
+        Ok(Some(Self { settings, _local: local }))
+    }
+
+    /// How many agents a fleet has.
+    pub fn agents(&self) -> usize {
+        self.settings.agents
+    }
+
+    /// The agents for a run, ready to start.
+    ///
+    /// # Errors
+    /// When there are too few, or one refuses.
+    pub fn assemble(&self, spec: &RunSpec, prepared: &Prepared) -> Result<Fleet, FleetError> {
+        Fleet::assemble(self.settings.clone(), spec, prepared)
+    }
+}
+
+/// The NATS server and the token.
+///
+/// # Errors
+/// When one of them is missing or cannot be read.
+pub fn settings(args: &NatsArgs) -> Result<(NatsSettings, FleetToken), Failure> {
+    let missing = "which NATS server? give it by --nats URL or in the variable GAKE_NATS";
+    let url = args.nats.clone().or_else(|| variable("GAKE_NATS"));
+    let nats = NatsSettings {
+        url: url.ok_or_else(|| Failure::usage(missing))?,
+        ca_certificates: args.nats_ca.clone(),
+        identity: args.nats_cert.clone().zip(args.nats_key.clone()),
+    };
+    let secret = match &args.fleet_token_file {
+        Some(path) => read(path)?,
+        None => variable("GAKE_FLEET_TOKEN").ok_or_else(|| {
+            Failure::usage(
+                "a fleet needs a token: give it by --fleet-token-file FILE or in the variable \
+                 GAKE_FLEET_TOKEN",
+            )
+        })?,
+    };
+    Ok((nats, FleetToken::new(&secret).map_err(failure)?))
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    let bytes = gake_files::read(path, "token", TOKEN_MAX).map_err(Failure::could_not)?;
+    String::from_utf8(bytes)
+        .map_err(|_| Failure::usage(format!("the token in {} is not UTF-8", path.display())))
+}
+
+/// What a fleet cannot do, as an error of the command line.
+pub fn failure(error: FleetError) -> Failure {
+    match error {
+        FleetError::Spec(_) | FleetError::Token(_) => Failure::usage(error),
+        error => Failure::could_not(error),
+    }
+}
