@@ -11,7 +11,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::frame::Frame;
+use crate::frame::{Frame, alive};
 
 /// Seconds of the runs.
 const SECONDS: u64 = 4;
@@ -188,6 +188,7 @@ proptest! {
         let of = |index| parts(Slice::new(index, workers.len()), workers[index], &[1_000], 1 << 20);
         let dying = of(0);
         let kept = taken.index(dying.len());
+        whole.take(joiner.take(0, &alive(), SECOND));
         for part in &dying[..kept] {
             whole.take(joiner.take(0, part, SECOND));
         }
@@ -244,10 +245,10 @@ fn figures_of_another_run_are_refused() {
     };
     assert_eq!(of(&|_| ()), (1, 0));
     for change in [
-        &(|interval| interval.worker = 1) as &dyn Fn(&mut Interval),
-        &|interval| interval.tenth = 1_000_000,
-        &|interval| interval.parts[0].scenario = 1,
-        &|interval| interval.parts[0].tally.tell_labels(9),
+        &(|interval: &mut Interval| interval.worker = 1) as &dyn Fn(&mut Interval),
+        &|interval: &mut Interval| interval.tenth = 1_000_000,
+        &|interval: &mut Interval| interval.parts[0].scenario = 1,
+        &|interval: &mut Interval| interval.parts[0].tally.tell_labels(9),
     ] {
         assert_eq!(of(change), (0, 1));
     }
