@@ -75,24 +75,21 @@ impl Finder<'_> {
     ) -> Result<(), FleetError> {
         found.clear();
         let (nats, token) = (&self.settings.nats, &self.settings.token);
-        greetings(self.client, nats, token, |greeting| {
-            match greeting {
-                Err(name) => {
-                    let why = format!("agent {name} has another token");
-                    refusals.insert(name, why);
-                }
-                Ok(hello) => match self.unfit(&hello) {
-                    None => {
-                        refusals.remove(&hello.name);
-                        found.insert((hello.name.clone(), hello.id.clone()), hello);
-                    }
-                    Some(why) => {
-                        let text = format!("agent {} {why}", hello.name);
-                        refusals.insert(hello.name, text);
-                    }
-                },
+        greetings(self.client, nats, token, |greeting| match greeting {
+            Err(name) => {
+                let why = format!("agent {name} has another token");
+                refusals.insert(name, why);
             }
-            found.len() < self.settings.agents
+            Ok(hello) => match self.unfit(&hello) {
+                None => {
+                    refusals.remove(&hello.name);
+                    found.insert((hello.name.clone(), hello.id.clone()), hello);
+                }
+                Some(why) => {
+                    let text = format!("agent {} {why}", hello.name);
+                    refusals.insert(hello.name, text);
+                }
+            },
         })
         .await
     }
@@ -227,13 +224,13 @@ impl Finder<'_> {
     }
 }
 
-/// Asks once who is there, and hands each answer to `each` until that has enough: an agent, or the
-/// name of one that has another token.
+/// Asks once who is there, and hands each answer to `each`: an agent, or the name of one that has
+/// another token.
 pub(crate) async fn greetings(
     client: &Client,
     nats: &NatsSettings,
     token: &FleetToken,
-    mut each: impl FnMut(Result<AgentHello, String>) -> bool,
+    mut each: impl FnMut(Result<AgentHello, String>),
 ) -> Result<(), FleetError> {
     let challenge = random_text::<16>()?;
     let purpose = format!("hello {challenge}");
@@ -244,20 +241,15 @@ pub(crate) async fn greetings(
     asked.map_err(|error| nats.failed(error))?;
     let until = tokio::time::Instant::now() + ROUND;
     while let Ok(Some(message)) = tokio::time::timeout_at(until, answers.next()).await {
-        let wants_more = match serde_json::from_slice(&message.payload) {
+        match serde_json::from_slice(&message.payload) {
             Ok(Greeting::OtherToken { name }) => each(Err(name)),
             Ok(Greeting::Hello(text)) => {
                 let bytes = from_hex(&text);
-                match bytes.and_then(|bytes| opened::<AgentHello>(token, &purpose, &bytes)) {
-                    Some(hello) => each(Ok(hello)),
-                    None => true,
-                }
+                let hello = bytes.and_then(|bytes| opened(token, &purpose, &bytes));
+                hello.into_iter().for_each(|hello| each(Ok(hello)));
             }
             // Somebody else's message.
-            Err(_) => true,
-        };
-        if !wants_more {
-            break;
+            Err(_) => {}
         }
     }
     Ok(())

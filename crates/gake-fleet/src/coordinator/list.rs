@@ -44,19 +44,16 @@ impl AgentList {
         let mut list = Self::default();
         runtime.block_on(async {
             let client = nats.connect("gake").await?;
-            greetings(&client, nats, token, |greeting| {
-                match greeting {
-                    Err(name) => list.other_token.push(name),
-                    Ok(hello) => list.agents.push(ListedAgent {
-                        name: hello.name,
-                        host: hello.host,
-                        version: hello.version,
-                        cores: hello.cores,
-                        tags: hello.tags,
-                        busy: hello.busy,
-                    }),
-                }
-                true
+            greetings(&client, nats, token, |greeting| match greeting {
+                Err(name) => list.other_token.push(name),
+                Ok(hello) => list.agents.push(ListedAgent {
+                    name: hello.name,
+                    host: hello.host,
+                    version: hello.version,
+                    cores: hello.cores,
+                    tags: hello.tags,
+                    busy: hello.busy,
+                }),
             })
             .await
         })?;

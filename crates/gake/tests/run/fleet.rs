@@ -240,7 +240,7 @@ fn what_must_not_be_is_refused_in_a_sentence() {
         let line = line.replace(" -d 1s -c", " -c");
         let mut args = words(&line);
         if flags.contains("--agents") {
-            args.extend(["--agents-wait", "400ms"]);
+            args.extend(["--agents-wait", "100ms"]);
         }
         start(&mut with(&nats, token, &args)).wait().refused(code, why);
     }
