@@ -11,12 +11,7 @@ const OTHER_DESCRIPTORS: u64 = 64;
 
 /// Says what will be done, and what will probably get in its way when this process, which may have
 /// this number of descriptors, does it.
-pub fn announce(
-    prepared: &Prepared,
-    spec: &RunSpec,
-    descriptors: Option<u64>,
-    console: &Console,
-) {
+pub fn announce(prepared: &Prepared, spec: &RunSpec, descriptors: Option<u64>, console: &Console) {
     for note in &prepared.notes {
         console.note(note);
     }
