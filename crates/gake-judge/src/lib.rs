@@ -8,6 +8,7 @@ pub mod advice;
 mod causes;
 pub mod compare;
 pub mod finding;
+mod lanes;
 mod nothing_ok;
 pub mod objective;
 pub mod overload;

@@ -6,7 +6,7 @@ use gake_core::record::{Fault, Metric, Run};
 use gake_core::schedule::Process;
 
 use crate::stats::{BEYOND_MIN, Rates, fired_time, mean_in_flight, per_second, share, trusted};
-use crate::units;
+use crate::{lanes, units};
 
 /// The thresholds of every rule. Shares are 0 to 1.
 mod threshold {
@@ -220,20 +220,21 @@ fn asked_and_sent(run: &Run) -> Option<Reason> {
         units::percent(sent / asked)
     );
     // Whose fault it is: the generator was too slow, or nothing was free to send on.
+    let noun = lanes::noun(run);
     let waited = run.tally.latency.of(Metric::Blocked).count();
     let missing = (1.0 - sent / asked) * counts.due() as f64;
     if counts.lost as f64 >= missing / 2.0 {
         text.push_str("; the rest was to be sent by agents that were lost");
     } else if counts.dropped as f64 >= missing / 2.0 {
-        text.push_str(
-            "; the rest was dropped because every connection was busy: the server or \
-                       the bound on connections, not the generator's speed",
-        );
+        text.push_str(&format!(
+            "; the rest was dropped because every {noun} was busy: the server or the bound on \
+             {noun}s, not the generator's speed"
+        ));
     } else if share(waited, counts.sent) > 0.01 {
-        text.push_str(
-            "; the rest waited for a free connection: the server or the bound on \
-                       connections, not the generator's speed",
-        );
+        text.push_str(&format!(
+            "; the rest waited for a free {noun}: the server or the bound on {noun}s, not the \
+             generator's speed"
+        ));
     }
     Some(Reason { rule: "asked_sent", level, text })
 }

@@ -9,6 +9,7 @@ use gake_core::record::Counts;
 
 use super::Question;
 use super::figure::{Clock, Direction, FigureKind, Flow, Measured, Source};
+use super::order::rank;
 use super::part::Part;
 use crate::objective::{listed, split_selector};
 
@@ -160,7 +161,9 @@ impl ComparedFigures {
     /// Metrics with samples in both runs, without their tags.
     fn add_own(&mut self, runs: [Known<'_>; 2]) {
         let mut compared = 0;
-        for metric in metrics(runs[0]) {
+        let mut own = metrics(runs[0]);
+        own.sort_by_key(|metric| rank(&metric.name));
+        for metric in own {
             let is_gauge = metric.kind == MetricKind::Gauge;
             if is_gauge || !metrics(runs[1]).iter().any(|other| **other == *metric) {
                 continue;

@@ -16,6 +16,7 @@ mod conclude;
 mod figure;
 mod guard;
 mod normal;
+mod order;
 mod part;
 mod pieces;
 mod spread;

@@ -7,7 +7,7 @@ use super::facts::{FAILURES_MIN, Facts};
 use super::listener::how_late;
 use super::syns::Syns;
 use crate::stats::share;
-use crate::units;
+use crate::{lanes, units};
 
 /// Arrivals that waited for a free connection, of those sent.
 const BLOCKED_SHARE_MIN: f64 = 0.01;
@@ -25,7 +25,7 @@ pub(super) fn blocked(facts: &Facts<'_>) -> Option<Finding> {
         "{} ({}) found all of {} busy",
         units::plural(waited, "arrival"),
         units::percent(part),
-        units::plural(facts.run.plan.connections as u64, "connection")
+        units::plural(facts.run.plan.connections as u64, lanes::noun(facts.run))
     );
     if !waits.is_empty() {
         let p99 = units::duration(waits.quantile(0.99) as f64);
@@ -34,9 +34,18 @@ pub(super) fn blocked(facts: &Facts<'_>) -> Option<Finding> {
     if counts.dropped > 0 {
         evidence.push_str(&format!("; {} were dropped", units::count(counts.dropped)));
     }
-    let advice = "the server does not keep up at this number of connections: raise -c to see \
-                  whether it can, or lower the rate";
-    let check = "ss -tan state established here counts the connections";
+    let (advice, check) = match lanes::are_users(facts.run) {
+        true => (
+            "iterations take longer than this number of users allows at this rate: give more users \
+             (-u, maxVUs) to see whether the server keeps up, or lower the rate",
+            "the rate times the mean iteration_duration is the number of users that it takes",
+        ),
+        false => (
+            "the server does not keep up at this number of connections: raise -c to see whether it \
+             can, or lower the rate",
+            "ss -tan state established here counts the connections",
+        ),
+    };
     Some(Finding::new("blocked", evidence, advice, check).symptom())
 }
 

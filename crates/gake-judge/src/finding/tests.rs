@@ -1,6 +1,9 @@
 //! Every finding at both sides of its threshold.
 
+use std::sync::Arc;
+
 use gake_core::clock::SECOND;
+use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
 use gake_core::record::{Counts, Fault, LevelUnit, Phase, Point, Reading, Series, TcpSample};
 
 use super::facts::Facts;
@@ -279,7 +282,19 @@ fn blocked_arrivals() {
     let mut outcome = answered(5 * MS, 10 * MS, 10 * MS, 200);
     outcome.blocked = 5 * MS;
     assert!(ids(&base().add(90, outcome.clone()).run()).is_empty());
-    assert_eq!(ids(&base().add(110, outcome).run()), ["blocked"]);
+    let mut run = base().add(110, outcome).run();
+    assert_eq!(ids(&run), ["blocked"]);
+    let said = |run: &Run| find(run, &[])[0].clone();
+    assert!(said(&run).evidence.contains("connection"), "{:?}", said(&run));
+    let metric = Definition {
+        name: "iterations".to_owned(),
+        kind: MetricKind::Counter,
+        unit: MetricUnit::Number,
+    };
+    let series = run.tally.series.intern(&Arc::new(metric), &Tags::default());
+    run.tally.series.add(series, 1.0, 0);
+    let users = said(&run);
+    assert!(users.evidence.contains("user") && users.advice.contains("-u"), "{users:?}");
 }
 
 #[test]

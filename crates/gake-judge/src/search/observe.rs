@@ -8,8 +8,8 @@ use super::trial::{Observation, Seen, TrialSecond};
 use crate::finding;
 use crate::objective::{Bad, Bound, Clause};
 use crate::stats::{Rates, mean_in_flight, share};
-use crate::units;
 use crate::validity::{self, Validity};
+use crate::{lanes, units};
 
 /// The generator's own delay counts against it from this part of a latency objective on.
 const OWN_DELAY: f64 = 0.2;
@@ -195,7 +195,7 @@ fn own_bound(run: &Run, clauses: &[Clause]) -> Option<String> {
     (waited >= BLOCKED_PART && answered).then(|| {
         format!(
             "all {} were busy while the target answered in {} (p99): raise the bound with -c",
-            units::plural(run.plan.connections as u64, "connection"),
+            units::plural(run.plan.connections as u64, lanes::noun(run)),
             units::duration(service.quantile(0.99) as f64)
         )
     })
