@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rquickjs::function::Func;
 use rquickjs::{Array, Ctx, Exception, Function, Object, Value};
 
+use super::value;
 use crate::errors::go_error;
 use crate::user::vu::{Vu, VuStage};
 
@@ -70,7 +71,7 @@ fn taken<'js>(ctx: &Ctx<'js>, elements: &Function<'js>) -> rquickjs::Result<Vec<
         let json = ctx.json_stringify(element?)?;
         json.map_or_else(|| Ok("null".to_owned()), |json| json.to_string())
     };
-    array.iter::<Value<'js>>().map(json).collect()
+    value::elements(ctx, array)?.map(json).collect()
 }
 
 fn element<'js>(

@@ -2,10 +2,18 @@
 
 use std::fmt::Write;
 
-use rquickjs::{Coerced, Ctx, FromJs, Object, Value};
+use rquickjs::array::ArrayIter;
+use rquickjs::{Array, Coerced, Ctx, Exception, FromJs, Object, Value};
 
 /// How deep a value is shown.
 const DEPTH_MAX: usize = 16;
+
+/// Bytes after which nothing more of a value is shown: an array without elements may be four
+/// billion long.
+const SHOWN_MAX: usize = 1 << 20;
+
+/// Elements of an array that is taken whole.
+const ELEMENTS_MAX: u32 = 1 << 24;
 
 /// A value as `String(value)` has it.
 pub(crate) fn text<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<String> {
@@ -58,6 +66,22 @@ pub(crate) fn tags<'js>(
         tags.push((name, text(ctx, &value)?));
     }
     Ok(Ok(tags))
+}
+
+/// The length of an array, which may be more than an `i32` holds.
+pub(crate) fn length(array: &Object<'_>) -> rquickjs::Result<u32> {
+    array.get::<_, f64>("length").map(|length| length as u32)
+}
+
+/// The elements of an array that is taken whole.
+pub(crate) fn elements<'js>(
+    ctx: &Ctx<'js>,
+    array: &Array<'js>,
+) -> rquickjs::Result<ArrayIter<'js, Value<'js>>> {
+    if length(array.as_object())? > ELEMENTS_MAX {
+        return Err(Exception::throw_range(ctx, "the array has too many elements"));
+    }
+    Ok(array.iter())
 }
 
 /// The bytes of a string, an `ArrayBuffer` or a view of one.
@@ -122,16 +146,20 @@ fn show_object<'js>(ctx: &Ctx<'js>, object: &Object<'js>, depth: usize, out: &mu
         out.push_str("...");
         return;
     }
-    if let Some(array) = object.as_array() {
+    if object.is_array() {
         out.push('[');
-        for (place, element) in array.iter::<Value<'js>>().enumerate() {
+        let length = length(object).unwrap_or(0);
+        for place in 0..length {
+            if out.len() > SHOWN_MAX {
+                break;
+            }
             out.push_str(if place == 0 { " " } else { ", " });
-            match element {
+            match object.get::<_, Value<'js>>(place) {
                 Ok(element) => show(ctx, &element, depth + 1, out),
                 Err(_) => drop(ctx.catch()),
             }
         }
-        out.push_str(if array.is_empty() { "]" } else { " ]" });
+        out.push_str(if length == 0 { "]" } else { " ]" });
         return;
     }
     // A date, and whatever else says how it is written.
@@ -150,6 +178,9 @@ fn show_object<'js>(ctx: &Ctx<'js>, object: &Object<'js>, depth: usize, out: &mu
             let _ = ctx.catch();
             break;
         };
+        if out.len() > SHOWN_MAX {
+            break;
+        }
         let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$');
         let quote = if is_name && !name.is_empty() { "" } else { "\"" };
         let _ = write!(out, "{separator}{quote}{name}{quote}: ");

@@ -32,7 +32,7 @@ pub(super) fn body<'js>(
     for (name, field) in &fields {
         match field.as_array() {
             Some(values) => {
-                for value in values.iter::<Value<'js>>() {
+                for value in value::elements(ctx, values)? {
                     form.append_pair(name, &value::text(ctx, &value?)?);
                 }
             }
