@@ -30,20 +30,9 @@ pub struct OutputArgs {
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
 
-    /// Send metrics there during the run: influxdb=URL/DATABASE, prometheus=ADDRESS,
-    /// prometheus-rw=URL, otlp=URL, statsd=ADDRESS, graphite=ADDRESS, json=FILE or csv=FILE; may be
-    /// repeated
-    #[arg(long, value_name = "KIND=ADDRESS", value_parser = values::sink)]
-    pub sink: Vec<SinkAddress>,
-
-    /// Annotate the charts of a Grafana with begin, stages, findings and end of the run:
-    /// grafana=URL; its token comes from GRAFANA_TOKEN
-    #[arg(long, value_name = "grafana=URL", value_parser = values::annotated)]
-    pub annotate: Vec<SinkAddress>,
-
-    /// Do not start unless every sink answers
-    #[arg(long)]
-    pub sink_required: bool,
+    /// The databases and dashboards.
+    #[command(flatten)]
+    pub sinks: SinkArgs,
 
     /// Print only the verdict and the objectives, or the result in the format asked for
     #[arg(short, long)]
@@ -63,6 +52,26 @@ pub struct OutputArgs {
     pub no_color: bool,
 }
 
+/// Databases and dashboards that get figures while a run goes on.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct SinkArgs {
+    /// Send metrics there during the run: influxdb=URL/DATABASE, prometheus=ADDRESS,
+    /// prometheus-rw=URL, otlp=URL, statsd=ADDRESS, graphite=ADDRESS, json=FILE or csv=FILE; may be
+    /// repeated
+    #[arg(long, value_name = "KIND=ADDRESS", value_parser = values::sink)]
+    pub sink: Vec<SinkAddress>,
+
+    /// Annotate the charts of a Grafana with begin, stages, findings and end of the run:
+    /// grafana=URL; its token comes from GRAFANA_TOKEN
+    #[arg(long, value_name = "grafana=URL", value_parser = values::annotated)]
+    pub annotate: Vec<SinkAddress>,
+
+    /// Do not start unless every sink answers
+    #[arg(long)]
+    pub sink_required: bool,
+}
+
 impl OutputArgs {
     /// Every result asked for.
     pub fn results(&self) -> impl Iterator<Item = &Output> {
@@ -80,7 +89,7 @@ impl OutputArgs {
     /// Every file asked for.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let beside = [&self.out, &self.log].into_iter().flatten().map(PathBuf::as_path);
-        let sinks = self.sink.iter().filter_map(|sink| sink.file().map(Path::new));
+        let sinks = self.sinks.sink.iter().filter_map(|sink| sink.file().map(Path::new));
         beside.chain(sinks).chain(output::files(self.results()))
     }
 }

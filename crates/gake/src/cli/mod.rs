@@ -30,7 +30,7 @@ pub use agent::AgentArgs;
 pub use compare::CompareArgs;
 pub use convert::ConvertRequestsArgs;
 pub use dashboard::{DashboardArgs, DashboardKind};
-pub use destinations::OutputArgs;
+pub use destinations::{OutputArgs, SinkArgs};
 pub use doctor::DoctorArgs;
 pub use experiment::ExperimentArgs;
 #[cfg(test)]
@@ -52,6 +52,7 @@ pub use shadow::{
 use values::Known;
 pub use values::{WatchedSource, at_least_one as read_count, header as read_header};
 pub use watch::{WatchArgs, WatchFormat};
+pub use web::WebArgs;
 pub use words::words;
 
 use crate::exit::Failure;

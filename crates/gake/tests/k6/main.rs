@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // the helpers are tests too
 
+mod beside;
 mod case;
 mod commands;
 #[path = "../common/mod.rs"]

@@ -6,6 +6,9 @@ mod reconcile;
 mod save;
 mod web;
 
+pub use save::Saving;
+pub use web::Web;
+
 use gake_core::record::Ending;
 use gake_judge::Summary;
 use gake_run::sink::{ExportSink, LogSink, RunFileSink};
@@ -13,7 +16,7 @@ use gake_run::{Beside, Moment, RunError, Sink, Watching};
 use gake_sinks::{Exporter, SinkKind};
 
 use super::show::Results;
-use crate::cli::{OutputArgs, RunArgs};
+use crate::cli::{OutputArgs, RunArgs, SinkArgs};
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
@@ -25,8 +28,6 @@ use crate::signals::Signals;
 use crate::spec;
 use live::Live;
 use reconcile::Reconciliation;
-use save::Saving;
-use web::Web;
 
 /// Runs a load test, or prints its spec.
 ///
@@ -55,7 +56,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     let mut watching = Watching::of(&prepared).map_err(failure)?;
     let saving = Saving::start(&args.history)?;
     let mut sinks = sinks(&args.output, saving.as_ref()).map_err(failure)?;
-    sinks.extend(destinations(&args.output, console)?);
+    sinks.extend(destinations(&args.output.sinks, console)?);
     if !quiet {
         let descriptors = agents.is_none().then_some(descriptors);
         spec::announce(&prepared, &asked.spec, descriptors, console);
@@ -65,7 +66,8 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     let reconciliation = Reconciliation::begin(args.judge.reconcile.as_deref())?;
     let mut live = Live::new(args, console, &prepared.plan);
     let signals = Signals::telling(live.stopper(console)).map_err(Failure::signals)?;
-    let web = Web::start(args, &prepared, signals.interrupt(), console)?;
+    let told = (!quiet && !args.output.tui).then_some(*console);
+    let web = Web::start(&args.web, &prepared, signals.interrupt(), told, console)?;
     sinks.extend(web.sink());
     live.open(console, &prepared, signals.interrupt())?;
     let beside = Beside {
@@ -124,7 +126,10 @@ fn sinks(args: &OutputArgs, saving: Option<&Saving>) -> Result<Vec<Box<dyn Sink>
 }
 
 /// The destinations of figures. One that does not answer is said before anything is sent.
-fn destinations(args: &OutputArgs, console: &Console) -> Result<Vec<Box<dyn Sink>>, Failure> {
+///
+/// # Errors
+/// When one cannot be used, or does not answer and must.
+pub fn destinations(args: &SinkArgs, console: &Console) -> Result<Vec<Box<dyn Sink>>, Failure> {
     if args.sink_required && args.sink.is_empty() && args.annotate.is_empty() {
         return Err(Failure::usage("--sink-required needs --sink or --annotate"));
     }

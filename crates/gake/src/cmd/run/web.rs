@@ -11,7 +11,7 @@ use gake_run::sink::LivePage;
 use gake_run::{Interrupt, Prepared, Sink};
 use gake_sinks::StopButton;
 
-use crate::cli::RunArgs;
+use crate::cli::WebArgs;
 use crate::console::Console;
 use crate::exit::Failure;
 use crate::random;
@@ -28,21 +28,20 @@ pub struct Web {
 }
 
 impl Web {
-    /// Listens, and says where.
+    /// Listens, and says where. That the run was stopped from the page is said on `told`.
     ///
     /// # Errors
     /// When it cannot listen, or this gake was built without the page.
     pub fn start(
-        args: &RunArgs,
+        args: &WebArgs,
         prepared: &Prepared,
         interrupt: &Interrupt,
+        told: Option<Console>,
         console: &Console,
     ) -> Result<Self, Failure> {
         let mut web = Self { page: None, first: Duration::ZERO };
-        let (output, args) = (&args.output, &args.web);
         let Some(address) = args.address() else { return Ok(web) };
         let token = if args.web_control { Some(token()?) } else { None };
-        let told = (!output.quiet && !output.tui).then_some(*console);
         let stop = token.clone().map(|token| button(token, interrupt, told));
         let page = LivePage::bind(address, prepared.objectives.clone(), stop);
         let page = page.map_err(|why| Failure::could_not(format!("--web: {why}")))?;

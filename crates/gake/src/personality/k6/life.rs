@@ -21,9 +21,10 @@ use gake_k6::user::vu::VuStage;
 use gake_k6::work::{REJECTED, stack_text};
 use gake_run::script::{LoadedScript, ScriptRecorded, ScriptRun, ScriptRunError};
 use gake_run::sink::RunFileSink;
-use gake_run::{Beside, Prepared, Sink};
+use gake_run::{Beside, Prepared};
 use serde_json::Value;
 
+use super::beside::BesideArgs;
 use super::flags::RunFlags;
 use super::out::{self, Outputs};
 use super::{ANY, log, network, plan};
@@ -101,7 +102,12 @@ struct Ready {
 ///
 /// # Errors
 /// When a file or stream of gake's own cannot be used.
-pub fn run(flags: &RunFlags, native: &Native, console: &Console) -> Result<Exit, Failure> {
+pub fn run(
+    flags: &RunFlags,
+    own: &BesideArgs,
+    native: &Native,
+    console: &Console,
+) -> Result<Exit, Failure> {
     descriptors::raise();
     let mut ready = match ready(flags, console) {
         Ok(ready) => ready,
@@ -118,7 +124,7 @@ pub fn run(flags: &RunFlags, native: &Native, console: &Console) -> Result<Exit,
     };
     let signals = Signals::watch().map_err(Failure::signals)?;
     let redactor = usual(Names::default())?;
-    let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
+    let (own, mut sinks) = own.start(&ready.prepared, signals.interrupt(), console)?;
     if let Some(path) = native.run_file() {
         sinks.push(Box::new(RunFileSink::create(&path).map_err(Failure::could_not)?));
     }
@@ -143,7 +149,10 @@ pub fn run(flags: &RunFlags, native: &Native, console: &Console) -> Result<Exit,
     }
     let test = &ready.script.test;
     match recorded {
-        Ok(recorded) => finish(&ready, flags, recorded, signals.came(), native, console),
+        Ok(recorded) => {
+            let (exit, summary) = finish(&ready, flags, recorded, signals.came(), native, console)?;
+            own.finish(&summary, exit, console)
+        }
         Err(error) => {
             say(test, &error);
             Ok(exit_of(&error))
@@ -270,7 +279,7 @@ fn finish(
     interrupted: bool,
     native: &Native,
     console: &Console,
-) -> Result<Exit, Failure> {
+) -> Result<(Exit, Summary), Failure> {
     let test = &ready.script.test;
     let ScriptRecorded { recorded, setup_data, setup, teardown } = recorded;
     for loss in &recorded.losses {
@@ -299,7 +308,8 @@ fn finish(
         write(path, &format!("{:#}", data.for_export()))?;
     }
     let aborted_by_threshold = matches!(run.ending, Ending::Aborted(_));
-    native.show(&Summary::new(recorded.run, &[]), console)?;
+    let summary = Summary::new(recorded.run, &[]);
+    native.show(&summary, console)?;
     for error in [&setup, &teardown].into_iter().filter_map(|stage| stage.as_ref().err()) {
         say(test, error);
     }
@@ -309,20 +319,21 @@ fn finish(
     }
     if let Some(abort) = test.aborted() {
         test.log(LogLevel::Error, &abort.reason, &[]);
-        return Ok(code::ABORTED);
+        return Ok((code::ABORTED, summary));
     }
     if let Some(error) = setup.as_ref().err().or(teardown.as_ref().err()) {
-        return Ok(exit_of(error));
+        return Ok((exit_of(error), summary));
     }
     if let Some(message) = results.message() {
         test.log(LogLevel::Error, &message, &[]);
     }
-    Ok(match (interrupted, results.message().is_some() || aborted_by_threshold) {
+    let exit = match (interrupted, results.message().is_some() || aborted_by_threshold) {
         (true, _) => code::INTERRUPTED,
         (false, true) => code::THRESHOLDS,
         (false, false) if test.has_failed() => code::FAILED,
         (false, false) => Exit::Done,
-    })
+    };
+    Ok((exit, summary))
 }
 
 /// Shows what `handleSummary` returns, or the summary itself.

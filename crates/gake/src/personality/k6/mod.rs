@@ -1,5 +1,6 @@
 //! gake as k6: scripts in JavaScript, k6's options, summary and exit codes.
 
+mod beside;
 mod flags;
 mod inspect;
 pub mod journey;
@@ -14,6 +15,7 @@ mod plan;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::personality::native::Native;
+use beside::BesideArgs;
 use flags::RunFlags;
 
 /// k6's code for what has no code of its own.
@@ -67,8 +69,9 @@ fn usage(console: &Console) -> Result<Exit, Failure> {
 }
 
 fn run(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
-    match RunFlags::read(args) {
-        Ok(Some(flags)) => life::run(&flags, native, console),
+    let (own, args) = BesideArgs::take(args)?;
+    match RunFlags::read(&args) {
+        Ok(Some(flags)) => life::run(&flags, &own, native, console),
         Ok(None) => {
             console.result(
                 "Usage: gake as k6 run [flags] script.js\nThe flags are those of k6; those that \
