@@ -1,7 +1,7 @@
 //! Values of a script, given to everything that takes them: each is taken or refused.
 #![no_main]
 
-#[path = "../../crates/gake-k6/tests/border/harness.rs"]
+#[path = "border/harness.rs"]
 mod harness;
 
 use libfuzzer_sys::fuzz_target;

@@ -1,24 +1,51 @@
-//! The scripts of `crates/gake/tests/k6`, run by the real k6.
+//! The scripts of `crates/gake/tests/k6`, run by the real k6; a soak of a script's users.
 
-use std::path::PathBuf;
+mod soak;
 
-use anyhow::{Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
 
 use crate::command;
 
 /// Where `go install go.k6.io/k6@v1.8.1` puts it.
-fn installed() -> PathBuf {
+///
+/// # Errors
+/// When it is not there.
+pub fn installed() -> Result<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let go = std::env::var_os("GOPATH").map_or_else(|| home.join("go"), PathBuf::from);
-    go.join("bin/k6")
+    let k6 = go.join("bin/k6");
+    if !k6.is_file() {
+        bail!("{} is not there: go install go.k6.io/k6@v1.8.1", k6.display());
+    }
+    Ok(k6)
+}
+
+/// The version that it says it is.
+pub fn version(k6: &Path) -> String {
+    let output = Command::new(k6).arg("version").output();
+    let said = output.map(|output| output.stdout).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
+    said.lines().next().unwrap_or("of unknown version").trim().to_owned()
 }
 
 /// Runs the task.
 pub fn main(args: &[String]) -> Result<()> {
     let (variable, part) = match args {
+        [one, minutes, gake @ ..] if one == "--soak" => {
+            let minutes = minutes.parse().context("--soak needs a number of minutes")?;
+            let gake = match gake {
+                [] => None,
+                [flag, path] if flag == "--gake" => Some(std::path::absolute(path)?),
+                other => bail!("unknown arguments: {}", other.join(" ")),
+            };
+            return soak::run(minutes, gake);
+        }
         [one, part @ ..] if one == "--record" => ("GAKE_K6_RECORD", part),
         [one, part @ ..] if one == "--live" => ("GAKE_K6_LIVE", part),
-        [] => bail!("say --record or --live"),
+        [] => bail!("say --record, --live or --soak MINUTES"),
         other => bail!("unknown arguments: {}", other.join(" ")),
     };
     let part = match part {
@@ -26,11 +53,7 @@ pub fn main(args: &[String]) -> Result<()> {
         [part] => Some(("GAKE_K6_CASES", part.as_str())),
         [_, other @ ..] => bail!("unknown arguments: {}", other.join(" ")),
     };
-    let k6 = installed();
-    if !k6.is_file() {
-        bail!("{} is not there: go install go.k6.io/k6@v1.8.1", k6.display());
-    }
-    let k6 = k6.display().to_string();
+    let k6 = installed()?.display().to_string();
     let mut variables = vec![(variable, k6.as_str())];
     variables.extend(part);
     let test = "scripts_run_as_k6_runs_them";

@@ -28,14 +28,14 @@ usage: cargo xtask TASK
   deny               licences, bans and sources of the dependencies, against deny.toml
   bench [PART ...]   gake and its peers, measured side by side: cpu, arrival, stall, memory and
                      start; over HTTP/2 beside h2load: http2; the shadow proxy beside nginx:
-                     shadow (about 3 minutes)
+                     shadow (about 3 minutes); scripts beside the real k6: k6
       --rounds N     rounds of each comparison (5)
       --only PART    the same as PART; may be repeated
       --quick        short runs, to see that the bench works; its figures are not kept
       --with-oha     build oha too (cargo install, some minutes)
       --gake PATH    measure this binary and do not build one
       --out FILE     write the report here (a whole run writes bench/YYYY-MM-DD.txt,
-                     http2 and shadow alone YYYY-MM-DD-http2.txt and -shadow.txt)
+                     http2, shadow and k6 alone YYYY-MM-DD-http2.txt and so on)
   causes             what is said of each limit on real servers, beside the truth: the matrix of
                      docs/causes.md (about 2 minutes a run)
       --runs N       runs of each cell (3)
@@ -47,6 +47,8 @@ usage: cargo xtask TASK
   k6 --record        runs the scripts of crates/gake/tests/k6 by the real k6 and writes down what
                      it makes of them
      --live          compares gake with the real k6 instead of with what is written down
+     --soak MINUTES  200 users with exceptions, time-outs and cancelled iterations; fails when
+                     memory or open files keep growing (--gake PATH: this binary)
   sim [RUNS] [SERVER ...]
                      searches of virtual servers (200 of each): the table of docs/capacity.md
 ";

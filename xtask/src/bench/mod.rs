@@ -11,6 +11,7 @@ mod calls;
 mod clock;
 mod cpu;
 mod http2;
+mod k6;
 mod memory;
 pub mod metronome;
 mod nginx;
@@ -37,13 +38,19 @@ use process::{Ended, Launch, Running};
 use report::Report;
 
 /// The parts, in their order.
-const PARTS: [&str; 7] = ["cpu", "arrival", "stall", "memory", "start", HTTP2, SHADOW];
+const PARTS: [&str; 8] = ["cpu", "arrival", "stall", "memory", "start", HTTP2, SHADOW, K6];
 
 /// The part with servers of its own, done when it is asked for.
 const HTTP2: &str = "http2";
 
 /// The part with peers of its own, which is done alone.
 const SHADOW: &str = "shadow";
+
+/// The part beside the real k6, done when it is asked for.
+const K6: &str = "k6";
+
+/// The parts that are done only when they are asked for; each keeps a report of its own.
+const ON_REQUEST: [&str; 3] = [HTTP2, SHADOW, K6];
 
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -83,6 +90,9 @@ pub fn main(args: &[String]) -> Result<()> {
 }
 
 fn run(options: Options, tools_dir: &Path, dir: &Path) -> Result<()> {
+    if options.parts.iter().any(|part| part == K6) {
+        crate::k6::installed()?;
+    }
     let peers = Peers::gather(&options, tools_dir)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let client_core = usize::from(cores > 1);
@@ -112,6 +122,7 @@ fn run(options: Options, tools_dir: &Path, dir: &Path) -> Result<()> {
             "memory" => memory::run(&bench, &mut report),
             HTTP2 => http2::run(&bench, &mut report),
             SHADOW => shadow::run(&bench, &mut report),
+            K6 => k6::run(&bench, &mut report),
             _ => start::run(&bench, &mut report),
         };
         if let Err(error) = result {
@@ -124,15 +135,17 @@ fn run(options: Options, tools_dir: &Path, dir: &Path) -> Result<()> {
 /// A whole run is kept in the tree; a short or partial one only where it is told to.
 fn keep(options: &Options, report: &Report) -> Result<()> {
     let kept = |name: String| workspace::root().join("bench").join(name);
+    let alone = ON_REQUEST.into_iter().find(|part| options.is_alone(part));
     let path = match &options.out {
         Some(path) => path.clone(),
         None if options.is_whole() => kept(format!("{}.txt", report::today())),
-        None if options.is_alone(HTTP2) => kept(format!("{}-http2.txt", report::today())),
-        None if options.is_alone(SHADOW) => kept(format!("{}-shadow.txt", report::today())),
-        None => {
-            println!("\nnot kept: a short or partial run (--out FILE keeps it)");
-            return Ok(());
-        }
+        None => match alone {
+            Some(part) => kept(format!("{}-{part}.txt", report::today())),
+            None => {
+                println!("\nnot kept: a short or partial run (--out FILE keeps it)");
+                return Ok(());
+            }
+        },
     };
     report.write(&path)?;
     println!("\nkept in {}", path.display());
@@ -168,13 +181,17 @@ impl Options {
     /// Whether it is a long run of all that load generators are compared by.
     fn is_whole(&self) -> bool {
         let is_asked = |part: &&str| self.parts.iter().any(|asked| asked == part);
-        let others = |part: &&&str| ![HTTP2, SHADOW].contains(*part);
+        let others = |part: &&&str| !ON_REQUEST.contains(*part);
         !self.quick && PARTS.iter().filter(others).all(is_asked)
     }
 
-    /// Whether only HTTP/2 is asked for.
-    pub fn is_http2(&self) -> bool {
-        self.parts == [HTTP2]
+    /// Whether a tool is measured in any of the parts.
+    pub fn needs(&self, tool: Tool) -> bool {
+        match self.parts.as_slice() {
+            [part] if part == HTTP2 => matches!(tool, Tool::Gake | Tool::H2load),
+            [part] if part == K6 => tool == Tool::Gake,
+            _ => true,
+        }
     }
 
     /// Whether it is a long run of this part alone.
@@ -211,7 +228,7 @@ impl Options {
         }
         if options.parts.is_empty() {
             options.parts = PARTS.map(str::to_owned).to_vec();
-            options.parts.retain(|part| ![HTTP2, SHADOW].contains(&part.as_str()));
+            options.parts.retain(|part| !ON_REQUEST.contains(&part.as_str()));
         }
         options.rounds = rounds.unwrap_or(if options.quick { 1 } else { 5 });
         if options.rounds == 0 {
@@ -243,6 +260,8 @@ mod tests {
         let shadow = parse("shadow").unwrap();
         assert!(shadow.is_alone(SHADOW) && !shadow.is_whole() && parse("").unwrap().is_whole());
         assert!(parse("--only http2").unwrap().is_alone(HTTP2));
+        let k6 = parse("--only k6").unwrap();
+        assert!(k6.is_alone(K6) && k6.needs(Tool::Gake) && !k6.needs(Tool::Wrk));
     }
 
     #[test]

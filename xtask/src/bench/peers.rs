@@ -82,9 +82,7 @@ impl Peers {
             println!("{error:#}");
         }
         let mut peers = Self { have: Vec::new(), absent: Vec::new() };
-        let is_needed =
-            |tool: &Tool| !options.is_http2() || matches!(tool, Tool::Gake | Tool::H2load);
-        for tool in TOOLS.into_iter().filter(is_needed) {
+        for tool in TOOLS.into_iter().filter(|tool| options.needs(*tool)) {
             match locate(tool, options, tools_dir) {
                 Ok(path) => {
                     let version = version(tool, &path);

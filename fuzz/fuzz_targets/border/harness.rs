@@ -1,5 +1,4 @@
-//! One user runs border.js for one value, without a network; fuzz/fuzz_targets/border.rs uses it
-//! too.
+//! One user runs border.js for one value, without a network.
 
 use std::path::Path;
 use std::rc::Rc;
