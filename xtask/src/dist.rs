@@ -12,7 +12,7 @@ use crate::{command, workspace};
 const MUSL: &str = "x86_64-unknown-linux-musl";
 
 /// Pages beside that of `gake` itself.
-const PAGES: [&str; 14] = [
+const PAGES: [&str; 16] = [
     "run",
     "find",
     "watch",
