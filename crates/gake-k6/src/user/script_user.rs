@@ -220,16 +220,20 @@ impl ScriptUser {
         };
         let returned: Value<'js> = function.call((argument,))?;
         let promise = returned.as_promise().cloned();
-        let mut thrown = None;
+        let thrown = Cell::new(None);
+        // What is thrown ends the iteration, whatever is still under way.
+        let has_thrown = Cell::new(false);
         let driven = self.vu.tasks.drive(
             ctx,
-            || false,
+            || has_thrown.get(),
             |error| {
-                thrown.get_or_insert(error);
+                if !has_thrown.replace(true) {
+                    thrown.set(Some(error));
+                }
             },
         );
         driven.map_err(|why: Cut| gake_script::user::cut(ctx, why))?;
-        if let Some(error) = thrown {
+        if let Some(error) = thrown.take() {
             return Err(error);
         }
         match promise {
