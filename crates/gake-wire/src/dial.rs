@@ -105,7 +105,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
 
     /// Connects to an origin, with TLS if it has a name for that; when the connection was open, and
     /// how long that took. Even a plain one goes through the proxy's tunnel if it `is_tunnelled`.
-    pub(crate) async fn connect(
+    async fn connect(
         &self,
         number: u32,
         begun: Nanos,

@@ -220,20 +220,16 @@ impl ScriptUser {
         };
         let returned: Value<'js> = function.call((argument,))?;
         let promise = returned.as_promise().cloned();
-        let thrown = Cell::new(None);
-        // What is thrown ends the iteration, whatever is still under way.
-        let has_thrown = Cell::new(false);
+        let mut thrown = None;
         let driven = self.vu.tasks.drive(
             ctx,
-            || has_thrown.get(),
+            || false,
             |error| {
-                if !has_thrown.replace(true) {
-                    thrown.set(Some(error));
-                }
+                thrown.get_or_insert(error);
             },
         );
         driven.map_err(|why: Cut| gake_script::user::cut(ctx, why))?;
-        if let Some(error) = thrown.take() {
+        if let Some(error) = thrown {
             return Err(error);
         }
         match promise {

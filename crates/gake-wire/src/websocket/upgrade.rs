@@ -46,17 +46,14 @@ pub(crate) enum UpgradeRead {
 
 /// The head of the response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UpgradeResponse {
+pub(crate) struct UpgradeResponse {
     /// The status: 101 when the session is open.
-    pub status: u16,
-    /// Its header lines.
-    pub headers: Vec<(String, String)>,
+    pub(crate) status: u16,
 }
 
 impl UpgradeResponse {
     /// Whether the session is open.
-    #[must_use]
-    pub const fn is_open(&self) -> bool {
+    pub(crate) const fn is_open(&self) -> bool {
         self.status == 101
     }
 }
@@ -120,11 +117,7 @@ impl Upgrade {
         {
             return UpgradeRead::Malformed(why);
         }
-        let line = |header: &httparse::Header<'_>| {
-            (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned())
-        };
-        let headers = response.headers.iter().map(line).collect();
-        UpgradeRead::Whole(UpgradeResponse { status, headers }, length)
+        UpgradeRead::Whole(UpgradeResponse { status }, length)
     }
 
     /// What is wrong with a response that says it has switched (RFC 6455, section 4.1).
