@@ -183,6 +183,11 @@ pub(crate) fn for_agents(spec: &RunSpec) -> Result<RunSpec, String> {
         let is_file = |body: &Option<BodySpec>| matches!(body, Some(BodySpec::File(_)));
         match &scenario.source {
             RequestSource::Url(_) => {}
+            RequestSource::WebSocket(websocket) => {
+                if is_file(&websocket.message) {
+                    return file("a message");
+                }
+            }
             RequestSource::Requests(requests) => {
                 if requests.iter().any(|request| is_file(&request.body)) {
                     return file("a body");

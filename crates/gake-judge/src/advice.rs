@@ -52,6 +52,9 @@ pub fn advice(fault: Fault) -> &'static str {
             "the answer did not end in time: look at the bandwidth, or \
              raise --timeout"
         }
+        Fault::TooLarge("message") => {
+            "a message is over what --ws-expect and --expect-body can check: leave them out"
+        }
         Fault::TooLarge(_) => "the head of the response is over the limits: check what is loaded",
         Fault::RedirectLimit => {
             "the redirects do not end: load the final URL, or raise \
@@ -69,6 +72,9 @@ pub fn advice(fault: Fault) -> &'static str {
         Fault::Goaway(_) => {
             "the server ended connections with requests under way: look at its bounds on requests \
              a connection, and at restarts"
+        }
+        Fault::WebSocketClosed(_) => {
+            "the server closed sessions with messages under way: the code and its log say why"
         }
         Fault::Script => "the script threw: run it once with one user and -v",
         Fault::Other(_) => "the system says why; see the detail",

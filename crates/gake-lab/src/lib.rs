@@ -64,6 +64,7 @@ mod stats;
 mod thread;
 mod timer;
 mod tls;
+mod websocket;
 mod worker;
 
 pub use config::{LabConfig, LabError, Stall};

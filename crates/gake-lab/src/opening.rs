@@ -38,6 +38,23 @@ impl Opening {
         self.bytes.starts_with(b"PRI * HTTP/2.0\r\n\r\n")
     }
 
+    /// Whether it is the upgrade to a WebSocket.
+    pub(crate) fn is_websocket(&self) -> bool {
+        if !self.bytes.starts_with(b"GET /ws") {
+            return false;
+        }
+        let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+        let mut request = httparse::Request::new(&mut headers);
+        let is_whole = matches!(request.parse(&self.bytes), Ok(httparse::Status::Complete(_)));
+        let path = request.path.map(|path| path.split('?').next().unwrap_or_default());
+        is_whole
+            && path == Some("/ws")
+            && request.headers.iter().any(|header| {
+                header.name.eq_ignore_ascii_case("upgrade")
+                    && header.value.eq_ignore_ascii_case(b"websocket")
+            })
+    }
+
     /// What a server that is given up had read.
     pub(crate) fn put_back(&mut self, bytes: &[u8]) {
         self.add(bytes);

@@ -24,6 +24,7 @@ use crate::handler::Handler;
 use crate::http2;
 use crate::io::{Counted, FlushWatch};
 use crate::opening::Opening;
+use crate::websocket;
 use crate::worker::Worker;
 
 /// A connection without a request for this long, and at most twice as long, gives its buffers back.
@@ -104,8 +105,14 @@ where
     let connection = Arc::new(Connection { worker, number: place.number, peer, flushes, requests });
     let mut opening = Opening::default();
     while opened(&connection, &mut io, &mut opening).await {
-        let is_http2 = opening.is_http2();
+        let (is_http2, is_websocket) = (opening.is_http2(), opening.is_websocket());
         io.put_back(opening.take());
+        if is_websocket {
+            if let Some(socket) = Box::pin(websocket::serve(&connection, io)).await {
+                reset(&socket, &connection.worker).await;
+            }
+            return;
+        }
         if is_http2 {
             return Box::pin(http2::serve(&connection, io)).await;
         }

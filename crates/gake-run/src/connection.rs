@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use gake_core::spec::{
-    ConnectionSpec, FieldPath, HttpVersion, IpFamily, RunSpec, ScenarioSpec, TlsSpec,
+    ConnectionSpec, FieldPath, HttpVersion, IpFamily, RunSpec, ScenarioSpec, TlsSpec, WebSocketSpec,
 };
 use gake_wire::http1::{ResponseLimits, Version};
-use gake_wire::{BodyCheck, Inspection, Keep, Protocol, Resolver, Settings, Sources, TlsOptions};
+use gake_wire::{
+    BodyCheck, BodyCheckError, Inspection, Keep, MessageAnswer, Protocol, Resolver, Settings,
+    Sources, TlsOptions,
+};
 
 use crate::RunError;
 
@@ -48,6 +51,7 @@ pub(crate) fn settings(
         streams,
         stream_window: spec.stream_window,
         connection_window: spec.connection_window,
+        answer: MessageAnswer::Next,
     })
 }
 
@@ -61,6 +65,18 @@ pub(crate) fn inspection(
     let failed_bodies = scenario.body_errors;
     let expect = scenario.expect.clone();
     Ok((failed_bodies || body.is_some()).then_some(Inspection { expect, failed_bodies, body }))
+}
+
+/// What ends an exchange in a session of a WebSocket.
+pub(crate) fn answer(websocket: &WebSocketSpec, at: &FieldPath) -> Result<MessageAnswer, RunError> {
+    match &websocket.expect {
+        _ if websocket.send_only => Ok(MessageAnswer::Nothing),
+        None => Ok(MessageAnswer::Next),
+        Some(check) => check
+            .parse()
+            .map(MessageAnswer::Matching)
+            .map_err(|error: BodyCheckError| RunError::spec(at.key("ws_expect"), error)),
+    }
 }
 
 /// How names become addresses.

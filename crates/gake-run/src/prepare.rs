@@ -5,10 +5,12 @@ use std::sync::Arc;
 use gake_core::metric::Registry;
 use gake_core::plan::{Load, Plan};
 use gake_core::redact::Redactor;
-use gake_core::spec::{FieldPath, RunSpec};
+use gake_core::spec::{FieldPath, RequestSource, RunSpec};
 use gake_judge::Objective;
 use gake_watch::{SourceError, WatchSource};
-use gake_wire::{Location, Resolver, Settings, TlsOptions, WeightedRequest, Wire, WireError};
+use gake_wire::{
+    Location, Protocol, Resolver, Settings, TlsOptions, WeightedRequest, Wire, WireError,
+};
 
 use crate::requests::{self, RequestSet};
 use crate::{Inputs, RunError, connection, plan};
@@ -54,6 +56,9 @@ impl LoadedRequests {
         for (i, scenario) in spec.scenarios.iter().enumerate() {
             let at = FieldPath::root().key("scenario").index(i);
             connection::inspection(scenario, &at)?;
+            if let RequestSource::WebSocket(websocket) = &scenario.source {
+                connection::answer(websocket, &at)?;
+            }
         }
         let mut sets = requests::read(spec, &mut inputs)?;
         if sets.len() > 1 {
@@ -96,6 +101,10 @@ impl LoadedRequests {
             let mut settings =
                 connection::settings(&spec.connection, pooled, (plan.connections, plan.streams))?;
             settings.inspect = connection::inspection(scenario, &list.index(i))?;
+            if let RequestSource::WebSocket(websocket) = &scenario.source {
+                settings.protocol = Protocol::WebSocket;
+                settings.answer = connection::answer(websocket, &list.index(i))?;
+            }
             let mut wire = self.wire(set, settings)?;
             if self.sets.len() > 1 {
                 wire.number_labels(&mut labels);
@@ -270,7 +279,8 @@ fn redacted(plan: &Plan, redactor: &Redactor) -> Plan {
 /// Names a request that has no name, since those of several scenarios are told apart.
 fn label(request: &mut WeightedRequest) {
     if request.label.is_none()
-        && let Ok(location) = Location::parse(&request.request.url)
+        && let url = &request.request.url
+        && let Ok(location) = Location::parse(url).or_else(|_| Location::parse_websocket(url))
     {
         let path = location.target.split('?').next().unwrap_or_default();
         request.label = Some(format!("{} {path}", request.request.method));

@@ -9,6 +9,7 @@ use gake_core::plan::targets::{Target, TargetBody, TargetFormat, Targets};
 use gake_core::schedule::Trace;
 use gake_core::spec::{
     BodySpec, FieldPath, RequestDefaults, RequestSource, RequestSpec, RunSpec, ScenarioSpec,
+    WebSocketSpec,
 };
 use gake_wire::{Feed, HttpRequest, Location, WeightedRequest, basic_authorization};
 
@@ -68,6 +69,7 @@ impl Reader<'_, '_> {
     fn read(mut self) -> Result<RequestSet, RunError> {
         match &self.scenario.source {
             RequestSource::Url(url) => self.url(url),
+            RequestSource::WebSocket(websocket) => self.websocket(websocket),
             RequestSource::Requests(requests) => self.listed(requests),
             RequestSource::Targets(path) => self.targets(path),
             RequestSource::Recording(recording) => {
@@ -108,6 +110,19 @@ impl Reader<'_, '_> {
             set.notes.push(format!("{url} has no scheme: http is assumed"));
         }
         Ok(set)
+    }
+
+    /// The upgrade, with the message as its body.
+    fn websocket(&mut self, websocket: &WebSocketSpec) -> Result<RequestSet, RunError> {
+        let field = self.at.key("url");
+        let location = Location::parse_websocket(&websocket.url)
+            .map_err(|error| RunError::spec(field.clone(), error))?;
+        let mut request = self.request(&RequestSpec::new(&websocket.url))?;
+        request.request.body = match &websocket.message {
+            Some(message) => Some(self.body(message)?),
+            None => None,
+        };
+        Ok(RequestSet::new(vec![request], location.websocket_url(), field))
     }
 
     fn listed(&mut self, requests: &[RequestSpec]) -> Result<RequestSet, RunError> {

@@ -30,7 +30,8 @@ use crate::scratch::Scratch;
 use crate::settings::Protocol;
 use crate::sockopt;
 use crate::stream::Stream;
-use crate::transport::{AnyTransport, Http1, Http2, Opening};
+use crate::transport::{AnyTransport, Http1, Http2, Opening, WebSocket, websocket_open};
+use crate::websocket::Upgrade;
 
 /// A source address whose ports ran out is left alone for this long: every further try would
 /// search the whole port range in the kernel.
@@ -92,6 +93,26 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         begun: Nanos,
         exchange: &mut Exchange,
     ) -> Result<AnyTransport, Fault> {
+        let Network { tls, upgrade, .. } = &*self.network;
+        let is_tunnelled = upgrade.is_some();
+        let (stream, guard, times) =
+            self.connect(number, begun, exchange, tls.as_ref(), is_tunnelled).await?;
+        match upgrade {
+            Some(upgrade) => self.upgrade(stream, upgrade, guard, times, exchange).await,
+            None => self.speak(stream, number, guard, times),
+        }
+    }
+
+    /// Connects to an origin, with TLS if it has a name for that; when the connection was open, and
+    /// how long that took. Even a plain one goes through the proxy's tunnel if it `is_tunnelled`.
+    async fn connect(
+        &self,
+        number: u32,
+        begun: Nanos,
+        exchange: &mut Exchange,
+        tls: Option<&Arc<ClientConfig>>,
+        is_tunnelled: bool,
+    ) -> Result<(Stream, OpenGuard, (Nanos, Nanos)), Fault> {
         let discovered;
         let origin = match self.network.origins.get(number as usize) {
             Some(origin) => origin,
@@ -107,19 +128,20 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             Address::Tcp(address) => self.open_tcp(*address, turn / addresses.len()).await?,
             Address::Unix(path) => open_unix(path).await?,
         };
-        let stream = match (self.network.proxy(), &origin.server_name, stream) {
-            (Some(proxy), Some(_), Stream::Tcp(mut tcp)) => {
+        let has_tunnel = origin.server_name.is_some() || is_tunnelled;
+        let stream = match (self.network.proxy(), stream) {
+            (Some(proxy), Stream::Tcp(mut tcp)) if has_tunnel => {
                 proxy.tunnel(&mut tcp, &origin.tunnel_authority()).await?;
                 Stream::Tcp(tcp)
             }
-            (.., stream) => stream,
+            (_, stream) => stream,
         };
         let guard = self.meter.opened();
         let connected = self.clock.now();
         let connect = connected - begun;
         // The times of an arrival that opens several connections, for redirects, add up.
         exchange.connect = Some(exchange.connect.unwrap_or(0) + connect);
-        let stream = match (&origin.server_name, &self.network.tls) {
+        let stream = match (&origin.server_name, tls) {
             (Some(name), Some(config)) => {
                 let stream = secure(name, config, stream).await?;
                 let handshake = self.clock.now() - connected;
@@ -129,7 +151,27 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             (Some(_), None) => return Err(Fault::Tls("TLS was not set up for this origin")),
             (None, _) => stream,
         };
-        self.speak(stream, number, guard, (connected, connect))
+        Ok((stream, guard, (connected, connect)))
+    }
+
+    /// A session of a WebSocket, or a connection whose upgrade was refused. The upgrade is part of
+    /// what connecting took.
+    async fn upgrade(
+        &self,
+        mut stream: Stream,
+        upgrade: &Upgrade,
+        guard: OpenGuard,
+        times: (Nanos, Nanos),
+        exchange: &mut Exchange,
+    ) -> Result<AnyTransport, Fault> {
+        let begun = self.clock.now();
+        let upgraded = websocket_open::open(&mut stream, upgrade, &self.scratch).await?;
+        self.meter.add_bytes(upgraded.bytes_in, upgraded.bytes_out);
+        let took = self.clock.now() - begun;
+        exchange.connect = Some(exchange.connect.unwrap_or(0) + took);
+        let answer = self.network.settings.answer.clone();
+        WebSocket::new(stream, &upgraded, answer, &self.scratch, guard, times)
+            .map(AnyTransport::WebSocket)
     }
 
     /// A connection that speaks what both sides want, opened at `times.0`, which took `times.1`.
@@ -143,7 +185,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         let settings = &self.network.settings;
         let has_http2 = stream.alpn().is_some_and(|protocol| protocol == b"h2");
         let is_http2 = match settings.protocol {
-            Protocol::Http1 => false,
+            Protocol::Http1 | Protocol::WebSocket => false,
             Protocol::Negotiated => has_http2,
             Protocol::Http2 if stream.is_plain() && self.network.has_proxy() => {
                 return Err(Fault::Proxy("it carries no HTTP/2 in clear"));

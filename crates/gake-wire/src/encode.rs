@@ -1,10 +1,12 @@
-//! What a request says in HTTP/2.
+//! What a request says in HTTP/2, and to open a WebSocket.
 
 use std::sync::Arc;
 
+use crate::http1::request::RequestError;
 use crate::http2::{RequestTemplate, SharedFields};
 use crate::location::Scheme;
 use crate::request::Message;
+use crate::websocket::Upgrade;
 
 /// Headers that HTTP/2 does not have (RFC 9113, section 8.2.2).
 const LEFT_OUT: &[&str] =
@@ -45,6 +47,12 @@ impl Message {
         let scheme = if self.location.scheme == Scheme::Https { "https" } else { "http" };
         let own = (self.method.as_str(), scheme, self.location.target.as_str());
         RequestTemplate::new(own, Arc::new(SharedFields::new(&shared)), &tail, self.body.clone())
+    }
+
+    /// The upgrade to a WebSocket at its location, with its headers.
+    pub(crate) fn upgrade(&self) -> Result<Upgrade, RequestError> {
+        let authority = self.location.authority();
+        Upgrade::new((&authority, &self.location.target), &self.headers, &self.opaque)
     }
 
     /// The names of its headers that HTTP/2 does not have.

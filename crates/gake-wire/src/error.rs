@@ -27,6 +27,9 @@ pub enum WireError {
     /// A source that cannot be used.
     #[error(transparent)]
     Source(#[from] SourceAddressError),
+    /// A second WebSocket.
+    #[error("{0:?}: all messages of a scenario go to one WebSocket")]
+    WebSocket(String),
     /// A name that no certificate can have.
     #[error("{0:?} cannot be checked against a certificate")]
     ServerName(String),

@@ -46,6 +46,7 @@ mod source;
 mod stream;
 mod tls;
 mod transport;
+mod websocket;
 mod wire;
 mod work;
 
@@ -63,7 +64,7 @@ pub use network::Network;
 pub use origin::Origin;
 pub use proxy::{HttpProxy, ProxyError};
 pub use request::{HttpRequest, PreparedRequest};
-pub use settings::{Keep, Protocol, Settings};
+pub use settings::{Keep, MessageAnswer, Protocol, Settings};
 pub use source::{SourceAddressError, Sources};
 pub use tls::{TlsError, TlsOptions, TlsVersion};
 pub use wire::Wire;

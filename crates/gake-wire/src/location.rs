@@ -39,6 +39,12 @@ pub enum LocationError {
         /// Its scheme.
         scheme: String,
     },
+    /// A WebSocket where a request is wanted.
+    #[error("{0:?} is a WebSocket: only the target of a run or search can be one")]
+    WebSocket(String),
+    /// A request where a WebSocket is wanted.
+    #[error("{0:?} is no WebSocket: its URL begins with ws:// or wss://")]
+    NoWebSocket(String),
     /// A missing or bad host.
     #[error("{0:?} has no valid host; write for example http://localhost:8080/path")]
     Host(String),
@@ -82,6 +88,27 @@ impl Location {
             target: ascii(&target),
             user,
         })
+    }
+
+    /// Parses the URL of a WebSocket: `ws://` or `wss://`. The scheme is that of the upgrade.
+    ///
+    /// # Errors
+    /// When it is not one.
+    pub fn parse_websocket(url: &str) -> Result<Self, LocationError> {
+        let (scheme, rest) = url.trim().split_once("://").unwrap_or_default();
+        let upgrade = match scheme.to_ascii_lowercase().as_str() {
+            "ws" => "http",
+            "wss" => "https",
+            _ => return Err(LocationError::NoWebSocket(url.to_owned())),
+        };
+        Self::parse(&format!("{upgrade}://{rest}"))
+    }
+
+    /// The URL of the WebSocket that an upgrade there opens, without the user's password.
+    #[must_use]
+    pub fn websocket_url(&self) -> String {
+        // `http` becomes `ws`, and `https` becomes `wss`.
+        self.to_string().replacen("http", "ws", 1)
     }
 
     /// Whether a request that goes to `other` goes to the same scheme, host and port.
@@ -132,6 +159,7 @@ fn split_scheme(url: &str) -> Result<(Scheme, &str, bool), LocationError> {
     match scheme.to_ascii_lowercase().as_str() {
         "http" => Ok((Scheme::Http, rest, false)),
         "https" => Ok((Scheme::Https, rest, false)),
+        "ws" | "wss" => Err(LocationError::WebSocket(url.to_owned())),
         _ if scheme.contains(['/', '?', '.']) => Ok((Scheme::Http, url, true)),
         _ => Err(LocationError::Scheme { url: url.to_owned(), scheme: scheme.to_owned() }),
     }
@@ -246,6 +274,22 @@ mod tests {
         let location = Location::parse("http://me:p%40ss@h/").unwrap();
         assert_eq!(location.user.as_deref(), Some("me:p@ss"));
         assert_eq!(location.to_string(), "http://h/");
+    }
+
+    #[test]
+    fn websockets_are_apart() {
+        for (url, scheme, port, shown) in [
+            ("ws://h/chat?a", Scheme::Http, 80, "ws://h/chat?a"),
+            ("WSS://me:p@H", Scheme::Https, 443, "wss://h/"),
+            ("ws://http:81/", Scheme::Http, 81, "ws://http:81/"),
+        ] {
+            let location = Location::parse_websocket(url).unwrap();
+            assert_eq!((location.scheme, location.port), (scheme, port), "{url}");
+            assert_eq!(location.websocket_url(), shown);
+            assert_eq!(Location::parse(url), Err(LocationError::WebSocket(url.to_owned())));
+        }
+        assert!(Location::parse_websocket("http://h/").is_err());
+        assert!(Location::parse_websocket("h").is_err());
     }
 
     #[test]

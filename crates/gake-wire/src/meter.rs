@@ -24,6 +24,8 @@ pub(crate) struct Meter {
     pub(crate) redirects: Cell<u64>,
     pub(crate) streams: Cell<u64>,
     pub(crate) unhandled: Cell<u64>,
+    pub(crate) sessions: Cell<u64>,
+    pub(crate) sessions_ended: Cell<u64>,
     stream_resets: Cell<u64>,
     goaways: Cell<u64>,
     header_bytes: Cell<u64>,
@@ -77,6 +79,12 @@ impl Meter {
         add(&self.bytes_out, counts.bytes_out);
     }
 
+    /// Adds bytes that belong to no exchange.
+    pub(crate) fn add_bytes(&self, bytes_in: u64, bytes_out: u64) {
+        self.bytes_in.set(self.bytes_in.get() + bytes_in);
+        self.bytes_out.set(self.bytes_out.get() + bytes_out);
+    }
+
     /// Bodies waited together for a server's window.
     pub(crate) fn waited_for_window(&self, time: Nanos) {
         self.window_wait_time.set(self.window_wait_time.get() + time);
@@ -118,6 +126,8 @@ impl Meter {
         counts.redirects += self.redirects.take();
         counts.streams += self.streams.take();
         counts.unhandled += self.unhandled.take();
+        counts.sessions += self.sessions.take();
+        counts.sessions_ended += self.sessions_ended.take();
         counts.stream_resets += self.stream_resets.take();
         counts.goaways += self.goaways.take();
         counts.header_bytes += self.header_bytes.take();

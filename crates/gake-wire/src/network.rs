@@ -11,13 +11,14 @@ use crate::address::{Address, Resolver};
 use crate::error::WireError;
 use crate::http1::request::{Rendered, RequestError};
 use crate::http2::{RequestTemplate, SharedFields};
-use crate::location::{Location, Scheme};
+use crate::location::{Location, LocationError, Scheme};
 use crate::origin::{DiscoveredOrigins, Origin};
 use crate::ports::LocalPorts;
 use crate::proxy::HttpProxy;
 use crate::request::{HttpRequest, Message, PreparedRequest};
 use crate::settings::{Protocol, Settings};
 use crate::tls::TlsOptions;
+use crate::websocket::{MessageFrame, Upgrade};
 
 /// Bytes that a new connection may send before it hears of the peer: ten segments (RFC 6928) of
 /// the usual size.
@@ -39,6 +40,8 @@ pub struct Network {
     /// What the user should know before the run, in sentences.
     pub notes: Vec<String>,
     pub(crate) tls: Option<Arc<ClientConfig>>,
+    /// What opens the sessions of a WebSocket.
+    pub(crate) upgrade: Option<Arc<Upgrade>>,
     /// Whether every prepared request fits into a connection's initial window.
     pub(crate) is_small: bool,
     /// The system's local ports, when it names them.
@@ -83,6 +86,7 @@ impl Network {
             fields: Vec::new(),
             notes: Vec::new(),
             tls: None,
+            upgrade: None,
             is_small: true,
             numbers: HashMap::new(),
             resolver: resolver.clone(),
@@ -110,8 +114,16 @@ impl Network {
     /// # Errors
     /// What keeps it from being sent.
     pub fn prepare(&mut self, request: &HttpRequest) -> Result<PreparedRequest, WireError> {
-        let location = Location::parse(&request.url)?;
+        let location = self.location(&request.url)?;
         self.prepare_at(request, location)
+    }
+
+    /// Parses the URL of a request or, if that is what connections speak, of a WebSocket.
+    pub(crate) fn location(&self, url: &str) -> Result<Location, LocationError> {
+        match self.settings.protocol {
+            Protocol::WebSocket => Location::parse_websocket(url),
+            _ => Location::parse(url),
+        }
     }
 
     /// The same, for a request whose URL is read already.
@@ -125,6 +137,12 @@ impl Network {
         }
         let origin = self.origin(&location)?;
         let message = Message::new(request, location);
+        if self.settings.protocol == Protocol::WebSocket {
+            let upgrade = message.upgrade()?;
+            if self.upgrade.replace(Arc::new(upgrade)).is_some() {
+                return Err(WireError::WebSocket(request.url.clone()));
+            }
+        }
         self.note_left_out(&message);
         let mut request = self.encode(origin, message)?;
         if let Some(http2) = &mut request.http2 {
@@ -152,7 +170,9 @@ impl Network {
     ) -> Result<PreparedRequest, RequestError> {
         let rendered = self.render(&message)?;
         let http2 = self.settings.protocol.may_be_http2().then(|| Box::new(message.template()));
-        Ok(PreparedRequest { origin, rendered, http2, message: self.kept(message) })
+        let is_websocket = self.settings.protocol == Protocol::WebSocket;
+        let websocket = is_websocket.then(|| Box::new(MessageFrame::new(message.body.as_deref())));
+        Ok(PreparedRequest { origin, rendered, http2, websocket, message: self.kept(message) })
     }
 
     /// Lets a request have its shared fields with those before it.
@@ -261,7 +281,7 @@ impl Network {
     /// Whether new connections are expected to speak HTTP/2.
     pub(crate) fn expects_http2(&self) -> bool {
         match self.settings.protocol {
-            Protocol::Http1 => false,
+            Protocol::Http1 | Protocol::WebSocket => false,
             Protocol::Http2 => true,
             Protocol::Negotiated => self.origins.iter().any(Origin::is_tls),
         }

@@ -8,6 +8,7 @@ use crate::http1::request::{Rendered, RequestError, RequestParts, render};
 use crate::http2::RequestTemplate;
 use crate::location::{Location, Scheme};
 use crate::proxy::HttpProxy;
+use crate::websocket::MessageFrame;
 
 /// A request to send. `Host`, `User-Agent` and `Content-Length` are added unless a header sets
 /// them.
@@ -43,6 +44,8 @@ pub struct PreparedRequest {
     pub(crate) rendered: Rendered,
     /// What HTTP/2 writes, when a connection may speak it.
     pub(crate) http2: Option<Box<RequestTemplate>>,
+    /// What is written in a session of a WebSocket, when that is the protocol.
+    pub(crate) websocket: Option<Box<MessageFrame>>,
     /// What it says, when redirects are followed.
     pub(crate) message: Option<Box<Message>>,
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use gake_core::plan::Timeouts;
 
 use crate::Inspection;
+use crate::check::BodyCheck;
 use crate::feed::Feed;
 use crate::http1::{ResponseLimits, Version};
 use crate::source::Sources;
@@ -51,6 +52,8 @@ pub struct Settings {
     pub stream_window: Option<u32>,
     /// Flow-control window of a multiplexed connection in bytes, if not the default.
     pub connection_window: Option<u32>,
+    /// What ends an exchange in a session of a WebSocket.
+    pub answer: MessageAnswer,
 }
 
 /// The protocol of a connection.
@@ -63,20 +66,35 @@ pub enum Protocol {
     Http2,
     /// What ALPN chooses over TLS; HTTP/1.1 in clear text.
     Negotiated,
+    /// WebSocket, opened by HTTP/1.1: the body of the only request is a message, sent in sessions
+    /// that its URL and headers open.
+    WebSocket,
+}
+
+/// The message that answers one in a session of a WebSocket. A ping is always answered by a pong.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum MessageAnswer {
+    /// The next one.
+    #[default]
+    Next,
+    /// The next one that passes the check.
+    Matching(BodyCheck),
+    /// None is awaited.
+    Nothing,
 }
 
 impl Protocol {
     /// Whether a connection may speak HTTP/2.
     #[must_use]
     pub const fn may_be_http2(self) -> bool {
-        !matches!(self, Self::Http1)
+        !matches!(self, Self::Http1 | Self::WebSocket)
     }
 
     /// What ALPN offers, what is wanted most first.
     pub(crate) fn alpn(self) -> Vec<Vec<u8>> {
         let (h1, h2) = (b"http/1.1".to_vec(), b"h2".to_vec());
         match self {
-            Self::Http1 => vec![h1],
+            Self::Http1 | Self::WebSocket => vec![h1],
             Self::Http2 => vec![h2],
             Self::Negotiated => vec![h2, h1],
         }
@@ -110,6 +128,7 @@ impl Default for Settings {
             streams: 100,
             stream_window: None,
             connection_window: None,
+            answer: MessageAnswer::Next,
         }
     }
 }

@@ -63,7 +63,7 @@ impl Wire {
         let mut labels = Vec::new();
         let mut prepared = Vec::with_capacity(requests.len());
         for weighted in requests {
-            let location = Location::parse(&weighted.request.url)?;
+            let location = network.location(&weighted.request.url)?;
             let label = match is_labelled {
                 true => add_label(&mut labels, name(weighted, &location)),
                 false => 0,

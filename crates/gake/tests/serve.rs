@@ -95,6 +95,15 @@ fn its_own_certificate_is_the_one_to_trust() {
     let strangers = ran(&["run", "-n", "2", "-c", "1", "-o", "json", &url]);
     assert_eq!(strangers.code, Some(1), "{strangers:?}");
     assert!(lab.end().contains("(/fast 60)"));
+    assert!(file.path().exists());
+    // Its own place for the certificate is empty again at the end.
+    let lab = Peer::start(&mut gake(&["serve", "--quiet", "--tls", "self"]));
+    let port = lab.url.rsplit(':').next().unwrap();
+    let user = rustix::process::geteuid().as_raw();
+    let own = std::env::temp_dir().join(format!("gake-lab-{user}-{port}.pem"));
+    assert!(own.exists(), "{own:?}");
+    lab.end();
+    assert!(!own.exists(), "{own:?}");
 }
 
 #[test]

@@ -12,6 +12,14 @@ pub struct Expect {
     ranges: Vec<RangeInclusive<u16>>,
 }
 
+impl Expect {
+    /// This status code alone.
+    #[must_use]
+    pub fn only(code: u16) -> Self {
+        Self { ranges: vec![code..=code] }
+    }
+}
+
 impl Default for Expect {
     /// 2xx and 3xx.
     fn default() -> Self {

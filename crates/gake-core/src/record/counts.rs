@@ -107,6 +107,10 @@ counts! {
     window_waits,
     /// How long bodies waited for it, added up, in ns.
     window_wait_time,
+    /// Sessions opened on connections to a WebSocket.
+    sessions,
+    /// Sessions that the server ended while no message was under way.
+    sessions_ended,
     /// Requests that waited for a stream while every connection had as many as its server allows.
     stream_waits,
     /// Streams that the server allowed on a connection, added up over these requests.
@@ -123,13 +127,16 @@ counts! {
 }
 
 impl Counts {
-    /// The HTTP versions of the connections: `HTTP/1.1`, `HTTP/2`, or both.
+    /// What the connections spoke: `HTTP/1.1`, `HTTP/2`, `WebSocket`, or several.
     #[must_use]
     pub fn spoken(&self) -> &'static str {
-        match self.streams {
-            0 => "HTTP/1.1",
-            streams if streams.saturating_sub(self.unhandled) >= self.written => "HTTP/2",
-            _ => "HTTP/2 and HTTP/1.1",
+        match (self.sessions, self.streams) {
+            (0, 0) => "HTTP/1.1",
+            (0, streams) if streams.saturating_sub(self.unhandled) >= self.written => "HTTP/2",
+            (0, _) => "HTTP/2 and HTTP/1.1",
+            (sessions, 0) if sessions >= self.opened => "WebSocket",
+            (_, 0) => "HTTP/1.1 and WebSocket",
+            _ => "HTTP/2 and WebSocket",
         }
     }
 

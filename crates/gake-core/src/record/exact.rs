@@ -8,6 +8,7 @@ use serde::de::Error as _;
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::close_code::CloseCode;
 use super::counts::Counts;
 use super::error_code::ErrorCode;
 use super::fault::{Fault, Phase};
@@ -63,6 +64,7 @@ impl FaultCount {
             "proxy" => Fault::Proxy(kept(&self.reason)),
             "stream_reset" => Fault::StreamReset(ErrorCode::from_name(&self.reason)),
             "goaway" => Fault::Goaway(ErrorCode::from_name(&self.reason)),
+            "websocket_closed" => Fault::WebSocketClosed(CloseCode::read(&self.reason)),
             "other" => Fault::Other(self.errno.unwrap_or(0)),
             // Without a reason in the files of old, which did not tell them apart.
             "closed_early" => Fault::ClosedEarly(match self.reason.is_empty() {
@@ -244,6 +246,9 @@ mod tests {
             Fault::StreamReset(ErrorCode::Cancel),
             Fault::StreamReset(ErrorCode::Unknown),
             Fault::Goaway(ErrorCode::NoError),
+            Fault::WebSocketClosed(CloseCode::NONE),
+            Fault::WebSocketClosed(CloseCode::new(1001)),
+            Fault::WebSocketClosed(CloseCode::new(4321)),
             Fault::Script,
             Fault::Other(0),
             Fault::Other(113),

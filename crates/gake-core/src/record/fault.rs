@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::close_code::CloseCode;
 use super::error_code::ErrorCode;
 
 /// The phase in which a request timed out.
@@ -52,6 +53,8 @@ pub enum Fault {
     StreamReset(ErrorCode),
     /// The server ended the connection by GOAWAY (HTTP/2) before the response, with its code.
     Goaway(ErrorCode),
+    /// The server closed the WebSocket session, with this close code.
+    WebSocketClosed(CloseCode),
     /// A script's iteration threw.
     Script,
     /// Anything else, with the system's error number (0 without one).
@@ -80,6 +83,7 @@ impl Fault {
             Self::Proxy(_) => "proxy",
             Self::StreamReset(_) => "stream_reset",
             Self::Goaway(_) => "goaway",
+            Self::WebSocketClosed(_) => "websocket_closed",
             Self::Script => "script",
             Self::Other(_) => "other",
         }
@@ -116,6 +120,7 @@ impl Fault {
             | Self::TooLarge(reason)
             | Self::Proxy(reason) => reason.to_owned(),
             Self::StreamReset(code) | Self::Goaway(code) => code.name().to_owned(),
+            Self::WebSocketClosed(code) => code.to_string(),
             Self::ClosedEarly(Phase::Connect | Phase::FirstByte) => {
                 "before the first byte".to_owned()
             }

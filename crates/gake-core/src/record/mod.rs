@@ -1,6 +1,7 @@
 //! What happened: outcomes in, mergeable counts and histograms out.
 
 mod bodies;
+mod close_code;
 mod counts;
 mod end;
 mod error_code;
@@ -18,6 +19,7 @@ mod tally;
 mod watched;
 
 pub use bodies::{FAILED_BODY_BYTES, FailedBodies, FailedBody};
+pub use close_code::CloseCode;
 pub use counts::Counts;
 pub use end::{ScenarioEnd, WorkerEnd};
 pub use error_code::ErrorCode;

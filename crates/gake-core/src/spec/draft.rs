@@ -113,6 +113,15 @@ pub struct ScenarioDraft {
     /// The check that the body of a response must pass to be ok.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect_body: Option<String>,
+    /// The message that is sent to a WebSocket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ws_message: Option<BodyValue>,
+    /// Which message of a WebSocket is an answer: a check like that of a body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ws_expect: Option<String>,
+    /// Whether messages of a WebSocket await no answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ws_send_only: Option<bool>,
     /// Whether the bodies of failed answers are counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body_errors: Option<bool>,

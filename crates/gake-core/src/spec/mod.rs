@@ -30,7 +30,7 @@ pub use error::{FieldPath, SpecError};
 pub use file::{FileError, Syntax};
 pub use load::LoadSpec;
 pub use request::{
-    BodySpec, RecordingSpec, RequestDefaults, RequestSource, RequestSpec, ScriptSpec,
+    BodySpec, RecordingSpec, RequestDefaults, RequestSource, RequestSpec, ScriptSpec, WebSocketSpec,
 };
 
 use crate::metric::MAX_SERIES;
@@ -249,6 +249,7 @@ impl ScenarioSpec {
     #[must_use]
     pub fn new(source: RequestSource, load: LoadSpec) -> Self {
         let connections = load.users().unwrap_or(OPEN_CONNECTIONS);
+        let expect = source.expect();
         Self {
             name: Plan::DEFAULT_NAME.to_owned(),
             source,
@@ -262,7 +263,7 @@ impl ScenarioSpec {
             lanes: connections,
             overflow: Overflow::Wait,
             tags: Vec::new(),
-            expect: Expect::default(),
+            expect,
             expect_body: None,
             body_errors: false,
         }

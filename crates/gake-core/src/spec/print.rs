@@ -91,6 +91,12 @@ fn scenario(spec: &ScenarioSpec, timeout: Duration, connection: &ConnectionSpec)
 fn source(source: &RequestSource, draft: &mut ScenarioDraft) {
     match source {
         RequestSource::Url(url) => draft.url = Some(url.clone()),
+        RequestSource::WebSocket(websocket) => {
+            draft.url = Some(websocket.url.clone());
+            draft.ws_message = body(websocket.message.as_ref());
+            draft.ws_expect.clone_from(&websocket.expect);
+            draft.ws_send_only = websocket.send_only.then_some(true);
+        }
         RequestSource::Requests(requests) => draft.request = requests.iter().map(request).collect(),
         RequestSource::Targets(path) => draft.targets = Some(path.clone()),
         RequestSource::Recording(recording) => {

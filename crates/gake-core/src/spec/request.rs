@@ -3,11 +3,18 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::plan::Expect;
+
+/// The status of the answer that opens a session (RFC 6455, section 4.2.2).
+const SESSION_OPEN: u16 = 101;
+
 /// Where requests come from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RequestSource {
     /// One request.
     Url(String),
+    /// Messages in sessions of a WebSocket.
+    WebSocket(WebSocketSpec),
     /// These requests, interleaved by weight.
     Requests(Vec<RequestSpec>),
     /// The requests of a targets file, in turn; `-` is standard input.
@@ -19,6 +26,41 @@ pub enum RequestSource {
     /// Requests that the embedding program makes during the run, under this name. It provides them
     /// in addition to the spec; a file alone cannot.
     Given(String),
+}
+
+impl RequestSource {
+    /// What a scenario sends unless it says otherwise is ok with these status codes: a WebSocket's
+    /// session is open with 101.
+    #[must_use]
+    pub(crate) fn expect(&self) -> Expect {
+        match self {
+            Self::WebSocket(_) => Expect::only(SESSION_OPEN),
+            _ => Expect::default(),
+        }
+    }
+}
+
+/// Messages in sessions of a WebSocket (RFC 6455).
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct WebSocketSpec {
+    /// The URL, with the scheme `ws` or `wss`.
+    pub url: String,
+    /// The message that an arrival sends; a ping without one.
+    pub message: Option<BodySpec>,
+    /// Which message is an answer: one that passes this check, written like that of a body; the
+    /// next one without it.
+    pub expect: Option<String>,
+    /// Whether no answer is awaited: a message is done once it is written.
+    pub send_only: bool,
+}
+
+impl WebSocketSpec {
+    /// Whether a URL is that of a WebSocket: `ws://` or `wss://`.
+    #[must_use]
+    pub fn has_scheme(url: &str) -> bool {
+        let scheme = url.trim().split_once("://").map(|(scheme, _)| scheme);
+        scheme.is_some_and(|s| s.eq_ignore_ascii_case("ws") || s.eq_ignore_ascii_case("wss"))
+    }
 }
 
 /// Defaults for all requests of a scenario.

@@ -333,6 +333,38 @@ fn what_is_left_out_has_its_default() {
     assert_eq!(*loads[2], LoadSpec::PerUser { users: 3, iterations: 4 });
 }
 
+#[test]
+fn a_websocket_is_known_by_its_scheme() {
+    let read = |text: &str| SpecFile::read("a.toml", text.as_bytes()).unwrap().spec();
+    let spec = |fields: &str| read(&format!("[[scenario]]\nurl = \"WSS://h/chat\"\n{fields}"));
+    let asked = spec("ws_message = \"hi\"\nws_expect = \"ho\"\n").unwrap();
+    let websocket = WebSocketSpec {
+        url: "WSS://h/chat".to_owned(),
+        message: Some(BodySpec::text("hi")),
+        expect: Some("ho".to_owned()),
+        send_only: false,
+    };
+    assert_eq!(asked.scenarios[0].source, RequestSource::WebSocket(websocket));
+    let expect = &asked.scenarios[0].expect;
+    assert!(expect.accepts(101) && !expect.accepts(200));
+    let printed = asked.draft().write(Syntax::Toml).unwrap();
+    assert_eq!(read(&printed), Ok(asked), "{printed}");
+    for (fields, said) in [
+        ("method = \"GET\"", "method: a WebSocket has no methods"),
+        ("body = \"x\"", "its messages are ws_message"),
+        ("ws_send_only = true", "it needs a message"),
+        ("ws_message = \"a\"\nws_send_only = true\nws_expect = \"b\"", "no answer is awaited"),
+        ("[connection]\nhttp = \"2\"", "connection.http: a WebSocket is opened over HTTP/1.1"),
+        ("[connection]\nkeepalive = false", "the sessions of a WebSocket stay open"),
+        ("[connection]\nmax_redirects = 1", "follows no redirects"),
+    ] {
+        let error = spec(fields).expect_err(fields).to_string();
+        assert!(error.contains(said), "{fields}: {error}");
+    }
+    let plain = read("[[scenario]]\nurl = \"http://h/\"\nws_message = \"x\"\n").unwrap_err();
+    assert!(plain.to_string().contains("ws_message: it needs a URL"), "{plain}");
+}
+
 /// What is said of a file, from its place on.
 fn said(name: &str, text: &str) -> String {
     let spec = SpecFile::read(name, text.as_bytes()).and_then(|file| file.spec());

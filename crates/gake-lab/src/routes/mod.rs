@@ -29,6 +29,7 @@ The lab: a target server whose behaviour is known.
   /close?after=100            the same with an orderly close
   /hang                       no answer, ever
   /users                      with a database: POST a user, GET /users/1, GET /users/count, DELETE
+  /ws?delay=20ms              a WebSocket that sends every message back
 
   /metrics                    counters, as Prometheus text
   /config                     the settings in force, as JSON
@@ -51,6 +52,7 @@ pub(crate) enum Route {
     Close,
     Hang,
     Users,
+    WebSocket,
     Metrics,
     Config,
     Stall,
@@ -61,7 +63,7 @@ impl Route {
     pub(crate) const COUNT: usize = Route::ALL.len();
 
     /// In the order of the discriminants.
-    pub(crate) const ALL: [Route; 17] = [
+    pub(crate) const ALL: [Route; 18] = [
         Route::Help,
         Route::Fast,
         Route::Slow,
@@ -75,6 +77,7 @@ impl Route {
         Route::Close,
         Route::Hang,
         Route::Users,
+        Route::WebSocket,
         Route::Metrics,
         Route::Config,
         Route::Stall,
@@ -96,6 +99,7 @@ impl Route {
             Route::Close => "/close",
             Route::Hang => "/hang",
             Route::Users => "/users",
+            Route::WebSocket => "/ws",
             Route::Metrics => "/metrics",
             Route::Config => "/config",
             Route::Stall => "/stall",
@@ -173,12 +177,21 @@ pub(crate) fn plan(route: Route, uri: &Uri, draws: &Draws) -> Result<(Duration, 
         Route::Close => at_once(Plan::Cut { how: Cut::Close, after: params.count("after")? }),
         Route::Hang => at_once(Plan::Hang),
         Route::Users => at_once(Plan::Users),
+        Route::WebSocket => {
+            let text = Bytes::from_static(b"this is a WebSocket: ask for the upgrade\n");
+            at_once(Plan::Text(StatusCode::UPGRADE_REQUIRED, text))
+        }
         // The lab's own routes are answered elsewhere.
         Route::Metrics | Route::Config | Route::Stall | Route::Other => {
             let text = Bytes::from_static(b"no such route: / lists what there is\n");
             at_once(Plan::Text(StatusCode::NOT_FOUND, text))
         }
     }
+}
+
+/// How long `/ws` takes for a message.
+pub(crate) fn message_delay(uri: &Uri) -> Result<Duration, BadParam> {
+    Ok(Params::of(uri).duration("delay")?.unwrap_or_default())
 }
 
 /// How long `/stall` is to last: a second unless `for` says otherwise.

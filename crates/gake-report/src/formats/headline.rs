@@ -42,9 +42,9 @@ pub(super) fn ending(run: &Run) -> Option<String> {
 
 /// `, HTTP/2`: what the connections spoke, where it is not HTTP/1.1 alone.
 pub(super) fn spoken(run: &Run) -> String {
-    match run.tally.counts.streams {
-        0 => String::new(),
-        _ => format!(", {}", run.tally.counts.spoken()),
+    match run.tally.counts.spoken() {
+        "HTTP/1.1" => String::new(),
+        spoken => format!(", {spoken}"),
     }
 }
 

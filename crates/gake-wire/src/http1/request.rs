@@ -89,6 +89,9 @@ pub enum RequestError {
     /// A transfer coding other than `chunked`.
     #[error("Transfer-Encoding {0:?} is not supported: only chunked is")]
     TransferEncoding(String),
+    /// A header that the upgrade to a WebSocket sets, or that it cannot have.
+    #[error("the header {0} cannot be given: the upgrade to a WebSocket has its own")]
+    UpgradeHeader(String),
     /// Both `Content-Length` and `Transfer-Encoding` are given (RFC 9112, section 6.2).
     #[error("a request cannot have both Content-Length and Transfer-Encoding")]
     LengthAndTransferEncoding,

@@ -4,7 +4,7 @@ use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Answer, Exchange};
 
 use super::interface::{IdleState, Timing, Transport, TransportError};
-use super::{Http1, Http2};
+use super::{Http1, Http2, WebSocket};
 use crate::http1::Visitor;
 use crate::request::PreparedRequest;
 use crate::scratch::Scratch;
@@ -15,6 +15,7 @@ use crate::scratch::Scratch;
 pub(crate) enum AnyTransport {
     Http1(Http1),
     Http2(Http2),
+    WebSocket(WebSocket),
 }
 
 impl AnyTransport {
@@ -23,7 +24,13 @@ impl AnyTransport {
         match self {
             Self::Http1(http1) => http1.until_ended(scratch).await,
             Self::Http2(http2) => http2.until_ended().await,
+            Self::WebSocket(session) => session.until_ended().await,
         }
+    }
+
+    /// Whether it cannot carry anything.
+    pub(crate) fn is_refused(&self) -> bool {
+        matches!(self, Self::WebSocket(session) if session.is_refused())
     }
 }
 
@@ -33,6 +40,7 @@ impl Transport for AnyTransport {
         match self {
             Self::Http1(http1) => http1.capacity(),
             Self::Http2(http2) => http2.capacity(),
+            Self::WebSocket(session) => session.capacity(),
         }
     }
 
@@ -41,6 +49,7 @@ impl Transport for AnyTransport {
         match self {
             Self::Http1(http1) => http1.is_ending(),
             Self::Http2(http2) => http2.is_ending(),
+            Self::WebSocket(session) => session.is_ending(),
         }
     }
 
@@ -48,6 +57,7 @@ impl Transport for AnyTransport {
         match self {
             Self::Http1(http1) => http1.watch_room(watcher),
             Self::Http2(http2) => http2.watch_room(watcher),
+            Self::WebSocket(session) => session.watch_room(watcher),
         }
     }
 
@@ -56,6 +66,7 @@ impl Transport for AnyTransport {
         match self {
             Self::Http1(http1) => http1.idle_state(now, scratch),
             Self::Http2(http2) => http2.idle_state(now, scratch),
+            Self::WebSocket(session) => session.idle_state(now, scratch),
         }
     }
 
@@ -70,6 +81,7 @@ impl Transport for AnyTransport {
         match self {
             Self::Http1(http1) => http1.exchange(request, exchange, timing, visitor).await,
             Self::Http2(http2) => http2.exchange(request, exchange, timing, visitor).await,
+            Self::WebSocket(session) => session.exchange(request, exchange, timing, visitor).await,
         }
     }
 }

@@ -13,8 +13,13 @@ mod interface;
 mod link;
 mod sampler;
 mod transaction;
+mod websocket;
+mod websocket_line;
+pub(crate) mod websocket_open;
+mod websocket_turn;
 
 pub(crate) use any::AnyTransport;
 pub(crate) use http1::Http1;
 pub(crate) use http2::{Http2, Opening};
 pub(crate) use interface::{IdleState, Timing, Transport, TransportError};
+pub(crate) use websocket::WebSocket;

@@ -96,6 +96,16 @@ fn a_stream_of_http2_allocates_nothing_either() {
 }
 
 #[test]
+fn a_message_of_a_websocket_allocates_nothing_either() {
+    let lab = gake_lab::Lab::start(gake_lab::LabConfig { cores: 1, ..Default::default() }).unwrap();
+    let setup = Setup::post(format!("ws://{}/ws", lab.addr()), "hello")
+        .with(|s| s.settings.protocol = gake_wire::Protocol::WebSocket);
+    let (allocations, reads) = cost(setup);
+    assert_eq!(allocations, 0);
+    assert!((TIMES..TIMES + TIMES / 4).contains(&reads), "{reads}");
+}
+
+#[test]
 fn tls_allocates_little() {
     let server = Server::tls(pki().server(Kind::default()), [vec![Request, ok(100), Again]]);
     let mut setup = Setup::get(format!("https://127.0.0.1:{}/", server.addr.port()));

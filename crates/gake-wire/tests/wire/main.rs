@@ -26,3 +26,4 @@ mod sends;
 mod tls;
 mod unfinished;
 mod uploads;
+mod websocket;

@@ -20,6 +20,7 @@ mod tips;
 mod values;
 mod watch;
 mod web;
+mod websocket;
 mod words;
 
 use std::ffi::OsString;

@@ -14,6 +14,7 @@ use super::history::SaveArgs;
 use super::redaction::RedactionArgs;
 use super::values::{self, Stages, WatchedSource};
 use super::web::WebArgs;
+use super::websocket::WebSocketArgs;
 
 /// Load a URL or a targets file, and judge the run.
 ///
@@ -40,6 +41,7 @@ Examples:
                                                    a recording, replayed at twice its speed
   gake run http://h/ -r 20k --nats nats://h:4222 --agents 4   on four machines (docs/fleet.md)
   gake run --spec checkout.toml                    several loads side by side, from a file
+  gake run ws://localhost:8080/chat -c 100 --ws-message hello      messages in WebSocket sessions
   gake run http://h/api -X POST --data @body.json -H 'Content-Type: application/json' -r 50
 
 Exit codes: 0 done, objectives met; 1 the run failed; 2 bad usage; 3 the run is invalid;
@@ -271,6 +273,9 @@ pub struct RequestArgs {
     /// hidden
     #[arg(long)]
     pub body_errors: bool,
+
+    #[command(flatten)]
+    pub websocket: WebSocketArgs,
 }
 
 /// A version of HTTP.

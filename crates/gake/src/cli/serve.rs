@@ -47,7 +47,7 @@ pub struct ServeArgs {
     #[arg(long, value_enum, value_name = "self")]
     pub tls: Option<TlsArg>,
 
-    /// Where to write the certificate, for clients to trust (default: gake-lab-PORT.pem in the
+    /// Where to write the certificate, for clients to trust (default: gake-lab-UID-PORT.pem in the
     /// folder for temporary files)
     #[arg(long, value_name = "FILE", requires = "tls")]
     pub tls_out: Option<PathBuf>,

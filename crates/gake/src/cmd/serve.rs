@@ -7,6 +7,7 @@ use gake_core::plan::format_duration;
 use gake_files::Access;
 use gake_judge::units::{count, percent, plural};
 use gake_lab::{Lab, LabCertificate, LabConfig, LabError};
+use rustix::process::geteuid;
 
 use crate::cli::ServeArgs;
 use crate::console::Console;
@@ -40,6 +41,10 @@ pub fn run(args: &ServeArgs, console: &Console) -> Result<Exit, Failure> {
     }
     // The watching thread lives as long as the process.
     let _ = ended.recv();
+    if let (Some((path, _)), None) = (&trust, &args.tls_out) {
+        // Nobody can trust it any more. A file that the user named stays.
+        let _ = std::fs::remove_file(path);
+    }
     let stats = lab.shutdown();
     console.result(&format!("{stats}\n"))?;
     Ok(Exit::Done)
@@ -77,9 +82,13 @@ fn write<'a>(
     lab: &Lab,
     certificate: &'a LabCertificate,
 ) -> Result<(PathBuf, &'a LabCertificate), Failure> {
-    let default = || std::env::temp_dir().join(format!("gake-lab-{}.pem", lab.addr().port()));
+    // The folder for temporary files has those of all users.
+    let user = geteuid().as_raw();
+    let default =
+        || std::env::temp_dir().join(format!("gake-lab-{user}-{}.pem", lab.addr().port()));
+    let access = if args.tls_out.is_some() { Access::Mask } else { Access::Owner };
     let path = args.tls_out.clone().unwrap_or_else(default);
-    let written = gake_files::create(&path, Access::Mask)
+    let written = gake_files::create(&path, access)
         .and_then(|mut file| file.write_all(certificate.pem.as_bytes()));
     written.map_err(|error| {
         Failure::could_not(format!("{} cannot be written: {error}", path.display()))

@@ -46,6 +46,9 @@ const FLAGS: &[(&str, &str)] = &[
     ("user", "--user"),
     ("expect", "--expect"),
     ("expect_body", "--expect-body"),
+    ("ws_message", "--ws-message"),
+    ("ws_expect", "--ws-expect"),
+    ("ws_send_only", "--ws-send-only"),
     ("body_errors", "--body-errors"),
     ("abort", "--abort"),
     ("timeout", "--timeout"),
@@ -54,6 +57,8 @@ const FLAGS: &[(&str, &str)] = &[
     ("connect_rate", "--connect-rate"),
     ("sources", "--interface"),
     ("http", "--http"),
+    ("keepalive", "--no-keepalive"),
+    ("max_redirects", "--max-redirs"),
     ("streams", "--streams"),
     ("resolve", "--resolve"),
     ("connect_to", "--connect-to"),
@@ -238,19 +243,22 @@ fn missing_file(target: &str) -> Option<String> {
 }
 
 fn request(args: &RequestArgs) -> Result<ScenarioDraft, Failure> {
-    let body = args.data.as_ref().map(|data| match data.strip_prefix('@') {
-        None => BodySpec::text(data),
-        Some(path) => BodySpec::File(path.into()),
-    });
+    let body = |data: &String| match data.strip_prefix('@') {
+        None => BodyValue(BodySpec::text(data)),
+        Some(path) => BodyValue(BodySpec::File(path.into())),
+    };
     let expect = |expect: &Expect| ExpectValue(expect.clone());
     let headers = args.header.iter();
     let mut scenario = ScenarioDraft {
         method: args.method.clone(),
         headers: headers.map(|(name, value)| HeaderValue(name.clone(), value.clone())).collect(),
-        body: body.map(BodyValue),
+        body: args.data.as_ref().map(body),
         user: args.user.clone(),
         expect: args.expect.as_ref().map(expect),
         expect_body: args.expect_body.clone(),
+        ws_message: args.websocket.ws_message.as_ref().map(body),
+        ws_expect: args.websocket.ws_expect.clone(),
+        ws_send_only: args.websocket.ws_send_only.then_some(true),
         body_errors: args.body_errors.then_some(true),
         ..ScenarioDraft::default()
     };

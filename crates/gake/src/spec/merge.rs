@@ -11,7 +11,7 @@ use crate::cli::RunArgs;
 use crate::exit::Failure;
 
 /// The keys that say what is sent: one of them takes the place of all.
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 14] = [
     "url",
     "targets",
     "recording",
@@ -23,6 +23,9 @@ const SOURCES: [&str; 11] = [
     "environment",
     "given",
     "request",
+    "ws_message",
+    "ws_expect",
+    "ws_send_only",
 ];
 
 /// What the file says, with what the flags say in its place. What holds for the whole run always

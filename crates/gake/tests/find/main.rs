@@ -38,12 +38,14 @@ fn a_target_that_only_fails_has_no_capacity() {
 }
 
 #[test]
-fn the_highest_rate_and_the_budget_are_kept() {
+fn the_highest_rate_and_the_budget_are_kept_for_messages_too() {
     let lab = Lab::start(LabConfig::default()).unwrap();
-    let url = format!("http://{}/fast", lab.addr());
+    let url = format!("ws://{}/ws", lab.addr());
+    let refused = find(&[url.as_str(), "--slo", "p50<20s", "--dimension", "connect-rate"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
     // An objective that no noise of the machine can miss.
     let flags = ["--slo", "p50<20s", "--max-rate", "64", "--budget", "16s", "-o", "json"];
-    let ran = find(&[&[url.as_str()], &flags[..]].concat());
+    let ran = find(&[&[url.as_str(), "--ws-message", "x"], &flags[..]].concat());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let form: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(form["schema"], "gake.find/1");

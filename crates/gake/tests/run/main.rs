@@ -41,3 +41,4 @@ mod varying;
 mod watch;
 mod ways;
 mod web;
+mod websocket;

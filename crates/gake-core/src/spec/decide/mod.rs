@@ -2,6 +2,7 @@
 
 mod load;
 mod scenario;
+mod websocket;
 
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ use super::super::{
     RequestSpec, STREAMS, ScenarioDraft, ScenarioSpec, ScriptSpec,
 };
 use super::{at_least_one, named};
-use crate::plan::{DRAIN, Expect, OPEN_CONNECTIONS, Overflow, Plan, Rate};
+use crate::plan::{DRAIN, OPEN_CONNECTIONS, Overflow, Plan, Rate};
 
 /// Maximum number of tags of a scenario.
 const TAGS_MAX: usize = 50;
@@ -51,6 +51,7 @@ impl Deciding<'_> {
             None => DRAIN,
         };
         let tags = self.tags()?;
+        let expected = source.expect();
         let draft = self.draft;
         Ok(ScenarioSpec {
             name,
@@ -70,7 +71,7 @@ impl Deciding<'_> {
             lanes,
             overflow,
             tags,
-            expect: draft.expect.map_or_else(Expect::default, |expect| expect.0),
+            expect: draft.expect.map_or(expected, |expect| expect.0),
             expect_body: draft.expect_body,
             body_errors: draft.body_errors.unwrap_or(false),
         })
@@ -118,8 +119,10 @@ impl Deciding<'_> {
     fn source(&mut self) -> Result<RequestSource, SpecError> {
         let draft = &mut self.draft;
         let requests = std::mem::take(&mut draft.request);
+        let url = self.url()?;
+        let draft = &mut self.draft;
         let mut all = vec![
-            ("url", draft.url.take().map(RequestSource::Url)),
+            ("url", url),
             ("targets", draft.targets.take().map(RequestSource::Targets)),
             ("given", draft.given.take().map(RequestSource::Given)),
         ];

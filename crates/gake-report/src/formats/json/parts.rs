@@ -105,11 +105,24 @@ pub(super) struct ConnectionsForm {
     idle_lost: u64,
     /// Idle ones that could not be opened.
     idle_failed: u64,
-    /// What they spoke: `HTTP/1.1`, `HTTP/2`, or `HTTP/2 and HTTP/1.1`.
+    /// What they spoke: `HTTP/1.1`, `HTTP/2`, `WebSocket`, or two of them joined by `and`.
     protocol: &'static str,
     /// Where they spoke HTTP/2.
     #[serde(skip_serializing_if = "Option::is_none")]
     http2: Option<Http2Form>,
+    /// Where they had sessions of a WebSocket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    websocket: Option<WebSocketForm>,
+}
+
+/// Sessions of a WebSocket.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct WebSocketForm {
+    /// Opened in all.
+    sessions: u64,
+    /// Ended by the server while no message was under way.
+    ended: u64,
 }
 
 /// Streams of HTTP/2.
@@ -165,6 +178,10 @@ impl From<&Run> for ConnectionsForm {
             idle_failed: counts.idle_failed,
             protocol: counts.spoken(),
             http2: Http2Form::of(counts),
+            websocket: (counts.sessions > 0).then_some(WebSocketForm {
+                sessions: counts.sessions,
+                ended: counts.sessions_ended,
+            }),
         }
     }
 }

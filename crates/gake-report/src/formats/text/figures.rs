@@ -75,6 +75,7 @@ fn connections(page: &Page, run: &Run) -> String {
         (counts.unhandled, "sent again, not handled"),
         (counts.stream_resets, "streams reset"),
         (counts.goaways, "GOAWAYs"),
+        (counts.sessions_ended, "sessions ended by the server"),
         (counts.stream_waits, "waited for a stream"),
         (counts.window_waits, "bodies waited for the window"),
     ] {

@@ -14,7 +14,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use gake_core::redact::Redactor;
-use gake_core::spec::{HttpVersion, RunSpec};
+use gake_core::spec::{HttpVersion, RequestSource, RunSpec, ScenarioSpec};
 use gake_judge::overload::{self, Overload};
 use gake_judge::search::{
     Ask, CapacityAnswer, Dimension, Found, Options, Purpose, Search, StepOutcome, StopReason,
@@ -158,8 +158,16 @@ fn target(
     Ok((Target::Script(script), objectives))
 }
 
-/// Rejects what a search by streams cannot have.
+/// Rejects what a search by streams, and one of a WebSocket, cannot have.
 fn check(args: &FindArgs, spec: &RunSpec) -> Result<(), Failure> {
+    let is_websocket = |one: &ScenarioSpec| matches!(one.source, RequestSource::WebSocket(_));
+    if args.search.dimension == DimensionArg::ConnectRate && spec.scenarios.iter().any(is_websocket)
+    {
+        return Err(Failure::usage(
+            "--dimension connect-rate opens a connection for each request, and the sessions of a \
+             WebSocket stay open: search by rate, users or connections",
+        ));
+    }
     if args.search.dimension != DimensionArg::Streams {
         return Ok(());
     }

@@ -249,6 +249,7 @@ fn fatal(fault: Fault) -> Option<(String, u8)> {
         | Fault::Proxy(_)
         | Fault::StreamReset(_)
         | Fault::Goaway(_)
+        | Fault::WebSocketClosed(_)
         | Fault::Script => return None,
     };
     Some((format!("{call}: {what} ({number})"), number as u8))

@@ -26,7 +26,7 @@ impl Script {
     /// When it cannot be read, or a line is malformed, by its number.
     pub fn open(path: &str) -> Result<Self, String> {
         let mut script = Self { path: path.to_owned(), uris: Vec::new(), offsets: Vec::new() };
-        for (number, line) in (1..).zip(lines(path)?) {
+        for (number, line) in lines(path)? {
             let bad = || format!("{path}: line {number}: write milliseconds, a tab and a URI");
             let (offset, uri) = line.split_once('\t').ok_or_else(bad)?;
             let millis: f64 = offset.trim().parse().map_err(|_| bad())?;
@@ -93,5 +93,26 @@ impl Recordings for Timed<'_> {
             name: self.script.path.clone(),
             notes: Vec::new(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn lines_have_their_numbers_in_the_file() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"1\t/a\n\n0.5\t/b\n").unwrap();
+        let path = file.path().to_str().unwrap().to_owned();
+        let script = Script::open(&path).unwrap();
+        assert_eq!(
+            (script.uris, script.offsets),
+            (vec!["/a".into(), "/b".into()], vec![1_000_000, 500_000])
+        );
+        file.write_all(b"\n\nbad\n").unwrap();
+        assert!(Script::open(&path).unwrap_err().contains("line 6: write milliseconds"));
     }
 }

@@ -16,21 +16,20 @@ const URIS_MAX: usize = 1_000_000;
 /// When there are none, or the file cannot be read.
 pub fn listed(parsed: &Parsed) -> Result<Vec<String>, String> {
     let uris = match parsed.last("i") {
-        Some(path) => lines(path)?,
+        Some(path) => lines(path)?.into_iter().map(|(_, line)| line).collect(),
         None => parsed.operands.clone(),
     };
     match uris.len() {
         0 => Err("no URI given".to_owned()),
-        1..=URIS_MAX => Ok(uris),
-        more => Err(format!("{more} URIs are more than the {URIS_MAX} that are held")),
+        _ => Ok(uris),
     }
 }
 
-/// The lines of a file, or of standard input for `-`, without empty ones.
+/// The lines of a file that are not empty, or of standard input for `-`, with their numbers.
 ///
 /// # Errors
-/// When they cannot be read, or are not text.
-pub fn lines(path: &str) -> Result<Vec<String>, String> {
+/// When they cannot be read, are not text, or are too many.
+pub fn lines(path: &str) -> Result<Vec<(usize, String)>, String> {
     let bytes = match path {
         "-" => {
             let mut bytes = Vec::new();
@@ -41,7 +40,12 @@ pub fn lines(path: &str) -> Result<Vec<String>, String> {
     };
     let bytes = bytes.map_err(|error| format!("{path} cannot be read: {error}"))?;
     let text = String::from_utf8(bytes).map_err(|_| format!("{path} is not UTF-8 text"))?;
-    Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect())
+    let numbered = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty());
+    let lines: Vec<_> = numbered.map(|(number, line)| (number, line.to_owned())).collect();
+    match lines.len() {
+        0..=URIS_MAX => Ok(lines),
+        more => Err(format!("{path}: {more} URIs are more than the {URIS_MAX} that are held")),
+    }
 }
 
 /// The URIs with the scheme, host and port of `base` or else of the first; and the Unix socket of

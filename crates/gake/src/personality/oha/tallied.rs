@@ -123,6 +123,7 @@ fn cause(fault: Fault) -> String {
         | Fault::Proxy(_)
         | Fault::StreamReset(_)
         | Fault::Goaway(_)
+        | Fault::WebSocketClosed(_)
         | Fault::Script
         | Fault::Other(_) => fault.to_string(),
     }

@@ -1,0 +1,439 @@
+//! WebSocket servers that keep the rules, and those that break them: each is told by name, and none
+//! makes us hang.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use gake_core::clock::Clock as _;
+use gake_core::record::{CloseCode, Exchange, Fault, Phase};
+use gake_wire::{Deadline, HttpRequest, MessageAnswer, Protocol, Settings};
+
+use crate::client::{PATIENCE, fault_of, on_runtime, status_of};
+use crate::http2::Sender;
+
+const TEXT: u8 = 0x81;
+const CLOSE: u8 = 0x88;
+const PING: u8 = 0x89;
+const PONG: u8 = 0x8a;
+
+/// One connection, seen from the server.
+struct Peer(TcpStream);
+
+impl Peer {
+    /// Reads the upgrade: `Sec-WebSocket-Accept`.
+    fn upgrade(&mut self) -> io::Result<String> {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            self.0.read_exact(&mut byte)?;
+            head.push(byte[0]);
+        }
+        let head = String::from_utf8(head).unwrap();
+        let key = head.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: ")).unwrap();
+        let text = format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
+        let sha1 = &aws_lc_rs::digest::SHA1_FOR_LEGACY_USE_ONLY;
+        Ok(STANDARD.encode(aws_lc_rs::digest::digest(sha1, text.as_bytes())))
+    }
+
+    fn switch(&mut self, accept: &str) -> io::Result<()> {
+        let head = format!(
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+             Sec-WebSocket-Accept: {accept}\r\n\r\n"
+        );
+        self.0.write_all(head.as_bytes())
+    }
+
+    fn open(&mut self) -> io::Result<()> {
+        let accept = self.upgrade()?;
+        self.switch(&accept)
+    }
+
+    /// Reads a short frame: its first byte and its payload.
+    fn read(&mut self) -> io::Result<(u8, Vec<u8>)> {
+        let mut header = [0; 6];
+        self.0.read_exact(&mut header)?;
+        assert!((0x80..0x80 + 126).contains(&header[1]), "a client masks, and this one is brief");
+        let mut payload = vec![0; usize::from(header[1] & 0x7f)];
+        self.0.read_exact(&mut payload)?;
+        let mask = header[2..].iter().cycle();
+        Ok((header[0], payload.iter().zip(mask).map(|(byte, mask)| byte ^ mask).collect()))
+    }
+
+    /// Reads frames until a message comes.
+    fn message(&mut self) -> io::Result<Vec<u8>> {
+        loop {
+            if let (TEXT, payload) = self.read()? {
+                return Ok(payload);
+            }
+        }
+    }
+
+    fn send(&mut self, first: u8, payload: &[u8]) -> io::Result<()> {
+        self.0.write_all(&[&[first, payload.len() as u8][..], payload].concat())
+    }
+
+    /// Opens a session and waits for a message.
+    fn asked(&mut self) -> io::Result<()> {
+        self.open()?;
+        self.message().map(drop)
+    }
+}
+
+/// Plays `script` on every connection: the address, and how many came.
+fn serve(
+    script: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static,
+) -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let count = Arc::new(AtomicUsize::new(0));
+    let (counted, script) = (Arc::clone(&count), Arc::new(script));
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let script = Arc::clone(&script);
+            let mut peer = Peer(stream.unwrap());
+            peer.0.set_read_timeout(Some(PATIENCE)).unwrap();
+            counted.fetch_add(1, SeqCst);
+            std::thread::spawn(move || script(&mut peer));
+        }
+    });
+    (address, count)
+}
+
+fn settings(answer: MessageAnswer) -> Settings {
+    Settings { protocol: Protocol::WebSocket, connections: 1, answer, ..Settings::default() }
+}
+
+fn sender(address: SocketAddr, answer: MessageAnswer) -> std::rc::Rc<Sender> {
+    let body = Some(Arc::from(&b"hello"[..]));
+    let request = HttpRequest { body, ..HttpRequest::new("GET", format!("ws://{address}/chat")) };
+    Sender::of(&request, settings(answer))
+}
+
+/// What comes of one message with a time-out.
+async fn within(sender: &Sender, time: Duration) -> Exchange {
+    let deadline = Deadline::within(sender.client.clock().now(), time);
+    sender.client.send_to(&sender.request, deadline, &mut ()).await
+}
+
+#[test]
+fn each_broken_rule_has_its_name() {
+    type Script = fn(&mut Peer) -> io::Result<()>;
+    let closed = |code| Fault::WebSocketClosed(CloseCode::new(code));
+    let cases: [(Script, Fault); 14] = [
+        (
+            |peer| {
+                peer.upgrade()?;
+                peer.0.write_all(b"SSH-2.0-x\r\n")
+            },
+            Fault::Malformed("websocket_upgrade"),
+        ),
+        (
+            |peer| {
+                peer.upgrade()?;
+                peer.switch("bm9ib2R5J3Mga2V5IGlzIGhlcmU=")
+            },
+            Fault::Malformed("websocket_accept"),
+        ),
+        (
+            |peer| {
+                peer.upgrade()?;
+                peer.0.write_all(b"HTTP/1.1 101 Switching Proto")?;
+                peer.0.shutdown(Shutdown::Write)
+            },
+            Fault::ClosedEarly(Phase::FirstByte),
+        ),
+        (
+            |peer| {
+                peer.upgrade()?;
+                loop {
+                    peer.0.write_all(b"HTTP/1.1 103 Early Hints\r\n\r\n")?;
+                }
+            },
+            Fault::Timeout(Phase::Connect),
+        ),
+        (
+            |peer| peer.upgrade().map(|_| std::thread::sleep(PATIENCE)),
+            Fault::Timeout(Phase::Connect),
+        ),
+        (
+            |peer| {
+                peer.asked()?;
+                peer.0.write_all(&[0x81, 0x81, 0, 0, 0, 0, b'x'])
+            },
+            Fault::Malformed("websocket_bits"),
+        ),
+        (
+            |peer| {
+                peer.asked()?;
+                peer.send(0x80, b"of nothing")
+            },
+            Fault::Malformed("websocket_order"),
+        ),
+        (
+            |peer| {
+                peer.asked()?;
+                peer.send(0x01, b"a part")?;
+                peer.send(TEXT, b"another message")
+            },
+            Fault::Malformed("websocket_order"),
+        ),
+        (
+            |peer| {
+                peer.asked()?;
+                peer.send(CLOSE, &1013_u16.to_be_bytes())
+            },
+            closed(1013),
+        ),
+        (
+            |peer| {
+                peer.asked()?;
+                peer.send(0x01, b"the first part")?;
+                peer.send(CLOSE, b"")
+            },
+            Fault::WebSocketClosed(CloseCode::NONE),
+        ),
+        (
+            |peer| {
+                peer.asked()?;
+                peer.0.shutdown(Shutdown::Write)
+            },
+            Fault::ClosedEarly(Phase::FirstByte),
+        ),
+        (
+            |peer| {
+                peer.asked()?;
+                peer.0.write_all(&[TEXT, 100, b'h', b'a', b'l', b'f'])?;
+                peer.0.shutdown(Shutdown::Write)
+            },
+            Fault::ClosedEarly(Phase::Body),
+        ),
+        (
+            |peer| {
+                peer.asked()?;
+                peer.0.write_all(&[TEXT, 100, b'h', b'a', b'l', b'f'])?;
+                peer.message().map(drop)
+            },
+            Fault::Timeout(Phase::Body),
+        ),
+        (
+            |peer| peer.asked().map(|()| std::thread::sleep(PATIENCE)),
+            Fault::Timeout(Phase::FirstByte),
+        ),
+    ];
+    for (script, expected) in cases {
+        check_fault(script, MessageAnswer::Next, expected);
+    }
+}
+
+/// What comes of a message has this fault. A time-out may come early on a busy machine.
+fn check_fault(
+    script: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static,
+    answer: MessageAnswer,
+    expected: Fault,
+) {
+    let (address, _) = serve(script);
+    let is_silent = matches!(expected, Fault::Timeout(_));
+    let time = if is_silent { Duration::from_millis(150) } else { PATIENCE };
+    on_runtime(async {
+        let seen = fault_of(&within(&sender(address, answer), time).await);
+        match is_silent {
+            // A flood of interim responses is cut off by its size or by the time.
+            true => assert!(matches!(seen, Fault::Timeout(_) | Fault::TooLarge("head")), "{seen}"),
+            false => assert_eq!(seen, expected),
+        }
+    });
+}
+
+#[test]
+fn a_server_that_does_not_switch_answers_by_its_status() {
+    let (address, _) = serve(|peer| {
+        peer.upgrade()?;
+        peer.0.write_all(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
+    });
+    on_runtime(async {
+        let exchange = sender(address, MessageAnswer::Next).send().await;
+        assert_eq!((status_of(&exchange), exchange.written), (503, false));
+    });
+}
+
+#[test]
+fn what_cannot_be_an_answer_is_none() {
+    let (address, count) = serve(|peer| {
+        peer.open()?;
+        peer.send(TEXT, b"welcome")?;
+        while let Ok(message) = peer.message() {
+            peer.send(PING, b"?")?;
+            peer.send(0x01, b"not for ")?;
+            peer.send(PONG, b"")?;
+            peer.send(0x80, b"you")?;
+            peer.send(TEXT, &message)?;
+        }
+        Ok(())
+    });
+    on_runtime(async {
+        let sender = sender(address, MessageAnswer::Matching("^hello$".parse().unwrap()));
+        for _ in 0..3 {
+            let exchange = sender.send().await;
+            assert_eq!((status_of(&exchange), exchange.written), (101, true));
+        }
+        assert_eq!(count.load(SeqCst), 1);
+    });
+}
+
+#[test]
+fn floods_are_bounded_by_time_and_memory() {
+    type Script = fn(&mut Peer) -> io::Result<()>;
+    let flood: [(Script, Fault); 3] = [
+        (
+            |peer| {
+                peer.asked()?;
+                loop {
+                    peer.send(PING, &[0; 100])?;
+                }
+            },
+            Fault::Timeout(Phase::Body),
+        ),
+        (
+            |peer| {
+                peer.asked()?;
+                loop {
+                    peer.send(TEXT, b"not this")?;
+                }
+            },
+            Fault::Timeout(Phase::Body),
+        ),
+        (
+            |peer| {
+                peer.asked()?;
+                peer.0.write_all(&[TEXT, 127, 0, 0, 1, 0, 0, 0, 0, 0])?;
+                loop {
+                    peer.0.write_all(&[b'x'; 1 << 16])?;
+                }
+            },
+            Fault::TooLarge("message"),
+        ),
+    ];
+    for (script, expected) in flood {
+        check_fault(script, MessageAnswer::Matching("^hello$".parse().unwrap()), expected);
+    }
+}
+
+/// A server that says when `event` has come about.
+fn telling(
+    script: impl Fn(&mut Peer, &dyn Fn()) -> io::Result<()> + Send + Sync + 'static,
+) -> (SocketAddr, Arc<AtomicUsize>, Receiver<()>) {
+    let (said, heard) = channel();
+    let said = std::sync::Mutex::new(said);
+    let (address, count) =
+        serve(move |peer| script(peer, &|| said.lock().unwrap().send(()).unwrap_or_default()));
+    (address, count, heard)
+}
+
+/// Lets the client's thread run until the server has said something.
+async fn until(heard: &Receiver<()>) {
+    while heard.try_recv().is_err() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[test]
+fn pings_are_answered_while_a_session_lies_idle() {
+    let (address, count, heard) = telling(|peer, say| {
+        peer.open()?;
+        loop {
+            let message = peer.message()?;
+            peer.send(TEXT, &message)?;
+            for payload in [&b"one"[..], b"two"] {
+                peer.send(PING, payload)?;
+                assert_eq!(peer.read()?, (PONG, payload.to_vec()));
+            }
+            say();
+        }
+    });
+    on_runtime(async {
+        let sender = sender(address, MessageAnswer::Next);
+        for _ in 0..2 {
+            assert_eq!(status_of(&sender.send().await), 101);
+            until(&heard).await;
+        }
+        assert_eq!(count.load(SeqCst), 1);
+    });
+}
+
+#[test]
+fn a_session_that_the_server_ends_is_replaced_and_the_close_is_answered() {
+    let (address, count, heard) = telling(|peer, say| {
+        peer.open()?;
+        let message = peer.message()?;
+        peer.send(TEXT, &message)?;
+        peer.send(CLOSE, &1001_u16.to_be_bytes())?;
+        assert_eq!(peer.read()?, (CLOSE, vec![0x03, 0xe9]));
+        say();
+        Ok(())
+    });
+    on_runtime(async {
+        let sender = sender(address, MessageAnswer::Next);
+        for _ in 0..3 {
+            assert_eq!(status_of(&sender.send().await), 101);
+            until(&heard).await;
+        }
+        let counts = sender.counts();
+        assert_eq!((counts.sessions, counts.sessions_ended), (3, 3));
+        assert_eq!((count.load(SeqCst), counts.stale_reconnects), (3, 0));
+    });
+}
+
+#[test]
+fn a_late_answer_is_not_that_of_the_next_message() {
+    let may_answer = Arc::new(AtomicUsize::new(0));
+    let allowed = Arc::clone(&may_answer);
+    let (address, count, heard) = telling(move |peer, say| {
+        peer.open()?;
+        let message = peer.message()?;
+        say();
+        while allowed.load(SeqCst) == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        peer.send(TEXT, &message)?;
+        peer.message().map(drop)
+    });
+    on_runtime(async {
+        let sender = sender(address, MessageAnswer::Next);
+        tokio::select! {
+            exchange = sender.send() => panic!("{exchange:?}"),
+            () = until(&heard) => {}
+        }
+        may_answer.store(1, SeqCst);
+        assert_eq!(status_of(&sender.send().await), 101);
+        assert_eq!(count.load(SeqCst), 2);
+    });
+}
+
+#[test]
+fn a_message_without_an_answer_is_done_when_it_is_written() {
+    let (address, count, heard) = telling(|peer, say| {
+        peer.open()?;
+        for _ in 0..100 {
+            assert_eq!(peer.message()?, b"hello");
+            // Nobody waits for it.
+            peer.send(TEXT, b"thanks")?;
+        }
+        say();
+        peer.message().map(drop)
+    });
+    on_runtime(async {
+        let sender = sender(address, MessageAnswer::Nothing);
+        for _ in 0..100 {
+            let exchange = sender.send().await;
+            assert_eq!((status_of(&exchange), exchange.written), (101, true));
+        }
+        until(&heard).await;
+        assert_eq!(count.load(SeqCst), 1);
+    });
+}
