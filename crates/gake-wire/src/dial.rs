@@ -20,6 +20,7 @@ use tokio_rustls::TlsConnector;
 use crate::address::Address;
 use crate::alarm::Alarm;
 use crate::deadline::Deadline;
+use crate::facts::ConnectionFacts;
 use crate::fault;
 use crate::http1::KnownHeads;
 use crate::http2::ConnectionLimits;
@@ -102,10 +103,12 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         };
         let turn = self.next.replace(self.next.get().wrapping_add(1));
         let addresses = &origin.addresses;
-        let stream = match &addresses[turn % addresses.len()] {
+        let (stream, peer) = match &addresses[turn % addresses.len()] {
             // Each source takes its turn with every address.
-            Address::Tcp(address) => self.open_tcp(*address, turn / addresses.len()).await?,
-            Address::Unix(path) => open_unix(path).await?,
+            Address::Tcp(address) => {
+                (self.open_tcp(*address, turn / addresses.len()).await?, Some(*address))
+            }
+            Address::Unix(path) => (open_unix(path).await?, None),
         };
         let stream = match (self.network.proxy(), &origin.server_name, stream) {
             (Some(proxy), Some(_), Stream::Tcp(mut tcp)) => {
@@ -129,14 +132,15 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             (Some(_), None) => return Err(Fault::Tls("TLS was not set up for this origin")),
             (None, _) => stream,
         };
-        self.speak(stream, number, guard, (connected, connect))
+        self.speak(stream, (number, peer), guard, (connected, connect))
     }
 
-    /// A connection that speaks what both sides want, opened at `times.0`, which took `times.1`.
+    /// A connection to `peer` of origin `number` that speaks what both sides want, opened at
+    /// `times.0`, which took `times.1`.
     fn speak(
         &self,
         stream: Stream,
-        number: u32,
+        (number, peer): (u32, Option<SocketAddr>),
         guard: OpenGuard,
         times: (Nanos, Nanos),
     ) -> Result<AnyTransport, Fault> {
@@ -151,9 +155,10 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             Protocol::Http2 if stream.is_plain() || has_http2 => true,
             Protocol::Http2 => return Err(Fault::Tls("the peer does not offer HTTP/2")),
         };
+        let facts = ConnectionFacts { peer, is_http2, tls: stream.tls_facts() };
         if !is_http2 {
             let known = self.known(number);
-            let http1 = Http1::new(stream, known, settings.limits, guard, times);
+            let http1 = Http1::new(stream, facts, known, settings.limits, guard, times);
             return Ok(AnyTransport::Http1(http1));
         }
         let default = ConnectionLimits::default();
@@ -165,7 +170,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             interim: settings.limits.interim,
         };
         let (at, took) = times;
-        let opening = Opening { limits, is_single_use: !settings.keepalive, at, took };
+        let opening = Opening { limits, facts, is_single_use: !settings.keepalive, at, took };
         let scratch = Rc::clone(&self.scratch);
         let http2 = Http2::new(stream, &opening, scratch, self.clock.clone(), guard);
         Ok(AnyTransport::Http2(http2))

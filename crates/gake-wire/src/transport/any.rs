@@ -5,6 +5,7 @@ use gake_core::record::{Answer, Exchange};
 
 use super::interface::{IdleState, Timing, Transport, TransportError};
 use super::{Http1, Http2};
+use crate::facts::ConnectionFacts;
 use crate::http1::Visitor;
 use crate::request::PreparedRequest;
 use crate::scratch::Scratch;
@@ -18,6 +19,15 @@ pub(crate) enum AnyTransport {
 }
 
 impl AnyTransport {
+    /// What is known of it.
+    #[inline]
+    pub(crate) fn facts(&self) -> &ConnectionFacts {
+        match self {
+            Self::Http1(http1) => &http1.facts,
+            Self::Http2(http2) => &http2.facts,
+        }
+    }
+
     /// Holds the connection until the peer ends it.
     pub(crate) async fn until_ended(&self, scratch: &Scratch) {
         match self {
