@@ -8,15 +8,18 @@
 //! with the engine. What users of a test share is its [`test::Test`].
 
 pub mod aggregation;
+pub mod archive;
 pub mod blocked;
 pub mod convert;
 pub mod duration;
 mod errors;
+pub mod files;
 mod html;
 pub mod metrics;
 pub mod modules;
 pub mod options;
 pub mod out;
+mod paths;
 pub mod secrets;
 pub mod summary;
 pub mod test;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroU64;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -12,10 +12,8 @@ use gake_core::clock::{Nanos, SECOND};
 use gake_core::metric::{Definition, Tags};
 
 use crate::blocked::BlockedTargets;
+use crate::files::ScriptFiles;
 use crate::secrets::Secrets;
-
-/// The largest file that a script may import or open.
-const FILE_BYTES_MAX: u64 = 1 << 30;
 
 /// The severity of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,8 +99,6 @@ pub struct UserSettings {
     pub rps: Option<NonZeroU64>,
     /// Which parts of requests and responses are logged.
     pub http_debug: Option<DebugParts>,
-    /// The version of TLS that connections speak.
-    pub tls_version: &'static str,
     /// Bytes that a user's heap may take.
     pub memory: usize,
 }
@@ -133,7 +129,6 @@ impl Default for UserSettings {
             blocked: BlockedTargets::default(),
             rps: None,
             http_debug: None,
-            tls_version: "tls1.3",
             memory: 512 << 20,
         }
     }
@@ -204,6 +199,8 @@ pub struct Test {
     pub system_tags: OnceLock<Vec<String>>,
     /// The secrets that scripts may read. Set before any user runs.
     pub secrets: OnceLock<Secrets>,
+    /// The files and modules that it has read.
+    pub files: ScriptFiles,
     /// When the test began.
     pub began: Instant,
     /// How many users and iterations there are.
@@ -213,7 +210,6 @@ pub struct Test {
     /// Nanoseconds from `began` to the next request that `rps` allows.
     next_request: AtomicU64,
     log: ScriptLog,
-    files: Mutex<HashMap<PathBuf, Arc<[u8]>>>,
     arrays: Mutex<HashMap<String, Arc<[String]>>>,
     abort: Mutex<Option<Abort>>,
     failed: AtomicBool,
@@ -221,16 +217,12 @@ pub struct Test {
 }
 
 impl Test {
-    /// The test of the script at `main`, an absolute path. `text` is what it holds, when it is no
-    /// file.
+    /// The test of the script at `main`, an absolute path among these files.
     #[must_use]
-    pub fn new(main: &Path, text: Option<Vec<u8>>, early: UserSettings, log: ScriptLog) -> Self {
-        let mut files = HashMap::new();
-        if let Some(text) = text {
-            files.insert(main.to_owned(), text.into());
-        }
+    pub fn new(main: &Path, files: ScriptFiles, early: UserSettings, log: ScriptLog) -> Self {
         Self {
             main: format!("file://{}", main.display()),
+            files,
             early,
             settings: OnceLock::new(),
             options: OnceLock::new(),
@@ -242,7 +234,6 @@ impl Test {
             active_users: OnceLock::new(),
             next_request: AtomicU64::new(0),
             log,
-            files: Mutex::new(files),
             arrays: Mutex::default(),
             abort: Mutex::default(),
             failed: AtomicBool::new(false),
@@ -305,19 +296,19 @@ impl Test {
     /// # Errors
     /// When it cannot be read, or is larger than 1 GiB.
     pub fn file(&self, path: &Path) -> io::Result<Arc<[u8]>> {
-        use std::io::Read;
-        let mut files = lock(&self.files);
-        if let Some(known) = files.get(path) {
-            return Ok(Arc::clone(known));
+        self.files.read(path)
+    }
+
+    /// The text of the module behind an `https://` URL, fetched once for all users. Blocks.
+    ///
+    /// # Errors
+    /// When it cannot be fetched.
+    pub fn remote(&self, url: &str) -> Result<Arc<[u8]>, String> {
+        let (text, note) = self.files.fetch(url)?;
+        if let Some(note) = note {
+            self.log(LogLevel::Info, &note, &[]);
         }
-        let mut bytes = Vec::new();
-        std::fs::File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > FILE_BYTES_MAX {
-            return Err(io::Error::other("it is larger than 1 GiB"));
-        }
-        let bytes: Arc<[u8]> = bytes.into();
-        files.insert(path.to_owned(), Arc::clone(&bytes));
-        Ok(bytes)
+        Ok(text)
     }
 
     /// The elements of a shared array, each as JSON, if it exists already.

@@ -142,6 +142,38 @@ fn an_openapi_description() {
 }
 
 #[test]
+fn an_openapi_description_in_yaml() {
+    let description = "\
+openapi: '3.0.3'
+servers:
+  - url: https://api/v1 # the only one
+paths:
+  /pets/{id}:
+    get: &read
+      summary: >-
+        A pet,
+        by its number
+      responses:
+        404: {}
+        200: { description: found }
+    head: *read
+    post:
+      requestBody:
+        content:
+          application/json:
+            example:
+              name: Rex
+              tags: [a, 'b: c']
+";
+    let requests = requests(description).unwrap();
+    assert_eq!(requests[0].url, "https://api/v1/pets/{{id}}");
+    assert_eq!(requests[0].status, Some(200));
+    assert_eq!(requests[0].remarks, ["A pet, by its number"]);
+    assert_eq!(requests[1].body.as_deref(), Some("{\"name\":\"Rex\",\"tags\":[\"a\",\"b: c\"]}"));
+    assert_eq!((requests.len(), requests[2].method.as_str()), (3, "HEAD"));
+}
+
+#[test]
 fn a_script_says_what_it_sends_and_checks() {
     let request = ConvertedRequest {
         method: "POST".to_owned(),
@@ -163,8 +195,9 @@ fn a_script_says_what_it_sends_and_checks() {
 
 #[test]
 fn anything_else_is_refused() {
-    for text in ["", "hello", "{}", "[]", "{\"log\":{}}", "openapi: 3.0.0"] {
+    for text in ["", "hello", "{}", "[]", "{\"log\":{}}", "a: b: c", "- a"] {
         assert_eq!(requests(text), Err(ConvertError::Unknown), "{text}");
     }
     assert_eq!(requests("{\"log\":{\"entries\":[]}}"), Err(ConvertError::Empty));
+    assert_eq!(requests("openapi: 3.0.0"), Err(ConvertError::Empty));
 }

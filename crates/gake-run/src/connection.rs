@@ -107,9 +107,9 @@ pub(crate) fn tls(spec: &TlsSpec) -> TlsOptions {
     TlsOptions {
         insecure: spec.insecure,
         cacert: spec.ca_certificates.clone(),
-        version: None,
         session_tickets: spec.session_tickets,
         cert: spec.certificate.clone(),
         key: spec.key.clone(),
+        ..TlsOptions::default()
     }
 }

@@ -12,7 +12,7 @@ use gake_wire::HttpFactory;
 use crate::abort::missed;
 use crate::moment::Moment;
 use crate::sink::{Fanout, Loss, Sink, SinkStart};
-use crate::{Interrupt, Prepared, RunError, Watching};
+use crate::{Interrupt, Prepared, RunError, UserControl, Watching};
 
 /// What accompanies a run; nothing by default.
 #[derive(Default)]
@@ -21,6 +21,8 @@ pub struct Beside<'a> {
     pub sinks: Vec<Box<dyn Sink>>,
     /// Ends the run early.
     pub interrupt: Option<&'a Interrupt>,
+    /// Sets the number of users of externally controlled scenarios.
+    pub users: Option<&'a UserControl>,
     /// Samples the target across several runs; without it, the sources that the spec names are
     /// sampled during this run.
     pub watching: Option<&'a mut Watching>,
@@ -139,6 +141,9 @@ impl Prepared {
         let running = workers.start(log)?;
         if let Some(interrupt) = beside.interrupt {
             interrupt.attach(running.stop.clone());
+        }
+        if let Some(users) = beside.users {
+            users.attach(running.users.clone());
         }
         let mut collecting = Collecting {
             prepared: self,

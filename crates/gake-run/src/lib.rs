@@ -40,6 +40,7 @@ mod remote;
 mod requests;
 pub mod script;
 pub mod sink;
+mod user_control;
 mod watching;
 
 pub use bodies::{BODY_BYTES_MAX, Bodies};
@@ -58,6 +59,7 @@ pub use part::Destination;
 pub use prepare::{LoadedRequests, Prepared};
 pub use remote::RemoteWorkers;
 pub use sink::Sink;
+pub use user_control::UserControl;
 pub use watching::Watching;
 
 use gake_core::spec::RunSpec;

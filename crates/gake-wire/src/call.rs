@@ -96,6 +96,9 @@ impl<'a, C: Clock + Clone + 'static, V: Visitor> Call<'a, C, V> {
             let (alarm, deadline) = (self.alarm, self.deadline);
             let timing = Timing { clock, scratch, alarm, deadline, write };
             let mut visitor = RedirectVisitor::new(request.message.is_some(), &mut *self.visitor);
+            if let Some(facts) = place.facts() {
+                visitor.connected(facts);
+            }
             match place.exchange(request, self.exchange, &timing, &mut visitor).await {
                 Ok(answer) => return Ok((answer, visitor.to)),
                 Err(TransportError::BeforeRequest(_)) if is_reused => {}

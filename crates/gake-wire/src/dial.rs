@@ -20,6 +20,7 @@ use tokio_rustls::TlsConnector;
 use crate::address::Address;
 use crate::alarm::Alarm;
 use crate::deadline::Deadline;
+use crate::facts::ConnectionFacts;
 use crate::fault;
 use crate::http1::KnownHeads;
 use crate::http2::ConnectionLimits;
@@ -95,16 +96,16 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
     ) -> Result<AnyTransport, Fault> {
         let Network { tls, upgrade, .. } = &*self.network;
         let is_tunnelled = upgrade.is_some();
-        let (stream, guard, times) =
+        let (stream, peer, guard, times) =
             self.connect(number, begun, exchange, tls.as_ref(), is_tunnelled).await?;
         match upgrade {
             Some(upgrade) => self.upgrade(stream, upgrade, guard, times, exchange).await,
-            None => self.speak(stream, number, guard, times),
+            None => self.speak(stream, (number, peer), guard, times),
         }
     }
 
-    /// Connects to an origin, with TLS if it has a name for that; when the connection was open, and
-    /// how long that took. Even a plain one goes through the proxy's tunnel if it `is_tunnelled`.
+    /// Connects to an origin, with TLS if it has a name for that; the peer, when the connection was
+    /// open, and how long that took. Even a plain one goes through the proxy's tunnel if it `is_tunnelled`.
     async fn connect(
         &self,
         number: u32,
@@ -112,7 +113,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         exchange: &mut Exchange,
         tls: Option<&Arc<ClientConfig>>,
         is_tunnelled: bool,
-    ) -> Result<(Stream, OpenGuard, (Nanos, Nanos)), Fault> {
+    ) -> Result<(Stream, Option<SocketAddr>, OpenGuard, (Nanos, Nanos)), Fault> {
         let discovered;
         let origin = match self.network.origins.get(number as usize) {
             Some(origin) => origin,
@@ -123,10 +124,12 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         };
         let turn = self.next.replace(self.next.get().wrapping_add(1));
         let addresses = &origin.addresses;
-        let stream = match &addresses[turn % addresses.len()] {
+        let (stream, peer) = match &addresses[turn % addresses.len()] {
             // Each source takes its turn with every address.
-            Address::Tcp(address) => self.open_tcp(*address, turn / addresses.len()).await?,
-            Address::Unix(path) => open_unix(path).await?,
+            Address::Tcp(address) => {
+                (self.open_tcp(*address, turn / addresses.len()).await?, Some(*address))
+            }
+            Address::Unix(path) => (open_unix(path).await?, None),
         };
         let has_tunnel = origin.server_name.is_some() || is_tunnelled;
         let stream = match (self.network.proxy(), stream) {
@@ -151,7 +154,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             (Some(_), None) => return Err(Fault::Tls("TLS was not set up for this origin")),
             (None, _) => stream,
         };
-        Ok((stream, guard, (connected, connect)))
+        Ok((stream, peer, guard, (connected, connect)))
     }
 
     /// A session of a WebSocket, or a connection whose upgrade was refused. The upgrade is part of
@@ -174,11 +177,12 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             .map(AnyTransport::WebSocket)
     }
 
-    /// A connection that speaks what both sides want, opened at `times.0`, which took `times.1`.
+    /// A connection to `peer` of origin `number` that speaks what both sides want, opened at
+    /// `times.0`, which took `times.1`.
     fn speak(
         &self,
         stream: Stream,
-        number: u32,
+        (number, peer): (u32, Option<SocketAddr>),
         guard: OpenGuard,
         times: (Nanos, Nanos),
     ) -> Result<AnyTransport, Fault> {
@@ -193,9 +197,10 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             Protocol::Http2 if stream.is_plain() || has_http2 => true,
             Protocol::Http2 => return Err(Fault::Tls("the peer does not offer HTTP/2")),
         };
+        let facts = ConnectionFacts { peer, is_http2, tls: stream.tls_facts() };
         if !is_http2 {
             let known = self.known(number);
-            let http1 = Http1::new(stream, known, settings.limits, guard, times);
+            let http1 = Http1::new(stream, facts, known, settings.limits, guard, times);
             return Ok(AnyTransport::Http1(http1));
         }
         let default = ConnectionLimits::default();
@@ -207,7 +212,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             interim: settings.limits.interim,
         };
         let (at, took) = times;
-        let opening = Opening { limits, is_single_use: !settings.keepalive, at, took };
+        let opening = Opening { limits, facts, is_single_use: !settings.keepalive, at, took };
         let scratch = Rc::clone(&self.scratch);
         let http2 = Http2::new(stream, &opening, scratch, self.clock.clone(), guard);
         Ok(AnyTransport::Http2(http2))

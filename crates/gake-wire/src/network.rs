@@ -1,7 +1,7 @@
 //! The network: what all clients of a run share to reach their origins.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use gake_core::record::Fault;
@@ -169,7 +169,12 @@ impl Network {
         message: Message,
     ) -> Result<PreparedRequest, RequestError> {
         let rendered = self.render(&message)?;
-        let http2 = self.settings.protocol.may_be_http2().then(|| Box::new(message.template()));
+        let may_be_http2 = match self.settings.protocol {
+            // Only TLS negotiates.
+            Protocol::Negotiated => message.location.scheme == Scheme::Https,
+            protocol => protocol.may_be_http2(),
+        };
+        let http2 = may_be_http2.then(|| Box::new(message.template()));
         let is_websocket = self.settings.protocol == Protocol::WebSocket;
         let websocket = is_websocket.then(|| Box::new(MessageFrame::new(message.body.as_deref())));
         Ok(PreparedRequest { origin, rendered, http2, websocket, message: self.kept(message) })
@@ -246,19 +251,6 @@ impl Network {
         let addresses = self.origins.iter().map(|origin| origin.addresses.len()).sum::<usize>();
         let ports = self.ports.filter(|_| self.has_one_source())?;
         Some(ports.per_source() * addresses)
-    }
-
-    /// The address that a request of this network goes to, if its origin has only one.
-    #[must_use]
-    pub fn peer(&self, request: &PreparedRequest) -> Option<SocketAddr> {
-        let only = |origin: &Origin| match origin.addresses.as_slice() {
-            [Address::Tcp(address)] => Some(*address),
-            _ => None,
-        };
-        match self.origins.get(request.origin as usize) {
-            Some(origin) => only(origin),
-            None => only(self.discovered(request.origin)?.as_ref()),
-        }
     }
 
     /// Every TCP address that a request of this network may go to.

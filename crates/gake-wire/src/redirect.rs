@@ -3,6 +3,7 @@
 use gake_core::record::Fault;
 
 use crate::authorization::basic_authorization;
+use crate::facts::ConnectionFacts;
 use crate::http1::{ResponseHead, Visitor};
 use crate::location::Location;
 use crate::request::Message;
@@ -40,6 +41,11 @@ impl<V: Visitor> Visitor for RedirectVisitor<'_, V> {
     #[inline]
     fn wants_head_of(&mut self, status: u16) -> bool {
         self.behind.wants_head_of(status)
+    }
+
+    #[inline]
+    fn connected(&mut self, facts: &ConnectionFacts) {
+        self.behind.connected(facts);
     }
 
     #[inline]

@@ -9,6 +9,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
 
+use crate::facts::TlsFacts;
+
 /// A connected stream.
 #[derive(Debug)]
 pub(crate) enum Stream {
@@ -82,6 +84,15 @@ impl Stream {
             Self::Tcp(_) | Self::Unix(_) => None,
             Self::TcpTls(stream) => stream.get_ref().1.alpn_protocol(),
             Self::UnixTls(stream) => stream.get_ref().1.alpn_protocol(),
+        }
+    }
+
+    /// What TLS agreed on.
+    pub(crate) fn tls_facts(&self) -> Option<TlsFacts> {
+        match self {
+            Self::Tcp(_) | Self::Unix(_) => None,
+            Self::TcpTls(stream) => TlsFacts::of(stream.get_ref().1),
+            Self::UnixTls(stream) => TlsFacts::of(stream.get_ref().1),
         }
     }
 

@@ -1,13 +1,17 @@
 //! TLS settings: roots, client certificate, server name.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::facts::TlsVersion;
 use crate::settings::Protocol;
+use rustls::client::ResolvesClientCert;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::sign::CertifiedKey;
 use rustls::{
     ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedProtocolVersion,
 };
@@ -23,8 +27,12 @@ pub struct TlsOptions {
     pub cert: Option<PathBuf>,
     /// Its key in PEM; by default in the certificate's file.
     pub key: Option<PathBuf>,
+    /// Certificates, of which a server gets the first whose issuer it accepts. Instead of `cert`.
+    pub identities: Vec<TlsIdentity>,
     /// Speak only this version; both by default.
     pub version: Option<TlsVersion>,
+    /// Offer only these cipher suites of TLS 1.2, by the names of [`tls12_suites`]; all by default.
+    pub suites: Option<Vec<String>>,
     /// Resume sessions. Otherwise every connection makes a full handshake.
     pub session_tickets: bool,
 }
@@ -32,13 +40,25 @@ pub struct TlsOptions {
 static TLS12: [&SupportedProtocolVersion; 1] = [&rustls::version::TLS12];
 static TLS13: [&SupportedProtocolVersion; 1] = [&rustls::version::TLS13];
 
-/// A version of TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TlsVersion {
-    /// 1.2 (RFC 5246).
-    Tls12,
-    /// 1.3 (RFC 8446).
-    Tls13,
+/// A client certificate that no file holds.
+#[derive(Clone)]
+pub struct TlsIdentity {
+    /// The chain in PEM, the client's own certificate first.
+    pub certificates: String,
+    /// Its key in PEM.
+    pub key: String,
+}
+
+impl fmt::Debug for TlsIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsIdentity").finish_non_exhaustive()
+    }
+}
+
+/// The cipher suites of TLS 1.2 that a client can offer, as IANA names them.
+pub fn tls12_suites() -> impl Iterator<Item = &'static str> {
+    let suites = rustls::crypto::aws_lc_rs::ALL_CIPHER_SUITES.iter();
+    suites.filter(|suite| suite.tls13().is_none()).filter_map(|suite| suite.suite().as_str())
 }
 
 /// Why TLS cannot be set up.
@@ -57,6 +77,9 @@ pub enum TlsError {
     /// A key without a certificate.
     #[error("--key needs --cert: a client key is of no use without its certificate")]
     KeyAlone,
+    /// A certificate or key that is not PEM.
+    #[error("{0} is not PEM: {1}")]
+    Pem(&'static str, String),
     /// Certificate and key do not match.
     #[error("the client certificate cannot be used: {0}")]
     Client(rustls::Error),
@@ -71,17 +94,22 @@ impl TlsOptions {
     /// # Errors
     /// When a file cannot be read or has the wrong content.
     pub fn config(&self, protocol: Protocol) -> Result<Arc<ClientConfig>, TlsError> {
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let provider = Arc::new(self.provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(self.versions())
             .map_err(TlsError::Library)?;
         let builder = if self.insecure {
-            let verifier = Arc::new(AcceptAny { provider });
+            let verifier = Arc::new(AcceptAny { provider: Arc::clone(&provider) });
             builder.dangerous().with_custom_certificate_verifier(verifier)
         } else {
             builder.with_root_certificates(self.roots()?)
         };
         let mut config = match self.client_certificate()? {
+            None if !self.identities.is_empty() => {
+                let keys = self.identities.iter().map(|identity| identity.loaded(&provider));
+                let keys = keys.collect::<Result<_, _>>()?;
+                builder.with_client_cert_resolver(Arc::new(FirstAccepted { keys }))
+            }
             Some((chain, key)) => {
                 builder.with_client_auth_cert(chain, key).map_err(TlsError::Client)?
             }
@@ -94,6 +122,17 @@ impl TlsOptions {
             config.resumption = rustls::client::Resumption::disabled();
         }
         Ok(Arc::new(config))
+    }
+
+    fn provider(&self) -> CryptoProvider {
+        let mut provider = rustls::crypto::aws_lc_rs::default_provider();
+        if let Some(suites) = &self.suites {
+            provider.cipher_suites.retain(|suite| {
+                let name = suite.suite().as_str();
+                suite.tls13().is_some() || suites.iter().any(|asked| Some(asked.as_str()) == name)
+            });
+        }
+        provider
     }
 
     fn versions(&self) -> &'static [&'static SupportedProtocolVersion] {
@@ -162,6 +201,48 @@ fn read(path: &Path, role: &'static str) -> Result<Vec<u8>, TlsError> {
 
 fn file_error(path: &Path, role: &'static str, reason: &impl ToString) -> TlsError {
     TlsError::File { path: path.to_owned(), role, reason: reason.to_string() }
+}
+
+impl TlsIdentity {
+    fn loaded(&self, provider: &CryptoProvider) -> Result<Arc<CertifiedKey>, TlsError> {
+        let chain = CertificateDer::pem_slice_iter(self.certificates.as_bytes())
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| TlsError::Pem("a client certificate", error.to_string()))?;
+        if chain.is_empty() {
+            let why = "it holds no certificate".to_owned();
+            return Err(TlsError::Pem("a client certificate", why));
+        }
+        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes())
+            .map_err(|error| TlsError::Pem("a client key", error.to_string()))?;
+        CertifiedKey::from_der(chain, key, provider).map(Arc::new).map_err(TlsError::Client)
+    }
+}
+
+/// Gives a server the first certificate whose issuer it accepts.
+#[derive(Debug)]
+struct FirstAccepted {
+    keys: Vec<Arc<CertifiedKey>>,
+}
+
+impl ResolvesClientCert for FirstAccepted {
+    fn resolve(&self, issuers: &[&[u8]], schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        // A certificate holds its issuer's name as the server writes it.
+        let names = |certificate: &CertificateDer<'_>, issuer: &[u8]| {
+            memchr::memmem::find(certificate, issuer).is_some()
+        };
+        let is_accepted = |key: &CertifiedKey| {
+            let chain = || key.cert.iter();
+            issuers.is_empty() || chain().any(|one| issuers.iter().any(|name| names(one, name)))
+        };
+        let mut keys = self.keys.iter();
+        let fits =
+            |key: &&Arc<CertifiedKey>| key.key.choose_scheme(schemes).is_some() && is_accepted(key);
+        keys.find(fits).cloned()
+    }
+
+    fn has_certs(&self) -> bool {
+        !self.keys.is_empty()
+    }
 }
 
 /// Accepts any certificate, for `--insecure`. Signatures are still checked, so that a handshake

@@ -32,7 +32,7 @@ pub struct ConvertedRequest {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConvertError {
     /// The format is unknown.
-    #[error("not a HAR, curl command, Postman collection or OpenAPI description in JSON")]
+    #[error("not a HAR, curl command, Postman collection or OpenAPI description")]
     Unknown,
     /// It has no request that a script could send.
     #[error("there is no HTTP request in it")]
@@ -54,7 +54,8 @@ pub fn requests(text: &str) -> Result<Vec<ConvertedRequest>, ConvertError> {
     let requests = if text.split_whitespace().next() == Some("curl") {
         vec![curl::request(text)?]
     } else {
-        let value: Value = serde_json::from_str(text).map_err(|_| ConvertError::Unknown)?;
+        let value: Value = serde_json::from_str(text)
+            .or_else(|_| serde_saphyr::from_str(text).map_err(|_| ConvertError::Unknown))?;
         if value.pointer("/log/entries").is_some() {
             har::requests(&value)
         } else if value.get("info").is_some() && value.get("item").is_some() {

@@ -1,4 +1,4 @@
-//! An OpenAPI description, in JSON.
+//! An OpenAPI description.
 
 use serde_json::Value;
 

@@ -11,6 +11,7 @@ mod http;
 mod k6;
 mod metrics;
 mod secrets;
+mod streams;
 mod timers;
 mod value;
 
@@ -27,7 +28,7 @@ use crate::errors::go_error;
 use crate::user::vu::Vu;
 
 /// The supported modules.
-pub const NAMES: [&str; 12] = [
+pub const NAMES: [&str; 13] = [
     "k6",
     "k6/crypto",
     "k6/data",
@@ -35,6 +36,7 @@ pub const NAMES: [&str; 12] = [
     "k6/execution",
     "k6/experimental/csv",
     "k6/experimental/fs",
+    "k6/experimental/streams",
     "k6/html",
     "k6/http",
     "k6/metrics",
@@ -72,6 +74,7 @@ pub fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, name: &str) -> rquickjs::Result<Ob
         "k6/execution" => execution::make(ctx, vu),
         "k6/experimental/csv" => files::make(ctx, vu, "csv"),
         "k6/experimental/fs" => files::make(ctx, vu, "fs"),
+        "k6/experimental/streams" => streams::make(ctx),
         "k6/html" => html::make(ctx),
         "k6/http" => http::make(ctx, vu),
         "k6/metrics" => metrics::make(ctx, vu),

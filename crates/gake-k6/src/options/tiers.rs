@@ -58,6 +58,8 @@ pub struct Tiers {
 pub struct Consolidated {
     /// The options, with scenarios in place of the shortcuts.
     pub options: Options,
+    /// The options with the shortcuts as they were given, as archives have them.
+    pub given: Options,
     /// k6's warnings, in sentences.
     pub warnings: Vec<String>,
 }
@@ -91,9 +93,10 @@ impl Tiers {
             }
             options.set(higher);
         }
-        shortcuts::derive(&mut options, &mut warnings)?;
         fill_in(&mut options);
-        Ok(Consolidated { options, warnings })
+        let given = options.clone();
+        shortcuts::derive(&mut options, &mut warnings)?;
+        Ok(Consolidated { options, given, warnings })
     }
 }
 

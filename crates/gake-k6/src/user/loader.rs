@@ -2,21 +2,24 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use gake_script::Exception as Caught;
-use rquickjs::function::Func;
+use rquickjs::function::{Func, This};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
 use rquickjs::{Ctx, Function, Module, Object, Persistent, Value};
+use url::Url;
 
+use super::syntax::is_es_module;
 use super::vu::Vu;
 use crate::errors::go_error;
 use crate::modules;
+use crate::paths::{FILE, folder, normal};
 
-/// What module names of files begin with.
-const FILE: &str = "file://";
+/// What names of modules from the network begin with.
+const HTTPS: &str = "https://";
 
 /// The modules of one user.
 #[derive(Clone)]
@@ -64,12 +67,16 @@ impl Modules {
         if modules::is_builtin(name) {
             return Ok(name.to_owned());
         }
-        if name.starts_with("https://") || name.starts_with("http://") {
-            return Err(format!(
-                "{name:?} cannot be imported: modules are not fetched; save it beside the script"
-            ));
+        if name.starts_with("http://") {
+            return Err(format!("{name:?} cannot be imported: write https://, or save it locally"));
         }
         let is_path = ["./", "../", "/"].iter().any(|start| name.starts_with(start));
+        if let Some(url) = remote(base, name, is_path) {
+            self.vu.test.remote(&url).map_err(|error| {
+                format!("The moduleSpecifier {name:?} couldn't be retrieved from {url}: {error}")
+            })?;
+            return Ok(url);
+        }
         let path = match name.strip_prefix(FILE) {
             Some(path) => PathBuf::from(path),
             None if is_path => folder(base).join(name),
@@ -97,7 +104,7 @@ impl Modules {
         if name.ends_with(".json") {
             return ctx.json_parse(text);
         }
-        if is_common_js(&text) {
+        if !is_es_module(&text) {
             return self.common_js(ctx, &name, &text)?.get("exports");
         }
         let module = self.declare(ctx, &name, text)?;
@@ -132,7 +139,6 @@ impl Modules {
         let kept = Persistent::save(ctx, module.clone());
         self.made.borrow_mut().insert(name.to_owned(), kept);
         let mut options = rquickjs::context::EvalOptions::default();
-        options.strict = false;
         options.filename = Some(name.to_owned());
         let whole = format!("(function (module, exports, require) {{{text}\n}})");
         let run: Function<'js> = ctx.eval_with_options(whole, options)?;
@@ -140,13 +146,23 @@ impl Modules {
         let require =
             Func::from(move |ctx: Ctx<'js>, name: String| modules.require(&ctx, &base, &name));
         let exports: Value<'js> = module.get("exports")?;
-        run.call::<_, Value<'js>>((module.clone(), exports, require))?;
+        if let Err(error) =
+            run.call::<_, Value<'js>>((This(exports.clone()), module.clone(), exports, require))
+        {
+            self.made.borrow_mut().remove(name);
+            return Err(error);
+        }
         Ok(module)
     }
 
     fn text<'js>(&self, ctx: &Ctx<'js>, name: &str) -> rquickjs::Result<String> {
-        let path = PathBuf::from(name.strip_prefix(FILE).unwrap_or(name));
-        let bytes = self.vu.test.file(&path);
+        let bytes = match is_remote(name) {
+            true => self.vu.test.remote(name),
+            false => {
+                let path = PathBuf::from(name.strip_prefix(FILE).unwrap_or(name));
+                self.vu.test.file(&path).map_err(|error| error.to_string())
+            }
+        };
         let bytes =
             bytes.map_err(|error| go_error(ctx, &format!("{name} cannot be read: {error}")))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -171,7 +187,7 @@ impl Modules {
             // A line separator is JSON, and is JavaScript by now.
             return Module::declare(ctx.clone(), name, format!("export default {text}"));
         }
-        if is_common_js(&text) {
+        if !is_es_module(&text) {
             let exports: Value<'js> = self.common_js(ctx, name, &text)?.get("exports")?;
             return synthetic(ctx, name, &exports);
         }
@@ -275,41 +291,25 @@ pub(crate) fn caught(ctx: &Ctx<'_>, error: rquickjs::Error) -> Caught {
     Caught { message: error.to_string(), place: String::new(), stack: String::new() }
 }
 
-/// Whether a text is CommonJS: it exports or requires, and has no statement of a module.
-fn is_common_js(text: &str) -> bool {
-    let is_statement = |line: &str| {
-        ["import", "export"].iter().any(|word| {
-            let rest = line.strip_prefix(word);
-            rest.is_some_and(|rest| rest.starts_with([' ', '{', '*', '"', '\'', '\t']))
-        })
-    };
-    let has = |word: &str| text.contains(word);
-    let exports = has("module.exports") || has("exports.") || has("require(") || has("exports[");
-    exports && !text.lines().flat_map(|line| line.split(';')).map(str::trim).any(is_statement)
+/// Whether a module comes from the network.
+fn is_remote(module: &str) -> bool {
+    module.starts_with(HTTPS)
+}
+
+/// The URL of what `base` imports by this name, when it comes from the network.
+fn remote(base: &str, name: &str, is_path: bool) -> Option<String> {
+    if is_remote(name) {
+        return Some(name.to_owned());
+    }
+    let base = Url::parse(base).ok().filter(|_| is_path && is_remote(base))?;
+    base.join(name).ok().map(String::from)
 }
 
 /// The module that calls a host function; the main one if no module calls.
 fn caller(ctx: &Ctx<'_>, main: &str) -> String {
-    let names = (0..=1).filter_map(|level| ctx.script_or_module_name(level)?.to_string().ok());
-    names.into_iter().find(|name| name.starts_with(FILE)).unwrap_or_else(|| main.to_owned())
-}
-
-pub(crate) fn folder(module: &str) -> PathBuf {
-    let path = Path::new(module.strip_prefix(FILE).unwrap_or("/"));
-    path.parent().unwrap_or(Path::new("/")).to_owned()
-}
-
-/// A path without `.` and `..`.
-pub(crate) fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(normal.pop()),
-            part => normal.push(part),
-        }
-    }
-    normal
+    let mut names = (0..=1).filter_map(|level| ctx.script_or_module_name(level)?.to_string().ok());
+    let is_module = |name: &String| name.starts_with(FILE) || is_remote(name);
+    names.find(is_module).unwrap_or_else(|| main.to_owned())
 }
 
 #[cfg(test)]
@@ -317,26 +317,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_common_js_from_modules() {
-        for text in
-            ["module.exports = 1", "const a = require('x');\nexports.b = a", "exports['a'] = 1"]
-        {
-            assert!(is_common_js(text), "{text}");
-        }
-        for text in [
-            "import x from 'y'; module.exports = x",
-            "const important = require('x');\nexport default important",
-            "export{a}; require('b')",
-            "let a = 1",
-        ] {
-            assert!(!is_common_js(text), "{text}");
-        }
-    }
-
-    #[test]
-    fn paths_lose_their_dots() {
-        assert_eq!(normal(Path::new("/a/./b/../c.js")), Path::new("/a/c.js"));
-        assert_eq!(normal(Path::new("/../x")), Path::new("/x"));
-        assert_eq!(folder("file:///a/b.js"), Path::new("/a"));
+    fn modules_from_the_network_import_beside_themselves() {
+        let base = "https://a.test/lib/1.0/index.js#sha256=00";
+        let found = |name, is_path| remote(base, name, is_path);
+        assert_eq!(found("./b.js", true).as_deref(), Some("https://a.test/lib/1.0/b.js"));
+        assert_eq!(found("/c.js", true).as_deref(), Some("https://a.test/c.js"));
+        assert_eq!(found("https://b.test/d.js", false).as_deref(), Some("https://b.test/d.js"));
+        assert_eq!(found("file:///e.js", false), None);
+        assert_eq!(remote("file:///a.js", "./b.js", true), None);
     }
 }

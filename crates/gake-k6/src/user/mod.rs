@@ -7,4 +7,5 @@ mod globals;
 pub(crate) mod loader;
 pub mod notes;
 pub mod script_user;
+mod syntax;
 pub mod vu;

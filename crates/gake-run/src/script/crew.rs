@@ -54,8 +54,9 @@ impl Crew {
         self.total().map_or(0, |total| total.saturating_sub(self.begun.load(Relaxed)))
     }
 
-    /// Users that are active at an instant of the run, as long as the scenario lasts.
-    pub(super) fn active(&self, at: Nanos) -> usize {
+    /// Users that are active at an instant of the run, as long as the scenario lasts; `asked` is
+    /// the number that was set from outside.
+    pub(super) fn active(&self, at: Nanos, asked: Option<usize>) -> usize {
         let is_over = self.end.is_some_and(|end| at >= end);
         if at < self.start || is_over || self.total().is_some() && self.left() == 0 {
             return 0;
@@ -63,7 +64,7 @@ impl Crew {
         match &self.load {
             LoadSpec::Open { .. } => self.lanes,
             LoadSpec::Ramping { stages, .. } => ramped(stages, at - self.start),
-            LoadSpec::External { users, .. } => *users,
+            LoadSpec::External { users, .. } => asked.unwrap_or(*users),
             load => load.users().unwrap_or(0),
         }
     }

@@ -4,6 +4,7 @@
 //! fires the users' iterations, `teardown` runs, and all they recorded is one run.
 
 mod crew;
+mod remote;
 mod stage;
 
 use std::path::Path;
@@ -16,17 +17,19 @@ use gake_core::record::{Run, Sum, Tally};
 use gake_core::spec::{RequestSource, RunSpec, STREAMS, ScenarioSpec};
 use gake_engine::{Stop, WorkerContext};
 use gake_k6::Exception;
+use gake_k6::files::ScriptFiles;
 use gake_k6::metrics::{Builtin, registry};
 use gake_k6::secrets::Secrets;
 use gake_k6::test::{LogLevel, ScriptLog, Test, UserSettings, WrittenSample};
 use gake_k6::user::script_user::LoadError;
 use gake_k6::user::vu::{ScenarioFacts, VuStage};
 use gake_k6::work::{ScriptFactory, ScriptLoad};
-pub use gake_wire::TlsVersion;
-use gake_wire::{Network, Settings, TlsOptions};
+use gake_wire::{Network, Protocol, Settings, TlsOptions};
+pub use gake_wire::{TlsIdentity, TlsVersion, tls12_suites};
 
 use crate::{Beside, Interrupt, Moment, Prepared, Recorded, RunError, connection};
 use crew::Crew;
+pub use remote::fetcher;
 use stage::StageUser;
 
 /// Tags that sub-metrics may select by, besides those that the summary needs.
@@ -91,14 +94,25 @@ pub struct ScriptRun {
     pub executors: Vec<String>,
     /// Tags by which sub-metrics are selected.
     pub keys: Vec<String>,
-    /// The one version of TLS that connections speak; both when it is not given.
-    pub tls_version: Option<TlsVersion>,
+    /// How TLS is spoken.
+    pub tls: ScriptTls,
     /// The minimum duration of an iteration.
     pub least_iteration: Duration,
     /// The time limit of `setup`; `None` skips it.
     pub setup: Option<Duration>,
     /// The time limit of `teardown`; `None` skips it.
     pub teardown: Option<Duration>,
+}
+
+/// How a script's connections speak TLS.
+#[derive(Debug, Clone, Default)]
+pub struct ScriptTls {
+    /// The only version; both if `None`.
+    pub version: Option<TlsVersion>,
+    /// The cipher suites of TLS 1.2, as IANA names them; all if `None`.
+    pub suites: Option<Vec<String>>,
+    /// Certificates for servers that ask for one.
+    pub identities: Vec<TlsIdentity>,
 }
 
 /// What a script's run recorded.
@@ -115,19 +129,19 @@ pub struct ScriptRecorded {
 }
 
 impl LoadedScript {
-    /// Loads the script at the absolute `path`. `text` is its content, if it is not a file.
+    /// Loads the script at the absolute `path` among `files`.
     ///
     /// # Errors
     /// When it cannot be loaded.
     pub fn load(
         path: &Path,
-        text: Option<Vec<u8>>,
+        files: ScriptFiles,
         environment: Vec<(String, String)>,
         secrets: Secrets,
         log: ScriptLog,
     ) -> Result<Self, ScriptRunError> {
         let early = UserSettings { environment, ..UserSettings::default() };
-        let test = Arc::new(Test::new(path, text, early, log));
+        let test = Arc::new(Test::new(path, files, early, log));
         // Set once, before any code of the script runs.
         let _ = test.secrets.set(secrets);
         let user = StageUser::load(&test, None)?;
@@ -188,12 +202,12 @@ impl LoadedScript {
             .map(|(spec, load)| Crew::of(spec, load))
             .collect();
         let crew = Arc::new(crew);
-        let active = Arc::clone(&crew);
+        let (active, control) = (Arc::clone(&crew), beside.users.cloned().unwrap_or_default());
         // Set once: a script runs once.
-        let _ = self
-            .test
-            .active_users
-            .set(Arc::new(move |at| active.iter().map(|crew| crew.active(at)).sum()));
+        let _ = self.test.active_users.set(Arc::new(move |at| {
+            let crews = active.iter().enumerate();
+            crews.map(|(number, crew)| crew.active(at, control.asked(number))).sum()
+        }));
         let make = move |context: WorkerContext| {
             ScriptFactory::new(loads[context.scenario].clone(), context.slice, context.clock)
         };
@@ -388,9 +402,15 @@ fn network(run: &ScriptRun) -> Result<Network, RunError> {
     let streams = spec.connection.streams.unwrap_or(STREAMS);
     let settings = Settings {
         max_redirects: 0,
+        protocol: Protocol::Negotiated,
         ..connection::settings(&spec.connection, false, (usize::MAX, streams))?
     };
-    let tls = TlsOptions { version: run.tls_version, ..connection::tls(&spec.tls) };
+    let tls = TlsOptions {
+        version: run.tls.version,
+        suites: run.tls.suites.clone(),
+        identities: run.tls.identities.clone(),
+        ..connection::tls(&spec.tls)
+    };
     let network = Network::new(&resolver, &tls, settings);
     network.and_then(Network::to_any_origin).map_err(RunError::cannot)
 }

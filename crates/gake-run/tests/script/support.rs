@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use gake_core::metric::{SeriesValue, Tags};
 use gake_core::record::Run;
+use gake_k6::files::ScriptFiles;
 use gake_k6::secrets::Secrets;
 use gake_k6::test::{LogLevel, LogLine, UserSettings};
 use gake_lab::{Lab, LabConfig};
-use gake_run::script::{LoadedScript, ScriptRecorded, ScriptRun, ScriptRunError};
+use gake_run::script::{LoadedScript, ScriptRecorded, ScriptRun, ScriptRunError, ScriptTls};
 use gake_run::spec::{LoadSpec, RequestSource, RunSpec, ScenarioSpec, ScriptSpec};
 use gake_run::{Beside, Interrupt};
 
@@ -104,7 +105,8 @@ impl Case {
         let lines = Arc::clone(&log);
         let sink = Arc::new(move |line: &LogLine| lines.lock().unwrap().push(line.clone()));
         let text = self.text.replace("BASE", &base).into_bytes();
-        let result = LoadedScript::load(&path, Some(text), Vec::new(), Secrets::none(), sink)
+        let files = ScriptFiles::on_disk(None).with(&path, text);
+        let result = LoadedScript::load(&path, files, Vec::new(), Secrets::none(), sink)
             .and_then(|script| self.fire(&script, &path));
         let log = log.lock().unwrap().clone();
         Ran { result, log }
@@ -122,7 +124,7 @@ impl Case {
         scenario.graceful_stop = self.graceful_stop;
         let limit = Some(Duration::from_secs(60));
         let run = ScriptRun {
-            tls_version: None,
+            tls: ScriptTls::default(),
             spec: RunSpec::new(scenario),
             executors: vec!["shared-iterations".to_owned()],
             keys: self.keys,

@@ -1,6 +1,7 @@
 //! Visitors of responses.
 
 use super::head::ResponseHead;
+use crate::facts::ConnectionFacts;
 
 /// Sees a response as it is parsed. Unless implemented, a method does nothing, and costs nothing
 /// then, since [`ResponseParser::feed_with`](super::ResponseParser::feed_with) is compiled for each visitor.
@@ -24,6 +25,12 @@ pub trait Visitor {
     #[inline]
     fn may_want(&self) -> bool {
         self.wants_head()
+    }
+
+    /// The connection that the request goes over; again when it is sent again over another.
+    #[inline]
+    fn connected(&mut self, facts: &ConnectionFacts) {
+        let _ = facts;
     }
 
     /// The head of the final answer; interim (1xx) heads are not shown.

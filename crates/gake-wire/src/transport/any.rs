@@ -5,6 +5,7 @@ use gake_core::record::{Answer, Exchange};
 
 use super::interface::{IdleState, Timing, Transport, TransportError};
 use super::{Http1, Http2, WebSocket};
+use crate::facts::ConnectionFacts;
 use crate::http1::Visitor;
 use crate::request::PreparedRequest;
 use crate::scratch::Scratch;
@@ -19,6 +20,16 @@ pub(crate) enum AnyTransport {
 }
 
 impl AnyTransport {
+    /// What is known of it; nothing of a session, whose answers are messages.
+    #[inline]
+    pub(crate) fn facts(&self) -> Option<&ConnectionFacts> {
+        match self {
+            Self::Http1(http1) => Some(&http1.facts),
+            Self::Http2(http2) => Some(&http2.facts),
+            Self::WebSocket(_) => None,
+        }
+    }
+
     /// Holds the connection until the peer ends it.
     pub(crate) async fn until_ended(&self, scratch: &Scratch) {
         match self {

@@ -11,6 +11,7 @@ use gake_core::record::{Answer, Exchange};
 use super::conn::Conn;
 use super::interface::{IdleState, Timing, Transport, TransportError};
 use super::transaction::Transaction;
+use crate::facts::ConnectionFacts;
 use crate::http1::{KnownHeads, Response, ResponseLimits, Visitor};
 use crate::meter::{OpenGuard, bump};
 use crate::request::PreparedRequest;
@@ -25,19 +26,21 @@ pub(crate) struct Http1 {
     /// When its last response ended.
     done: Cell<Nanos>,
     conn: RefCell<Conn>,
+    pub(super) facts: ConnectionFacts,
 }
 
 impl Http1 {
     /// A connection that was opened at `now`, which took `connect`.
     pub(crate) fn new(
         stream: Stream,
+        facts: ConnectionFacts,
         known: Rc<RefCell<KnownHeads>>,
         limits: ResponseLimits,
         open: OpenGuard,
         (now, connect): (Nanos, Nanos),
     ) -> Self {
         let conn = Conn::new(stream, known, limits, open, (now, connect));
-        Self { is_free: Cell::new(true), done: Cell::new(now), conn: RefCell::new(conn) }
+        Self { is_free: Cell::new(true), done: Cell::new(now), conn: RefCell::new(conn), facts }
     }
 
     /// Holds the connection until the peer ends it. What the peer sends before that (TLS session

@@ -11,6 +11,7 @@ use super::http2_task::Task;
 use super::interface::{IdleState, Timing, Transport, TransportError};
 use super::link::{Link, Shown};
 use super::sampler::TcpSampler;
+use crate::facts::ConnectionFacts;
 use crate::http1::{ResponseHead, Version, Visitor};
 use crate::http2::{ClientConnection, ConnectionLimits, StreamEnd, StreamEnding};
 use crate::meter::OpenGuard;
@@ -25,12 +26,14 @@ const UNPREPARED: Fault = Fault::Malformed("request");
 #[derive(Debug)]
 pub(crate) struct Http2 {
     link: Rc<Link>,
+    pub(super) facts: ConnectionFacts,
 }
 
 /// How a connection is opened.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Opening {
     pub(crate) limits: ConnectionLimits,
+    pub(crate) facts: ConnectionFacts,
     /// Whether it is for one exchange only.
     pub(crate) is_single_use: bool,
     /// When it was opened, and how long that took.
@@ -52,7 +55,7 @@ impl Http2 {
         let sampler = TcpSampler::new(opening.at, opening.took);
         let task = Task { stream, link: Rc::clone(&link), scratch, sampler, clock, broken: None };
         tokio::task::spawn_local(task.run());
-        Self { link }
+        Self { link, facts: opening.facts }
     }
 
     /// Holds the connection until it ends.

@@ -13,7 +13,7 @@ Examples:
   gake convert session.har > script.js          what a browser did
   gake convert 'curl http://h/ -H a:b'          \"Copy as cURL\" of a browser
   gake convert shop.postman_collection.json     {{name}} becomes __ENV.name: -e name=value
-  gake convert openapi.json                     each operation; no server: -e BASE_URL=URL")]
+  gake convert openapi.yaml                     each operation; no server: -e BASE_URL=URL")]
 pub struct ConvertRequestsArgs {
     /// A file, or a curl command in one argument; - is standard input
     #[arg(value_name = "FILE|COMMAND")]

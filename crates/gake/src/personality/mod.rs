@@ -55,7 +55,7 @@ pub fn run(args: &[OsString], console: &Console) -> Option<Result<Exit, Failure>
     let called = args.first().and_then(|path| Path::new(path).file_name()?.to_str());
     let is_as = args.get(1).is_some_and(|word| word == "as");
     if let Some(script) = script_run(args) {
-        return Some(behave(k6::main, script, console));
+        return Some(behave(k6::run_script, script, console));
     }
     let by_name = called.and_then(|name| find(name).map(|main| (main, 1)));
     let (main, skip) = match (by_name, is_as, args.get(2).and_then(|tool| tool.to_str())) {
@@ -85,7 +85,7 @@ fn script_run(args: &[OsString]) -> Option<&[OsString]> {
 pub fn is_script(word: &OsStr) -> bool {
     let path = Path::new(word);
     let extension = path.extension().and_then(|extension| extension.to_str());
-    matches!(extension, Some("js" | "mjs" | "cjs" | "ts")) && path.is_file()
+    matches!(extension, Some("js" | "mjs" | "cjs" | "ts" | "tar")) && path.is_file()
 }
 
 fn find(name: &str) -> Option<Main> {

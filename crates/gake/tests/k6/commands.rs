@@ -54,3 +54,98 @@ fn new_scripts_run() {
         assert!(refused.code == Some(255) && refused.stderr.contains(part), "{refused:?}");
     }
 }
+
+/// Whether a run printed this line twice, once for each iteration.
+fn says_twice(ran: &Ran, line: &str) -> bool {
+    ran.code == Some(0) && ran.stderr.matches(line).count() == 2
+}
+
+#[test]
+fn archives_run_wherever_they_are() {
+    // Written by k6 1.8.1.
+    let theirs = k6(&["run", "--quiet", "archived.tar"], &folder());
+    assert!(says_twice(&theirs, "msg=\"hello 4 1\""), "{theirs:?}");
+    let there = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(there.path().join(name), text).unwrap();
+    write("double.js", "exports.twice = (n) => 2 * n;");
+    write("data.txt", "hello");
+    write(
+        "journey.js",
+        "import { twice } from './double.js';
+        const text = open('data.txt');
+        export const options = { vus: 2, iterations: 2 };
+        export default function () { console.log(text, twice(2), __ENV.A); }",
+    );
+    let here = tempfile::tempdir().unwrap();
+    let archive = here.path().join("a.tar");
+    let archive = archive.to_str().unwrap();
+    let made = k6(&["archive", "-e", "A=1", "-O", archive, "journey.js"], there.path());
+    assert_eq!((made.code, made.stdout.as_str()), (Some(0), ""), "{made:?}");
+    drop(there);
+    let ours = start(gake(&["run", "--quiet", archive]).current_dir(here.path())).wait();
+    assert!(says_twice(&ours, "msg=\"hello 4 1\""), "{ours:?}");
+    let other = k6(&["run", "--quiet", "-e", "A=2", archive], here.path());
+    assert!(says_twice(&other, "msg=\"hello 4 2\""), "{other:?}");
+}
+
+#[test]
+fn a_paused_run_is_resumed_and_scaled_through_the_api() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("s.js");
+    std::fs::write(
+        &script,
+        "import { check, sleep } from 'k6';
+        export const options = { scenarios: { a: {
+            executor: 'externally-controlled', vus: 1, maxVUs: 3, duration: '100s',
+        } } };
+        export default function () { check(1, { one: (x) => x === 1 }); sleep(0.01); }",
+    )
+    .unwrap();
+    // Free for now; nobody else asks for a port that was just given out.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let address = format!("127.0.0.1:{port}");
+    let args = ["run", "--paused", "--address", &address, script.to_str().unwrap()];
+    let run = start(&mut gake(&args));
+    let ask = |args: &[&str]| k6(&[args, &["--address", &address]].concat(), folder.path());
+    let until = |wanted: &str, args: &[&str]| {
+        for _ in 0..3_000 {
+            let answer = ask(args);
+            if answer.stdout.contains(wanted) {
+                return answer;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        panic!("{wanted} never comes: {:?}", ask(args));
+    };
+    until("paused: \"true\"", &["status"]);
+    let again = ask(&["pause"]);
+    assert!(again.code == Some(255) && again.stderr.contains("paused already"), "{again:?}");
+    assert_eq!(ask(&["resume"]).code, Some(0));
+    until("running: true", &["status"]);
+    let scaled = until("vus: \"3\"", &["scale", "--vus", "3"]);
+    assert_eq!(scaled.code, Some(0), "{scaled:?}");
+    let most = ask(&["scale", "--max", "4"]);
+    assert!(most.stderr.contains("3 users of maxVUs"), "{most:?}");
+    let stats = until("name: checks", &["stats"]);
+    assert!(stats.stdout.contains("    rate: 1\n"), "{stats:?}");
+    let stop = "{\"data\":{\"attributes\":{\"stopped\":true}}}";
+    let answer = patched(&address, stop);
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    let ended = run.wait();
+    assert_eq!(ended.code, Some(103), "{ended:?}");
+    assert!(ended.stderr.contains("stopped from REST API"), "{ended:?}");
+}
+
+/// The answer of the API to a change.
+fn patched(address: &str, body: &str) -> String {
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let length = body.len();
+    let head = format!(
+        "PATCH /v1/status HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}

@@ -38,6 +38,10 @@ fn lab() -> Lab {
     Lab::start(LabConfig { cores: 2, ..LabConfig::default() }).unwrap()
 }
 
+fn tls_lab() -> Lab {
+    Lab::start(LabConfig { cores: 1, tls: true, ..LabConfig::default() }).unwrap()
+}
+
 /// What `make` makes of each case, several at once.
 fn of_each<T: Send>(cases: &[Case], make: impl Fn(&Case) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
@@ -176,10 +180,11 @@ fn a_seed_repeats_what_is_random() {
 fn scripts_run_as_k6_runs_them() {
     let cases = Case::all();
     assert!(std::env::var_os("GAKE_K6_CASES").is_some() || cases.len() >= 150);
-    let lab = lab();
+    let (lab, secured) = (lab(), tls_lab());
     let url = format!("http://{}", lab.addr());
+    let tls_url = format!("https://{}", secured.addr());
     if let Some((k6, records)) = real_k6() {
-        let seen = of_each(&cases, |case| Tool::K6(k6.clone()).observe(case, &url));
+        let seen = of_each(&cases, |case| Tool::K6(k6.clone()).observe(case, &url, &tls_url));
         for (case, seen) in cases.iter().zip(seen) {
             if records {
                 case.record(&seen);
@@ -195,7 +200,7 @@ fn scripts_run_as_k6_runs_them() {
     }
     let mut ledger = Ledger::read();
     let mut wrong = Vec::new();
-    let seen: Vec<Observed> = of_each(&cases, |case| Tool::Gake.observe(case, &url));
+    let seen: Vec<Observed> = of_each(&cases, |case| Tool::Gake.observe(case, &url, &tls_url));
     for (case, seen) in cases.iter().zip(seen) {
         for difference in case.recorded().differences(&seen) {
             if !ledger.knows(&case.name, difference.field) {

@@ -52,8 +52,8 @@ impl fmt::Display for Difference {
 const STATS: &str = "avg,min,med,max,p(90),p(95),count";
 
 impl Tool {
-    /// Runs a case against the server at `url`.
-    pub fn observe(&self, case: &Case, url: &str) -> Observed {
+    /// Runs a case against the server at `url`, and the one at `tls_url`.
+    pub fn observe(&self, case: &Case, url: &str, tls_url: &str) -> Observed {
         let scratch = tempfile::tempdir().unwrap();
         let export = scratch.path().join("export.json");
         let mut command = match self {
@@ -75,7 +75,7 @@ impl Tool {
         let output = command
             .arg("--summary-export")
             .arg(&export)
-            .args(["-e", &format!("URL={url}")])
+            .args(["-e", &format!("URL={url}"), "-e", &format!("TLS_URL={tls_url}")])
             .args(&case.args)
             .arg(&case.path)
             .env_clear()

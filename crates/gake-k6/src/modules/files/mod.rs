@@ -11,7 +11,7 @@ use rquickjs::{ArrayBuffer, Ctx, Function, Object, Value};
 
 use super::data::proxied;
 use crate::errors::go_error;
-use crate::user::loader::{folder, normal};
+use crate::paths::{folder, normal};
 use crate::user::vu::{Vu, VuStage};
 
 /// Makes both modules of what is native.

@@ -1,6 +1,6 @@
 //! k6's codes and texts for what can go wrong with a request.
 
-use gake_core::record::{Fault, Phase};
+use gake_core::record::{ErrorCode, Fault, Phase};
 
 /// Why a request has no response: k6's code, and what `error` says.
 pub(super) fn of(fault: Fault) -> (u32, String) {
@@ -18,7 +18,31 @@ pub(super) fn of(fault: Fault) -> (u32, String) {
         Fault::Write | Fault::Reset => (1220, "read: connection reset by peer".to_owned()),
         Fault::ClosedEarly(Phase::Body) => (1000, "unexpected EOF".to_owned()),
         Fault::ClosedEarly(_) => (1000, "EOF".to_owned()),
+        Fault::Goaway(code) => (of_http2(1610, code), fault.to_string()),
+        Fault::StreamReset(code) => (of_http2(1630, code), fault.to_string()),
         other => (1000, other.to_string()),
+    }
+}
+
+/// k6's code of an error of HTTP/2: those that the protocol names follow the general one.
+fn of_http2(general: u32, code: ErrorCode) -> u32 {
+    const NAMED: u32 = 0xd;
+    let code = code as u32;
+    if code <= NAMED { general + 1 + code } else { general }
+}
+
+/// What HTTP/1.1 has beside a status and HTTP/2 has not.
+pub(super) fn phrase(status: u16) -> &'static str {
+    // Where Go's words are not those of today's standard.
+    match status {
+        203 => "Non-Authoritative Information",
+        413 => "Request Entity Too Large",
+        414 => "Request URI Too Long",
+        416 => "Requested Range Not Satisfiable",
+        status => {
+            let status = http::StatusCode::from_u16(status).ok();
+            status.and_then(|status| status.canonical_reason()).unwrap_or_default()
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use gake_core::clock::Nanos;
 use gake_core::record::Exchange;
+use gake_wire::{TlsFacts, TlsVersion};
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::{Constructor, Func, Opt, This};
 use rquickjs::object::{Accessor, Property};
@@ -70,7 +71,8 @@ pub(crate) struct ResponseFacts {
     pub(super) body: Option<Vec<u8>>,
     pub(super) kind: BodyKind,
     pub(super) timings: Timings,
-    pub(super) is_tls: bool,
+    /// What TLS agreed on, where there was a response over it.
+    pub(super) tls: Option<TlsFacts>,
     pub(super) error: String,
     pub(super) error_code: u32,
     pub(super) method: String,
@@ -80,7 +82,7 @@ pub(crate) struct ResponseFacts {
     pub(super) sent_cookies: Vec<(String, String)>,
     /// Whether the server asked who sends it, as digest authentication begins: no failure.
     pub(super) is_challenge: bool,
-    /// The server's address, where it has one alone.
+    /// The server's address.
     pub(super) peer: Option<SocketAddr>,
 }
 
@@ -108,7 +110,7 @@ impl ResponseFacts {
             body: None,
             kind: BodyKind::Text,
             timings: Timings::default(),
-            is_tls: false,
+            tls: None,
             error,
             error_code: 1000,
             method,
@@ -131,6 +133,14 @@ impl ResponseFacts {
                 (self.error_code, self.status) = (1701, 0);
             }
         }
+    }
+
+    /// The version of TLS, as k6 names it.
+    pub(super) fn tls_version(&self) -> Option<&'static str> {
+        self.tls.map(|tls| match tls.version {
+            TlsVersion::Tls12 => "tls1.2",
+            TlsVersion::Tls13 => "tls1.3",
+        })
     }
 
     /// The value of the first header of a name, in any case.
@@ -229,13 +239,15 @@ fn read<'js>(
         "proto" => facts.proto.into_js(ctx),
         "error" => facts.error.as_str().into_js(ctx),
         "error_code" => facts.error_code.into_js(ctx),
-        "tls_cipher_suite" => "".into_js(ctx),
+        "tls_cipher_suite" => {
+            facts.tls.map_or_else(String::new, |tls| tls.cipher_suite()).into_js(ctx)
+        }
         "remote_ip" => {
             let ip = facts.peer.map(|peer| peer.ip().to_string());
             ip.unwrap_or_default().into_js(ctx)
         }
         "remote_port" => facts.peer.map_or(0, |peer| peer.port()).into_js(ctx),
-        "tls_version" => (if facts.is_tls { "tls1.3" } else { "" }).into_js(ctx),
+        "tls_version" => facts.tls_version().unwrap_or_default().into_js(ctx),
         _ => {
             let made = match name {
                 "headers" => headers(ctx, facts)?.into_value(),

@@ -63,13 +63,12 @@ struct HttpTags<'a> {
 impl TagSource for HttpTags<'_> {
     fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
         let Self { vu, ask, url, response, expected } = self;
-        let known = |text: &'static str| Some(Cow::Borrowed(text));
         match key {
             "method" => Some(response.method.as_str().into()),
             "url" | "name" => Some(ask.name.as_deref().unwrap_or(url).into()),
             "status" => Some(response.status.to_string().into()),
             "proto" => (!response.proto.is_empty()).then(|| response.proto.into()),
-            "tls_version" if response.is_tls => known(vu.test.settings().tls_version),
+            "tls_version" => response.tls_version().map(Cow::Borrowed),
             "error" => (!response.error.is_empty()).then(|| response.error.as_str().into()),
             "error_code" => {
                 (response.error_code > 0).then(|| response.error_code.to_string().into())

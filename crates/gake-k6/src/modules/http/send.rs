@@ -6,7 +6,7 @@ use std::time::Duration;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{End, Exchange, Fault};
 use gake_wire::http1::{ResponseHead, Version, Visitor};
-use gake_wire::{Client, Deadline, HttpRequest};
+use gake_wire::{Client, ConnectionFacts, Deadline, HttpRequest};
 use url::Url;
 
 use super::ask::{Ask, BodyKind};
@@ -122,6 +122,7 @@ struct Hop {
 /// Collects a response.
 #[derive(Default)]
 struct Collector {
+    connection: ConnectionFacts,
     version: Option<Version>,
     reason: String,
     headers: Vec<(String, String)>,
@@ -130,6 +131,10 @@ struct Collector {
 }
 
 impl Visitor for Collector {
+    fn connected(&mut self, facts: &ConnectionFacts) {
+        self.connection = *facts;
+    }
+
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.version = Some(head.version);
         self.reason = head.reason.to_owned();
@@ -203,7 +208,6 @@ impl Hop {
         let exchange = Exchange::unfinished(start);
         let mut flight = Flight { vu, client, ask, url: &shown, start, exchange, is_over: false };
         let keep = ask.kind != BodyKind::Dropped;
-        let mut peer = None;
         let mut collector = Collector { keep, ..Collector::default() };
         match client.prepare(&request).await {
             Ok(prepared) => {
@@ -219,14 +223,12 @@ impl Hop {
                 let now = vu.now();
                 let exchange = &mut flight.exchange;
                 *exchange = Exchange::unfinished(now);
-                peer = client.network().peer(&prepared);
                 client.exchange(&prepared, now, deadline, &mut collector, exchange).await;
             }
             Err(fault) => client.end(&mut flight.exchange, End::Fault(fault)),
         }
         flight.is_over = true;
         let mut response = self.response(ask, shown.clone(), &request, collector, &flight.exchange);
-        response.peer = peer.filter(|_| response.status > 0);
         response.sent_cookies = cookies;
         response.is_challenge = may_be_challenged && response.status == 401;
         if let Some(parts) = settings.http_debug {
@@ -276,11 +278,16 @@ impl Hop {
         match exchange.end {
             End::Answered(answer) => {
                 response.status = answer.status;
+                let connection = collector.connection;
                 response.proto = match collector.version {
+                    _ if connection.is_http2 => "HTTP/2.0",
                     Some(Version::Http10) => "HTTP/1.0",
                     _ => "HTTP/1.1",
                 };
-                response.reason = collector.reason;
+                response.reason = match connection.is_http2 {
+                    true => codes::phrase(answer.status).to_owned(),
+                    false => collector.reason,
+                };
                 response.headers = collector.headers;
                 let is_bodyless = matches!(answer.status, 204 | 304);
                 response.body = (collector.keep && !is_bodyless).then_some(collector.body);
@@ -291,7 +298,10 @@ impl Hop {
             End::Unfinished => {}
         }
         response.decode();
-        response.is_tls = self.url.scheme() == "https" && response.status > 0;
+        if response.status > 0 {
+            response.peer = collector.connection.peer;
+            response.tls = collector.connection.tls;
+        }
         response
     }
 

@@ -20,6 +20,7 @@ const ITERATIONS: &str = "iteration_duration";
 
 /// What every trial fires.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "a search has one")]
 pub enum Target {
     /// Requests.
     Requests(LoadedRequests),

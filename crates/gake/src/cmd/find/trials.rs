@@ -300,6 +300,7 @@ impl<'a> Trials<'a> {
     ) -> Result<Recorded, RunError> {
         let beside = Beside {
             sinks,
+            users: None,
             interrupt: Some(self.signals.interrupt()),
             watching: Some(&mut self.watching),
             origin: origin(&self.args.search.slo, self.redactor),

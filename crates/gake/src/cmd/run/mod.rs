@@ -72,6 +72,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     live.open(console, &prepared, signals.interrupt())?;
     let beside = Beside {
         sinks,
+        users: None,
         interrupt: Some(signals.interrupt()),
         watching: Some(&mut watching),
         origin: origin(&prepared.objectives, &redactor),

@@ -36,6 +36,7 @@ const OPTIONS: &[(Flag, &str)] = &[
     (value(&["summary-time-unit"]), "summaryTimeUnit"),
     (value(&["system-tags"]), "systemTags"),
     (value(&["console-output"]), "consoleOutput"),
+    (switch(&["paused", "p"]), "paused"),
 ];
 
 /// The other flags.
@@ -62,10 +63,9 @@ const OTHERS: &[Flag] = &[
     value(&["compatibility-mode"]),
     value(&["address", "a"]),
     switch(&["help", "h"]),
-    refused(&["paused", "p"], "gake cannot start a run paused yet"),
-    refused(&["linger", "l"], "gake has no API server to keep running"),
+    refused(&["linger", "l"], "gake ends with its run"),
     refused(&["traces-output"], "gake writes no traces"),
-    refused(&["type", "t"], "gake runs scripts, not archives"),
+    value(&["type", "t"]),
     refused(&["profiling-enabled"], "gake has no pprof endpoints"),
     refused(&["new-machine-readable-summary"], "gake writes only the older form"),
 ];
@@ -99,6 +99,10 @@ pub struct RunFlags {
     pub verbose: bool,
     /// Whether nothing has colours.
     pub no_color: bool,
+    /// Where the REST API listens; nowhere if it is empty.
+    pub address: Option<String>,
+    /// Whether it listens at k6's address when no flag says where.
+    pub serves_by_default: bool,
     /// Where the log goes: `stderr`, `stdout`, `none`, `file=PATH`.
     pub log_output: Option<String>,
 }
@@ -129,6 +133,9 @@ impl RunFlags {
         };
         if let Some(format) = parsed.last("log-format").filter(|format| *format != "logfmt") {
             return Err(format!("--log-format {format} cannot be honoured: logs are logfmt"));
+        }
+        if let Some(kind) = parsed.last("type").filter(|kind| !["js", "archive"].contains(kind)) {
+            return Err(format!("--type {kind}: write js or archive"));
         }
         let mut options = Options::default();
         for (flag, key) in OPTIONS {
@@ -170,6 +177,8 @@ impl RunFlags {
             summary_export: parsed.last("summary-export").map(str::to_owned),
             verbose: parsed.on("verbose")?,
             no_color: parsed.on("no-color")?,
+            address: parsed.last("address").map(str::to_owned),
+            serves_by_default: false,
             log_output: parsed.last("log-output").map(str::to_owned),
         }))
     }

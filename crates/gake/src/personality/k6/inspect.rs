@@ -8,7 +8,7 @@ use gake_k6::options::{Options, ShownOptions};
 use serde_json::{Value, json};
 
 use super::flags::RunFlags;
-use super::life::{Loaded, Refused, load};
+use super::load::{Loaded, Refused, load};
 use super::{ANY, log};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
@@ -61,7 +61,7 @@ pub fn main(args: &[String], console: &Console) -> Result<Exit, Failure> {
 
 /// The options that the script exports.
 fn own(loaded: &Loaded) -> Result<String, serde_json::Error> {
-    let given = loaded.script.options.as_deref().map_or(Ok(Value::Null), serde_json::from_str)?;
+    let given = loaded.own.as_deref().map_or(Ok(Value::Null), serde_json::from_str)?;
     // It was read before, when the script was loaded.
     let options = Options::read(&given).map(|read| read.options).unwrap_or_default();
     shown(options.shown_to_users(), "")

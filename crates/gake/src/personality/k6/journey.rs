@@ -13,7 +13,7 @@ use gake_k6::threshold::Selector;
 use gake_run::script::{LoadedScript, ScriptRun};
 
 use super::flags::RunFlags;
-use super::life::{Loaded, load};
+use super::load::{Loaded, load};
 use crate::console::Console;
 use crate::exit::Failure;
 
@@ -40,6 +40,10 @@ pub fn journey(path: &str, console: &Console, shown: &Shown) -> Result<Journey, 
     let loaded = load(&flags, log(console, Arc::clone(shown)));
     let Loaded { script, options, mut run, .. } =
         loaded.map_err(|refused| Failure::could_not(format!("{path}: {}", refused.why)))?;
+    if options.paused == Some(true) {
+        let why = "a search starts at once: remove the option paused";
+        return Err(Failure::usage(format!("{path}: {why}")));
+    }
     run.spec.scenarios = vec![only(path, &script, &run)?];
     // A search has a rate of its own: it is no scenario of the script's any more.
     run.executors = vec!["constant-arrival-rate".to_owned()];

@@ -1,21 +1,20 @@
 //! A k6 run from its command line to its exit code.
 
-use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::clock::SECOND;
-use gake_core::record::Ending;
+use gake_core::metric::Registry;
+use gake_core::record::{Ending, Tally};
 use gake_core::redact::Names;
 use gake_judge::Summary;
 use gake_k6::metrics::registry;
-use gake_k6::options::{Consolidated, Options, Tiers, from_environment, validate};
-use gake_k6::secrets::Secrets;
+use gake_k6::options::Options;
 use gake_k6::summary::{SummaryData, SummaryInput, SummaryMode, summary_data};
-use gake_k6::test::{LogLevel, LogLine, ScriptLog, Test};
-use gake_k6::threshold::Thresholds;
+use gake_k6::test::{LogLevel, LogLine, Test};
+use gake_k6::threshold::{ThresholdResults, Thresholds};
 use gake_k6::user::script_user::LoadError;
 use gake_k6::user::vu::VuStage;
 use gake_k6::work::{REJECTED, stack_text};
@@ -24,10 +23,12 @@ use gake_run::sink::RunFileSink;
 use gake_run::{Beside, Prepared};
 use serde_json::Value;
 
+use super::api::{self, Api, DEFAULT_ADDRESS};
 use super::beside::BesideArgs;
 use super::flags::RunFlags;
+use super::load::{Loaded, Refused, load};
 use super::out::{self, Outputs};
-use super::{ANY, log, network, plan};
+use super::{ANY, log};
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
@@ -57,35 +58,19 @@ const LEGACY: &str = "The \"legacy\" summary mode has been deprecated, and will 
                       v2.0. Please, migrate to either \"compact\" or \"full\" as soon as possible.";
 
 /// k6's exit codes.
-mod code {
+pub(super) mod code {
     use crate::exit::Exit;
 
     pub const THRESHOLDS: Exit = Exit::Tool(99);
     pub const SETUP_LATE: Exit = Exit::Tool(100);
     pub const TEARDOWN_LATE: Exit = Exit::Tool(101);
     pub const LATE: Exit = Exit::Tool(102);
+    pub const STOPPED: Exit = Exit::Tool(103);
     pub const INVALID: Exit = Exit::Tool(104);
     pub const INTERRUPTED: Exit = Exit::Tool(105);
     pub const EXCEPTION: Exit = Exit::Tool(107);
     pub const ABORTED: Exit = Exit::Tool(108);
     pub const FAILED: Exit = Exit::Tool(110);
-}
-
-/// Why there is no run.
-pub(super) struct Refused {
-    pub(super) why: String,
-    pub(super) exit: Exit,
-    /// Where that is told, once there is a log.
-    log: Option<ScriptLog>,
-}
-
-/// A script with its options in force.
-pub(super) struct Loaded {
-    pub(super) script: LoadedScript,
-    pub(super) options: Options,
-    pub(super) run: ScriptRun,
-    thresholds: Thresholds,
-    csv_times: Option<String>,
 }
 
 /// Everything that is known before the run.
@@ -128,29 +113,45 @@ pub fn run(
     if let Some(path) = native.run_file() {
         sinks.push(Box::new(RunFileSink::create(&path).map_err(Failure::could_not)?));
     }
+    let interrupt = signals.interrupt();
+    let is_paused = ready.options.paused == Some(true);
+    let api = Api::new(Arc::clone(&ready.script.test), interrupt.clone(), is_paused);
+    if let Err(why) = serve(&api, flags, is_paused) {
+        console.error(&why);
+        return Ok(ANY);
+    }
+    api.await_resumption();
     let beside = Beside {
         sinks,
-        interrupt: Some(signals.interrupt()),
+        interrupt: Some(interrupt),
+        users: Some(api.users()),
         origin: origin(&[], &redactor),
         ..Beside::default()
     };
-    let thresholds = &ready.thresholds;
+    let shown = ready.shown(flags, console);
+    let mut is_tainted = false;
     let recorded = ready.script.run(&ready.run, &ready.prepared, beside, |moment| {
         let second = moment.second.second;
-        if thresholds.is_empty() || second % THRESHOLDS_EVERY != 0 {
-            return None;
-        }
         let elapsed = Duration::from_nanos(second * SECOND);
-        let results = thresholds.judge(&moment.so_far.tally().series, elapsed, false);
-        results.aborts.then(|| results.message().unwrap_or_default())
+        let judge = || shown.thresholds.judge(&moment.so_far.tally().series, elapsed, false);
+        let results = (!shown.thresholds.is_empty() && second % THRESHOLDS_EVERY == 0).then(judge);
+        is_tainted = results.as_ref().map_or(is_tainted, |results| results.message().is_some());
+        api.second(second, is_tainted, || {
+            shown.data(moment.so_far.tally(), elapsed, &judge(), None).for_script()
+        });
+        results
+            .filter(|results| results.aborts)
+            .map(|results| results.message().unwrap_or_default())
     });
+    api.end();
     for wrong in ready.outputs.take().map(Outputs::finish).unwrap_or_default() {
         console.warn(&wrong);
     }
     let test = &ready.script.test;
     match recorded {
         Ok(recorded) => {
-            let (exit, summary) = finish(&ready, flags, recorded, signals.came(), native, console)?;
+            let how = (signals.came(), api.has_stopped());
+            let (exit, summary) = finish(&ready, flags, recorded, how, native, console)?;
             own.finish(&summary, exit, console)
         }
         Err(error) => {
@@ -164,7 +165,7 @@ pub fn run(
 fn ready(flags: &RunFlags, console: &Console) -> Result<Ready, Refused> {
     let log = log::log(console, flags.log_output.as_deref(), flags.verbose)
         .map_err(|why| Refused { why, exit: ANY, log: None })?;
-    let Loaded { script, options, run, thresholds, csv_times } = load(flags, Arc::clone(&log))?;
+    let Loaded { script, options, run, thresholds, csv_times, .. } = load(flags, Arc::clone(&log))?;
     let refused = |why: String| Refused { why, exit: ANY, log: Some(Arc::clone(&log)) };
     let prepared = script.prepare(&run).map_err(|error| refused(error.to_string()))?;
     let outputs = out::start(&flags.out, &options, csv_times.as_deref()).map_err(refused)?;
@@ -175,108 +176,12 @@ fn ready(flags: &RunFlags, console: &Console) -> Result<Ready, Refused> {
     Ok(Ready { script, options, thresholds, run, prepared, outputs })
 }
 
-/// Loads the script, and joins the options of all tiers.
-pub(super) fn load(flags: &RunFlags, log: ScriptLog) -> Result<Loaded, Refused> {
-    let told_to = Arc::clone(&log);
-    let refused = |why: String, exit: Exit| Refused { why, exit, log: Some(Arc::clone(&told_to)) };
-    let system: BTreeMap<String, String> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
-    let mut environment = if flags.system_environment { system.clone() } else { BTreeMap::new() };
-    environment.extend(flags.environment.clone());
-    let environment: Vec<(String, String)> = environment.into_iter().collect();
-    let (path, text) = source(&flags.script).map_err(|why| refused(why, ANY))?;
-    let secrets = Secrets::read(&flags.secret_sources, |path| std::fs::read_to_string(path))
-        .map_err(|why| refused(why, ANY))?;
-    let script = LoadedScript::load(&path, Some(text), environment.clone(), secrets, log)
-        .map_err(|error| refused(told(&error), exit_of(&error)))?;
-    let invalid = |why: String| refused(why, code::INVALID);
-    let Consolidated { options, warnings } =
-        consolidated(&script, flags, &system).map_err(invalid)?;
-    for warning in warnings {
-        script.test.log(LogLevel::Warning, &warning, &[]);
-    }
-    validate(&options, &|name| script.has(name)).map_err(|error| invalid(error.to_string()))?;
-    let none = BTreeMap::new();
-    let asked = options.thresholds.as_ref().filter(|_| !flags.no_thresholds).unwrap_or(&none);
-    let thresholds = Thresholds::new(asked, &registry(&script.metrics))
-        .map_err(|error| invalid(error.to_string()))?;
-    if let Some(why) = network::wrong_ttl(&options) {
-        return Err(refused(why, ANY));
-    }
-    let mut run = plan::script_run(&options, &path).map_err(invalid)?;
-    run.spec.seed = flags.seed.unwrap_or(run.spec.seed);
-    for warning in network::warnings(&options) {
-        script.test.log(LogLevel::Warning, &warning, &[]);
-    }
-    let mut settings = plan::user_settings(&options, environment).map_err(invalid)?;
-    settings.seed = flags.seed;
-    // Set once, before any user runs.
-    let _ = script.test.settings.set(settings);
-    let shown = serde_json::to_string(&options.shown_to_scripts()).unwrap_or_default();
-    let _ = script.test.options.set(shown);
-    let csv_times = system.get("K6_CSV_TIME_FORMAT").cloned();
-    Ok(Loaded { script, options, run, thresholds, csv_times })
-}
-
-/// The script's absolute path, and its text.
-fn source(script: &str) -> Result<(PathBuf, Vec<u8>), String> {
-    if script == "-" {
-        let mut text = Vec::new();
-        let read = std::io::Read::read_to_end(&mut std::io::stdin().lock(), &mut text);
-        read.map_err(|error| format!("the script on stdin cannot be read: {error}"))?;
-        return Ok((PathBuf::from("/-"), text));
-    }
-    let cannot = |error: std::io::Error| {
-        format!("The moduleSpecifier \"{script}\" couldn't be found on local disk: {error}")
-    };
-    let path = std::path::absolute(script).map_err(cannot)?;
-    let text = std::fs::read(&path).map_err(cannot)?;
-    Ok((path, text))
-}
-
-/// The options of all tiers.
-fn consolidated(
-    script: &LoadedScript,
-    flags: &RunFlags,
-    environment: &BTreeMap<String, String>,
-) -> Result<Consolidated, String> {
-    let mut unknown = None;
-    let mut read = |text: &str| -> Result<Options, String> {
-        let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let read = Options::read(&value).map_err(|error| error.to_string())?;
-        unknown = unknown.take().or(read.unknown);
-        Ok(read.options)
-    };
-    let file = match flags.config.as_ref().or_else(|| environment.get("K6_CONFIG")) {
-        Some(path) => {
-            let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
-            read(&text)?
-        }
-        None => Options::default(),
-    };
-    let own = script.options.as_deref().map_or_else(|| Ok(Options::default()), &mut read)?;
-    let tiers = Tiers {
-        file,
-        script: own,
-        environment: from_environment(environment).map_err(|error| error.to_string())?,
-        flags: flags.options.clone(),
-    };
-    let consolidated = tiers.consolidate().map_err(|error| error.to_string())?;
-    if let Some(unknown) = unknown {
-        let what = "There were unknown fields in the options exported in the script";
-        let why = format!("json: unknown field {unknown:?}");
-        script.test.log(LogLevel::Warning, what, &[("error", &why)]);
-    }
-    Ok(consolidated)
-}
-
 /// Shows the summary, and says how it went.
 fn finish(
     ready: &Ready,
     flags: &RunFlags,
     recorded: ScriptRecorded,
-    interrupted: bool,
+    (interrupted, is_stopped): (bool, bool),
     native: &Native,
     console: &Console,
 ) -> Result<(Exit, Summary), Failure> {
@@ -289,19 +194,8 @@ fn finish(
     let elapsed = Duration::from_nanos(run.elapsed);
     let results = ready.thresholds.judge(&run.tally.series, elapsed, true);
     let setup_data: Option<Value> = setup_data.and_then(|json| serde_json::from_str(&json).ok());
-    let metrics = registry(&ready.script.metrics);
-    let data = summary_data(&SummaryInput {
-        series: &run.tally.series,
-        metrics: &metrics,
-        thresholds: &ready.thresholds,
-        results: &results,
-        options: &ready.options,
-        elapsed,
-        setup_data: setup_data.as_ref(),
-        no_color: flags.no_color || !console.colour_out(),
-        is_stdout_terminal: console.out_is_terminal(),
-        is_stderr_terminal: console.live(),
-    });
+    let shown = ready.shown(flags, console);
+    let data = shown.data(&run.tally, elapsed, &results, setup_data.as_ref());
     show(ready, flags, &data, console)?;
     let is_disabled = flags.summary_mode.as_deref() == Some("disabled");
     if let Some(path) = flags.summary_export.as_ref().filter(|_| !is_disabled) {
@@ -319,7 +213,7 @@ fn finish(
     }
     if let Some(abort) = test.aborted() {
         test.log(LogLevel::Error, &abort.reason, &[]);
-        return Ok((code::ABORTED, summary));
+        return Ok((if is_stopped { code::STOPPED } else { code::ABORTED }, summary));
     }
     if let Some(error) = setup.as_ref().err().or(teardown.as_ref().err()) {
         return Ok((exit_of(error), summary));
@@ -334,6 +228,72 @@ fn finish(
         (false, false) => Exit::Done,
     };
     Ok((exit, summary))
+}
+
+/// Serves the API where the flags say, if they say it. Nobody is told of a default address that is
+/// taken.
+fn serve(api: &Arc<Api>, flags: &RunFlags, is_paused: bool) -> Result<(), String> {
+    let asked = flags.address.as_deref();
+    let default = flags.serves_by_default.then_some(DEFAULT_ADDRESS);
+    let Some(address) = asked.or(default).filter(|address| !address.is_empty()) else {
+        return match is_paused {
+            true => {
+                Err("a paused run needs --address HOST:PORT, through which it is resumed"
+                    .to_owned())
+            }
+            false => Ok(()),
+        };
+    };
+    match api::start(api, address, asked.is_some() || is_paused) {
+        Err(error) if asked.is_some() || is_paused => {
+            Err(format!("--address {address}: it cannot be listened at: {error}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a summary needs besides what was recorded.
+struct Shown<'a> {
+    metrics: Registry,
+    thresholds: &'a Thresholds,
+    options: &'a Options,
+    no_color: bool,
+    console: &'a Console,
+}
+
+impl Ready {
+    fn shown<'a>(&'a self, flags: &RunFlags, console: &'a Console) -> Shown<'a> {
+        Shown {
+            metrics: registry(&self.script.metrics),
+            thresholds: &self.thresholds,
+            options: &self.options,
+            no_color: flags.no_color || !console.colour_out(),
+            console,
+        }
+    }
+}
+
+impl Shown<'_> {
+    fn data(
+        &self,
+        tally: &Tally,
+        elapsed: Duration,
+        results: &ThresholdResults,
+        setup_data: Option<&Value>,
+    ) -> SummaryData {
+        summary_data(&SummaryInput {
+            series: &tally.series,
+            metrics: &self.metrics,
+            thresholds: self.thresholds,
+            results,
+            options: self.options,
+            elapsed,
+            setup_data,
+            no_color: self.no_color,
+            is_stdout_terminal: self.console.out_is_terminal(),
+            is_stderr_terminal: self.console.live(),
+        })
+    }
 }
 
 /// Shows what `handleSummary` returns, or the summary itself.
@@ -415,7 +375,7 @@ fn say(test: &Test, error: &ScriptRunError) {
     test.log(LogLevel::Error, &told(error), &fields);
 }
 
-fn exit_of(error: &ScriptRunError) -> Exit {
+pub(super) fn exit_of(error: &ScriptRunError) -> Exit {
     match error {
         ScriptRunError::Load(LoadError::NoMemory(_))
         | ScriptRunError::Run(_)

@@ -1,16 +1,21 @@
 //! gake as k6: scripts in JavaScript, k6's options, summary and exit codes.
 
+mod api;
+mod archive;
 mod beside;
 mod flags;
 mod inspect;
 pub mod journey;
 mod life;
+mod load;
 mod log;
 mod network;
 mod new;
 mod open_loop;
 mod out;
 mod plan;
+mod source;
+mod tls;
 
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
@@ -21,17 +26,11 @@ use flags::RunFlags;
 /// k6's code for what has no code of its own.
 const ANY: Exit = Exit::Tool(255);
 
+/// The commands that ask a run through its API.
+const RUNNING: [&str; 5] = ["pause", "resume", "scale", "stats", "status"];
+
 /// Commands of k6 that are not there, and why.
-const ABSENT: &[(&str, &str)] = &[
-    ("archive", "gake runs scripts, not archives"),
-    ("cloud", "gake has no cloud"),
-    ("login", "gake has no cloud"),
-    ("pause", "gake has no API yet"),
-    ("resume", "gake has no API yet"),
-    ("scale", "gake has no API yet"),
-    ("stats", "gake has no API yet"),
-    ("status", "gake has no API yet"),
-];
+const ABSENT: &[(&str, &str)] = &[("cloud", "gake has no cloud"), ("login", "gake has no cloud")];
 
 /// `gake as k6`.
 ///
@@ -39,7 +38,11 @@ const ABSENT: &[(&str, &str)] = &[
 /// Why it cannot be run as asked.
 pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
     match args.split_first() {
-        Some((command, rest)) if command == "run" => run(rest, native, console),
+        Some((command, rest)) if command == "run" => run(rest, true, native, console),
+        Some((command, rest)) if RUNNING.contains(&command.as_str()) => {
+            api::main(command, rest, console)
+        }
+        Some((command, rest)) if command == "archive" => archive::main(rest, console),
         Some((command, rest)) if command == "inspect" => inspect::main(rest, console),
         Some((command, rest)) if command == "new" => new::main(rest, console),
         Some((command, _)) if command == "version" || command == "--version" => {
@@ -61,17 +64,38 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
 
 fn usage(console: &Console) -> Result<Exit, Failure> {
     console.result(
-        "Usage: gake as k6 run [flags] script.js\n       gake as k6 inspect [flags] \
-                    script.js\n       gake as k6 new [flags] [script.js]\n       gake as k6 \
-                    version\n",
+        "Usage: gake as k6 run [flags] script.js
+       gake as k6 archive [-O archive.tar] [flags] script.js
+       gake as k6 inspect [flags] script.js
+       gake as k6 new [flags] [script.js]
+       gake as k6 pause|resume|scale|stats|status [--address HOST:PORT]
+       gake as k6 version
+",
     )?;
     Ok(Exit::Done)
 }
 
-fn run(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
+/// `gake run` with a script: as `k6 run`, without k6's API unless a flag asks for it.
+///
+/// # Errors
+/// Why it cannot be run as asked.
+pub fn run_script(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
+    let args = args.strip_prefix(&["run".to_owned()]).unwrap_or(args);
+    run(args, false, native, console)
+}
+
+fn run(
+    args: &[String],
+    serves_by_default: bool,
+    native: &Native,
+    console: &Console,
+) -> Result<Exit, Failure> {
     let (own, args) = BesideArgs::take(args)?;
     match RunFlags::read(&args) {
-        Ok(Some(flags)) => life::run(&flags, &own, native, console),
+        Ok(Some(mut flags)) => {
+            flags.serves_by_default = serves_by_default;
+            life::run(&flags, &own, native, console)
+        }
         Ok(None) => {
             console.result(
                 "Usage: gake as k6 run [flags] script.js\nThe flags are those of k6; those that \

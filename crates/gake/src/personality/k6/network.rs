@@ -1,13 +1,8 @@
-//! What k6's options say of names, addresses and TLS.
+//! What k6's options say of names and addresses.
 
 use gake_core::spec::IpFamily;
 use gake_k6::duration::GoDuration;
 use gake_k6::options::Options;
-use gake_run::script::TlsVersion;
-use serde_json::Value;
-
-/// The versions of TLS by k6's names, the oldest first.
-const VERSIONS: [&str; 5] = ["ssl3.0", "tls1.0", "tls1.1", "tls1.2", "tls1.3"];
 
 /// The option `hosts` as curl's `--connect-to` has it. Names go before patterns, and the longest
 /// pattern first.
@@ -40,36 +35,6 @@ pub fn family(options: &Options) -> Option<IpFamily> {
     }
 }
 
-/// The one version of TLS that `tlsVersion` leaves of those that there are; none when it leaves
-/// both.
-///
-/// # Errors
-/// When it names an unknown version, or leaves none.
-pub fn tls_version(options: &Options) -> Result<Option<TlsVersion>, String> {
-    let Some(asked) = options.tls_version.as_ref().filter(|asked| !asked.is_null()) else {
-        return Ok(None);
-    };
-    let place = |value: Option<&Value>, otherwise: usize| match value {
-        None | Some(Value::Null) => Ok(otherwise),
-        Some(value) => {
-            let known = value.as_str().and_then(|name| VERSIONS.iter().position(|v| *v == name));
-            known.ok_or_else(|| format!("unknown TLS version '{value}'"))
-        }
-    };
-    let (least, most) = match asked {
-        Value::Object(range) => (place(range.get("min"), 0)?, place(range.get("max"), 4)?),
-        one => (place(Some(one), 0)?, place(Some(one), 4)?),
-    };
-    match (least..=most).contains(&3) {
-        true if most >= 4 => Ok(None),
-        true => Ok(Some(TlsVersion::Tls12)),
-        false if least <= 4 && most >= 4 => Ok(Some(TlsVersion::Tls13)),
-        false => {
-            Err("the option tlsVersion cannot be honoured: gake has TLS 1.2 and 1.3".to_owned())
-        }
-    }
-}
-
 /// What of the options is done in another way than k6 does it, for people.
 pub fn warnings(options: &Options) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -98,25 +63,7 @@ pub fn wrong_ttl(options: &Options) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-
-    fn with_tls(asked: Value) -> Result<Option<TlsVersion>, String> {
-        tls_version(&Options { tls_version: Some(asked), ..Options::default() })
-    }
-
-    #[test]
-    fn versions_of_tls_are_a_range() {
-        assert_eq!(with_tls(json!("tls1.2")), Ok(Some(TlsVersion::Tls12)));
-        assert_eq!(with_tls(json!("tls1.3")), Ok(Some(TlsVersion::Tls13)));
-        assert_eq!(with_tls(json!({ "min": "tls1.0", "max": "tls1.3" })), Ok(None));
-        assert_eq!(with_tls(json!({ "max": "tls1.2" })), Ok(Some(TlsVersion::Tls12)));
-        assert_eq!(with_tls(json!({ "min": "tls1.3" })), Ok(Some(TlsVersion::Tls13)));
-        for refused in [json!("tls1.1"), json!({ "max": "tls1.0" }), json!("tls2"), json!(3)] {
-            assert!(with_tls(refused.clone()).is_err(), "{refused}");
-        }
-    }
 
     #[test]
     fn hosts_are_rules_of_connections() {

@@ -10,10 +10,9 @@ use gake_k6::duration::GoDuration;
 use gake_k6::options::{Options, scenario_specs};
 use gake_k6::test::{DebugParts, UserSettings};
 use gake_k6::threshold::Selector;
-use gake_run::script::{ScriptRun, TlsVersion};
-use serde_json::Value;
+use gake_run::script::ScriptRun;
 
-use super::network;
+use super::{network, tls};
 
 /// What `setup` and `teardown` may take when nothing says so.
 const STAGE_LIMIT: Duration = Duration::from_secs(60);
@@ -29,7 +28,6 @@ pub fn user_settings(
     let list = |list: &Option<Vec<String>>| list.clone().unwrap_or_default();
     let blocked =
         BlockedTargets::read(&list(&options.block_hostnames), &list(&options.blacklist_ips))?;
-    let is_tls12 = network::tls_version(options)? == Some(TlsVersion::Tls12);
     let default = UserSettings::default();
     let count = |given: Option<i64>, default: usize| {
         given.map_or(default, |given| usize::try_from(given).unwrap_or(0))
@@ -53,7 +51,6 @@ pub fn user_settings(
             .as_deref()
             .filter(|parts| !parts.is_empty())
             .map(|parts| if parts == "full" { DebugParts::Full } else { DebugParts::Headers }),
-        tls_version: if is_tls12 { "tls1.2" } else { default.tls_version },
         memory: default.memory,
     })
 }
@@ -63,7 +60,6 @@ pub fn user_settings(
 /// # Errors
 /// An option that cannot be honoured, by name.
 pub fn script_run(options: &Options, script: &Path) -> Result<ScriptRun, String> {
-    refuse(options)?;
     let mut scenarios = scenario_specs(options, script).map_err(|error| error.to_string())?;
     let executors = scenarios.iter().map(|scenario| {
         let scenario = options.scenarios.as_ref().and_then(|all| all.get(&scenario.name));
@@ -90,7 +86,7 @@ pub fn script_run(options: &Options, script: &Path) -> Result<ScriptRun, String>
         spec,
         executors,
         keys: keys(options),
-        tls_version: network::tls_version(options)?,
+        tls: tls::tls(options)?,
         least_iteration: std(options.min_iteration_duration).unwrap_or(Duration::ZERO),
         setup: (!options.no_setup.unwrap_or(false)).then_some(setup),
         teardown: (!options.no_teardown.unwrap_or(false)).then_some(teardown),
@@ -108,20 +104,4 @@ fn keys(options: &Options) -> Vec<String> {
     keys.sort_unstable();
     keys.dedup();
     keys
-}
-
-/// Refuses what would change what is sent or to whom, and is not there.
-fn refuse(options: &Options) -> Result<(), String> {
-    let is_filled = |value: &Value| !value.is_null() && value.as_array() != Some(&Vec::new());
-    let filled = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|list| !list.is_empty());
-    for (is_asked, name) in [
-        (options.tls_auth.as_ref().is_some_and(is_filled), "tlsAuth"),
-        (filled(&options.tls_cipher_suites), "tlsCipherSuites"),
-        (options.paused == Some(true), "paused"),
-    ] {
-        if is_asked {
-            return Err(format!("the option {name} cannot be honoured yet"));
-        }
-    }
-    Ok(())
 }

@@ -1,0 +1,166 @@
+//! Archives of k6: a script with its options and everything that it reads, in a tar file.
+//!
+//! `metadata.json` describes it, `data` is the script, `file/` and `https/` have the files by path
+//! and the modules by URL.
+
+mod tar;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::paths::{anonymous, normal};
+
+/// A script with all that it needs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Archive {
+    /// The absolute path of the script, which is among the files.
+    pub script: PathBuf,
+    /// Its options, as scripts write them.
+    pub options: Value,
+    /// What was added to its environment.
+    pub environment: BTreeMap<String, String>,
+    /// Files by absolute path, and modules by URL.
+    pub files: Vec<(PathBuf, Vec<u8>)>,
+}
+
+/// Why an archive cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ArchiveError {
+    /// It is no tar file.
+    #[error("the tar file is damaged: {0}")]
+    Tar(&'static str),
+    /// Something that every archive has is missing.
+    #[error("it is not an archive of k6: there is no {0}")]
+    Missing(&'static str),
+    /// The description cannot be read.
+    #[error("its metadata.json cannot be read: {0}")]
+    Metadata(String),
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    filename: String,
+    #[serde(default)]
+    options: Value,
+    env: Option<BTreeMap<String, String>>,
+}
+
+impl Archive {
+    /// Whether bytes may be an archive: they begin as a tar file does.
+    #[must_use]
+    pub fn is_archive(bytes: &[u8]) -> bool {
+        tar::is_tar(bytes)
+    }
+
+    /// Reads an archive, of gake or of k6.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(bytes: &[u8]) -> Result<Self, ArchiveError> {
+        let (mut metadata, mut data) = (None, None);
+        let mut files = Vec::new();
+        for (name, content) in tar::entries(bytes)? {
+            match name.split_once('/') {
+                None if name == "metadata.json" => metadata = Some(content),
+                None if name == "data" => data = Some(content),
+                Some(("file", path)) => {
+                    files.push((normal(&Path::new("/").join(path)), content.to_vec()));
+                }
+                Some(("https", rest)) => {
+                    files.push((format!("https://{rest}").into(), content.to_vec()));
+                }
+                _ => {}
+            }
+        }
+        let metadata = metadata.ok_or(ArchiveError::Missing("metadata.json"))?;
+        let metadata: Metadata = serde_json::from_slice(metadata)
+            .map_err(|error| ArchiveError::Metadata(error.to_string()))?;
+        let script = metadata.filename.strip_prefix("file://").unwrap_or(&metadata.filename);
+        let script = normal(&Path::new("/").join(script));
+        let data = data.ok_or(ArchiveError::Missing("data"))?;
+        files.retain(|(path, _)| *path != script);
+        files.push((script.clone(), data.to_vec()));
+        let environment = metadata.env.unwrap_or_default();
+        Ok(Self { script, options: metadata.options, environment, files })
+    }
+
+    /// The archive as a tar file, made at `unix_s` seconds since 1970. Names of users in paths are
+    /// left out.
+    #[must_use]
+    pub fn write(&self, unix_s: u64) -> Vec<u8> {
+        let script = anonymous(&self.script);
+        let folder = script.parent().unwrap_or(Path::new("/")).display().to_string();
+        let metadata = json!({
+            "type": "js",
+            "options": self.options,
+            "filename": format!("file://{}", script.display()),
+            "pwd": format!("file://{}", folder.trim_end_matches('/')),
+            "env": self.environment,
+            "compatibilityMode": "extended",
+            "k6version": concat!("gake/", env!("CARGO_PKG_VERSION")),
+            "goos": "linux",
+        });
+        let mut bytes = Vec::new();
+        tar::append(&mut bytes, "metadata.json", format!("{metadata:#}").as_bytes(), unix_s);
+        let data = self.files.iter().find(|(path, _)| *path == self.script);
+        let data = data.map(|(_, data)| data.as_slice()).unwrap_or_default();
+        tar::append(&mut bytes, "data", data, unix_s);
+        for (path, content) in &self.files {
+            let name = match path.to_str().and_then(|path| path.strip_prefix("https://")) {
+                Some(rest) => format!("https/{rest}"),
+                None => format!("file{}", anonymous(path).display()),
+            };
+            tar::append(&mut bytes, &name, content, unix_s);
+        }
+        tar::end(&mut bytes);
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn archives_come_back_without_names_of_users() {
+        let file = |path: &str, text: &str| (PathBuf::from(path), text.as_bytes().to_vec());
+        let archive = Archive {
+            script: "/home/ada/t/s.js".into(),
+            options: json!({ "vus": 3 }),
+            environment: [("A".to_owned(), "b".to_owned())].into(),
+            files: vec![
+                file("/home/ada/t/data.csv", "1,2"),
+                file("https://a.test/x.js", "export default 1"),
+                file("/home/ada/t/s.js", "export default function () {}"),
+            ],
+        };
+        let read = Archive::read(&archive.write(0)).unwrap();
+        assert_eq!(read.script, Path::new("/home/nobody/t/s.js"));
+        assert_eq!((read.options, read.environment), (archive.options, archive.environment));
+        let paths: Vec<_> = read.files.iter().map(|(path, _)| path.to_str().unwrap()).collect();
+        let expected = ["/home/nobody/t/data.csv", "https://a.test/x.js", "/home/nobody/t/s.js"];
+        assert_eq!(paths, expected);
+        assert_eq!(read.files[2].1, archive.files[2].1);
+    }
+
+    #[test]
+    fn other_tar_files_are_refused() {
+        let tar = |name: &str, content: &[u8]| {
+            let mut bytes = Vec::new();
+            tar::append(&mut bytes, name, content, 0);
+            tar::end(&mut bytes);
+            Archive::read(&bytes).unwrap_err().to_string()
+        };
+        assert!(tar("x", b"").contains("no metadata.json"));
+        assert!(tar("metadata.json", b"{}").contains("filename"));
+        assert!(tar("metadata.json", b"{\"filename\":\"/a.js\"}").contains("no data"));
+        // Nothing leaves the root.
+        let mut bytes = Vec::new();
+        tar::append(&mut bytes, "metadata.json", b"{\"filename\":\"../../a.js\"}", 0);
+        tar::append(&mut bytes, "data", b"", 0);
+        assert_eq!(Archive::read(&bytes).unwrap().script, Path::new("/a.js"));
+    }
+}

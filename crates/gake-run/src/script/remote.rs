@@ -1,0 +1,155 @@
+//! Modules that scripts import from the network: fetched once, then taken from a folder.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use gake_core::clock::Clock;
+use gake_core::record::End;
+use gake_core::schedule::Slice;
+use gake_engine::RunClock;
+use gake_k6::files::{FetchModule, FetchedModule};
+use gake_wire::{Client, Deadline, HttpRequest, Network, Resolver, Settings, TlsOptions};
+use tokio::runtime::{Builder, LocalOptions};
+
+/// How long a module may take to come.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Bytes of a module.
+const BYTES_MAX: usize = 8 << 20;
+
+/// Redirects on the way to a module.
+const REDIRECTS_MAX: u32 = 10;
+
+/// What a URL ends with that says what its module must be: `#sha256=` and 64 hexadecimal digits.
+const PIN: &str = "sha256=";
+
+/// Fetches modules, and keeps them in `folder`, from which later runs take them.
+#[must_use]
+pub fn fetcher(folder: Option<PathBuf>) -> FetchModule {
+    Arc::new(move |url| module(url, folder.as_deref(), download))
+}
+
+/// The module behind a URL.
+fn module(
+    url: &str,
+    folder: Option<&Path>,
+    download: impl FnOnce(&str) -> Result<Vec<u8>, String>,
+) -> Result<FetchedModule, String> {
+    let (url, fragment) = url.split_once('#').unwrap_or((url, ""));
+    let pin = fragment.strip_prefix(PIN);
+    let path = folder.map(|folder| folder.join(format!("{}.js", hash(url.as_bytes()))));
+    let kept =
+        path.as_deref().and_then(|path| gake_files::read(path, "a module", BYTES_MAX as u64).ok());
+    if let Some(text) = kept.filter(|text| pin.is_none_or(|pin| hash(text) == pin)) {
+        return Ok(FetchedModule { text, note: None });
+    }
+    let text = download(url)?;
+    let hash = hash(&text);
+    if let Some(pin) = pin.filter(|pin| *pin != hash) {
+        return Err(format!("its SHA-256 is {hash}, not {pin}: change the URL to trust it"));
+    }
+    let place = match path.as_deref().map(|path| (path, keep(path, &text))) {
+        Some((path, Ok(()))) => format!("later runs take {}", path.display()),
+        Some((path, Err(error))) => format!("it cannot be kept as {}: {error}", path.display()),
+        None => "it is not kept".to_owned(),
+    };
+    let note = Some(format!("fetched {url}#{PIN}{hash}; {place}"));
+    Ok(FetchedModule { text, note })
+}
+
+fn keep(path: &Path, text: &[u8]) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    gake_files::replace(path, gake_files::Access::Owner, |file| file.write_all(text))
+}
+
+fn hash(bytes: &[u8]) -> String {
+    digest(&SHA256, bytes).as_ref().iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Fetches on a thread of its own: the caller's may have a runtime already.
+fn download(url: &str) -> Result<Vec<u8>, String> {
+    let asks = || {
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build_local(LocalOptions::default())
+            .map_err(|error| error.to_string())?;
+        runtime.block_on(ask(url))
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(asks).join().unwrap_or_else(|_| Err("the download panicked".to_owned()))
+    })
+}
+
+async fn ask(url: &str) -> Result<Vec<u8>, String> {
+    let settings = Settings { max_redirects: REDIRECTS_MAX, ..Settings::default() };
+    let mut network = Network::new(&Resolver::default(), &TlsOptions::default(), settings)
+        .map_err(|error| error.to_string())?;
+    let agent = ("User-Agent".to_owned(), concat!("gake/", env!("CARGO_PKG_VERSION")).to_owned());
+    let get = HttpRequest { headers: vec![agent], ..HttpRequest::new("GET", url) };
+    let request = network.prepare(&get).map_err(|error| error.to_string())?;
+    let clock = RunClock::starting_in(0);
+    let client = Client::new(Arc::new(network), Slice::WHOLE, clock.clone());
+    let deadline = Deadline::within(clock.now(), TIMEOUT);
+    let (exchange, kept) = client.send(&request, deadline, BYTES_MAX).await;
+    let answer = match exchange.end {
+        End::Answered(answer) => answer,
+        End::Fault(fault) => return Err(fault.to_string()),
+        End::Unfinished => return Err("there is no answer".to_owned()),
+    };
+    match answer.status {
+        200..=299 if answer.body_bytes > BYTES_MAX as u64 => {
+            Err(format!("it is larger than {} MiB", BYTES_MAX >> 20))
+        }
+        200..=299 => Ok(kept.body),
+        status => Err(format!("the answer has the status {status}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const URL: &str = "https://a.test/x.js";
+
+    #[test]
+    fn a_module_is_fetched_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = Some(folder.path().join("modules"));
+        let first = module(URL, folder.as_deref(), |_| Ok(b"1".to_vec())).unwrap();
+        let note = first.note.unwrap();
+        assert!(first.text == b"1" && note.contains(&hash(b"1")) && note.contains("later"));
+        let again = module(URL, folder.as_deref(), |_| panic!("fetched again")).unwrap();
+        assert_eq!((again.text, again.note), (b"1".to_vec(), None));
+        let cannot = |_: &str| Err("no network".to_owned());
+        assert_eq!(
+            module("https://a.test/y.js", folder.as_deref(), cannot).unwrap_err(),
+            "no network"
+        );
+    }
+
+    #[test]
+    fn a_pinned_module_is_what_the_pin_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let pinned = |text: &[u8]| format!("{URL}#{PIN}{}", hash(text));
+        let fetch = |url: &str, text: &[u8]| {
+            module(url, Some(folder.path()), |url| {
+                assert_eq!(url, URL);
+                Ok(text.to_vec())
+            })
+        };
+        assert!(fetch(&pinned(b"1"), b"2").unwrap_err().contains(&hash(b"2")));
+        assert_eq!(fetch(&pinned(b"2"), b"2").unwrap().text, b"2");
+        // What is kept is no longer what is wanted.
+        assert_eq!(fetch(&pinned(b"3"), b"3").unwrap().text, b"3");
+        assert_eq!(fetch(URL, b"4").unwrap().text, b"3");
+    }
+}

@@ -1,0 +1,128 @@
+//! Requests and responses of the REST API: one each over a connection of HTTP/1.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use gake_core::host::is_local_or_address;
+
+/// Bytes of a head or a body.
+const BYTES_MAX: usize = 64 << 10;
+
+/// How long either side may keep the other waiting.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ApiRequest {
+    pub(super) method: String,
+    /// Without its query.
+    pub(super) path: String,
+    pub(super) body: Vec<u8>,
+}
+
+/// Reads a request; `None` when it is none, or is for another host: a page of the web that has
+/// rebound its name to this machine.
+pub(super) fn receive(stream: &mut TcpStream) -> io::Result<Option<ApiRequest>> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let (head, body) = message(stream)?;
+    let Some(line) = head.lines().next() else { return Ok(None) };
+    let mut words = line.split(' ');
+    let (Some(method), Some(target), Some(_)) = (words.next(), words.next(), words.next()) else {
+        return Ok(None);
+    };
+    if !header(&head, "host").is_some_and(is_local_or_address) {
+        return Ok(None);
+    }
+    let path = target.split('?').next().unwrap_or_default().to_owned();
+    Ok(Some(ApiRequest { method: method.to_owned(), path, body }))
+}
+
+/// Writes a response of JSON.
+pub(super) fn respond(stream: &mut TcpStream, status: &str, body: &str) -> io::Result<()> {
+    let length = body.len();
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\nContent-Type: application/json; charset=utf-8\r\n\
+         Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    )
+}
+
+/// Sends a request to `address`, and gives the status and body of the response.
+pub(super) fn ask(
+    address: &str,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> io::Result<(u16, Vec<u8>)> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let length = body.len();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+         Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    )?;
+    let (head, body) = message(&mut stream)?;
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let wrong = || io::Error::new(io::ErrorKind::InvalidData, "the answer is not HTTP");
+    Ok((status.ok_or_else(wrong)?, body))
+}
+
+/// The head and the body of a message whose length its head says, or which ends with the
+/// connection.
+fn message(stream: &mut impl Read) -> io::Result<(String, Vec<u8>)> {
+    let mut bytes = Vec::new();
+    let end = loop {
+        if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            break at + 4;
+        }
+        if more(stream, &mut bytes)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    };
+    let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+    let mut body = bytes.split_off(end);
+    let length = header(&head, "content-length").map(str::parse::<usize>);
+    let is_whole = |body: &[u8]| match &length {
+        Some(Ok(length)) => body.len() >= *length,
+        // A request without a length has no body.
+        _ => !head.starts_with("HTTP/"),
+    };
+    while !is_whole(&body) && more(stream, &mut body)? > 0 {}
+    Ok((head, body))
+}
+
+fn more(stream: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<usize> {
+    let mut chunk = [0; 4096];
+    let count = stream.read(&mut chunk)?;
+    bytes.extend_from_slice(&chunk[..count]);
+    if bytes.len() > BYTES_MAX {
+        return Err(io::Error::other("the message is too long"));
+    }
+    Ok(count)
+}
+
+fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    let mut headers = head.lines().skip(1).filter_map(|line| line.split_once(':'));
+    headers.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_end_where_their_heads_say() {
+        let read = |mut text: &[u8]| message(&mut text).map(|(_, body)| body);
+        assert_eq!(read(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap(), b"");
+        assert_eq!(read(b"PATCH / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}").unwrap(), b"{}");
+        assert_eq!(read(b"HTTP/1.1 200 OK\r\n\r\nall").unwrap(), b"all");
+        assert!(read(b"GET / HTTP/1.1\r\n").is_err());
+        let endless = [&b"HTTP/1.1 200 OK\r\n\r\n"[..], &vec![b'x'; BYTES_MAX + 1]].concat();
+        assert!(read(&endless).is_err());
+    }
+}

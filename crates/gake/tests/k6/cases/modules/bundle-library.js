@@ -1,0 +1,4 @@
+// part of other scripts
+/*! as bundlers write it */
+(()=>{"use strict";var e={n:t=>{var r=t&&t.__esModule?()=>t.default:()=>t;return e.d(r,{a:r}),r},d:(t,r)=>{for(var n in r)e.o(r,n)&&!e.o(t,n)&&Object.defineProperty(t,n,{enumerable:!0,get:r[n]})},o:(e,t)=>Object.prototype.hasOwnProperty.call(e,t),r:e=>{"undefined"!=typeof Symbol&&Symbol.toStringTag&&Object.defineProperty(e,Symbol.toStringTag,{value:"Module"}),Object.defineProperty(e,"__esModule",{value:!0})}},t={};e.r(t),e.d(t,{default:()=>c,pick:()=>i,text:()=>a});const r=require("k6/execution");var n=e.n(r);function i(e){return e[e.length-1]}const a=`import x from 'y';
+export default 1`;class s{constructor(){this.kind="s"}}const c=new s;typeof n()==="object";var o=exports;for(var u in t)o[u]=t[u];t.__esModule&&Object.defineProperty(o,"__esModule",{value:!0})})();

@@ -1,0 +1,2 @@
+export const options = { tlsCipherSuites: ['TLS_NOTHING'] };
+export default function () {}
