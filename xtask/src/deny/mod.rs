@@ -11,6 +11,7 @@ mod rules;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -82,9 +83,9 @@ fn check(rules: &Rules, packages: &[Value]) -> Result<Vec<String>> {
             about(format!("takes any version of {}", to["name"].as_str().unwrap_or("?")))
         }));
         let Some(source) = package["source"].as_str() else {
-            // Ours, and not published.
-            if package["publish"] != Value::Array(Vec::new()) {
-                complaints.push(about("has no source and is not `publish = false`".to_owned()));
+            let manifest = Path::new(package["manifest_path"].as_str().unwrap_or_default());
+            if !manifest.starts_with(workspace::root()) {
+                complaints.push(about("comes from a folder outside the workspace".to_owned()));
             }
             continue;
         };
@@ -157,8 +158,9 @@ mod tests {
         for source in ["git+https://x/y", "registry+https://evil.test/index", "sparse+https://x/"] {
             assert_eq!(with("source", json!(source)), format!("a 1: comes from {source}"));
         }
-        assert_eq!(with("source", Value::Null), "a 1: has no source and is not `publish = false`");
-        let ours = json!({"name": "o", "version": "1", "source": null, "publish": [],
+        assert_eq!(with("source", Value::Null), "a 1: comes from a folder outside the workspace");
+        let manifest = workspace::root().join("o/Cargo.toml");
+        let ours = json!({"name": "o", "version": "1", "source": null, "manifest_path": manifest,
             "dependencies": [{"name": "x", "req": "*"}, {"name": "y", "req": "*", "path": "/y"}]});
         assert_eq!(complaints(ours), ["o 1: takes any version of x"]);
     }

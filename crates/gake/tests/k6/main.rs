@@ -176,6 +176,13 @@ fn a_seed_repeats_what_is_random() {
     assert_ne!(first, drawn("8"));
 }
 
+/// In what a script's run differs from k6's, but for what the ledger has.
+fn unknown_of(ledger: &mut Ledger, case: &Case, seen: &Observed) -> Vec<String> {
+    let differences = case.recorded().differences(seen).into_iter();
+    let unknown = differences.filter(|difference| !ledger.knows(&case.name, difference.field));
+    unknown.map(|difference| format!("{}: {difference}", case.name)).collect()
+}
+
 #[test]
 fn scripts_run_as_k6_runs_them() {
     let cases = Case::all();
@@ -202,11 +209,13 @@ fn scripts_run_as_k6_runs_them() {
     let mut wrong = Vec::new();
     let seen: Vec<Observed> = of_each(&cases, |case| Tool::Gake.observe(case, &url, &tls_url));
     for (case, seen) in cases.iter().zip(seen) {
-        for difference in case.recorded().differences(&seen) {
-            if !ledger.knows(&case.name, difference.field) {
-                wrong.push(format!("{}: {difference}", case.name));
-            }
+        let mut unknown = unknown_of(&mut ledger, case, &seen);
+        // How often a script runs within its time is the machine's doing too: it is run once more,
+        // alone.
+        if !unknown.is_empty() {
+            unknown = unknown_of(&mut ledger, case, &Tool::Gake.observe(case, &url, &tls_url));
         }
+        wrong.extend(unknown);
     }
     // An entry that is no longer needed is good news, so it fails where people look for differences.
     if real_k6().is_some() {

@@ -75,5 +75,5 @@ fn what_makes_no_sense_is_refused() {
     ] {
         ran(&[vec!["run"], words(line)].concat()).refused(2, said);
     }
-    ran(&["as", "hey", "-n", "1", "-c", "1", "ws://127.0.0.1:1/"]).refused(1, "is a WebSocket");
+    ran(&["as", "hey", "-n", "1", "-c", "1", "ws://127.0.0.1:1/"]).refused(2, "is a WebSocket");
 }

@@ -72,7 +72,8 @@ fn identities(options: &Options) -> Result<Vec<TlsIdentity>, String> {
                 "has a password: decrypt its key with openssl pkey -in KEY -out PLAIN",
             ));
         }
-        match (text("cert"), text("key")) {
+        let pem = |key: &str| text(key).filter(|text| text.contains("-----BEGIN "));
+        match (pem("cert"), pem("key")) {
             (Some(cert), Some(key)) => {
                 Ok(TlsIdentity { certificates: cert.to_owned(), key: key.to_owned() })
             }
@@ -156,11 +157,13 @@ mod tests {
 
     #[test]
     fn certificates_have_a_key() {
+        const PEM: &str = "-----BEGIN CERTIFICATE-----";
         let with = |value| Options { tls_auth: Some(value), ..Options::default() };
-        let good = json!([{ "domains": ["a.test"], "cert": "C", "key": "K" }]);
+        let good = json!([{ "domains": ["a.test"], "cert": PEM, "key": PEM }]);
         assert_eq!(tls(&with(good)).unwrap().identities.len(), 1);
         for (wrong, part) in [
-            (json!([{ "cert": "C" }]), "needs cert and key"),
+            (json!([{ "cert": PEM }]), "needs cert and key"),
+            (json!([{ "cert": "C", "key": PEM }]), "PEM"),
             (json!([{ "cert": "C", "key": "K", "password": "x" }]), "decrypt"),
             (json!("C"), "not an array"),
         ] {
