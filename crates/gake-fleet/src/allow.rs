@@ -101,12 +101,17 @@ impl AgentLimits {
             }
         }
         if let Some(max) = self.max_connections {
+            let origins = run.destinations().len().max(1);
             let own = |plan: &Plan| {
                 let part =
                     |total| plan.part(slice, Slice::WHOLE).map_or(0, |part| part.part(total));
-                part(plan.connections) + part(plan.idle_connections)
+                // A user of a closed loop keeps a connection to each origin.
+                let each = if plan.load.is_open() { 1 } else { origins };
+                part(plan.connections)
+                    .saturating_mul(each)
+                    .saturating_add(part(plan.idle_connections))
             };
-            let connections: usize = scenarios.iter().map(own).sum();
+            let connections = scenarios.iter().map(own).fold(0_usize, usize::saturating_add);
             if connections > max {
                 return Err(format!("{connections} connections are more than its {max}"));
             }

@@ -20,7 +20,10 @@ impl LoadedRequests {
 }
 
 fn inlined(scenario: &ScenarioSpec, set: &RequestSet) -> ScenarioSpec {
-    let is_made_later = set.order.is_some() || set.trace.is_some() || set.feed.is_some();
+    // Its message is in the spec itself.
+    let is_websocket = matches!(scenario.source, RequestSource::WebSocket(_));
+    let is_made_later =
+        is_websocket || set.order.is_some() || set.trace.is_some() || set.feed.is_some();
     if is_made_later || set.requests.iter().any(|one| !one.request.opaque.is_empty()) {
         return scenario.clone();
     }

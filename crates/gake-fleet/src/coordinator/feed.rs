@@ -146,7 +146,10 @@ impl Feed {
         }
         let messages = self.joiner.look(self.now(), can_hear, progress.stopped);
         self.pass_on(messages);
-        if self.on_loss == OnLoss::Abort && progress.aborted.is_none() {
+        // Without any agent nobody sends the rest of the schedule.
+        let is_alone = self.joiner.lost().len() == self.joiner.members.len();
+        let is_wanted = is_alone || self.on_loss == OnLoss::Abort;
+        if is_wanted && progress.stopped.is_none() && progress.aborted.is_none() {
             progress.aborted = self.joiner.events.first().map(|event| event.text.clone());
             if progress.aborted.is_some() {
                 self.stop.stop(Stop::Drain);

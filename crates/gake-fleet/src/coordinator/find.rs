@@ -21,6 +21,9 @@ use crate::message::{
 use crate::token::{SEAL, random_text};
 use crate::{FleetError, FleetToken, NatsSettings};
 
+/// How long an agent may take to answer what it need not prepare.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
+
 /// How long answers to one question are collected.
 const ROUND: Duration = Duration::from_millis(300);
 
@@ -147,8 +150,7 @@ impl Finder<'_> {
         for (index, text) in parts.iter().enumerate() {
             let (nonce, text) = (hello.nonce.clone(), (*text).to_owned());
             let part = SpecPart { nonce, index, text };
-            let taken: SpecTaken =
-                self.request(hello, "spec", &part, &purpose, self.settings.wait).await?;
+            let taken: SpecTaken = self.request(hello, "spec", &part, &purpose, ANSWER_MAX).await?;
             if taken.parts != index + 1 {
                 let why = "the spec is too long for it".to_owned();
                 return Err(FleetError::Refused { agent: hello.name.clone(), why });
@@ -165,7 +167,7 @@ impl Finder<'_> {
             let purpose = format!("clock-answer {}", self.run);
             let asked = gake_run::monotonic_now();
             let answer: ClockAnswer =
-                self.request(hello, "clock", &question, &purpose, self.settings.wait).await?;
+                self.request(hello, "clock", &question, &purpose, ANSWER_MAX).await?;
             let offset = Offset::of_round(asked, answer.now, gake_run::monotonic_now());
             if answer.round == round && best.is_none_or(|best| offset.error < best.error) {
                 best = Some(offset);
@@ -183,7 +185,7 @@ impl Finder<'_> {
             let order = StartOrder { run: self.run.to_owned(), epoch: offset.theirs(epoch) };
             let purpose = format!("start-answer {}", self.run);
             let answer: StartAnswer =
-                self.request(hello, "start", &order, &purpose, self.settings.wait).await?;
+                self.request(hello, "start", &order, &purpose, ANSWER_MAX).await?;
             match answer {
                 StartAnswer::Started => Ok(()),
                 StartAnswer::Refused { why } => {

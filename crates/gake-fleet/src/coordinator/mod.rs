@@ -32,7 +32,7 @@ use crate::message::{control_subject, figures_subject};
 use crate::token::random_text;
 
 /// How far the epoch lies ahead of the order to start.
-const LEAD: Nanos = 500_000_000;
+const LEAD: Nanos = 1_500_000_000;
 
 /// What one agent recorded.
 #[derive(Debug)]
@@ -56,6 +56,7 @@ pub struct Fleet {
     feed: Option<JoinHandle<FeedEnd>>,
     runs: Vec<AgentRun>,
     aborted: bool,
+    lost: usize,
 }
 
 impl std::fmt::Debug for Fleet {
@@ -107,6 +108,7 @@ impl Fleet {
             feed: None,
             runs: Vec::new(),
             aborted: false,
+            lost: 0,
         })
     }
 
@@ -136,6 +138,12 @@ impl Fleet {
     #[must_use]
     pub fn is_aborted(&self) -> bool {
         self.aborted
+    }
+
+    /// How many agents were lost.
+    #[must_use]
+    pub fn lost(&self) -> usize {
+        self.lost
     }
 
     /// The agents' own runs.
@@ -213,6 +221,7 @@ impl RemoteWorkers for Fleet {
             return;
         };
         self.aborted = aborted.is_some();
+        self.lost = joiner.lost().len();
         if let Some(why) = aborted {
             run.ending = Ending::Aborted(why);
         }

@@ -158,6 +158,9 @@ fn limited(run: &Run, clauses: &[Clause]) -> Option<String> {
     if counts.due() == 0 {
         return Some("nothing was sent".to_owned());
     }
+    if counts.lost > 0 {
+        return Some("an agent was lost".to_owned());
+    }
     let (_, reasons) = validity::check(run);
     let own = |rule: &str| RULES.contains(&rule) && closed_or_open(run, rule);
     if let Some(reason) = reasons.iter().find(|r| r.level == Validity::Invalid && own(r.rule)) {

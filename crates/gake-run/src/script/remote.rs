@@ -40,7 +40,16 @@ fn module(
     download: impl FnOnce(&str) -> Result<Vec<u8>, String>,
 ) -> Result<FetchedModule, String> {
     let (url, fragment) = url.split_once('#').unwrap_or((url, ""));
-    let pin = fragment.strip_prefix(PIN);
+    let pin = fragment.strip_prefix(PIN).map(str::to_ascii_lowercase);
+    let is_hash = |pin: &String| pin.len() == 64 && pin.bytes().all(|b| b.is_ascii_hexdigit());
+    if fragment.to_ascii_lowercase().starts_with("sha") && !pin.as_ref().is_some_and(is_hash) {
+        return Err(format!("#{fragment} is not a pin: write #{PIN} and 64 hexadecimal digits"));
+    }
+    let authority = url.split("://").nth(1).and_then(|rest| rest.split('/').next());
+    if authority.is_some_and(|authority| authority.contains('@')) {
+        return Err("the URL of a module holds no user and password".to_owned());
+    }
+    let pin = pin.as_deref();
     let path = folder.map(|folder| folder.join(format!("{}.js", hash(url.as_bytes()))));
     let kept =
         path.as_deref().and_then(|path| gake_files::read(path, "a module", BYTES_MAX as u64).ok());

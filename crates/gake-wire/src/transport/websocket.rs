@@ -11,7 +11,7 @@ use gake_core::record::{Answer, Exchange, Fault};
 
 use super::interface::{IdleState, Timing, Transport, TransportError};
 use super::sampler::TcpSampler;
-use super::websocket_line::Line;
+use super::websocket_line::{Heard, Line};
 use super::websocket_open::Upgraded;
 use super::websocket_turn::{OPEN, Turn};
 use crate::alarm::know;
@@ -68,7 +68,10 @@ impl WebSocket {
         }
         bump(&open.meter().sessions);
         let mut line = Line::new(stream);
-        line.take_early(&upgraded.rest).map_err(|error| Fault::Malformed(error.name()))?;
+        let early = line.take_early(&upgraded.rest);
+        if let Heard::Closed(code) = early.map_err(|error| Fault::Malformed(error.name()))? {
+            return Err(Fault::WebSocketClosed(code));
+        }
         let session = Rc::new(Session {
             line: RefCell::new(line),
             answer,

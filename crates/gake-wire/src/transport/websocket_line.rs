@@ -75,8 +75,8 @@ impl Line {
     }
 
     /// Takes bytes that came with the response to the upgrade.
-    pub(super) fn take_early(&mut self, bytes: &[u8]) -> Result<(), FrameError> {
-        self.incoming.take(&mut self.reader, bytes, Wanted::Nothing).map(drop)
+    pub(super) fn take_early(&mut self, bytes: &[u8]) -> Result<Heard, FrameError> {
+        self.incoming.take(&mut self.reader, bytes, Wanted::Nothing)
     }
 
     /// The answer, if it was held.

@@ -46,7 +46,7 @@ pub struct FleetArgs {
         long,
         value_name = "N",
         value_parser = values::connections,
-        conflicts_with_all = ["agents", "nats", "fleet_token_file"]
+        conflicts_with_all = ["agents", "nats", "nats_ca", "nats_cert", "nats_key", "fleet_token_file"]
     )]
     pub local: Option<usize>,
 

@@ -36,7 +36,13 @@ impl FleetMaker {
     pub fn of(args: &FleetArgs) -> Result<Option<Self>, Failure> {
         let Some(agents) = args.agents.or(args.local) else {
             let nats = &args.nats;
-            if nats.nats.is_some() || nats.fleet_token_file.is_some() || args.on_loss.is_some() {
+            let is_meant = nats.nats.is_some()
+                || !nats.nats_ca.is_empty()
+                || nats.nats_cert.is_some()
+                || nats.fleet_token_file.is_some()
+                || args.on_loss.is_some()
+                || args.agents_wait.is_some();
+            if is_meant {
                 return Err(Failure::usage("how many agents? say it with --agents N or --local N"));
             }
             return Ok(None);

@@ -101,9 +101,9 @@ fn a_paused_run_is_resumed_and_scaled_through_the_api() {
         export default function () { check(1, { one: (x) => x === 1 }); sleep(0.01); }",
     )
     .unwrap();
-    // Free for now; nobody else asks for a port that was just given out.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let address = format!("127.0.0.1:{port}");
+    // An address of its own: connections of other tests take ports of 127.0.0.1.
+    let port = std::net::TcpListener::bind("127.65.65.1:0").unwrap().local_addr().unwrap().port();
+    let address = format!("127.65.65.1:{port}");
     let args = ["run", "--paused", "--address", &address, script.to_str().unwrap()];
     let run = start(&mut gake(&args));
     let ask = |args: &[&str]| k6(&[args, &["--address", &address]].concat(), folder.path());

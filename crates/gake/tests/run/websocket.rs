@@ -20,11 +20,11 @@ fn each_user_has_a_session_and_every_message_its_answer() {
     // Without a message pings are answered by pongs.
     let pings = run(&["-n", "50", "-c", "2", &url]);
     assert_eq!(pings.count("requests.ok"), 50, "{pings:?}");
+    let served = lab.stats();
+    assert_eq!((served.requests, served.connections.opened), (250, 6), "{served:?}");
     let answer = ["-n", "2", "-c", "2", "--ws-message", "a", "--ws-expect", "b"];
     let other = ran(&[&["run", "-o", "json", "--timeout", "300ms"], &answer[..], &[&url]].concat());
     assert_eq!((other.code, other.json().count("faults.timeout")), (Some(1), 2), "{other:?}");
-    let served = lab.stats();
-    assert_eq!((served.requests, served.connections.opened), (252, 8), "{served:?}");
     let written = ["-n", "100", "-c", "1", "--ws-message", "x", "--ws-send-only", &url];
     assert_eq!(run(&written).count("requests.written"), 100);
 }

@@ -308,7 +308,11 @@ impl<'a> Trials<'a> {
         let Some(agents) = self.agents else { return prepared.record(beside, each) };
         let spec = self.target.inlined(&prepared.spec);
         let mut fleet = agents.assemble(&spec, &prepared.prepared).map_err(RunError::cannot)?;
-        prepared.prepared.run_elsewhere(&mut fleet, beside, each)
+        let recorded = prepared.prepared.run_elsewhere(&mut fleet, beside, each)?;
+        match fleet.lost() {
+            0 => Ok(recorded),
+            _ => Err(RunError::cannot("an agent was lost: the search needs all of them")),
+        }
     }
 
     /// The files of the next step. What cannot be written before anything is sent is an error;

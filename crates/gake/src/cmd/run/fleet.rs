@@ -39,6 +39,11 @@ pub fn conclude(fleet: &Fleet, quiet: bool, exit: Exit, console: &Console) -> Ex
         console.error("the run was ended because an agent was lost");
         return Exit::CouldNot;
     }
+    // Users of a closed loop just stop: no count shows that they are missing.
+    if fleet.lost() > 0 && exit == Exit::Done {
+        console.error("agents were lost: the load was not what was asked for");
+        return Exit::Invalid;
+    }
     exit
 }
 

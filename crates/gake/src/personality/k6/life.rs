@@ -121,6 +121,12 @@ pub fn run(
         return Ok(ANY);
     }
     api.await_resumption();
+    if is_paused && interrupt.came() {
+        for wrong in ready.outputs.take().map(Outputs::finish).unwrap_or_default() {
+            console.warn(&wrong);
+        }
+        return Ok(if api.has_stopped() { code::STOPPED } else { code::INTERRUPTED });
+    }
     let beside = Beside {
         sinks,
         interrupt: Some(interrupt),
@@ -230,8 +236,8 @@ fn finish(
     Ok((exit, summary))
 }
 
-/// Serves the API where the flags say, if they say it. Nobody is told of a default address that is
-/// taken.
+/// Serves the API where the flags say, if they say it. If the default address is
+/// taken, the run goes on without the API.
 fn serve(api: &Arc<Api>, flags: &RunFlags, is_paused: bool) -> Result<(), String> {
     let asked = flags.address.as_deref();
     let default = flags.serves_by_default.then_some(DEFAULT_ADDRESS);
@@ -246,7 +252,7 @@ fn serve(api: &Arc<Api>, flags: &RunFlags, is_paused: bool) -> Result<(), String
     };
     match api::start(api, address, asked.is_some() || is_paused) {
         Err(error) if asked.is_some() || is_paused => {
-            Err(format!("--address {address}: it cannot be listened at: {error}"))
+            Err(format!("--address {address}: cannot listen there: {error}"))
         }
         _ => Ok(()),
     }

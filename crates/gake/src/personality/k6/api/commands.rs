@@ -88,7 +88,7 @@ fn change(address: &str, attributes: Value) -> Result<Value, String> {
 
 fn data(address: &str, method: &str, path: &str, body: &str) -> Result<Value, String> {
     let (status, body) = ask(address, method, path, body).map_err(|error| {
-        format!("no run can be asked at {address}: {error}; start one with --address {address}")
+        format!("no run answers at {address}: {error}; start one with --address {address}")
     })?;
     let answer: Value = serde_json::from_slice(&body)
         .map_err(|error| format!("{address} answers {status} without JSON: {error}"))?;

@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use gake_core::host::is_local_or_address;
 
-/// Bytes of a head or a body.
-const BYTES_MAX: usize = 64 << 10;
+/// Bytes of a request.
+const REQUEST_MAX: usize = 64 << 10;
+
+/// Bytes of a response, which may hold many metrics.
+const RESPONSE_MAX: usize = 64 << 20;
 
 /// How long either side may keep the other waiting.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -21,13 +24,13 @@ pub(super) struct ApiRequest {
     pub(super) body: Vec<u8>,
 }
 
-/// Reads a request; `None` when it is none, or is for another host: a page of the web that has
+/// Reads a request; `None` when it is not one, or names another host: a page of the web that has
 /// rebound its name to this machine.
 pub(super) fn receive(stream: &mut TcpStream) -> io::Result<Option<ApiRequest>> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let (head, body) = message(stream)?;
+    let (head, body) = message(stream, REQUEST_MAX)?;
     let Some(line) = head.lines().next() else { return Ok(None) };
     let mut words = line.split(' ');
     let (Some(method), Some(target), Some(_)) = (words.next(), words.next(), words.next()) else {
@@ -58,15 +61,17 @@ pub(super) fn ask(
     body: &str,
 ) -> io::Result<(u16, Vec<u8>)> {
     let mut stream = TcpStream::connect(address)?;
+    // A name would be taken for that of another site.
+    let host = stream.peer_addr()?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let length = body.len();
     write!(
         stream,
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+        "{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n\
          Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
     )?;
-    let (head, body) = message(&mut stream)?;
+    let (head, body) = message(&mut stream, RESPONSE_MAX)?;
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
     let wrong = || io::Error::new(io::ErrorKind::InvalidData, "the answer is not HTTP");
     Ok((status.ok_or_else(wrong)?, body))
@@ -74,13 +79,13 @@ pub(super) fn ask(
 
 /// The head and the body of a message whose length its head says, or which ends with the
 /// connection.
-fn message(stream: &mut impl Read) -> io::Result<(String, Vec<u8>)> {
+fn message(stream: &mut impl Read, most: usize) -> io::Result<(String, Vec<u8>)> {
     let mut bytes = Vec::new();
     let end = loop {
         if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
             break at + 4;
         }
-        if more(stream, &mut bytes)? == 0 {
+        if more(stream, &mut bytes, most)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
     };
@@ -92,15 +97,15 @@ fn message(stream: &mut impl Read) -> io::Result<(String, Vec<u8>)> {
         // A request without a length has no body.
         _ => !head.starts_with("HTTP/"),
     };
-    while !is_whole(&body) && more(stream, &mut body)? > 0 {}
+    while !is_whole(&body) && more(stream, &mut body, most)? > 0 {}
     Ok((head, body))
 }
 
-fn more(stream: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<usize> {
+fn more(stream: &mut impl Read, bytes: &mut Vec<u8>, most: usize) -> io::Result<usize> {
     let mut chunk = [0; 4096];
     let count = stream.read(&mut chunk)?;
     bytes.extend_from_slice(&chunk[..count]);
-    if bytes.len() > BYTES_MAX {
+    if bytes.len() > most {
         return Err(io::Error::other("the message is too long"));
     }
     Ok(count)
@@ -117,12 +122,12 @@ mod tests {
 
     #[test]
     fn messages_end_where_their_heads_say() {
-        let read = |mut text: &[u8]| message(&mut text).map(|(_, body)| body);
+        let read = |mut text: &[u8]| message(&mut text, REQUEST_MAX).map(|(_, body)| body);
         assert_eq!(read(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap(), b"");
         assert_eq!(read(b"PATCH / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}").unwrap(), b"{}");
         assert_eq!(read(b"HTTP/1.1 200 OK\r\n\r\nall").unwrap(), b"all");
         assert!(read(b"GET / HTTP/1.1\r\n").is_err());
-        let endless = [&b"HTTP/1.1 200 OK\r\n\r\n"[..], &vec![b'x'; BYTES_MAX + 1]].concat();
+        let endless = [&b"HTTP/1.1 200 OK\r\n\r\n"[..], &vec![b'x'; REQUEST_MAX + 1]].concat();
         assert!(read(&endless).is_err());
     }
 }

@@ -4,11 +4,15 @@ use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::http::{ApiRequest, receive, respond};
 use super::{Api, NoChange};
+
+/// Between two attempts to accept a connection when that fails.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
 /// Serves the API of a run at `address`, on a thread that ends with the process. Without
 /// `may_change` it refuses all changes.
@@ -19,9 +23,13 @@ pub(in super::super) fn start(api: &Arc<Api>, address: &str, may_change: bool) -
     let listener = TcpListener::bind(address)?;
     let api = Arc::clone(api);
     let serve = move || {
-        for stream in listener.incoming().flatten() {
-            // Who breaks off, or says what is no request, gets no answer.
-            let _ = answer(&api, stream, may_change);
+        for stream in listener.incoming() {
+            match stream {
+                // A client that disconnects, or sends no valid request, gets no answer.
+                Ok(stream) => drop(answer(&api, stream, may_change)),
+                // Without descriptors there is none for it either.
+                Err(_) => thread::sleep(ACCEPT_AGAIN),
+            }
         }
     };
     thread::Builder::new().name("gake-api".to_owned()).spawn(serve)?;
