@@ -82,8 +82,8 @@ impl Sink for LogSink {
         }
         if losses.outcomes > 0 {
             sentences.push(format!(
-                "{name}: {} requests are not in the log: its writer was too slow (disk or CPU); they are in the \
-                 figures",
+                "{name}: {} requests are not in the log: its writer was too slow (disk or CPU); \
+                 they are in the figures",
                 losses.outcomes
             ));
         }

@@ -39,7 +39,12 @@ impl Sender {
     }
 
     pub async fn send(&self) -> Exchange {
-        let deadline = Deadline::within(self.client.clock().now(), PATIENCE);
+        self.within(PATIENCE).await
+    }
+
+    /// What comes of one request with a time-out.
+    pub async fn within(&self, time: Duration) -> Exchange {
+        let deadline = Deadline::within(self.client.clock().now(), time);
         self.client.send_to(&self.request, deadline, &mut ()).await
     }
 

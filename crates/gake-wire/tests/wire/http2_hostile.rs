@@ -1,7 +1,7 @@
 //! Servers of HTTP/2 that break rules or promises: each is told by name, and none makes us hang.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
@@ -12,6 +12,7 @@ use gake_wire::{Deadline, Settings};
 
 use crate::client::{PATIENCE, fault_of, millis, on_runtime, status_of};
 use crate::http2::{Sender, settings};
+use crate::scripted;
 
 const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
@@ -68,28 +69,10 @@ impl Peer {
 fn serve(
     script: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static,
 ) -> (SocketAddr, Arc<AtomicUsize>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let count = Arc::new(AtomicUsize::new(0));
-    let (counted, script) = (Arc::clone(&count), Arc::new(script));
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let script = Arc::clone(&script);
-            let mut peer = Peer(stream.unwrap());
-            peer.0.set_read_timeout(Some(PATIENCE)).unwrap();
-            counted.fetch_add(1, SeqCst);
-            std::thread::spawn(move || {
-                peer.0.read_exact(&mut [0; 24]).and_then(|()| script(&mut peer))
-            });
-        }
-    });
-    (address, count)
-}
-
-/// What comes of one request with a time-out.
-async fn within(sender: &Sender, time: Duration) -> Exchange {
-    let deadline = Deadline::within(sender.client.clock().now(), time);
-    sender.client.send_to(&sender.request, deadline, &mut ()).await
+    scripted::serve(move |mut stream| {
+        stream.read_exact(&mut [0; 24])?;
+        script(&mut Peer(stream))
+    })
 }
 
 fn one_connection() -> Settings {
@@ -100,7 +83,7 @@ fn fault(script: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static) -
     let (address, _) = serve(script);
     on_runtime(async {
         let sender = Sender::get(&format!("http://{address}/"), settings());
-        fault_of(&within(&sender, Duration::from_millis(500)).await)
+        fault_of(&sender.within(Duration::from_millis(500)).await)
     })
 }
 
@@ -197,7 +180,7 @@ fn who_never_handles_anything_is_not_asked_for_ever() {
     });
     on_runtime(async {
         let sender = Sender::get(&format!("http://{address}/"), settings());
-        let exchange = within(&sender, PATIENCE).await;
+        let exchange = sender.within(PATIENCE).await;
         assert_eq!(fault_of(&exchange), Fault::Goaway(ErrorCode::NoError));
         let counts = sender.counts();
         assert_eq!((counts.unhandled, counts.goaways, counts.opened), (5, 6, 6));
@@ -212,7 +195,7 @@ fn who_never_handles_anything_is_not_asked_for_ever() {
     });
     on_runtime(async {
         let sender = Sender::get(&format!("http://{address}/"), settings());
-        let exchange = within(&sender, PATIENCE).await;
+        let exchange = sender.within(PATIENCE).await;
         assert_eq!(fault_of(&exchange), Fault::StreamReset(ErrorCode::RefusedStream));
         assert_eq!(
             (sender.counts().unhandled, sender.client.observe(&mut Default::default()).open),
@@ -238,9 +221,9 @@ fn who_allows_no_streams_is_waited_for_and_heard_again() {
     });
     on_runtime(async {
         let sender = Sender::get(&format!("http://{address}/"), one_connection());
-        assert_eq!(status_of(&within(&sender, PATIENCE).await), 200);
+        assert_eq!(status_of(&sender.within(PATIENCE).await), 200);
         // Too short a time ends in the wait.
-        let short = within(&sender, Duration::from_millis(20)).await;
+        let short = sender.within(Duration::from_millis(20)).await;
         assert_eq!((fault_of(&short), short.bytes_out), (Fault::Timeout(Phase::Connect), 0));
         let exchanges = sender.together(4).await;
         assert!(exchanges.iter().all(|exchange| status_of(exchange) == 200));

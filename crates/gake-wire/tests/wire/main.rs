@@ -5,6 +5,7 @@
 
 mod client;
 mod pki;
+mod scripted;
 mod server;
 
 mod addresses;

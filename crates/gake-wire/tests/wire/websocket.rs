@@ -2,7 +2,7 @@
 //! makes us hang.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, channel};
@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use gake_core::clock::Clock as _;
-use gake_core::record::{CloseCode, Exchange, Fault, Phase};
-use gake_wire::{Deadline, HttpRequest, MessageAnswer, Protocol, Settings};
+use gake_core::record::{CloseCode, Fault, Phase};
+use gake_wire::{HttpRequest, MessageAnswer, Protocol, Settings};
 
 use crate::client::{PATIENCE, fault_of, on_runtime, status_of};
 use crate::http2::Sender;
+use crate::scripted;
 
 const TEXT: u8 = 0x81;
 const CLOSE: u8 = 0x88;
@@ -89,20 +89,7 @@ impl Peer {
 fn serve(
     script: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static,
 ) -> (SocketAddr, Arc<AtomicUsize>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let count = Arc::new(AtomicUsize::new(0));
-    let (counted, script) = (Arc::clone(&count), Arc::new(script));
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let script = Arc::clone(&script);
-            let mut peer = Peer(stream.unwrap());
-            peer.0.set_read_timeout(Some(PATIENCE)).unwrap();
-            counted.fetch_add(1, SeqCst);
-            std::thread::spawn(move || script(&mut peer));
-        }
-    });
-    (address, count)
+    scripted::serve(move |stream| script(&mut Peer(stream)))
 }
 
 fn settings(answer: MessageAnswer) -> Settings {
@@ -113,12 +100,6 @@ fn sender(address: SocketAddr, answer: MessageAnswer) -> std::rc::Rc<Sender> {
     let body = Some(Arc::from(&b"hello"[..]));
     let request = HttpRequest { body, ..HttpRequest::new("GET", format!("ws://{address}/chat")) };
     Sender::of(&request, settings(answer))
-}
-
-/// What comes of one message with a time-out.
-async fn within(sender: &Sender, time: Duration) -> Exchange {
-    let deadline = Deadline::within(sender.client.clock().now(), time);
-    sender.client.send_to(&sender.request, deadline, &mut ()).await
 }
 
 #[test]
@@ -241,7 +222,7 @@ fn check_fault(
     let is_silent = matches!(expected, Fault::Timeout(_));
     let time = if is_silent { Duration::from_millis(150) } else { PATIENCE };
     on_runtime(async {
-        let seen = fault_of(&within(&sender(address, answer), time).await);
+        let seen = fault_of(&sender(address, answer).within(time).await);
         match is_silent {
             // A flood of interim responses is cut off by its size or by the time.
             true => assert!(matches!(seen, Fault::Timeout(_) | Fault::TooLarge("head")), "{seen}"),
