@@ -11,7 +11,11 @@ import { troublesOf, withBrowser } from "./browser.mjs";
 const shots = process.env.GAKE_SHOTS;
 
 await withBrowser(async (browser) => {
-  for (const path of process.argv.slice(2)) await check(browser, path);
+  const paths = process.argv.slice(2);
+  const lane = async () => {
+    for (let path = paths.shift(); path; path = paths.shift()) await check(browser, path);
+  };
+  await Promise.all([lane(), lane()]);
 });
 
 /** Checks one page. */

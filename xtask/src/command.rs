@@ -43,7 +43,8 @@ pub fn find(program: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-fn shown(program: &str, args: &[&str], env: &[(&str, &str)]) -> String {
+/// A command as it would be typed.
+pub fn shown(program: &str, args: &[&str], env: &[(&str, &str)]) -> String {
     let env = env.iter().map(|(name, value)| format!("{name}={value}"));
     let args = args.iter().map(|arg| {
         if arg.contains([' ', '*', '\'']) { format!("{arg:?}") } else { (*arg).to_owned() }

@@ -12,6 +12,7 @@ mod debian;
 mod deny;
 mod dist;
 mod k6;
+mod suite;
 mod test;
 mod tidy;
 mod workspace;
@@ -23,7 +24,8 @@ use anyhow::{Result, bail};
 const USAGE: &str = "\
 usage: cargo xtask TASK
 
-  test [--quick]     format, lints, tidy, build, all tests (--quick: says what it leaves out)
+  test [--quick]     format, lints, tidy, build, all tests (--quick: says what it leaves out); what
+                     fails is run again alone, and named in the summary
   tidy               the walls between the crates and the rules of the house
   deny               licences, bans and sources of the dependencies, against deny.toml
   bench [PART ...]   gake and its peers, measured side by side: cpu, arrival, stall, memory and

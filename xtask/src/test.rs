@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::debian::Need;
-use crate::{command, debian, deny, tidy};
+use crate::{command, debian, deny, suite, tidy};
 
 /// What the build needs for the HTML page, and what the end-to-end tests run against or with.
 const NEEDS: &[Need] = &[
@@ -75,9 +75,9 @@ const STEPS: &[Step] = &[
 const FORMAT: &[&str] = &["fmt", "--all", "--check"];
 const LINTS: &[&str] = &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
 const BUILD: &[&str] = &["build", "--workspace"];
-const UNIT_TESTS: &[&str] = &["test", "--workspace", "--lib", "--bins"];
+const UNIT_TESTS: &[&str] = &["--workspace", "--lib", "--bins"];
 /// Unit, property, integration, end-to-end and doc tests.
-const ALL_TESTS: &[&str] = &["test", "--workspace"];
+const ALL_TESTS: &[&str] = &["--workspace"];
 
 /// The task.
 pub fn main(args: &[String]) -> Result<()> {
@@ -110,6 +110,7 @@ pub fn main(args: &[String]) -> Result<()> {
 /// Runs a step; returns its line of the summary and its error.
 fn run(step: &Step) -> (String, Option<anyhow::Error>) {
     let started = Instant::now();
+    let mut alone = Vec::new();
     let result = match step.action {
         Action::Packages => debian::ensure("the test run", NEEDS),
         Action::Tidy => {
@@ -121,20 +122,14 @@ fn run(step: &Step) -> (String, Option<anyhow::Error>) {
             deny::main(&[])
         }
         Action::Cargo(args) => command::run("cargo", args).map(drop),
-        Action::Tests(args) => run_tests(args),
+        Action::Tests(args) => suite::run(args).map(|tests| alone = tests),
     };
     let word = if result.is_ok() { "ok" } else { "FAILED" };
-    (summary_line(step.name, word, started.elapsed()), result.err())
-}
-
-/// Most tests wait most of their time, for a run to end: two a core take half as long as one.
-fn run_tests(args: &[&str]) -> Result<()> {
-    const THREADS: &str = "RUST_TEST_THREADS";
-    if std::env::var_os(THREADS).is_some() {
-        return command::run("cargo", args).map(drop);
+    let mut line = summary_line(step.name, word, started.elapsed());
+    for test in alone {
+        line += &format!("\n             passed only alone: {test}");
     }
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    command::run_with("cargo", args, &[(THREADS, &(2 * cores).to_string())]).map(drop)
+    (line, result.err())
 }
 
 fn summary_line(name: &str, word: &str, took: Duration) -> String {

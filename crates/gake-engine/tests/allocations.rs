@@ -131,11 +131,13 @@ fn twice_the_requests_need_no_more_allocations() {
     let replay = Load::Replay(recorded.finish(None));
     for load in [open, replay, Load::Closed { users: 8, think: Duration::ZERO }] {
         const REQUESTS: u64 = 10_000;
-        allocations(&load, REQUESTS);
-        let once = allocations(&load, REQUESTS);
-        let twice = allocations(&load, 2 * REQUESTS);
-        // A longer run has more seconds, each of which is handed over, and wider histograms.
-        let more = twice.saturating_sub(once);
-        assert!(more < REQUESTS / 50, "{more} more allocations, {once} before: {load:?}");
+        // What a request allocates, it allocates in every run. A machine that stops for a while
+        // gives more seconds to hand over and wider histograms, which a run in three is spared.
+        let more = (0..3).map(|_| {
+            let once = allocations(&load, REQUESTS);
+            allocations(&load, 2 * REQUESTS).saturating_sub(once)
+        });
+        let more = more.min().unwrap();
+        assert!(more < REQUESTS / 50, "{more} more allocations: {load:?}");
     }
 }

@@ -17,6 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
+use std::thread;
 
 use gake_lab::Lab;
 use gake_report::html::TrendRun;
@@ -26,8 +27,8 @@ use support::*;
 /// Writes the page of `gake run` with flags, and checks that its run file gives the same page.
 fn page(directory: &Path, name: &str, target: &str, flags: &str) -> PathBuf {
     let html = directory.join(format!("{name}.html"));
-    let again = directory.join("again.html");
-    let hlog = directory.join("run.hlog");
+    let again = directory.join(format!("{name}.again.html"));
+    let hlog = directory.join(format!("{name}.hlog"));
     let paths = [&html, &again, &hlog].map(|path| path.to_str().unwrap());
     let run = [&["run", target, "--html", paths[0], "--out", paths[2]], &*words(flags)].concat();
     start(&mut gake(&run)).wait();
@@ -133,13 +134,23 @@ fn pages_work_in_a_browser() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     let lab = lab();
-    let ten =
-        page(directory, "ten", "demo", "-r 300 -d 10s --warmup 1s -t 1 --drain 1s --slo p99<10s");
-    let second = page(directory, "second", "demo", "-r 200 -d 1s");
-    // Nobody listens on port 1.
-    let failures = page(directory, "failures", "http://127.0.0.1:1/", "-r 50 -d 2s");
-    let mixed = url(&lab, "/status/503");
-    let mixed = page(directory, "status", &mixed, "-n 500 -c 5");
+    let (status, slow) = (url(&lab, "/status/503"), url(&lab, "/slow?min=1ms&max=30ms"));
+    // Runs wait most of their time: they are beside each other.
+    let ([ten, second, failures, mixed], plot, [over, compare]) = thread::scope(|scope| {
+        let plot = scope.spawn(|| plot(directory, &slow));
+        let over = scope.spawn(|| laid_over(directory, &lab));
+        let runs = [
+            ("ten", "demo", "-r 300 -d 10s --warmup 1s -t 1 --drain 1s --slo p99<10s"),
+            ("second", "demo", "-r 200 -d 1s"),
+            // Nobody listens on port 1.
+            ("failures", "http://127.0.0.1:1/", "-r 50 -d 2s"),
+            ("status", &status, "-n 500 -c 5"),
+        ];
+        let runs = runs.map(|(name, target, flags)| {
+            scope.spawn(move || page(directory, name, target, flags))
+        });
+        (runs.map(|run| run.join().unwrap()), plot.join().unwrap(), over.join().unwrap())
+    });
     let hlog = directory.join("hour.hlog");
     hour::write(&hlog);
     let hour = directory.join("hour.html");
@@ -154,11 +165,9 @@ fn pages_work_in_a_browser() {
     let paths = [&empty_log, &empty].map(|path| path.to_str().unwrap());
     start(&mut gake(&["report", paths[0], "--html", paths[1]])).wait();
 
-    let plot = plot(directory, &url(&lab, "/slow?min=1ms&max=30ms"));
     let shadow = compared(directory);
     let search = directory.join("find.html");
     fs::write(&search, gake_report::html::find(&search::report()).unwrap()).unwrap();
-    let [over, compare] = laid_over(directory, &lab);
     let trend = trend(directory);
     let pages = [
         &ten, &second, &failures, &mixed, &hour, &empty, &plot, &shadow, &search, &over, &compare,
