@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use gake_core::plan::{Overflow, UserStage};
-use gake_core::schedule::Schedule;
+use gake_core::schedule::{Schedule, Slice};
 use gake_core::spec::{LoadSpec, RequestSource, ScenarioSpec};
 use gake_k6::options::{Options, Tiers, scenario_specs, vus_needed};
 use serde_json::{Value, json};
@@ -109,7 +109,7 @@ fn segments_share_everything_out() {
         "users": { "executor": "constant-vus", "vus": 5, "duration": "3s" },
         "ramp": { "executor": "ramping-vus", "startVUs": 3,
             "stages": [{ "duration": "3s", "target": 7 }] },
-        "rate": { "executor": "constant-arrival-rate", "rate": 30, "duration": "1s",
+        "rate": { "executor": "constant-arrival-rate", "rate": 10, "duration": "1s",
             "preAllocatedVUs": 9 },
         "shared": { "executor": "shared-iterations", "vus": 3, "iterations": 10 },
         "alone": { "executor": "per-vu-iterations" },
@@ -128,7 +128,46 @@ fn segments_share_everything_out() {
     assert_eq!(loads(1, "alone"), Some(LoadSpec::PerUser { users: 1, iterations: 1 }));
     assert_eq!(loads(0, "shared"), Some(LoadSpec::Shared { users: 1, iterations: 3 }));
     assert_eq!(loads(1, "shared"), Some(LoadSpec::Shared { users: 2, iterations: 7 }));
-    assert_eq!(loads(1, "rate"), Some(LoadSpec::rate(20.0, SECOND)));
+    let Some(LoadSpec::Open { stages, .. }) = loads(1, "rate") else { panic!() };
+    assert!((stages[0].to - 20.0 / 3.0).abs() < 1e-9, "its own rate: {stages:?}");
     let Some(LoadSpec::Ramping { stages, .. }) = loads(1, "ramp") else { panic!() };
     assert_eq!(stages, [UserStage { from: 2, to: 5, duration: 3 * SECOND }]);
+}
+
+#[test]
+fn the_arrivals_of_segments_are_those_of_the_whole() {
+    let rate = json!({
+        "executor": "constant-arrival-rate", "rate": 10, "duration": "1s", "preAllocatedVUs": 9,
+    });
+    let ramp = json!({
+        "executor": "ramping-arrival-rate", "startRate": 3, "preAllocatedVUs": 9,
+        "stages": [{ "duration": "2s", "target": 20 }, { "duration": "1s", "target": 5 }],
+    });
+    let due = |scenario: &Value, segment: &str, sequence: &str| -> Vec<u64> {
+        let spec = specs(json!({
+            "scenarios": { "a": scenario },
+            "executionSegment": segment, "executionSegmentSequence": sequence,
+        }))
+        .remove(0);
+        let LoadSpec::Open { stages, process } = &spec.load else { panic!("{:?}", spec.load) };
+        let schedule = Schedule::new(*process, stages, None, 1);
+        let schedule = match spec.stripes {
+            Some(stripes) => schedule.striped(stripes),
+            None => schedule,
+        };
+        assert_eq!(schedule.share(Slice::WHOLE).count() as u64, schedule.total());
+        schedule.share(Slice::WHOLE).map(|arrival| arrival.due).collect()
+    };
+    let sequence = "0,1/3,1/2,1";
+    for scenario in [rate, ramp] {
+        let whole = due(&scenario, "0:1", "0,1");
+        let parts = ["0:1/3", "1/3:1/2", "1/2:1"].map(|part| due(&scenario, part, sequence));
+        assert!(parts.iter().all(|part| !part.is_empty()), "{parts:?}");
+        let mut all = parts.concat();
+        all.sort_unstable();
+        assert_eq!(all.len(), whole.len());
+        // Rates of a third are rounded, and so are their instants.
+        let is_due = all.iter().zip(&whole).all(|(part, whole)| part.abs_diff(*whole) <= 2);
+        assert!(is_due, "{all:?} are not {whole:?}");
+    }
 }

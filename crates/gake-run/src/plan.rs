@@ -26,6 +26,7 @@ pub(crate) fn of_scenario(
         tags: spec.tags.clone(),
         duration: spec.duration.filter(|_| !load.is_open()),
         requests: spec.requests,
+        stripes: spec.stripes.clone(),
         warmup: run.warmup,
         connections: match users {
             // A user of HTTP/1 has a connection; those of HTTP/2 can share them.

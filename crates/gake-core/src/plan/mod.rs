@@ -26,7 +26,7 @@ pub use users::{UserStage, presence};
 pub use crate::duration::{format_duration, parse_duration};
 use crate::metric::MAX_SERIES;
 pub use crate::schedule::Stage;
-use crate::schedule::{Process, Schedule, Slice, Trace};
+use crate::schedule::{NumberStripes, Process, Schedule, Slice, Trace};
 
 /// Default maximum connections of an open loop: enough for a stall of one second at 1,000/s.
 pub const OPEN_CONNECTIONS: usize = 1_000;
@@ -53,6 +53,10 @@ pub struct Plan {
     pub duration: Option<Duration>,
     /// Arrivals stop after this number.
     pub requests: Option<u64>,
+    /// Which arrivals of a larger open loop this load is, if it is part of one. Its rates are its
+    /// own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stripes: Option<NumberStripes>,
     /// The first part of the run, left out of the figures; comes before `duration`.
     pub warmup: Duration,
     /// Maximum connections over all workers. In a closed loop each user has one, unless users
@@ -170,6 +174,7 @@ impl Plan {
             tags: Vec::new(),
             duration: None,
             requests: None,
+            stripes: None,
             warmup: Duration::ZERO,
             connections,
             streams: 1,
@@ -209,7 +214,10 @@ impl Plan {
             Load::Replay(trace) => return Some(Schedule::replay(trace.clone(), self.requests)),
             _ => return None,
         };
-        let schedule = Schedule::new(*process, stages, self.requests, seed);
+        let mut schedule = Schedule::new(*process, stages, self.requests, seed);
+        if let Some(stripes) = &self.stripes {
+            schedule = schedule.striped(stripes.clone());
+        }
         if self.warmup.is_zero() {
             return Some(schedule);
         }

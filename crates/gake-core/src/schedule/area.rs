@@ -47,6 +47,15 @@ impl Area {
         Self { pieces }
     }
 
+    /// Multiplies all rates by `factor`.
+    pub(super) fn scale(&mut self, factor: f64) {
+        for piece in &mut self.pieces {
+            for value in [&mut piece.from, &mut piece.to, &mut piece.before, &mut piece.area] {
+                *value *= factor;
+            }
+        }
+    }
+
     /// The whole numbers n with 0 ≤ n < Λ(end).
     pub(super) fn count(&self) -> u64 {
         let Some(last) = self.pieces.last() else { return 0 };

@@ -14,6 +14,7 @@ mod rate_unit;
 mod rates;
 mod share;
 mod slice;
+mod stripes;
 mod trace;
 
 use std::time::Duration;
@@ -24,6 +25,7 @@ pub use arrival::Arrival;
 pub use rates::{Process, Stage};
 pub use share::Share;
 pub use slice::Slice;
+pub use stripes::NumberStripes;
 pub use trace::{TRACE_ARRIVALS_MAX, Trace, TraceBuilder, TraceFull};
 
 /// When each arrival of a run is due, as a pure value.
@@ -32,6 +34,8 @@ pub struct Schedule {
     /// The part before the figures: a grid, whatever the process, so that its count is exact.
     lead: Option<Lead>,
     course: Course,
+    /// Which arrivals of the course this schedule has; all of them by default.
+    stripes: Option<NumberStripes>,
     limit: u64,
     seed: u64,
 }
@@ -59,6 +63,7 @@ impl Schedule {
         Self {
             lead: None,
             course: Course::Rates(process, Area::new(stages)),
+            stripes: None,
             limit: limit.unwrap_or(u64::MAX),
             seed,
         }
@@ -68,7 +73,18 @@ impl Schedule {
     #[must_use]
     pub fn replay(trace: Trace, limit: Option<u64>) -> Self {
         let limit = limit.unwrap_or(u64::MAX);
-        Self { lead: None, course: Course::Trace(trace), limit, seed: 0 }
+        Self { lead: None, course: Course::Trace(trace), stripes: None, limit, seed: 0 }
+    }
+
+    /// The same rates as part of a larger schedule: the arrivals are those that `stripes` selects
+    /// from the whole, each due when it is there. A warm-up and a recording stay as they are.
+    #[must_use]
+    pub fn striped(mut self, stripes: NumberStripes) -> Self {
+        if let Course::Rates(_, area) = &mut self.course {
+            area.scale(1.0 / stripes.fraction());
+            self.stripes = Some(stripes);
+        }
+        self
     }
 
     /// The same schedule after a warm-up of `length` at `rate` arrivals a second.
@@ -84,13 +100,13 @@ impl Schedule {
     /// [`u64::MAX`] when nothing ends it.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.lead.map_or(0, |lead| lead.total).saturating_add(self.course.count().min(self.limit))
+        self.lead.map_or(0, |lead| lead.total).saturating_add(self.count().min(self.limit))
     }
 
     /// When the last stage ends; `None` when only a count ends the schedule.
     #[must_use]
     pub fn timed_end(&self) -> Option<Nanos> {
-        if self.course.count() > self.limit {
+        if self.count() > self.limit {
             return None;
         }
         Some(self.lead_length() + self.course.end()?)
@@ -102,7 +118,7 @@ impl Schedule {
     pub fn end(&self) -> Option<Nanos> {
         let limited = || {
             let limit = Some(self.limit).filter(|limit| *limit < u64::MAX)?;
-            Some(self.lead_length() + self.course.reaches(limit)?)
+            Some(self.lead_length() + self.course.reaches(self.number(limit))?)
         };
         self.timed_end().or_else(limited)
     }
@@ -114,7 +130,7 @@ impl Schedule {
         if seconds == 0.0 {
             return 0.0;
         }
-        self.course.at(seconds).min(self.limit as f64) / seconds
+        self.at(seconds).min(self.limit as f64) / seconds
     }
 
     /// Arrivals that are due in the second that starts `second` seconds after the epoch.
@@ -131,11 +147,25 @@ impl Schedule {
         let seconds = seconds.max(0.0);
         match self.lead {
             Some(lead_in) if seconds < lead => lead_in.rate * seconds,
-            Some(lead_in) => {
-                lead_in.total as f64 + self.course.at(seconds - lead).min(self.limit as f64)
-            }
-            None => self.course.at(seconds).min(self.limit as f64),
+            Some(lead_in) => lead_in.total as f64 + self.at(seconds - lead).min(self.limit as f64),
+            None => self.at(seconds).min(self.limit as f64),
         }
+    }
+
+    /// The number of arrivals after the warm-up, without the limit.
+    fn count(&self) -> u64 {
+        let all = self.course.count();
+        self.stripes.as_ref().map_or(all, |stripes| stripes.count(all))
+    }
+
+    /// Arrivals up to `t` seconds after the warm-up, without the limit.
+    fn at(&self, t: f64) -> f64 {
+        self.course.at(t) * self.stripes.as_ref().map_or(1.0, NumberStripes::fraction)
+    }
+
+    /// The number of arrival `own` in the course.
+    fn number(&self, own: u64) -> u64 {
+        self.stripes.as_ref().map_or(own, |stripes| stripes.number(own))
     }
 
     fn lead_length(&self) -> Nanos {

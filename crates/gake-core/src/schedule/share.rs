@@ -94,7 +94,8 @@ impl<'a> Share<'a> {
         let lead = self.schedule.lead.map_or(0, |lead| lead.total);
         match self.schedule.course {
             Course::Rates(Process::Bursts { jitter, .. }, _) if number >= lead => {
-                (unit(self.schedule.seed, number - lead) * jitter as f64) as Nanos
+                (unit(self.schedule.seed, self.schedule.number(number - lead)) * jitter as f64)
+                    as Nanos
             }
             _ => 0,
         }
@@ -105,6 +106,7 @@ impl<'a> Share<'a> {
         if main >= self.schedule.limit {
             return None;
         }
+        let main = self.schedule.number(main);
         let (process, area) = match &self.schedule.course {
             Course::Rates(process, area) => (process, area),
             Course::Trace(trace) => return trace.due(main),

@@ -35,6 +35,7 @@ pub use request::{
 
 use crate::metric::MAX_SERIES;
 use crate::plan::{DRAIN, Expect, OPEN_CONNECTIONS, Overflow, Plan, Timeouts};
+use crate::schedule::NumberStripes;
 
 /// The version of the format that this gake writes, and the newest it reads.
 pub const VERSION: u64 = 1;
@@ -103,6 +104,9 @@ pub struct ScenarioSpec {
     pub duration: Option<Duration>,
     /// Arrivals stop after this number.
     pub requests: Option<u64>,
+    /// Which arrivals of a larger [`LoadSpec::Open`] this load is, if it is part of one; its rates
+    /// are its own. Not in spec files.
+    pub stripes: Option<NumberStripes>,
     /// How long those in flight may take after the last arrival.
     pub graceful_stop: Duration,
     /// Maximum number of connections. In a closed loop each user has one, unless users share those
@@ -258,6 +262,7 @@ impl ScenarioSpec {
             start: Duration::ZERO,
             duration: None,
             requests: None,
+            stripes: None,
             graceful_stop: DRAIN,
             connections,
             lanes: connections,

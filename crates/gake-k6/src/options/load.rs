@@ -71,6 +71,7 @@ fn spec(
         if lanes == 0 {
             return None;
         }
+        spec.stripes = stripes.numbers();
         spec.lanes = lanes;
         spec.connections = lanes;
         spec.overflow = Overflow::Drop;
@@ -115,9 +116,10 @@ fn load(scenario: &ScenarioOptions, stripes: &Stripes) -> Option<LoadSpec> {
         }
         Executor::RampingArrivalRate => {
             let start = per_second(scenario.start_rate);
+            let first = FIRST * stripes.fraction();
             let stages =
                 ramped(start, ramp, per_second, |from, to, duration| Stage { from, to, duration });
-            LoadSpec::Open { stages: from_first_due(&stages), process: Process::Uniform }
+            LoadSpec::Open { stages: from_first_due(&stages, first), process: Process::Uniform }
         }
         Executor::ExternallyControlled => {
             let users = stripes.users(scenario.vus);
@@ -131,10 +133,9 @@ fn load(scenario: &ScenarioOptions, stripes: &Stripes) -> Option<LoadSpec> {
 /// exactly at the end comes too, as k6's does.
 const FIRST: f64 = 1.0 - 1e-6;
 
-/// The same rates without the time before the first arrival: k6's is due where the area under the
-/// rate reaches 1, the engine's at the start.
-fn from_first_due(stages: &[Stage]) -> Vec<Stage> {
-    let mut needed = FIRST;
+/// The same rates without the time before the first arrival of the whole: k6's is due where the area
+/// under the rate reaches `needed`, the engine's at the start.
+fn from_first_due(stages: &[Stage], mut needed: f64) -> Vec<Stage> {
     let mut from_first = Vec::with_capacity(stages.len() + 1);
     for (number, stage) in stages.iter().enumerate() {
         let length = stage.duration.as_secs_f64();

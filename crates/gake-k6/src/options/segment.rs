@@ -7,6 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use gake_core::schedule::NumberStripes;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -241,6 +242,14 @@ impl Stripes {
     /// Its part of the whole.
     pub(super) fn fraction(&self) -> f64 {
         self.places.len() as f64 / self.period as f64
+    }
+
+    /// Which arrivals of the whole are its own, unless all or none are.
+    pub(super) fn numbers(&self) -> Option<NumberStripes> {
+        if self.places.len() as u64 == self.period {
+            return None;
+        }
+        NumberStripes::new(self.period, self.places.clone())
     }
 
     /// The numbers of what `users`, shared out by these stripes, do in turn; `None` where the

@@ -316,6 +316,8 @@ impl PlanForm {
             tags: self.tags,
             duration: self.duration_s.map(seconds).transpose()?,
             requests: self.requests,
+            // The rates say all that a finished run needs.
+            stripes: None,
             warmup: seconds(self.warmup_s)?,
             connections: self.connections,
             streams: self.streams.unwrap_or(1),

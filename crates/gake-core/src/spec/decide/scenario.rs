@@ -74,6 +74,7 @@ impl Deciding<'_> {
             expect: draft.expect.map_or(expected, |expect| expect.0),
             expect_body: draft.expect_body,
             body_errors: draft.body_errors.unwrap_or(false),
+            stripes: None,
         })
     }
 

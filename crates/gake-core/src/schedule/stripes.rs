@@ -1,0 +1,97 @@
+//! The arrivals of a schedule that one of several independent processes makes.
+
+use serde::{Deserialize, Serialize};
+
+/// The arrivals that one part of a larger schedule has: those at certain places of every period.
+/// Parts may have different sizes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
+pub struct NumberStripes {
+    period: u64,
+    /// In ascending order, below `period`, at least one.
+    places: Vec<u64>,
+}
+
+/// Stripes as another process sends them.
+#[derive(Deserialize)]
+struct Unchecked {
+    period: u64,
+    places: Vec<u64>,
+}
+
+impl TryFrom<Unchecked> for NumberStripes {
+    type Error = &'static str;
+
+    fn try_from(Unchecked { period, places }: Unchecked) -> Result<Self, Self::Error> {
+        Self::new(period, places).ok_or("stripes without a valid place")
+    }
+}
+
+impl NumberStripes {
+    /// The numbers at `places` of every `period` numbers. `None` unless there are places, below
+    /// the period, in ascending order.
+    #[must_use]
+    pub fn new(period: u64, places: Vec<u64>) -> Option<Self> {
+        let is_ordered = places.windows(2).all(|pair| pair[0] < pair[1]);
+        let is_within = places.last().is_some_and(|last| *last < period);
+        (is_ordered && is_within).then_some(Self { period, places })
+    }
+
+    /// The number in the whole of the part's arrival `own`, both from 0. Saturates.
+    #[must_use]
+    pub fn number(&self, own: u64) -> u64 {
+        let each = self.places.len() as u64;
+        let place = self.places[(own % each) as usize];
+        (own / each).saturating_mul(self.period).saturating_add(place)
+    }
+
+    /// The part's arrivals among the first `total` of the whole.
+    #[must_use]
+    pub fn count(&self, total: u64) -> u64 {
+        let rest = total % self.period;
+        let within = self.places.partition_point(|place| *place < rest) as u64;
+        total / self.period * self.places.len() as u64 + within
+    }
+
+    /// The part's share of the whole, up to 1.
+    #[must_use]
+    pub fn fraction(&self) -> f64 {
+        self.places.len() as f64 / self.period as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn places_are_in_order_below_the_period() {
+        for (period, places) in [(3, vec![]), (3, vec![3]), (3, vec![1, 0]), (3, vec![1, 1])] {
+            assert_eq!(NumberStripes::new(period, places), None);
+        }
+        let stripes = NumberStripes::new(3, vec![0, 2]).unwrap();
+        assert_eq!((0..5).map(|own| stripes.number(own)).collect::<Vec<_>>(), [0, 2, 3, 5, 6]);
+        assert_eq!(stripes.number(u64::MAX), u64::MAX, "what no schedule has");
+    }
+
+    proptest! {
+        #[test]
+        fn parts_are_the_whole(owners in prop::collection::vec(0usize..3, 1..20), total in 0u64..300) {
+            let part = |owner| {
+                let places = (0..).zip(&owners).filter(|(_, own)| **own == owner);
+                NumberStripes::new(owners.len() as u64, places.map(|(place, _)| place).collect())
+            };
+            let parts: Vec<_> = (0..3).filter_map(part).collect();
+            let mut numbers: Vec<_> = parts
+                .iter()
+                .flat_map(|part| (0..part.count(total)).map(|own| part.number(own)))
+                .collect();
+            numbers.sort_unstable();
+            prop_assert_eq!(numbers, (0..total).collect::<Vec<_>>());
+            let sum: f64 = parts.iter().map(NumberStripes::fraction).sum();
+            prop_assert!((sum - 1.0).abs() < 1e-9);
+        }
+    }
+}
