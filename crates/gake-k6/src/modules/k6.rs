@@ -3,7 +3,6 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use gake_core::clock::Clock;
 use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 
@@ -133,7 +132,7 @@ fn sleep(ctx: &Ctx<'_>, vu: &Vu, seconds: f64) -> rquickjs::Result<()> {
         return Ok(());
     }
     let until = vu.now().saturating_add(u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX));
-    vu.wait(ctx, vu.clock.sleep_until(until))
+    vu.pause(ctx, until)
 }
 
 /// Makes `Math.random` repeatable.

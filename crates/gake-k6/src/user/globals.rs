@@ -16,6 +16,9 @@ use crate::modules::{random, seed_random, subtle};
 /// Nanoseconds in a millisecond.
 const MILLISECOND: f64 = 1e6;
 
+/// The object with the environment's variables.
+const ENV: &str = "__ENV";
+
 /// Between the seeds of two users: an odd number of random bits.
 const USER_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -27,11 +30,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<()> 
     if vu.number > 0 {
         globals.set("__ITER", 0)?;
     }
-    let environment = Object::new(ctx.clone())?;
-    for (name, value) in vu.test.settings().environment.iter().chain(&vu.scenario.environment) {
-        environment.set(name.as_str(), value.as_str())?;
-    }
-    globals.set("__ENV", environment)?;
+    environment(ctx, vu)?;
     let crypto = crypto(ctx)?;
     crypto.prop("subtle", Accessor::new_get(subtle_once).enumerable().configurable())?;
     globals.set("crypto", crypto)?;
@@ -70,6 +69,25 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<()> 
         globals.set(name, Func::from(clear))?;
     }
     Ok(())
+}
+
+/// `__ENV`, made when it is first read: a copy of the whole environment is kilobytes.
+fn environment<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<()> {
+    let keep = |ctx: &Ctx<'js>, value: Value<'js>| {
+        ctx.globals().prop(ENV, Property::from(value).writable().enumerable().configurable())
+    };
+    let user = Rc::clone(vu);
+    let read = move |ctx: Ctx<'js>| -> rquickjs::Result<Object<'js>> {
+        let made = Object::new(ctx.clone())?;
+        let settings = user.test.settings();
+        for (name, value) in settings.environment.iter().chain(&user.scenario.environment) {
+            made.set(name.as_str(), value.as_str())?;
+        }
+        keep(&ctx, made.clone().into_value())?;
+        Ok(made)
+    };
+    let write = move |ctx: Ctx<'js>, value: Value<'js>| keep(&ctx, value);
+    ctx.globals().prop(ENV, Accessor::new(read, write).enumerable().configurable())
 }
 
 /// `crypto.subtle`, made when it is first read: most scripts never do.

@@ -3,6 +3,7 @@
 pub mod book;
 pub mod clock;
 mod console;
+mod exports;
 mod globals;
 pub(crate) mod loader;
 pub mod notes;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cookie_store::CookieStore;
 use gake_core::clock::{Clock, Nanos};
-use gake_script::user::{Cut, Tasks, cut, wait};
+use gake_script::user::{Cut, Tasks, cut, wait, wait_long};
 use gake_wire::Client;
 use rquickjs::Ctx;
 
@@ -17,6 +17,10 @@ use super::notes::Notes;
 use crate::errors::go_error;
 use crate::metrics::{Builtin, MetricNumber};
 use crate::test::Test;
+
+/// The shortest pause, in nanoseconds, in which a user gives back what it does not need of its
+/// stack. Touching it again takes some microseconds.
+const LONG_PAUSE: Nanos = 50_000_000;
 
 /// What a user is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,6 +171,19 @@ impl Vu {
     /// When the iteration has to end; scripts cannot catch that.
     pub fn wait<T>(&self, ctx: &Ctx<'_>, future: impl Future<Output = T>) -> rquickjs::Result<T> {
         wait(future).map_err(|why| cut(ctx, why))
+    }
+
+    /// Pauses its script until this instant.
+    ///
+    /// # Errors
+    /// When the iteration has to end; scripts cannot catch that.
+    pub fn pause(&self, ctx: &Ctx<'_>, until: Nanos) -> rquickjs::Result<()> {
+        let pause = self.clock.sleep_until(until);
+        let paused = match until.saturating_sub(self.now()) {
+            long if long >= LONG_PAUSE => wait_long(pause),
+            _ => wait(pause),
+        };
+        paused.map_err(|why| cut(ctx, why))
     }
 
     /// Refuses `what` while the script is loaded.

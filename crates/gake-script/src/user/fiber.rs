@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
-use super::stack::{StackLease, Stacks};
+use super::stack::{StackLease, StackRange, Stacks};
 
 /// How long a fiber may run before others get their turn.
 const TURN: Duration = Duration::from_micros(200);
@@ -50,6 +50,7 @@ struct Frame {
     switch: *const Switch,
     signal: Signal,
     resumed: Instant,
+    stack: StackRange,
 }
 
 thread_local! {
@@ -69,12 +70,13 @@ impl<'a, R: 'static> Fiber<'a, R> {
     /// When there is no stack for it.
     pub fn new(stacks: &Rc<Stacks>, function: impl FnOnce() -> R + 'a) -> io::Result<Self> {
         let stack = stacks.lease()?;
+        let range = stack.range();
         let function: Box<dyn FnOnce() -> R + 'a> = Box::new(function);
         // SAFETY: only the lifetime changes. The coroutine runs while the fiber is polled and while
         // it is dropped, both of which are within 'a; once dropped it has returned.
         let function: Box<dyn FnOnce() -> R + 'static> = unsafe { std::mem::transmute(function) };
         let coroutine = Coroutine::with_stack(stack, move |switch: &Switch, signal| {
-            enter(switch, signal);
+            enter(switch, signal, range);
             function()
         });
         Ok(Self { coroutine: Some(coroutine), _borrows: PhantomData })
@@ -106,8 +108,9 @@ impl<R: 'static> Future for Fiber<'_, R> {
 
 impl<R: 'static> Drop for Fiber<'_, R> {
     fn drop(&mut self) {
-        let has_begun = self.coroutine.as_ref().is_some_and(Coroutine::started);
-        while has_begun && self.coroutine.is_some() {
+        // One whose function panicked is over too.
+        let goes_on = |coroutine: &Coroutine<_, _, _, _>| coroutine.started() && !coroutine.done();
+        while self.coroutine.as_ref().is_some_and(goes_on) {
             let _ = self.resume(Signal::End);
         }
     }
@@ -120,8 +123,8 @@ impl<R: 'static> std::fmt::Debug for Fiber<'_, R> {
 }
 
 /// Notes what the fiber that runs now was resumed with.
-fn enter(switch: *const Switch, signal: Signal) {
-    CURRENT.set(Some(Frame { switch, signal, resumed: Instant::now() }));
+fn enter(switch: *const Switch, signal: Signal, stack: StackRange) {
+    CURRENT.set(Some(Frame { switch, signal, resumed: Instant::now(), stack }));
 }
 
 /// Leaves the fiber, until it is resumed.
@@ -129,7 +132,7 @@ fn leave(frame: Frame) {
     // SAFETY: the switch belongs to the coroutine on whose stack this runs, and lives as long as
     // its function, which has not returned.
     let signal = unsafe { &*frame.switch }.suspend(());
-    enter(frame.switch, signal);
+    enter(frame.switch, signal, frame.stack);
 }
 
 /// Waits for a future within a fiber, as a plain function.
@@ -149,6 +152,17 @@ pub fn wait<F: Future>(future: F) -> Result<F::Output, Cut> {
         }
         leave(frame);
     }
+}
+
+/// Waits as [`wait`] does, for what takes tens of milliseconds or more: meanwhile the fiber keeps
+/// only the part of its stack that it is on.
+///
+/// # Errors
+/// When the fiber has to end, or there is none.
+pub fn wait_long<F: Future>(future: F) -> Result<F::Output, Cut> {
+    let frame = CURRENT.get().ok_or(Cut::Outside)?;
+    frame.stack.trim();
+    wait(future)
 }
 
 /// Lets others run when the fiber had its turn. Returns whether it has to end.

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use corosensei::stack::{Stack, StackPointer};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::param::page_size;
 
 /// Bytes of one stack. What is not touched costs nothing.
 pub(crate) const STACK_BYTES: usize = 512 << 10;
@@ -23,6 +24,9 @@ const CANARY_BYTES: usize = 64;
 
 /// How much of a stack stays mapped between two uses.
 const KEPT_BYTES: usize = 64 << 10;
+
+/// What the call that gives memory back may itself use of the stack.
+const OWN_BYTES: usize = 4 << 10;
 
 /// The stacks of one thread. They are used again and again.
 #[derive(Debug, Default)]
@@ -100,7 +104,34 @@ pub(crate) struct StackLease {
     stacks: Rc<Stacks>,
 }
 
+/// Where a leased stack is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StackRange {
+    low: NonNull<u8>,
+}
+
+impl StackRange {
+    /// Gives back the memory that deeper calls have left below the caller. Does nothing on another
+    /// stack.
+    pub(crate) fn trim(self) {
+        let here = (&raw const self).addr();
+        let low = self.low.addr().get();
+        if !(low..low + STACK_BYTES).contains(&here) {
+            return;
+        }
+        let unused = (here - low).saturating_sub(OWN_BYTES) / page_size() * page_size();
+        // SAFETY: this runs on the stack itself, so that it is leased; nothing is in use as far
+        // below the frame of this call.
+        let _ = unsafe { madvise(self.low.as_ptr().cast(), unused, Advice::LinuxDontNeed) };
+    }
+}
+
 impl StackLease {
+    /// Where it is.
+    pub(crate) fn range(&self) -> StackRange {
+        StackRange { low: self.low }
+    }
+
     /// Whether every byte from `offset` on, for `bytes` bytes, is as the kernel mapped it.
     fn is_untouched(&self, offset: usize, bytes: usize) -> bool {
         // SAFETY: both callers name bytes within the stack, which nobody runs on now; the kernel
