@@ -46,9 +46,15 @@ pub struct UsersHandle {
 
 impl UsersHandle {
     /// A load that begins with `users` and has never more than `max`.
-    pub(crate) fn new(users: usize, max: usize) -> (Self, watch::Receiver<usize>) {
-        let (sender, receiver) = watch::channel(users.min(max));
-        (Self { sender: std::sync::Arc::new(sender), max }, receiver)
+    #[must_use]
+    pub fn new(users: usize, max: usize) -> Self {
+        let sender = watch::Sender::new(users.min(max));
+        Self { sender: std::sync::Arc::new(sender), max }
+    }
+
+    /// The numbers asked for from now on.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<usize> {
+        self.sender.subscribe()
     }
 
     /// Asks for `users`, capped at the load's maximum. Returns the capped number.
@@ -56,6 +62,12 @@ impl UsersHandle {
         let users = users.min(self.max);
         self.sender.send_replace(users);
         users
+    }
+
+    /// The load's maximum.
+    #[must_use]
+    pub const fn max(&self) -> usize {
+        self.max
     }
 
     /// The number asked for last.

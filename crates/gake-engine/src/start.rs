@@ -10,7 +10,7 @@ use gake_core::record::Tally;
 use gake_core::schedule::Slice;
 use gake_core::work::Factory;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 
 use crate::clock::{RunClock, monotonic_now};
 use crate::control::{StopHandle, UsersHandle};
@@ -193,13 +193,12 @@ where
             .unwrap_or_else(|_| Err("a worker's thread ended before the run".to_owned()))
             .map_err(StartError::Worker)?;
     }
-    let users = users.into_iter().map(|users| users.map(|(handle, _)| handle)).collect();
     let running = Running { messages, workers, spares, stop, users, clock, threads };
     Ok(Ready { running, epochs })
 }
 
 /// How the number of users of a load is set from outside, when it is.
-fn users_from_outside(plan: &Plan) -> Option<(UsersHandle, watch::Receiver<usize>)> {
+fn users_from_outside(plan: &Plan) -> Option<UsersHandle> {
     match plan.load {
         Load::External { users, max } => Some(UsersHandle::new(users, max)),
         _ => None,
@@ -209,7 +208,7 @@ fn users_from_outside(plan: &Plan) -> Option<(UsersHandle, watch::Receiver<usize
 /// What a worker, of a slice of the run, is told of each scenario in which it has a part.
 fn parts(
     scenarios: &[Arc<Plan>],
-    users: &[Option<(UsersHandle, watch::Receiver<usize>)>],
+    users: &[Option<UsersHandle>],
     seed: u64,
     (slice, worker): (Slice, Slice),
 ) -> Vec<Part> {
@@ -219,7 +218,7 @@ fn parts(
             plan: Arc::clone(plan),
             slice: plan.part(slice, worker)?,
             seed: Plan::scenario_seed(seed, number),
-            setting: users.as_ref().map(|(_, setting)| setting.clone()),
+            setting: users.as_ref().map(UsersHandle::subscribe),
         })
     });
     parts.flatten().collect()

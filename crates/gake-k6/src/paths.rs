@@ -2,6 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use url::Url;
+
 /// What names of modules in files begin with.
 pub(crate) const FILE: &str = "file://";
 
@@ -9,6 +11,28 @@ pub(crate) const FILE: &str = "file://";
 pub(crate) fn folder(module: &str) -> PathBuf {
     let path = Path::new(module.strip_prefix(FILE).unwrap_or("/"));
     path.parent().unwrap_or(Path::new("/")).to_owned()
+}
+
+/// The absolute path of what a module in `folder` imports as `name`, which is a relative URL.
+pub(crate) fn imported(folder: &Path, name: &str) -> PathBuf {
+    let escaped = || {
+        let folder = Url::from_directory_path(folder).ok()?;
+        folder.join(name).ok()?.to_file_path().ok()
+    };
+    let path = if name.contains('%') { escaped() } else { None };
+    normal(&path.unwrap_or_else(|| folder.join(name)))
+}
+
+/// The URL of a file, with escapes.
+pub(crate) fn file_url(path: &Path) -> String {
+    let url = Url::from_file_path(path).map(String::from);
+    url.unwrap_or_else(|()| format!("{FILE}{}", path.display()))
+}
+
+/// The path that a URL of a file means, or a path as it is.
+pub(crate) fn file_path(text: &str) -> PathBuf {
+    let url = text.strip_prefix(FILE).and_then(|_| Url::parse(text).ok()?.to_file_path().ok());
+    normal(&url.unwrap_or_else(|| Path::new("/").join(text.strip_prefix(FILE).unwrap_or(text))))
 }
 
 /// A path without `.` and `..`.
@@ -50,6 +74,23 @@ mod tests {
         assert_eq!(normal(Path::new("/a/./b/../c.js")), Path::new("/a/c.js"));
         assert_eq!(normal(Path::new("/../x")), Path::new("/x"));
         assert_eq!(folder("file:///a/b.js"), Path::new("/a"));
+    }
+
+    #[test]
+    fn urls_of_files_have_escapes() {
+        let path = Path::new("/a b/100%/ä%41.js");
+        assert_eq!(file_url(path), "file:///a%20b/100%25/%C3%A4%2541.js");
+        assert_eq!(file_path(&file_url(path)), path);
+        assert_eq!(file_path("file:///a b/c.js"), Path::new("/a b/c.js"));
+        assert_eq!(file_path("/a%20b.js"), Path::new("/a%20b.js"));
+        for (name, expected) in [
+            ("./b%20c.js", "/x y/b c.js"),
+            ("../b c.js", "/b c.js"),
+            ("/d%25.js", "/d%.js"),
+            ("./b%.js", "/x y/b%.js"),
+        ] {
+            assert_eq!(imported(Path::new("/x y"), name), Path::new(expected), "{name}");
+        }
     }
 
     #[test]

@@ -1,38 +1,103 @@
-//! Setting the number of users of externally controlled scenarios, from any thread.
+//! Control of the users of externally controlled scenarios, from any thread.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gake_engine::UsersHandle;
 
-/// Sets how many users the externally controlled scenarios of a run have.
+/// Sets how many users the externally controlled scenarios of a run have, and pauses them.
 #[derive(Debug, Clone, Default)]
-pub struct UserControl(Arc<Mutex<Vec<Option<UsersHandle>>>>);
+pub struct UserControl(Arc<Mutex<Controlled>>);
+
+#[derive(Debug, Default)]
+struct Controlled {
+    /// By scenario; `None` where the number is not set from outside.
+    handles: Vec<Option<UsersHandle>>,
+    /// While paused: the users that each scenario gets when it resumes.
+    paused: Option<Vec<usize>>,
+}
 
 impl UserControl {
-    /// Asks for `users` in each of them, capped at its maximum. Returns the most that one was
-    /// given; `None` when the run has no such scenario, or has not started.
-    pub fn set(&self, users: usize) -> Option<usize> {
-        self.lock().iter().flatten().map(|handle| handle.set(users)).max()
+    /// Asks for `users` in the first controlled scenario, capped at its maximum. A paused one gets
+    /// them when it resumes. Returns the capped number; `None` when the run has no such scenario,
+    /// or has not started.
+    pub fn scale(&self, users: usize) -> Option<usize> {
+        let Controlled { handles, paused } = &mut *self.lock();
+        let mut all = handles.iter().enumerate();
+        let (number, handle) = all.find_map(|(number, one)| Some((number, one.as_ref()?)))?;
+        let users = users.min(handle.max());
+        match paused {
+            Some(later) => later[number] = users,
+            None => drop(handle.set(users)),
+        }
+        Some(users)
     }
 
-    /// The largest number that was asked for last.
-    #[must_use]
-    pub fn largest(&self) -> Option<usize> {
-        self.lock().iter().flatten().map(UsersHandle::asked).max()
+    /// Takes the users of every controlled scenario away until [`resume`](Self::resume). Returns
+    /// whether the run has such a scenario and has started.
+    pub fn pause(&self) -> bool {
+        let Controlled { handles, paused } = &mut *self.lock();
+        if paused.is_none() {
+            let asked =
+                |handle: &Option<UsersHandle>| handle.as_ref().map_or(0, UsersHandle::asked);
+            *paused = Some(handles.iter().map(asked).collect());
+            for handle in handles.iter().flatten() {
+                handle.set(0);
+            }
+        }
+        handles.iter().flatten().next().is_some()
     }
 
-    /// The number asked for last in the scenario of this number.
+    /// Gives each paused scenario its users again.
+    pub fn resume(&self) {
+        let Controlled { handles, paused } = &mut *self.lock();
+        for (handle, users) in handles.iter().zip(paused.take().unwrap_or_default()) {
+            handle.as_ref().map(|handle| handle.set(users));
+        }
+    }
+
+    /// The number asked for last in the scenario of this number; 0 while it is paused.
     #[must_use]
     pub fn asked(&self, scenario: usize) -> Option<usize> {
-        self.lock().get(scenario)?.as_ref().map(UsersHandle::asked)
+        self.lock().handles.get(scenario)?.as_ref().map(UsersHandle::asked)
     }
 
     /// The run that starts is controlled through `handles`, by scenario.
     pub(crate) fn attach(&self, handles: Vec<Option<UsersHandle>>) {
-        *self.lock() = handles;
+        *self.lock() = Controlled { handles, paused: None };
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Option<UsersHandle>>> {
+    fn lock(&self) -> MutexGuard<'_, Controlled> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_paused_scenario_gets_its_users_when_it_resumes() {
+        let control = UserControl::default();
+        assert_eq!((control.scale(1), control.pause()), (None, false), "nothing runs yet");
+        let handle = |users| Some(UsersHandle::new(users, 5));
+        control.attach(vec![None, handle(2), handle(3)]);
+        let asked = || [0, 1, 2].map(|scenario| control.asked(scenario));
+        assert!(control.pause());
+        assert_eq!(asked(), [None, Some(0), Some(0)]);
+        assert_eq!(control.scale(9), Some(5), "capped");
+        assert!(control.pause(), "again");
+        assert_eq!(asked(), [None, Some(0), Some(0)]);
+        control.resume();
+        assert_eq!(asked(), [None, Some(5), Some(3)], "each its own");
+        control.resume();
+        assert_eq!(control.scale(1), Some(1));
+        assert_eq!(asked(), [None, Some(1), Some(3)], "the first one");
+    }
+
+    #[test]
+    fn runs_without_such_a_scenario_cannot_be_paused() {
+        let control = UserControl::default();
+        control.attach(vec![None]);
+        assert_eq!((control.scale(1), control.pause()), (None, false));
     }
 }

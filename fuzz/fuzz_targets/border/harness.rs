@@ -1,4 +1,5 @@
-//! One user runs border.js for one value, without a network.
+//! One user runs border.js for one value, without a network: for the fuzz target and for a test of
+//! gake-k6.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -8,6 +9,7 @@ use std::time::Instant;
 
 use gake_core::clock::{Clock, Nanos};
 use gake_k6::Stacks;
+use gake_k6::files::ScriptFiles;
 use gake_k6::test::{LogLine, ScriptLog, Test, UserSettings};
 use gake_k6::user::book::Book;
 use gake_k6::user::clock::UserClock;
@@ -48,7 +50,9 @@ pub fn cross(expression: &str) -> Crossed {
         ..UserSettings::default()
     };
     let script = include_str!("border.js").as_bytes().to_vec();
-    let test = Arc::new(Test::new(Path::new("/border.js"), Some(script), settings, log));
+    let main = Path::new("/border.js");
+    let files = ScriptFiles::on_disk(None).with(main, script);
+    let test = Arc::new(Test::new(main, files, settings, log));
     let parts = VuParts {
         test,
         book: Rc::new(Book::new([], false)),

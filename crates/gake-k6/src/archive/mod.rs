@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::paths::{anonymous, normal};
+use crate::paths::{anonymous, file_path, file_url, normal};
 
 /// A script with all that it needs.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,8 +78,7 @@ impl Archive {
         let metadata = metadata.ok_or(ArchiveError::Missing("metadata.json"))?;
         let metadata: Metadata = serde_json::from_slice(metadata)
             .map_err(|error| ArchiveError::Metadata(error.to_string()))?;
-        let script = metadata.filename.strip_prefix("file://").unwrap_or(&metadata.filename);
-        let script = normal(&Path::new("/").join(script));
+        let script = file_path(&metadata.filename);
         let data = data.ok_or(ArchiveError::Missing("data"))?;
         files.retain(|(path, _)| *path != script);
         files.push((script.clone(), data.to_vec()));
@@ -92,12 +91,12 @@ impl Archive {
     #[must_use]
     pub fn write(&self, unix_s: u64) -> Vec<u8> {
         let script = anonymous(&self.script);
-        let folder = script.parent().unwrap_or(Path::new("/")).display().to_string();
+        let folder = file_url(script.parent().unwrap_or(Path::new("/")));
         let metadata = json!({
             "type": "js",
             "options": self.options,
-            "filename": format!("file://{}", script.display()),
-            "pwd": format!("file://{}", folder.trim_end_matches('/')),
+            "filename": file_url(&script),
+            "pwd": folder.trim_end_matches('/'),
             "env": self.environment,
             "compatibilityMode": "extended",
             "k6version": concat!("gake/", env!("CARGO_PKG_VERSION")),
@@ -128,20 +127,25 @@ mod tests {
     fn archives_come_back_without_names_of_users() {
         let file = |path: &str, text: &str| (PathBuf::from(path), text.as_bytes().to_vec());
         let archive = Archive {
-            script: "/home/ada/t/s.js".into(),
+            script: "/home/ada/t 1%/s.js".into(),
             options: json!({ "vus": 3 }),
             environment: [("A".to_owned(), "b".to_owned())].into(),
             files: vec![
-                file("/home/ada/t/data.csv", "1,2"),
+                file("/home/ada/t 1%/data.csv", "1,2"),
                 file("https://a.test/x.js", "export default 1"),
-                file("/home/ada/t/s.js", "export default function () {}"),
+                file("/home/ada/t 1%/s.js", "export default function () {}"),
             ],
         };
-        let read = Archive::read(&archive.write(0)).unwrap();
-        assert_eq!(read.script, Path::new("/home/nobody/t/s.js"));
+        let written = archive.write(0);
+        let read = Archive::read(&written).unwrap();
+        assert_eq!(read.script, Path::new("/home/nobody/t 1%/s.js"));
+        let url = "\"filename\": \"file:///home/nobody/t%201%25/s.js\"";
+        assert!(String::from_utf8_lossy(&written).contains(url), "as k6 writes it");
         assert_eq!((read.options, read.environment), (archive.options, archive.environment));
         let paths: Vec<_> = read.files.iter().map(|(path, _)| path.to_str().unwrap()).collect();
-        let expected = ["/home/nobody/t/data.csv", "https://a.test/x.js", "/home/nobody/t/s.js"];
+        let folder = "/home/nobody/t 1%";
+        let expected =
+            [&format!("{folder}/data.csv"), "https://a.test/x.js", &format!("{folder}/s.js")];
         assert_eq!(paths, expected);
         assert_eq!(read.files[2].1, archive.files[2].1);
     }

@@ -14,6 +14,7 @@ use gake_engine::RunClock;
 use gake_k6::files::{FetchModule, FetchedModule};
 use gake_wire::{Client, Deadline, HttpRequest, Network, Resolver, Settings, TlsOptions};
 use tokio::runtime::{Builder, LocalOptions};
+use url::Url;
 
 /// How long a module may take to come.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -99,9 +100,28 @@ fn download(url: &str) -> Result<Vec<u8>, String> {
 }
 
 async fn ask(url: &str) -> Result<Vec<u8>, String> {
-    let settings = Settings { max_redirects: REDIRECTS_MAX, ..Settings::default() };
-    let mut network = Network::new(&Resolver::default(), &TlsOptions::default(), settings)
-        .map_err(|error| error.to_string())?;
+    let mut url = url.to_owned();
+    for _ in 0..=REDIRECTS_MAX {
+        match hop(&url).await? {
+            Reply::Module(text) => return Ok(text),
+            Reply::Elsewhere(to) => url = redirected(&url, &to)?,
+        }
+    }
+    Err(format!("it is redirected more than {REDIRECTS_MAX} times"))
+}
+
+/// What one request brings.
+enum Reply {
+    Module(Vec<u8>),
+    /// Where it redirects to.
+    Elsewhere(String),
+}
+
+/// Sends one request. Redirects are not the client's: it would follow them to clear text.
+async fn hop(url: &str) -> Result<Reply, String> {
+    let mut network =
+        Network::new(&Resolver::default(), &TlsOptions::default(), Settings::default())
+            .map_err(|error| error.to_string())?;
     let agent = ("User-Agent".to_owned(), concat!("gake/", env!("CARGO_PKG_VERSION")).to_owned());
     let get = HttpRequest { headers: vec![agent], ..HttpRequest::new("GET", url) };
     let request = network.prepare(&get).map_err(|error| error.to_string())?;
@@ -114,12 +134,24 @@ async fn ask(url: &str) -> Result<Vec<u8>, String> {
         End::Fault(fault) => return Err(fault.to_string()),
         End::Unfinished => return Err("there is no answer".to_owned()),
     };
-    match answer.status {
-        200..=299 if answer.body_bytes > BYTES_MAX as u64 => {
+    let location = kept.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("location"));
+    match (answer.status, location) {
+        (301 | 302 | 303 | 307 | 308, Some((_, to))) => Ok(Reply::Elsewhere(to.clone())),
+        (200..=299, _) if answer.body_bytes > BYTES_MAX as u64 => {
             Err(format!("it is larger than {} MiB", BYTES_MAX >> 20))
         }
-        200..=299 => Ok(kept.body),
-        status => Err(format!("the answer has the status {status}")),
+        (200..=299, _) => Ok(Reply::Module(kept.body)),
+        (status, _) => Err(format!("the answer has the status {status}")),
+    }
+}
+
+/// The URL of a redirect, which must be encrypted.
+fn redirected(from: &str, to: &str) -> Result<String, String> {
+    let url = Url::parse(from).and_then(|from| from.join(to));
+    let url = url.map_err(|error| format!("it is redirected to {to:?}: {error}"))?;
+    match url.scheme() {
+        "https" => Ok(url.into()),
+        _ => Err(format!("it is redirected to {url}, which is not encrypted")),
     }
 }
 
@@ -143,6 +175,17 @@ mod tests {
             module("https://a.test/y.js", folder.as_deref(), cannot).unwrap_err(),
             "no network"
         );
+    }
+
+    #[test]
+    fn a_redirect_stays_encrypted() {
+        assert_eq!(redirected(URL, "/y.js").unwrap(), "https://a.test/y.js");
+        assert_eq!(redirected(URL, "//b.test/y.js").unwrap(), "https://b.test/y.js");
+        for to in ["http://a.test/x.js", "ftp://a.test/x.js", "file:///etc/passwd", "http://"] {
+            assert!(redirected(URL, to).is_err(), "{to}");
+        }
+        let refused = redirected(URL, "http://a.test/x.js").unwrap_err();
+        assert!(refused.contains("http://a.test/x.js, which is not encrypted"), "{refused}");
     }
 
     #[test]

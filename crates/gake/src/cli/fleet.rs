@@ -64,7 +64,7 @@ pub struct FleetArgs {
     pub filter: Vec<(String, String)>,
 
     /// What to do when an agent is lost (default continue)
-    #[arg(long, value_enum)]
+    #[arg(long, value_name = "ACTION", value_enum)]
     pub on_loss: Option<OnLossArg>,
 
     /// How long to wait for the agents (default 5s)

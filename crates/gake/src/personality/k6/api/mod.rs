@@ -52,8 +52,6 @@ struct State {
     is_tainted: bool,
     /// Seconds of the run that are over.
     second: u64,
-    /// Users before they were paused.
-    users_before: usize,
     /// Whether somebody waits for figures.
     is_asked: bool,
     /// The figures as `handleSummary` gets them, and when they were made.
@@ -78,7 +76,6 @@ impl Api {
                 is_stopped: false,
                 is_tainted: false,
                 second: 0,
-                users_before: 0,
                 is_asked: false,
                 figures: Arc::new(Value::Null),
                 figures_second: 0,
@@ -196,11 +193,11 @@ impl Api {
             return Err(NoChange(format!("the run is {now}")));
         }
         if state.stage == stage::RUNNING {
-            let users = if pause { 0 } else { state.users_before };
-            let before = self.users.largest();
-            let before = before.ok_or_else(|| no_control("paused"))?;
-            self.users.set(users);
-            state.users_before = before;
+            match pause {
+                true if !self.users.pause() => return Err(no_control("paused")),
+                true => {}
+                false => self.users.resume(),
+            }
         } else if pause {
             return Err(NoChange("a run can be paused once it has started".to_owned()));
         }
@@ -210,7 +207,7 @@ impl Api {
     }
 
     fn scale(&self, users: usize) -> Result<(), NoChange> {
-        let set = self.users.set(users).ok_or_else(|| no_control("scaled"))?;
+        let set = self.users.scale(users).ok_or_else(|| no_control("scaled"))?;
         match set < users {
             true => Err(NoChange(format!("the scenario has {set} users at most, not {users}"))),
             false => Ok(()),
