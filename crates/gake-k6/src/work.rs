@@ -1,6 +1,7 @@
 //! What the engine fires: iterations of scripted users.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
@@ -52,13 +53,14 @@ pub struct ScriptLoad {
 /// Makes the users of one worker, for one scenario.
 pub struct ScriptFactory {
     load: ScriptLoad,
+    scenario: Rc<ScenarioFacts>,
     slice: Slice,
     clock: UserClock,
     client: Client<UserClock>,
     book: Rc<Book>,
     stacks: Rc<Stacks>,
-    /// The users made and not yet given out, the last one first.
-    ready: RefCell<Vec<ScriptUser>>,
+    /// The users made and not yet given out.
+    ready: RefCell<VecDeque<ScriptUser>>,
 }
 
 impl ScriptFactory {
@@ -69,7 +71,17 @@ impl ScriptFactory {
         let client = Client::new(Arc::clone(&load.network), slice, clock.clone());
         let wants_all = load.test.tap.get().is_some();
         let book = Rc::new(Book::new(load.keys.iter().map(String::as_str), wants_all));
-        Self { load, slice, clock, client, book, stacks: Stacks::new(), ready: RefCell::default() }
+        let scenario = Rc::new(load.scenario.clone());
+        Self {
+            load,
+            scenario,
+            slice,
+            clock,
+            client,
+            book,
+            stacks: Stacks::new(),
+            ready: RefCell::default(),
+        }
     }
 
     fn user(&self, lane: usize) -> Result<ScriptUser, String> {
@@ -78,7 +90,7 @@ impl ScriptFactory {
             test: Arc::clone(&self.load.test),
             book: Rc::clone(&self.book),
             clock: self.clock.clone(),
-            scenario: Rc::new(self.load.scenario.clone()),
+            scenario: Rc::clone(&self.scenario),
             number,
         };
         let user = ScriptUser::load(&self.stacks, parts);
@@ -86,6 +98,7 @@ impl ScriptFactory {
         if let Some(data) = &self.load.data {
             user.give_data(data);
         }
+        user.profile();
         user.vu.scenario_start.set(self.load.start);
         user.vu.test.levels.count_ready();
         *user.vu.client.borrow_mut() = Some(self.client.with_own_connections());
@@ -102,7 +115,7 @@ impl Factory for ScriptFactory {
         }
         for lane in 0..lanes {
             let user = self.user(lane)?;
-            self.ready.borrow_mut().insert(0, user);
+            self.ready.borrow_mut().push_back(user);
             if lane % USERS_AT_ONCE == 0 {
                 yield_once().await;
             }
@@ -111,7 +124,7 @@ impl Factory for ScriptFactory {
     }
 
     fn work(&self, _lane: usize) -> ScriptWork {
-        let user = self.ready.borrow_mut().pop();
+        let user = self.ready.borrow_mut().pop_front();
         ScriptWork {
             user,
             iterations: 0,

@@ -68,8 +68,13 @@ pub const UNSAFE: &[Unsafe] = &[
         why: "JS_UpdateStackTop and JS_SetUncatchableError: rquickjs has neither for one runtime a user",
     },
     Unsafe {
+        path: "crates/gake-script/src/user/sample.rs",
+        count: 1,
+        why: "the context in its interrupt handler, which rquickjs gives no context",
+    },
+    Unsafe {
         path: "crates/gake-script/src/user/stack.rs",
-        count: 7,
+        count: 8,
         why: "stacks in one mapping without guard pages, because a process may run out of mappings",
     },
     Unsafe {

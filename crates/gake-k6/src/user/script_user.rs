@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use gake_core::clock::Clock;
 use gake_script::user::{Cut, Fiber, Stacks, User};
@@ -14,6 +15,10 @@ use super::loader::Modules;
 use super::vu::{Vu, VuParts, VuStage};
 use super::{console, loader};
 use crate::metrics::Builtin;
+
+/// What multiplies the numbers of iterations to shift samples of a profile: an odd number of random
+/// bits.
+const SHIFT: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// What makes JSON of what `setup` returned.
 const SETUP_DATA: &str = include_str!("setup_data.js");
@@ -148,6 +153,14 @@ impl ScriptUser {
         });
     }
 
+    /// Counts in the test's profile, if it has one, which lines run from now on.
+    pub(crate) fn profile(&self) {
+        if let Some(profile) = &self.vu.test.settings().profile {
+            let profile = Arc::clone(profile);
+            self.user.sample(move |stack| profile.note(stack));
+        }
+    }
+
     /// Calls an exported function in this stage; returns its value as JSON on request.
     /// Waits for a returned promise, and for everything started meanwhile.
     ///
@@ -258,6 +271,9 @@ impl ScriptUser {
         if vu.test.settings().no_vu_connection_reuse {
             let mut client = vu.client.borrow_mut();
             *client = client.as_ref().map(Client::with_own_connections);
+        }
+        if vu.test.settings().profile.is_some() {
+            self.user.shift_samples(iteration.wrapping_mul(SHIFT).wrapping_add(vu.number));
         }
         let start = vu.now();
         let end = match self.call(VuStage::Iteration, function, None) {

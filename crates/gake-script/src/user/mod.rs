@@ -7,6 +7,7 @@
 //! The layout, a runtime and a realm a user, is known to this module alone.
 
 mod fiber;
+mod sample;
 mod stack;
 mod tasks;
 #[cfg(test)]
@@ -18,7 +19,8 @@ use std::rc::Rc;
 use rquickjs::loader::{Loader, Resolver};
 use rquickjs::{Context, Ctx, Runtime, qjs};
 
-pub use fiber::{Cut, Fiber, wait, yield_once};
+pub use fiber::{Cut, Fiber, wait, wait_long, yield_once};
+pub use sample::SAMPLE_STEPS;
 pub use stack::Stacks;
 pub use tasks::{Completion, Tasks};
 

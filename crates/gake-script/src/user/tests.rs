@@ -175,3 +175,47 @@ fn tasks_go_on_while_the_script_waits() {
     assert_eq!(finish(driven).0, Ok(()));
     assert_eq!(*seen.borrow(), ["quick", "slow"]);
 }
+
+#[test]
+fn a_long_wait_gives_back_the_stack_and_loses_nothing() {
+    let (user, dropped) = user();
+    user.with(|ctx| {
+        let dropped = Rc::clone(&dropped);
+        let pause = move |ctx: Ctx<'_>, times: u32| {
+            let later = Later { left: times, dropped: Rc::clone(&dropped) };
+            wait_long(later.done()).map_err(|why| cut(&ctx, why))
+        };
+        ctx.globals().set("pause", Func::from(pause)).unwrap();
+    });
+    let text = "function deep(n) { return n ? deep(n - 1) + 1 : 0 }
+        function within(n) { return n ? within(n - 1) : deep(300) + pause(3) + deep(300) }
+        within(5) + pause(1) + within(50)";
+    let (value, pending) = finish(evaluate(&user, text));
+    assert_eq!((value.as_deref(), pending), (Ok("1221"), 7));
+}
+
+#[test]
+fn samples_have_the_stack() {
+    let (user, _) = user();
+    let stacks = Rc::new(RefCell::new(Vec::new()));
+    let seen = Rc::clone(&stacks);
+    user.sample(move |stack| seen.borrow_mut().push(stack.to_owned()));
+    let text = "function busy() { let n = 0; for (let i = 0; i < 60_000; i++) n++; return n }
+        String(busy())";
+    user.shift_samples(5);
+    assert_eq!(finish(evaluate(&user, text)).0.as_deref(), Ok("60000"));
+    let stacks = stacks.take();
+    // A round is a comparison and a jump back, of which each branches.
+    assert!((11..=13).contains(&stacks.len()), "one in {SAMPLE_STEPS} steps: {stacks:?}");
+    let busy = stacks.iter().filter(|stack| stack.contains("at busy ")).count();
+    assert!(busy >= stacks.len() - 1, "{stacks:?}");
+}
+
+#[test]
+fn an_error_of_the_scripts_own_ends_no_sample() {
+    let (user, _) = user();
+    user.sample(|_| ());
+    let text = "globalThis.Error = function () { for (let i = 0; i < 30_000; i++); throw 1 };
+        let n = 0; for (let i = 0; i < 60_000; i++) n++; String(n)";
+    assert_eq!(finish(evaluate(&user, text)).0.as_deref(), Ok("60000"));
+}

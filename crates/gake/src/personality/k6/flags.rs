@@ -52,6 +52,7 @@ const OTHERS: &[Flag] = &[
     value(&["summary-export"]),
     value(&["rate"]),
     value(&["seed"]),
+    switch(&["script-profile"]),
     value(&["out", "o"]),
     value(&["secret-source"]),
     value(&["log-output"]),
@@ -77,6 +78,8 @@ pub struct RunFlags {
     pub options: Options,
     /// What `Math.random` and the order of arrivals begin with.
     pub seed: Option<u64>,
+    /// Whether to show which lines of the script do its work.
+    pub script_profile: bool,
     /// The script: a path, or `-`.
     pub script: String,
     /// What `-e` adds to the environment.
@@ -163,6 +166,7 @@ impl RunFlags {
         Ok(Some(Self {
             options,
             seed: seed.transpose()?,
+            script_profile: parsed.on("script-profile")?,
             script: script.clone(),
             environment: pairs(parsed.all("env"))?,
             system_environment: parsed.last("include-system-env-vars") != Some("false"),

@@ -203,6 +203,9 @@ fn finish(
     let shown = ready.shown(flags, console);
     let data = shown.data(&run.tally, elapsed, &results, setup_data.as_ref());
     show(ready, flags, &data, console)?;
+    if let Some(profile) = &test.settings().profile {
+        console.result(&profile.text())?;
+    }
     let is_disabled = flags.summary_mode.as_deref() == Some("disabled");
     if let Some(path) = flags.summary_export.as_ref().filter(|_| !is_disabled) {
         write(path, &format!("{:#}", data.for_export()))?;

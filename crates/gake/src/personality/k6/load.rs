@@ -80,6 +80,7 @@ pub(super) fn load(flags: &RunFlags, log: ScriptLog) -> Result<Loaded, Refused> 
     }
     let mut settings = plan::user_settings(&options, environment).map_err(invalid)?;
     settings.seed = flags.seed;
+    settings.profile = flags.script_profile.then(Arc::default);
     // Set once, before any user runs.
     let _ = script.test.settings.set(settings);
     let shown = serde_json::to_string(&options.shown_to_scripts()).unwrap_or_default();
