@@ -13,7 +13,9 @@ use gake_core::metric::{Definition, Tags};
 
 use crate::blocked::BlockedTargets;
 use crate::files::ScriptFiles;
+use crate::profile::ScriptProfile;
 use crate::secrets::Secrets;
+use crate::typescript::StrippedModules;
 
 /// The severity of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,6 +103,8 @@ pub struct UserSettings {
     pub http_debug: Option<DebugParts>,
     /// Bytes that a user's heap may take.
     pub memory: usize,
+    /// Counts which lines of the script run, where that is asked for.
+    pub profile: Option<Arc<ScriptProfile>>,
 }
 
 /// What `httpDebug` logs.
@@ -130,6 +134,7 @@ impl Default for UserSettings {
             rps: None,
             http_debug: None,
             memory: 512 << 20,
+            profile: None,
         }
     }
 }
@@ -201,6 +206,8 @@ pub struct Test {
     pub secrets: OnceLock<Secrets>,
     /// The files and modules that it has read.
     pub files: ScriptFiles,
+    /// Its TypeScript modules without their types.
+    pub(crate) stripped: StrippedModules,
     /// When the test began.
     pub began: Instant,
     /// How many users and iterations there are.
@@ -223,6 +230,7 @@ impl Test {
         Self {
             main: format!("file://{}", main.display()),
             files,
+            stripped: StrippedModules::default(),
             early,
             settings: OnceLock::new(),
             options: OnceLock::new(),

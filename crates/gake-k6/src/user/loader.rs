@@ -12,11 +12,13 @@ use rquickjs::module::Declared;
 use rquickjs::{Ctx, Function, Module, Object, Persistent, Value};
 use url::Url;
 
+use super::exports::module_of;
 use super::syntax::is_es_module;
 use super::vu::Vu;
 use crate::errors::go_error;
 use crate::modules;
-use crate::paths::{FILE, folder, normal};
+use crate::paths::{FILE, file_path, folder, imported, normal};
+use crate::typescript::is_typescript;
 
 /// What names of modules from the network begin with.
 const HTTPS: &str = "https://";
@@ -78,8 +80,8 @@ impl Modules {
             return Ok(url);
         }
         let path = match name.strip_prefix(FILE) {
-            Some(path) => PathBuf::from(path),
-            None if is_path => folder(base).join(name),
+            Some(_) => file_path(name),
+            None if is_path => imported(&folder(base), name),
             None => {
                 return Err(format!(
                     "The moduleSpecifier {name:?} couldn't be recognised as something k6 supports: \
@@ -87,7 +89,6 @@ impl Modules {
                 ));
             }
         };
-        let path = normal(&path);
         self.vu.test.file(&path).map_err(|error| {
             format!("The moduleSpecifier {name:?} couldn't be found on local disk: {error}")
         })?;
@@ -165,7 +166,13 @@ impl Modules {
         };
         let bytes =
             bytes.map_err(|error| go_error(ctx, &format!("{name} cannot be read: {error}")))?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        let text = String::from_utf8_lossy(&bytes);
+        if is_typescript(name) {
+            let javascript = self.vu.test.stripped.javascript(name, &text);
+            let javascript = javascript.map_err(|why| go_error(ctx, &format!("{name}{why}")))?;
+            return Ok(javascript.as_ref().to_owned());
+        }
+        Ok(text.into_owned())
     }
 
     fn declare<'js>(
@@ -174,22 +181,13 @@ impl Modules {
         name: &str,
         text: String,
     ) -> rquickjs::Result<Module<'js, Declared>> {
-        if name.ends_with(".ts") {
-            let path = name.strip_prefix(FILE).unwrap_or(name);
-            let script = path.trim_end_matches(".ts");
-            let message = format!(
-                "{name}: gake runs JavaScript; make it of TypeScript: esbuild {path} \
-                 --outfile={script}.js"
-            );
-            return Err(go_error(ctx, &message));
-        }
         if name.ends_with(".json") {
             // A line separator is JSON, and is JavaScript by now.
             return Module::declare(ctx.clone(), name, format!("export default {text}"));
         }
         if !is_es_module(&text) {
             let exports: Value<'js> = self.common_js(ctx, name, &text)?.get("exports")?;
-            return synthetic(ctx, name, &exports);
+            return module_of(ctx, name, &exports);
         }
         Module::declare(ctx.clone(), name, text)
     }
@@ -241,45 +239,11 @@ impl Loader for Modules {
     ) -> rquickjs::Result<Module<'js, Declared>> {
         if modules::is_builtin(name) {
             let exports = self.builtin(ctx, name)?;
-            return synthetic(ctx, name, exports.as_value());
+            return module_of(ctx, name, exports.as_value());
         }
         let text = self.text(ctx, name)?;
         self.declare(ctx, name, text)
     }
-}
-
-/// A module that exports what an object has, and the object itself as its default.
-fn synthetic<'js>(
-    ctx: &Ctx<'js>,
-    name: &str,
-    exports: &Value<'js>,
-) -> rquickjs::Result<Module<'js, Declared>> {
-    let mut text = "const exports = import.meta.exports;\n".to_owned();
-    let mut default = "exports";
-    if let Some(object) = exports.as_object() {
-        let mut names = Vec::new();
-        for key in object.keys::<String>() {
-            let key = key?;
-            if key == "default" {
-                default = "exports.default";
-            } else if is_identifier(&key) {
-                names.push(key);
-            }
-        }
-        for (place, name) in names.iter().enumerate() {
-            text +=
-                &format!("const e{place} = exports.{name};\nexport {{ e{place} as {name} }};\n");
-        }
-    }
-    text += &format!("export default {default};\n");
-    let module = Module::declare(ctx.clone(), name, text)?;
-    module.meta()?.set("exports", exports.clone())?;
-    Ok(module)
-}
-
-fn is_identifier(name: &str) -> bool {
-    let is_start = |c: char| c.is_alphabetic() || c == '_' || c == '$';
-    name.starts_with(is_start) && name.chars().all(|c| is_start(c) || c.is_numeric())
 }
 
 /// What a script threw, or what went wrong around it.

@@ -82,7 +82,7 @@ fn collect(folder: &Path, prefix: &str, cases: &mut Vec<Case>) {
         let name = format!("{prefix}{stem}");
         if path.is_dir() {
             collect(&path, &format!("{name}/"), cases);
-        } else if path.extension().is_some_and(|ending| ending == "js") {
+        } else if path.extension().is_some_and(|ending| ending == "js" || ending == "ts") {
             cases.extend(Case::read(path, name));
         }
     }

@@ -146,9 +146,8 @@ fn pages_work_in_a_browser() {
             ("failures", "http://127.0.0.1:1/", "-r 50 -d 2s"),
             ("status", &status, "-n 500 -c 5"),
         ];
-        let runs = runs.map(|(name, target, flags)| {
-            scope.spawn(move || page(directory, name, target, flags))
-        });
+        let runs = runs
+            .map(|(name, target, flags)| scope.spawn(move || page(directory, name, target, flags)));
         (runs.map(|run| run.join().unwrap()), plot.join().unwrap(), over.join().unwrap())
     });
     let hlog = directory.join("hour.hlog");

@@ -1,0 +1,1 @@
+../gake-report/node.rs

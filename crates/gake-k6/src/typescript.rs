@@ -1,0 +1,244 @@
+//! TypeScript: its types are stripped once for all users, with the lines of the source.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use std::{fmt, thread};
+
+use flate2::read::GzDecoder;
+use rquickjs::{CatchResultExt, CaughtError, Context, Function, Object, Runtime};
+
+/// `typescript/` as one script, compressed; empty where it was built without Node.js.
+const STRIPPER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/typescript.js.gz"));
+
+/// Bytes of the thread's stack: the parser descends into nested expressions.
+const STACK_BYTES: usize = 16 << 20;
+
+/// The part of the stack that the parser may fill.
+const PARSER_STACK_BYTES: usize = STACK_BYTES - (1 << 20);
+
+/// Bytes that the parser's heap may take.
+const MEMORY: usize = 1 << 30;
+
+/// The time that one module may take.
+const TIME: Duration = Duration::from_secs(60);
+
+/// Why a module has no JavaScript.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TypeScriptError {
+    /// This gake has nothing to strip types with.
+    Absent,
+    /// It is not valid TypeScript.
+    Syntax {
+        /// What is wrong.
+        message: String,
+        /// The line, from 1.
+        line: u32,
+        /// The column, from 1.
+        column: u32,
+    },
+    /// It is too large, or something is wrong with the parser.
+    Failed(String),
+}
+
+impl fmt::Display for TypeScriptError {
+    /// What comes right after the name of the module.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent => f.write_str(
+                ": this gake was built without Node.js and cannot run TypeScript: build it again \
+                 where Node.js is installed, or convert the script with esbuild",
+            ),
+            Self::Syntax { message, line, column } => write!(f, ":{line}:{column}: {message}"),
+            Self::Failed(why) => write!(f, ": the types cannot be stripped: {why}"),
+        }
+    }
+}
+
+/// Whether a module is TypeScript by its path or URL.
+pub(crate) fn is_typescript(name: &str) -> bool {
+    let is_remote = name.starts_with("https://");
+    let end = name.find(['?', '#']).filter(|_| is_remote).unwrap_or(name.len());
+    name[..end].ends_with(".ts")
+}
+
+/// The JavaScript of the TypeScript modules that a test has loaded so far.
+#[derive(Default)]
+pub(crate) struct StrippedModules {
+    known: Mutex<HashMap<String, Arc<str>>>,
+}
+
+impl StrippedModules {
+    /// The JavaScript of the module `name`. Blocks.
+    pub(crate) fn javascript(&self, name: &str, text: &str) -> Result<Arc<str>, TypeScriptError> {
+        // Held meanwhile, so that the users of other threads wait instead of doing it again.
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(javascript) = known.get(name) {
+            return Ok(Arc::clone(javascript));
+        }
+        let javascript: Arc<str> = strip(text)?.into();
+        known.insert(name.to_owned(), Arc::clone(&javascript));
+        Ok(javascript)
+    }
+}
+
+/// The JavaScript of a TypeScript text.
+fn strip(text: &str) -> Result<String, TypeScriptError> {
+    if STRIPPER.is_empty() {
+        return Err(TypeScriptError::Absent);
+    }
+    // The caller may be on the small stack of a user.
+    thread::scope(|scope| {
+        let builder = thread::Builder::new().name("typescript".to_owned()).stack_size(STACK_BYTES);
+        let stripping = builder.spawn_scoped(scope, || strip_here(text));
+        let stripping = stripping.map_err(|error| TypeScriptError::Failed(error.to_string()))?;
+        let ended = stripping.join();
+        ended.unwrap_or_else(|_| Err(TypeScriptError::Failed("the parser panicked".to_owned())))
+    })
+}
+
+fn strip_here(text: &str) -> Result<String, TypeScriptError> {
+    let failed = |error: &dyn fmt::Display| TypeScriptError::Failed(error.to_string());
+    let mut stripper = Vec::new();
+    GzDecoder::new(STRIPPER).read_to_end(&mut stripper).map_err(|error| failed(&error))?;
+    let runtime = Runtime::new().map_err(|error| failed(&error))?;
+    runtime.set_memory_limit(MEMORY);
+    runtime.set_max_stack_size(PARSER_STACK_BYTES);
+    let end = Instant::now() + TIME;
+    runtime.set_interrupt_handler(Some(Box::new(move || Instant::now() >= end)));
+    let context = Context::full(&runtime).map_err(|error| failed(&error))?;
+    context.with(|ctx| {
+        let run = || -> rquickjs::Result<String> {
+            ctx.eval::<(), _>(stripper)?;
+            let stripper: Object<'_> = ctx.globals().get("typescript")?;
+            stripper.get::<_, Function<'_>>("strip")?.call((text,))
+        };
+        run().catch(&ctx).map_err(|caught| refusal(&caught))
+    })
+}
+
+/// What the parser threw: a syntax error has its place.
+fn refusal(caught: &CaughtError<'_>) -> TypeScriptError {
+    let CaughtError::Exception(exception) = caught else {
+        return TypeScriptError::Failed(caught.to_string());
+    };
+    let message = exception.message().unwrap_or_default();
+    let place = || -> rquickjs::Result<(u32, u32)> {
+        let place: Object<'_> = exception.as_object().get("loc")?;
+        Ok((place.get("line")?, place.get("column")?))
+    };
+    match place() {
+        Ok((line, column)) => {
+            let message = message.trim_end_matches(&format!(" ({line}:{column})")).to_owned();
+            TypeScriptError::Syntax { message, line, column }
+        }
+        Err(_) => TypeScriptError::Failed(message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The value of `expression` after a text in TypeScript.
+    fn value(text: &str, expression: &str) -> String {
+        let javascript = strip(text).unwrap();
+        assert_eq!(javascript.lines().count(), text.lines().count(), "{javascript}");
+        let runtime = Runtime::new().unwrap();
+        let context = Context::full(&runtime).unwrap();
+        let whole = format!("{}\nJSON.stringify({expression})", javascript.replace("export ", ""));
+        context.with(|ctx| ctx.eval(whole).catch(&ctx).map_err(|error| error.to_string())).unwrap()
+    }
+
+    #[test]
+    fn types_go_and_values_stay() {
+        if STRIPPER.is_empty() {
+            assert_eq!(strip("1"), Err(TypeScriptError::Absent));
+            return;
+        }
+        let text = "import { Options } from 'k6/options';
+            import type { A } from './a.ts';
+            enum Color { Red, Green = 'g', Blue = 4, Next }
+            abstract class Base<T> {
+                declare gone: T;
+                constructor(private readonly a: number, public b?: T) {}
+                abstract f(): void;
+            }
+            class User extends Base<string> { f(): asserts this is User {} }
+            function over(a: string): string;
+            function over(a: any) { return <any>a satisfies unknown as string; }
+            const options: Options = { vus: over('1')! };
+            const later = async <T,>(a: T): Promise<
+                T
+            > => a;";
+        let seen = value(text, "[Color, new User(1, 'x'), options, typeof later]");
+        assert_eq!(
+            seen,
+            r#"[{"0":"Red","4":"Blue","5":"Next","Red":0,"Green":"g","Blue":4,"Next":5},{"a":1,"b":"x"},{"vus":"1"},"function"]"#
+        );
+    }
+
+    #[test]
+    fn namespaces_have_what_they_export() {
+        if STRIPPER.is_empty() {
+            return;
+        }
+        let text = "namespace N {
+                export const a = 1, q = { b: 2 };
+                export function g(): number { return a + hidden }
+                const hidden = 4
+                export let [m, { n: o }] = [1, { n: 2 }]
+                export enum E { X }
+                export type T = string
+                export namespace Deep { export const d = a }
+            }
+            namespace N { export const later = a + 1; }
+            namespace A.B { export const c: number = 3 }
+            class C {}
+            namespace C { export interface Q { a: number } }
+            class F {}
+            namespace F { export const s = 's' }
+            declare namespace X { const x: number }
+            N.m = 7;";
+        let seen = value(text, "[N, N.g(), A, Object.keys(C), F.s, typeof X]");
+        assert_eq!(
+            seen,
+            r#"[{"a":1,"q":{"b":2},"m":7,"o":2,"E":{"0":"X","X":0},"Deep":{"d":1},"later":2},5,{"B":{"c":3}},[],"s","undefined"]"#
+        );
+    }
+
+    #[test]
+    fn a_syntax_error_has_its_place() {
+        if STRIPPER.is_empty() {
+            return;
+        }
+        let error = strip("const a: number = 1;\n\nconst b: = 3;").unwrap_err();
+        let expected =
+            TypeScriptError::Syntax { message: "Unexpected token".to_owned(), line: 3, column: 10 };
+        assert_eq!(error, expected);
+        assert_eq!(format!("a.ts{error}"), "a.ts:3:10: Unexpected token");
+    }
+
+    #[test]
+    fn deep_nesting_ends_with_an_error() {
+        if STRIPPER.is_empty() {
+            return;
+        }
+        let deep = "(".repeat(200_000);
+        assert!(matches!(strip(&deep), Err(TypeScriptError::Failed(_))));
+    }
+
+    #[test]
+    fn typescript_is_known_by_its_ending() {
+        for (name, expected) in [
+            ("file:///a.ts", true),
+            ("file:///a.ts.js", false),
+            ("file:///a#b.ts", true),
+            ("https://a.test/b.ts?c#sha256=00", true),
+            ("https://a.test/b.js?c.ts", false),
+        ] {
+            assert_eq!(is_typescript(name), expected, "{name}");
+        }
+    }
+}

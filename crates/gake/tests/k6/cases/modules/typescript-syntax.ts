@@ -1,0 +1,5 @@
+const a: number = 1;
+
+const b: = 3;
+
+export default function () {}
