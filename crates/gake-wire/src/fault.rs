@@ -45,7 +45,8 @@ pub fn of_read(error: &io::Error, phase: Phase) -> Fault {
 }
 
 /// The fault of an error while writing a request.
-pub(crate) fn of_write(error: &io::Error) -> Fault {
+#[must_use]
+pub fn of_write(error: &io::Error) -> Fault {
     tls_reason(error).map_or(Fault::Write, Fault::Tls)
 }
 

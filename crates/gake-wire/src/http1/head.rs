@@ -38,10 +38,12 @@ pub(super) enum Framing {
     Close,
 }
 
-/// How the body ends, and whether the connection may carry another request after it.
+/// How the body ends, and whether the connection may carry another request after it. Beside
+/// `Transfer-Encoding`, a `Content-Length` is ignored if `ignores_length`, and else a fault.
 pub(super) fn interpret(
     head: &ResponseHead<'_>,
     request_is_head: bool,
+    ignores_length: bool,
 ) -> Result<(Framing, bool), Malformed> {
     let fields = Fields::read(head.headers);
     // Rule 1 of RFC 9112, section 6.3: such a response ends with its head, whatever it says of
@@ -49,7 +51,7 @@ pub(super) fn interpret(
     let framing = if request_is_head || matches!(head.status, 100..=199 | 204 | 304) {
         Framing::Empty
     } else {
-        fields.framing(head)?
+        fields.framing(head, ignores_length)?
     };
     let persistent = match head.version {
         Version::Http11 => !fields.close,
@@ -97,7 +99,7 @@ impl Fields {
     }
 
     /// Rules 3 to 8 of RFC 9112, section 6.3.
-    fn framing(&self, head: &ResponseHead<'_>) -> Result<Framing, Malformed> {
+    fn framing(&self, head: &ResponseHead<'_>, ignores_length: bool) -> Result<Framing, Malformed> {
         let Some(transfer) = self.transfer else {
             return Ok(match self.length.transpose()? {
                 None => Framing::Close,
@@ -108,7 +110,7 @@ impl Fields {
         if head.version == Version::Http10 {
             return Err(Malformed::TransferEncodingInHttp10);
         }
-        if self.length.is_some() {
+        if self.length.is_some() && !ignores_length {
             return Err(Malformed::LengthAndTransferEncoding);
         }
         match transfer? {

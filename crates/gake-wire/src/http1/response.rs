@@ -40,6 +40,7 @@ pub struct ResponseParser {
     limits: ResponseLimits,
     state: State,
     request_is_head: bool,
+    ignores_length: bool,
     started: bool,
     interim: u32,
     status: u16,
@@ -59,6 +60,7 @@ impl ResponseParser {
             limits,
             state: State::Idle,
             request_is_head: false,
+            ignores_length: false,
             started: false,
             interim: 0,
             status: 0,
@@ -68,6 +70,14 @@ impl ResponseParser {
             scanner: HeadScanner::head(),
             partial: Vec::new(),
         }
+    }
+
+    /// Ignores a `Content-Length` beside `Transfer-Encoding`, which is a fault otherwise: RFC 9112,
+    /// section 6.3, allows it to an intermediary that removes the length from what it forwards.
+    #[must_use]
+    pub const fn ignoring_length_beside_transfer_encoding(mut self) -> Self {
+        self.ignores_length = true;
+        self
     }
 
     /// Expects the answer to a new request. The answer to HEAD has no body, whatever its head
@@ -330,7 +340,7 @@ impl ResponseParser {
             }
             _ => {}
         }
-        let (framing, keep_alive) = interpret(head, self.request_is_head)?;
+        let (framing, keep_alive) = interpret(head, self.request_is_head, self.ignores_length)?;
         let meaning = Meaning { status: head.status, version: head.version, keep_alive, framing };
         self.enter(meaning);
         Ok(Some(meaning))
