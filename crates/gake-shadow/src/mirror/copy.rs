@@ -6,11 +6,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, Method, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use http_body::{Frame, SizeHint};
+
+use super::PlainCopy;
 
 /// Pieces below this are put together: a small piece of a large read buffer keeps all of it.
 const PIECE: usize = 4096;
+
+/// Header lines of a plain request's head, with what we add.
+const LINES: usize = 80;
 
 /// A request that was received whole.
 #[derive(Debug, Clone)]
@@ -21,6 +26,23 @@ pub(crate) struct Copy {
     /// As for the master, before its own edits.
     pub(crate) headers: HeaderMap,
     pub(crate) body: Kept,
+}
+
+impl Copy {
+    /// A plain request, whose head has been written by us, in parts.
+    pub(crate) fn of_plain(copy: &PlainCopy) -> Option<Self> {
+        let mut lines = [httparse::EMPTY_HEADER; LINES];
+        let mut request = httparse::Request::new(&mut lines);
+        request.parse(&copy.head).ok()?;
+        let mut headers = HeaderMap::with_capacity(request.headers.len());
+        for line in request.headers.iter() {
+            let name = HeaderName::from_bytes(line.name.as_bytes()).ok()?;
+            headers.append(name, HeaderValue::from_bytes(line.value).ok()?);
+        }
+        let uri = request.path?.parse().ok()?;
+        let body = copy.body.as_deref().cloned().unwrap_or_default();
+        Some(Self { method: copy.method.clone(), uri, headers, body })
+    }
 }
 
 /// A body that was kept.

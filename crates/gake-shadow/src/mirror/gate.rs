@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
-use http::{HeaderMap, Method, header};
+use http::{HeaderMap, HeaderName, Method, header};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
@@ -159,7 +159,7 @@ pub(crate) fn may_copy(
     gate: &Gate,
     method: &Method,
     path: &str,
-    headers: &HeaderMap,
+    headers: &Fields<'_>,
     draw: &mut Xoshiro256PlusPlus,
 ) -> Result<(), Category> {
     if gate.is_killed() {
@@ -169,7 +169,7 @@ pub(crate) fn may_copy(
     let key = match &shadow.sample {
         Sampling::Random => None,
         Sampling::Path => Some(hash(path.as_bytes())),
-        Sampling::Header(name) => headers.get(name).map(|value| hash(value.as_bytes())),
+        Sampling::Header(name) => headers.find(name, |value| Some(hash(value))),
         Sampling::Cookie(name) => cookie(headers, name).map(hash),
     };
     if gate.takes(key, draw) { Ok(()) } else { Err(Category::SampledOut) }
@@ -198,16 +198,33 @@ fn hash(bytes: &[u8]) -> u64 {
     hash ^ (hash >> 33)
 }
 
-fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a [u8]> {
-    headers
-        .get_all(header::COOKIE)
-        .iter()
-        .flat_map(|line| line.as_bytes().split(|b| *b == b';'))
-        .find_map(|pair| {
-            let pair = pair.trim_ascii();
-            let value = pair.strip_prefix(name.as_bytes())?;
+/// A request's headers, as far as a sample needs them.
+pub(crate) enum Fields<'a> {
+    Map(&'a HeaderMap),
+    /// The head of a plain request, as it was written.
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Fields<'a> {
+    /// The first thing that `look` sees in a value of this name.
+    fn find<T>(&self, name: &HeaderName, mut look: impl FnMut(&'a [u8]) -> Option<T>) -> Option<T> {
+        match self {
+            Self::Map(map) => map.get_all(name).iter().find_map(|value| look(value.as_bytes())),
+            Self::Bytes(head) => head.split(|byte| *byte == b'\n').skip(1).find_map(|line| {
+                let value = line.strip_prefix(name.as_str().as_bytes())?.strip_prefix(b": ")?;
+                look(value.strip_suffix(b"\r").unwrap_or(value))
+            }),
+        }
+    }
+}
+
+fn cookie<'a>(headers: &Fields<'a>, name: &str) -> Option<&'a [u8]> {
+    headers.find(&header::COOKIE, |line| {
+        line.split(|b| *b == b';').find_map(|pair| {
+            let value = pair.trim_ascii().strip_prefix(name.as_bytes())?;
             value.strip_prefix(b"=")
         })
+    })
 }
 
 #[cfg(test)]
@@ -315,7 +332,11 @@ mod tests {
     fn a_cookie_is_found_by_its_whole_name() {
         let mut headers = HeaderMap::new();
         headers.append(header::COOKIE, HeaderValue::from_static("xsid=1; sid=abc; z=2"));
-        assert_eq!(cookie(&headers, "sid"), Some(&b"abc"[..]));
-        assert_eq!(cookie(&headers, "s"), None);
+        let head = b"GET / HTTP/1.1\r\nx-cookie: sid=0\r\ncookie: xsid=1; sid=abc; z=2\r\n\r\n";
+        for fields in [Fields::Map(&headers), Fields::Bytes(head)] {
+            assert_eq!(cookie(&fields, "sid"), Some(&b"abc"[..]));
+            assert_eq!(cookie(&fields, "z"), Some(&b"2"[..]));
+            assert_eq!(cookie(&fields, "s"), None);
+        }
     }
 }

@@ -1,32 +1,38 @@
 //! One connection to a shadow: sends copy after copy, and reads no more than is wanted.
 
+use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::SystemTime;
 
+use bytes::Bytes;
 use gake_core::record::{Fault, Phase};
-use http::Request;
+use gake_wire::http1::{ResponseHead, Visitor};
+use http::{HeaderName, HeaderValue, Method, StatusCode};
 
-use super::copy::{Copy, CopyBody};
+use super::copy::Copy;
 use super::ledger::Category;
+use super::outgoing::Outgoing;
 use super::thread::Station;
-use super::{Job, Shade};
+use super::{Copied, Job, Shade};
 use crate::collect::Slot;
 use crate::config::MarkerSecret;
 use crate::exchange::Failure;
 use crate::hooks;
-use crate::proxy::fault;
 use crate::proxy::headers;
-use crate::proxy::send_body::SendBody;
-use crate::proxy::upstream::{Unanswered, Upstream, poll_body};
+use crate::proxy::link::{Link, Scratch, is_stale};
 use crate::proxy::watch::{Watch, before};
+
+/// How often a connection is read in one turn: others wait for theirs.
+const READS: usize = 16;
 
 /// Takes copies for ever.
 pub(super) async fn run(station: Rc<Station>) {
     let shared = Arc::clone(&station.shared);
     let shade = &shared.shadows[station.shadow];
     let watch = station.ticker.watch();
-    let mut upstream = None;
+    let mut link = None;
     let time = station.ticker.ticks(shade.config.timeout);
     loop {
         let Job { copy, mut ticket, mut slot } = station.next().await;
@@ -36,10 +42,12 @@ pub(super) async fn run(station: Rc<Station>) {
             not_sent(slot, Category::Killed);
             continue;
         }
-        let copy = match &shared.hooks {
-            Some(hooks) if hooks.munges(&shade.config.backend.name) != hooks::Munge::No => {
+        let copy = match (&shared.hooks, copy) {
+            (Some(hooks), Copied::Whole(copy))
+                if hooks.munges(&shade.config.backend.name) != hooks::Munge::No =>
+            {
                 match Box::pin(hooks::munge_copy(hooks, &shade.config.backend.name, &copy)).await {
-                    Some(copy) => copy,
+                    Some(copy) => Copied::Whole(copy),
                     None => {
                         ticket.end(Category::MungeFailed);
                         not_sent(slot, Category::MungeFailed);
@@ -47,15 +55,22 @@ pub(super) async fn run(station: Rc<Station>) {
                     }
                 }
             }
-            _ => copy,
+            (_, copy) => copy,
         };
         if let Some(slot) = &mut slot {
             slot.turn();
         }
         watch.set(time);
         let secret = shared.config.marker_secret.as_ref();
-        let mut sending = Sending { shade, secret, watch: &watch, slot: slot.as_deref_mut() };
-        match sending.send(&copy, &mut upstream, shared.config.limits.answer_body).await {
+        let mut sending = Sending {
+            shade,
+            secret,
+            watch: &watch,
+            scratch: &station.scratch,
+            limit: shared.config.limits.answer_body,
+            slot: slot.as_deref_mut(),
+        };
+        match sending.send(&copy, &mut link).await {
             Ok(Sent { status, bytes, cut }) => {
                 ticket.answered(status, bytes);
                 ticket.end(if cut { Category::Cut } else { Category::Ok });
@@ -91,101 +106,178 @@ struct Sending<'a> {
     shade: &'a Shade,
     secret: Option<&'a MarkerSecret>,
     watch: &'a Watch,
+    scratch: &'a Scratch,
+    /// Bytes of an answer's body that are read, more or less.
+    limit: u64,
     slot: Option<&'a mut Slot>,
 }
 
 impl Sending<'_> {
-    /// One copy and its answer. The connection is kept when it can be used again.
-    async fn send(
-        &mut self,
-        copy: &Arc<Copy>,
-        kept: &mut Option<Upstream>,
-        limit: u64,
-    ) -> Result<Sent, Fault> {
-        let (mut upstream, answer) = self.ask(copy, kept).await?;
-        let (head, mut body) = answer.into_parts();
-        if let Some(slot) = &mut self.slot {
-            let mut kept = head.headers.clone();
-            headers::strip_answer(&mut kept);
-            slot.head(head.status, &kept);
-        }
-        let mut bytes = 0;
+    /// One copy and its answer, on a new connection if the old one turns out to be closed. The
+    /// connection is kept when it can be used again.
+    async fn send(&mut self, copy: &Copied, kept: &mut Option<Link>) -> Result<Sent, Fault> {
         loop {
-            let next = std::future::poll_fn(|cx| poll_body(&mut body, &mut upstream, cx));
-            let frame = before(self.watch, next)
-                .await
-                .ok_or(Fault::Timeout(Phase::Body))?
-                .transpose()
-                .map_err(|error| fault::of(&error, Phase::Body))?;
-            let Some(frame) = frame else { break };
-            let Some(piece) = frame.data_ref() else { continue };
-            bytes += piece.len() as u64;
-            if let Some(slot) = &mut self.slot {
-                slot.piece(piece);
-            }
-            if bytes > limit {
-                // The connection goes with what it still has to say.
-                return Ok(Sent { status: head.status.as_u16(), bytes, cut: true });
-            }
-        }
-        *kept = upstream.ready();
-        Ok(Sent { status: head.status.as_u16(), bytes, cut: false })
-    }
-
-    /// Sends the request, on a new connection if the old one turns out to be closed.
-    async fn ask(
-        &mut self,
-        copy: &Arc<Copy>,
-        kept: &mut Option<Upstream>,
-    ) -> Result<(Upstream, http::Response<hyper::body::Incoming>), Fault> {
-        loop {
-            let mut upstream = match kept.take().and_then(Upstream::ready) {
-                Some(upstream) => upstream,
+            let mut link = match kept.take().and_then(Link::ready) {
+                Some(link) => link,
                 None => Box::pin(self.connect()).await?,
             };
-            let stale = upstream.used;
-            match upstream.ask(self.request(copy), self.watch).await {
-                Ok(answer) => return Ok((upstream, answer)),
-                Err(Unanswered::Timeout) => return Err(Fault::Timeout(Phase::FirstByte)),
-                Err(Unanswered::Error(error)) => {
-                    let again = error.message().is_some() || copy.method.is_idempotent();
-                    let fault = fault::of(error.error(), Phase::FirstByte);
-                    let closed =
-                        matches!(fault, Fault::ClosedEarly(_) | Fault::Reset | Fault::Write);
-                    if !(stale && again && closed) {
-                        return Err(fault);
-                    }
+            let stale = link.used;
+            let mut outgoing = self.outgoing(copy)?;
+            let method = method(copy);
+            link.start(*method == Method::HEAD);
+            let mut answer = Answer { status: 0, bytes: 0, slot: self.slot.as_deref_mut() };
+            let asking = ask(&mut link, &mut outgoing, &mut answer, self.scratch, self.limit);
+            let asked = before(self.watch, asking).await;
+            let Answer { status, bytes, .. } = answer;
+            return match asked {
+                None if status == 0 => Err(Fault::Timeout(Phase::FirstByte)),
+                None => Err(Fault::Timeout(Phase::Body)),
+                Some(Ok(Asked::Whole { reusable })) => {
+                    *kept = Some(link).filter(|_| reusable);
+                    Ok(Sent { status, bytes, cut: false })
                 }
-            }
+                // The connection goes with what it still has to say.
+                Some(Ok(Asked::Cut)) => Ok(Sent { status, bytes, cut: true }),
+                Some(Err(fault)) => {
+                    let again = outgoing.is_untouched() || method.is_idempotent();
+                    if stale && again && status == 0 && is_stale(fault) {
+                        continue;
+                    }
+                    Err(fault)
+                }
+            };
         }
     }
 
-    async fn connect(&mut self) -> Result<Upstream, Fault> {
+    async fn connect(&mut self) -> Result<Link, Fault> {
         let stream = before(self.watch, self.shade.target.connect())
             .await
             .ok_or(Fault::Timeout(Phase::Connect))??;
         if let Some(slot) = &mut self.slot {
             slot.connected();
         }
-        Upstream::new(stream).await.map_err(|error| fault::of(&error, Phase::Connect))
+        Ok(Link::new(stream))
     }
 
-    fn request(&self, copy: &Arc<Copy>) -> Request<SendBody> {
-        let mut request = Request::new(SendBody::Copy(CopyBody::new(Arc::clone(copy))));
-        *request.method_mut() = copy.method.clone();
-        *request.uri_mut() = copy.uri.clone();
-        *request.headers_mut() = copy.headers.clone();
-        headers::for_backend(request.headers_mut(), &self.shade.target);
-        if let Some((name, value)) = &self.shade.config.marker {
-            let value = match self.secret {
-                Some(secret) => {
-                    let target = copy.uri.path_and_query().map_or("/", |target| target.as_str());
-                    secret.sign(value, SystemTime::now(), &copy.method, target)
-                }
-                None => value.clone(),
-            };
-            request.headers_mut().insert(name.clone(), value);
+    /// The copy as this shadow gets it.
+    fn outgoing(&self, copy: &Copied) -> Result<Outgoing, Fault> {
+        let copy = match copy {
+            Copied::Whole(copy) => Arc::clone(copy),
+            Copied::Plain(copy) if self.shade.target.changes_nothing() => {
+                let marker = self.marker(&copy.method, target_of(&copy.head));
+                return Ok(Outgoing::plain(copy, marker.as_ref()));
+            }
+            Copied::Plain(copy) => {
+                let copy = Copy::of_plain(copy);
+                Arc::new(copy.ok_or(Fault::Malformed("the copy is no request"))?)
+            }
+        };
+        let mut headers = copy.headers.clone();
+        headers::for_backend(&mut headers, &self.shade.target);
+        let target = copy.uri.path_and_query().map_or("/", |target| target.as_str());
+        if let Some((name, value)) = self.marker(&copy.method, target) {
+            headers.insert(name, value);
         }
-        request
+        let target = copy.uri.to_string();
+        Ok(Outgoing::whole(&copy.method, &target, &headers, &copy.body))
+    }
+
+    /// What marks the copy as one.
+    fn marker(&self, method: &Method, target: &str) -> Option<(HeaderName, HeaderValue)> {
+        let (name, value) = self.shade.config.marker.as_ref()?;
+        let value = match self.secret {
+            Some(secret) => secret.sign(value, SystemTime::now(), method, target),
+            None => value.clone(),
+        };
+        Some((name.clone(), value))
+    }
+}
+
+fn method(copy: &Copied) -> &Method {
+    match copy {
+        Copied::Whole(copy) => &copy.method,
+        Copied::Plain(copy) => &copy.method,
+    }
+}
+
+/// The target in a plain request's head.
+fn target_of(head: &Bytes) -> &str {
+    let target = head.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
+    std::str::from_utf8(target).unwrap_or("/")
+}
+
+/// How an answer ended.
+enum Asked {
+    Whole {
+        /// The connection can take another copy.
+        reusable: bool,
+    },
+    /// It went over the limit.
+    Cut,
+}
+
+/// Writes a copy, and reads its answer meanwhile.
+async fn ask(
+    link: &mut Link,
+    outgoing: &mut Outgoing,
+    answer: &mut Answer<'_>,
+    scratch: &Scratch,
+    limit: u64,
+) -> Result<Asked, Fault> {
+    let (mut is_written, mut broken) = (false, None);
+    poll_fn(|cx| {
+        if !is_written && broken.is_none() {
+            match outgoing.poll(link, cx) {
+                Poll::Ready(Ok(())) => is_written = true,
+                // An answer may have come before.
+                Poll::Ready(Err(fault)) => broken = Some(fault),
+                Poll::Pending => {}
+            }
+        }
+        for _ in 0..READS {
+            match link.poll_read(cx, scratch, answer) {
+                Poll::Ready(Ok(Some(response))) => {
+                    let reusable = response.reusable() && is_written;
+                    let cut = answer.bytes > limit;
+                    let asked = if cut { Asked::Cut } else { Asked::Whole { reusable } };
+                    return Poll::Ready(Ok(asked));
+                }
+                Poll::Ready(Ok(None)) if answer.bytes > limit => {
+                    return Poll::Ready(Ok(Asked::Cut));
+                }
+                Poll::Ready(Ok(None)) => {}
+                Poll::Ready(Err(fault)) => return Poll::Ready(Err(broken.unwrap_or(fault))),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await
+}
+
+/// Takes note of an answer as it comes.
+struct Answer<'a> {
+    /// 0 before the head.
+    status: u16,
+    bytes: u64,
+    slot: Option<&'a mut Slot>,
+}
+
+impl Visitor for Answer<'_> {
+    fn head(&mut self, head: &ResponseHead<'_>) {
+        self.status = head.status;
+        if let Some(slot) = &mut self.slot
+            && let Ok(status) = StatusCode::from_u16(head.status)
+        {
+            slot.head(status, &headers::of_answer(head));
+        }
+    }
+
+    fn body(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        if let Some(slot) = &mut self.slot {
+            slot.piece(&Bytes::copy_from_slice(bytes));
+        }
     }
 }

@@ -4,12 +4,15 @@ pub(crate) mod copy;
 pub(crate) mod gate;
 mod lane;
 pub(crate) mod ledger;
+mod outgoing;
 pub(crate) mod thread;
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use http::Method;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -67,9 +70,35 @@ pub(crate) struct Mirror {
 /// A copy that waits for its turn. The channel has no bound of its own: the gate has.
 #[derive(Debug)]
 pub(crate) struct Job {
-    pub(crate) copy: Arc<Copy>,
+    pub(crate) copy: Copied,
     pub(crate) ticket: Ticket,
     pub(crate) slot: Option<Box<Slot>>,
+}
+
+/// A request to be sent to shadows.
+#[derive(Debug, Clone)]
+pub(crate) enum Copied {
+    Whole(Arc<Copy>),
+    Plain(PlainCopy),
+}
+
+/// A plain request as bytes.
+#[derive(Debug, Clone)]
+pub(crate) struct PlainCopy {
+    pub(crate) method: Method,
+    pub(crate) head: Bytes,
+    /// `None` when it has no body.
+    pub(crate) body: Option<Arc<Kept>>,
+}
+
+impl Copied {
+    /// Bytes of its body.
+    fn body_len(&self) -> u64 {
+        match self {
+            Self::Whole(copy) => copy.body.len,
+            Self::Plain(copy) => copy.body.as_ref().map_or(0, |body| body.len),
+        }
+    }
 }
 
 /// A copy's entry in the ledger and its share of the queue; whatever happens, both are settled.
@@ -151,21 +180,22 @@ impl Mirror {
     }
 
     /// Sends a copy to a shadow, unless its gate says no.
-    fn send(&self, copy: &Arc<Copy>, shadow: usize, slot: Option<Box<Slot>>) {
+    fn send(&self, copy: Copied, shadow: usize, slot: Option<Box<Slot>>) {
         let shade = &self.shared.shadows[shadow];
-        if let Err(category) = shade.gate.admit(&shade.config, copy.body.len) {
+        let bytes = copy.body_len();
+        if let Err(category) = shade.gate.admit(&shade.config, bytes) {
             return self.end(shadow, slot, category);
         }
         let ticket = Ticket {
             shared: Arc::clone(&self.shared),
             shadow,
             worker: self.worker,
-            bytes: copy.body.len,
+            bytes,
             waiting: true,
             ended: false,
         };
         let mut batch = self.batch.borrow_mut();
-        batch.push(Job { copy: Arc::clone(copy), ticket, slot });
+        batch.push(Job { copy, ticket, slot });
         if batch.len() == 1 {
             self.begun.notify_one();
         }
@@ -220,10 +250,21 @@ impl Pending {
     }
 
     /// The same with a copy that is whole already.
-    pub(crate) fn send_copy(mut self, copy: &Arc<Copy>) {
+    pub(crate) fn send_copy(self, copy: &Arc<Copy>) {
+        self.send_all(&Copied::Whole(Arc::clone(copy)));
+    }
+
+    /// The same with a plain request.
+    pub(crate) fn send_plain(self, method: &Method, head: &Bytes, body: Kept) {
+        let body = (body.len > 0).then(|| Arc::new(body));
+        let (method, head) = (method.clone(), head.clone());
+        self.send_all(&Copied::Plain(PlainCopy { method, head, body }));
+    }
+
+    fn send_all(mut self, copy: &Copied) {
         let mut slots = std::mem::take(&mut self.slots).into_iter();
         for shadow in bits(std::mem::take(&mut self.shadows)) {
-            self.mirror.send(copy, shadow, slots.next());
+            self.mirror.send(copy.clone(), shadow, slots.next());
         }
     }
 

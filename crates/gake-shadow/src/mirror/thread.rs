@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::{Job, lane};
+use crate::proxy::link::Scratch;
 use crate::proxy::shared::Shared;
 use crate::proxy::watch::Ticker;
 
@@ -21,6 +22,7 @@ pub(super) struct Station {
     pub(super) shared: Arc<Shared>,
     pub(super) shadow: usize,
     pub(super) ticker: Rc<Ticker>,
+    pub(super) scratch: Rc<Scratch>,
     waiting: RefCell<VecDeque<Job>>,
     work: Notify,
     lanes: Cell<usize>,
@@ -64,12 +66,14 @@ pub(crate) async fn run(shared: Arc<Shared>, mut jobs: UnboundedReceiver<Vec<Job
     let shortest = shared.shadows.iter().map(|shade| shade.config.timeout).min();
     let ticker = Ticker::new(shortest.unwrap_or(Duration::from_secs(1)));
     tokio::task::spawn_local(Rc::clone(&ticker).run());
+    let scratch = Rc::new(Scratch::new());
     let station = |shadow: usize| {
         let connections = shared.shadows[shadow].config.connections;
         Rc::new(Station {
             shared: Arc::clone(&shared),
             shadow,
             ticker: Rc::clone(&ticker),
+            scratch: Rc::clone(&scratch),
             waiting: RefCell::default(),
             work: Notify::new(),
             lanes: Cell::new(0),

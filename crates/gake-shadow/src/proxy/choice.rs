@@ -6,10 +6,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use http::StatusCode;
 
 use super::client::Client;
+use super::plain::Plain;
 use super::refusal::Refusal;
 use super::service::Head;
+use super::worker::Worker;
 use crate::hooks::{RequestHead, Selection};
-use crate::mirror::gate;
+use crate::mirror::gate::{self, Fields};
 use crate::mirror::ledger::Category;
 
 /// Who gets a request; shadows are a bit each.
@@ -70,7 +72,7 @@ pub(super) async fn choose(
                 &shade.gate,
                 &head.method,
                 head.uri.path(),
-                &head.headers,
+                &Fields::Map(&head.headers),
                 &mut worker.draws.borrow_mut(),
             )
         };
@@ -90,6 +92,28 @@ pub(super) async fn choose(
         (true, true, 0) | (false, true, _) => Ok(Choice::Master { shadows }),
         (true, master, shadows) => Ok(Choice::Race { master, shadows }),
     }
+}
+
+/// Which shadows get a plain request, when no hook has a say; the ledgers get their entries as in
+/// [`choose`].
+pub(super) fn plain(worker: &Worker, plain: &Plain) -> u32 {
+    let fields = Fields::Bytes(&plain.head);
+    let killed = worker.shared.killed.load(Relaxed);
+    let mut shadows = 0;
+    for (number, shade) in worker.shared.shadows.iter().enumerate() {
+        let allowed = if killed {
+            Err(Category::Killed)
+        } else {
+            let mut draws = worker.draws.borrow_mut();
+            let (method, path) = (&plain.method, plain.path());
+            gate::may_copy(&shade.config, &shade.gate, method, path, &fields, &mut draws)
+        };
+        match allowed {
+            Ok(()) => shadows |= 1 << number,
+            Err(category) => shade.worker_page(worker.index).settle(category),
+        }
+    }
+    shadows
 }
 
 /// Whether the master is chosen, and which shadows are.

@@ -19,6 +19,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use super::direct::{self, Then};
 use super::forwarded::Origin;
 use super::opening::Opening;
 use super::service;
@@ -45,6 +46,8 @@ pub(crate) struct Client {
     /// The master's side, when the protocol has been switched.
     pub(crate) tunnel: RefCell<Option<Upstream>>,
     turn: Cell<Turn>,
+    /// A request has been answered since this was reset.
+    served: Cell<bool>,
     /// More of a request's body may come.
     body_open: Cell<bool>,
     /// The client has not taken all that was written.
@@ -141,6 +144,7 @@ impl Client {
     /// The answer is whole; the next request may come.
     pub(crate) fn answered(&self) {
         self.turn.set(Turn::Idle);
+        self.served.set(true);
         self.watch.set(self.worker.patience.head);
         self.watch.remind(self.worker.patience.rest);
     }
@@ -196,6 +200,7 @@ async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
         origin: RefCell::new(Origin::new(peer, worker.shared.config.listen.port(), tls)),
         tunnel: RefCell::new(None),
         turn: Cell::new(Turn::Idle),
+        served: Cell::new(false),
         body_open: Cell::new(false),
         unwritten: Cell::new(false),
         worker,
@@ -203,6 +208,16 @@ async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
     let mut opening = Opening::new(client.worker.shared.config.limits.head_bytes);
     let mut stream = stream;
     while opened(&client, &mut stream, &mut opening).await {
+        if client.worker.passes_bytes
+            && let Some(plain) = direct::plain(&client, &mut opening)
+        {
+            // Boxed for the same reason.
+            match Box::pin(direct::serve(&client, &mut stream, &mut opening, plain)).await {
+                Then::Next => continue,
+                Then::Close => return Box::pin(linger(stream)).await,
+                Then::Gone => return,
+            }
+        }
         let io =
             Watched { io: TokioIo::new(stream), early: opening.take(), client: Rc::clone(&client) };
         match Box::pin(serve_requests(&client, io)).await {
@@ -248,6 +263,7 @@ where
 {
     let worker = &client.worker;
     let mut told = false;
+    client.served.set(false);
     let ended = std::future::poll_fn(|cx| {
         client.watch.register(cx);
         // A switch of protocols ends it too, and then its stream is still open.
@@ -264,7 +280,9 @@ where
         if client.watch.fired() {
             return Poll::Ready(End::TooSlow);
         }
-        let rests = client.watch.reminds() && client.is_idle() && !told;
+        // One that passes plain requests as bytes gives them back as soon as it may.
+        let may_rest = client.watch.reminds() || (worker.passes_bytes && client.served.get());
+        let rests = may_rest && client.is_idle() && !told;
         if rests { Poll::Ready(End::Rest) } else { Poll::Pending }
     })
     .await;

@@ -12,6 +12,12 @@ const X_FORWARDED_PORT: HeaderName = HeaderName::from_static("x-forwarded-port")
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
+/// Bytes of what is said of a client, without its address.
+const LINES_BYTES: usize = 240;
+
+/// How most of them begin.
+const PREFIX: &[u8] = b"x-forwarded-";
+
 /// What else proxies say of a client, beside `X-Forwarded-*` and `Forwarded`.
 const OTHERS: &[&str] = &[
     "cf-connecting-ip",
@@ -30,9 +36,16 @@ const OTHERS: &[&str] = &[
 ];
 
 /// Whether a header says where a request came from, and is therefore a proxy's to say.
-pub(crate) fn is_about_the_way(name: &HeaderName) -> bool {
-    let text = name.as_str();
-    *name == FORWARDED || text.starts_with("x-forwarded-") || OTHERS.contains(&text)
+pub(crate) fn is_about_the_way(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    // Nearly all others begin with another letter.
+    if !matches!(bytes.first().map(u8::to_ascii_lowercase), Some(b'c' | b'f' | b't' | b'x')) {
+        return false;
+    }
+    let all = bytes.get(..PREFIX.len());
+    name.eq_ignore_ascii_case("forwarded")
+        || all.is_some_and(|start| start.eq_ignore_ascii_case(PREFIX))
+        || OTHERS.iter().any(|other| name.eq_ignore_ascii_case(other))
 }
 
 /// What is said of a client's connection in every request, rendered once.
@@ -44,6 +57,37 @@ pub(crate) struct Origin {
     port: HeaderValue,
     /// The last `Host`, and the element of `Forwarded` for it.
     last: Option<(Option<HeaderValue>, HeaderValue)>,
+}
+
+/// What a proxy before this one has said in a request's head.
+#[derive(Debug, Default)]
+pub(crate) struct Said<'a> {
+    for_lines: Vec<&'a [u8]>,
+    proto: bool,
+    port: bool,
+    real_ip: bool,
+    host: bool,
+}
+
+impl<'a> Said<'a> {
+    /// Takes note of a header about the way. Returns whether it stays where it is; `None` for one
+    /// that must be read.
+    pub(crate) fn take(&mut self, name: &str, value: &'a [u8]) -> Option<bool> {
+        let said = match name {
+            _ if name.eq_ignore_ascii_case("forwarded") => return None,
+            _ if name.eq_ignore_ascii_case("x-forwarded-for") => {
+                self.for_lines.push(value);
+                return Some(false);
+            }
+            _ if name.eq_ignore_ascii_case("x-forwarded-proto") => &mut self.proto,
+            _ if name.eq_ignore_ascii_case("x-forwarded-port") => &mut self.port,
+            _ if name.eq_ignore_ascii_case("x-real-ip") => &mut self.real_ip,
+            _ if name.eq_ignore_ascii_case("x-forwarded-host") => &mut self.host,
+            _ => return Some(true),
+        };
+        *said = true;
+        Some(true)
+    }
 }
 
 impl Origin {
@@ -67,8 +111,11 @@ impl Origin {
             Forwarded::Off => return,
             Forwarded::Append => drop_unreadable(headers),
             Forwarded::Replace => {
-                let said: Vec<_> =
-                    headers.keys().filter(|name| is_about_the_way(name)).cloned().collect();
+                let said: Vec<_> = headers
+                    .keys()
+                    .filter(|name| is_about_the_way(name.as_str()))
+                    .cloned()
+                    .collect();
                 for name in said {
                     headers.remove(name);
                 }
@@ -93,6 +140,47 @@ impl Origin {
         }
         if let Some((_, element)) = &self.last {
             append(headers, FORWARDED, element);
+        }
+    }
+
+    /// How many bytes [`write`](Self::write) and a `Via` add, more or less.
+    pub(crate) fn room(&self) -> usize {
+        LINES_BYTES + 4 * self.address.len()
+    }
+
+    /// Does what [`tell`](Self::tell) does for a head of bytes; `said` is what stood in it already.
+    pub(crate) fn write(&mut self, head: &mut Vec<u8>, host: &[u8], said: &Said<'_>) {
+        let known = |last: &(Option<HeaderValue>, HeaderValue)| {
+            last.0.as_ref().is_some_and(|last| last.as_bytes() == host)
+        };
+        if !self.last.as_ref().is_some_and(known) {
+            let own = HeaderValue::from_bytes(host).ok();
+            let element = self.element(own.as_ref());
+            self.last = Some((own, element));
+        }
+        head.extend_from_slice(b"x-forwarded-for: ");
+        for line in &said.for_lines {
+            head.extend_from_slice(line);
+            head.extend_from_slice(b", ");
+        }
+        head.extend_from_slice(self.address.as_bytes());
+        head.extend_from_slice(b"\r\n");
+        for (is_said, name, value) in [
+            (said.proto, &b"x-forwarded-proto: "[..], self.proto.as_bytes()),
+            (said.port, b"x-forwarded-port: ", self.port.as_bytes()),
+            (said.real_ip, b"x-real-ip: ", self.address.as_bytes()),
+            (said.host, b"x-forwarded-host: ", host),
+        ] {
+            if !is_said {
+                head.extend_from_slice(name);
+                head.extend_from_slice(value);
+                head.extend_from_slice(b"\r\n");
+            }
+        }
+        if let Some((_, element)) = &self.last {
+            head.extend_from_slice(b"forwarded: ");
+            head.extend_from_slice(element.as_bytes());
+            head.extend_from_slice(b"\r\n");
         }
     }
 

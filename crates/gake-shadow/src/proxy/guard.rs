@@ -4,7 +4,7 @@
 //! blanks before a colon, lengths that are no numbers or differ, codings without a final `chunked`,
 //! bad chunks, and heads that are too large. It reads a line that ends in a bare LF, and prefers
 //! `Transfer-Encoding` to `Content-Length`; what it has read is written anew, so no backend sees
-//! the ambiguity. The rest is here.
+//! the ambiguity. The rest is here. Requests that need none of it pass by [`plain`](super::plain).
 
 use http::header::{EXPECT, HOST, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Version};
@@ -77,7 +77,7 @@ fn target<B>(request: &mut Request<B>) -> Result<(), Refusal> {
 }
 
 /// The characters of a host and its port; what else a name may be, backends decide.
-fn is_host(host: &[u8]) -> bool {
+pub(super) fn is_host(host: &[u8]) -> bool {
     host.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=:[]".contains(byte))
 }
 

@@ -1,18 +1,33 @@
 //! Headers on their way through: what belongs to one hop stays there, and backends' own edits.
 
+use gake_wire::http1::ResponseHead;
 use http::header::{
     CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
     PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
 };
 
+use http::Method;
+
+use super::answer_bytes::write_line;
 use super::target::Target;
 use crate::config::Edits;
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 const HTTP2_SETTINGS: HeaderName = HeaderName::from_static("http2-settings");
+/// Bytes of a request's head, more or less.
+const HEAD_BYTES: usize = 512;
+/// What of an answer belongs to the backend's hop, its framing aside.
+pub(super) const ANSWER_HOP: &[&str] = &[
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-connection",
+    "transfer-encoding",
+    "upgrade",
+];
 /// What we call ourselves in an answer's `Via`.
-const VIA_US: HeaderValue = HeaderValue::from_static("1.1 gake");
+pub(super) const VIA_US: HeaderValue = HeaderValue::from_static("1.1 gake");
 const TRAILERS: HeaderValue = HeaderValue::from_static("trailers");
 
 /// Removes what belongs to the hop it came by (RFC 9110, section 7.6.1): the known ones, and those
@@ -76,6 +91,21 @@ pub(crate) fn strip_answer(headers: &mut HeaderMap) {
     }
 }
 
+/// An answer's headers for those who listen to exchanges.
+pub(crate) fn of_answer(head: &ResponseHead<'_>) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(head.headers.len());
+    for header in head.headers {
+        // The codec takes no others.
+        if let Ok(name) = HeaderName::from_bytes(header.name.as_bytes())
+            && let Ok(value) = HeaderValue::from_bytes(header.value)
+        {
+            headers.append(name, value);
+        }
+    }
+    strip_answer(&mut headers);
+    headers
+}
+
 /// Whether an answer is framed in a way that cannot be passed on: a coding that is not ours.
 pub(crate) fn is_strangely_framed(headers: &HeaderMap) -> bool {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
@@ -115,6 +145,26 @@ pub(crate) fn same_framing(came: &HeaderMap, changed: &mut HeaderMap) {
 /// Adds ourselves to an answer's `Via`.
 pub(crate) fn add_via(headers: &mut HeaderMap) {
     headers.append(VIA, VIA_US);
+}
+
+/// A request's head as bytes, with its empty line. One header can be left out.
+pub(crate) fn request_head(
+    method: &Method,
+    target: &str,
+    headers: &HeaderMap,
+    without: Option<&HeaderName>,
+) -> Vec<u8> {
+    let mut head = Vec::with_capacity(HEAD_BYTES);
+    for part in [method.as_str(), " ", target, " HTTP/1.1\r\n"] {
+        head.extend_from_slice(part.as_bytes());
+    }
+    for (name, value) in headers {
+        if Some(name) != without {
+            write_line(&mut head, name.as_str().as_bytes(), value.as_bytes());
+        }
+    }
+    head.extend_from_slice(b"\r\n");
+    head
 }
 
 /// What one backend's requests say differently.

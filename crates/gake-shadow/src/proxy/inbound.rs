@@ -69,13 +69,18 @@ impl Inbound {
         let removed = self.clean(trailers);
         let meaningless: Vec<HeaderName> = trailers
             .keys()
-            .filter(|name| NOT_BEHIND_A_BODY.contains(name) || is_about_the_way(name))
+            .filter(|name| NOT_BEHIND_A_BODY.contains(name) || is_about_the_way(name.as_str()))
             .cloned()
             .collect();
         for name in meaningless {
             trailers.remove(name);
         }
         removed
+    }
+
+    /// Whether a name of letters, digits and `-` marks copies.
+    pub(crate) fn is_marked(&self, name: &str) -> bool {
+        self.markers.iter().any(|marker| marker.eq_ignore_ascii_case(name))
     }
 
     fn is_marker(&self, name: &str) -> bool {

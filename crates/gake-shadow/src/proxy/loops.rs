@@ -29,11 +29,20 @@ impl Loops {
         headers.append(VIA, self.via.clone());
     }
 
+    /// What we call ourselves in a request's `Via`.
+    pub(crate) fn via(&self) -> &[u8] {
+        self.via.as_bytes()
+    }
+
     /// Whether a request has been here before.
     pub(crate) fn is_ours(&self, headers: &HeaderMap) -> bool {
-        let ours = self.via.as_bytes();
-        let mut lines = headers.get_all(VIA).iter();
-        lines.any(|line| line.as_bytes().windows(ours.len()).any(|part| part == ours))
+        headers.get_all(VIA).iter().any(|line| self.is_ours_in(line.as_bytes()))
+    }
+
+    /// Whether a line of a request's `Via` says that it has been here before.
+    pub(crate) fn is_ours_in(&self, line: &[u8]) -> bool {
+        let ours = self.via();
+        line.windows(ours.len()).any(|part| part == ours)
     }
 }
 

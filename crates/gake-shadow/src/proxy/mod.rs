@@ -1,17 +1,26 @@
 //! The client's path: one accept loop a core, and nothing on it that waits for a shadow.
+//!
+//! A plain request goes through as bytes ([`direct`]), any other as parts ([`service`]).
 
 mod answer;
+pub(crate) mod answer_bytes;
 mod ask;
 mod choice;
 mod client;
+mod congestion;
+mod date;
+mod direct;
 pub(crate) mod fault;
 mod forwarded;
 mod gather;
 mod guard;
 pub(crate) mod headers;
 mod inbound;
+pub(crate) mod link;
 mod loops;
+mod near;
 pub(crate) mod opening;
+mod plain;
 mod pool;
 mod race;
 mod refusal;
@@ -21,7 +30,9 @@ pub(crate) mod shared;
 pub(crate) mod start;
 mod stream;
 pub(crate) mod target;
+mod transaction;
 mod tunnel;
+mod upload;
 pub(crate) mod upstream;
 pub(crate) mod watch;
 pub(crate) mod worker;

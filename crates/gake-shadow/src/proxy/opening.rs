@@ -16,6 +16,8 @@ const PIECE: usize = 4096;
 const PARSED: usize = 1024;
 /// As many as hyper takes.
 const HEADERS: usize = 100;
+/// A buffer of up to this size is kept for the next head.
+const KEPT: usize = 1024;
 /// The buffer grows by multiples of this.
 const STEP: usize = 512;
 
@@ -67,6 +69,41 @@ impl Opening {
         Poll::Ready(Ok(true))
     }
 
+    /// What has come.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Forgets the request that was read, of this many bytes.
+    pub(crate) fn consume(&mut self, length: usize) {
+        if length < self.bytes.len() {
+            let rest = std::mem::take(&mut self.bytes);
+            self.add(&rest[length..]);
+        } else if self.bytes.capacity() > KEPT {
+            self.bytes = Vec::new();
+        } else {
+            self.bytes.clear();
+        }
+    }
+
+    /// Whether the client has ended before anything more came. What comes is kept.
+    pub(crate) fn has_ended<S: AsyncRead + Unpin>(
+        &mut self,
+        stream: &mut S,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let mut piece = [MaybeUninit::uninit(); PIECE];
+        let mut piece = ReadBuf::uninit(&mut piece);
+        match Pin::new(stream).poll_read(cx, &mut piece) {
+            Poll::Pending => false,
+            Poll::Ready(Ok(())) if !piece.filled().is_empty() => {
+                self.add(piece.filled());
+                false
+            }
+            Poll::Ready(_) => true,
+        }
+    }
+
     fn add(&mut self, mut bytes: &[u8]) {
         // Empty lines before a request say nothing, and are none of its head.
         if self.bytes.is_empty() {
@@ -81,6 +118,10 @@ impl Opening {
 
     /// Whether the parser can say what it is; of the first `seen` bytes alone it could not.
     fn is_enough(&self, seen: usize) -> bool {
+        // Most come whole, and then need no second look.
+        if self.bytes.ends_with(b"\r\n\r\n") {
+            return true;
+        }
         if self.bytes.len() <= PARSED {
             let mut headers = [httparse::EMPTY_HEADER; HEADERS];
             let parsed = httparse::Request::new(&mut headers).parse(&self.bytes);

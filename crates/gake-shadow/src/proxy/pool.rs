@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use super::link::Link;
 use super::target::Target;
 use super::upstream::Upstream;
 
@@ -10,6 +11,8 @@ use super::upstream::Upstream;
 pub(crate) struct Pool {
     pub(crate) target: Arc<Target>,
     idle: RefCell<Vec<Upstream>>,
+    /// Those of plain requests.
+    links: RefCell<Vec<Link>>,
     most: usize,
     /// Ticks after which an idle connection is not trusted any more.
     keep: u64,
@@ -17,7 +20,7 @@ pub(crate) struct Pool {
 
 impl Pool {
     pub(crate) fn new(target: Arc<Target>, most: usize, keep: u64) -> Self {
-        Self { target, idle: RefCell::default(), most, keep }
+        Self { target, idle: RefCell::default(), links: RefCell::default(), most, keep }
     }
 
     /// The connection that was used last, which is the likeliest to be open still.
@@ -40,6 +43,27 @@ impl Pool {
             if idle.len() < self.most {
                 idle.push(upstream);
             }
+        }
+    }
+
+    /// The same for a plain request.
+    pub(crate) fn take_link(&self, now: u64) -> Option<Link> {
+        loop {
+            let link = self.links.borrow_mut().pop()?;
+            if now.saturating_sub(link.since) <= self.keep
+                && let Some(link) = link.ready()
+            {
+                return Some(link);
+            }
+        }
+    }
+
+    /// Keeps a connection for the next plain request.
+    pub(crate) fn keep_link(&self, mut link: Link, now: u64) {
+        link.since = now;
+        let mut links = self.links.borrow_mut();
+        if links.len() < self.most {
+            links.push(link);
         }
     }
 }

@@ -43,6 +43,24 @@ impl Refusal {
         matches!(self.status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT)
     }
 
+    /// The answer as bytes, without its body for HEAD.
+    pub(crate) fn bytes(self, is_head: bool, closes: bool, date: &[u8]) -> Vec<u8> {
+        let text = format!("gake: {} {}\n", self.status, self.reason);
+        let closes = if closes { "connection: close\r\n" } else { "" };
+        let mut bytes = format!(
+            "HTTP/1.1 {}\r\ncontent-type: text/plain\r\n{closes}content-length: {}\r\ndate: ",
+            self.status,
+            text.len()
+        )
+        .into_bytes();
+        bytes.extend_from_slice(date);
+        bytes.extend_from_slice(b"\r\n\r\n");
+        if !is_head {
+            bytes.extend_from_slice(text.as_bytes());
+        }
+        bytes
+    }
+
     pub(crate) fn answer(self) -> Response<AnswerBody> {
         let text = format!("gake: {} {}\n", self.status, self.reason);
         let mut response = Response::new(AnswerBody::Text(Some(Bytes::from(text))));

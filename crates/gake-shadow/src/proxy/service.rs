@@ -21,6 +21,7 @@ use super::refusal::Refusal;
 use super::send_body::{Keep, SendBody, Tee};
 use super::shared::count;
 use super::upstream::Upstream;
+use super::worker::Worker;
 use super::{choice, gather, guard, loops, race};
 use crate::collect::{Collector, Slot};
 use crate::exchange::{Failure, Role};
@@ -276,7 +277,8 @@ fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
     (meant && !name.windows(3).any(|part| part == b"h2c")).then(|| protocol.clone())
 }
 
-fn collector(client: &Rc<Client>, head: &Head) -> Option<Arc<Collector>> {
+/// What is known of an exchange, when somebody listens.
+pub(super) fn collector(client: &Client, head: &Head) -> Option<Arc<Collector>> {
     let shared = &client.worker.shared;
     if shared.feed.is_empty() {
         return None;
@@ -298,10 +300,15 @@ fn pending(
     shadows: u32,
     collector: Option<&Arc<Collector>>,
 ) -> Option<(Pending, Copy)> {
-    if shadows == 0 {
-        return None;
-    }
-    let worker = &client.worker;
+    Some((entries(&client.worker, shadows, collector)?, copy_of(head)))
+}
+
+/// The entries of the chosen shadows.
+pub(super) fn entries(
+    worker: &Worker,
+    shadows: u32,
+    collector: Option<&Arc<Collector>>,
+) -> Option<Pending> {
     let slots = collector.map_or_else(Vec::new, |collector| {
         crate::mirror::bits(shadows)
             .map(|shadow| {
@@ -310,7 +317,7 @@ fn pending(
             })
             .collect()
     });
-    Some((Pending::new(&worker.mirror, shadows, slots), copy_of(head)))
+    (shadows != 0).then(|| Pending::new(&worker.mirror, shadows, slots))
 }
 
 pub(super) fn copy_of(head: &Head) -> Copy {

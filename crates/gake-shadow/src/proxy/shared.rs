@@ -6,10 +6,11 @@ use std::time::Instant;
 
 use super::inbound::Inbound;
 use super::loops::Loops;
+use super::plain::Rules;
 use super::target::Target;
 use crate::collect::Feed;
 use crate::config::Config;
-use crate::hooks::Runner;
+use crate::hooks::{Munge, Runner};
 use crate::mirror::Shade;
 
 /// The proxy, for all its threads.
@@ -107,6 +108,20 @@ impl Shared {
             killed: AtomicBool::new(false),
             drain_ends: Mutex::new(None),
         }
+    }
+
+    /// What of a plain request is left out or added.
+    pub(super) fn rules(&self) -> Rules<'_> {
+        let Self { inbound, loops, config, .. } = self;
+        Rules { inbound, loops, forwarded: config.forwarded }
+    }
+
+    /// Whether plain requests pass as bytes: no hook chooses backends or changes requests.
+    pub(crate) fn passes_bytes(&self) -> bool {
+        let Some(hooks) = &self.hooks else { return true };
+        let shadows = self.shadows.iter().map(|shade| &shade.config.backend.name);
+        let mut names = shadows.chain([&self.master.backend.name]);
+        !hooks.selects() && names.all(|name| hooks.munges(name) == Munge::No)
     }
 
     pub(crate) fn workers(&self) -> usize {

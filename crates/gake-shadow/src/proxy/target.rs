@@ -12,6 +12,7 @@ use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
+use super::congestion;
 use super::loops;
 use super::stream::Stream;
 use crate::ProxyStartError;
@@ -62,6 +63,11 @@ impl Target {
         })
     }
 
+    /// Whether its requests are what the client's were, where that said a host.
+    pub(crate) fn changes_nothing(&self) -> bool {
+        self.host.is_none() && self.backend.edits.is_empty()
+    }
+
     /// Where it is now.
     fn addresses(&self) -> Arc<[SocketAddr]> {
         Arc::clone(&self.addresses.read().unwrap_or_else(PoisonError::into_inner))
@@ -93,7 +99,10 @@ impl Target {
         for step in 0..addresses.len() {
             let address = addresses[turn.wrapping_add(step) % addresses.len()];
             match TcpStream::connect(address).await {
-                Ok(stream) => return self.secure(stream).await,
+                Ok(stream) => {
+                    congestion::send_at_once(&stream, address.ip());
+                    return self.secure(stream).await;
+                }
                 Err(error) => failed = fault::of_connect(&error),
             }
         }

@@ -17,6 +17,9 @@ use tokio::sync::{Notify, watch};
 use tokio_rustls::TlsAcceptor;
 
 use super::client;
+use super::congestion;
+use super::date::Dates;
+use super::link::Scratch;
 use super::pool::Pool;
 use super::shared::{Counters, Shared, count};
 use super::target::Target;
@@ -56,6 +59,12 @@ pub(crate) struct Worker {
     pub(crate) racers: Vec<Rc<Pool>>,
     pub(crate) mirror: Rc<Mirror>,
     pub(crate) draws: RefCell<Xoshiro256PlusPlus>,
+    /// Plain requests go as bytes: nobody wants to see or change them as maps.
+    pub(crate) passes_bytes: bool,
+    pub(crate) scratch: Scratch,
+    /// What is written to clients goes through it.
+    pub(crate) spare: Cell<Vec<u8>>,
+    pub(crate) date: Dates,
     phase: Cell<Phase>,
     open: Cell<usize>,
     /// Somebody left.
@@ -109,6 +118,10 @@ impl Worker {
             racers: racers.iter().map(pool).collect(),
             mirror: Rc::new(mirror),
             draws: RefCell::new(gate::draws(shared.config.seed, index)),
+            passes_bytes: shared.passes_bytes(),
+            scratch: Scratch::new(),
+            spare: Cell::default(),
+            date: Dates::new(),
             phase: Cell::new(Phase::Running),
             open: Cell::new(0),
             leaving: Notify::new(),
@@ -198,5 +211,6 @@ async fn accept(worker: &Rc<Worker>, listener: &TcpListener) {
 fn spawn(worker: &Rc<Worker>, stream: tokio::net::TcpStream, peer: SocketAddr) {
     // An answer is one write; waiting to fill a packet would only delay its end.
     let _ = stream.set_nodelay(true);
+    congestion::send_at_once(&stream, peer.ip());
     tokio::task::spawn_local(client::serve(Rc::clone(worker), stream, peer));
 }

@@ -183,7 +183,7 @@ pub fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Seen
 }
 
 /// Where a chunked body with its trailers ends.
-fn end_of_chunks(bytes: &[u8]) -> Option<usize> {
+pub fn end_of_chunks(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
         let line = bytes[at..].windows(2).position(|two| two == b"\r\n")?;

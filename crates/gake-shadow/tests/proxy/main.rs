@@ -7,6 +7,7 @@ mod backend;
 mod bad;
 mod client;
 mod config;
+mod differential;
 mod hooks;
 mod hostile;
 mod isolation;

@@ -1,0 +1,220 @@
+//! An answer on its way to the client as bytes: the head without what belonged to the backend's
+//! hop, the body in a framing of ours.
+
+use std::io::Write;
+
+use bytes::Bytes;
+use gake_wire::http1::{Header, ResponseHead, Visitor};
+use http::StatusCode;
+
+use super::headers::{self, ANSWER_HOP, VIA_US};
+use crate::collect::Slot;
+
+/// What is known of an answer before it comes.
+pub(super) struct Answering<'a> {
+    pub(super) request_is_head: bool,
+    /// The client is told that the connection ends.
+    pub(super) closes: bool,
+    /// The value of `Date`, where the backend sends none.
+    pub(super) date: &'a [u8],
+}
+
+/// How far an answer has been written.
+#[derive(Debug, Default)]
+pub(super) struct AnswerState {
+    /// Of the final head; 0 before.
+    pub(super) status: u16,
+    /// The backend's framing cannot be passed on; nothing was written.
+    pub(super) is_strange: bool,
+    is_chunked: bool,
+}
+
+/// Writes an answer as it is parsed.
+pub(super) struct AnswerWriter<'a> {
+    pub(super) state: &'a mut AnswerState,
+    pub(super) about: Answering<'a>,
+    pub(super) out: &'a mut Vec<u8>,
+    /// Takes note of it for those who listen to exchanges.
+    pub(super) slot: Option<&'a mut Slot>,
+}
+
+impl AnswerState {
+    /// Whether the client gets something of it.
+    pub(super) fn has_begun(&self) -> bool {
+        self.status != 0 && !self.is_strange
+    }
+
+    /// Writes the end of a whole body. Fields behind it go to clients that say `TE: trailers`, and
+    /// no plain request does.
+    pub(super) fn finish(&self, out: &mut Vec<u8>) {
+        if self.is_chunked {
+            out.extend_from_slice(b"0\r\n\r\n");
+        }
+    }
+}
+
+impl Visitor for AnswerWriter<'_> {
+    fn head(&mut self, head: &ResponseHead<'_>) {
+        let facts = Facts::of(head.headers);
+        self.state.status = head.status;
+        if facts.is_strange {
+            self.state.is_strange = true;
+            return;
+        }
+        if let Some(slot) = &mut self.slot
+            && let Ok(status) = StatusCode::from_u16(head.status)
+        {
+            let mut headers = headers::of_answer(head);
+            headers::single_length(&mut headers);
+            slot.head(status, &headers);
+        }
+        self.status_line(head);
+        let can_body = !self.about.request_is_head && !matches!(head.status, 204 | 304);
+        for header in head.headers {
+            self.line(header, &facts, can_body);
+        }
+        write_line(self.out, b"via", VIA_US.as_bytes());
+        if self.about.closes {
+            write_line(self.out, b"connection", b"close");
+        }
+        if can_body && (facts.length.is_none() || facts.is_coded) {
+            write_line(self.out, b"transfer-encoding", b"chunked");
+            self.state.is_chunked = true;
+        }
+        if !facts.has_date {
+            write_line(self.out, b"date", self.about.date);
+        }
+        self.out.extend_from_slice(b"\r\n");
+    }
+
+    fn body(&mut self, bytes: &[u8]) {
+        if self.state.is_strange {
+            return;
+        }
+        if let Some(slot) = &mut self.slot {
+            slot.piece(&Bytes::copy_from_slice(bytes));
+        }
+        if self.state.is_chunked {
+            // Writing to memory cannot fail.
+            let _ = write!(self.out, "{:X}\r\n", bytes.len());
+            self.out.extend_from_slice(bytes);
+            self.out.extend_from_slice(b"\r\n");
+        } else {
+            self.out.extend_from_slice(bytes);
+        }
+    }
+}
+
+impl AnswerWriter<'_> {
+    fn status_line(&mut self, head: &ResponseHead<'_>) {
+        self.out.extend_from_slice(b"HTTP/1.1 ");
+        let digits = [head.status / 100, head.status / 10 % 10, head.status % 10];
+        self.out.extend(digits.map(|digit| b'0' + digit as u8));
+        self.out.push(b' ');
+        self.out.extend_from_slice(head.reason.as_bytes());
+        self.out.extend_from_slice(b"\r\n");
+    }
+
+    /// Writes a header, unless it belongs to the backend's hop or says another framing than ours.
+    fn line(&mut self, header: &Header<'_>, facts: &Facts<'_>, can_body: bool) {
+        let name = header.name.as_bytes();
+        if is_one_of(name, ANSWER_HOP) || facts.names(name) {
+            return;
+        }
+        if is(name, "content-length") {
+            // The first says it for all; an answer without a body says one only to HEAD.
+            let written = self.about.request_is_head || can_body;
+            if let Some(length) = facts.length
+                && !facts.is_coded
+                && written
+                && std::ptr::eq(length.line, header.value)
+            {
+                write_line(self.out, b"content-length", length.first);
+            }
+            return;
+        }
+        if is(name, "trailer") && !can_body {
+            return;
+        }
+        write_line(self.out, name, header.value);
+    }
+}
+
+/// What one pass over an answer's headers finds.
+#[derive(Default)]
+struct Facts<'a> {
+    length: Option<Length<'a>>,
+    /// There is a `Transfer-Encoding`.
+    is_coded: bool,
+    is_strange: bool,
+    has_date: bool,
+    /// The lines of `Connection`, when they name more than what is always left out.
+    connection: Vec<&'a [u8]>,
+}
+
+#[derive(Clone, Copy)]
+struct Length<'a> {
+    line: &'a [u8],
+    /// The first of a list.
+    first: &'a [u8],
+}
+
+impl<'a> Facts<'a> {
+    fn of(headers: &[Header<'a>]) -> Self {
+        let mut facts = Self::default();
+        for header in headers {
+            let (name, value) = (header.name.as_bytes(), header.value);
+            match name.len() {
+                4 if is(name, "date") => facts.has_date = true,
+                10 if is(name, "connection") => {
+                    let usual = ["keep-alive", "close"].iter().any(|word| is(value, word));
+                    if !usual {
+                        facts.connection.push(value);
+                    }
+                }
+                14 if is(name, "content-length") && facts.length.is_none() => {
+                    let first = value.split(|byte| *byte == b',').next().unwrap_or_default();
+                    facts.length = Some(Length { line: value, first: first.trim_ascii() });
+                }
+                17 if is(name, "transfer-encoding") => {
+                    facts.is_strange |= facts.is_coded || !is(value, "chunked");
+                    facts.is_coded = true;
+                }
+                _ => {}
+            }
+        }
+        facts
+    }
+
+    /// Whether `Connection` names a header that may be left out.
+    fn names(&self, name: &[u8]) -> bool {
+        let named = || self.connection.iter().flat_map(|line| list(line));
+        !self.connection.is_empty()
+            && named().any(|one| one.eq_ignore_ascii_case(name))
+            && !is_one_of(name, &["host", "content-length", "transfer-encoding", "te"])
+    }
+}
+
+/// Writes a header line, the name in lower case.
+pub(crate) fn write_line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    let start = out.len();
+    out.extend_from_slice(name);
+    out[start..].make_ascii_lowercase();
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The members of a list.
+pub(crate) fn list(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
+}
+
+/// Whether a name or word is this one, in any case.
+pub(super) fn is(name: &[u8], word: &str) -> bool {
+    name.eq_ignore_ascii_case(word.as_bytes())
+}
+
+pub(crate) fn is_one_of(name: &[u8], words: &[&str]) -> bool {
+    words.iter().any(|word| is(name, word))
+}

@@ -1,0 +1,42 @@
+//! The value of `Date`, made once a second.
+
+use std::cell::RefCell;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A date as HTTP writes it: always this many bytes.
+pub(crate) type DateBytes = [u8; 29];
+
+/// The dates of one thread.
+#[derive(Debug)]
+pub(crate) struct Dates(RefCell<(u64, DateBytes)>);
+
+impl Dates {
+    pub(crate) fn new() -> Self {
+        Self(RefCell::new((0, bytes(0))))
+    }
+
+    /// The date of this second.
+    pub(crate) fn now(&self) -> DateBytes {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let mut last = self.0.borrow_mut();
+        if last.0 != now {
+            *last = (now, bytes(now));
+        }
+        last.1
+    }
+}
+
+fn bytes(seconds: u64) -> DateBytes {
+    let text = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds));
+    text.as_bytes().try_into().unwrap_or(*b"Thu, 01 Jan 1970 00:00:00 GMT")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_is_the_one_of_rfc_9110() {
+        assert_eq!(&bytes(784_111_777), b"Sun, 06 Nov 1994 08:49:37 GMT");
+    }
+}

@@ -1,0 +1,180 @@
+//! Plain requests, served as bytes: one write to the master, the copies, one write to the client.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use gake_core::record::{Fault, Phase};
+use http::{Method, StatusCode};
+
+use super::client::{Client, Turn};
+use super::link::is_stale;
+use super::near::Near;
+use super::opening::Opening;
+use super::plain::{self, Plain};
+use super::refusal::Refusal;
+use super::shared::count;
+use super::stream::Stream;
+use super::transaction::{End, Transaction};
+use super::upload::Upload;
+use super::{choice, service};
+use crate::collect::Slot;
+use crate::exchange::{Failure, Role};
+
+/// What comes after a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Then {
+    /// The next request.
+    Next,
+    /// The client is told that the connection ends.
+    Close,
+    /// There is nobody to tell.
+    Gone,
+}
+
+/// The plain request that has come, if it is one.
+pub(super) fn plain(client: &Client, opening: &mut Opening) -> Option<Plain> {
+    let rules = client.worker.shared.rules();
+    let plain = plain::read(opening.bytes(), rules, &mut client.origin.borrow_mut())?;
+    opening.consume(plain.length);
+    Some(plain)
+}
+
+/// Answers a plain request.
+pub(super) async fn serve(
+    client: &Rc<Client>,
+    stream: &mut Stream,
+    opening: &mut Opening,
+    plain: Plain,
+) -> Then {
+    let worker = &client.worker;
+    count(&worker.counters().requests);
+    client.begun(plain.body > 0);
+    let shadows = choice::plain(worker, &plain);
+    let collector = plain.collector(client);
+    let name = &worker.master.target.backend.name;
+    let slot = collector.as_ref().map(|collector| collector.slot(0, name, Role::Master));
+    let copies = service::entries(worker, shadows, collector.as_ref());
+    let limit = worker.shared.config.limits.shadow_body;
+    let upload = Upload::new(&plain, limit, copies, collector);
+    let head = plain.head_for(&worker.master.target);
+    let near = Near { client, stream, opening };
+    Serving { near, plain, head, upload, slot }.run().await
+}
+
+/// A plain request under way.
+struct Serving<'a> {
+    near: Near<'a>,
+    plain: Plain,
+    /// As the master gets it.
+    head: Bytes,
+    upload: Upload,
+    slot: Option<Box<Slot>>,
+}
+
+impl Serving<'_> {
+    async fn run(mut self) -> Then {
+        let worker = &self.near.client.worker;
+        let mut open = worker.master.take_link(worker.ticker.now());
+        loop {
+            let was_open = open.is_some();
+            let mut link = match open.take() {
+                Some(link) => link,
+                // Boxed because it is rare: a request's future is kept small.
+                None => match Box::pin(self.near.connect()).await {
+                    Some(Ok(link)) => link,
+                    Some(Err(fault)) => {
+                        // A backend that cannot be reached keeps nothing from the shadows.
+                        self.upload.send_copies(&self.plain);
+                        return self.fault(fault, self.plain.closes).await;
+                    }
+                    None => return Then::Gone,
+                },
+            };
+            if let Some(slot) = self.slot.as_mut().filter(|_| !was_open) {
+                slot.connected();
+            }
+            link.start(self.plain.method == Method::HEAD);
+            let Self { near, plain, head, upload, slot } = &mut self;
+            let mut transaction =
+                Transaction::new(near, (plain, head), link, upload, slot.as_deref_mut());
+            let end = poll_fn(|cx| transaction.poll(cx)).await;
+            let (begun, closes) = (transaction.state.has_begun(), transaction.closes);
+            // Asking twice must not do anything twice, and the body is gone after the first time.
+            let repeats =
+                transaction.sent == 0 || (plain.body == 0 && plain.method.is_idempotent());
+            drop(transaction);
+            if let End::Failed(fault) = end
+                && was_open
+                && repeats
+                && is_stale(fault)
+            {
+                count(&worker.counters().stale_reconnects);
+                continue;
+            }
+            return if begun { self.ended(end, closes) } else { self.failed(end, closes).await };
+        }
+    }
+
+    /// An answer has begun, and the client has at least some of it.
+    fn ended(&mut self, end: End, closes: bool) -> Then {
+        match end {
+            End::Answered => {
+                if let Some(slot) = self.slot.take() {
+                    slot.done(false);
+                }
+                self.near.answered(closes || !self.upload.has_come())
+            }
+            End::BrokenOff(fault) => {
+                self.tell(fault);
+                Then::Close
+            }
+            End::TooSlow => {
+                if self.near.client.turn() == Turn::Backend {
+                    self.tell(Fault::Timeout(Phase::Body));
+                }
+                self.near.too_slow()
+            }
+            End::Unfinished => Then::Close,
+            End::Failed(_) | End::Gone => Then::Gone,
+        }
+    }
+
+    /// The client has nothing of an answer yet.
+    async fn failed(&mut self, end: End, closes: bool) -> Then {
+        let is_head = self.plain.method == Method::HEAD;
+        match end {
+            End::Failed(fault) | End::BrokenOff(fault) => self.fault(fault, closes).await,
+            End::TooSlow if self.near.client.turn() == Turn::Client => {
+                count(&self.near.client.worker.counters().client_timeouts);
+                self.tell(Fault::Timeout(Phase::FirstByte));
+                let reason = "the request's body did not come in time";
+                let refusal = Refusal::new(StatusCode::REQUEST_TIMEOUT, reason);
+                self.near.refuse(refusal, is_head, true).await
+            }
+            End::TooSlow => self.fault(Fault::Timeout(Phase::FirstByte), closes).await,
+            End::Unfinished => {
+                let refusal = Refusal::bad("the request's body did not come to its end");
+                self.near.refuse(refusal, is_head, true).await
+            }
+            End::Answered | End::Gone => Then::Gone,
+        }
+    }
+
+    /// The master has no answer. What has not come of the request's body keeps the next request
+    /// from being read.
+    async fn fault(&mut self, fault: Fault, closes: bool) -> Then {
+        self.tell(fault);
+        let name = &self.near.client.worker.master.target.backend.name;
+        let refusal = Refusal::of_fault(name, fault);
+        let closes = closes || !self.upload.has_come();
+        self.near.refuse(refusal, self.plain.method == Method::HEAD, closes).await
+    }
+
+    /// Tells who listens why there is no answer.
+    fn tell(&mut self, fault: Fault) {
+        if let Some(slot) = self.slot.take() {
+            slot.failed(Failure::Fault(fault));
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The client's side of a plain request.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use gake_core::record::{Fault, Phase};
+use tokio::io::AsyncWriteExt;
+
+use super::client::{Client, Turn};
+use super::direct::Then;
+use super::link::Link;
+use super::opening::Opening;
+use super::refusal::Refusal;
+use super::shared::count;
+use super::stream::Stream;
+use super::watch::before;
+
+/// The client's side.
+pub(super) struct Near<'a> {
+    pub(super) client: &'a Rc<Client>,
+    pub(super) stream: &'a mut Stream,
+    /// What has come behind the request.
+    pub(super) opening: &'a mut Opening,
+}
+
+impl Near<'_> {
+    /// Whether the client has left. One that has sent more already is taken to stay.
+    pub(super) fn is_gone(&mut self, cx: &mut Context<'_>) -> bool {
+        self.opening.is_empty() && self.opening.has_ended(self.stream, cx)
+    }
+
+    /// A connection to the master; `None` when the client has left before it was made.
+    pub(super) async fn connect(&mut self) -> Option<Result<Link, Fault>> {
+        let Self { client, .. } = *self;
+        let worker = &client.worker;
+        client.watch.set(worker.patience.connect);
+        let mut connecting = pin!(worker.master.target.connect());
+        let connected = poll_fn(|cx| {
+            if let Poll::Ready(connected) = connecting.as_mut().poll(cx) {
+                return Poll::Ready(Some(connected));
+            }
+            if self.is_gone(cx) {
+                return Poll::Ready(None);
+            }
+            client.watch.register(cx);
+            match client.watch.fired() {
+                true => Poll::Ready(Some(Err(Fault::Timeout(Phase::Connect)))),
+                false => Poll::Pending,
+            }
+        })
+        .await?;
+        client.watch.set(worker.patience.first_byte);
+        Some(connected.map(Link::new))
+    }
+
+    /// The answer is with the client.
+    pub(super) fn answered(&self, closes: bool) -> Then {
+        self.client.answered();
+        if closes || self.client.worker.is_stopping() { Then::Close } else { Then::Next }
+    }
+
+    /// Time was over in the middle of an answer.
+    pub(super) fn too_slow(&self) -> Then {
+        let counters = self.client.worker.counters();
+        match self.client.turn() {
+            Turn::Client => count(&counters.client_timeouts),
+            _ => count(&counters.broken_answers),
+        }
+        Then::Gone
+    }
+
+    /// Answers in the master's place. The answer to HEAD has no body.
+    pub(super) async fn refuse(&mut self, refusal: Refusal, is_head: bool, closes: bool) -> Then {
+        let worker = &self.client.worker;
+        let counters = worker.counters();
+        count(if refusal.is_backends() { &counters.master_faults } else { &counters.refused });
+        let then = self.answered(closes);
+        let answer = refusal.bytes(is_head, then == Then::Close, &worker.date.now());
+        match before(&self.client.watch, self.stream.write_all(&answer)).await {
+            Some(Ok(())) => then,
+            _ => Then::Gone,
+        }
+    }
+}

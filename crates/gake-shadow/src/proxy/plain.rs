@@ -1,0 +1,354 @@
+//! Plain requests: those that pass through as bytes.
+//!
+//! A request is plain when nothing in its head needs a decision: HTTP/1.1, a usual method, no body
+//! or one of a given length, a path of unreserved characters, one sound `Host`, names that no server
+//! confuses, no expectation, upgrade or transfer coding. Whatever is not plain, or may be
+//! something else to somebody, takes the way with maps of headers, which has the rules
+//! ([`guard`](super::guard)). What is written here is what that way writes for the same request.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Method;
+use httparse::{Header, Status};
+
+use super::answer_bytes::{is, write_line};
+use super::client::Client;
+use super::forwarded::{Origin, Said, is_about_the_way};
+use super::guard::is_host;
+use super::headers;
+use super::inbound::Inbound;
+use super::loops::Loops;
+use super::service::{self, Head};
+use super::target::Target;
+use crate::collect::Collector;
+use crate::config::Forwarded;
+use crate::mirror::PlainCopy;
+use crate::mirror::copy::Copy;
+
+/// Header lines of a plain request.
+const HEADERS: usize = 64;
+/// Bytes of its head.
+const HEAD_BYTES: usize = 8 << 10;
+
+/// Digits of a length, at most.
+const LENGTH_DIGITS: usize = 18;
+
+/// A plain request as backends get it.
+pub(super) struct Plain {
+    pub(super) method: Method,
+    /// The path and query, as a part of the head.
+    target: std::ops::Range<usize>,
+    /// The head, with its empty line.
+    pub(super) head: Bytes,
+    /// Bytes of what came that it was made of.
+    pub(super) length: usize,
+    /// Bytes of the body, which follow.
+    pub(super) body: u64,
+    /// The client wants the connection to end.
+    pub(super) closes: bool,
+}
+
+impl Plain {
+    /// The path without the query.
+    pub(super) fn path(&self) -> &str {
+        let target = std::str::from_utf8(&self.head[self.target.clone()]).unwrap_or_default();
+        target.split('?').next().unwrap_or_default()
+    }
+
+    /// The head as a backend gets it.
+    pub(super) fn head_for(&self, target: &Target) -> Bytes {
+        if target.changes_nothing() {
+            return self.head.clone();
+        }
+        let Some(mut parts) = self.parts() else { return self.head.clone() };
+        headers::for_backend(&mut parts.headers, target);
+        let target = parts.uri.to_string();
+        headers::request_head(&parts.method, &target, &parts.headers, None).into()
+    }
+
+    /// What is known of its exchange, when somebody listens.
+    pub(super) fn collector(&self, client: &Client) -> Option<Arc<Collector>> {
+        if client.worker.shared.feed.is_empty() {
+            return None;
+        }
+        service::collector(client, &self.parts()?)
+    }
+
+    fn parts(&self) -> Option<Head> {
+        let (method, head) = (self.method.clone(), self.head.clone());
+        let Copy { method, uri, headers, .. } =
+            Copy::of_plain(&PlainCopy { method, head, body: None })?;
+        Some(Head { method, uri, headers })
+    }
+}
+
+/// What of a client's request is left out or added.
+#[derive(Clone, Copy)]
+pub(super) struct Rules<'a> {
+    pub(super) inbound: &'a Inbound,
+    pub(super) loops: &'a Loops,
+    pub(super) forwarded: Forwarded,
+}
+
+/// Reads the request that `bytes` begin with; `None` when it is not plain, or not whole.
+pub(super) fn read(bytes: &[u8], rules: Rules<'_>, origin: &mut Origin) -> Option<Plain> {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    let bounded = &bytes[..bytes.len().min(HEAD_BYTES)];
+    let Ok(Status::Complete(length)) = request.parse(bounded) else { return None };
+    if request.version != Some(1) {
+        return None;
+    }
+    let method = match request.method? {
+        "GET" => Method::GET,
+        "HEAD" => Method::HEAD,
+        "OPTIONS" => Method::OPTIONS,
+        "DELETE" => Method::DELETE,
+        "POST" => Method::POST,
+        "PUT" => Method::PUT,
+        "PATCH" => Method::PATCH,
+        _ => return None,
+    };
+    let target = request.path.filter(|target| is_plain_target(target.as_bytes()))?;
+    let mut head = Vec::with_capacity(length + origin.room());
+    head.extend_from_slice(method.as_str().as_bytes());
+    head.push(b' ');
+    let start = head.len();
+    head.extend_from_slice(target.as_bytes());
+    let target = start..head.len();
+    head.extend_from_slice(b" HTTP/1.1\r\n");
+    let Ends { body, closes } = write_headers(&mut head, request.headers, rules, origin)?;
+    Some(Plain { method, target, head: head.into(), length, body, closes })
+}
+
+/// Where a request and its connection end.
+struct Ends {
+    /// Bytes of the body.
+    body: u64,
+    /// The client wants the connection to end.
+    closes: bool,
+}
+
+/// Writes the headers and the empty line.
+fn write_headers(
+    head: &mut Vec<u8>,
+    headers: &[Header<'_>],
+    rules: Rules<'_>,
+    origin: &mut Origin,
+) -> Option<Ends> {
+    let mut closes = false;
+    let (mut host, mut length) = (None, None);
+    let how = rules.forwarded;
+    let mut said = Said::default();
+    for header in headers {
+        let (name, value) = (header.name, header.value);
+        match place(name.as_bytes())? {
+            Place::Connection if is(value, "close") => closes = true,
+            Place::Connection if is(value, "keep-alive") => {}
+            Place::Connection => return None,
+            Place::Hop => {}
+            Place::Host => {
+                if host.replace(value).is_some() || value.is_empty() || !is_host(value) {
+                    return None;
+                }
+                write_line(head, b"host", value);
+            }
+            Place::Length => {
+                let bytes = decimal(value)?;
+                if length.replace(bytes).is_some() {
+                    return None;
+                }
+                write_line(head, b"content-length", value);
+            }
+            Place::Via if rules.loops.is_ours_in(value) => return None,
+            Place::Other if rules.inbound.is_marked(name) => {}
+            Place::Via | Place::Other => {
+                let about = how != Forwarded::Off && is_about_the_way(name);
+                match (about, how) {
+                    (true, Forwarded::Replace) => {}
+                    (true, _) => {
+                        if said.take(name, value)? {
+                            write_line(head, name.as_bytes(), value);
+                        }
+                    }
+                    (false, _) => write_line(head, name.as_bytes(), value),
+                }
+            }
+        }
+    }
+    let host = host?;
+    if how != Forwarded::Off {
+        origin.write(head, host, &said);
+    }
+    write_line(head, b"via", rules.loops.via());
+    head.extend_from_slice(b"\r\n");
+    Some(Ends { body: length.unwrap_or(0), closes })
+}
+
+/// A length of digits alone.
+fn decimal(value: &[u8]) -> Option<u64> {
+    let digits = (1..=LENGTH_DIGITS).contains(&value.len()) && value.iter().all(u8::is_ascii_digit);
+    std::str::from_utf8(value).ok().filter(|_| digits)?.parse().ok()
+}
+
+/// What a header is to us.
+enum Place {
+    Connection,
+    /// Belongs to the client's hop.
+    Hop,
+    Host,
+    Length,
+    Via,
+    Other,
+}
+
+/// What a header is by its name; `None` when the request is not plain for it.
+fn place(name: &[u8]) -> Option<Place> {
+    if !name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-') {
+        return None;
+    }
+    let one_of = |words: &[&str]| words.iter().any(|word| is(name, word));
+    Some(match name.len() {
+        2 if is(name, "te") => return None,
+        3 if is(name, "via") => Place::Via,
+        4 if is(name, "host") => Place::Host,
+        6 if is(name, "expect") => return None,
+        7 if one_of(&["upgrade", "trailer"]) => return None,
+        10 if is(name, "connection") => Place::Connection,
+        10 if is(name, "keep-alive") => Place::Hop,
+        14 if is(name, "content-length") => Place::Length,
+        14 if is(name, "http2-settings") => return None,
+        16 if is(name, "proxy-connection") => Place::Hop,
+        17 if is(name, "transfer-encoding") => return None,
+        19 if is(name, "proxy-authorization") => Place::Hop,
+        _ => Place::Other,
+    })
+}
+
+/// Whether a target is a path, and a query perhaps, of characters that mean the same to everybody.
+fn is_plain_target(target: &[u8]) -> bool {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:@?".contains(byte);
+    target.first() == Some(&b'/') && target.iter().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Backend, Config};
+
+    /// What backends get for a request, when it is plain.
+    fn passed_by(forwarded: Forwarded, request: &str) -> Option<String> {
+        let config = Config::new(Backend::new("m", "http://h").unwrap());
+        let (inbound, loops) = (Inbound::new(&config), Loops::new());
+        let rules = Rules { inbound: &inbound, loops: &loops, forwarded };
+        let mut origin = Origin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
+        let plain = read(request.as_bytes(), rules, &mut origin)?;
+        let head = String::from_utf8(plain.head.to_vec()).unwrap();
+        let via = format!("via: {}\r\n", std::str::from_utf8(loops.via()).unwrap());
+        Some(head.replace(&via, "via: us\r\n"))
+    }
+
+    fn passed(request: &str) -> Option<String> {
+        passed_by(Forwarded::Append, request)
+    }
+
+    const ADDED: &str = "x-forwarded-for: 192.0.2.1\r\nx-forwarded-proto: http\r\n\
+                         x-forwarded-port: 8080\r\nx-real-ip: 192.0.2.1\r\n\
+                         x-forwarded-host: h\r\n\
+                         forwarded: for=192.0.2.1;host=\"h\";proto=http\r\nvia: us\r\n\r\n";
+
+    #[test]
+    fn a_plain_request_is_written_once_and_nothing_of_its_hop_stays() {
+        let request = "GET /a/../b?c=%2F HTTP/1.1\r\nHost: h\r\nX-Twice: 1\r\nX-TWICE:  2 \r\n\
+                       Keep-Alive: 5\r\nProxy-Connection: x\r\nProxy-Authorization: y\r\n\
+                       X-Gake-Shadow: 1\r\nConnection: Keep-Alive\r\n\r\n";
+        let expected = "GET /a/../b?c=%2F HTTP/1.1\r\nhost: h\r\nx-twice: 1\r\nx-twice: 2\r\n";
+        assert_eq!(passed(request).unwrap(), format!("{expected}{ADDED}"));
+        // Line feeds alone, and what follows.
+        let bare = "HEAD / HTTP/1.1\nHost: h\n\nGET /next HTTP/1.1\r\n";
+        assert_eq!(passed(bare).unwrap(), format!("HEAD / HTTP/1.1\r\nhost: h\r\n{ADDED}"));
+    }
+
+    #[test]
+    fn who_was_before_us_is_kept_replaced_or_left_alone() {
+        let before = "X-Forwarded-For: 10.0.0.1\r\nX-Forwarded-For: 10.0.0.2\r\n\
+                      X-Forwarded-Proto: https\r\nX-Forwarded-Port: 99\r\nX-Real-IP: 10.0.0.1\r\n\
+                      X-Forwarded-Host: o\r\nX-Forwarded-Prefix: /p\r\nTrue-Client-IP: 1\r\n";
+        let request = format!("GET / HTTP/1.1\r\nHost: h\r\n{before}\r\n");
+        let start = "GET / HTTP/1.1\r\nhost: h\r\n";
+        assert_eq!(
+            passed(&request).unwrap(),
+            format!(
+                "{start}x-forwarded-proto: https\r\nx-forwarded-port: 99\r\n\
+                 x-real-ip: 10.0.0.1\r\nx-forwarded-host: o\r\nx-forwarded-prefix: /p\r\n\
+                 true-client-ip: 1\r\nx-forwarded-for: 10.0.0.1, 10.0.0.2, 192.0.2.1\r\n\
+                 forwarded: for=192.0.2.1;host=\"h\";proto=http\r\nvia: us\r\n\r\n"
+            )
+        );
+        let replaced = passed_by(Forwarded::Replace, &request).unwrap();
+        assert_eq!(replaced, format!("{start}{ADDED}"));
+        let off = passed_by(Forwarded::Off, &request).unwrap();
+        assert_eq!(off, format!("{start}{}via: us\r\n\r\n", before.to_lowercase()));
+    }
+
+    #[test]
+    fn what_needs_a_decision_is_not_plain() {
+        let get = |lines: &str| format!("GET / HTTP/1.1\r\nHost: h\r\n{lines}\r\n");
+        assert!(passed(&get("")).is_some());
+        for lines in [
+            "Content-Length: 1\r\nContent-Length: 1\r\n",
+            "Content-Length: 1, 1\r\n",
+            "Content-Length: +1\r\n",
+            "Content-Length:\r\n",
+            "Content-Length: 1000000000000000000\r\n",
+            "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: chunked\r\n",
+            "Transfer_Encoding: chunked\r\n",
+            "X.Y: 1\r\n",
+            "TE: trailers\r\n",
+            "Trailer: x\r\n",
+            "Expect: 100-continue\r\n",
+            "Upgrade: websocket\r\n",
+            "HTTP2-Settings: x\r\n",
+            "Connection: keep-alive, x\r\n",
+            "Connection: upgrade\r\n",
+            "Host: h\r\n",
+            "Forwarded: for=1\r\n",
+            "X: \u{0}\r\n",
+            " folded\r\n",
+            "X : 1\r\n",
+        ] {
+            assert_eq!(passed(&get(lines)), None, "{lines:?}");
+        }
+        for request in [
+            "GET / HTTP/1.0\r\nHost: h\r\n\r\n",
+            "GET / HTTP/1.1\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost:\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: h\r\n",
+            "GET http://h/ HTTP/1.1\r\nHost: h\r\n\r\n",
+            "GET /# HTTP/1.1\r\nHost: h\r\n\r\n",
+            "GET /\u{e9} HTTP/1.1\r\nHost: h\r\n\r\n",
+            "OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n",
+            "TRACE / HTTP/1.1\r\nHost: h\r\n\r\n",
+            "get / HTTP/1.1\r\nHost: h\r\n\r\n",
+            "CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n",
+        ] {
+            assert_eq!(passed(request), None, "{request:?}");
+        }
+    }
+
+    #[test]
+    fn a_request_that_was_here_is_not_plain() {
+        let config = Config::new(Backend::new("m", "http://h").unwrap());
+        let (inbound, loops) = (Inbound::new(&config), Loops::new());
+        let rules = Rules { inbound: &inbound, loops: &loops, forwarded: Forwarded::Off };
+        let mut origin = Origin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
+        let ours = std::str::from_utf8(loops.via()).unwrap();
+        for (via, plain) in [("1.1 other", true), (ours, false)] {
+            let request = format!("GET / HTTP/1.1\r\nHost: h\r\nVia: 1.0 a, {via}\r\n\r\n");
+            assert_eq!(read(request.as_bytes(), rules, &mut origin).is_some(), plain);
+        }
+    }
+}
