@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::duration::LONGEST;
-use crate::{DatabaseModel, Metastable, ServiceTime};
+use crate::{DatabaseConfig, Metastable, ServiceTime};
 
 /// Everything that can be set about a lab.
 ///
@@ -48,7 +48,7 @@ pub struct LabConfig {
     /// next is accepted. `None` (the default) is bounded by descriptors alone.
     pub max_connections: Option<usize>,
     /// The database of the users service, `/users`. `None` (the default) has no such service.
-    pub database: Option<DatabaseModel>,
+    pub database: Option<DatabaseConfig>,
     /// How long a connection may be open without a whole request head, at its
     /// start or between two requests, before it is closed. `None` (the
     /// default) is for ever.
@@ -141,10 +141,10 @@ impl LabConfig {
         if self.connection_timeout == Some(Duration::ZERO) {
             return reject("connection_timeout must be longer than 0");
         }
-        if self.database.is_some_and(|database| database.max_open == Some(0)) {
+        if self.database.as_ref().is_some_and(|database| database.max_open == Some(0)) {
             return reject("a pool of no connections serves nobody");
         }
-        if self.database.is_some_and(|database| database.lose_every == Some(0)) {
+        if self.database.as_ref().is_some_and(|database| database.lose_every == Some(0)) {
             return reject("lose_every must be at least 1");
         }
         if self.leak_every.is_some() && self.threads.is_none() {

@@ -68,7 +68,10 @@ mod websocket;
 mod worker;
 
 pub use config::{LabConfig, LabError, Stall};
-pub use database::{BadDatabase, DatabaseModel};
+pub use database::{
+    BadDatabase, DatabaseConfig, DatabaseKind, DatabaseModel, RealDatabase, UserAnswer,
+    UserConnection, UserDatabase, UserRow, UserStatement,
+};
 pub use duration::{BadDuration, format_duration, parse_duration};
 pub use lab::Lab;
 pub use metastable::Metastable;

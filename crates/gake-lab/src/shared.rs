@@ -78,7 +78,7 @@ impl Shared {
             metastable: config.metastable.map(metastable::State::new),
             service_draws: Draws::new(config.seed, 1),
             route_draws: Draws::new(config.seed, 2),
-            users: config.database.map(|model| Users::new(Pool::new(model))),
+            users: config.database.clone().map(|database| Users::new(Pool::new(database))),
             served: AtomicU64::new(0),
             stalled_ns: AtomicU64::new(0),
             reset_draws: Draws::new(config.seed, 3),

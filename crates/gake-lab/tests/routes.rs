@@ -7,7 +7,7 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{Client, get, start};
-use gake_lab::{DatabaseModel, HELP, LabConfig};
+use gake_lab::{DatabaseConfig, DatabaseKind, DatabaseModel, HELP, LabConfig};
 use serde_json::Value;
 
 #[test]
@@ -264,8 +264,8 @@ fn metrics_and_config_describe_the_lab_and_do_not_count() {
 
 #[test]
 fn the_users_service_has_a_row_for_each_post() {
-    let database = "model:0s,0s".parse().ok();
-    let lab = start(LabConfig { database, ..LabConfig::default() });
+    let model = DatabaseKind::Model("model:0s,0s".parse().unwrap());
+    let lab = start(LabConfig { database: Some(model.into()), ..LabConfig::default() });
     let mut client = Client::connect(lab.addr());
     let json = |answer: common::Answer| -> (u16, Value) {
         (answer.status, serde_json::from_slice(&answer.body).unwrap())
@@ -287,7 +287,7 @@ fn the_users_service_has_a_row_for_each_post() {
 #[test]
 fn a_database_refuses_what_is_over_its_bound_and_a_bounded_pool_waits() {
     let model: DatabaseModel = "model:100ms,100ms".parse().unwrap();
-    let at_once = |database: DatabaseModel| {
+    let at_once = |database: DatabaseConfig| {
         let lab = start(LabConfig { database: Some(database), ..LabConfig::default() });
         let mut clients: Vec<Client> = (0..5).map(|_| Client::connect(lab.addr())).collect();
         clients.iter_mut().for_each(|client| client.send_get("/users/count"));
@@ -297,12 +297,13 @@ fn a_database_refuses_what_is_over_its_bound_and_a_bounded_pool_waits() {
         let metrics = get(&lab, "/metrics").text().to_owned();
         (refused.len(), metrics)
     };
-    let bound = DatabaseModel { server_max: Some(2), ..model };
-    let (refused, metrics) = at_once(bound);
+    let model = DatabaseModel { server_max: Some(2), ..model };
+    let bound = DatabaseConfig::from(DatabaseKind::Model(model));
+    let (refused, metrics) = at_once(bound.clone());
     assert_eq!(refused, 3);
     let counted = "errors_total{error=\"max_connections\"} 3";
     assert!(metrics.contains(counted), "{metrics}");
-    let (refused, metrics) = at_once(DatabaseModel { max_open: Some(2), ..bound });
+    let (refused, metrics) = at_once(DatabaseConfig { max_open: Some(2), ..bound });
     assert_eq!(refused, 0);
     assert!(metrics.contains("mysql_global_status_connections 2\n"), "{metrics}");
 }

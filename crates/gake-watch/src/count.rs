@@ -6,7 +6,9 @@ use std::str::FromStr;
 use serde_json::Value;
 use tokio::runtime::{Builder, LocalOptions};
 
-use crate::database::{Dsn, DsnError, Kind, first_field};
+use gake_sql::{Dsn, DsnError, SqlKind};
+
+use crate::database::first_field;
 use crate::fetch::Fetch;
 
 /// Where a number comes from, as the user writes it.
@@ -71,8 +73,8 @@ fn sql(text: &str) -> Result<CountSource, CountError> {
     let (dsn, statement) = (&text[..at], text[at + 1..].trim());
     let (scheme, rest) = dsn.split_once(':').ok_or(CountError::Form)?;
     let kind = match scheme {
-        "mysql" | "mariadb" => Kind::MySql,
-        "postgres" | "postgresql" => Kind::Postgres,
+        "mysql" | "mariadb" => SqlKind::MySql,
+        "postgres" | "postgresql" => SqlKind::Postgres,
         _ => return Err(CountError::Form),
     };
     Ok(CountSource::Sql(Dsn::parse(kind, rest)?, statement.to_owned()))

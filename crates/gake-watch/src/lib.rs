@@ -21,6 +21,5 @@ mod source;
 mod threads;
 
 pub use count::{CountError, CountSource};
-pub use database::{Dsn, DsnError};
 pub use sampler::{Batch, Sampler, WatchError};
 pub use source::{SourceError, WatchSource};

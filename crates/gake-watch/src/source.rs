@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use gake_core::record::MACHINE;
 
-use crate::database::{Dsn, DsnError, Kind};
+use gake_sql::{Dsn, DsnError, SqlKind};
 
 /// A place to read levels from, as the user writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,8 +101,8 @@ impl FromStr for WatchSource {
                 Ok(Self::Prometheus { url: checked(url)?, metrics: split(metrics) })
             }
             "actuator" => Ok(Self::Actuator(checked(rest)?.trim_end_matches('/').to_owned())),
-            "mysql" | "mariadb" => Ok(Self::Database(Dsn::parse(Kind::MySql, rest)?)),
-            "postgres" | "postgresql" => Ok(Self::Database(Dsn::parse(Kind::Postgres, rest)?)),
+            "mysql" | "mariadb" => Ok(Self::Database(Dsn::parse(SqlKind::MySql, rest)?)),
+            "postgres" | "postgresql" => Ok(Self::Database(Dsn::parse(SqlKind::Postgres, rest)?)),
             _ => Err(SourceError::Kind(without_user(text))),
         }
     }

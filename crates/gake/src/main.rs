@@ -22,6 +22,7 @@ mod settings;
 mod signals;
 mod spec;
 mod tui;
+mod users;
 
 use std::process::ExitCode;
 

@@ -200,3 +200,45 @@ fn what_the_system_refuses_is_said() {
     assert!(said.contains("/nowhere/lab.sock") && said.lines().count() == 1, "{said}");
     lab.end(Signal::TERM);
 }
+
+#[test]
+fn users_stay_in_a_file_of_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("users.db");
+    let db = format!("sqlite:{}", file.display());
+    let flags = ["--db", db.as_str(), "--quiet"];
+    let count = |served: &Served| served.get("/users/count");
+    let served = Served::start(&flags);
+    let (url, source) = (
+        format!("http://{}/users", served.address),
+        format!("http://{}/users/count#count", served.address),
+    );
+    let posts = [url.as_str(), "-n", "300", "-c", "8", "--data", "{}", "--reconcile", &source];
+    let json = run(&posts);
+    assert_eq!(json.count("requests.ok"), 300, "{}", json.0);
+    assert_eq!(json.at("objectives")[0]["value"].as_f64(), Some(300.0), "{}", json.0);
+    served.end(Signal::TERM);
+    let served = Served::start(&flags);
+    assert!(count(&served).ends_with("{\"count\":300}\n"), "{}", count(&served));
+    served.end(Signal::TERM);
+    // Memory is shared by the connections of the pool, and is gone at the end.
+    let served = Served::start(&["--db", "sqlite::memory:", "--quiet", "--db-max-idle", "0"]);
+    assert!(count(&served).ends_with("{\"count\":0}\n"), "{}", count(&served));
+    served.end(Signal::TERM);
+
+    let other = rusqlite::Connection::open(folder.path().join("other.db")).unwrap();
+    other.execute_batch("CREATE TABLE gake_users (id INTEGER)").unwrap();
+    let other = format!("sqlite:{}", folder.path().join("other.db").display());
+    for (db, code, told) in [
+        (other.as_str(), 1, "rename it or drop it"),
+        ("sqlite:/no/such/folder/users.db", 1, "unable to open"),
+        ("mysql://me:secret@127.0.0.1:1/d", 1, "127.0.0.1:1: no connection"),
+        ("oracle://me:secret@h/d", 2, "sqlite:FILE"),
+        ("mysql://me:secret@h", 2, "name the database"),
+    ] {
+        let error = refused(&["--db", db], code);
+        assert!(error.contains(told) && !error.contains("secret"), "{error}");
+    }
+    let error = refused(&["--db", &db, "--db-server-max", "5"], 2);
+    assert!(error.contains("max_connections"), "{error}");
+}

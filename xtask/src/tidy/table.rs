@@ -58,9 +58,15 @@ pub const ROOMS: &[Room] = &[
         strangers: &["clap"],
     },
     Room {
-        name: "gake-watch",
+        name: "gake-sql",
         level: 2,
         may_use: &["gake-core", "gake-wire"],
+        strangers: &["clap", "hyper"],
+    },
+    Room {
+        name: "gake-watch",
+        level: 3,
+        may_use: &["gake-core", "gake-wire", "gake-sql"],
         strangers: &["clap", "hyper"],
     },
     Room {
@@ -83,7 +89,7 @@ pub const ROOMS: &[Room] = &[
     },
     Room {
         name: "gake-run",
-        level: 3,
+        level: 4,
         may_use: &[
             "gake-core",
             "gake-files",
@@ -99,13 +105,13 @@ pub const ROOMS: &[Room] = &[
     },
     Room {
         name: "gake-fleet",
-        level: 4,
+        level: 5,
         may_use: &["gake-core", "gake-run"],
         strangers: &["clap"],
     },
     Room {
         name: "gake",
-        level: 5,
+        level: 6,
         may_use: &[
             "gake-core",
             "gake-files",
@@ -120,12 +126,13 @@ pub const ROOMS: &[Room] = &[
             "gake-shadow",
             "gake-fleet",
             "gake-sinks",
+            "gake-sql",
             "gake-watch",
         ],
         strangers: &[],
     },
     // The tasks look at the product from outside.
-    Room { name: "xtask", level: 5, may_use: &[], strangers: &[] },
+    Room { name: "xtask", level: 6, may_use: &[], strangers: &[] },
 ];
 
 /// The test fixture: anyone's dev-dependency.

@@ -1,17 +1,20 @@
-//! The users service: rows behind a pool of connections to a database whose limits are known.
+//! The users service: rows behind a pool of connections to a database.
 //!
-//! The database is a model: it takes a time to connect and a time for a statement, and refuses
-//! connections over its bound. The pool is real, and has the bounds and defaults of Go's
-//! `database/sql`: any number open, two kept idle.
+//! The database is a model, which takes a time to connect and a time for a statement and refuses
+//! connections over its bound, or a real one ([`UserDatabase`]). The pool is real in both cases, and
+//! has the bounds and defaults of Go's `database/sql`: any number open, two kept idle.
 
+mod error;
 mod model;
 mod pool;
+mod real;
 mod users;
 
 use std::str::FromStr;
 use std::time::Duration;
 
 pub(crate) use pool::Pool;
+pub use real::{RealDatabase, UserAnswer, UserConnection, UserDatabase, UserRow, UserStatement};
 pub(crate) use users::{BODY_CAP, Users};
 
 use crate::duration::{LONGEST, parse_duration};
@@ -20,14 +23,10 @@ use crate::duration::{LONGEST, parse_duration};
 const IDLE: usize = 2;
 
 /// The database of the users service, and the pool in front of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DatabaseModel {
-    /// How long it takes to open a connection.
-    pub connect: Duration,
-    /// How long a statement takes.
-    pub statement: Duration,
-    /// Connections that the database allows; `None` is any number.
-    pub server_max: Option<usize>,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DatabaseConfig {
+    /// The database.
+    pub kind: DatabaseKind,
     /// Connections that the pool opens at most; further requests wait. `None` is any number.
     pub max_open: Option<usize>,
     /// Connections that the pool keeps when nobody uses them; others are closed.
@@ -40,10 +39,44 @@ pub struct DatabaseModel {
     pub lose_every: Option<u64>,
 }
 
+/// A model, or a database that exists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DatabaseKind {
+    /// Nothing but times and a bound.
+    Model(DatabaseModel),
+    /// Whatever the program that starts the lab can open.
+    Real(RealDatabase),
+}
+
+/// A database that does nothing but take its time and count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatabaseModel {
+    /// How long it takes to open a connection.
+    pub connect: Duration,
+    /// How long a statement takes.
+    pub statement: Duration,
+    /// Connections that the database allows; `None` is any number.
+    pub server_max: Option<usize>,
+}
+
 /// What is wrong with the text of a [`DatabaseModel`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a database: write model:CONNECT,STATEMENT, as in model:150ms,50ms")]
 pub struct BadDatabase(String);
+
+impl From<DatabaseKind> for DatabaseConfig {
+    /// The pool has the defaults of Go's `database/sql`.
+    fn from(kind: DatabaseKind) -> Self {
+        Self {
+            kind,
+            max_open: None,
+            max_idle: IDLE,
+            acquire_timeout: None,
+            lifetime: None,
+            lose_every: None,
+        }
+    }
+}
 
 impl FromStr for DatabaseModel {
     type Err = BadDatabase;
@@ -56,16 +89,7 @@ impl FromStr for DatabaseModel {
             let time = parse_duration(text).map_err(|_| bad())?;
             if time > LONGEST { Err(bad()) } else { Ok(time) }
         };
-        Ok(Self {
-            connect: time(connect)?,
-            statement: time(statement)?,
-            server_max: None,
-            max_open: None,
-            max_idle: IDLE,
-            acquire_timeout: None,
-            lifetime: None,
-            lose_every: None,
-        })
+        Ok(Self { connect: time(connect)?, statement: time(statement)?, server_max: None })
     }
 }
 
@@ -74,10 +98,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_model_has_two_times_and_the_defaults_of_go() {
+    fn a_model_has_two_times_and_its_pool_the_defaults_of_go() {
         let model: DatabaseModel = "model:150ms,0s".parse().unwrap();
         assert_eq!((model.connect, model.statement), (Duration::from_millis(150), Duration::ZERO));
-        assert_eq!((model.max_open, model.max_idle), (None, 2));
+        let config = DatabaseConfig::from(DatabaseKind::Model(model));
+        assert_eq!((config.max_open, config.max_idle), (None, 2));
         for text in ["", "model:", "model:1s", "model:x,1s", "sqlite:a", "model:1s,1000h"] {
             assert!(text.parse::<DatabaseModel>().is_err(), "{text}");
         }

@@ -1,48 +1,24 @@
 //! `/users`: a row for each POST.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::model::DatabaseError;
+use super::error::DatabaseError;
 use super::pool::Pool;
+use super::real::{UserAnswer, UserRow, UserStatement};
 use crate::timer::Timer;
 
 /// Bytes of a body that are read; more is no user.
 pub(crate) const BODY_CAP: usize = 64 << 10;
-/// Users that are kept with their names; of others only the number is known.
-const KEPT: usize = 100_000;
 /// Longest name or mail, in bytes.
 const TEXT_MAX: usize = 255;
 
 /// The table of users, and the pool that leads to it.
 #[derive(Debug)]
 pub(crate) struct Users {
-    pub(crate) pool: Arc<Pool>,
-    rows: Mutex<Rows>,
-    last_id: AtomicU64,
-}
-
-#[derive(Debug, Default)]
-struct Rows {
-    /// The first ones, in order.
-    kept: Vec<User>,
-    count: u64,
-}
-
-#[derive(Debug, Clone)]
-struct User {
-    id: u64,
-    name: String,
-    mail: String,
-}
-
-impl User {
-    fn json(&self) -> Value {
-        json!({ "id": self.id, "name": self.name, "mail": self.mail })
-    }
+    pub(crate) pool: Pool,
 }
 
 /// An answer: its status and its JSON.
@@ -50,7 +26,7 @@ type Told = (StatusCode, Value);
 
 impl Users {
     pub(crate) fn new(pool: Pool) -> Self {
-        Self { pool: Arc::new(pool), rows: Mutex::default(), last_id: AtomicU64::new(0) }
+        Self { pool }
     }
 
     /// Answers one request for `path` under `/users`. A database that cannot be reached is a 500
@@ -67,14 +43,14 @@ impl Users {
                 Ok((name, mail)) => self.insert(name, mail, timer).await,
                 Err(why) => return (StatusCode::BAD_REQUEST, json!({ "error": why })),
             },
-            ("GET" | "HEAD", "/count") => self.count(timer).await,
-            ("DELETE", "" | "/") => self.clear(timer).await,
+            ("GET" | "HEAD", "/count") => self.told(UserStatement::Count, timer).await,
+            ("DELETE", "" | "/") => self.told(UserStatement::Clear, timer).await,
             ("GET" | "HEAD", path) if path.len() > 1 => {
                 let Ok(id) = path[1..].parse() else {
                     let why = format!("{:?} is not the number of a user", &path[1..]);
                     return (StatusCode::BAD_REQUEST, json!({ "error": why }));
                 };
-                self.get(id, timer).await
+                self.told(UserStatement::Get(id), timer).await
             }
             _ => {
                 let why = "POST /users, GET /users/ID, GET /users/count or DELETE /users";
@@ -92,52 +68,28 @@ impl Users {
         mail: String,
         timer: &Arc<Timer>,
     ) -> Result<Told, DatabaseError> {
-        let _lease = self.pool.acquire(timer).await?;
-        self.pool.statement(timer).await;
-        let mut rows = self.rows();
-        // Within the lock, so that rows are in the order of their ids.
-        let id = self.last_id.fetch_add(1, Relaxed) + 1;
-        let user = User { id, name, mail };
-        let told = user.json();
-        if self.pool.loses(id) {
-            return Ok((StatusCode::OK, told));
+        if self.pool.loses() {
+            // The statement takes its time; what it changes is nothing.
+            self.pool.execute(UserStatement::Get(0), timer).await?;
+            return Ok((StatusCode::OK, UserRow { id: 0, name, mail }.json()));
         }
-        rows.count += 1;
-        if rows.kept.len() < KEPT {
-            rows.kept.push(user);
-        }
-        Ok((StatusCode::OK, told))
+        self.told(UserStatement::Insert { name, mail }, timer).await
     }
 
-    async fn get(&self, id: u64, timer: &Arc<Timer>) -> Result<Told, DatabaseError> {
-        let _lease = self.pool.acquire(timer).await?;
-        self.pool.statement(timer).await;
-        let found = {
-            let rows = self.rows();
-            let at = rows.kept.binary_search_by_key(&id, |user| user.id);
-            at.ok().map(|at| rows.kept[at].json())
-        };
-        Ok(match found {
-            Some(user) => (StatusCode::OK, user),
-            None => (StatusCode::NOT_FOUND, json!({ "error": format!("no user {id}") })),
+    /// Executes a statement and tells its answer.
+    async fn told(
+        &self,
+        statement: UserStatement,
+        timer: &Arc<Timer>,
+    ) -> Result<Told, DatabaseError> {
+        let id = if let UserStatement::Get(id) = &statement { *id } else { 0 };
+        Ok(match self.pool.execute(statement, timer).await? {
+            UserAnswer::Row(Some(user)) => (StatusCode::OK, user.json()),
+            UserAnswer::Row(None) => {
+                (StatusCode::NOT_FOUND, json!({ "error": format!("no user {id}") }))
+            }
+            UserAnswer::Count(count) => (StatusCode::OK, json!({ "count": count })),
         })
-    }
-
-    async fn count(&self, timer: &Arc<Timer>) -> Result<Told, DatabaseError> {
-        let _lease = self.pool.acquire(timer).await?;
-        self.pool.statement(timer).await;
-        Ok((StatusCode::OK, json!({ "count": self.rows().count })))
-    }
-
-    async fn clear(&self, timer: &Arc<Timer>) -> Result<Told, DatabaseError> {
-        let _lease = self.pool.acquire(timer).await?;
-        self.pool.statement(timer).await;
-        *self.rows() = Rows::default();
-        Ok((StatusCode::OK, json!({ "count": 0 })))
-    }
-
-    fn rows(&self) -> MutexGuard<'_, Rows> {
-        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -152,6 +104,8 @@ fn user(body: &[u8]) -> Result<(String, String), String> {
         Some(text) if text.len() > TEXT_MAX => {
             Err(format!("{name} is longer than {TEXT_MAX} bytes"))
         }
+        // PostgreSQL has no such text.
+        Some(text) if text.contains('\0') => Err(format!("{name} has a zero byte")),
         text => Ok(text.unwrap_or(default).to_owned()),
     };
     Ok((text("name", "nobody")?, text("mail", "nobody@example.com")?))

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::format_duration;
 use crate::shared::Shared;
+use crate::{DatabaseKind, format_duration};
 
 /// Settings that are off are `null`; durations are written as on a command
 /// line.
@@ -25,11 +25,16 @@ pub(crate) fn render(shared: &Shared) -> String {
     let metastable = config.metastable.map(
         |rule| json!({ "wait": text(rule.wait), "factor": rule.factor, "rest": text(rule.rest) }),
     );
-    let database = config.database.map(|db| {
+    let database = config.database.as_ref().map(|db| {
+        let model = match &db.kind {
+            DatabaseKind::Model(model) => Some(model),
+            // How it is reached may hold a password.
+            DatabaseKind::Real(_) => None,
+        };
         json!({
-            "connect": text(db.connect),
-            "statement": text(db.statement),
-            "server_max": db.server_max,
+            "connect": model.map(|model| text(model.connect)),
+            "statement": model.map(|model| text(model.statement)),
+            "server_max": model.and_then(|model| model.server_max),
             "max_open": db.max_open,
             "max_idle": db.max_idle,
             "acquire_timeout": db.acquire_timeout.map(text),

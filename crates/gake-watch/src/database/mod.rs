@@ -2,137 +2,64 @@
 //! protocols.
 //!
 //! One connection is opened before the run and kept, so that a database without a free one can
-//! still be asked. Only the text protocols are spoken. A password leaves this machine as an answer
-//! to the server's challenge, and as a whole only to a server whose certificate was checked.
+//! still be asked.
 
-mod dsn;
-mod md5;
-mod mysql;
-mod postgres;
-mod reply;
-mod scram;
-mod stream;
+mod status;
 
 use std::time::{Duration, Instant};
 
 use gake_core::record::LevelUnit;
-
-pub(crate) use dsn::Kind;
-pub use dsn::{Dsn, DsnError};
+use gake_sql::{Dsn, SqlSession};
 
 use crate::rates::Rates;
 use crate::sampler::Level;
-use mysql::MySql;
-use postgres::Postgres;
+use status::{Asking, Status};
 
 /// How long an answer may take: less than the time between two samples.
 const TIMEOUT: Duration = Duration::from_millis(900);
 
-/// How long opening a connection may take.
-const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the answer to a user's statement may take.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Reads one database.
 #[derive(Debug)]
 pub(crate) struct Database {
     dsn: Dsn,
-    session: Option<Session>,
+    asking: Option<Asking>,
     rates: Rates,
-}
-
-/// An open connection.
-#[derive(Debug)]
-enum Session {
-    MySql(MySql),
-    Postgres(Postgres),
-}
-
-/// The status of a database; `None` where it reports nothing.
-#[derive(Debug, Default, Clone, Copy, PartialEq)]
-struct Status {
-    /// Connections open.
-    open: Option<f64>,
-    /// Connections that an application may have open.
-    allowed: Option<f64>,
-    /// The peak number of open connections since the server was started.
-    open_max: Option<f64>,
-    /// Connections refused for want of a free one since the server was started.
-    refused: Option<f64>,
-    /// Connections opened since the server was started.
-    connects: Option<f64>,
-    /// Connections that work on a statement, this one too.
-    running: Option<f64>,
-    /// Connections that wait for a lock.
-    lock_waits: Option<f64>,
-    /// Connections that wait for a disk.
-    io_waits: Option<f64>,
-    /// Statements since the server was started.
-    statements: Option<f64>,
-    /// Transactions since the server was started.
-    transactions: Option<f64>,
 }
 
 impl Database {
     pub(crate) async fn open(dsn: &Dsn) -> Result<Self, String> {
-        let session = Some(Session::open(dsn).await?);
-        Ok(Self { dsn: dsn.clone(), session, rates: Rates::default() })
+        let asking = Some(Asking::open(dsn).await?);
+        Ok(Self { dsn: dsn.clone(), asking, rates: Rates::default() })
     }
 
     /// The levels now. A connection that is lost is opened again the next time.
     pub(crate) async fn read(&mut self) -> Result<Vec<Level>, String> {
-        let mut session = match self.session.take() {
-            Some(session) => session,
-            None => Session::open(&self.dsn).await?,
+        let mut asking = match self.asking.take() {
+            Some(asking) => asking,
+            None => Asking::open(&self.dsn).await?,
         };
-        let status = match tokio::time::timeout(TIMEOUT, session.status()).await {
+        let status = match tokio::time::timeout(TIMEOUT, asking.status()).await {
             Ok(status) => status?,
             Err(_) => return Err(format!("no answer within {} ms", TIMEOUT.as_millis())),
         };
-        self.session = Some(session);
+        self.asking = Some(asking);
         Ok(levels(&status, Instant::now(), &mut self.rates))
     }
 }
 
 /// The first field of the first row that a statement gives. One connection is opened for it.
 pub(crate) async fn first_field(dsn: &Dsn, statement: &str) -> Result<String, String> {
-    let mut session = Session::open(dsn).await?;
-    let asked = async {
-        Ok::<_, String>(match &mut session {
-            Session::MySql(session) => session
-                .query(statement)
-                .await?
-                .into_iter()
-                .next()
-                .and_then(|row| row.into_iter().next()),
-            Session::Postgres(session) => {
-                session.query(statement).await?.into_iter().next().flatten()
-            }
-        })
-    };
-    match tokio::time::timeout(OPEN_TIMEOUT, asked).await {
-        Ok(field) => field?.ok_or_else(|| "the statement gives no row".to_owned()),
-        Err(_) => Err(format!("no answer within {} s", OPEN_TIMEOUT.as_secs())),
-    }
-}
-
-impl Session {
-    async fn open(dsn: &Dsn) -> Result<Self, String> {
-        let opened = async {
-            Ok(match dsn.kind {
-                Kind::MySql => Self::MySql(MySql::open(dsn).await?),
-                Kind::Postgres => Self::Postgres(Postgres::open(dsn).await?),
-            })
-        };
-        match tokio::time::timeout(OPEN_TIMEOUT, opened).await {
-            Ok(opened) => opened,
-            Err(_) => Err(format!("no connection within {} s", OPEN_TIMEOUT.as_secs())),
+    let mut session = SqlSession::open(dsn).await?;
+    match tokio::time::timeout(STATEMENT_TIMEOUT, session.rows(statement)).await {
+        Ok(rows) => {
+            let row = rows?.into_iter().next();
+            row.and_then(|row| row.into_iter().next()?)
+                .ok_or_else(|| "the statement gives no row, or NULL".to_owned())
         }
-    }
-
-    async fn status(&mut self) -> Result<Status, String> {
-        match self {
-            Self::MySql(session) => session.status().await,
-            Self::Postgres(session) => session.status().await,
-        }
+        Err(_) => Err(format!("no answer within {} s", STATEMENT_TIMEOUT.as_secs())),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 
 use super::output::{self, Output};
-use super::values::Known;
+use super::values::{self, Known};
 
 /// Show a known cliff step by step, and compare each step with theory.
 ///
@@ -19,6 +19,7 @@ Examples:
   gake experiment gc --html gc.html              with charts
   gake experiment spike --only '3,000 users'     some of its steps
   gake experiment pool --target http://localhost:8080/    the same load on your own server
+  gake experiment users-db --db mysql://root@localhost/test    on a real database
 
 Exit codes: 0 every step is as theory expects; 1 it could not be run; 2 bad usage; 99 a step is
 not as expected; 130 interrupted (after the steps so far).")]
@@ -30,6 +31,11 @@ pub struct ExperimentArgs {
     /// Load this URL instead of the lab; theory does not know its settings, so nothing is expected
     #[arg(long, value_name = "URL", requires = "name")]
     pub target: Option<String>,
+
+    /// Of users-db: put the users into this real database in place of the model: sqlite:FILE,
+    /// mysql://USER:PASSWORD@HOST/DATABASE or postgres://
+    #[arg(long, value_name = "DATABASE", value_parser = values::store, requires = "name")]
+    pub db: Option<values::StoreArg>,
 
     /// Scale times and numbers down
     #[arg(long, requires = "name")]

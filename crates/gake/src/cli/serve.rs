@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use gake_lab::{DatabaseModel, Metastable, ServiceTime, Stall};
+use gake_lab::{DatabaseConfig, DatabaseKind, Metastable, ServiceTime, Stall};
 
 use super::values;
+use crate::exit::Failure;
+use crate::users::UserStore;
 
 /// The default port.
 const PORT: u16 = 8080;
@@ -28,6 +30,7 @@ Examples:
                                                    Tomcat with its defaults, 5 s a request
   gake serve --threads 1 --service exp:20ms        the M/M/1 queue, at most 50 requests a second
   gake serve --listen :0 --stall 3s+1s             a free port; stops for 1 s, 3 s into the load
+  gake serve --db sqlite:users.db                  /users, a row in SQLite for each POST
   gake serve --tls self                            HTTPS; writes the certificate to trust
   gake serve --listen 0.0.0.0:8080                 for clients on other machines")]
 pub struct ServeArgs {
@@ -71,11 +74,13 @@ pub struct ServeArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Users service")]
 pub struct DatabaseArgs {
-    /// The database: a model that takes this time to connect, and this for a statement
-    #[arg(long, value_name = "model:CONNECT,STATEMENT", value_parser = database)]
-    pub db: Option<DatabaseModel>,
+    /// The database: model:CONNECT,STATEMENT takes this time to connect and this for a statement;
+    /// sqlite:FILE, sqlite::memory:, mysql://USER:PASSWORD@HOST/DATABASE and postgres:// are real,
+    /// and have the rows in the table gake_users
+    #[arg(long, value_name = "DATABASE", value_parser = values::store)]
+    pub db: Option<values::StoreArg>,
 
-    /// Connections that the database allows; it refuses further ones (default: no limit)
+    /// Connections that the model allows; it refuses further ones (default: no limit)
     #[arg(long, value_name = "N", requires = "db", value_parser = values::connections)]
     pub db_server_max: Option<usize>,
 
@@ -101,17 +106,30 @@ pub struct DatabaseArgs {
 }
 
 impl DatabaseArgs {
-    /// The database with its pool, if there is one.
-    pub fn model(&self) -> Option<DatabaseModel> {
-        Some(DatabaseModel {
-            server_max: self.db_server_max,
+    /// Opens the database, if there is one.
+    ///
+    /// # Errors
+    /// When it is none, or cannot be opened; the message leaves out its password.
+    pub fn open(&self) -> Result<Option<DatabaseConfig>, Failure> {
+        let Some(arg) = &self.db else { return Ok(None) };
+        let store = arg.store()?;
+        if self.db_server_max.is_some() && !matches!(store, UserStore::Model(_)) {
+            let told = "--db-server-max is a bound of model:, and a real database has its own \
+                        (max_connections)";
+            return Err(Failure::usage(told));
+        }
+        let mut kind = store.open()?;
+        if let DatabaseKind::Model(model) = &mut kind {
+            model.server_max = self.db_server_max;
+        }
+        Ok(Some(DatabaseConfig {
             max_open: Some(self.db_max_open).filter(|most| *most > 0),
             max_idle: self.db_max_idle,
             acquire_timeout: self.db_acquire_timeout,
             lifetime: self.db_lifetime,
             lose_every: self.db_lose_every,
-            ..self.db?
-        })
+            ..kind.into()
+        }))
     }
 }
 
@@ -214,10 +232,6 @@ pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
     }
     let port = port.parse::<u16>().map_err(|_| wrong())?;
     Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
-}
-
-fn database(text: &str) -> Result<DatabaseModel, String> {
-    text.parse().map_err(|error: gake_lab::BadDatabase| error.to_string())
 }
 
 fn service(text: &str) -> Result<ServiceTime, String> {

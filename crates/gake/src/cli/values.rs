@@ -1,6 +1,7 @@
 //! Readers of flag values for clap.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use gake_core::plan::{Expect, Rate, Stage};
 use gake_sinks::{SinkAddress, SinkAddressError, SinkKind};
 
 use crate::exit::Failure;
+use crate::users::UserStore;
 
 /// Reads a value; some values have known names, which completions offer.
 #[derive(Clone)]
@@ -152,6 +154,35 @@ pub const WATCHED: Known<WatchedSource> =
     Known::new(&["pid:", "port:", "prometheus:", "actuator:", "mysql://", "postgres://"], |text| {
         text.parse().map_err(|error: gake_watch::SourceError| error.to_string())
     });
+
+/// A database of users, as the user wrote it. It may hold a password, which is not shown.
+#[derive(Clone)]
+pub struct StoreArg(pub String);
+
+impl fmt::Debug for StoreArg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StoreArg")
+    }
+}
+
+impl StoreArg {
+    /// What it means.
+    ///
+    /// # Errors
+    /// When it is not a database; the message leaves out its password.
+    pub fn store(&self) -> Result<UserStore, Failure> {
+        self.0.parse().map_err(|error| Failure::usage(format!("--db: {error}")))
+    }
+}
+
+/// A database of users.
+pub fn store(text: &str) -> Result<StoreArg, String> {
+    match text.parse::<UserStore>() {
+        // A refused value is printed as it is: one that may hold a password is refused later.
+        Err(error) if !text.contains('@') => Err(error.to_string()),
+        _ => Ok(StoreArg(text.to_owned())),
+    }
+}
 
 /// A list of expected status codes.
 pub fn expect(text: &str) -> Result<Expect, String> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use gake_core::plan::format_duration;
 use gake_files::Access;
 use gake_judge::units::{count, percent, plural};
-use gake_lab::{Lab, LabCertificate, LabConfig, LabError};
+use gake_lab::{DatabaseKind, Lab, LabCertificate, LabConfig, LabError};
 use rustix::process::geteuid;
 
 use crate::cli::ServeArgs;
@@ -28,7 +28,7 @@ pub fn run(args: &ServeArgs, console: &Console) -> Result<Exit, Failure> {
     let descriptors = descriptors::raise();
     // Watched before anybody knows the URL, so that no signal can end it without its counts.
     let ended = signals::receive().map_err(Failure::signals)?;
-    let lab = Lab::start(config(args)).map_err(|error| match error {
+    let lab = Lab::start(config(args)?).map_err(|error| match error {
         LabError::Config(what) => Failure::usage(what.replace('_', "-")),
         error => Failure::could_not(error),
     })?;
@@ -50,9 +50,9 @@ pub fn run(args: &ServeArgs, console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn config(args: &ServeArgs) -> LabConfig {
+fn config(args: &ServeArgs) -> Result<LabConfig, Failure> {
     let model = &args.model;
-    LabConfig {
+    Ok(LabConfig {
         listen: args.listen,
         unix_socket: args.unix_socket.clone(),
         cores: args.cores.unwrap_or(0),
@@ -60,7 +60,7 @@ fn config(args: &ServeArgs) -> LabConfig {
         queue: model.queue,
         accept_count: model.accept_count,
         max_connections: model.max_connections,
-        database: args.database.model(),
+        database: args.database.open()?,
         connection_timeout: model.connection_timeout,
         service: model.service,
         metastable: model.metastable,
@@ -73,7 +73,7 @@ fn config(args: &ServeArgs) -> LabConfig {
         reset_rate: model.reset_rate,
         tls: args.tls.is_some(),
         ..LabConfig::default()
-    }
+    })
 }
 
 /// Writes the certificate for clients to trust; where.
@@ -170,9 +170,14 @@ fn model(config: &LabConfig) -> String {
         let again = again.map_or(String::new(), |every| format!(" and every {every} from then on"));
         parts.push(format!("a stall of {length} {after} after the first request{again}"));
     }
-    if let Some(db) = &config.database {
-        let (connect, statement) = (format_duration(db.connect), format_duration(db.statement));
-        parts.push(format!("users in a database ({connect} to connect, {statement} a statement)"));
+    match config.database.as_ref().map(|database| &database.kind) {
+        Some(DatabaseKind::Model(db)) => {
+            let (connect, statement) = (format_duration(db.connect), format_duration(db.statement));
+            let times = format!("{connect} to connect, {statement} a statement");
+            parts.push(format!("users in a database ({times})"));
+        }
+        Some(DatabaseKind::Real(_)) => parts.push("users in a real database".to_owned()),
+        None => {}
     }
     if let Some(every) = config.leak_every {
         parts.push(format!("one request in {} keeps its thread for ever", count(every)));

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::OnceLock;
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::support::*;
@@ -19,6 +20,9 @@ pub const LOCK: &str = "INSERT INTO d.t VALUES (1, 0) ON DUPLICATE KEY \
 /// What a pool that keeps its connections keeps idle.
 pub const KEPT: u32 = 1_000;
 
+/// What is acknowledged has left the process.
+const DURABLE: [&str; 2] = ["--skip-networking", "--innodb-flush-log-at-trx-commit=2"];
+
 /// A MariaDB of its own: no network, no accounts, one table.
 pub struct MariaDb {
     child: Child,
@@ -30,16 +34,45 @@ impl MariaDb {
         Self::start_with(max_connections, &["--skip-networking"])
     }
 
+    /// One that keeps what it has acknowledged when it is killed.
+    pub fn durable(max_connections: u32) -> Self {
+        let mut database = Self::start_with(max_connections, &DURABLE);
+        // The first pages of a new database are on its disk once it was stopped in order.
+        kill_process(Pid::from_child(&database.child), Signal::TERM).unwrap();
+        database.again(max_connections);
+        database
+    }
+
+    /// Kills it as a crash would, and starts it again with what is on its disk.
+    pub fn crash(&mut self, max_connections: u32) {
+        self.child.kill().unwrap();
+        self.again(max_connections);
+    }
+
+    fn again(&mut self, max_connections: u32) {
+        self.child.wait().unwrap();
+        let _ = fs::remove_file(self.directory.path().join("socket"));
+        self.child = Self::spawn(&self.directory, max_connections, &DURABLE);
+        self.wait();
+    }
+
     fn start_with(max_connections: u32, flags: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("data")).unwrap();
+        let table = "CREATE DATABASE IF NOT EXISTS d;\n\
+            CREATE TABLE IF NOT EXISTS d.t (id INT PRIMARY KEY, n INT) ENGINE=InnoDB;\n";
+        fs::write(directory.path().join("init"), table).unwrap();
+        let child = Self::spawn(&directory, max_connections, flags);
+        let mut database = Self { child, directory };
+        database.wait();
+        database
+    }
+
+    fn spawn(directory: &TempDir, max_connections: u32, flags: &[&str]) -> Child {
         let at = directory.path();
-        fs::create_dir(at.join("data")).unwrap();
         let mut command = Command::new("mariadbd");
-        command.args(["--no-defaults", "--skip-grant-tables"]).args(flags);
-        let table =
-            "CREATE DATABASE d;\nCREATE TABLE d.t (id INT PRIMARY KEY, n INT) ENGINE=InnoDB;\n";
-        fs::write(at.join("init"), table).unwrap();
-        command.args(["--skip-log-bin", "--innodb-flush-log-at-trx-commit=0"]);
+        command.args(["--no-defaults", "--skip-grant-tables", "--skip-log-bin"]);
+        command.arg("--innodb-flush-log-at-trx-commit=0").args(flags);
         command.arg(format!("--init-file={}", at.join("init").display()));
         // It refuses to run as root unless told so.
         if rustix::process::geteuid().is_root() {
@@ -50,18 +83,18 @@ impl MariaDb {
         command.arg(format!("--socket={}", at.join("socket").display()));
         command.arg(format!("--pid-file={}", at.join("pid").display()));
         let log = File::create(at.join("log")).unwrap();
-        let child = command
-            .stderr(log)
-            .spawn()
-            .expect("MariaDB is needed for this test: install mariadb-server-core");
-        let mut database = Self { child, directory };
+        let child = command.stderr(log).spawn();
+        child.expect("MariaDB is needed for this test: install mariadb-server-core")
+    }
+
+    fn wait(&mut self) {
+        let at = self.directory.path().to_owned();
         eventually("MariaDB listens", || {
-            let ended = database.child.try_wait().unwrap();
-            let log = || fs::read_to_string(database.directory.path().join("log"));
-            assert!(ended.is_none(), "{:?}", log());
-            database.directory.path().join("socket").exists()
+            let ended = self.child.try_wait().unwrap();
+            let log = fs::read_to_string(at.join("log")).unwrap_or_default();
+            assert!(ended.is_none(), "{log}");
+            at.join("socket").exists() && log.contains("ready for connections")
         });
-        database
     }
 
     /// A service with `pool` connections to it at most, 0 is without bound, and `idle` that are

@@ -19,6 +19,7 @@ mod postgres;
 mod sinks;
 mod slow;
 mod tomcat;
+mod users;
 
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};

@@ -19,7 +19,7 @@ const NOBODY: u32 = 65_534;
 const PASSWORD: &str = "p@ss word";
 const ENCODED: &str = "p%40ss%20word";
 
-struct Postgres {
+pub struct Postgres {
     child: Child,
     directory: TempDir,
     port: u16,
@@ -46,7 +46,7 @@ fn as_nobody(program_name: &str, directory: &TempDir) -> Command {
 }
 
 impl Postgres {
-    fn start(max_connections: u32, method: &str) -> Self {
+    pub fn start(max_connections: u32, method: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("password"), PASSWORD).unwrap();
         if rustix::process::geteuid().is_root() {
@@ -73,6 +73,11 @@ impl Postgres {
             fs::read_to_string(status).is_ok_and(|text| text.contains("ready"))
         });
         database
+    }
+
+    /// Its URL, with what an account needs.
+    pub fn dsn(&self) -> String {
+        format!("postgres://me:{ENCODED}@127.0.0.1:{}/postgres", self.port)
     }
 
     fn watch(&self, dsn: &str) -> Ran {

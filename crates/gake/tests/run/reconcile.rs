@@ -1,13 +1,13 @@
 //! `--reconcile`: rows against answers.
 
-use gake_lab::{DatabaseModel, Lab, LabConfig};
+use gake_lab::{DatabaseConfig, DatabaseKind, Lab, LabConfig};
 
 use crate::support::*;
 
 /// A users service whose database is as fast as it gets.
 fn users(lose_every: Option<u64>) -> Lab {
-    let model: DatabaseModel = "model:0s,0s".parse().unwrap();
-    let database = Some(DatabaseModel { lose_every, ..model });
+    let kind = DatabaseKind::Model("model:0s,0s".parse().unwrap());
+    let database = Some(DatabaseConfig { lose_every, ..kind.into() });
     lab_with(LabConfig { database, ..LabConfig::default() })
 }
 

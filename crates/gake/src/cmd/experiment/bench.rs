@@ -21,6 +21,7 @@ use crate::origin::origin;
 use crate::redaction::usual;
 use crate::signals::Signals;
 use crate::spec;
+use crate::users::UserStore;
 
 /// Descriptors that are not connections.
 const DESCRIPTORS_OWN: u64 = 64;
@@ -67,6 +68,8 @@ impl<'a> Bench<'a> {
             .target
             .as_deref()
             .map_or_else(|| "the built-in lab".to_owned(), |url| redactor.text(url).into_owned());
+        let store = args.db.as_ref().map(|arg| arg.store()).transpose()?;
+        let target = store.map_or(target, |store| format!("the built-in lab on {store}"));
         Ok(Self {
             args,
             console,
@@ -139,6 +142,21 @@ impl<'a> Bench<'a> {
             Some(url) => Server::own(url),
             None => Server::lab(flags)?,
         })
+    }
+
+    /// The real database that is asked for, as the user wrote it, and without who asks.
+    ///
+    /// # Errors
+    /// When it is none, or a model.
+    pub fn database(&self) -> Result<Option<(String, UserStore)>, Failure> {
+        let Some(arg) = &self.args.db else { return Ok(None) };
+        match arg.store()? {
+            UserStore::Model(_) => {
+                let told = "--db: the model has the settings of each step; leave --db out";
+                Err(Failure::usage(told))
+            }
+            store => Ok(Some((arg.0.clone(), store))),
+        }
     }
 
     /// Says what is left out, and why.

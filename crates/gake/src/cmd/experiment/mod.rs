@@ -13,6 +13,7 @@ mod slow_client;
 mod spike;
 mod theory;
 mod users_db;
+mod users_real;
 
 use std::io;
 
@@ -38,6 +39,9 @@ pub struct Experiment {
     run: fn(&mut Bench<'_>) -> Result<(), Stopped>,
 }
 
+/// The one that can have a real database.
+const USERS_DB: &str = "users-db";
+
 /// The experiments, in the order in which they are listed.
 const EXPERIMENTS: &[Experiment] = &[
     Experiment {
@@ -53,7 +57,7 @@ const EXPERIMENTS: &[Experiment] = &[
         run: pool::run,
     },
     Experiment {
-        name: "users-db",
+        name: USERS_DB,
         about: "a pool without a bound in front of a database with one: Too many connections",
         takes_target: false,
         run: users_db::run,
@@ -123,6 +127,12 @@ pub fn run(args: &ExperimentArgs, console: &Console) -> Result<Exit, Failure> {
     if args.target.is_some() && !chosen.takes_target {
         return Err(Failure::usage(format!(
             "{} changes settings of its server between steps: it runs on the lab only",
+            chosen.name
+        )));
+    }
+    if args.db.is_some() && chosen.name != USERS_DB {
+        return Err(Failure::usage(format!(
+            "--db is for {USERS_DB}: {} has no users",
             chosen.name
         )));
     }

@@ -34,12 +34,25 @@ impl Server {
     /// # Errors
     /// When it does not start.
     pub fn lab(flags: &str) -> Result<Self, Failure> {
+        Self::start(flags, &[], flags.to_owned())
+    }
+
+    /// The same on a real database, whose password nobody is shown.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn lab_on(flags: &str, db: &str, shown: &str) -> Result<Self, Failure> {
+        Self::start(flags, &["--db", db], format!("--db {shown} {flags}"))
+    }
+
+    fn start(flags: &str, more: &[&str], shown: String) -> Result<Self, Failure> {
         let cannot = |what: String| Failure::could_not(format!("the lab does not start: {what}"));
         let program = std::env::current_exe().map_err(|error| cannot(error.to_string()))?;
         let parent = std::process::id().to_string();
         let mut process = Command::new(program)
             .args(["serve", "--listen", "127.0.0.1:0", "--quiet", "--parent", &parent])
             .args(flags.split_whitespace())
+            .args(more)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -54,7 +67,7 @@ impl Server {
             let _ = BufReader::new(out).read_line(&mut line);
         }
         let url = line.trim_end().to_owned();
-        let command = format!("gake serve {flags}").trim_end().to_owned();
+        let command = format!("gake serve {shown}").trim_end().to_owned();
         let mut server = Self { process: Some(process), url, command };
         if server.url.is_empty() {
             return Err(cannot(server.complaint()));

@@ -7,10 +7,11 @@ use gake_core::schedule::Process;
 use gake_judge::Summary;
 use gake_judge::units::count;
 use gake_report::experiment::Expectation;
-use gake_run::spec::{BodySpec, LoadSpec};
+use gake_run::spec::{BodySpec, LoadSpec, RunSpec};
 
 use super::bench::{Bench, Stopped, load_on};
-use super::theory;
+use super::server::Server;
+use super::{theory, users_real};
 
 /// How long the database takes to connect, and for a statement.
 const CONNECT: Duration = Duration::from_millis(600);
@@ -39,6 +40,9 @@ struct Setting {
 
 /// Runs the steps.
 pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
+    if let Some((written, store)) = bench.database()? {
+        return users_real::run(bench, &written, &store);
+    }
     let go = Setting { rate: 10, idle: 2, open: 0, server_max: SERVER_MAX };
     step(bench, go)?;
     step(bench, Setting { rate: 100, ..go })?;
@@ -146,17 +150,10 @@ fn step(bench: &mut Bench<'_>, setting: Setting) -> Result<(), Stopped> {
     }
     let server = bench.server(&setting.flags())?;
     let duration = bench.seconds(10.0, 4.0);
-    // Evenly spaced requests would find what the last one gave back, and hide the cliff.
-    let stages = vec![Stage::step(setting.rate.into(), duration)];
-    let load = LoadSpec::Open { stages, process: Process::Poisson };
-    let mut spec = load_on(&server, "/users", load);
+    let mut spec = posts(&server, setting.rate, duration);
     if !setting.keeps() {
         spec.warmup = SETTLING;
     }
-    let request = &mut spec.scenarios[0].request;
-    request.method = Some("POST".to_owned());
-    request.body = Some(BodySpec::Bytes(BODY.into()));
-    spec.scenarios[0].body_errors = true;
     let summary = bench.fire(&spec)?;
     let rows = server.number("/users/count", "count")?;
     let mut expectations = served(setting, &summary, duration);
@@ -168,6 +165,19 @@ fn step(bench: &mut Bench<'_>, setting: Setting) -> Result<(), Stopped> {
     expectations.push(named(setting, &summary));
     bench.step(name, &server, summary, expectations);
     Ok(())
+}
+
+/// A row a request, at random instants: evenly spaced requests would find what the last one gave
+/// back, and hide the cliff.
+pub fn posts(server: &Server, rate: u32, duration: Duration) -> RunSpec {
+    let stages = vec![Stage::step(rate.into(), duration)];
+    let load = LoadSpec::Open { stages, process: Process::Poisson };
+    let mut spec = load_on(server, "/users", load);
+    let request = &mut spec.scenarios[0].request;
+    request.method = Some("POST".to_owned());
+    request.body = Some(BodySpec::Bytes(BODY.into()));
+    spec.scenarios[0].body_errors = true;
+    spec
 }
 
 fn served(setting: Setting, summary: &Summary, duration: Duration) -> Vec<Expectation> {

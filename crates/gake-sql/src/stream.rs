@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
 use gake_wire::{Protocol, TlsOptions};
@@ -14,7 +14,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::dsn::{Dsn, Place, Tls};
+use crate::dsn::{Dsn, Place, Tls};
 
 /// Bytes of a message at most: what is asked for takes a few hundred.
 const MESSAGE_MAX: usize = 1 << 20;
@@ -22,18 +22,22 @@ const MESSAGE_MAX: usize = 1 << 20;
 /// A connection of either kind.
 #[derive(Debug)]
 pub(super) enum Stream {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Tcp(BufReader<TcpStream>),
+    Unix(BufReader<UnixStream>),
+    Tls(Box<BufReader<TlsStream<TcpStream>>>),
 }
 
 impl Stream {
     pub(super) async fn open(dsn: &Dsn) -> Result<Self, String> {
         let opened = match &dsn.place {
             Place::Host(host, port) => {
-                TcpStream::connect((host.as_str(), *port)).await.map(Self::Tcp)
+                let opened = TcpStream::connect((host.as_str(), *port)).await;
+                opened
+                    .and_then(|tcp| tcp.set_nodelay(true).map(|()| Self::Tcp(BufReader::new(tcp))))
             }
-            Place::Socket(path) => UnixStream::connect(path).await.map(Self::Unix),
+            Place::Socket(path) => {
+                UnixStream::connect(path).await.map(|unix| Self::Unix(BufReader::new(unix)))
+            }
         };
         opened.map_err(|error| format!("no connection: {error}"))
     }
@@ -43,11 +47,22 @@ impl Stream {
         let (Self::Tcp(stream), Place::Host(host, _)) = (self, &dsn.place) else {
             return Err("only a TCP connection can be encrypted".to_owned());
         };
+        // Whoever is between must not put an answer of his own before the encrypted ones.
+        if !stream.buffer().is_empty() {
+            return Err("it answers before the connection is encrypted".to_owned());
+        }
         let config = config(&dsn.tls)?;
         let name = ServerName::try_from(host.clone())
             .map_err(|_| format!("{host:?} is not a name that a certificate can have"))?;
-        let connected = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
-        connected.map(|stream| Self::Tls(Box::new(stream))).map_err(|error| format!("TLS: {error}"))
+        let connected =
+            TlsConnector::from(Arc::new(config)).connect(name, stream.into_inner()).await;
+        let connected = connected.map_err(|error| format!("TLS: {error}"))?;
+        Ok(Self::Tls(Box::new(BufReader::new(connected))))
+    }
+
+    /// Whether somebody between could read what is sent.
+    pub(super) fn is_open_to_listeners(&self) -> bool {
+        matches!(self, Self::Tcp(_))
     }
 
     pub(super) async fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
@@ -95,7 +110,7 @@ impl AsyncRead for Stream {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
             Self::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
-            Self::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_read(context, buffer),
         }
     }
 }
@@ -109,7 +124,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
             Self::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
-            Self::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_write(context, bytes),
         }
     }
 
@@ -117,7 +132,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_flush(context),
             Self::Unix(stream) => Pin::new(stream).poll_flush(context),
-            Self::Tls(stream) => Pin::new(stream).poll_flush(context),
+            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_flush(context),
         }
     }
 
@@ -125,7 +140,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
             Self::Unix(stream) => Pin::new(stream).poll_shutdown(context),
-            Self::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_shutdown(context),
         }
     }
 }

@@ -3,29 +3,12 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-use super::Status;
-use super::dsn::Dsn;
-use super::md5;
-use super::reply::{Reply, said};
-use super::scram::Scram;
-use super::stream::Stream;
-
-/// What an application may have open: some are kept for the owner. Rows about others lack all but
-/// the database for those who may not read them.
-const STATUS: &str = "\
-SELECT count(*) FILTER (WHERE coalesce(backend_type, 'client backend') = 'client backend' \
-           AND datname IS NOT NULL), \
-       (SELECT sum(CASE name WHEN 'max_connections' THEN setting::int ELSE -setting::int END) \
-           FROM pg_settings WHERE name IN ('max_connections', 'superuser_reserved_connections', \
-                                           'reserved_connections')), \
-       count(*) FILTER (WHERE state = 'active'), \
-       count(*) FILTER (WHERE wait_event_type = 'Lock'), \
-       count(*) FILTER (WHERE wait_event_type = 'IO'), \
-       (SELECT sum(xact_commit + xact_rollback) FROM pg_stat_database) \
-FROM pg_stat_activity";
-
-/// Counted from version 14 on.
-const SESSIONS: &str = "SELECT sum(sessions) FROM pg_stat_database";
+use crate::dsn::Dsn;
+use crate::md5;
+use crate::reply::{Reply, said};
+use crate::scram::Scram;
+use crate::session::Row;
+use crate::stream::Stream;
 
 /// Maximum number of messages in answer to one query.
 const MESSAGES_MAX: usize = 1_000;
@@ -34,39 +17,15 @@ const MESSAGES_MAX: usize = 1_000;
 #[derive(Debug)]
 pub(super) struct Postgres {
     stream: Stream,
-    counts_sessions: bool,
 }
-
-type Row = Vec<Option<String>>;
 
 impl Postgres {
     pub(super) async fn open(dsn: &Dsn) -> Result<Self, String> {
         let stream = encrypted(Stream::open(dsn).await?, dsn).await?;
-        let mut open = Self { stream, counts_sessions: true };
+        let mut open = Self { stream };
         open.stream.send(&startup(dsn)).await?;
         open.authenticate(dsn).await?;
-        // An older server does not know the column.
-        open.counts_sessions = open.query(SESSIONS).await.is_ok();
         Ok(open)
-    }
-
-    pub(super) async fn status(&mut self) -> Result<Status, String> {
-        let row = self.query(STATUS).await?;
-        let number = |at: usize| row.get(at)?.as_ref()?.parse().ok();
-        let connects = match self.counts_sessions {
-            true => self.query(SESSIONS).await?.first().and_then(|n| n.as_ref()?.parse().ok()),
-            false => None,
-        };
-        Ok(Status {
-            open: number(0),
-            allowed: number(1),
-            running: number(2),
-            lock_waits: number(3),
-            io_waits: number(4),
-            transactions: number(5),
-            connects,
-            ..Status::default()
-        })
     }
 
     async fn authenticate(&mut self, dsn: &Dsn) -> Result<(), String> {
@@ -122,16 +81,16 @@ impl Postgres {
         self.stream.send(&message(b'p', answer.as_bytes())).await
     }
 
-    /// The first row that answers a query.
-    pub(super) async fn query(&mut self, sql: &str) -> Result<Row, String> {
+    /// The rows that answer a statement.
+    pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Row>, String> {
         self.stream.send(&message(b'Q', format!("{sql}\0").as_bytes())).await?;
-        let (mut row, mut refused) = (None, None);
+        let (mut rows, mut refused) = (Vec::new(), None);
         for _ in 0..MESSAGES_MAX {
             let (kind, body) = self.message().await?;
             match kind {
-                b'D' if row.is_none() => row = Some(fields(Reply(&body))?),
+                b'D' => rows.push(fields(Reply(&body))?),
                 b'E' => refused = Some(refusal(Reply(&body))),
-                b'Z' => return refused.map_or_else(|| row.ok_or_else(unexpected), Err),
+                b'Z' => return refused.map_or(Ok(rows), Err),
                 _ => {}
             }
         }
@@ -169,7 +128,7 @@ fn startup(dsn: &Dsn) -> Vec<u8> {
     let mut body = 196_608_u32.to_be_bytes().to_vec();
     for (name, value) in [
         ("user", dsn.user.as_str()),
-        ("database", &dsn.database),
+        ("database", dsn.database.as_deref().unwrap_or("postgres")),
         ("application_name", "gake"),
         ("client_encoding", "UTF8"),
     ] {

@@ -5,27 +5,27 @@ use std::path::PathBuf;
 
 /// Which protocol is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum SqlKind {
     /// MySQL and MariaDB.
     MySql,
     /// PostgreSQL.
     Postgres,
 }
 
-/// `mysql://USER:PASSWORD@HOST:PORT` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`; without a
-/// host, the path is that of a Unix socket.
+/// `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, or `postgres://`; without a host, the path is that of
+/// a Unix socket, and the option `dbname` names the database.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Dsn {
     /// The protocol.
-    pub(super) kind: Kind,
+    pub(super) kind: SqlKind,
     /// Where.
     pub(super) place: Place,
     /// The user.
     pub(super) user: String,
     /// The password; never shown.
     pub(super) password: String,
-    /// PostgreSQL has one for each connection.
-    pub(super) database: String,
+    /// The database, where one is named.
+    pub(super) database: Option<String>,
     /// Whether the connection is encrypted, and who the server must prove to be.
     pub(super) tls: Tls,
 }
@@ -67,12 +67,13 @@ pub enum DsnError {
     Encoding,
     /// An unknown option.
     #[error(
-        "its options are sslmode=disable, prefer, require or verify-full, and sslrootcert=FILE"
+        "its options are sslmode=disable, prefer, require or verify-full, sslrootcert=FILE and \
+         dbname=NAME"
     )]
     Option,
 }
 
-impl Kind {
+impl SqlKind {
     fn scheme(self) -> &'static str {
         match self {
             Self::MySql => "mysql",
@@ -90,11 +91,14 @@ impl Kind {
 
 impl Dsn {
     /// Reads what follows the scheme and its colon.
-    pub(crate) fn parse(kind: Kind, rest: &str) -> Result<Self, DsnError> {
+    ///
+    /// # Errors
+    /// If it is not the form of a URL, or has an unknown option.
+    pub fn parse(kind: SqlKind, rest: &str) -> Result<Self, DsnError> {
         let form = DsnError::Form(kind.scheme());
         let rest = rest.strip_prefix("//").ok_or_else(|| form.clone())?;
         let (rest, options) = rest.split_once('?').unwrap_or((rest, ""));
-        let tls = tls(options)?;
+        let Options { tls, database: named } = self::options(options)?;
         // A password may hold slashes that nobody has encoded; a host holds no @.
         let (who, place) = rest.rsplit_once('@').unwrap_or(("", rest));
         let (user, password) = who.split_once(':').unwrap_or((who, ""));
@@ -104,8 +108,8 @@ impl Dsn {
             None => (place, ""),
         };
         let default_user = match kind {
-            Kind::MySql => "root",
-            Kind::Postgres => "postgres",
+            SqlKind::MySql => "root",
+            SqlKind::Postgres => "postgres",
         };
         let user = if user.is_empty() { default_user.to_owned() } else { user };
         let database = path.trim_matches('/');
@@ -114,8 +118,19 @@ impl Dsn {
             "" => return Err(form),
             authority => (host(kind, authority, form)?, database),
         };
-        let database = if database.is_empty() { "postgres" } else { database }.to_owned();
+        let in_path = Some(database).filter(|name| !name.is_empty()).map(decoded).transpose()?;
+        let database = named.or(in_path);
         Ok(Self { kind, place, user, password, database, tls })
+    }
+
+    /// Which protocol the server speaks.
+    pub fn kind(&self) -> SqlKind {
+        self.kind
+    }
+
+    /// The database that is named, if one is.
+    pub fn database(&self) -> Option<&str> {
+        self.database.as_deref()
     }
 
     /// Whether to encrypt a connection to a server that offers it, or does not.
@@ -149,30 +164,36 @@ impl Dsn {
     }
 }
 
-/// What the options say of TLS, by the names of PostgreSQL's and of MySQL's clients.
-fn tls(options: &str) -> Result<Tls, DsnError> {
-    let (mut mode, mut roots) = (None, None);
-    for option in options.split('&').filter(|option| !option.is_empty()) {
+/// What follows the question mark.
+struct Options {
+    tls: Tls,
+    database: Option<String>,
+}
+
+/// Reads the options, whose names are those of PostgreSQL's and of MySQL's clients.
+fn options(text: &str) -> Result<Options, DsnError> {
+    let (mut mode, mut roots, mut database) = (None, None, None);
+    for option in text.split('&').filter(|option| !option.is_empty()) {
         let (name, value) = option.split_once('=').ok_or(DsnError::Option)?;
         match name.to_ascii_lowercase().as_str() {
             "sslmode" | "ssl-mode" => mode = Some(value.to_ascii_lowercase()),
             "sslrootcert" | "ssl-ca" => roots = Some(PathBuf::from(decoded(value)?)),
+            "dbname" => database = Some(decoded(value)?),
             _ => return Err(DsnError::Option),
         }
     }
-    match (mode.as_deref(), roots) {
-        (None | Some("verify-full" | "verify_identity"), roots @ Some(_)) => {
-            Ok(Tls::Verified(roots))
-        }
-        (Some("verify-full" | "verify_identity"), None) => Ok(Tls::Verified(None)),
-        (None | Some("prefer" | "preferred"), None) => Ok(Tls::Offered),
-        (Some("disable" | "disabled"), None) => Ok(Tls::Off),
-        (Some("require" | "required"), None) => Ok(Tls::Required),
-        _ => Err(DsnError::Option),
-    }
+    let tls = match (mode.as_deref(), roots) {
+        (None | Some("verify-full" | "verify_identity"), roots @ Some(_)) => Tls::Verified(roots),
+        (Some("verify-full" | "verify_identity"), None) => Tls::Verified(None),
+        (None | Some("prefer" | "preferred"), None) => Tls::Offered,
+        (Some("disable" | "disabled"), None) => Tls::Off,
+        (Some("require" | "required"), None) => Tls::Required,
+        _ => return Err(DsnError::Option),
+    };
+    Ok(Options { tls, database })
 }
 
-fn host(kind: Kind, authority: &str, form: DsnError) -> Result<Place, DsnError> {
+fn host(kind: SqlKind, authority: &str, form: DsnError) -> Result<Place, DsnError> {
     // `user:password@tcp(host:3306)/` is how Go's driver has it.
     if authority.contains(['(', ')', ' ']) {
         return Err(form);
@@ -196,10 +217,10 @@ fn host(kind: Kind, authority: &str, form: DsnError) -> Result<Place, DsnError> 
 }
 
 /// A socket's path. PostgreSQL is told the directory of its socket, by custom.
-fn socket(kind: Kind, path: &str) -> PathBuf {
+fn socket(kind: SqlKind, path: &str) -> PathBuf {
     let path = PathBuf::from(path);
     match kind {
-        Kind::Postgres if path.is_dir() => path.join(".s.PGSQL.5432"),
+        SqlKind::Postgres if path.is_dir() => path.join(".s.PGSQL.5432"),
         _ => path,
     }
 }
@@ -247,7 +268,7 @@ mod tests {
     use super::*;
 
     fn mysql(rest: &str) -> Result<Dsn, DsnError> {
-        Dsn::parse(Kind::MySql, rest)
+        Dsn::parse(SqlKind::MySql, rest)
     }
 
     #[test]
@@ -262,8 +283,11 @@ mod tests {
         assert!(dsn.is_here());
         let dsn = mysql("//root@/run/mysqld/mysqld.sock").unwrap();
         assert_eq!(dsn.place, Place::Socket("/run/mysqld/mysqld.sock".into()));
-        let dsn = Dsn::parse(Kind::Postgres, "//me@h/shop?sslmode=disable").unwrap();
-        assert_eq!(dsn.database, "shop");
+        assert_eq!(dsn.database, None);
+        let dsn = mysql("//root@/run/mysqld/mysqld.sock?dbname=my%20shop").unwrap();
+        assert_eq!(dsn.database.as_deref(), Some("my shop"));
+        let dsn = Dsn::parse(SqlKind::Postgres, "//me@h/shop?sslmode=disable").unwrap();
+        assert_eq!(dsn.database.as_deref(), Some("shop"));
         assert_eq!(dsn.place, Place::Host("h".to_owned(), 5432));
     }
 

@@ -5,21 +5,16 @@ use aws_lc_rs::rsa::{OAEP_SHA1_MGF1SHA1, OaepPublicEncryptingKey, PublicEncrypti
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-use super::Status;
-use super::dsn::Dsn;
-use super::reply::{Reply, said};
-use super::stream::Stream;
-
-const STATUS: &str = "\
-SHOW GLOBAL STATUS WHERE Variable_name IN ('Threads_connected', 'Threads_running', \
-'Max_used_connections', 'Connection_errors_max_connections', 'Connections', 'Questions', \
-'Innodb_row_lock_current_waits')";
-const ALLOWED: &str = "SELECT @@global.max_connections";
+use crate::dsn::Dsn;
+use crate::reply::{Reply, said};
+use crate::session::Row;
+use crate::stream::Stream;
 
 /// LONG_PASSWORD, PROTOCOL_41, TRANSACTIONS, SECURE_CONNECTION, PLUGIN_AUTH.
 const CAPABILITIES: u32 = 0x1 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
 const PLUGIN_AUTH: u64 = 0x8_0000;
 const SSL: u32 = 0x800;
+const CONNECT_WITH_DB: u32 = 0x8;
 /// utf8mb4, in which variables and their values are ASCII.
 const CHARSET: u8 = 45;
 const NULL: u8 = 0xfb;
@@ -37,6 +32,8 @@ pub(super) struct MySql {
     stream: Stream,
     /// The number of the next packet.
     sequence: u8,
+    /// The number that the last row got from the server's counter.
+    pub(super) last_id: u64,
 }
 
 /// A server's greeting on a new connection.
@@ -49,38 +46,17 @@ struct Greeting {
 
 impl MySql {
     pub(super) async fn open(dsn: &Dsn) -> Result<Self, String> {
-        let mut open = Self { stream: Stream::open(dsn).await?, sequence: 0 };
+        let mut open = Self { stream: Stream::open(dsn).await?, sequence: 0, last_id: 0 };
         let greeting = Greeting::read(&open.packet().await?)?;
         let encrypts = dsn.encrypts(greeting.offers_tls)?;
         if encrypts {
-            open.send(&preface(true)).await?;
+            open.send(&preface(dsn, true)).await?;
             open.sequence += 1;
             open.stream = open.stream.secure(dsn).await?;
         }
         open.send(&greeting.answer(dsn, encrypts)).await?;
         open.authenticate(dsn, greeting).await?;
         Ok(open)
-    }
-
-    pub(super) async fn status(&mut self) -> Result<Status, String> {
-        let rows = self.query(STATUS).await?;
-        let of = |name: &str| {
-            let row = rows.iter().find(|row| row.first().is_some_and(|known| known == name))?;
-            row.get(1)?.parse().ok()
-        };
-        let mut status = Status {
-            open: of("Threads_connected"),
-            open_max: of("Max_used_connections"),
-            refused: of("Connection_errors_max_connections"),
-            connects: of("Connections"),
-            running: of("Threads_running"),
-            lock_waits: of("Innodb_row_lock_current_waits"),
-            statements: of("Questions"),
-            ..Status::default()
-        };
-        let allowed = self.query(ALLOWED).await?;
-        status.allowed = allowed.first().and_then(|row| row.first()?.parse().ok());
-        Ok(status)
     }
 
     async fn authenticate(&mut self, dsn: &Dsn, greeting: Greeting) -> Result<(), String> {
@@ -120,7 +96,7 @@ impl MySql {
                         remembers"
                 .to_owned());
         }
-        if !matches!(self.stream, Stream::Tcp(_)) {
+        if !self.stream.is_open_to_listeners() {
             return self.send(&password).await;
         }
         self.send(&[2]).await?;
@@ -137,13 +113,20 @@ impl MySql {
         self.send(&sealed).await
     }
 
-    /// The rows that answer a query; a value that is NULL is empty.
-    pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Vec<String>>, String> {
+    /// The rows that answer a statement.
+    pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Row>, String> {
         self.sequence = 0;
         self.send(&[b"\x03", sql.as_bytes()].concat()).await?;
         let head = self.packet().await?;
         let columns = match head.first() {
             Some(0xff) => return Err(refusal(Reply(&head[1..]))),
+            Some(0) => {
+                let mut reply = Reply(&head[1..]);
+                // The number of rows that it changed comes first.
+                number(&mut reply)?;
+                self.last_id = number(&mut reply)?;
+                return Ok(Vec::new());
+            }
             Some(columns @ 1..NULL) => usize::from(*columns),
             _ => return Err(unexpected()),
         };
@@ -210,18 +193,23 @@ impl Greeting {
     /// nobody knows gets none: the server says which one the account needs.
     fn answer(&self, dsn: &Dsn, encrypted: bool) -> Vec<u8> {
         let token = token(&self.plugin, &dsn.password, &self.nonce).unwrap_or_default();
-        let mut payload = preface(encrypted);
+        let mut payload = preface(dsn, encrypted);
         payload.extend([dsn.user.as_bytes(), b"\0"].concat());
         payload.push(token.len() as u8);
         payload.extend(token);
+        if let Some(database) = &dsn.database {
+            payload.extend([database.as_bytes(), b"\0"].concat());
+        }
         payload.extend([self.plugin.as_bytes(), b"\0"].concat());
         payload
     }
 }
 
 /// What an answer to a greeting begins with; alone, it asks to go on encrypted.
-fn preface(encrypted: bool) -> Vec<u8> {
-    let capabilities = if encrypted { CAPABILITIES | SSL } else { CAPABILITIES };
+fn preface(dsn: &Dsn, encrypted: bool) -> Vec<u8> {
+    let ssl = if encrypted { SSL } else { 0 };
+    let with_database = if dsn.database.is_some() { CONNECT_WITH_DB } else { 0 };
+    let capabilities = CAPABILITIES | ssl | with_database;
     let mut payload = capabilities.to_le_bytes().to_vec();
     payload.extend((1_u32 << 20).to_le_bytes());
     payload.push(CHARSET);
@@ -273,18 +261,27 @@ fn key(pem: &[u8]) -> Result<OaepPublicEncryptingKey, String> {
         .ok_or_else(|| "its key is of an unknown kind".to_owned())
 }
 
-fn row(mut reply: Reply<'_>, columns: usize) -> Result<Vec<String>, String> {
+fn row(mut reply: Reply<'_>, columns: usize) -> Result<Row, String> {
     let value = |_| {
-        let length = match reply.byte()? {
-            NULL => return Ok(String::new()),
-            0xfc => reply.little(2)?,
-            0xfd => reply.little(3)?,
-            0xfe | 0xff => return Err(unexpected()),
-            short => u64::from(short),
-        };
-        Ok(String::from_utf8_lossy(reply.bytes(length as usize)?).into_owned())
+        if reply.0.first() == Some(&NULL) {
+            reply.byte()?;
+            return Ok(None);
+        }
+        let length = number(&mut reply)?;
+        Ok(Some(String::from_utf8_lossy(reply.bytes(length as usize)?).into_owned()))
     };
     (0..columns).map(value).collect()
+}
+
+/// A number in as few bytes as it needs.
+fn number(reply: &mut Reply<'_>) -> Result<u64, String> {
+    match reply.byte()? {
+        0xfc => reply.little(2),
+        0xfd => reply.little(3),
+        0xfe => reply.little(8),
+        NULL | 0xff => Err(unexpected()),
+        short => Ok(u64::from(short)),
+    }
 }
 
 /// What a server says when it refuses; the marker and the state before the words are left out.
@@ -341,7 +338,7 @@ mod tests {
         let denied = refusal(Reply(b"\x15\x04#28000Access denied"));
         assert_eq!(denied, "it answers 1045: Access denied");
         let columns = row(Reply(b"\x02ab\xfb"), 2).unwrap();
-        assert_eq!(columns, ["ab", ""]);
+        assert_eq!(columns, [Some("ab".to_owned()), None]);
         assert!(row(Reply(b"\x05ab"), 1).is_err());
     }
 }

@@ -1,0 +1,68 @@
+//! One connection to a database, whichever protocol it speaks.
+
+use std::time::Duration;
+
+use crate::dsn::{Dsn, SqlKind};
+use crate::mysql::MySql;
+use crate::postgres::Postgres;
+
+/// A row's fields as text; `None` is NULL.
+pub type Row = Vec<Option<String>>;
+
+/// How long opening a connection may take.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// An open connection. Whoever gives up waiting for an answer drops it: the next statement would
+/// read the answer to the last one.
+#[derive(Debug)]
+pub struct SqlSession(Protocol);
+
+#[derive(Debug)]
+enum Protocol {
+    MySql(MySql),
+    Postgres(Postgres),
+}
+
+impl SqlSession {
+    /// Opens a connection within 5 s.
+    ///
+    /// # Errors
+    /// In the server's own words where it answers.
+    pub async fn open(dsn: &Dsn) -> Result<Self, String> {
+        let opened = async {
+            Ok(Self(match dsn.kind {
+                SqlKind::MySql => Protocol::MySql(MySql::open(dsn).await?),
+                SqlKind::Postgres => Protocol::Postgres(Postgres::open(dsn).await?),
+            }))
+        };
+        match tokio::time::timeout(OPEN_TIMEOUT, opened).await {
+            Ok(opened) => opened,
+            Err(_) => Err(format!("no connection within {} s", OPEN_TIMEOUT.as_secs())),
+        }
+    }
+
+    /// The rows that answer a statement.
+    ///
+    /// # Errors
+    /// If the server refuses the statement, or the connection is lost.
+    pub async fn rows(&mut self, statement: &str) -> Result<Vec<Row>, String> {
+        match &mut self.0 {
+            Protocol::MySql(session) => session.query(statement).await,
+            Protocol::Postgres(session) => session.query(statement).await,
+        }
+    }
+
+    /// Inserts a row; returns the number that the server gave it. PostgreSQL tells it when the
+    /// statement ends with `RETURNING` and the column.
+    ///
+    /// # Errors
+    /// As [`rows`](Self::rows).
+    pub async fn insert(&mut self, statement: &str) -> Result<u64, String> {
+        let rows = self.rows(statement).await?;
+        if let Protocol::MySql(session) = &self.0 {
+            return Ok(session.last_id);
+        }
+        let field = rows.into_iter().next().and_then(|row| row.into_iter().next()).flatten();
+        field.and_then(|id| id.parse().ok()).ok_or_else(|| "it tells no number".to_owned())
+    }
+}

@@ -1,0 +1,81 @@
+//! `users-db --db`: the same application on a real database, whose bound is its own.
+//!
+//! How long it takes to connect and for a statement is not known, so theory says what must hold on
+//! every database: a row for each answer that was ok, and its bound named where it refuses.
+
+use gake_judge::units::count;
+
+use super::bench::{Bench, Stopped};
+use super::server::Server;
+use super::theory;
+use super::users_db::posts;
+use crate::users::UserStore;
+
+/// The cure: fewer than any server allows by default, all kept.
+const POOL: u64 = 50;
+/// The share of failed requests from which on their cause has to be named.
+const MANY: f64 = 0.02;
+
+/// A pool and the load on it.
+#[derive(Clone, Copy)]
+struct Setting {
+    /// Requests a second.
+    rate: u32,
+    /// Connections kept idle.
+    idle: u64,
+    /// Connections opened at most; 0 is no bound.
+    open: u64,
+}
+
+const SETTINGS: [Setting; 5] = [
+    Setting { rate: 10, idle: 2, open: 0 },
+    Setting { rate: 100, idle: 2, open: 0 },
+    Setting { rate: 1_000, idle: 2, open: 0 },
+    Setting { rate: 1_000, idle: 1_000, open: 0 },
+    Setting { rate: 1_000, idle: POOL, open: POOL },
+];
+
+impl Setting {
+    fn name(self) -> String {
+        let open = if self.open > 0 { format!(", a pool of {}", self.open) } else { String::new() };
+        format!("{}/s, idle {}{open}", count(self.rate.into()), count(self.idle))
+    }
+}
+
+/// Runs the steps on the database that is `written` so.
+pub fn run(bench: &mut Bench<'_>, written: &str, store: &UserStore) -> Result<(), Stopped> {
+    for setting in SETTINGS {
+        if bench.wants(&setting.name()) {
+            step(bench, setting, written, store)?;
+        }
+    }
+    Ok(())
+}
+
+fn step(
+    bench: &mut Bench<'_>,
+    setting: Setting,
+    written: &str,
+    store: &UserStore,
+) -> Result<(), Stopped> {
+    let flags = format!("--db-max-open {} --db-max-idle {}", setting.open, setting.idle);
+    let server = Server::lab_on(&flags, written, &store.to_string())?;
+    let mut spec = posts(&server, setting.rate, bench.seconds(10.0, 4.0));
+    let is_server = matches!(store, UserStore::Server(_));
+    if is_server {
+        spec.watch.push(written.to_owned());
+    }
+    let before = server.number("/users/count", "count")?;
+    let summary = bench.fire(&spec)?;
+    let rows = server.number("/users/count", "count")?.saturating_sub(before);
+    let counts = &summary.run.tally.counts;
+    let text = format!("{}: a row for each 200", count(counts.ok));
+    let most = counts.ok + counts.unfinished;
+    let mut expectations = vec![theory::number("rows", rows, counts.ok..=most, text)];
+    let failed = counts.failed as f64 / counts.due().max(1) as f64;
+    if is_server && failed > MANY {
+        expectations.push(theory::cause(&summary, "db_connections_refused", &["db_pool_churn"]));
+    }
+    bench.step(setting.name(), &server, summary, expectations);
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! Users in MySQL or PostgreSQL.
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use gake_lab::{UserAnswer, UserConnection, UserDatabase, UserRow, UserStatement};
+use gake_sql::{Dsn, Row, SqlKind, SqlSession, quoted};
+use tokio::runtime::Builder;
+
+use super::TABLE;
+
+/// A server with the table of users.
+#[derive(Debug)]
+pub struct Server(Dsn);
+
+/// A connection to it.
+#[derive(Debug)]
+struct Connection {
+    session: SqlSession,
+    kind: SqlKind,
+}
+
+impl Server {
+    /// Makes the table if there is none, and checks its columns.
+    pub fn open(dsn: &Dsn) -> Result<Self, String> {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        runtime.block_on(async {
+            let mut session = SqlSession::open(dsn).await?;
+            session.rows(&create(dsn.kind())).await?;
+            let columns = format!("SELECT id, name, mail FROM {TABLE} WHERE 1 = 0");
+            session.rows(&columns).await.map(drop).map_err(|error| {
+                format!("{error}; its table {TABLE} is not the lab's: rename it or drop it")
+            })
+        })?;
+        Ok(Self(dsn.clone()))
+    }
+}
+
+fn create(kind: SqlKind) -> String {
+    let (id, text) = match kind {
+        SqlKind::MySql => {
+            ("BIGINT UNSIGNED NOT NULL AUTO_INCREMENT", "VARCHAR(255) CHARACTER SET utf8mb4")
+        }
+        SqlKind::Postgres => ("BIGSERIAL", "VARCHAR(255)"),
+    };
+    format!(
+        "CREATE TABLE IF NOT EXISTS {TABLE} \
+         (id {id} PRIMARY KEY, name {text} NOT NULL, mail {text} NOT NULL)"
+    )
+}
+
+impl UserDatabase for Server {
+    fn connect(&self) -> BoxFuture<'_, Result<Box<dyn UserConnection>, String>> {
+        let kind = self.0.kind();
+        async move {
+            let session = SqlSession::open(&self.0).await?;
+            Ok(Box::new(Connection { session, kind }) as Box<dyn UserConnection>)
+        }
+        .boxed()
+    }
+}
+
+impl UserConnection for Connection {
+    fn execute(&mut self, statement: UserStatement) -> BoxFuture<'_, Result<UserAnswer, String>> {
+        async move {
+            Ok(match statement {
+                UserStatement::Insert { name, mail } => {
+                    let id = self.session.insert(&insert(self.kind, &name, &mail)).await?;
+                    UserAnswer::Row(Some(UserRow { id, name, mail }))
+                }
+                UserStatement::Get(id) => {
+                    let statement = format!("SELECT id, name, mail FROM {TABLE} WHERE id = {id}");
+                    let rows = self.session.rows(&statement).await?;
+                    UserAnswer::Row(rows.into_iter().next().and_then(user))
+                }
+                UserStatement::Count => {
+                    let statement = format!("SELECT COUNT(*) FROM {TABLE}");
+                    let rows = self.session.rows(&statement).await?;
+                    let count = rows.first().and_then(|row| row.first()?.as_ref()?.parse().ok());
+                    UserAnswer::Count(count.ok_or("it tells no number of rows")?)
+                }
+                UserStatement::Clear => {
+                    self.session.rows(&format!("DELETE FROM {TABLE}")).await?;
+                    UserAnswer::Count(0)
+                }
+            })
+        }
+        .boxed()
+    }
+}
+
+fn insert(kind: SqlKind, name: &str, mail: &str) -> String {
+    let [name, mail] = [name, mail].map(|text| quoted(kind, text));
+    let returning = match kind {
+        SqlKind::MySql => "",
+        SqlKind::Postgres => " RETURNING id",
+    };
+    format!("INSERT INTO {TABLE} (name, mail) VALUES ({name}, {mail}){returning}")
+}
+
+fn user(row: Row) -> Option<UserRow> {
+    let mut fields = row.into_iter().flatten();
+    Some(UserRow { id: fields.next()?.parse().ok()?, name: fields.next()?, mail: fields.next()? })
+}
