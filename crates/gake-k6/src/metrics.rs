@@ -39,6 +39,18 @@ pub enum Builtin {
     HttpReqWaiting,
     /// Reading responses.
     HttpReqReceiving,
+    /// Tries to open a WebSocket.
+    WsSessions,
+    /// How long they took.
+    WsConnecting,
+    /// How long sessions were open.
+    WsSessionDuration,
+    /// Messages sent.
+    WsMsgsSent,
+    /// Messages received.
+    WsMsgsReceived,
+    /// From a ping to its pong.
+    WsPing,
     /// Bytes written.
     DataSent,
     /// Bytes read.
@@ -47,7 +59,7 @@ pub enum Builtin {
 
 impl Builtin {
     /// All built-in metrics, by number.
-    pub const ALL: [(Self, &str, MetricKind, MetricUnit); 18] = {
+    pub const ALL: [(Self, &str, MetricKind, MetricUnit); 24] = {
         use Builtin::*;
         use MetricKind::{Counter, Gauge, Rate, Trend};
         use MetricUnit::{Bytes, Number, Time};
@@ -68,6 +80,12 @@ impl Builtin {
             (HttpReqSending, "http_req_sending", Trend, Time),
             (HttpReqWaiting, "http_req_waiting", Trend, Time),
             (HttpReqReceiving, "http_req_receiving", Trend, Time),
+            (WsSessions, "ws_sessions", Counter, Number),
+            (WsConnecting, "ws_connecting", Trend, Time),
+            (WsSessionDuration, "ws_session_duration", Trend, Time),
+            (WsMsgsSent, "ws_msgs_sent", Counter, Number),
+            (WsMsgsReceived, "ws_msgs_received", Counter, Number),
+            (WsPing, "ws_ping", Trend, Time),
             (DataSent, "data_sent", Counter, Bytes),
             (DataReceived, "data_received", Counter, Bytes),
         ]

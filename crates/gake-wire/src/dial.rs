@@ -105,8 +105,9 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
     }
 
     /// Connects to an origin, with TLS if it has a name for that; the peer, when the connection was
-    /// open, and how long that took. Even a plain one goes through the proxy's tunnel if it `is_tunnelled`.
-    async fn connect(
+    /// open, and how long that took. Even a plain one goes through the proxy's tunnel if it
+    /// `is_tunnelled`.
+    pub(crate) async fn connect(
         &self,
         number: u32,
         begun: Nanos,

@@ -14,6 +14,7 @@ mod secrets;
 mod streams;
 mod timers;
 mod value;
+mod websocket;
 
 pub(crate) use crypto::random;
 pub(crate) use crypto_subtle::make as subtle;
@@ -28,7 +29,7 @@ use crate::errors::go_error;
 use crate::user::vu::Vu;
 
 /// The supported modules.
-pub const NAMES: [&str; 13] = [
+pub const NAMES: [&str; 16] = [
     "k6",
     "k6/crypto",
     "k6/data",
@@ -37,20 +38,20 @@ pub const NAMES: [&str; 13] = [
     "k6/experimental/csv",
     "k6/experimental/fs",
     "k6/experimental/streams",
+    "k6/experimental/websockets",
     "k6/html",
     "k6/http",
     "k6/metrics",
     "k6/secrets",
     "k6/timers",
+    "k6/websockets",
+    "k6/ws",
 ];
 
 /// Modules of k6 that are not there, and why.
 const ABSENT: &[(&str, &str)] = &[
     ("k6/browser", "gake drives no browser"),
     ("k6/experimental/browser", "gake drives no browser"),
-    ("k6/ws", "WebSockets are not there yet"),
-    ("k6/websockets", "WebSockets are not there yet"),
-    ("k6/experimental/websockets", "WebSockets are not there yet"),
     ("k6/net/grpc", "gRPC is not there yet"),
     ("k6/experimental/redis", "Redis is not there"),
 ];
@@ -80,6 +81,8 @@ pub fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, name: &str) -> rquickjs::Result<Ob
         "k6/metrics" => metrics::make(ctx, vu),
         "k6/secrets" => secrets::make(ctx, vu),
         "k6/timers" => timers::make(ctx),
+        "k6/websockets" | "k6/experimental/websockets" => websocket::websockets(ctx, vu),
+        "k6/ws" => websocket::ws(ctx, vu),
         _ => Err(go_error(ctx, &absent(name))),
     }
 }

@@ -176,6 +176,7 @@ impl ScriptUser {
         self.user.run(move |ctx| {
             let result = self.called(ctx, stage, function, argument);
             self.vu.tasks.clear();
+            self.vu.end_held();
             *self.vu.group.borrow_mut() = "".into();
             result
         })
@@ -233,16 +234,20 @@ impl ScriptUser {
         };
         let returned: Value<'js> = function.call((argument,))?;
         let promise = returned.as_promise().cloned();
-        let mut thrown = None;
+        let thrown = Cell::new(None);
+        // An exception ends the iteration, whatever is still in progress.
+        let has_thrown = Cell::new(false);
         let driven = self.vu.tasks.drive(
             ctx,
-            || false,
+            || has_thrown.get(),
             |error| {
-                thrown.get_or_insert(error);
+                if !has_thrown.replace(true) {
+                    thrown.set(Some(error));
+                }
             },
         );
         driven.map_err(|why: Cut| gake_script::user::cut(ctx, why))?;
-        if let Some(error) = thrown {
+        if let Some(error) = thrown.take() {
             return Err(error);
         }
         match promise {

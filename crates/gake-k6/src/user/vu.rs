@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use cookie_store::CookieStore;
@@ -54,6 +54,12 @@ pub struct ScenarioFacts {
     pub tags: Vec<(String, String)>,
 }
 
+/// What a call of the script's function opens and holds, such as a session.
+pub trait Held {
+    /// Ends it and notes its last samples; does nothing once it is over.
+    fn end(&self);
+}
+
 /// The state of a user.
 pub struct Vu {
     /// What it shares with all users.
@@ -92,6 +98,8 @@ pub struct Vu {
     pub notes: Notes,
     /// Its tasks besides the script.
     pub tasks: Tasks,
+    /// What is open, and ends with the call of the script's function.
+    held: RefCell<Vec<Weak<dyn Held>>>,
 }
 
 /// Which statuses are expected.
@@ -162,6 +170,7 @@ impl Vu {
             aborts: Cell::new(false),
             notes: Notes::default(),
             tasks: Tasks::default(),
+            held: RefCell::default(),
         })
     }
 
@@ -201,6 +210,24 @@ impl Vu {
     #[must_use]
     pub fn end(&self, ctx: &Ctx<'_>) -> rquickjs::Error {
         cut(ctx, Cut::Ended)
+    }
+
+    /// Ends `held` when the call of the script's function is over.
+    pub fn hold(&self, held: Weak<dyn Held>) {
+        let mut all = self.held.borrow_mut();
+        if all.len() == all.capacity() {
+            all.retain(|one| one.strong_count() > 0);
+        }
+        all.push(held);
+    }
+
+    /// Ends everything that is held.
+    pub fn end_held(&self) {
+        for held in self.held.take() {
+            if let Some(held) = held.upgrade() {
+                held.end();
+            }
+        }
     }
 
     /// Notes a sample of a metric of k6's own under these tags.

@@ -8,6 +8,7 @@ mod frame;
 mod message;
 mod upgrade;
 
-pub(crate) use frame::{FrameError, FrameEvents, FrameReader};
-pub(crate) use message::{MessageFrame, Pongs, close_frame};
-pub(crate) use upgrade::{Upgrade, UpgradeRead, UpgradeResponse};
+pub(crate) use frame::{CONTROL_MAX, FrameError, FrameEvents, FrameReader, opcode};
+pub(crate) use message::{MessageFrame, Pongs, close_frame, put_frame, random_mask};
+pub use upgrade::UpgradeResponse;
+pub(crate) use upgrade::{Upgrade, UpgradeRead};

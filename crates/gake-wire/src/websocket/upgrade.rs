@@ -46,14 +46,17 @@ pub(crate) enum UpgradeRead {
 
 /// The head of the response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct UpgradeResponse {
+pub struct UpgradeResponse {
     /// The status: 101 when the session is open.
-    pub(crate) status: u16,
+    pub status: u16,
+    /// Its header lines.
+    pub headers: Vec<(String, String)>,
 }
 
 impl UpgradeResponse {
     /// Whether the session is open.
-    pub(crate) const fn is_open(&self) -> bool {
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
         self.status == 101
     }
 }
@@ -117,7 +120,11 @@ impl Upgrade {
         {
             return UpgradeRead::Malformed(why);
         }
-        UpgradeRead::Whole(UpgradeResponse { status }, length)
+        let line = |header: &httparse::Header<'_>| {
+            (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned())
+        };
+        let headers = response.headers.iter().map(line).collect();
+        UpgradeRead::Whole(UpgradeResponse { status, headers }, length)
     }
 
     /// What is wrong with a response that says it has switched (RFC 6455, section 4.1).

@@ -124,7 +124,16 @@ fn word(word: &str) -> String {
 
 /// Metrics whose values are no matter of the script.
 fn is_measured(name: &str) -> bool {
-    let timed = ["http_req_", "iteration_duration", "group_duration", "vus", "data_"];
+    let timed = [
+        "http_req_",
+        "iteration_duration",
+        "group_duration",
+        "vus",
+        "data_",
+        "ws_connecting",
+        "ws_session_duration",
+        "ws_ping",
+    ];
     name != "http_req_failed" && timed.iter().any(|prefix| name.starts_with(prefix))
 }
 

@@ -22,7 +22,7 @@ use rquickjs::object::Property;
 use rquickjs::{Class, Ctx, Object, Value};
 
 use self::ask::Ask;
-use self::cookies::CookieJar;
+pub(super) use self::cookies::CookieJar;
 pub(super) use self::response::Response;
 use self::response::ResponseFacts;
 use super::value::{self, given};

@@ -1,0 +1,94 @@
+//! The arguments with which a script connects.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use cookie_store::CookieStore;
+use rquickjs::{Class, Ctx, Object, Value};
+
+use crate::errors::go_error;
+use crate::modules::http::CookieJar;
+use crate::modules::value::{self, given};
+use crate::user::vu::Vu;
+
+/// The arguments of a connection.
+#[derive(Debug, Clone)]
+pub(super) struct Ask {
+    /// As written.
+    pub(super) url: String,
+    /// The tag `name`, when it is not the URL.
+    pub(super) name: Option<String>,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) tags: Vec<(String, String)>,
+    pub(super) jar: Rc<RefCell<CookieStore>>,
+}
+
+impl Ask {
+    /// Reads the arguments.
+    pub(super) fn read<'js>(
+        ctx: &Ctx<'js>,
+        vu: &Vu,
+        url: String,
+        params: Option<Value<'js>>,
+        protocols: &[String],
+    ) -> rquickjs::Result<Self> {
+        let jar = Rc::clone(&vu.jar);
+        let mut ask = Self { url, name: None, headers: Vec::new(), tags: Vec::new(), jar };
+        if let Some(params) = given(params).as_ref().and_then(Value::as_object) {
+            ask.read_params(ctx, params)?;
+        }
+        let agent = &vu.test.settings().user_agent;
+        let has = |wanted: &str| {
+            ask.headers.iter().any(|(name, _): &(String, String)| name.eq_ignore_ascii_case(wanted))
+        };
+        if !agent.is_empty() && !has("user-agent") {
+            ask.headers.push(("User-Agent".to_owned(), agent.clone()));
+        }
+        if !protocols.is_empty() {
+            ask.headers.push(("Sec-WebSocket-Protocol".to_owned(), protocols.join(", ")));
+        }
+        Ok(ask)
+    }
+
+    fn read_params<'js>(&mut self, ctx: &Ctx<'js>, params: &Object<'js>) -> rquickjs::Result<()> {
+        for property in params.props::<String, Value<'js>>() {
+            let (key, value) = property?;
+            let Some(value) = given(Some(value)) else { continue };
+            match key.as_str() {
+                "headers" => {
+                    let Some(headers) = value.as_object() else { continue };
+                    for header in headers.props::<String, Value<'js>>() {
+                        let (name, value) = header?;
+                        self.headers.push((name, value::text(ctx, &value)?));
+                    }
+                }
+                "tags" => {
+                    self.tags = value::tags(ctx, Some(value))?.map_err(|why| {
+                        go_error(ctx, &format!("invalid ws.connect() metric tags: {why}"))
+                    })?;
+                }
+                "jar" => {
+                    if let Some(jar) = value.as_object().and_then(Class::<CookieJar>::from_object) {
+                        self.jar = Rc::clone(&jar.borrow().store);
+                    }
+                }
+                "compression" => match value::text(ctx, &value)?.as_str() {
+                    "" => {}
+                    "deflate" => return Err(go_error(ctx, "gake does not support the compression of WebSockets")),
+                    other => {
+                        let message = format!(
+                            "unsupported compression algorithm '{other}', supported algorithm is \
+                             'deflate'"
+                        );
+                        return Err(go_error(ctx, &message));
+                    }
+                },
+                _ => {}
+            }
+        }
+        if let Some(at) = self.tags.iter().position(|(key, _)| key == "name") {
+            self.name = Some(self.tags.remove(at).1);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,160 @@
+//! The modules `k6/ws` and `k6/websockets`.
+//!
+//! `ws.js` and `websockets.js` have the events, handlers and timers; connections and samples are
+//! native.
+
+mod ask;
+mod open;
+mod session;
+
+use std::rc::Rc;
+
+use gake_script::user::Completion;
+use rquickjs::function::{Func, Opt};
+use rquickjs::{ArrayBuffer, Ctx, Function, Object, Persistent, Value};
+
+use self::ask::Ask;
+use self::open::{Opened, open};
+use self::session::Session;
+use super::value;
+use crate::errors::go_error;
+use crate::metrics::Builtin;
+use crate::test::LogLevel;
+use crate::user::vu::Vu;
+
+/// Makes `k6/ws` from the native functions.
+const WS: &str = include_str!("ws.js");
+
+/// Makes `k6/websockets` from the native functions.
+const WEBSOCKETS: &str = include_str!("websockets.js");
+
+/// What a script cannot do while it is loaded.
+const IN_INIT: &str = "using websockets";
+
+/// The module `k6/ws`.
+pub(super) fn ws<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
+    ctx.eval::<Function<'js>, _>(WS)?.call((native(ctx, vu)?,))
+}
+
+/// The module `k6/websockets`.
+pub(super) fn websockets<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
+    ctx.eval::<Function<'js>, _>(WEBSOCKETS)?.call((native(ctx, vu)?,))
+}
+
+fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
+    let native = Object::new(ctx.clone())?;
+    let fail = |ctx: Ctx<'js>, why: String| -> rquickjs::Result<()> { Err(go_error(&ctx, &why)) };
+    native.set("fail", Func::from(fail))?;
+    let user = Rc::clone(vu);
+    let warn = move |text: String| user.test.log(LogLevel::Warning, &text, &[]);
+    native.set("warn", Func::from(warn))?;
+    let user = Rc::clone(vu);
+    native.set("now", Func::from(move || user.now() as f64 / 1e6))?;
+    let user = Rc::clone(vu);
+    native.set("unixMillis", Func::from(move || (user.test.unix_ns() / 1_000_000) as f64))?;
+    let encoded = |ctx: Ctx<'js>, text: String| ArrayBuffer::new(ctx, text.into_bytes());
+    native.set("encoded", Func::from(encoded))?;
+    let decoded = |ctx: Ctx<'js>, bytes: Value<'js>| -> rquickjs::Result<String> {
+        let bytes = value::bytes(&ctx, &bytes)?.unwrap_or_default();
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    native.set("decoded", Func::from(decoded))?;
+    let user = Rc::clone(vu);
+    native.set("throws", Func::from(move || user.test.settings().throw))?;
+    let user = Rc::clone(vu);
+    let check = move |ctx: Ctx<'js>| user.not_in_init(&ctx, IN_INIT);
+    native.set("notInInit", Func::from(check))?;
+    let user = Rc::clone(vu);
+    let now = move |ctx: Ctx<'js>, url: String, params: Opt<Value<'js>>| {
+        let ask = Ask::read(&ctx, &user, url, params.0, &[])?;
+        let opened = user.wait(&ctx, open(&user, &ask))?;
+        if opened.session.is_none() {
+            // k6 gives a refused session a duration too.
+            let took = user.now().saturating_sub(opened.start);
+            user.note(Builtin::WsSessionDuration, &opened.tags, took as f64);
+        }
+        shown(&ctx, &user, &ask, opened)
+    };
+    native.set("open", Func::from(now))?;
+    let user = Rc::clone(vu);
+    let later = move |ctx: Ctx<'js>,
+                      url: String,
+                      protocols: Vec<String>,
+                      params: Value<'js>,
+                      heard: Function<'js>| {
+        let ask = Ask::read(&ctx, &user, url, Some(params), &protocols)?;
+        let heard = Persistent::save(&ctx, heard);
+        let vu = Rc::clone(&user);
+        user.tasks.add(async move {
+            let opened = open(&vu, &ask).await;
+            Box::new(move |ctx: &Ctx<'_>| {
+                let opened = shown(ctx, &vu, &ask, opened)?;
+                heard.restore(ctx)?.call::<_, ()>((opened,))
+            }) as Completion
+        });
+        Ok::<_, rquickjs::Error>(())
+    };
+    native.set("openLater", Func::from(later))?;
+    Ok(native)
+}
+
+/// The result of a try to connect: `session` if it is open, else `error`; and `response` if there
+/// was one.
+fn shown<'js>(
+    ctx: &Ctx<'js>,
+    vu: &Rc<Vu>,
+    ask: &Ask,
+    opened: Opened,
+) -> rquickjs::Result<Object<'js>> {
+    let result = Object::new(ctx.clone())?;
+    let Opened { response, session, error, tags, start } = opened;
+    if let Some(response) = response {
+        let shown = Object::new(ctx.clone())?;
+        shown.set("url", ask.url.as_str())?;
+        shown.set("status", response.status)?;
+        shown.set("body", "")?;
+        shown.set("error", "")?;
+        let headers = Object::new(ctx.clone())?;
+        for (name, value) in &response.headers {
+            let name = canonical(name);
+            let joined = match headers.get::<_, Option<String>>(name.as_str())? {
+                Some(known) => format!("{known}, {value}"),
+                None => value.clone(),
+            };
+            headers.set(name.as_str(), joined)?;
+        }
+        shown.set("headers", headers)?;
+        result.set("response", shown)?;
+    }
+    if let Some(error) = error {
+        result.set("error", error)?;
+    }
+    if let Some(session) = session {
+        let session = Session::new(Rc::clone(vu), session, tags, start);
+        result.set("session", session.shown(ctx)?)?;
+    }
+    Ok(result)
+}
+
+/// The name of a header as Go writes it: `Sec-Websocket-Accept`.
+fn canonical(name: &str) -> String {
+    let part = |part: &str| {
+        let mut part = part.to_ascii_lowercase();
+        if let Some(first) = part.get_mut(..1) {
+            first.make_ascii_uppercase();
+        }
+        part
+    };
+    name.split('-').map(part).collect::<Vec<_>>().join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_headers_are_written_as_go_writes_them() {
+        assert_eq!(canonical("sec-websocket-ACCEPT"), "Sec-Websocket-Accept");
+        assert_eq!(canonical("a--b"), "A--B");
+    }
+}

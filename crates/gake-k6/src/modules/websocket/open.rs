@@ -1,0 +1,161 @@
+//! Connecting: the upgrade, its samples and tags.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+use std::time::Duration;
+
+use gake_core::clock::Nanos;
+use gake_core::record::Fault;
+use gake_wire::{Deadline, HttpRequest, UpgradeResponse, WebSocketSession};
+use url::Url;
+
+use super::ask::Ask;
+use crate::metrics::Builtin;
+use crate::user::book::{TagSet, TagSource};
+use crate::user::vu::Vu;
+
+/// How long the upgrade may take.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The result of a try to connect.
+pub(super) struct Opened {
+    pub(super) response: Option<UpgradeResponse>,
+    pub(super) session: Option<WebSocketSession>,
+    /// Why there is no session.
+    pub(super) error: Option<String>,
+    /// The tags of every sample of the session.
+    pub(super) tags: Rc<TagSet>,
+    /// When the try began.
+    pub(super) start: Nanos,
+}
+
+/// Connects and notes the samples.
+pub(super) async fn open(vu: &Vu, ask: &Ask) -> Opened {
+    let start = vu.now();
+    let connected = connect(vu, ask).await;
+    let took = vu.now().saturating_sub(start);
+    let (response, session, error) = match connected {
+        Ok((response, Some(session))) => (Some(response), Some(session), None),
+        Ok((response, None)) => (Some(response), None, Some(BAD_HANDSHAKE.to_owned())),
+        Err(error) => (None, None, Some(error)),
+    };
+    let tags = vu.book.set(&Tags { vu, ask, response: response.as_ref() });
+    vu.note(Builtin::WsSessions, &tags, 1.0);
+    vu.note(Builtin::WsConnecting, &tags, took as f64);
+    Opened { response, session, error, tags, start }
+}
+
+const BAD_HANDSHAKE: &str = "websocket: bad handshake";
+
+async fn connect(
+    vu: &Vu,
+    ask: &Ask,
+) -> Result<(UpgradeResponse, Option<WebSocketSession>), String> {
+    let Some(client) = vu.client.borrow().clone() else {
+        return Err("there is no connection here".to_owned());
+    };
+    let (url, text) = upgrade_url(&ask.url)?;
+    let settings = vu.test.settings();
+    if let Some(blocked) = settings.blocked.host(url.host_str().unwrap_or_default()) {
+        return Err(blocked.told);
+    }
+    let mut request = HttpRequest::new("GET", text);
+    request.headers.clone_from(&ask.headers);
+    let cookies: Vec<_> = {
+        let jar = ask.jar.borrow();
+        jar.get_request_values(&url).map(|(name, value)| format!("{name}={value}")).collect()
+    };
+    if !cookies.is_empty() {
+        request.headers.push(("Cookie".to_owned(), cookies.join("; ")));
+    }
+    let prepared = client.prepare(&request).await.map_err(|fault| told(fault, &url))?;
+    if let Some(blocked) = settings.blocked.address(&client.network().addresses(&prepared)) {
+        return Err(blocked.told);
+    }
+    let deadline = Deadline::within(vu.now(), TIMEOUT);
+    let opened = client.open_websocket(&request, &prepared, deadline).await;
+    let (response, session) = opened.map_err(|fault| told(fault, &url))?;
+    for (name, value) in &response.headers {
+        if name.eq_ignore_ascii_case("set-cookie") {
+            // What is no cookie, or not for this host, is left out.
+            let _ = ask.jar.borrow_mut().parse(value, &url);
+        }
+    }
+    Ok((response, session))
+}
+
+/// The URL of the upgrade, parsed and as text.
+fn upgrade_url(text: &str) -> Result<(Url, String), String> {
+    let (scheme, rest) = text.split_once("://").unwrap_or_default();
+    let upgrade = match scheme {
+        "ws" => format!("http://{rest}"),
+        "wss" => format!("https://{rest}"),
+        _ => return Err("malformed ws or wss URL".to_owned()),
+    };
+    let url = Url::parse(&upgrade).map_err(|error| format!("parse {text:?}: {error}"))?;
+    Ok((url, upgrade))
+}
+
+/// A fault as Go tells it.
+fn told(fault: Fault, url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    let address = format!("{host}:{}", url.port_or_known_default().unwrap_or_default());
+    match fault {
+        Fault::ConnectRefused => format!("dial tcp {address}: connect: connection refused"),
+        Fault::ConnectReset => format!("dial tcp {address}: connect: connection reset by peer"),
+        Fault::ConnectTimeout | Fault::Timeout(_) => format!("dial tcp {address}: i/o timeout"),
+        Fault::Dns => format!("lookup {host}: no such host"),
+        Fault::ClosedEarly(_) => "unexpected EOF".to_owned(),
+        Fault::Malformed(_) => BAD_HANDSHAKE.to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// The tags that k6 gives to the samples of a session.
+const SYSTEM_TAGS: [&str; 4] = ["url", "name", "status", "subproto"];
+
+/// The tags of a session's samples.
+struct Tags<'a> {
+    vu: &'a Vu,
+    ask: &'a Ask,
+    response: Option<&'a UpgradeResponse>,
+}
+
+impl TagSource for Tags<'_> {
+    fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
+        let Self { vu, ask, response } = self;
+        match key {
+            "url" => Some(ask.name.as_deref().unwrap_or(&ask.url).into()),
+            "name" => Some(ask.name.as_deref().unwrap_or(&ask.url).into()),
+            "status" => response.map(|response| response.status.to_string().into()),
+            "subproto" => response.map(|response| {
+                let lines = response.headers.iter();
+                let mut chosen =
+                    lines.filter(|(name, _)| name.eq_ignore_ascii_case("sec-websocket-protocol"));
+                chosen.next().map_or("", |(_, value)| value.as_str()).into()
+            }),
+            _ => {
+                let own = ask.tags.iter().rev().find(|(known, _)| known == key);
+                own.map_or_else(|| vu.tag(key), |(_, value)| Some(value.as_str().into()))
+            }
+        }
+    }
+
+    fn keys(&self) -> Vec<String> {
+        let system = SYSTEM_TAGS.into_iter().filter(|tag| self.vu.test.has_system_tag(tag));
+        let own = self.ask.tags.iter().map(|(name, _)| name.clone());
+        system.map(str::to_owned).chain(own).chain(self.vu.keys()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_upgrade_goes_to_the_same_place() {
+        assert_eq!(upgrade_url("ws://h:1/a?ws://").unwrap().1, "http://h:1/a?ws://");
+        assert_eq!(upgrade_url("wss://h/").unwrap().0.scheme(), "https");
+        assert_eq!(upgrade_url("http://h/").unwrap_err(), "malformed ws or wss URL");
+    }
+}

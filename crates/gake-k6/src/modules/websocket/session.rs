@@ -1,0 +1,286 @@
+//! A session of a script, and its samples.
+
+use std::cell::{Cell, RefCell};
+use std::future::{pending, poll_fn};
+use std::pin::pin;
+use std::rc::{Rc, Weak};
+use std::task::Poll;
+
+use gake_core::clock::{Clock, Nanos};
+use gake_core::record::{CloseCode, Fault};
+use gake_script::user::Completion;
+use gake_wire::{WebSocketEvent, WebSocketSession};
+use rquickjs::function::{Func, Opt};
+use rquickjs::{ArrayBuffer, Ctx, Function, Object, Persistent, Value};
+
+use crate::errors::go_error;
+use crate::metrics::Builtin;
+use crate::modules::value;
+use crate::user::book::TagSet;
+use crate::user::vu::{Held, Vu};
+
+/// Maximum number of pings that wait for their pongs; later ones are not timed.
+const PINGS_MAX: usize = 1000;
+
+/// The codes that k6 does not report as errors.
+const EXPECTED: [CloseCode; 2] = [CloseCode::NORMAL, CloseCode::new(1001)];
+
+/// Go's error of a write to a session that is over.
+const CLOSED: &str = "websocket: close sent";
+
+/// An open session.
+pub(super) struct Session {
+    vu: Rc<Vu>,
+    /// `None` once it is over.
+    line: RefCell<Option<Rc<WebSocketSession>>>,
+    tags: Rc<TagSet>,
+    start: Nanos,
+    /// Pings without a pong so far, by number, and when they were sent.
+    pings: RefCell<Vec<(u32, Nanos)>>,
+    last_ping: Cell<u32>,
+}
+
+impl Session {
+    /// A session that began at `start`.
+    pub(super) fn new(
+        vu: Rc<Vu>,
+        line: WebSocketSession,
+        tags: Rc<TagSet>,
+        start: Nanos,
+    ) -> Rc<Self> {
+        let line = RefCell::new(Some(Rc::new(line)));
+        let (pings, last_ping) = (RefCell::default(), Cell::new(0));
+        let session = Rc::new(Self { vu, line, tags, start, pings, last_ping });
+        let held: Weak<Self> = Rc::downgrade(&session);
+        session.vu.hold(held);
+        session
+    }
+
+    /// The session as the modules' JavaScript has it.
+    pub(super) fn shown<'js>(self: &Rc<Self>, ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+        let shown = Object::new(ctx.clone())?;
+        let held = Rc::clone(self);
+        // The next event, or nothing after `ms`; without a time it waits until there is one.
+        let next = move |ctx: Ctx<'js>, ms: Opt<f64>| -> rquickjs::Result<Option<Object<'js>>> {
+            let until = ms.0.map(|ms| held.vu.now().saturating_add((ms.max(0.0) * 1e6) as u64));
+            match held.vu.wait(&ctx, held.event(until))? {
+                Some(event) => held.heard(&ctx, event).map(Some),
+                None => Ok(None),
+            }
+        };
+        shown.set("next", Func::from(next))?;
+        let held = Rc::clone(self);
+        let later = move |ctx: Ctx<'js>, heard: Function<'js>| held.next_later(&ctx, heard);
+        shown.set("nextLater", Func::from(later))?;
+        let held = Rc::clone(self);
+        let send = move |ctx: Ctx<'js>, data: Value<'js>| held.send(&ctx, &data);
+        shown.set("send", Func::from(send))?;
+        let held = Rc::clone(self);
+        let flush = move |ctx: Ctx<'js>| match held.live() {
+            Some(session) if session.unsent() > 0 => held.vu.wait(&ctx, session.flush()),
+            _ => Ok(()),
+        };
+        shown.set("flush", Func::from(flush))?;
+        let held = Rc::clone(self);
+        shown.set("ping", Func::from(move || held.ping()))?;
+        let held = Rc::clone(self);
+        let close = move |code: u16, reason: Opt<String>| {
+            let reason = reason.0.unwrap_or_default();
+            held.write(|session| session.close(CloseCode::new(code), &reason))
+        };
+        shown.set("close", Func::from(close))?;
+        let held = Rc::clone(self);
+        let unsent = move || held.live().map_or(0.0, |session| session.unsent() as f64);
+        shown.set("unsent", Func::from(unsent))?;
+        let held = Rc::clone(self);
+        // The modules differ in what they count as sent.
+        shown.set("sent", Func::from(move || held.note(Builtin::WsMsgsSent, 1.0)))?;
+        let held = Rc::clone(self);
+        shown.set("end", Func::from(move || held.finish()))?;
+        Ok(shown)
+    }
+
+    /// The next event; `None` when `until` comes first.
+    async fn event(&self, until: Option<Nanos>) -> Option<WebSocketEvent> {
+        let session = self.live()?;
+        let mut next = pin!(session.next());
+        let mut sleep = pin!(async {
+            match until {
+                Some(until) => self.vu.clock.sleep_until(until).await,
+                None => pending().await,
+            }
+        });
+        poll_fn(|cx| match next.as_mut().poll(cx) {
+            Poll::Ready(event) => Poll::Ready(Some(event)),
+            Poll::Pending => sleep.as_mut().poll(cx).map(|()| None),
+        })
+        .await
+    }
+
+    /// Calls `heard` with the next event, beside the script.
+    fn next_later<'js>(
+        self: &Rc<Self>,
+        ctx: &Ctx<'js>,
+        heard: Function<'js>,
+    ) -> rquickjs::Result<()> {
+        let Some(session) = self.live() else { return Ok(()) };
+        let (held, heard) = (Rc::clone(self), Persistent::save(ctx, heard));
+        self.vu.tasks.add(async move {
+            let event = session.next().await;
+            Box::new(move |ctx: &Ctx<'_>| {
+                let event = held.heard(ctx, event)?;
+                heard.restore(ctx)?.call::<_, ()>((event,))
+            }) as Completion
+        });
+        Ok(())
+    }
+
+    /// An event as the modules' JavaScript has it: its type and its details.
+    fn heard<'js>(&self, ctx: &Ctx<'js>, event: WebSocketEvent) -> rquickjs::Result<Object<'js>> {
+        let shown = Object::new(ctx.clone())?;
+        let kind = match event {
+            WebSocketEvent::Text(text) => {
+                self.note(Builtin::WsMsgsReceived, 1.0);
+                shown.set("data", text)?;
+                "message"
+            }
+            WebSocketEvent::Binary(bytes) => {
+                self.note(Builtin::WsMsgsReceived, 1.0);
+                shown.set("data", ArrayBuffer::new(ctx.clone(), bytes)?)?;
+                "binaryMessage"
+            }
+            WebSocketEvent::Ping(_) => "ping",
+            WebSocketEvent::Pong(payload) => {
+                self.pong(&payload);
+                "pong"
+            }
+            WebSocketEvent::Closed(code, reason) => {
+                shown.set("code", code.number())?;
+                if !EXPECTED.contains(&code) {
+                    shown.set("error", closed(code, &reason))?;
+                }
+                shown.set("reason", reason)?;
+                "closed"
+            }
+            WebSocketEvent::Failed(Fault::ClosedEarly(_)) => {
+                shown.set("code", 1006)?;
+                shown.set("error", closed(CloseCode::new(1006), "unexpected EOF"))?;
+                "closed"
+            }
+            WebSocketEvent::Failed(fault) => {
+                shown.set("code", 1001)?;
+                shown.set("error", fault.to_string())?;
+                "closed"
+            }
+        };
+        shown.set("type", kind)?;
+        Ok(shown)
+    }
+
+    /// Sends a string as text, bytes as binary; returns why it could not.
+    fn send<'js>(&self, ctx: &Ctx<'js>, data: &Value<'js>) -> rquickjs::Result<Option<String>> {
+        let sent = if data.is_string() {
+            let text = value::text(ctx, data)?;
+            self.write(|session| session.send_text(&text))
+        } else {
+            let Some(bytes) = value::bytes(ctx, data)? else {
+                return Err(go_error(ctx, "expected a string or an ArrayBuffer"));
+            };
+            self.write(|session| session.send_binary(&bytes))
+        };
+        Ok(sent)
+    }
+
+    /// Sends a ping; returns why it could not.
+    fn ping(&self) -> Option<String> {
+        let number = self.last_ping.get() + 1;
+        self.last_ping.set(number);
+        let failed = self.write(|session| session.ping(number.to_string().as_bytes()));
+        let mut pings = self.pings.borrow_mut();
+        if failed.is_none() && pings.len() < PINGS_MAX {
+            pings.push((number, self.vu.now()));
+        }
+        failed
+    }
+
+    /// Notes how long a ping took.
+    fn pong(&self, payload: &[u8]) {
+        let number = std::str::from_utf8(payload).ok().and_then(|text| text.parse::<u32>().ok());
+        let mut pings = self.pings.borrow_mut();
+        if let Some(at) = pings.iter().position(|(known, _)| Some(*known) == number) {
+            let (_, sent) = pings.swap_remove(at);
+            self.note(Builtin::WsPing, self.vu.now().saturating_sub(sent) as f64);
+        }
+    }
+
+    /// Ends the session and notes its duration, once.
+    fn finish(&self) {
+        if self.live().is_some() {
+            let took = self.vu.now().saturating_sub(self.start);
+            self.note(Builtin::WsSessionDuration, took as f64);
+            self.end();
+        }
+    }
+
+    fn live(&self) -> Option<Rc<WebSocketSession>> {
+        self.line.borrow().clone()
+    }
+
+    /// Calls `write`; returns why it failed.
+    fn write(&self, write: impl FnOnce(&WebSocketSession) -> Result<(), Fault>) -> Option<String> {
+        let Some(session) = self.live() else { return Some(CLOSED.to_owned()) };
+        write(&session).err().map(|fault| match fault {
+            Fault::Write => "write: broken pipe".to_owned(),
+            Fault::Malformed(_) => "websocket: invalid control frame".to_owned(),
+            other => other.to_string(),
+        })
+    }
+
+    fn note(&self, metric: Builtin, value: f64) {
+        self.vu.note(metric, &self.tags, value);
+    }
+}
+
+impl Held for Session {
+    /// As in k6, a session that outlives the function has no duration.
+    fn end(&self) {
+        let Some(line) = self.line.take() else { return };
+        let (bytes_in, bytes_out) = line.bytes();
+        let plain = self.vu.book.set(&*self.vu);
+        self.vu.note(Builtin::DataSent, &plain, bytes_out as f64);
+        self.vu.note(Builtin::DataReceived, &plain, bytes_in as f64);
+    }
+}
+
+/// The end of a session as Go tells it.
+fn closed(code: CloseCode, reason: &str) -> String {
+    let meaning = match code.number() {
+        1000 => " (normal)",
+        1001 => " (going away)",
+        1002 => " (protocol error)",
+        1003 => " (unsupported data)",
+        1005 => " (no status)",
+        1006 => " (abnormal closure)",
+        1007 => " (invalid payload data)",
+        1008 => " (policy violation)",
+        1009 => " (message too big)",
+        1010 => " (mandatory extension missing)",
+        1011 => " (internal server error)",
+        1015 => " (TLS handshake error)",
+        _ => "",
+    };
+    let separator = if reason.is_empty() { "" } else { ": " };
+    format!("websocket: close {}{meaning}{separator}{reason}", code.number())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_session_is_told_as_go_tells_it() {
+        let told = closed(CloseCode::new(1011), "oops");
+        assert_eq!(told, "websocket: close 1011 (internal server error): oops");
+        assert_eq!(closed(CloseCode::new(4000), ""), "websocket: close 4000");
+    }
+}
