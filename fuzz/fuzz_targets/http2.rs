@@ -28,6 +28,7 @@ struct Outcome {
     heads: Vec<(u32, u16, HeaderFields)>,
     /// The body of each stream, by owner.
     bodies: Vec<Vec<u8>>,
+    trailers: Vec<(u32, HeaderFields)>,
     ends: Vec<(u32, StreamEnd)>,
     violation: Option<Violation>,
     capacity: u32,
@@ -45,6 +46,10 @@ impl StreamEvents for Outcome {
 
     fn body(&mut self, owner: u32, bytes: &[u8]) {
         self.bodies[owner as usize].extend_from_slice(bytes);
+    }
+
+    fn trailers(&mut self, owner: u32, fields: HeaderFields) {
+        self.trailers.push((owner, fields));
     }
 
     fn ended(&mut self, owner: u32, end: StreamEnd) {

@@ -198,6 +198,8 @@ pub(crate) fn for_agents(spec: &RunSpec) -> Result<RunSpec, String> {
                     return file("a body");
                 }
             }
+            // A coordinator encodes the calls; an agent would ask a server that may not be allowed.
+            RequestSource::Grpc(_) => return Err("the calls of gRPC are not encoded".to_owned()),
             RequestSource::Targets(_) => return file("a list of targets"),
             RequestSource::Recording(_) => return file("a recording"),
             RequestSource::Script(_) => return file("a script"),

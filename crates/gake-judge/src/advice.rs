@@ -1,6 +1,6 @@
 //! What to do about each fault, in one clause.
 
-use gake_core::record::{ErrorCode, Fault, Phase};
+use gake_core::record::{ErrorCode, Fault, GrpcStatus, Phase};
 
 /// One clause that says what to try when `fault` occurs.
 #[must_use]
@@ -76,6 +76,16 @@ pub fn advice(fault: Fault) -> &'static str {
         Fault::WebSocketClosed(_) => {
             "the server closed sessions with messages under way: the code and its log say why"
         }
+        Fault::Grpc(GrpcStatus::UNIMPLEMENTED) => {
+            "the server has no such method: check the service and method in the URL"
+        }
+        Fault::Grpc(GrpcStatus::RESOURCE_EXHAUSTED | GrpcStatus::UNAVAILABLE) => {
+            "the server sheds load or is not ready: lower the load, or look at its limits"
+        }
+        Fault::Grpc(GrpcStatus::DEADLINE_EXCEEDED) => {
+            "the server missed the deadline that --timeout set"
+        }
+        Fault::Grpc(_) => "the server failed the calls: the status and its log say why",
         Fault::Script => "the script threw: run it once with one user and -v",
         Fault::Other(_) => "the system says why; see the detail",
     }

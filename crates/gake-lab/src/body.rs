@@ -10,6 +10,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::cut::Cut;
 use crate::flight::Flight;
+use crate::grpc::replies::Replies;
 use crate::io::FlushWatch;
 use crate::timer::{Sleep, Timer};
 
@@ -35,6 +36,8 @@ pub(crate) enum Source {
     Chunks(Chunks),
     /// A body that promises more than it gives.
     Broken(Broken),
+    /// The messages of a call of gRPC.
+    Grpc(Replies),
 }
 
 /// `count` chunks, one each `every`.
@@ -148,6 +151,13 @@ impl Body for Answer {
             Source::Whole(bytes) => std::mem::take(bytes),
             Source::Fill(left) => fill(left),
             Source::Chunks(chunks) => std::task::ready!(chunks.poll_next(cx)),
+            Source::Grpc(replies) => {
+                let frame = std::task::ready!(replies.poll_next(cx));
+                if replies.is_over() {
+                    this.settle();
+                }
+                return Poll::Ready(Some(Ok(frame)));
+            }
             Source::Broken(broken) if broken.left > 0 => fill(&mut broken.left),
             Source::Broken(broken) => {
                 std::task::ready!(broken.poll_flushed(cx));
@@ -169,6 +179,7 @@ impl Body for Answer {
             Source::Fill(left) => *left == 0,
             Source::Chunks(chunks) => chunks.next >= chunks.count,
             Source::Broken(_) => false,
+            Source::Grpc(replies) => replies.is_over(),
         }
     }
 
@@ -176,7 +187,7 @@ impl Body for Answer {
         match &self.source {
             Source::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Source::Fill(left) => SizeHint::with_exact(*left),
-            Source::Chunks(_) => SizeHint::default(),
+            Source::Chunks(_) | Source::Grpc(_) => SizeHint::default(),
             Source::Broken(broken) => SizeHint::with_exact(broken.promised),
         }
     }

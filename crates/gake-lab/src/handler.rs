@@ -19,6 +19,7 @@ use crate::connection::Connection;
 use crate::cut::Cut;
 use crate::database;
 use crate::flight::{Flight, Open};
+use crate::grpc;
 use crate::pool;
 use crate::routes::{self, Plan, Route};
 use crate::stats::render_prometheus;
@@ -75,6 +76,11 @@ impl Service<Request<Incoming>> for Handler {
         if route.is_control() {
             worker.counters().control.add(1);
             return Reply::Later(Box::pin(control(route, Arc::clone(&self.0), request)));
+        }
+        if grpc::is_call(&request) {
+            worker.begin(Route::Grpc);
+            let flight = Flight::new(&self.0);
+            return Reply::Later(Box::pin(grpc::answer(Arc::clone(&self.0), request, flight)));
         }
         worker.begin(route);
         if route == Route::Fast && worker.shared.is_unlimited() && request.body().is_end_stream() {

@@ -47,6 +47,7 @@ mod database;
 mod draws;
 mod duration;
 mod flight;
+mod grpc;
 mod handler;
 mod http2;
 mod io;

@@ -29,6 +29,7 @@ mod bodies;
 mod connection;
 mod drive;
 mod error;
+mod grpc;
 mod inlined;
 mod inputs;
 mod interrupt;

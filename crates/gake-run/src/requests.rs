@@ -8,12 +8,13 @@ use std::sync::Arc;
 use gake_core::plan::targets::{Target, TargetBody, TargetFormat, Targets};
 use gake_core::schedule::Trace;
 use gake_core::spec::{
-    BodySpec, FieldPath, RequestDefaults, RequestSource, RequestSpec, RunSpec, ScenarioSpec,
-    WebSocketSpec,
+    BodySpec, FieldPath, GrpcSpec, RequestDefaults, RequestSource, RequestSpec, RunSpec,
+    ScenarioSpec, WebSocketSpec,
 };
 use gake_wire::{Feed, HttpRequest, Location, WeightedRequest, basic_authorization};
 
 use crate::bodies::Bodies;
+use crate::grpc::GrpcTarget;
 use crate::{Inputs, RunError};
 
 /// Targets held at most. More than this is a log to replay, not a mix.
@@ -52,13 +53,14 @@ pub(crate) fn read(spec: &RunSpec, inputs: &mut Inputs<'_>) -> Result<Vec<Reques
     scenarios
         .map(|(i, scenario)| {
             let at = list.index(i);
-            Reader { scenario, at, inputs, bodies: &mut bodies }.read()
+            Reader { spec, scenario, at, inputs, bodies: &mut bodies }.read()
         })
         .collect()
 }
 
 /// What is known while a scenario's requests are read.
 struct Reader<'a, 'b> {
+    spec: &'a RunSpec,
     scenario: &'a ScenarioSpec,
     at: FieldPath,
     inputs: &'a mut Inputs<'b>,
@@ -70,6 +72,7 @@ impl Reader<'_, '_> {
         match &self.scenario.source {
             RequestSource::Url(url) => self.url(url),
             RequestSource::WebSocket(websocket) => self.websocket(websocket),
+            RequestSource::Grpc(grpc) => self.grpc(grpc),
             RequestSource::Requests(requests) => self.listed(requests),
             RequestSource::Targets(path) => self.targets(path),
             RequestSource::Recording(recording) => {
@@ -123,6 +126,19 @@ impl Reader<'_, '_> {
             None => None,
         };
         Ok(RequestSet::new(vec![request], location.websocket_url(), field))
+    }
+
+    /// The calls, with the message as their body.
+    fn grpc(&mut self, grpc: &GrpcSpec) -> Result<RequestSet, RunError> {
+        let field = self.at.key("url");
+        let at = self.at.clone();
+        let target = GrpcTarget::new(self.spec, grpc, &at)?;
+        let common = &self.scenario.request;
+        let json = common.body.as_ref().map(|body| self.body(body)).transpose()?;
+        let json = json.as_deref().unwrap_or(b"{}");
+        let request = target.call(&headers(common), json)?;
+        let request = WeightedRequest { request, label: None, weight: 1 };
+        Ok(RequestSet::new(vec![request], target.name(), field))
     }
 
     fn listed(&mut self, requests: &[RequestSpec]) -> Result<RequestSet, RunError> {

@@ -118,6 +118,11 @@ impl<'a, C: Clock + Clone + 'static, V: Visitor> Call<'a, C, V> {
         }
     }
 
+    /// Opens a connection to an origin, unless one with room is open.
+    pub(crate) async fn connect(&mut self, origin: u32, now: Nanos) -> Result<(), Fault> {
+        self.seat(origin, now, true).await.map(drop)
+    }
+
     /// Takes a place on a connection that is open, opens one, or waits for either.
     async fn seat(
         &mut self,

@@ -139,6 +139,26 @@ impl<C: Clock + Clone + 'static> Client<C> {
         }
     }
 
+    /// Opens a connection on which `request` can be sent, unless one with room is open.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub async fn connect(
+        &self,
+        request: &PreparedRequest,
+        deadline: Deadline,
+    ) -> Result<(), Fault> {
+        let Self { shared, pool } = self;
+        shared.alarms.watch(&shared.clock);
+        let now = shared.clock.now();
+        let alarm = shared.alarms.set(deadline.end, deadline.shortest(now));
+        let (alarm, deadline) = (&alarm, &deadline);
+        let (mut exchange, visitor) = (Exchange::unfinished(now), &mut ());
+        let exchange = &mut exchange;
+        let mut call = Call { shared, pool, alarm, deadline, exchange, visitor };
+        call.connect(request.origin, now).await
+    }
+
     /// Notes that a request has ended now without a response.
     pub fn end(&self, exchange: &mut Exchange, end: End) {
         exchange.done = self.shared.clock.now();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::grpc;
 use crate::http1::request::RequestError;
 use crate::http2::{RequestTemplate, SharedFields};
 use crate::location::Scheme;
@@ -40,13 +41,19 @@ impl Message {
             !body.is_empty() || matches!(self.method.as_str(), "POST" | "PUT" | "PATCH");
         let is_streamed = given("transfer-encoding").is_some();
         let mut tail = Vec::new();
-        if (announces && !is_streamed) || given("content-length").is_some() {
+        let content_type = given("content-type").map(|(_, value)| value.trim());
+        let is_grpc = content_type.is_some_and(grpc::is_content_type);
+        // A body of gRPC ends with its stream.
+        if (announces && !is_streamed && !is_grpc) || given("content-length").is_some() {
             tail.push(("content-length", length.as_bytes()));
         }
         let shared: Vec<_> = shared.iter().map(|(name, value)| (name.as_str(), *value)).collect();
         let scheme = if self.location.scheme == Scheme::Https { "https" } else { "http" };
         let own = (self.method.as_str(), scheme, self.location.target.as_str());
-        RequestTemplate::new(own, Arc::new(SharedFields::new(&shared)), &tail, self.body.clone())
+        let shared = Arc::new(SharedFields::new(&shared));
+        let mut template = RequestTemplate::new(own, shared, &tail, self.body.clone());
+        template.is_grpc = is_grpc;
+        template
     }
 
     /// The upgrade to a WebSocket at its location, with its headers.

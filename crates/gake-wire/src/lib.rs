@@ -24,6 +24,7 @@ mod factory;
 mod facts;
 pub mod fault;
 mod feed;
+mod grpc;
 pub mod http1;
 pub mod http2;
 mod idle;
@@ -61,6 +62,9 @@ pub use error::WireError;
 pub use factory::HttpFactory;
 pub use facts::{ConnectionFacts, TlsFacts, TlsVersion};
 pub use feed::{Feed, NextRequest, WeightedRequest};
+pub use grpc::{
+    GrpcError, GrpcMessages, GrpcMethod, GrpcReflection, GrpcSchema, grpc_call, grpc_frame,
+};
 pub use inspect::Inspection;
 pub use location::{Location, LocationError, Scheme};
 pub use network::Network;

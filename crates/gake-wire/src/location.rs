@@ -42,6 +42,12 @@ pub enum LocationError {
     /// A WebSocket where a request is wanted.
     #[error("{0:?} is a WebSocket: only the target of a run or search can be one")]
     WebSocket(String),
+    /// A method of gRPC where a request is wanted.
+    #[error("{0:?} is a method of gRPC: only the target of a run or search can be one")]
+    Grpc(String),
+    /// A request where a method of gRPC is wanted.
+    #[error("{0:?} is no method of gRPC: write grpc://HOST:PORT/package.Service/Method")]
+    NoGrpc(String),
     /// A request where a WebSocket is wanted.
     #[error("{0:?} is no WebSocket: its URL begins with ws:// or wss://")]
     NoWebSocket(String),
@@ -104,6 +110,38 @@ impl Location {
         Self::parse(&format!("{upgrade}://{rest}"))
     }
 
+    /// Parses the URL of a method of gRPC: `grpc://HOST:PORT/package.Service/Method`, or `grpcs://`
+    /// over TLS. The scheme is that of the requests that call it.
+    ///
+    /// # Errors
+    /// When it is not one.
+    pub fn parse_grpc(url: &str) -> Result<Self, LocationError> {
+        let refuse = || LocationError::NoGrpc(url.to_owned());
+        let (scheme, rest) = url.trim().split_once("://").unwrap_or_default();
+        let carrier = match scheme.to_ascii_lowercase().as_str() {
+            "grpc" => "http",
+            "grpcs" => "https",
+            _ => return Err(refuse()),
+        };
+        let location = Self::parse(&format!("{carrier}://{rest}"))?;
+        let mut parts = location.target.split('/').skip(1);
+        match (parts.next(), parts.next(), parts.next()) {
+            (Some(service), Some(method), None)
+                if !service.is_empty() && !method.is_empty() && !method.contains('?') =>
+            {
+                Ok(location)
+            }
+            _ => Err(refuse()),
+        }
+    }
+
+    /// The URL of the method of gRPC that requests there call, without the user's password.
+    #[must_use]
+    pub fn grpc_url(&self) -> String {
+        // `http` becomes `grpc`, and `https` becomes `grpcs`.
+        self.to_string().replacen("http", "grpc", 1)
+    }
+
     /// The URL of the WebSocket that an upgrade there opens, without the user's password.
     #[must_use]
     pub fn websocket_url(&self) -> String {
@@ -160,6 +198,7 @@ fn split_scheme(url: &str) -> Result<(Scheme, &str, bool), LocationError> {
         "http" => Ok((Scheme::Http, rest, false)),
         "https" => Ok((Scheme::Https, rest, false)),
         "ws" | "wss" => Err(LocationError::WebSocket(url.to_owned())),
+        "grpc" | "grpcs" => Err(LocationError::Grpc(url.to_owned())),
         _ if scheme.contains(['/', '?', '.']) => Ok((Scheme::Http, url, true)),
         _ => Err(LocationError::Scheme { url: url.to_owned(), scheme: scheme.to_owned() }),
     }
@@ -290,6 +329,19 @@ mod tests {
         }
         assert!(Location::parse_websocket("http://h/").is_err());
         assert!(Location::parse_websocket("h").is_err());
+    }
+
+    #[test]
+    fn methods_of_grpc_have_a_service_and_a_name() {
+        let location = Location::parse_grpc("GRPCS://H:8443/a.b.S/Call").unwrap();
+        assert_eq!((location.scheme, location.port), (Scheme::Https, 8443));
+        assert_eq!(location.grpc_url(), "grpcs://h:8443/a.b.S/Call");
+        for url in ["grpc://h/", "grpc://h/S", "grpc://h/S/", "grpc://h//M", "grpc://h/S/M/x"] {
+            assert_eq!(Location::parse_grpc(url), Err(LocationError::NoGrpc(url.to_owned())));
+        }
+        assert!(Location::parse_grpc("http://h/S/M").is_err());
+        let refused = Location::parse("grpc://h/S/M");
+        assert_eq!(refused, Err(LocationError::Grpc("grpc://h/S/M".to_owned())));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::ports::LocalPorts;
 use crate::proxy::HttpProxy;
 use crate::request::{HttpRequest, Message, PreparedRequest};
 use crate::settings::{Protocol, Settings};
-use crate::tls::TlsOptions;
+use crate::tls::{self, TlsOptions};
 use crate::websocket::{MessageFrame, Upgrade};
 
 /// Bytes that a new connection may send before it hears of the peer: ten segments (RFC 6928) of
@@ -107,6 +107,27 @@ impl Network {
             self.tls = Some(self.tls_options.config(self.settings.protocol)?);
         }
         Ok(self)
+    }
+
+    /// A network with the same settings and no origins, whose connections speak HTTP/2 alone.
+    #[must_use]
+    pub fn of_http2(&self) -> Self {
+        let settings = Settings { protocol: Protocol::Http2, ..self.settings.clone() };
+        Self {
+            ports: self.ports,
+            loopback_sources: self.loopback_sources.clone(),
+            origins: Vec::new(),
+            fields: Vec::new(),
+            notes: Vec::new(),
+            tls: self.tls.as_ref().map(|config| tls::speaking(config, Protocol::Http2)),
+            upgrade: None,
+            is_small: true,
+            numbers: HashMap::new(),
+            resolver: self.resolver.clone(),
+            tls_options: self.tls_options.clone(),
+            discovered: DiscoveredOrigins::new(self.resolver.clone(), settings.sources.clone()),
+            settings,
+        }
     }
 
     /// Prepares a request before the run, and registers its origin. Blocks for name resolution.

@@ -65,6 +65,13 @@ impl<V: Visitor> Visitor for RedirectVisitor<'_, V> {
             self.behind.body(bytes);
         }
     }
+
+    #[inline]
+    fn trailers(&mut self, trailers: &[httparse::Header<'_>]) {
+        if self.to.is_none() {
+            self.behind.trailers(trailers);
+        }
+    }
 }
 
 impl Message {

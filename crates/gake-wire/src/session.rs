@@ -7,12 +7,10 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
 use gake_core::clock::Clock;
 use gake_core::record::{CloseCode, Exchange, Fault, Phase};
-use rustls::ClientConfig;
 
 use crate::alarm::know;
 use crate::client::Client;
@@ -24,8 +22,11 @@ use crate::request::{HttpRequest, Message, PreparedRequest};
 use crate::scratch::Scratch;
 use crate::settings::Protocol;
 use crate::stream::Stream;
+use crate::tls;
 use crate::transport::websocket_open;
-use crate::websocket::{CONTROL_MAX, FrameEvents, FrameReader, UpgradeResponse, opcode, put_frame, random_mask};
+use crate::websocket::{
+    CONTROL_MAX, FrameEvents, FrameReader, UpgradeResponse, opcode, put_frame, random_mask,
+};
 
 /// A request that cannot be sent.
 const BAD_REQUEST: Fault = Fault::Malformed("request");
@@ -108,12 +109,12 @@ impl<C: Clock + Clone + 'static> Client<C> {
         shared.alarms.watch(&shared.clock);
         let now = shared.clock.now();
         let alarm = shared.alarms.set(deadline.end, deadline.shortest(now));
-        let tls = shared.network.tls.as_ref().map(over_http1);
+        let config = shared.network.tls.as_ref().map(|tls| tls::speaking(tls, Protocol::WebSocket));
         let mut exchange = Exchange::unfinished(now);
         let opening = async {
             let (mut stream, _, open, _) = shared
                 .dialer
-                .connect(prepared.origin, now, &mut exchange, tls.as_ref(), true)
+                .connect(prepared.origin, now, &mut exchange, config.as_ref(), true)
                 .await?;
             let upgraded = websocket_open::open(&mut stream, &upgrade, &shared.scratch).await?;
             Ok::<_, Fault>((stream, open, upgraded))
@@ -143,13 +144,6 @@ impl<C: Clock + Clone + 'static> Client<C> {
         let session = WebSocketSession { line, waker, scratch, open };
         Ok((upgraded.response, Some(session)))
     }
-}
-
-/// The same settings for a connection that speaks HTTP/1.1.
-fn over_http1(tls: &Arc<ClientConfig>) -> Arc<ClientConfig> {
-    let mut tls = ClientConfig::clone(tls);
-    tls.alpn_protocols = Protocol::WebSocket.alpn();
-    Arc::new(tls)
 }
 
 impl WebSocketSession {

@@ -288,3 +288,10 @@ impl ServerCertVerifier for AcceptAny {
         self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
+
+/// The same settings for connections that speak `protocol`.
+pub(crate) fn speaking(config: &Arc<ClientConfig>, protocol: Protocol) -> Arc<ClientConfig> {
+    let mut config = ClientConfig::clone(config);
+    config.alpn_protocols = protocol.alpn();
+    Arc::new(config)
+}

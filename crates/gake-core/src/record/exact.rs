@@ -12,6 +12,7 @@ use super::close_code::CloseCode;
 use super::counts::Counts;
 use super::error_code::ErrorCode;
 use super::fault::{Fault, Phase};
+use super::grpc_status::GrpcStatus;
 use super::histogram::Histogram;
 use super::latency::Metric;
 use super::tally::{LabelTally, Tally};
@@ -65,6 +66,7 @@ impl FaultCount {
             "stream_reset" => Fault::StreamReset(ErrorCode::from_name(&self.reason)),
             "goaway" => Fault::Goaway(ErrorCode::from_name(&self.reason)),
             "websocket_closed" => Fault::WebSocketClosed(CloseCode::read(&self.reason)),
+            "grpc_status" => Fault::Grpc(GrpcStatus::read(&self.reason)),
             "other" => Fault::Other(self.errno.unwrap_or(0)),
             // Without a reason in the files of old, which did not tell them apart.
             "closed_early" => Fault::ClosedEarly(match self.reason.is_empty() {
@@ -249,6 +251,8 @@ mod tests {
             Fault::WebSocketClosed(CloseCode::NONE),
             Fault::WebSocketClosed(CloseCode::new(1001)),
             Fault::WebSocketClosed(CloseCode::new(4321)),
+            Fault::Grpc(GrpcStatus::UNAVAILABLE),
+            Fault::Grpc(GrpcStatus::new(77)),
             Fault::Script,
             Fault::Other(0),
             Fault::Other(113),

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::close_code::CloseCode;
 use super::error_code::ErrorCode;
+use super::grpc_status::GrpcStatus;
 
 /// The phase in which a request timed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -55,6 +56,8 @@ pub enum Fault {
     Goaway(ErrorCode),
     /// The server closed the WebSocket session, with this close code.
     WebSocketClosed(CloseCode),
+    /// The gRPC call failed, with this status.
+    Grpc(GrpcStatus),
     /// A script's iteration threw.
     Script,
     /// Anything else, with the system's error number (0 without one).
@@ -84,6 +87,7 @@ impl Fault {
             Self::StreamReset(_) => "stream_reset",
             Self::Goaway(_) => "goaway",
             Self::WebSocketClosed(_) => "websocket_closed",
+            Self::Grpc(_) => "grpc_status",
             Self::Script => "script",
             Self::Other(_) => "other",
         }
@@ -111,6 +115,13 @@ impl Fault {
         )
     }
 
+    /// Whether a time-out ended the request: the answer would have taken longer than it waited.
+    #[must_use]
+    pub fn is_timeout(self) -> bool {
+        let deadline = Self::Grpc(GrpcStatus::DEADLINE_EXCEEDED);
+        matches!(self, Self::Timeout(_) | Self::ConnectTimeout) || self == deadline
+    }
+
     /// The detail beyond the name; may be empty.
     #[must_use]
     pub fn detail(self) -> String {
@@ -121,6 +132,7 @@ impl Fault {
             | Self::Proxy(reason) => reason.to_owned(),
             Self::StreamReset(code) | Self::Goaway(code) => code.name().to_owned(),
             Self::WebSocketClosed(code) => code.to_string(),
+            Self::Grpc(status) => status.to_string(),
             Self::ClosedEarly(Phase::Connect | Phase::FirstByte) => {
                 "before the first byte".to_owned()
             }

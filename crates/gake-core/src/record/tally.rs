@@ -90,8 +90,7 @@ impl Tally {
             }
             End::Fault(fault) => {
                 bump(&mut self.faults, fault, 1);
-                let censored = matches!(fault, Fault::Timeout(_) | Fault::ConnectTimeout);
-                if censored { Metric::OtherResponse } else { Metric::FaultResponse }
+                if fault.is_timeout() { Metric::OtherResponse } else { Metric::FaultResponse }
             }
             End::Unfinished => Metric::OtherResponse,
         };

@@ -122,6 +122,12 @@ pub struct ScenarioDraft {
     /// Whether messages of a WebSocket await no answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ws_send_only: Option<bool>,
+    /// Files that define the services of gRPC.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proto: Vec<PathBuf>,
+    /// Folders that these files import from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proto_paths: Vec<PathBuf>,
     /// Whether the bodies of failed answers are counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body_errors: Option<bool>,

@@ -30,7 +30,8 @@ pub use error::{FieldPath, SpecError};
 pub use file::{FileError, Syntax};
 pub use load::LoadSpec;
 pub use request::{
-    BodySpec, RecordingSpec, RequestDefaults, RequestSource, RequestSpec, ScriptSpec, WebSocketSpec,
+    BodySpec, GrpcSpec, RecordingSpec, RequestDefaults, RequestSource, RequestSpec, ScriptSpec,
+    WebSocketSpec,
 };
 
 use crate::metric::MAX_SERIES;

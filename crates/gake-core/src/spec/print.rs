@@ -97,6 +97,11 @@ fn source(source: &RequestSource, draft: &mut ScenarioDraft) {
             draft.ws_expect.clone_from(&websocket.expect);
             draft.ws_send_only = websocket.send_only.then_some(true);
         }
+        RequestSource::Grpc(grpc) => {
+            draft.url = Some(grpc.url.clone());
+            draft.proto.clone_from(&grpc.proto);
+            draft.proto_paths.clone_from(&grpc.proto_paths);
+        }
         RequestSource::Requests(requests) => draft.request = requests.iter().map(request).collect(),
         RequestSource::Targets(path) => draft.targets = Some(path.clone()),
         RequestSource::Recording(recording) => {

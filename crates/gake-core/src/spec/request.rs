@@ -8,6 +8,9 @@ use crate::plan::Expect;
 /// The status of the answer that opens a session (RFC 6455, section 4.2.2).
 const SESSION_OPEN: u16 = 101;
 
+/// The HTTP status of an answer that has a status of gRPC.
+const CALLED: u16 = 200;
+
 /// Where requests come from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RequestSource {
@@ -15,6 +18,8 @@ pub enum RequestSource {
     Url(String),
     /// Messages in sessions of a WebSocket.
     WebSocket(WebSocketSpec),
+    /// Calls of a method of gRPC; the body of the scenario is the message, in JSON.
+    Grpc(GrpcSpec),
     /// These requests, interleaved by weight.
     Requests(Vec<RequestSpec>),
     /// The requests of a targets file, in turn; `-` is standard input.
@@ -35,6 +40,7 @@ impl RequestSource {
     pub(crate) fn expect(&self) -> Expect {
         match self {
             Self::WebSocket(_) => Expect::only(SESSION_OPEN),
+            Self::Grpc(_) => Expect::only(CALLED),
             _ => Expect::default(),
         }
     }
@@ -60,6 +66,27 @@ impl WebSocketSpec {
     pub fn has_scheme(url: &str) -> bool {
         let scheme = url.trim().split_once("://").map(|(scheme, _)| scheme);
         scheme.is_some_and(|s| s.eq_ignore_ascii_case("ws") || s.eq_ignore_ascii_case("wss"))
+    }
+}
+
+/// Calls of a method of gRPC.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct GrpcSpec {
+    /// The URL: `grpc://HOST:PORT/package.Service/Method`, or `grpcs://` over TLS.
+    pub url: String,
+    /// Files of definitions: `.proto` sources, or compiled sets. The server's reflection tells
+    /// them if there are none.
+    pub proto: Vec<PathBuf>,
+    /// Folders that the sources import from; by default their own.
+    pub proto_paths: Vec<PathBuf>,
+}
+
+impl GrpcSpec {
+    /// Whether a URL is that of a method of gRPC: `grpc://` or `grpcs://`.
+    #[must_use]
+    pub fn has_scheme(url: &str) -> bool {
+        let scheme = url.trim().split_once("://").map(|(scheme, _)| scheme);
+        scheme.is_some_and(|s| s.eq_ignore_ascii_case("grpc") || s.eq_ignore_ascii_case("grpcs"))
     }
 }
 

@@ -365,6 +365,36 @@ fn a_websocket_is_known_by_its_scheme() {
     assert!(plain.to_string().contains("ws_message: it needs a URL"), "{plain}");
 }
 
+#[test]
+fn a_method_of_grpc_is_known_by_its_scheme() {
+    let read = |text: &str| SpecFile::read("a.toml", text.as_bytes()).unwrap().spec();
+    let spec = |fields: &str| read(&format!("[[scenario]]\nurl = \"grpcs://h/S/M\"\n{fields}"));
+    let asked = spec("body = \"{}\"\nproto = [\"a.proto\"]\nproto_paths = [\"p\"]\n").unwrap();
+    let grpc = GrpcSpec {
+        url: "grpcs://h/S/M".to_owned(),
+        proto: vec!["a.proto".into()],
+        proto_paths: vec!["p".into()],
+    };
+    assert_eq!(asked.scenarios[0].source, RequestSource::Grpc(grpc));
+    assert_eq!(asked.connection.http, HttpVersion::Http2);
+    let expect = &asked.scenarios[0].expect;
+    assert!(expect.accepts(200) && !expect.accepts(204));
+    let printed = asked.draft().write(Syntax::Toml).unwrap();
+    assert_eq!(read(&printed), Ok(asked), "{printed}");
+    for (fields, said) in [
+        ("method = \"GET\"", "method: a call of gRPC is always a POST"),
+        ("expect_body = \"x\"", "cannot be checked"),
+        ("proto_paths = [\"p\"]", "it needs proto"),
+        ("[connection]\nhttp = \"1.1\"", "connection.http: gRPC needs HTTP/2"),
+        ("[connection]\nmax_redirects = 1", "follow no redirects"),
+    ] {
+        let error = spec(fields).expect_err(fields).to_string();
+        assert!(error.contains(said), "{fields}: {error}");
+    }
+    let plain = read("[[scenario]]\nurl = \"http://h/\"\nproto = [\"a\"]\n").unwrap_err();
+    assert!(plain.to_string().contains("proto: it needs a URL"), "{plain}");
+}
+
 /// What is said of a file, from its place on.
 fn said(name: &str, text: &str) -> String {
     let spec = SpecFile::read(name, text.as_bytes()).and_then(|file| file.spec());

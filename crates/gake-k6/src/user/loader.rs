@@ -249,7 +249,11 @@ impl Loader for Modules {
 /// What a script threw, or what went wrong around it.
 pub(crate) fn caught(ctx: &Ctx<'_>, error: rquickjs::Error) -> Caught {
     if error.is_exception() {
-        return Caught::caught(ctx);
+        let mut caught = Caught::caught(ctx);
+        // The JavaScript of k6's own modules is no part of the script.
+        let own = caught.stack.lines().filter(|line| !line.contains("(eval_script:"));
+        caught.stack = own.collect::<Vec<_>>().join("\n");
+        return caught;
     }
     let _ = ctx.catch();
     Caught { message: error.to_string(), place: String::new(), stack: String::new() }

@@ -31,6 +31,9 @@ The lab: a target server whose behaviour is known.
   /users                      with a database: POST a user, GET /users/1, GET /users/count, DELETE
   /ws?delay=20ms              a WebSocket that sends every message back
 
+  grpc://.../gake.lab.v1.Echo/Say   gRPC: Say, Repeat, Collect and Chat, the standard health
+                              check, and reflection, which tells their messages
+
   /metrics                    counters, as Prometheus text
   /config                     the settings in force, as JSON
   /stall?for=1s               stops the whole server for this long
@@ -53,6 +56,7 @@ pub(crate) enum Route {
     Hang,
     Users,
     WebSocket,
+    Grpc,
     Metrics,
     Config,
     Stall,
@@ -63,7 +67,7 @@ impl Route {
     pub(crate) const COUNT: usize = Route::ALL.len();
 
     /// In the order of the discriminants.
-    pub(crate) const ALL: [Route; 18] = [
+    pub(crate) const ALL: [Route; 19] = [
         Route::Help,
         Route::Fast,
         Route::Slow,
@@ -78,6 +82,7 @@ impl Route {
         Route::Hang,
         Route::Users,
         Route::WebSocket,
+        Route::Grpc,
         Route::Metrics,
         Route::Config,
         Route::Stall,
@@ -100,6 +105,7 @@ impl Route {
             Route::Hang => "/hang",
             Route::Users => "/users",
             Route::WebSocket => "/ws",
+            Route::Grpc => "grpc",
             Route::Metrics => "/metrics",
             Route::Config => "/config",
             Route::Stall => "/stall",
@@ -182,7 +188,7 @@ pub(crate) fn plan(route: Route, uri: &Uri, draws: &Draws) -> Result<(Duration, 
             at_once(Plan::Text(StatusCode::UPGRADE_REQUIRED, text))
         }
         // The lab's own routes are answered elsewhere.
-        Route::Metrics | Route::Config | Route::Stall | Route::Other => {
+        Route::Grpc | Route::Metrics | Route::Config | Route::Stall | Route::Other => {
             let text = Bytes::from_static(b"no such route: / lists what there is\n");
             at_once(Plan::Text(StatusCode::NOT_FOUND, text))
         }

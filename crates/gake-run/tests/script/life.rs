@@ -56,7 +56,7 @@ fn what_an_iteration_throws_is_logged_with_its_place() {
 fn bad_scripts_say_where() {
     for (text, expected) in [
         ("export default function () {\n  let x = ;\n}", "script.js:2:"),
-        ("import x from 'k6/ws'; export default () => 1", "WebSockets are not there yet"),
+        ("import x from 'k6/experimental/redis'; export default () => 1", "Redis is not there"),
         ("import x from 'k6/nothing'; export default () => 1", "there are k6, k6/crypto"),
         ("import x from 'lodash'; export default () => 1", "\"lodash\""),
         ("import x from './no.js'; export default () => 1", "./no.js"),

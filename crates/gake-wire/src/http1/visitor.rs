@@ -45,6 +45,12 @@ pub trait Visitor {
     fn body(&mut self, bytes: &[u8]) {
         let _ = bytes;
     }
+
+    /// The trailers of an answer of HTTP/2, if there are any.
+    #[inline]
+    fn trailers(&mut self, trailers: &[httparse::Header<'_>]) {
+        let _ = trailers;
+    }
 }
 
 /// The visitor that looks at nothing.

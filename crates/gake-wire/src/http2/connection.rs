@@ -301,6 +301,7 @@ impl ClientConnection {
             bytes_in: stream.bytes_in,
             bytes_out,
             is_written: is_written && stream.upload.is_none(),
+            grpc_status: stream.grpc_status,
         }
     }
 

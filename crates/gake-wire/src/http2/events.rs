@@ -1,6 +1,6 @@
 //! Events of a connection's streams.
 
-use gake_core::record::ErrorCode;
+use gake_core::record::{ErrorCode, GrpcStatus};
 
 use super::message_error::MessageError;
 
@@ -18,6 +18,9 @@ pub trait StreamEvents {
     /// More of the body of a shown stream has come.
     fn body(&mut self, owner: u32, bytes: &[u8]);
 
+    /// The trailers of a shown stream have come, which is about to end.
+    fn trailers(&mut self, owner: u32, fields: HeaderFields);
+
     /// The stream has ended.
     fn ended(&mut self, owner: u32, end: StreamEnd);
 }
@@ -33,6 +36,8 @@ pub struct StreamEnd {
     pub bytes_out: u64,
     /// Whether the whole request was written.
     pub is_written: bool,
+    /// The status of a gRPC call, if the server gave one.
+    pub grpc_status: Option<GrpcStatus>,
 }
 
 /// How a stream ended.

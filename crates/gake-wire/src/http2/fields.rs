@@ -1,5 +1,7 @@
 //! The meaning of a block of header fields for its response (RFC 9113, section 8).
 
+use gake_core::record::GrpcStatus;
+
 use super::message_error::MessageError;
 
 /// The meaning of the fields of one block.
@@ -9,6 +11,8 @@ pub struct FieldsMeaning {
     pub status: u16,
     /// `content-length`, when there is one.
     pub content_length: Option<u64>,
+    /// `grpc-status`, when there is one; one that is no number is UNKNOWN, as gRPC wants it.
+    pub grpc_status: Option<GrpcStatus>,
     /// The first error in the fields.
     pub error: Option<MessageError>,
     /// Bytes of all names and values.
@@ -43,6 +47,10 @@ impl FieldsMeaning {
         }
         if name == b"content-length" {
             return self.length(value);
+        }
+        if name == b"grpc-status" {
+            let number = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+            self.grpc_status = Some(number.map_or(GrpcStatus::UNKNOWN, GrpcStatus::new));
         }
         match CONNECTION_HEADERS.contains(&name) {
             true => Err(MessageError::ConnectionHeader),

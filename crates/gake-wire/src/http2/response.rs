@@ -94,7 +94,7 @@ impl ClientConnection {
         let owner = stream.owner;
         let is_first = !std::mem::replace(&mut stream.has_begun, true);
         let mut fields = Vec::new();
-        let meaning = if stream.is_shown && stream.status == 0 {
+        let meaning = if stream.is_shown {
             let mut keep = |name: &[u8], value: &[u8]| fields.push((name.to_vec(), value.to_vec()));
             self.decoder.decode_shown(bytes, &mut keep)?
         } else {
@@ -111,11 +111,16 @@ impl ClientConnection {
             return Ok(());
         }
         let stream = self.streams.get(slot);
-        if stream.is_shown && stream.status == meaning.status {
+        if stream.is_shown {
             fields.retain(|(name, _)| !name.starts_with(b":"));
-            events.head(owner, meaning.status, fields);
+            match meaning.status {
+                0 => events.trailers(owner, fields),
+                status if status == stream.status => events.head(owner, status, fields),
+                _ => {}
+            }
         }
         if block.ends {
+            self.streams.get(slot).grpc_status = meaning.grpc_status;
             self.answered(slot, events);
         }
         Ok(())

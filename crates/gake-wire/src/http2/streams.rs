@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use gake_core::record::GrpcStatus;
+
 /// No slot, or no stream.
 const NONE: u32 = u32::MAX;
 
@@ -14,6 +16,8 @@ pub(super) struct Stream {
     pub(super) owner: u32,
     /// The status of the final head; 0 before it.
     pub(super) status: u16,
+    /// `grpc-status` of the trailers, or of a head that is the whole answer.
+    pub(super) grpc_status: Option<GrpcStatus>,
     pub(super) is_head: bool,
     /// Whether head and body are shown to the owner.
     pub(super) is_shown: bool,

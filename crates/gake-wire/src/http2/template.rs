@@ -44,6 +44,8 @@ pub struct RequestTemplate {
     pub body: Option<Arc<[u8]>>,
     /// Whether the method is HEAD, so that the answer has no body.
     pub is_head: bool,
+    /// Whether it is a call of gRPC, whose answer has a status in its trailers.
+    pub is_grpc: bool,
 }
 
 impl SharedFields {
@@ -98,6 +100,7 @@ impl RequestTemplate {
             tail: literals(tail),
             body: body.filter(|body| !body.is_empty()),
             is_head: method == "HEAD",
+            is_grpc: false,
         }
     }
 

@@ -12,8 +12,9 @@ use super::interface::{IdleState, Timing, Transport, TransportError};
 use super::link::{Link, Shown};
 use super::sampler::TcpSampler;
 use crate::facts::ConnectionFacts;
+use crate::grpc;
 use crate::http1::{ResponseHead, Version, Visitor};
-use crate::http2::{ClientConnection, ConnectionLimits, StreamEnd, StreamEnding};
+use crate::http2::{ClientConnection, ConnectionLimits, HeaderFields, StreamEnd, StreamEnding};
 use crate::meter::OpenGuard;
 use crate::request::PreparedRequest;
 use crate::scratch::Scratch;
@@ -112,9 +113,18 @@ impl Transport for Http2 {
             timing.alarm.set(timing.write.saturating_add(first_byte).min(timing.deadline.end));
         }
         let link = &*self.link;
-        let mut call = StreamCall { link, lane, slot, exchange, is_over: false };
+        let is_grpc = template.is_grpc;
+        let mut call = StreamCall { link, lane, slot, exchange, is_grpc, is_over: false };
         poll_fn(|cx| call.poll(cx, timing, visitor)).await
     }
+}
+
+/// Fields as visitors see them.
+fn headers(fields: &HeaderFields) -> Vec<httparse::Header<'_>> {
+    // A name that is no token has ended the stream.
+    let name = |name| std::str::from_utf8(name).unwrap_or_default();
+    let fields = fields.iter();
+    fields.map(|(key, value)| httparse::Header { name: name(key), value }).collect()
 }
 
 /// An exchange under way.
@@ -123,6 +133,8 @@ struct StreamCall<'a> {
     lane: u32,
     slot: u32,
     exchange: &'a mut Exchange,
+    /// Whether the answer needs the status of gRPC.
+    is_grpc: bool,
     is_over: bool,
 }
 
@@ -168,14 +180,7 @@ impl StreamCall<'_> {
     #[cold]
     fn show<V: Visitor>(&self, shown: &Shown, visitor: &mut V) {
         if let Some((status, fields)) = &shown.head {
-            let headers: Vec<_> = fields
-                .iter()
-                .map(|(name, value)| httparse::Header {
-                    // A name that is no token has ended the stream.
-                    name: std::str::from_utf8(name).unwrap_or_default(),
-                    value,
-                })
-                .collect();
+            let headers = headers(fields);
             let (status, version) = (*status, Version::Http11);
             // HTTP/2 has no reason phrase.
             visitor.head(&ResponseHead { status, version, reason: "", headers: &headers });
@@ -184,6 +189,9 @@ impl StreamCall<'_> {
             visitor.body(&shown.body);
             self.link.has_read(shown.body.len());
         }
+        if !shown.trailers.is_empty() {
+            visitor.trailers(&headers(&shown.trailers));
+        }
     }
 
     fn ended(&mut self, end: StreamEnd) -> Result<Answer, TransportError> {
@@ -191,7 +199,11 @@ impl StreamCall<'_> {
         let phase = self.phase();
         Err(match end.ending {
             StreamEnding::Answered { status, body_bytes } => {
-                return Ok(Answer { status, body_bytes });
+                let answer = Answer { status, body_bytes };
+                return match self.is_grpc && status == 200 {
+                    true => grpc::answered(answer, end.grpc_status).map_err(TransportError::Final),
+                    false => Ok(answer),
+                };
             }
             StreamEnding::Reset(code) => TransportError::Final(Fault::StreamReset(code)),
             StreamEnding::Refused => {

@@ -65,6 +65,8 @@ pub(super) struct Lane {
 pub(super) struct Shown {
     pub(super) head: Option<(u16, HeaderFields)>,
     pub(super) body: Vec<u8>,
+    /// Empty when none have come.
+    pub(super) trailers: HeaderFields,
 }
 
 impl Link {
@@ -362,6 +364,13 @@ impl StreamEvents for Delivery<'_> {
         if let Some(shown) = &mut lane.shown {
             shown.head = Some((status, fields));
             lane.wake();
+        }
+    }
+
+    fn trailers(&mut self, owner: u32, fields: HeaderFields) {
+        let lane = &mut self.lanes.all[owner as usize];
+        if let Some(shown) = &mut lane.shown {
+            shown.trailers = fields;
         }
     }
 

@@ -9,6 +9,7 @@ mod doctor;
 mod experiment;
 mod find;
 mod fleet;
+mod grpc;
 mod history;
 mod output;
 mod redaction;

@@ -10,6 +10,7 @@ use gake_judge::Objective;
 
 use super::destinations::OutputArgs;
 use super::fleet::FleetArgs;
+use super::grpc::GrpcArgs;
 use super::history::SaveArgs;
 use super::redaction::RedactionArgs;
 use super::values::{self, Stages, WatchedSource};
@@ -42,6 +43,7 @@ Examples:
   gake run http://h/ -r 20k --nats nats://h:4222 --agents 4   on four machines (docs/fleet.md)
   gake run --spec checkout.toml                    several loads side by side, from a file
   gake run ws://localhost:8080/chat -c 100 --ws-message hello      messages in WebSocket sessions
+  gake run grpc://localhost:50051/shop.v1.Shop/Order --proto shop.proto --data @order.json
   gake run http://h/api -X POST --data @body.json -H 'Content-Type: application/json' -r 50
 
 Exit codes: 0 done, objectives met; 1 the run failed; 2 bad usage; 3 the run is invalid;
@@ -276,6 +278,9 @@ pub struct RequestArgs {
 
     #[command(flatten)]
     pub websocket: WebSocketArgs,
+
+    #[command(flatten)]
+    pub grpc: GrpcArgs,
 }
 
 /// A version of HTTP.

@@ -9,8 +9,8 @@ use gake_core::spec::value::{
     SpeedValue, StagesValue, TimeValue, UsersValue,
 };
 use gake_core::spec::{
-    BodySpec, ConnectionDraft, FieldPath, HttpVersion, IpFamily, RunDraft, RunSpec, ScenarioDraft,
-    SpecError, TlsDraft,
+    BodySpec, ConnectionDraft, FieldPath, GrpcSpec, HttpVersion, IpFamily, RunDraft, RunSpec,
+    ScenarioDraft, SpecError, TlsDraft,
 };
 use gake_run::RunError;
 
@@ -49,6 +49,8 @@ const FLAGS: &[(&str, &str)] = &[
     ("ws_message", "--ws-message"),
     ("ws_expect", "--ws-expect"),
     ("ws_send_only", "--ws-send-only"),
+    ("proto", "--proto"),
+    ("proto_paths", "--proto-path"),
     ("body_errors", "--body-errors"),
     ("abort", "--abort"),
     ("timeout", "--timeout"),
@@ -173,7 +175,8 @@ pub fn connections_or_users(scenario: &mut ScenarioDraft, connection: &Connectio
     let is_open = scenario.rate.is_some_and(|rate| rate.0 != gake_core::plan::Rate::Max)
         || scenario.stages.is_some()
         || scenario.recording.is_some();
-    let is_multiplexed = connection.http.is_some_and(HttpVersion::is_multiplexed);
+    let is_grpc = scenario.url.as_deref().is_some_and(GrpcSpec::has_scheme);
+    let is_multiplexed = connection.http.map_or(is_grpc, HttpVersion::is_multiplexed);
     if is_open || scenario.users.is_some() {
         return;
     }
@@ -259,6 +262,8 @@ fn request(args: &RequestArgs) -> Result<ScenarioDraft, Failure> {
         ws_message: args.websocket.ws_message.as_ref().map(body),
         ws_expect: args.websocket.ws_expect.clone(),
         ws_send_only: args.websocket.ws_send_only.then_some(true),
+        proto: args.grpc.proto.clone(),
+        proto_paths: args.grpc.proto_path.clone(),
         body_errors: args.body_errors.then_some(true),
         ..ScenarioDraft::default()
     };

@@ -11,7 +11,7 @@ use crate::cli::RunArgs;
 use crate::exit::Failure;
 
 /// The keys that say what is sent: one of them takes the place of all.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 16] = [
     "url",
     "targets",
     "recording",
@@ -26,6 +26,8 @@ const SOURCES: [&str; 14] = [
     "ws_message",
     "ws_expect",
     "ws_send_only",
+    "proto",
+    "proto_paths",
 ];
 
 /// What the file says, with what the flags say in its place. What holds for the whole run always

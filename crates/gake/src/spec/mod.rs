@@ -179,11 +179,12 @@ impl Asked {
 
     /// The files that are read for it, so that nothing is written over them.
     pub fn files(&self, spec: Option<&Path>) -> Vec<std::path::PathBuf> {
-        let scenarios = self.spec.scenarios.iter().filter_map(|scenario| match &scenario.source {
-            RequestSource::Targets(path) => Some(path.clone()),
-            RequestSource::Recording(recording) => Some(recording.path.clone()),
-            RequestSource::Script(script) => Some(script.path.clone()),
-            _ => None,
+        let scenarios = self.spec.scenarios.iter().flat_map(|scenario| match &scenario.source {
+            RequestSource::Targets(path) => vec![path.clone()],
+            RequestSource::Recording(recording) => vec![recording.path.clone()],
+            RequestSource::Script(script) => vec![script.path.clone()],
+            RequestSource::Grpc(grpc) => grpc.proto.clone(),
+            _ => Vec::new(),
         });
         scenarios.chain(spec.map(Path::to_owned)).collect()
     }

@@ -20,6 +20,7 @@ mod expect;
 mod experiment;
 mod fleet;
 mod golang;
+mod grpc;
 mod history;
 mod http2;
 mod limits;

@@ -1,5 +1,6 @@
 //! From a draft to a spec: applies defaults and rejects contradictions.
 
+mod grpc;
 mod load;
 mod scenario;
 mod websocket;
@@ -39,7 +40,11 @@ impl RunDraft {
                 format!("this gake reads versions 1 to {VERSION} of a spec, not {version}"),
             ));
         }
-        let connection = connection(self.connection, &root.key("connection"))?;
+        let mut connection_draft = self.connection;
+        if self.scenarios.iter().any(grpc::is_grpc) {
+            connection_draft.http.get_or_insert(HttpVersion::Http2);
+        }
+        let connection = connection(connection_draft, &root.key("connection"))?;
         let list = root.key("scenario");
         if self.scenarios.is_empty() {
             return Err(SpecError::new(root, "it has no scenario: write [[scenario]] and its url"));

@@ -120,7 +120,10 @@ impl Deciding<'_> {
     fn source(&mut self) -> Result<RequestSource, SpecError> {
         let draft = &mut self.draft;
         let requests = std::mem::take(&mut draft.request);
-        let url = self.url()?;
+        let url = match self.grpc()? {
+            None => self.url()?,
+            grpc => grpc,
+        };
         let draft = &mut self.draft;
         let mut all = vec![
             ("url", url),

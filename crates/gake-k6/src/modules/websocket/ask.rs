@@ -74,7 +74,12 @@ impl Ask {
                 }
                 "compression" => match value::text(ctx, &value)?.as_str() {
                     "" => {}
-                    "deflate" => return Err(go_error(ctx, "gake does not support the compression of WebSockets")),
+                    "deflate" => {
+                        return Err(go_error(
+                            ctx,
+                            "gake does not support the compression of WebSockets",
+                        ));
+                    }
                     other => {
                         let message = format!(
                             "unsupported compression algorithm '{other}', supported algorithm is \

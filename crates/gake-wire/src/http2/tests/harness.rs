@@ -13,6 +13,7 @@ use super::super::{
 pub struct Heard {
     pub heads: Vec<(u32, u16, HeaderFields)>,
     pub bodies: Vec<u8>,
+    pub trailers: Vec<(u32, HeaderFields)>,
     pub ends: Vec<(u32, StreamEnd)>,
 }
 
@@ -25,6 +26,10 @@ impl StreamEvents for Heard {
 
     fn body(&mut self, _slot: u32, bytes: &[u8]) {
         self.bodies.extend_from_slice(bytes);
+    }
+
+    fn trailers(&mut self, slot: u32, fields: HeaderFields) {
+        self.trailers.push((slot, fields));
     }
 
     fn ended(&mut self, slot: u32, end: StreamEnd) {

@@ -250,6 +250,7 @@ fn fatal(fault: Fault) -> Option<(String, u8)> {
         | Fault::StreamReset(_)
         | Fault::Goaway(_)
         | Fault::WebSocketClosed(_)
+        | Fault::Grpc(_)
         | Fault::Script => return None,
     };
     Some((format!("{call}: {what} ({number})"), number as u8))

@@ -124,6 +124,7 @@ fn cause(fault: Fault) -> String {
         | Fault::StreamReset(_)
         | Fault::Goaway(_)
         | Fault::WebSocketClosed(_)
+        | Fault::Grpc(_)
         | Fault::Script
         | Fault::Other(_) => fault.to_string(),
     }

@@ -1,0 +1,45 @@
+//! Calls of gRPC: what their URL and fields mean.
+
+use super::super::error::{FieldPath, SpecError};
+use super::super::{GrpcSpec, HttpVersion, RequestSource, ScenarioDraft};
+use super::scenario::Deciding;
+
+/// Whether a scenario calls gRPC, which needs HTTP/2.
+pub(super) fn is_grpc(scenario: &ScenarioDraft) -> bool {
+    scenario.url.as_deref().is_some_and(GrpcSpec::has_scheme)
+}
+
+impl Deciding<'_> {
+    /// The method that `url` names, if it is one of gRPC.
+    pub(super) fn grpc(&mut self) -> Result<Option<RequestSource>, SpecError> {
+        let proto = std::mem::take(&mut self.draft.proto);
+        let proto_paths = std::mem::take(&mut self.draft.proto_paths);
+        if !is_grpc(&self.draft) {
+            let given = [("proto", proto.is_empty()), ("proto_paths", proto_paths.is_empty())];
+            return match given.into_iter().find(|(_, is_empty)| !is_empty) {
+                Some((key, _)) => {
+                    Err(self.refuse(key, "it needs a URL that begins with grpc:// or grpcs://"))
+                }
+                None => Ok(None),
+            };
+        }
+        let Some(url) = self.draft.url.take() else { return Ok(None) };
+        if proto.is_empty() && !proto_paths.is_empty() {
+            return Err(self.refuse("proto_paths", "it needs proto"));
+        }
+        self.without(&["method"], "a call of gRPC is always a POST")?;
+        if self.draft.expect_body.is_some() {
+            return Err(self.refuse("expect_body", "messages of gRPC cannot be checked"));
+        }
+        let refuse = |key, problem| {
+            Err(SpecError::new(FieldPath::root().key("connection").key(key), problem))
+        };
+        if self.connection.http != HttpVersion::Http2 {
+            return refuse("http", "gRPC needs HTTP/2");
+        }
+        if self.connection.max_redirects > 0 {
+            return refuse("max_redirects", "calls of gRPC follow no redirects");
+        }
+        Ok(Some(RequestSource::Grpc(GrpcSpec { url, proto, proto_paths })))
+    }
+}

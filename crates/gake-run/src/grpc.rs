@@ -1,0 +1,110 @@
+//! The calls of a method of gRPC.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gake_core::schedule::Slice;
+use gake_core::spec::{FieldPath, GrpcSpec, RunSpec};
+use gake_engine::RunClock;
+use gake_wire::{
+    Client, GrpcError, GrpcReflection, GrpcSchema, HttpRequest, Location, Network, Protocol,
+    grpc_call, grpc_frame,
+};
+use tokio::runtime::{Builder, LocalOptions};
+
+use crate::{RunError, connection};
+
+/// How long each answer of a server's reflection may take.
+const REFLECTION_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A method of gRPC, and where it is.
+pub(crate) struct GrpcTarget<'a> {
+    spec: &'a RunSpec,
+    grpc: &'a GrpcSpec,
+    location: Location,
+    at: &'a FieldPath,
+}
+
+impl<'a> GrpcTarget<'a> {
+    /// The method that a scenario of `spec` at `at` calls.
+    pub(crate) fn new(
+        spec: &'a RunSpec,
+        grpc: &'a GrpcSpec,
+        at: &'a FieldPath,
+    ) -> Result<Self, RunError> {
+        let location = Location::parse_grpc(&grpc.url);
+        let location = location.map_err(|error| RunError::spec(at.key("url"), error))?;
+        Ok(Self { spec, grpc, location, at })
+    }
+
+    /// The URL without its password.
+    pub(crate) fn name(&self) -> String {
+        self.location.grpc_url()
+    }
+
+    /// The call with this metadata, whose message is described by `json`.
+    pub(crate) fn call(
+        &self,
+        metadata: &[(String, String)],
+        json: &[u8],
+    ) -> Result<HttpRequest, RunError> {
+        let schema = self.schema(metadata)?;
+        let method = schema.method(&self.location.target);
+        let method = method.map_err(|error| RunError::spec(self.at.key("url"), error))?;
+        if method.is_client_streaming() {
+            let problem =
+                format!("{} takes a stream of messages: only k6 scripts send one", method.path());
+            return Err(RunError::spec(self.at.key("url"), problem));
+        }
+        let refuse = |why: String| RunError::spec(self.at.key("body"), why);
+        let json = std::str::from_utf8(json).map_err(|_| refuse("it is not UTF-8".to_owned()))?;
+        let message = method.encode(json).map_err(|error| refuse(error.to_string()))?;
+        // `grpc` becomes `http`, and `grpcs` becomes `https`.
+        let url = format!("http{}", &self.grpc.url.trim()["grpc".len()..]);
+        let timeout = self.spec.connection.timeouts.total;
+        Ok(grpc_call(url, metadata, timeout, grpc_frame(&message)))
+    }
+
+    fn schema(&self, metadata: &[(String, String)]) -> Result<GrpcSchema, RunError> {
+        let GrpcSpec { proto, proto_paths, .. } = self.grpc;
+        if !proto.is_empty() {
+            let read = GrpcSchema::read(proto, proto_paths);
+            return read.map_err(|error| RunError::spec(self.at.key("proto"), error));
+        }
+        // On a thread of its own: the caller's may have a runtime already.
+        let asked = std::thread::scope(|scope| {
+            let asks = || {
+                let runtime = Builder::new_current_thread()
+                    .enable_all()
+                    .build_local(LocalOptions::default())
+                    .map_err(|error| RunError::cannot(error.to_string()))?;
+                runtime.block_on(self.reflected(metadata))
+            };
+            scope.spawn(asks).join()
+        });
+        asked.unwrap_or_else(|_| {
+            Err(RunError::cannot("the server's reflection panicked".to_owned()))
+        })
+    }
+
+    /// The definitions that the server tells.
+    async fn reflected(&self, metadata: &[(String, String)]) -> Result<GrpcSchema, RunError> {
+        let mut settings = connection::settings(&self.spec.connection, true, (1, 1))?;
+        settings.protocol = Protocol::Http2;
+        let (resolver, tls) = (connection::resolver(self.spec)?, connection::tls(&self.spec.tls));
+        let cannot =
+            |error: &dyn std::fmt::Display| RunError::cannot(format!("{}: {error}", self.name()));
+        let network = Network::new(&resolver, &tls, settings).and_then(Network::to_any_origin);
+        let network = network.map_err(|error| cannot(&error))?;
+        let clock = RunClock::starting_in(0);
+        let client = Client::new(Arc::new(network), Slice::WHOLE, clock);
+        let whole = self.location.to_string();
+        let origin = whole.strip_suffix(&self.location.target).unwrap_or(&whole).to_owned();
+        let reflection = GrpcReflection::new(&client, origin, metadata, REFLECTION_TIMEOUT);
+        let service = self.location.target.trim_start_matches('/').split('/').next();
+        reflection.schema(service).await.map_err(|error| match error {
+            error @ GrpcError::NoReflection => RunError::spec(self.at.key("url"), error),
+            error => cannot(&error),
+        })
+    }
+}

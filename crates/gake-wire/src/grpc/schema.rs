@@ -1,0 +1,309 @@
+//! The definitions of services: which methods there are, and what their messages hold.
+
+use std::path::{Path, PathBuf};
+
+use prost_reflect::prost::Message as _;
+use prost_reflect::prost_types::FileDescriptorProto;
+use prost_reflect::{
+    DescriptorPool, DynamicMessage, MessageDescriptor, MethodDescriptor, SerializeOptions,
+};
+use protox::file::{File, FileResolver, GoogleFileResolver};
+
+use super::error::GrpcError;
+
+/// Bytes of a file with compiled definitions.
+const SET_MAX: u64 = 64 << 20;
+
+/// Definitions of services and their messages.
+#[derive(Debug, Clone, Default)]
+pub struct GrpcSchema {
+    pool: DescriptorPool,
+}
+
+/// A method of a service.
+#[derive(Debug, Clone)]
+pub struct GrpcMethod {
+    descriptor: MethodDescriptor,
+}
+
+impl GrpcSchema {
+    /// Reads files of definitions: `.proto` sources, which may import files from the folders
+    /// `imports` (by default, from their own), or else sets that `protoc --descriptor_set_out
+    /// --include_imports` has written.
+    ///
+    /// # Errors
+    /// What is wrong in which file.
+    pub fn read(files: &[PathBuf], imports: &[PathBuf]) -> Result<Self, GrpcError> {
+        let is_source = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "proto");
+        let (sources, sets): (Vec<_>, Vec<_>) = files.iter().partition(is_source);
+        let mut schema = Self::default();
+        if !sources.is_empty() {
+            schema.pool = compiled(&sources, imports)?;
+        }
+        for path in sets {
+            let wrong = |why: &dyn std::fmt::Display| GrpcError::Definitions(why.to_string());
+            let bytes = gake_files::read(path, "a descriptor set", SET_MAX);
+            schema
+                .add_set(&bytes.map_err(|error| wrong(&error))?)
+                .map_err(|error| wrong(&format_args!("{}: {error}", path.display())))?;
+        }
+        Ok(schema)
+    }
+
+    /// Compiles the `.proto` sources of these names. `open` gives the source of a name, theirs or
+    /// one that is imported, if there is one.
+    ///
+    /// # Errors
+    /// What is wrong in which source.
+    pub fn compile(
+        names: &[String],
+        open: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Result<Self, GrpcError> {
+        let mut compiler = protox::Compiler::with_file_resolver(Sources(open));
+        compiler.include_imports(true);
+        compiler.open_files(names).map_err(wrong)?;
+        Ok(Self { pool: compiler.descriptor_pool() })
+    }
+
+    /// Adds the files of a descriptor set, encoded as protoc writes it.
+    ///
+    /// # Errors
+    /// When it is none, or something in it is missing or defined twice.
+    pub fn add_set(&mut self, bytes: &[u8]) -> Result<(), GrpcError> {
+        let added = self.pool.decode_file_descriptor_set(bytes);
+        added.map_err(|error| GrpcError::Definitions(error.to_string()))
+    }
+
+    /// Adds the definitions of another schema.
+    ///
+    /// # Errors
+    /// When something is defined twice.
+    pub fn add(&mut self, other: &Self) -> Result<(), GrpcError> {
+        let files = other.pool.file_descriptor_protos().cloned();
+        self.add_files(files)
+    }
+
+    /// Adds files, which may be in any order.
+    pub(super) fn add_files(
+        &mut self,
+        files: impl IntoIterator<Item = FileDescriptorProto>,
+    ) -> Result<(), GrpcError> {
+        let added = self.pool.add_file_descriptor_protos(files);
+        added.map_err(|error| GrpcError::Definitions(error.to_string()))
+    }
+
+    /// Every method, by service.
+    pub fn methods(&self) -> impl Iterator<Item = GrpcMethod> {
+        let services = self.pool.services();
+        services.flat_map(|service| {
+            let all: Vec<_> = service.methods().collect();
+            all.into_iter().map(|descriptor| GrpcMethod { descriptor })
+        })
+    }
+
+    /// The method at a path, `package.Service/Method`; a slash may stand before it.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn method(&self, path: &str) -> Result<GrpcMethod, GrpcError> {
+        let bad = || GrpcError::Path(path.to_owned());
+        let (service, name) = path.trim_start_matches('/').split_once('/').ok_or_else(bad)?;
+        let Some(service) = self.pool.get_service_by_name(service) else {
+            let known = self.pool.services().map(|one| one.full_name().to_owned()).collect();
+            return Err(GrpcError::Service { name: service.to_owned(), known });
+        };
+        let found = service.methods().find(|method| method.name() == name);
+        found.map(|descriptor| GrpcMethod { descriptor }).ok_or_else(|| GrpcError::Method {
+            service: service.full_name().to_owned(),
+            name: name.to_owned(),
+            known: service.methods().map(|method| method.name().to_owned()).collect(),
+        })
+    }
+}
+
+/// An error of the compiler, with its place.
+fn wrong(error: protox::Error) -> GrpcError {
+    // Only this form has the place.
+    GrpcError::Definitions(format!("{error:?}"))
+}
+
+/// The definitions in `.proto` files.
+fn compiled(files: &[&PathBuf], imports: &[PathBuf]) -> Result<DescriptorPool, GrpcError> {
+    let own = || files.iter().map(|file| folder_of(file)).collect();
+    let folders: Vec<_> = if imports.is_empty() { own() } else { imports.to_vec() };
+    let mut compiler = protox::Compiler::new(folders).map_err(wrong)?;
+    compiler.include_imports(true);
+    compiler.open_files(files).map_err(wrong)?;
+    Ok(compiler.descriptor_pool())
+}
+
+/// Sources by name.
+struct Sources<F>(F);
+
+impl<F: Fn(&str) -> Option<String>> FileResolver for Sources<F> {
+    fn resolve_path(&self, path: &Path) -> Option<String> {
+        path.to_str().map(str::to_owned)
+    }
+
+    fn open_file(&self, name: &str) -> Result<File, protox::Error> {
+        match (self.0)(name) {
+            Some(source) => File::from_source(name, &source),
+            // The standard types are there without a file.
+            None => GoogleFileResolver::new().open_file(name),
+        }
+    }
+}
+
+fn folder_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(folder) if folder != Path::new("") => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+impl GrpcMethod {
+    /// Its path: `package.Service/Method`.
+    #[must_use]
+    pub fn path(&self) -> String {
+        format!("{}/{}", self.descriptor.parent_service().full_name(), self.descriptor.name())
+    }
+
+    /// The name of its package; empty without one.
+    #[must_use]
+    pub fn package(&self) -> String {
+        self.descriptor.parent_service().package_name().to_owned()
+    }
+
+    /// The name of its service, without the package.
+    #[must_use]
+    pub fn service(&self) -> String {
+        self.descriptor.parent_service().name().to_owned()
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.descriptor.name()
+    }
+
+    /// Whether the client sends a stream of messages.
+    #[must_use]
+    pub fn is_client_streaming(&self) -> bool {
+        self.descriptor.is_client_streaming()
+    }
+
+    /// Whether the server sends a stream of messages.
+    #[must_use]
+    pub fn is_server_streaming(&self) -> bool {
+        self.descriptor.is_server_streaming()
+    }
+
+    /// The message that JSON describes, encoded.
+    ///
+    /// # Errors
+    /// When it is not JSON, or no message that the method takes.
+    pub fn encode(&self, json: &str) -> Result<Vec<u8>, GrpcError> {
+        let input = self.descriptor.input();
+        let wrong = |error: serde_json::Error| GrpcError::Json {
+            message: input.full_name().to_owned(),
+            why: error.to_string(),
+        };
+        let mut reader = serde_json::Deserializer::from_str(json);
+        let message = DynamicMessage::deserialize(input.clone(), &mut reader).map_err(wrong)?;
+        reader.end().map_err(wrong)?;
+        Ok(message.encode_to_vec())
+    }
+
+    /// A message that the method has returned, as JSON with every field.
+    ///
+    /// # Errors
+    /// When the bytes are no message that the method returns.
+    pub fn decode(&self, bytes: &[u8]) -> Result<String, GrpcError> {
+        let output: MessageDescriptor = self.descriptor.output();
+        let wrong = |why: &dyn std::fmt::Display| GrpcError::Message {
+            message: output.full_name().to_owned(),
+            why: why.to_string(),
+        };
+        let message =
+            DynamicMessage::decode(output.clone(), bytes).map_err(|error| wrong(&error))?;
+        let mut writer = serde_json::Serializer::new(Vec::new());
+        let options = SerializeOptions::new().skip_default_fields(false);
+        message.serialize_with_options(&mut writer, &options).map_err(|error| wrong(&error))?;
+        String::from_utf8(writer.into_inner()).map_err(|error| wrong(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = r#"
+        syntax = "proto3";
+        package shop.v1;
+        message Item { string name = 1; int64 count = 2; repeated Item parts = 3; Kind kind = 4; }
+        enum Kind { PLAIN = 0; FANCY = 1; }
+        service Shop { rpc Order(Item) returns (Item); rpc Watch(Item) returns (stream Item); }
+    "#;
+
+    fn schema() -> (tempfile::TempDir, GrpcSchema) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shop.proto");
+        std::fs::write(&path, SOURCE).unwrap();
+        let schema = GrpcSchema::read(&[path], &[]).unwrap();
+        (folder, schema)
+    }
+
+    #[test]
+    fn json_becomes_a_message_and_comes_back() {
+        let (_folder, schema) = schema();
+        let method = schema.method("/shop.v1.Shop/Order").unwrap();
+        assert_eq!(
+            (method.path().as_str(), method.is_server_streaming()),
+            ("shop.v1.Shop/Order", false)
+        );
+        let bytes =
+            method.encode(r#"{"name":"a","count":"7","parts":[{"kind":"FANCY"}]}"#).unwrap();
+        assert_eq!(bytes, [0x0a, 1, b'a', 0x10, 7, 0x1a, 2, 0x20, 1]);
+        let json: serde_json::Value =
+            serde_json::from_str(&method.decode(&bytes).unwrap()).unwrap();
+        let part = serde_json::json!({"name": "", "count": "0", "parts": [], "kind": "FANCY"});
+        let whole =
+            serde_json::json!({"name": "a", "count": "7", "parts": [part], "kind": "PLAIN"});
+        assert_eq!(json, whole);
+        assert!(method.decode(&[0x0a]).unwrap_err().to_string().contains("no shop.v1.Item"));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let (folder, schema) = schema();
+        let order = schema.method("shop.v1.Shop/Order").unwrap();
+        for json in ["{", "[]", r#"{"nam":"x"}"#, r#"{"count":"x"}"#, "{} x"] {
+            let error = order.encode(json).unwrap_err().to_string();
+            assert!(error.contains("no shop.v1.Item"), "{json}: {error}");
+        }
+        let error = schema.method("shop.v1.Shop/Sell").unwrap_err().to_string();
+        assert!(error.contains("Order, Watch"), "{error}");
+        let error = schema.method("shop.Shop/Order").unwrap_err().to_string();
+        assert!(error.contains("there are shop.v1.Shop"), "{error}");
+        assert!(schema.method("Order").is_err());
+        let broken = folder.path().join("broken.proto");
+        std::fs::write(&broken, "syntax = \"proto3\";\nmessage {").unwrap();
+        let error = GrpcSchema::read(&[broken], &[]).unwrap_err().to_string();
+        assert!(error.contains("broken.proto"), "{error}");
+        let missing = GrpcSchema::read(&[folder.path().join("none.proto")], &[]);
+        assert!(missing.unwrap_err().to_string().contains("none.proto"));
+    }
+
+    #[test]
+    fn compiled_sets_are_read_too() {
+        let (folder, schema) = schema();
+        let set = folder.path().join("shop.protoset");
+        std::fs::write(&set, schema.pool.encode_to_vec()).unwrap();
+        let read = GrpcSchema::read(&[set], &[]).unwrap();
+        let paths: Vec<_> = read.methods().map(|method| method.path()).collect();
+        assert_eq!(paths, ["shop.v1.Shop/Order", "shop.v1.Shop/Watch"]);
+        let noise = folder.path().join("noise.pb");
+        std::fs::write(&noise, [0xff; 10]).unwrap();
+        assert!(GrpcSchema::read(&[noise], &[]).unwrap_err().to_string().contains("noise.pb"));
+    }
+}
