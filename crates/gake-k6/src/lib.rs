@@ -11,6 +11,7 @@ pub mod aggregation;
 pub mod archive;
 pub mod blocked;
 pub mod convert;
+mod definitions;
 pub mod duration;
 mod errors;
 pub mod files;

@@ -51,6 +51,8 @@ pub enum Builtin {
     WsMsgsReceived,
     /// From a ping to its pong.
     WsPing,
+    /// From sending calls of gRPC to their statuses.
+    GrpcReqDuration,
     /// Bytes written.
     DataSent,
     /// Bytes read.
@@ -59,7 +61,7 @@ pub enum Builtin {
 
 impl Builtin {
     /// All built-in metrics, by number.
-    pub const ALL: [(Self, &str, MetricKind, MetricUnit); 24] = {
+    pub const ALL: [(Self, &str, MetricKind, MetricUnit); 25] = {
         use Builtin::*;
         use MetricKind::{Counter, Gauge, Rate, Trend};
         use MetricUnit::{Bytes, Number, Time};
@@ -86,6 +88,7 @@ impl Builtin {
             (WsMsgsSent, "ws_msgs_sent", Counter, Number),
             (WsMsgsReceived, "ws_msgs_received", Counter, Number),
             (WsPing, "ws_ping", Trend, Time),
+            (GrpcReqDuration, "grpc_req_duration", Trend, Time),
             (DataSent, "data_sent", Counter, Bytes),
             (DataReceived, "data_received", Counter, Bytes),
         ]

@@ -12,6 +12,7 @@ use gake_core::clock::{Nanos, SECOND};
 use gake_core::metric::{Definition, Tags};
 
 use crate::blocked::BlockedTargets;
+use crate::definitions::GrpcDefinitions;
 use crate::files::ScriptFiles;
 use crate::profile::ScriptProfile;
 use crate::secrets::Secrets;
@@ -208,6 +209,8 @@ pub struct Test {
     pub files: ScriptFiles,
     /// Its TypeScript modules without their types.
     pub(crate) stripped: StrippedModules,
+    /// The definitions of gRPC that it has loaded.
+    pub definitions: GrpcDefinitions,
     /// When the test began.
     pub began: Instant,
     /// How many users and iterations there are.
@@ -231,6 +234,7 @@ impl Test {
             main: format!("file://{}", main.display()),
             files,
             stripped: StrippedModules::default(),
+            definitions: GrpcDefinitions::default(),
             early,
             settings: OnceLock::new(),
             options: OnceLock::new(),

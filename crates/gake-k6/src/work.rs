@@ -57,6 +57,8 @@ pub struct ScriptFactory {
     slice: Slice,
     clock: UserClock,
     client: Client<UserClock>,
+    /// Speaks HTTP/2 alone.
+    grpc: Client<UserClock>,
     book: Rc<Book>,
     stacks: Rc<Stacks>,
     /// The users made and not yet given out.
@@ -69,6 +71,8 @@ impl ScriptFactory {
     pub fn new(load: ScriptLoad, slice: Slice, clock: impl Clock + 'static) -> Self {
         let clock = UserClock::new(clock);
         let client = Client::new(Arc::clone(&load.network), slice, clock.clone());
+        let http2 = Arc::new(load.network.of_http2());
+        let grpc = Client::new(http2, slice, clock.clone());
         let wants_all = load.test.tap.get().is_some();
         let book = Rc::new(Book::new(load.keys.iter().map(String::as_str), wants_all));
         let scenario = Rc::new(load.scenario.clone());
@@ -78,6 +82,7 @@ impl ScriptFactory {
             slice,
             clock,
             client,
+            grpc,
             book,
             stacks: Stacks::new(),
             ready: RefCell::default(),
@@ -102,6 +107,7 @@ impl ScriptFactory {
         user.vu.scenario_start.set(self.load.start);
         user.vu.test.levels.count_ready();
         *user.vu.client.borrow_mut() = Some(self.client.with_own_connections());
+        *user.vu.grpc.borrow_mut() = Some(self.grpc.clone());
         Ok(user)
     }
 }
@@ -136,7 +142,8 @@ impl Factory for ScriptFactory {
     }
 
     fn observe(&self, tally: &mut Tally) -> Gauges {
-        self.client.observe(&mut tally.counts)
+        let http = self.client.observe(&mut tally.counts);
+        http.beside(self.grpc.observe(&mut tally.counts))
     }
 }
 

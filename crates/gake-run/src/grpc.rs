@@ -53,7 +53,7 @@ impl<'a> GrpcTarget<'a> {
         let method = method.map_err(|error| RunError::spec(self.at.key("url"), error))?;
         if method.is_client_streaming() {
             let problem =
-                format!("{} takes a stream of messages: only k6 scripts send one", method.path());
+                format!("{} takes a stream of messages, which gake does not send", method.path());
             return Err(RunError::spec(self.at.key("url"), problem));
         }
         let refuse = |why: String| RunError::spec(self.at.key("body"), why);

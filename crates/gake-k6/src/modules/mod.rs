@@ -6,6 +6,7 @@ mod data;
 mod encoding;
 mod execution;
 mod files;
+mod grpc;
 mod html;
 mod http;
 mod k6;
@@ -29,7 +30,7 @@ use crate::errors::go_error;
 use crate::user::vu::Vu;
 
 /// The supported modules.
-pub const NAMES: [&str; 16] = [
+pub const NAMES: [&str; 17] = [
     "k6",
     "k6/crypto",
     "k6/data",
@@ -42,6 +43,7 @@ pub const NAMES: [&str; 16] = [
     "k6/html",
     "k6/http",
     "k6/metrics",
+    "k6/net/grpc",
     "k6/secrets",
     "k6/timers",
     "k6/websockets",
@@ -52,7 +54,6 @@ pub const NAMES: [&str; 16] = [
 const ABSENT: &[(&str, &str)] = &[
     ("k6/browser", "gake drives no browser"),
     ("k6/experimental/browser", "gake drives no browser"),
-    ("k6/net/grpc", "gRPC is not there yet"),
     ("k6/experimental/redis", "Redis is not there"),
 ];
 
@@ -79,6 +80,7 @@ pub fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, name: &str) -> rquickjs::Result<Ob
         "k6/html" => html::make(ctx),
         "k6/http" => http::make(ctx, vu),
         "k6/metrics" => metrics::make(ctx, vu),
+        "k6/net/grpc" => grpc::make(ctx, vu),
         "k6/secrets" => secrets::make(ctx, vu),
         "k6/timers" => timers::make(ctx),
         "k6/websockets" | "k6/experimental/websockets" => websocket::websockets(ctx, vu),

@@ -74,6 +74,8 @@ pub struct Vu {
     pub number: u64,
     /// Its connections; none before the run.
     pub client: RefCell<Option<Client<UserClock>>>,
+    /// What its connections of gRPC are made of; none before the run.
+    pub grpc: RefCell<Option<Client<UserClock>>>,
     /// What it is doing.
     pub stage: Cell<VuStage>,
     /// `__ITER`.
@@ -158,6 +160,7 @@ impl Vu {
             scenario,
             number,
             client: RefCell::default(),
+            grpc: RefCell::default(),
             stage: Cell::new(VuStage::Init),
             iteration: Cell::new(0),
             own_iteration: Cell::new(0),

@@ -45,6 +45,9 @@ impl StageUser {
         };
         let user = ScriptUser::load(&Stacks::new(), parts)?;
         if let Some((network, _)) = network {
+            let http2 = Arc::new(network.of_http2());
+            let grpc = Client::new(http2, Slice::new(0, 1), clock.clone());
+            *user.vu.grpc.borrow_mut() = Some(grpc);
             let client = Client::new(Arc::clone(network), Slice::new(0, 1), clock);
             *user.vu.client.borrow_mut() = Some(client);
         }

@@ -133,6 +133,7 @@ fn is_measured(name: &str) -> bool {
         "ws_connecting",
         "ws_session_duration",
         "ws_ping",
+        "grpc_req_duration",
     ];
     name != "http_req_failed" && timed.iter().any(|prefix| name.starts_with(prefix))
 }

@@ -1,0 +1,161 @@
+//! The parameters with which a script connects and calls.
+
+use std::time::Duration;
+
+use rquickjs::{Ctx, Value};
+
+use crate::duration::GoDuration;
+use crate::errors::go_error;
+use crate::modules::value::{self, given};
+
+/// How long a connection may take unless the script says otherwise.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long a call may take unless the script says otherwise.
+const CALL_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// The parameters of `connect`.
+#[derive(Debug)]
+pub(super) struct ConnectAsk {
+    pub(super) is_plain: bool,
+    /// Whether the server is asked for its definitions.
+    pub(super) reflects: bool,
+    pub(super) reflection_metadata: Vec<(String, String)>,
+    pub(super) timeout: Duration,
+    /// `:authority`, when it is not the address.
+    pub(super) authority: Option<String>,
+}
+
+/// The parameters of a call.
+#[derive(Debug)]
+pub(super) struct CallAsk {
+    pub(super) metadata: Vec<(String, String)>,
+    pub(super) tags: Vec<(String, String)>,
+    pub(super) timeout: Duration,
+    /// Whether the message of the answer is not wanted.
+    pub(super) discards: bool,
+}
+
+impl ConnectAsk {
+    pub(super) fn read<'js>(ctx: &Ctx<'js>, params: Option<Value<'js>>) -> rquickjs::Result<Self> {
+        let mut ask = Self {
+            is_plain: false,
+            reflects: false,
+            reflection_metadata: Vec::new(),
+            timeout: CONNECT_TIMEOUT,
+            authority: None,
+        };
+        for (key, value) in fields(params)? {
+            let wrong =
+                |why: &str| go_error(ctx, &format!("invalid grpc.connect() parameters: {why}"));
+            match key.as_str() {
+                "plaintext" => {
+                    ask.is_plain = truth(&value)
+                        .ok_or_else(|| wrong("invalid plaintext value: it needs to be boolean"))?
+                }
+                "reflect" => {
+                    ask.reflects = truth(&value)
+                        .ok_or_else(|| wrong("invalid reflect value: it needs to be boolean"))?
+                }
+                "reflectMetadata" => {
+                    ask.reflection_metadata = metadata(ctx, &value)?
+                        .map_err(|why| wrong(&format!("invalid reflectMetadata param: {why}")))?;
+                }
+                "timeout" => {
+                    ask.timeout = time(ctx, &value)?
+                        .map_err(|why| wrong(&format!("invalid timeout value: {why}")))?
+                }
+                "authority" => ask.authority = Some(value::text(ctx, &value)?),
+                // Messages of any size are sent and received.
+                "maxReceiveSize" | "maxSendSize" => {}
+                "tls" => {
+                    return Err(wrong("gake takes TLS settings from the options of the script"));
+                }
+                other => return Err(wrong(&format!("unknown connect param: {other:?}"))),
+            }
+        }
+        Ok(ask)
+    }
+}
+
+impl CallAsk {
+    pub(super) fn read<'js>(ctx: &Ctx<'js>, params: Option<Value<'js>>) -> rquickjs::Result<Self> {
+        let (metadata_lines, tags) = (Vec::new(), Vec::new());
+        let mut ask =
+            Self { metadata: metadata_lines, tags, timeout: CALL_TIMEOUT, discards: false };
+        for (key, value) in fields(params)? {
+            let wrong = |why: &str| {
+                go_error(ctx, &format!("invalid GRPC's client.invoke() parameters: {why}"))
+            };
+            match key.as_str() {
+                "metadata" => {
+                    ask.metadata = metadata(ctx, &value)?
+                        .map_err(|why| wrong(&format!("invalid metadata param: {why}")))?;
+                }
+                "tags" => {
+                    ask.tags = value::tags(ctx, Some(value))?
+                        .map_err(|why| wrong(&format!("metric tags: {why}")))?;
+                }
+                "timeout" => {
+                    ask.timeout = time(ctx, &value)?
+                        .map_err(|why| wrong(&format!("invalid timeout value: {why}")))?
+                }
+                "discardResponseMessage" => ask.discards = truth(&value).unwrap_or(false),
+                other => return Err(wrong(&format!("unknown param: {other:?}"))),
+            }
+        }
+        Ok(ask)
+    }
+}
+
+/// The properties that are given.
+fn fields<'js>(params: Option<Value<'js>>) -> rquickjs::Result<Vec<(String, Value<'js>)>> {
+    let Some(params) = given(params) else { return Ok(Vec::new()) };
+    let Some(params) = params.as_object() else { return Ok(Vec::new()) };
+    let all: Vec<(String, Value<'js>)> = params.props().collect::<rquickjs::Result<_>>()?;
+    Ok(all.into_iter().filter(|(_, value)| given(Some(value.clone())).is_some()).collect())
+}
+
+fn truth(value: &Value<'_>) -> Option<bool> {
+    value.as_bool()
+}
+
+/// A number of milliseconds, or a text such as `1m30s`.
+fn time<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Result<Duration, String>> {
+    if let Some(ms) = value.as_number() {
+        let time = Duration::try_from_secs_f64(ms / 1000.0);
+        return Ok(time.map_err(|error| error.to_string()));
+    }
+    let text = value::text(ctx, value)?;
+    Ok(GoDuration::parse(&text).map(GoDuration::to_std).map_err(|error| error.to_string()))
+}
+
+/// The lines of an object whose values are strings. The values of names that end in `-bin` are
+/// bytes, which go in base64.
+fn metadata<'js>(
+    ctx: &Ctx<'js>,
+    value: &Value<'js>,
+) -> rquickjs::Result<Result<Vec<(String, String)>, String>> {
+    use base64::Engine as _;
+    let Some(object) = value.as_object().cloned() else {
+        return Ok(Err("must be an object with key-value pairs".to_owned()));
+    };
+    let mut lines = Vec::new();
+    for line in object.props::<String, Value<'js>>() {
+        let (name, value) = line?;
+        let name = name.to_ascii_lowercase();
+        if name.ends_with("-bin") {
+            let bytes = value::bytes(ctx, &value)?.filter(|_| !value.is_string());
+            let Some(bytes) = bytes else {
+                return Ok(Err(format!("{name:?} value must be binary")));
+            };
+            let text = base64::engine::general_purpose::STANDARD_NO_PAD.encode(bytes);
+            lines.push((name, text));
+        } else if value.is_string() {
+            lines.push((name, value::text(ctx, &value)?));
+        } else {
+            return Ok(Err(format!("{name:?} value must be a string")));
+        }
+    }
+    Ok(Ok(lines))
+}

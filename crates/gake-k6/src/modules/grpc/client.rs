@@ -1,0 +1,265 @@
+//! A client of a script: its definitions and its connection.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gake_script::user::Completion;
+use gake_wire::{Deadline, GrpcError, GrpcMethod, GrpcReflection, GrpcSchema, HttpRequest};
+use rquickjs::function::{Func, Opt};
+use rquickjs::{Ctx, Function, Object, Persistent, Value};
+use serde_json::json;
+
+use super::ask::{CallAsk, ConnectAsk};
+use super::call::{Call, told};
+use super::connection::{Connection, HEALTH_CHECK};
+use crate::errors::go_error;
+use crate::paths::{FILE, folder, normal};
+use crate::user::vu::{Vu, VuStage};
+
+/// The definition of the health check, as far as it is needed.
+const HEALTH: &str = "syntax = \"proto3\"; package grpc.health.v1;
+    message HealthCheckRequest { string service = 1; }
+    message HealthCheckResponse {
+        enum ServingStatus { UNKNOWN = 0; SERVING = 1; NOT_SERVING = 2; SERVICE_UNKNOWN = 3; }
+        ServingStatus status = 1;
+    }
+    service Health { rpc Check(HealthCheckRequest) returns (HealthCheckResponse); }";
+
+/// A client of a script.
+pub(super) struct GrpcClient {
+    vu: Rc<Vu>,
+    schema: RefCell<GrpcSchema>,
+    connection: RefCell<Option<Rc<Connection>>>,
+}
+
+impl GrpcClient {
+    pub(super) fn new(vu: &Rc<Vu>) -> Rc<Self> {
+        let (schema, connection) = (RefCell::default(), RefCell::default());
+        Rc::new(Self { vu: Rc::clone(vu), schema, connection })
+    }
+
+    /// The client as the module's JavaScript has it.
+    pub(super) fn shown<'js>(self: &Rc<Self>, ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+        let shown = Object::new(ctx.clone())?;
+        let client = Rc::clone(self);
+        let load = move |ctx: Ctx<'js>, imports: Vec<String>, names: Vec<String>| {
+            client.load(&ctx, &imports, &names)
+        };
+        shown.set("load", Func::from(load))?;
+        let client = Rc::clone(self);
+        let load = move |ctx: Ctx<'js>, path: String| client.load_set(&ctx, &path);
+        shown.set("loadProtoset", Func::from(load))?;
+        let client = Rc::clone(self);
+        let connect = move |ctx: Ctx<'js>, address: String, params: Opt<Value<'js>>| {
+            client.connect(&ctx, &address, params.0)
+        };
+        shown.set("connect", Func::from(connect))?;
+        let client = Rc::clone(self);
+        let invoke = move |ctx: Ctx<'js>, method: String, json: String, params: Opt<Value<'js>>| {
+            let call = client.call(&ctx, &method, &json, params.0)?;
+            let answer = client.vu.wait(&ctx, call.run())?;
+            answer.shown(&ctx)
+        };
+        shown.set("invoke", Func::from(invoke))?;
+        let client = Rc::clone(self);
+        let later = move |ctx: Ctx<'js>,
+                          method: String,
+                          json: String,
+                          params: Value<'js>,
+                          heard: Function<'js>| {
+            let call = client.call(&ctx, &method, &json, Some(params))?;
+            let heard = Persistent::save(&ctx, heard);
+            client.vu.tasks.add(async move {
+                let answer = call.run().await;
+                Box::new(move |ctx: &Ctx<'_>| {
+                    heard.restore(ctx)?.call::<_, ()>((answer.shown(ctx)?,))
+                }) as Completion
+            });
+            Ok::<_, rquickjs::Error>(())
+        };
+        shown.set("invokeLater", Func::from(later))?;
+        let client = Rc::clone(self);
+        let check = move |ctx: Ctx<'js>, service: String| client.health(&ctx, &service);
+        shown.set("healthCheck", Func::from(check))?;
+        let client = Rc::clone(self);
+        shown.set("close", Func::from(move || drop(client.connection.take())))?;
+        Ok(shown)
+    }
+
+    /// Adds the definitions in files; the methods that there are, as JSON.
+    fn load(
+        &self,
+        ctx: &Ctx<'_>,
+        imports: &[String],
+        names: &[String],
+    ) -> rquickjs::Result<String> {
+        self.only_in_init(ctx, "load must be called in the init context")?;
+        let base = folder(&self.vu.test.main);
+        let folders =
+            imports.iter().map(|path| normal(&base.join(path.strip_prefix(FILE).unwrap_or(path))));
+        let mut folders: Vec<_> = folders.collect();
+        if folders.is_empty() {
+            folders.push(base);
+        }
+        let key = format!("{folders:?} {names:?}");
+        let test = Arc::clone(&self.vu.test);
+        let compiled = self.vu.test.definitions.get(key, || {
+            GrpcSchema::compile(names, move |name| {
+                let found = folders.iter().find_map(|one| test.file(&one.join(name)).ok())?;
+                Some(String::from_utf8_lossy(&found).into_owned())
+            })
+        });
+        let compiled = compiled.map_err(|error| go_error(ctx, &error.to_string()))?;
+        self.take(ctx, &compiled)
+    }
+
+    /// The same, from a compiled set.
+    fn load_set(&self, ctx: &Ctx<'_>, path: &str) -> rquickjs::Result<String> {
+        self.only_in_init(ctx, "load must be called in the init context")?;
+        let base = folder(&self.vu.test.main);
+        let path = normal(&base.join(path.strip_prefix(FILE).unwrap_or(path)));
+        let read = self.vu.test.definitions.get(path.display().to_string(), || {
+            let wrong = |error: std::io::Error| {
+                GrpcError::Definitions(format!("couldn't open protoset: {error}"))
+            };
+            let bytes = self.vu.test.file(&path).map_err(wrong)?;
+            let mut schema = GrpcSchema::default();
+            schema.add_set(&bytes)?;
+            Ok(schema)
+        });
+        let read = read.map_err(|error| go_error(ctx, &error.to_string()))?;
+        self.take(ctx, &read)
+    }
+
+    fn only_in_init(&self, ctx: &Ctx<'_>, why: &str) -> rquickjs::Result<()> {
+        match self.vu.stage.get() {
+            VuStage::Init => Ok(()),
+            _ => Err(go_error(ctx, why)),
+        }
+    }
+
+    /// Adds definitions to the client's own.
+    fn take(&self, ctx: &Ctx<'_>, added: &GrpcSchema) -> rquickjs::Result<String> {
+        let taken = self.schema.borrow_mut().add(added);
+        taken.map_err(|error| go_error(ctx, &error.to_string()))?;
+        let methods: Vec<_> = added.methods().map(|method| information(&method)).collect();
+        Ok(json!(methods).to_string())
+    }
+
+    fn connect<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        address: &str,
+        params: Option<Value<'js>>,
+    ) -> rquickjs::Result<bool> {
+        self.vu.not_in_init(ctx, "connecting to a gRPC server")?;
+        let ask = ConnectAsk::read(ctx, params)?;
+        let Some(base) = self.vu.grpc.borrow().clone() else {
+            return Err(go_error(ctx, "there is no connection here"));
+        };
+        let scheme = if ask.is_plain { "http" } else { "https" };
+        let connection = Connection {
+            client: base.with_own_connections(),
+            address: address.to_owned(),
+            origin: format!("{scheme}://{address}"),
+            authority: ask.authority.clone(),
+        };
+        let opened = self.vu.wait(ctx, open(&self.vu, &connection, &ask))?;
+        let schema = opened.map_err(|error| go_error(ctx, &error))?;
+        if let Some(schema) = schema {
+            let added = self.schema.borrow_mut().add(&schema);
+            added.map_err(|error| go_error(ctx, &error.to_string()))?;
+        }
+        *self.connection.borrow_mut() = Some(Rc::new(connection));
+        Ok(true)
+    }
+
+    /// The connection; an error without one.
+    fn connected(&self, ctx: &Ctx<'_>) -> rquickjs::Result<Rc<Connection>> {
+        let connection = self.connection.borrow().clone();
+        connection.ok_or_else(|| go_error(ctx, "no gRPC connection, you must call connect first"))
+    }
+
+    /// The call of a method with the message that is `json`.
+    fn call<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        method: &str,
+        json: &str,
+        params: Option<Value<'js>>,
+    ) -> rquickjs::Result<Call> {
+        self.vu.not_in_init(ctx, "invoking RPC methods")?;
+        let connection = self.connected(ctx)?;
+        if method.is_empty() {
+            return Err(go_error(ctx, "method to invoke cannot be empty"));
+        }
+        let path = format!("/{}", method.strip_prefix('/').unwrap_or(method));
+        let found = self.schema.borrow().method(&path);
+        let method = found.map_err(|_| {
+            go_error(ctx, &format!("method {path:?} not found in file descriptors"))
+        })?;
+        let ask = CallAsk::read(ctx, params)?;
+        Call::new(Rc::clone(&self.vu), connection, method, json, ask).map_err(|error| {
+            let message = format!("unable to serialise request object to protocol buffer: {error}");
+            go_error(ctx, &message)
+        })
+    }
+
+    /// Asks for the health of a service; throws what the call fails with.
+    fn health<'js>(&self, ctx: &Ctx<'js>, service: &str) -> rquickjs::Result<Value<'js>> {
+        self.vu.not_in_init(ctx, "invoking RPC methods")?;
+        let connection = self.connected(ctx)?;
+        let ask = CallAsk::read(ctx, None)?;
+        let schema = self.vu.test.definitions.get("health".to_owned(), || {
+            GrpcSchema::compile(&["health.proto".to_owned()], |_| Some(HEALTH.to_owned()))
+        });
+        let method = schema.and_then(|schema| schema.method(HEALTH_CHECK));
+        let method = method.map_err(|error| go_error(ctx, &error.to_string()))?;
+        let json = json!({ "service": service }).to_string();
+        let call = Call::new(Rc::clone(&self.vu), connection, method, &json, ask);
+        let call = call.map_err(|error| go_error(ctx, &error.to_string()))?;
+        let answer = self.vu.wait(ctx, call.run())?;
+        answer.health(ctx)
+    }
+}
+
+/// Opens the connection, and asks for the definitions if the script wants them.
+async fn open(
+    vu: &Vu,
+    connection: &Connection,
+    ask: &ConnectAsk,
+) -> Result<Option<GrpcSchema>, String> {
+    let Connection { client, address, origin, .. } = connection;
+    let blocked = &vu.test.settings().blocked;
+    let host = address.rsplit_once(':').map_or(address.as_str(), |(host, _)| host);
+    if let Some(blocked) = blocked.host(host) {
+        return Err(blocked.told);
+    }
+    let request = HttpRequest::new("POST", format!("{origin}/"));
+    let prepared = client.prepare(&request).await.map_err(|fault| told(fault, address))?;
+    if let Some(blocked) = blocked.address(&client.network().addresses(&prepared)) {
+        return Err(blocked.told);
+    }
+    let deadline = Deadline::within(vu.now(), ask.timeout);
+    client.connect(&prepared, deadline).await.map_err(|fault| told(fault, address))?;
+    if !ask.reflects {
+        return Ok(None);
+    }
+    let metadata = &ask.reflection_metadata;
+    let reflection = GrpcReflection::new(client, origin.clone(), metadata, ask.timeout);
+    let schema = reflection.schema(None).await;
+    schema.map(Some).map_err(|error| format!("error using grpc reflection: {error}"))
+}
+
+/// What `load` tells of a method.
+fn information(method: &GrpcMethod) -> serde_json::Value {
+    json!({
+        "package": method.package(),
+        "service": method.service(),
+        "full_method": format!("/{}", method.path()),
+        "name": method.name(),
+        "is_client_stream": method.is_client_streaming(),
+        "is_server_stream": method.is_server_streaming(),
+    })
+}

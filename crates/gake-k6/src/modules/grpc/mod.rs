@@ -1,0 +1,83 @@
+//! The module `k6/net/grpc`.
+//!
+//! `client.js` has the class; definitions, connections, calls and samples are native.
+
+mod ask;
+mod call;
+mod client;
+mod connection;
+
+use std::rc::Rc;
+
+use gake_core::record::GrpcStatus;
+use rquickjs::function::Func;
+use rquickjs::{Ctx, Function, Object};
+
+use self::client::GrpcClient;
+use crate::errors::go_error;
+use crate::user::vu::Vu;
+
+/// Makes the module from the native functions.
+const CLIENT: &str = include_str!("client.js");
+
+/// What a health check tells; the spelling is k6's.
+const HEALTH: [(&str, u32); 4] = [
+    ("HealthCheckUnknown", 0),
+    ("HealthCheckServing", 1),
+    ("HealthCheckNotServing", 2),
+    ("HealthCheckServiceUnkown", 3),
+];
+
+/// The module `k6/net/grpc`.
+pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
+    let native = Object::new(ctx.clone())?;
+    let fail = |ctx: Ctx<'js>, why: String| -> rquickjs::Result<()> { Err(go_error(&ctx, &why)) };
+    native.set("fail", Func::from(fail))?;
+    let user = Rc::clone(vu);
+    let client = move |ctx: Ctx<'js>| GrpcClient::new(&user).shown(&ctx);
+    native.set("client", Func::from(client))?;
+    let module: Object<'js> = ctx.eval::<Function<'js>, _>(CLIENT)?.call((native,))?;
+    for (status, name) in GrpcStatus::all() {
+        module.set(constant(name), status.number())?;
+    }
+    for (name, number) in HEALTH {
+        module.set(name, number)?;
+    }
+    Ok(module)
+}
+
+/// The name of a status as k6 has it: `StatusInvalidArgument`.
+fn constant(name: &str) -> String {
+    // The two that are not written as their words.
+    match name {
+        "OK" => return "StatusOK".to_owned(),
+        "CANCELLED" => return "StatusCanceled".to_owned(),
+        _ => {}
+    }
+    let word = |word: &str| {
+        let (first, rest) = word.split_at(1);
+        format!("{first}{}", rest.to_ascii_lowercase())
+    };
+    format!("Status{}", name.split('_').map(word).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses_are_named_as_in_k6() {
+        let names: Vec<_> = GrpcStatus::all().map(|(_, name)| constant(name)).collect();
+        assert_eq!(
+            names[..5],
+            [
+                "StatusOK",
+                "StatusCanceled",
+                "StatusUnknown",
+                "StatusInvalidArgument",
+                "StatusDeadlineExceeded",
+            ]
+        );
+        assert_eq!(names[16], "StatusUnauthenticated");
+    }
+}
