@@ -6,6 +6,11 @@ use std::str::FromStr;
 use thiserror::Error;
 use url::{Url, form_urlencoded};
 
+use crate::carrier::{self, Nats};
+
+/// The schemes of what is posted.
+const WEB: &[&str] = &["http", "https"];
+
 /// The kind of a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SinkKind {
@@ -21,6 +26,8 @@ pub enum SinkKind {
     StatsD,
     /// Graphite's plain text.
     Graphite,
+    /// Messages in JSON on a subject of NATS.
+    Nats,
     /// Lines of JSON in a file.
     Json,
     /// CSV in a file.
@@ -30,13 +37,14 @@ pub enum SinkKind {
 }
 
 impl SinkKind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::InfluxDb,
         Self::RemoteWrite,
         Self::Prometheus,
         Self::Otlp,
         Self::StatsD,
         Self::Graphite,
+        Self::Nats,
         Self::Json,
         Self::Csv,
         Self::Grafana,
@@ -52,6 +60,7 @@ impl SinkKind {
             Self::Otlp => "otlp",
             Self::StatsD => "statsd",
             Self::Graphite => "graphite",
+            Self::Nats => "nats",
             Self::Json => "json",
             Self::Csv => "csv",
             Self::Grafana => "grafana",
@@ -65,13 +74,14 @@ impl SinkKind {
             Self::RemoteWrite | Self::Grafana => &["token", "retry"],
             Self::Otlp => &["token", "retry", "service"],
             Self::StatsD | Self::Graphite => &["prefix"],
+            Self::Nats => &["subject", "token"],
             Self::Prometheus => &["linger"],
             Self::Json | Self::Csv => &[],
         }
     }
 
     fn takes_url(self) -> bool {
-        matches!(self, Self::InfluxDb | Self::RemoteWrite | Self::Otlp | Self::Grafana)
+        matches!(self, Self::InfluxDb | Self::RemoteWrite | Self::Otlp | Self::Grafana | Self::Nats)
     }
 }
 
@@ -138,6 +148,7 @@ fn example(kind: SinkKind) -> &'static str {
         SinkKind::Prometheus => "127.0.0.1:9464",
         SinkKind::StatsD => "127.0.0.1:8125",
         SinkKind::Graphite => "127.0.0.1:2003",
+        SinkKind::Nats => "nats://127.0.0.1:4222",
         SinkKind::Json | SinkKind::Csv => "figures.json",
         SinkKind::Grafana => "http://127.0.0.1:3000",
     }
@@ -176,6 +187,13 @@ impl SinkAddress {
             .filter_map(|pair| pair.split_once(':'))
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect()
+    }
+
+    /// The subject at a server of NATS.
+    pub(crate) fn nats(&self) -> Result<Nats, String> {
+        let url = Url::parse(&self.address).map_err(|error| error.to_string())?;
+        let subject = self.option("subject").unwrap_or("gake");
+        Ok(Nats::new(&url, subject, self.option("token")))
     }
 
     /// Adds a token for destinations that take one, unless one is set.
@@ -217,6 +235,9 @@ impl SinkAddress {
                 return value(option, "a time such as 30s");
             }
         }
+        if self.option("subject").is_some_and(|subject| !carrier::is_subject(subject)) {
+            return value("subject", "a subject such as gake.figures");
+        }
         if self.option("version").is_some_and(|version| !["1", "2", "3"].contains(&version)) {
             return value("version", "1, 2 or 3");
         }
@@ -225,7 +246,10 @@ impl SinkAddress {
         }
         if kind.takes_url() {
             let url = Url::parse(&self.address).ok();
-            let is_web = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+            let is_web = |url: &Url| {
+                let schemes: &[&str] = if kind == SinkKind::Nats { &["nats"] } else { WEB };
+                schemes.contains(&url.scheme()) && url.has_host()
+            };
             let has_database = |url: &Url| kind != SinkKind::InfluxDb || url.path().len() > 1;
             if !url.is_some_and(|url| is_web(&url) && has_database(&url)) {
                 return Err(SinkAddressError::Url { kind, address: address() });
@@ -316,6 +340,8 @@ mod tests {
             ("influxdb=h:8086", "is not a URL such as http://127.0.0.1:8086/gake"),
             ("influxdb=http://h:8086", "is not a URL such as http://127.0.0.1:8086/gake"),
             ("statsd=localhost", "is not an address such as 127.0.0.1:8125"),
+            ("nats=h:4222", "is not a URL such as nats://127.0.0.1:4222"),
+            ("nats=nats://h?subject=a.*", "a subject such as gake.figures"),
             ("json=", "is not an address such as figures.json"),
             ("graphite=h:2003?raw=true", "graphite has no option \"raw\"; it has tags, prefix"),
             ("otlp=http://h:1?retry=soon", "retry=\"soon\": a time such as 30s"),

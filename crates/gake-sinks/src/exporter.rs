@@ -87,7 +87,11 @@ impl Exporter {
                 Box::new(carrier::Page::bind(address.address(), option("linger", Duration::ZERO))?)
             }
             SinkKind::StatsD => Box::new(carrier::Datagrams::new(address.address())?),
-            SinkKind::Graphite => Box::new(carrier::Lines::new(address.address())),
+            SinkKind::Graphite => {
+                let lines = carrier::Lines::new(address.address());
+                Box::new(carrier::Reconnecting::new(lines))
+            }
+            SinkKind::Nats => Box::new(carrier::Reconnecting::new(address.nats()?)),
             SinkKind::Json | SinkKind::Csv => Box::new(carrier::File::create(address.address())?),
         };
         let format = format::of(address);

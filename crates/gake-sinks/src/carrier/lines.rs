@@ -1,4 +1,4 @@
-//! Lines over one TCP connection that is opened again when it breaks.
+//! Batches over one connection that is opened again when it breaks.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -8,16 +8,67 @@ use std::time::{Duration, Instant};
 use super::{Batch, Carrier, Lost};
 
 /// How long opening a connection, and writing, may take.
-const TIMEOUT: Duration = Duration::from_secs(2);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(2);
 /// Bytes that may wait.
 const WAITING_MAX: usize = 8 << 20;
 /// Pause between two attempts to connect.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Writes lines to an address.
-pub(crate) struct Lines {
-    address: String,
-    stream: Option<TcpStream>,
+/// How batches go over a connection.
+pub(crate) trait Delivery: Send {
+    /// An open connection.
+    type Connection: Send;
+
+    /// The host and port.
+    fn address(&self) -> &str;
+
+    /// Opens a connection. Waits at most [`TIMEOUT`].
+    fn open(&self) -> io::Result<Self::Connection>;
+
+    /// Writes a batch. After an error the connection is not used again.
+    fn deliver(&self, connection: &mut Self::Connection, batch: &Batch) -> io::Result<()>;
+}
+
+/// Lines, as they are.
+pub(crate) struct Lines(String);
+
+impl Lines {
+    /// To a host and port.
+    pub(crate) fn new(address: &str) -> Self {
+        Self(address.to_owned())
+    }
+}
+
+impl Delivery for Lines {
+    type Connection = TcpStream;
+
+    fn address(&self) -> &str {
+        &self.0
+    }
+
+    fn open(&self) -> io::Result<TcpStream> {
+        connected(&self.0)
+    }
+
+    fn deliver(&self, stream: &mut TcpStream, batch: &Batch) -> io::Result<()> {
+        stream.write_all(&batch.bytes)
+    }
+}
+
+/// A connection to a host and port.
+pub(super) fn connected(address: &str) -> io::Result<TcpStream> {
+    let first = address.to_socket_addrs()?.next();
+    let address = first.ok_or_else(|| io::Error::other("the name has no address"))?;
+    let stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    Ok(stream)
+}
+
+/// Keeps batches until a connection has taken them.
+pub(crate) struct Reconnecting<D: Delivery> {
+    delivery: D,
+    connection: Option<D::Connection>,
     waiting: VecDeque<Batch>,
     bytes: usize,
     /// No attempt to connect before.
@@ -26,11 +77,11 @@ pub(crate) struct Lines {
     lost: Lost,
 }
 
-impl Lines {
-    pub(crate) fn new(address: &str) -> Self {
+impl<D: Delivery> Reconnecting<D> {
+    pub(crate) fn new(delivery: D) -> Self {
         Self {
-            address: address.to_owned(),
-            stream: None,
+            delivery,
+            connection: None,
             waiting: VecDeque::new(),
             bytes: 0,
             not_before: Instant::now(),
@@ -39,30 +90,21 @@ impl Lines {
         }
     }
 
-    fn connect(&self) -> io::Result<TcpStream> {
-        let mut addresses = self.address.to_socket_addrs()?;
-        let first = addresses.next();
-        let address = first.ok_or_else(|| io::Error::other("the name has no address"))?;
-        let stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
-        stream.set_write_timeout(Some(TIMEOUT))?;
-        Ok(stream)
-    }
-
-    /// Writes what waits, as far as it goes. What a broken connection took is written again: a
-    /// line that comes twice changes nothing.
+    /// Delivers what waits, as far as it goes. What a broken connection took is delivered again: a
+    /// figure that comes twice, with its instant, changes nothing.
     fn flush(&mut self) {
         while let Some(batch) = self.waiting.front() {
-            if self.stream.is_none() {
+            if self.connection.is_none() {
                 if Instant::now() < self.not_before {
                     return;
                 }
-                match self.connect() {
-                    Ok(stream) => self.stream = Some(stream),
+                match self.delivery.open() {
+                    Ok(connection) => self.connection = Some(connection),
                     Err(error) => return self.failed(&error),
                 }
             }
-            let Some(stream) = &mut self.stream else { return };
-            if let Err(error) = stream.write_all(&batch.bytes) {
+            let Some(connection) = &mut self.connection else { return };
+            if let Err(error) = self.delivery.deliver(connection, batch) {
                 return self.failed(&error);
             }
             self.bytes -= batch.bytes.len();
@@ -71,16 +113,17 @@ impl Lines {
     }
 
     fn failed(&mut self, error: &io::Error) {
-        self.stream = None;
+        self.connection = None;
         self.not_before = Instant::now() + PAUSE;
         self.error = Some(error.to_string());
     }
 }
 
-impl Carrier for Lines {
+impl<D: Delivery> Carrier for Reconnecting<D> {
     fn check(&mut self) -> Result<(), String> {
-        let stream = self.connect().map_err(|error| format!("{}: {error}", self.address))?;
-        self.stream = Some(stream);
+        let opened = self.delivery.open();
+        let failed = |error| format!("{}: {error}", self.delivery.address());
+        self.connection = Some(opened.map_err(failed)?);
         Ok(())
     }
 

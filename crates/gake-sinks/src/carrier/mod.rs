@@ -3,12 +3,14 @@
 mod datagrams;
 mod file;
 mod lines;
+mod nats;
 mod page;
 mod push;
 
 pub(crate) use datagrams::Datagrams;
 pub(crate) use file::File;
-pub(crate) use lines::Lines;
+pub(crate) use lines::{Lines, Reconnecting};
+pub(crate) use nats::{Nats, is_subject};
 pub(crate) use page::Page;
 pub(crate) use push::{Post, Push};
 

@@ -56,7 +56,9 @@ pub(crate) fn of(address: &SinkAddress) -> Box<dyn Format> {
             let is_raw = matches!(address.option("raw"), Some("" | "true"));
             Box::new(rows::Rows::new(influx::Influx::new(tags), is_raw))
         }
-        SinkKind::Json => Box::new(rows::Rows::new(rows::JsonRows::new(tags), false)),
+        SinkKind::Json | SinkKind::Nats => {
+            Box::new(rows::Rows::new(rows::JsonRows::new(tags), false))
+        }
         SinkKind::Csv => Box::new(rows::Rows::new(rows::CsvRows::new(tags), false)),
         SinkKind::StatsD => Box::new(rows::Rows::new(statsd::StatsD::new(prefix(), tags), false)),
         SinkKind::Graphite => {

@@ -1,9 +1,11 @@
 //! Figures in other people's databases: what they say by query is what the run says.
 
 use std::fs;
-use std::net::{TcpListener, UdpSocket};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -109,6 +111,16 @@ impl Server {
         let child = spawn("prometheus", &args, folder.path());
         let ready = format!("http://127.0.0.1:{port}/-/ready");
         eventually("Prometheus is ready", || fetch(&ready, &[]).is_some());
+        Self { child, folder, port }
+    }
+
+    /// A NATS whose clients need a token.
+    fn nats(token: &str) -> Self {
+        let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+        let args = ["-a", "127.0.0.1", "-p", &port.to_string(), "--auth", token];
+        let child = spawn("nats-server", &args, folder.path());
+        let listens = || TcpStream::connect(("127.0.0.1", port)).is_ok();
+        eventually("NATS listens", listens);
         Self { child, folder, port }
     }
 
@@ -274,4 +286,43 @@ fn a_bad_sink_is_refused_before_anything_is_sent() {
     let ran = ran(&["run", "http://127.0.0.1:1/", "-n", "1", "--sink", &sink]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("in use"), "{ran:?}");
+}
+
+/// The messages on a subject, until the run's verdict has come.
+fn subscribed(server: &Server, token: &str, subject: &str) -> thread::JoinHandle<Vec<Value>> {
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    let hello = format!("CONNECT {{\"verbose\":false,\"auth_token\":\"{token}\"}}\r\n");
+    write!(stream, "{hello}SUB {subject} 1\r\nPING\r\n").unwrap();
+    let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
+    assert!(lines.by_ref().any(|line| line == "PONG"), "it is subscribed");
+    thread::spawn(move || {
+        let messages = lines.filter(|line| line.starts_with('{'));
+        let mut seen: Vec<Value> = Vec::new();
+        for message in messages {
+            seen.push(serde_json::from_str(&message).unwrap());
+            if message.contains("gake_run_verdict") {
+                break;
+            }
+        }
+        seen
+    })
+}
+
+#[test]
+fn a_subject_of_nats_gets_every_second_of_the_run() {
+    let _together = together();
+    let server = Server::nats("t0ken");
+    let seen = subscribed(&server, "t0ken", "load.figures");
+    let lab = lab();
+    let url = url(&lab, "/fast");
+    let sink =
+        |token: &str| format!("nats=nats://{token}@127.0.0.1:{}?subject=load.figures", server.port);
+    let refused = ran(&["run", &url, "-n", "1", "--sink", &sink("wrong"), "--sink-required"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("Authorization"), "{refused:?}");
+    assert!(!refused.stderr.contains("wrong"), "{refused:?}");
+    let json = run(&[&url, "-r", "100", "-d", "3s", "--sink", &sink("t0ken")]);
+    let rows = seen.join().unwrap();
+    let of_all = rows.iter().filter(|row| row["measurement"] == "gake_requests");
+    let ok: u64 = of_all.map(|row| row["fields"]["ok"].as_u64().unwrap()).sum();
+    assert_eq!(ok, json.count("requests.ok"), "{rows:?}");
 }
