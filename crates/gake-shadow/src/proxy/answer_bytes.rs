@@ -13,7 +13,9 @@ use crate::collect::Slot;
 /// What is known of an answer before it comes.
 pub(super) struct Answering<'a> {
     pub(super) request_is_head: bool,
-    /// The client is told that the connection ends.
+    /// The client speaks HTTP/1.0.
+    pub(super) is_old: bool,
+    /// The connection ends behind it.
     pub(super) closes: bool,
     /// The value of `Date`, where the backend sends none.
     pub(super) date: &'a [u8],
@@ -26,6 +28,8 @@ pub(super) struct AnswerState {
     pub(super) status: u16,
     /// The backend's framing cannot be passed on; nothing was written.
     pub(super) is_strange: bool,
+    /// Its end is the connection's: the client knows no chunks.
+    pub(super) is_ended_by_close: bool,
     is_chunked: bool,
 }
 
@@ -36,6 +40,22 @@ pub(super) struct AnswerWriter<'a> {
     pub(super) out: &'a mut Vec<u8>,
     /// Takes note of it for those who listen to exchanges.
     pub(super) slot: Option<&'a mut Slot>,
+}
+
+impl Answering<'_> {
+    /// The version in the status line.
+    pub(super) fn version(&self) -> &'static [u8] {
+        if self.is_old { b"HTTP/1.0" } else { b"HTTP/1.1" }
+    }
+
+    /// Says what becomes of the connection, where the version does not say it.
+    pub(super) fn write_connection(&self, has_end: bool, out: &mut Vec<u8>) {
+        match (self.is_old, self.closes) {
+            (true, false) if has_end => write_line(out, b"connection", b"keep-alive"),
+            (false, true) => write_line(out, b"connection", b"close"),
+            _ => {}
+        }
+    }
 }
 
 impl AnswerState {
@@ -74,10 +94,10 @@ impl Visitor for AnswerWriter<'_> {
             self.line(header, &facts, can_body);
         }
         write_line(self.out, b"via", VIA_US.as_bytes());
-        if self.about.closes {
-            write_line(self.out, b"connection", b"close");
-        }
-        if can_body && (facts.length.is_none() || facts.is_coded) {
+        let has_end = !can_body || (facts.length.is_some() && !facts.is_coded);
+        self.state.is_ended_by_close = self.about.is_old && !has_end;
+        self.about.write_connection(has_end, self.out);
+        if !has_end && !self.about.is_old {
             write_line(self.out, b"transfer-encoding", b"chunked");
             self.state.is_chunked = true;
         }
@@ -107,7 +127,8 @@ impl Visitor for AnswerWriter<'_> {
 
 impl AnswerWriter<'_> {
     fn status_line(&mut self, head: &ResponseHead<'_>) {
-        self.out.extend_from_slice(b"HTTP/1.1 ");
+        self.out.extend_from_slice(self.about.version());
+        self.out.push(b' ');
         let digits = [head.status / 100, head.status / 10 % 10, head.status % 10];
         self.out.extend(digits.map(|digit| b'0' + digit as u8));
         self.out.push(b' ');
@@ -133,7 +154,7 @@ impl AnswerWriter<'_> {
             }
             return;
         }
-        if is(name, "trailer") && !can_body {
+        if is(name, "trailer") && (!can_body || self.about.is_old) {
             return;
         }
         write_line(self.out, name, header.value);

@@ -142,7 +142,6 @@ impl Serving<'_> {
 
     /// The client has nothing of an answer yet.
     async fn failed(&mut self, end: End, closes: bool) -> Then {
-        let is_head = self.plain.method == Method::HEAD;
         match end {
             End::Failed(fault) | End::BrokenOff(fault) => self.fault(fault, closes).await,
             End::TooSlow if self.near.client.turn() == Turn::Client => {
@@ -150,12 +149,12 @@ impl Serving<'_> {
                 self.tell(Fault::Timeout(Phase::FirstByte));
                 let reason = "the request's body did not come in time";
                 let refusal = Refusal::new(StatusCode::REQUEST_TIMEOUT, reason);
-                self.near.refuse(refusal, is_head, true).await
+                self.near.refuse(refusal, &self.plain, true).await
             }
             End::TooSlow => self.fault(Fault::Timeout(Phase::FirstByte), closes).await,
             End::Unfinished => {
                 let refusal = Refusal::bad("the request's body did not come to its end");
-                self.near.refuse(refusal, is_head, true).await
+                self.near.refuse(refusal, &self.plain, true).await
             }
             End::Answered | End::Gone => Then::Gone,
         }
@@ -168,7 +167,7 @@ impl Serving<'_> {
         let name = &self.near.client.worker.master.target.backend.name;
         let refusal = Refusal::of_fault(name, fault);
         let closes = closes || !self.upload.has_come();
-        self.near.refuse(refusal, self.plain.method == Method::HEAD, closes).await
+        self.near.refuse(refusal, &self.plain, closes).await
     }
 
     /// Tells who listens why there is no answer.

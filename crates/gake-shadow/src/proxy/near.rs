@@ -6,12 +6,15 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use gake_core::record::{Fault, Phase};
+use http::Method;
 use tokio::io::AsyncWriteExt;
 
+use super::answer_bytes::Answering;
 use super::client::{Client, Turn};
 use super::direct::Then;
 use super::link::Link;
 use super::opening::Opening;
+use super::plain::Plain;
 use super::refusal::Refusal;
 use super::shared::count;
 use super::stream::Stream;
@@ -71,13 +74,18 @@ impl Near<'_> {
         Then::Gone
     }
 
-    /// Answers in the master's place. The answer to HEAD has no body.
-    pub(super) async fn refuse(&mut self, refusal: Refusal, is_head: bool, closes: bool) -> Then {
+    /// Answers a request in the master's place.
+    pub(super) async fn refuse(&mut self, refusal: Refusal, plain: &Plain, closes: bool) -> Then {
         let worker = &self.client.worker;
         let counters = worker.counters();
         count(if refusal.is_backends() { &counters.master_faults } else { &counters.refused });
         let then = self.answered(closes);
-        let answer = refusal.bytes(is_head, then == Then::Close, &worker.date.now());
+        let answer = refusal.bytes(&Answering {
+            request_is_head: plain.method == Method::HEAD,
+            is_old: plain.is_old,
+            closes: then == Then::Close,
+            date: &worker.date.now(),
+        });
         match before(&self.client.watch, self.stream.write_all(&answer)).await {
             Some(Ok(())) => then,
             _ => Then::Gone,

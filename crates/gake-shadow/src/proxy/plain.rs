@@ -1,8 +1,8 @@
 //! Plain requests: those that pass through as bytes.
 //!
-//! A request is plain when nothing in its head needs a decision: HTTP/1.1, a usual method, no body
-//! or one of a given length, a path of unreserved characters, one sound `Host`, names that no server
-//! confuses, no expectation, upgrade or transfer coding. Whatever is not plain, or may be
+//! A request is plain when nothing in its head needs a decision: a usual method, no body or one of a
+//! given length, a path of unreserved characters, one sound `Host`, names that no server confuses,
+//! no expectation, upgrade or transfer coding. Whatever is not plain, or may be
 //! something else to somebody, takes the way with maps of headers, which has the rules
 //! ([`guard`](super::guard)). What is written here is what that way writes for the same request.
 
@@ -45,6 +45,8 @@ pub(super) struct Plain {
     pub(super) length: usize,
     /// Bytes of the body, which follow.
     pub(super) body: u64,
+    /// The client speaks HTTP/1.0.
+    pub(super) is_old: bool,
     /// The client wants the connection to end.
     pub(super) closes: bool,
 }
@@ -97,9 +99,7 @@ pub(super) fn read(bytes: &[u8], rules: Rules<'_>, origin: &mut Origin) -> Optio
     let mut request = httparse::Request::new(&mut headers);
     let bounded = &bytes[..bytes.len().min(HEAD_BYTES)];
     let Ok(Status::Complete(length)) = request.parse(bounded) else { return None };
-    if request.version != Some(1) {
-        return None;
-    }
+    let is_old = request.version? == 0;
     let method = match request.method? {
         "GET" => Method::GET,
         "HEAD" => Method::HEAD,
@@ -118,16 +118,19 @@ pub(super) fn read(bytes: &[u8], rules: Rules<'_>, origin: &mut Origin) -> Optio
     head.extend_from_slice(target.as_bytes());
     let target = start..head.len();
     head.extend_from_slice(b" HTTP/1.1\r\n");
-    let Ends { body, closes } = write_headers(&mut head, request.headers, rules, origin)?;
-    Some(Plain { method, target, head: head.into(), length, body, closes })
+    let Ends { body, closes, keeps } = write_headers(&mut head, request.headers, rules, origin)?;
+    let closes = closes || (is_old && !keeps);
+    Some(Plain { method, target, head: head.into(), length, body, is_old, closes })
 }
 
 /// Where a request and its connection end.
 struct Ends {
     /// Bytes of the body.
     body: u64,
-    /// The client wants the connection to end.
+    /// The client says that the connection ends.
     closes: bool,
+    /// The client says that it stays.
+    keeps: bool,
 }
 
 /// Writes the headers and the empty line.
@@ -137,7 +140,7 @@ fn write_headers(
     rules: Rules<'_>,
     origin: &mut Origin,
 ) -> Option<Ends> {
-    let mut closes = false;
+    let (mut closes, mut keeps) = (false, false);
     let (mut host, mut length) = (None, None);
     let how = rules.forwarded;
     let mut said = Said::default();
@@ -145,7 +148,7 @@ fn write_headers(
         let (name, value) = (header.name, header.value);
         match place(name.as_bytes())? {
             Place::Connection if is(value, "close") => closes = true,
-            Place::Connection if is(value, "keep-alive") => {}
+            Place::Connection if is(value, "keep-alive") => keeps = true,
             Place::Connection => return None,
             Place::Hop => {}
             Place::Host => {
@@ -183,7 +186,7 @@ fn write_headers(
     }
     write_line(head, b"via", rules.loops.via());
     head.extend_from_slice(b"\r\n");
-    Some(Ends { body: length.unwrap_or(0), closes })
+    Some(Ends { body: length.unwrap_or(0), closes, keeps })
 }
 
 /// A length of digits alone.
@@ -265,6 +268,9 @@ mod tests {
                        X-Gake-Shadow: 1\r\nConnection: Keep-Alive\r\n\r\n";
         let expected = "GET /a/../b?c=%2F HTTP/1.1\r\nhost: h\r\nx-twice: 1\r\nx-twice: 2\r\n";
         assert_eq!(passed(request).unwrap(), format!("{expected}{ADDED}"));
+        // Whatever the client speaks, backends are spoken to in 1.1.
+        let old = "GET / HTTP/1.0\r\nHost: h\r\n\r\n";
+        assert_eq!(passed(old).unwrap(), format!("GET / HTTP/1.1\r\nhost: h\r\n{ADDED}"));
         // Line feeds alone, and what follows.
         let bare = "HEAD / HTTP/1.1\nHost: h\n\nGET /next HTTP/1.1\r\n";
         assert_eq!(passed(bare).unwrap(), format!("HEAD / HTTP/1.1\r\nhost: h\r\n{ADDED}"));
@@ -322,7 +328,7 @@ mod tests {
             assert_eq!(passed(&get(lines)), None, "{lines:?}");
         }
         for request in [
-            "GET / HTTP/1.0\r\nHost: h\r\n\r\n",
+            "GET / HTTP/1.0\r\n\r\n",
             "GET / HTTP/1.1\r\n\r\n",
             "GET / HTTP/1.1\r\nHost:\r\n\r\n",
             "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n",

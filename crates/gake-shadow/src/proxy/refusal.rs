@@ -8,6 +8,7 @@ use http::header::{CONNECTION, CONTENT_TYPE};
 use http::{HeaderValue, Response, StatusCode};
 
 use super::answer::AnswerBody;
+use super::answer_bytes::{Answering, write_line};
 use super::fault;
 
 /// A request that gets no backend's answer.
@@ -44,18 +45,16 @@ impl Refusal {
     }
 
     /// The answer as bytes, without its body for HEAD.
-    pub(crate) fn bytes(self, is_head: bool, closes: bool, date: &[u8]) -> Vec<u8> {
+    pub(super) fn bytes(self, about: &Answering<'_>) -> Vec<u8> {
         let text = format!("gake: {} {}\n", self.status, self.reason);
-        let closes = if closes { "connection: close\r\n" } else { "" };
-        let mut bytes = format!(
-            "HTTP/1.1 {}\r\ncontent-type: text/plain\r\n{closes}content-length: {}\r\ndate: ",
-            self.status,
-            text.len()
-        )
-        .into_bytes();
-        bytes.extend_from_slice(date);
-        bytes.extend_from_slice(b"\r\n\r\n");
-        if !is_head {
+        let mut bytes = about.version().to_vec();
+        bytes.extend_from_slice(format!(" {}\r\n", self.status).as_bytes());
+        write_line(&mut bytes, b"content-type", b"text/plain");
+        about.write_connection(true, &mut bytes);
+        write_line(&mut bytes, b"content-length", text.len().to_string().as_bytes());
+        write_line(&mut bytes, b"date", about.date);
+        bytes.extend_from_slice(b"\r\n");
+        if !about.request_is_head {
             bytes.extend_from_slice(text.as_bytes());
         }
         bytes

@@ -154,6 +154,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
         let read = {
             let about = Answering {
                 request_is_head: self.plain.method == Method::HEAD,
+                is_old: self.plain.is_old,
                 closes: self.closes,
                 date: &worker.date.now(),
             };
@@ -177,6 +178,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
             let class = usize::from(self.state.status / 100).min(5);
             worker.counters().answers[class].fetch_add(1, Relaxed);
             client.body_begins();
+            self.closes |= self.state.is_ended_by_close;
         }
         match read {
             Ok(None) => client.body_moves(),
