@@ -15,7 +15,7 @@ pub use schema::{GrpcMethod, GrpcSchema};
 
 use std::time::Duration;
 
-use gake_core::record::{Answer, Fault, GrpcStatus};
+use gake_core::record::{Answer, ErrorCode, Fault, GrpcStatus, Phase};
 
 use crate::request::HttpRequest;
 
@@ -34,6 +34,15 @@ pub(crate) fn answered(answer: Answer, status: Option<GrpcStatus>) -> Result<Ans
         Some(GrpcStatus::OK) => Ok(answer),
         Some(status) => Err(Fault::Grpc(status)),
         None => Err(Fault::Malformed("grpc_status_missing")),
+    }
+}
+
+/// The fault of a call whose stream the server reset. Servers that are told the deadline cancel the
+/// stream then, which is the time-out that this side is about to notice.
+pub(crate) fn reset(code: ErrorCode, is_late: bool, phase: Phase) -> Fault {
+    match is_late && code == ErrorCode::Cancel {
+        true => Fault::Timeout(phase),
+        false => Fault::StreamReset(code),
     }
 }
 
@@ -84,6 +93,15 @@ mod tests {
             (Duration::ZERO, "1u"),
         ] {
             assert_eq!(timeout_text(timeout), text);
+        }
+    }
+
+    #[test]
+    fn a_server_that_enforces_the_deadline_is_late() {
+        let phase = Phase::FirstByte;
+        assert_eq!(reset(ErrorCode::Cancel, true, phase), Fault::Timeout(phase));
+        for (code, is_late) in [(ErrorCode::Cancel, false), (ErrorCode::InternalError, true)] {
+            assert_eq!(reset(code, is_late, phase), Fault::StreamReset(code));
         }
     }
 

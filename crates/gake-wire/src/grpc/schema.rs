@@ -79,6 +79,11 @@ impl GrpcSchema {
     /// # Errors
     /// When something is defined twice.
     pub fn add(&mut self, other: &Self) -> Result<(), GrpcError> {
+        if self.pool.files().len() == 0 {
+            // Clones share their definitions: every user of a script has some.
+            self.pool = other.pool.clone();
+            return Ok(());
+        }
         let files = other.pool.file_descriptor_protos().cloned();
         self.add_files(files)
     }

@@ -165,7 +165,7 @@ impl StreamCall<'_> {
             self.exchange.done = at;
             self.is_over = true;
             self.link.give_back(self.lane);
-            return Poll::Ready(self.ended(end));
+            return Poll::Ready(self.ended(end, at >= timing.deadline.end));
         }
         if timing.alarm.has_passed(cx) {
             self.exchange.done = timing.clock.now();
@@ -194,7 +194,8 @@ impl StreamCall<'_> {
         }
     }
 
-    fn ended(&mut self, end: StreamEnd) -> Result<Answer, TransportError> {
+    /// What came of the exchange; `is_late`: its deadline has passed.
+    fn ended(&mut self, end: StreamEnd, is_late: bool) -> Result<Answer, TransportError> {
         self.note(&end);
         let phase = self.phase();
         Err(match end.ending {
@@ -205,7 +206,10 @@ impl StreamCall<'_> {
                     false => Ok(answer),
                 };
             }
-            StreamEnding::Reset(code) => TransportError::Final(Fault::StreamReset(code)),
+            StreamEnding::Reset(code) => TransportError::Final(match self.is_grpc {
+                true => grpc::reset(code, is_late, phase),
+                false => Fault::StreamReset(code),
+            }),
             StreamEnding::Refused => {
                 TransportError::Unhandled(Fault::StreamReset(ErrorCode::RefusedStream))
             }
