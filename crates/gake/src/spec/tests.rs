@@ -26,6 +26,9 @@ impl Folder {
         here.file("body.json", "{}");
         here.file("traffic.gakerec", &access_log());
         here.file("users.csv", "id\n1\n2\n");
+        here.file("order.json", "{\"id\":7}");
+        let order = "message Id { int64 id = 1; } service Shop { rpc Order(Id) returns (Id); }";
+        here.file("shop.proto", &format!("syntax = \"proto3\"; package shop.v1; {order}"));
         here
     }
 
@@ -88,7 +91,8 @@ fn example(line: &str) -> Option<String> {
 /// What is asked for by a command line, with the files of the folder.
 fn asked(line: &str, folder: &Folder) -> Asked {
     let mut line = line.replace(" URL", " http://localhost:8080/");
-    for name in ["targets.http", "traffic.gakerec", "body.json", "users.csv"] {
+    let files = ["targets.http", "traffic.gakerec", "body.json", "users.csv", "order.json"];
+    for name in files.into_iter().chain(["shop.proto"]) {
         line = line.replace(name, &folder.path(name));
     }
     let mut args = run_of(&line).unwrap_or_else(|error| panic!("{line}: {error}"));
@@ -99,7 +103,9 @@ fn asked(line: &str, folder: &Folder) -> Asked {
 /// The line that is said before the run, with every name at this machine.
 fn plan_line(spec: &RunSpec) -> String {
     let mut spec = spec.clone();
-    for host in ["h:80", "localhost:8080", "demo:80", "staging:80", "staging:8080"] {
+    for host in
+        ["h:80", "localhost:8080", "localhost:50051", "demo:80", "staging:80", "staging:8080"]
+    {
         spec.connection.resolve.push(format!("{host}:127.0.0.1"));
     }
     let prepared =
