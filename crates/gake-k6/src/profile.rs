@@ -78,10 +78,9 @@ impl ScriptProfile {
 fn innermost(stack: &str) -> Option<ScriptLine> {
     let mut callee = None;
     for call in stack.lines().filter_map(|line| line.trim().strip_prefix("at ")) {
-        let (function, place) = match call.rsplit_once(" (") {
-            Some((function, place)) => (function, place.strip_suffix(')')?),
-            None => ("", call),
-        };
+        // A path may hold " (" too.
+        let parts = call.strip_suffix(')').and_then(|call| call.split_once(" ("));
+        let (function, place) = parts.unwrap_or(("", call));
         if place == UNKNOWN {
             callee.get_or_insert(function);
         }

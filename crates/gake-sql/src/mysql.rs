@@ -29,7 +29,7 @@ const NONCE: usize = 20;
 /// A connection.
 #[derive(Debug)]
 pub(super) struct MySql {
-    stream: Stream,
+    pub(super) stream: Stream,
     /// The number of the next packet.
     sequence: u8,
     /// The number that the last row got from the server's counter.

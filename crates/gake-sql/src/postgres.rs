@@ -16,7 +16,7 @@ const MESSAGES_MAX: usize = 1_000;
 /// A connection.
 #[derive(Debug)]
 pub(super) struct Postgres {
-    stream: Stream,
+    pub(super) stream: Stream,
 }
 
 impl Postgres {

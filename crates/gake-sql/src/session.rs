@@ -23,6 +23,16 @@ enum Protocol {
     Postgres(Postgres),
 }
 
+impl Drop for SqlSession {
+    /// Says goodbye: a connection that is just closed counts as a client that broke down.
+    fn drop(&mut self) {
+        match &self.0 {
+            Protocol::MySql(session) => session.stream.farewell(&[1, 0, 0, 0, 1]),
+            Protocol::Postgres(session) => session.stream.farewell(b"X\0\0\0\x04"),
+        }
+    }
+}
+
 impl SqlSession {
     /// Opens a connection within 5 s.
     ///
@@ -63,6 +73,8 @@ impl SqlSession {
             return Ok(session.last_id);
         }
         let field = rows.into_iter().next().and_then(|row| row.into_iter().next()).flatten();
-        field.and_then(|id| id.parse().ok()).ok_or_else(|| "it tells no number".to_owned())
+        field
+            .and_then(|id| id.parse().ok())
+            .ok_or_else(|| "it does not say which id the row has".to_owned())
     }
 }

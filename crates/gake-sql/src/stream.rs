@@ -4,6 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
@@ -18,6 +19,9 @@ use crate::dsn::{Dsn, Place, Tls};
 
 /// Bytes of a message at most: what is asked for takes a few hundred.
 const MESSAGE_MAX: usize = 1 << 20;
+
+/// Pause before another attempt at a Unix socket whose queue is full.
+const QUEUE_FULL: Duration = Duration::from_millis(1);
 
 /// A connection of either kind.
 #[derive(Debug)]
@@ -35,9 +39,15 @@ impl Stream {
                 opened
                     .and_then(|tcp| tcp.set_nodelay(true).map(|()| Self::Tcp(BufReader::new(tcp))))
             }
-            Place::Socket(path) => {
-                UnixStream::connect(path).await.map(|unix| Self::Unix(BufReader::new(unix)))
-            }
+            // Where its queue is full a TCP connection would wait. The caller limits the time.
+            Place::Socket(path) => loop {
+                match UnixStream::connect(path).await {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        tokio::time::sleep(QUEUE_FULL).await;
+                    }
+                    opened => break opened.map(|unix| Self::Unix(BufReader::new(unix))),
+                }
+            },
         };
         opened.map_err(|error| format!("no connection: {error}"))
     }
@@ -58,6 +68,15 @@ impl Stream {
             TlsConnector::from(Arc::new(config)).connect(name, stream.into_inner()).await;
         let connected = connected.map_err(|error| format!("TLS: {error}"))?;
         Ok(Self::Tls(Box::new(BufReader::new(connected))))
+    }
+
+    /// Says goodbye if that needs no waiting; TLS would.
+    pub(super) fn farewell(&self, bytes: &[u8]) {
+        let _ = match self {
+            Self::Tcp(stream) => stream.get_ref().try_write(bytes),
+            Self::Unix(stream) => stream.get_ref().try_write(bytes),
+            Self::Tls(_) => Ok(0),
+        };
     }
 
     /// Whether somebody between could read what is sent.

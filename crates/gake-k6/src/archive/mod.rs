@@ -96,7 +96,7 @@ impl Archive {
             "type": "js",
             "options": self.options,
             "filename": file_url(&script),
-            "pwd": folder.trim_end_matches('/'),
+            "pwd": folder,
             "env": self.environment,
             "compatibilityMode": "extended",
             "k6version": concat!("gake/", env!("CARGO_PKG_VERSION")),

@@ -30,7 +30,12 @@ impl ModuleDef for OfObject {
         let mut default = value.clone();
         if let Some(object) = value.as_object() {
             for name in names(object)? {
-                exports.export(name.as_str(), object.get::<_, Value<'js>>(name.as_str())?)?;
+                let value: Value<'js> = object.get(name.as_str())?;
+                match exports.export(name.as_str(), value) {
+                    // Another module has added it since this one was declared.
+                    Err(rquickjs::Error::InvalidExport) => {}
+                    other => drop(other?),
+                }
             }
             if object.contains_key(DEFAULT)? {
                 default = object.get(DEFAULT)?;

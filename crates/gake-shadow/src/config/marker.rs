@@ -63,7 +63,8 @@ pub fn parse_marker(text: &str) -> Result<Option<(HeaderName, HeaderValue)>, Con
         .split_once(':')
         .ok_or_else(|| value("marker", text, "write a header as 'Name: value', or none"))?;
     let (name, content) = (header_name(name.trim())?, header_value(content.trim())?);
-    if TAKEN.contains(&name) || name.as_str().starts_with("x-forwarded-") {
+    let is_ours = name.as_str() == "x-real-ip" || name.as_str().starts_with("x-forwarded-");
+    if TAKEN.contains(&name) || is_ours {
         let reason = "clients' requests lose the marker, and they need this header; name another";
         return Err(value("marker", text, reason));
     }

@@ -179,7 +179,7 @@ impl Sending<'_> {
             headers.insert(name, value);
         }
         let target = copy.uri.to_string();
-        Ok(Outgoing::whole(&copy.method, &target, &headers, &copy.body))
+        Ok(Outgoing::whole(&copy.method, &target, headers, &copy.body))
     }
 
     /// What marks the copy as one.

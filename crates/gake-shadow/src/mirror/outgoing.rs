@@ -64,17 +64,30 @@ impl Outgoing {
     }
 
     /// A head in parts, and a body.
-    pub(super) fn whole(method: &Method, target: &str, headers: &HeaderMap, body: &Kept) -> Self {
-        // Two framings would be read in two ways.
-        let other = if body.chunked { CONTENT_LENGTH } else { TRANSFER_ENCODING };
-        let first = request_head(method, target, headers, Some(&other));
+    pub(super) fn whole(
+        method: &Method,
+        target: &str,
+        mut headers: HeaderMap,
+        body: &Kept,
+    ) -> Self {
+        // The framing is that of the body which follows, whatever the head said.
+        if body.chunked {
+            headers.remove(CONTENT_LENGTH);
+            headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+        } else {
+            headers.remove(TRANSFER_ENCODING);
+            if body.len > 0 || headers.contains_key(CONTENT_LENGTH) {
+                headers.insert(CONTENT_LENGTH, body.len.into());
+            }
+        }
+        let first = request_head(method, target, &headers);
         let mut outgoing = Self { first, ..Self::default() };
         for piece in &body.pieces {
             outgoing.body(piece, body);
         }
         if body.chunked {
             let mut end = b"0\r\n".to_vec();
-            trailers(&mut end, headers, body);
+            trailers(&mut end, &headers, body);
             end.extend_from_slice(b"\r\n");
             outgoing.add(Bytes::from(end), body);
         }

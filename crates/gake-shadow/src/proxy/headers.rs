@@ -148,20 +148,13 @@ pub(crate) fn add_via(headers: &mut HeaderMap) {
 }
 
 /// A request's head as bytes, with its empty line. One header can be left out.
-pub(crate) fn request_head(
-    method: &Method,
-    target: &str,
-    headers: &HeaderMap,
-    without: Option<&HeaderName>,
-) -> Vec<u8> {
+pub(crate) fn request_head(method: &Method, target: &str, headers: &HeaderMap) -> Vec<u8> {
     let mut head = Vec::with_capacity(HEAD_BYTES);
     for part in [method.as_str(), " ", target, " HTTP/1.1\r\n"] {
         head.extend_from_slice(part.as_bytes());
     }
     for (name, value) in headers {
-        if Some(name) != without {
-            write_line(&mut head, name.as_str().as_bytes(), value.as_bytes());
-        }
+        write_line(&mut head, name.as_str().as_bytes(), value.as_bytes());
     }
     head.extend_from_slice(b"\r\n");
     head
@@ -175,7 +168,16 @@ pub(crate) fn for_backend(headers: &mut HeaderMap, target: &Target) {
         None => drop(headers.entry(HOST).or_insert_with(|| target.own_host.clone())),
     }
     if !target.backend.edits.is_empty() {
+        // The body is what it was: a head that says another length would be another message.
+        let framing = [CONTENT_LENGTH, TRANSFER_ENCODING];
+        let framing = framing.map(|name| (headers.get(&name).cloned(), name));
         edit(headers, &target.backend.edits);
+        for (value, name) in framing {
+            match value {
+                Some(value) => drop(headers.insert(name, value)),
+                None => drop(headers.remove(name)),
+            }
+        }
     }
 }
 

@@ -86,7 +86,12 @@ impl Near<'_> {
             closes: then == Then::Close,
             date: &worker.date.now(),
         });
-        match before(&self.client.watch, self.stream.write_all(&answer)).await {
+        let written = async {
+            self.stream.write_all(&answer).await?;
+            // TLS may hold some of it.
+            self.stream.flush().await
+        };
+        match before(&self.client.watch, written).await {
             Some(Ok(())) => then,
             _ => Then::Gone,
         }

@@ -56,6 +56,7 @@ impl Opening {
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<bool>> {
         let mut seen = 0;
+        self.skip_blank();
         while !self.is_enough(seen) {
             let mut piece = [MaybeUninit::uninit(); PIECE];
             let mut piece = ReadBuf::uninit(&mut piece);
@@ -65,6 +66,9 @@ impl Opening {
             }
             seen = self.bytes.len();
             self.add(piece.filled());
+            if seen == 0 {
+                self.skip_blank();
+            }
         }
         Poll::Ready(Ok(true))
     }
@@ -104,12 +108,14 @@ impl Opening {
         }
     }
 
-    fn add(&mut self, mut bytes: &[u8]) {
-        // Empty lines before a request say nothing, and are none of its head.
-        if self.bytes.is_empty() {
-            let blank = bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
-            bytes = &bytes[blank..];
-        }
+    /// Empty lines before a request say nothing, and are no part of its head. In a body they are
+    /// bytes like any others, so this is for the place where a request begins.
+    fn skip_blank(&mut self) {
+        let blank = self.bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        self.bytes.drain(..blank);
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
         if self.bytes.capacity() - self.bytes.len() < bytes.len() {
             self.bytes.reserve_exact(bytes.len().next_multiple_of(STEP));
         }
@@ -150,6 +156,9 @@ mod tests {
         for piece in text.chunks(size) {
             let seen = opening.bytes.len();
             opening.add(piece);
+            if seen == 0 {
+                opening.skip_blank();
+            }
             if opening.is_enough(seen) {
                 return Some(opening.bytes);
             }
@@ -183,6 +192,17 @@ mod tests {
         assert!(read(b"GET / HTTP/1.1\r\nno colon\r\nX: y", 1).is_some());
         assert_eq!(read(&b"a".repeat(9000), 1).unwrap().len(), 8192);
         assert_eq!(read(&b"\r\n".repeat(9000), 1), None, "of which nothing is kept");
+    }
+
+    #[test]
+    fn a_body_keeps_its_empty_lines() {
+        let mut opening = Opening::new(8192);
+        opening.add(b"HEAD\r\n\r\n\r\nabc");
+        opening.consume(8);
+        assert_eq!(opening.bytes(), b"\r\nabc");
+        opening.consume(5);
+        opening.add(b"\n\n");
+        assert_eq!(opening.bytes(), b"\n\n", "the rest of a body that came later");
     }
 
     #[test]

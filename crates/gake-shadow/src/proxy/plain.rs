@@ -66,7 +66,7 @@ impl Plain {
         let Some(mut parts) = self.parts() else { return self.head.clone() };
         headers::for_backend(&mut parts.headers, target);
         let target = parts.uri.to_string();
-        headers::request_head(&parts.method, &target, &parts.headers, None).into()
+        headers::request_head(&parts.method, &target, &parts.headers).into()
     }
 
     /// What is known of its exchange, when somebody listens.
@@ -91,13 +91,15 @@ pub(super) struct Rules<'a> {
     pub(super) inbound: &'a Inbound,
     pub(super) loops: &'a Loops,
     pub(super) forwarded: Forwarded,
+    /// Bytes of a head, at most.
+    pub(super) head_bytes: usize,
 }
 
 /// Reads the request that `bytes` begin with; `None` when it is not plain, or not whole.
 pub(super) fn read(bytes: &[u8], rules: Rules<'_>, origin: &mut Origin) -> Option<Plain> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut request = httparse::Request::new(&mut headers);
-    let bounded = &bytes[..bytes.len().min(HEAD_BYTES)];
+    let bounded = &bytes[..bytes.len().min(HEAD_BYTES).min(rules.head_bytes)];
     let Ok(Status::Complete(length)) = request.parse(bounded) else { return None };
     let is_old = request.version? == 0;
     let method = match request.method? {
@@ -244,7 +246,7 @@ mod tests {
     fn passed_by(forwarded: Forwarded, request: &str) -> Option<String> {
         let config = Config::new(Backend::new("m", "http://h").unwrap());
         let (inbound, loops) = (Inbound::new(&config), Loops::new());
-        let rules = Rules { inbound: &inbound, loops: &loops, forwarded };
+        let rules = Rules { inbound: &inbound, loops: &loops, forwarded, head_bytes: HEAD_BYTES };
         let mut origin = Origin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
         let plain = read(request.as_bytes(), rules, &mut origin)?;
         let head = String::from_utf8(plain.head.to_vec()).unwrap();
@@ -349,7 +351,12 @@ mod tests {
     fn a_request_that_was_here_is_not_plain() {
         let config = Config::new(Backend::new("m", "http://h").unwrap());
         let (inbound, loops) = (Inbound::new(&config), Loops::new());
-        let rules = Rules { inbound: &inbound, loops: &loops, forwarded: Forwarded::Off };
+        let rules = Rules {
+            inbound: &inbound,
+            loops: &loops,
+            forwarded: Forwarded::Off,
+            head_bytes: HEAD_BYTES,
+        };
         let mut origin = Origin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
         let ours = std::str::from_utf8(loops.via()).unwrap();
         for (via, plain) in [("1.1 other", true), (ours, false)] {

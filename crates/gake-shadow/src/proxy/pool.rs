@@ -40,7 +40,7 @@ impl Pool {
         if let Some(mut upstream) = upstream.ready() {
             upstream.since = now;
             let mut idle = self.idle.borrow_mut();
-            if idle.len() < self.most {
+            if idle.len() + self.links.borrow().len() < self.most {
                 idle.push(upstream);
             }
         }
@@ -62,7 +62,7 @@ impl Pool {
     pub(crate) fn keep_link(&self, mut link: Link, now: u64) {
         link.since = now;
         let mut links = self.links.borrow_mut();
-        if links.len() < self.most {
+        if links.len() + self.idle.borrow().len() < self.most {
             links.push(link);
         }
     }

@@ -142,7 +142,10 @@ pub(super) fn failed(
     fault: Fault,
 ) -> Refusal {
     if let Some(slot) = slot {
-        slot.failed(Failure::Fault(fault));
+        slot.failed(match client.turn() {
+            Turn::BrokenOff => Failure::ClientGone,
+            _ => Failure::Fault(fault),
+        });
     }
     match client.turn() {
         Turn::Client => {

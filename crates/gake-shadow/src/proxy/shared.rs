@@ -113,7 +113,8 @@ impl Shared {
     /// What of a plain request is left out or added.
     pub(super) fn rules(&self) -> Rules<'_> {
         let Self { inbound, loops, config, .. } = self;
-        Rules { inbound, loops, forwarded: config.forwarded }
+        let head_bytes = config.limits.head_bytes;
+        Rules { inbound, loops, forwarded: config.forwarded, head_bytes }
     }
 
     /// Whether plain requests pass as bytes: no hook chooses backends or changes requests.

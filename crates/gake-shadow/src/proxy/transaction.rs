@@ -181,6 +181,8 @@ impl<'a, 'n> Transaction<'a, 'n> {
             self.closes |= self.state.is_ended_by_close;
         }
         match read {
+            // Before the final head nothing of an answer moves: its time runs on.
+            Ok(None) if self.state.status == 0 => {}
             Ok(None) => client.body_moves(),
             Ok(Some(response)) => {
                 client.body_moves();

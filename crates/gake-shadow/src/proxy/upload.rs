@@ -113,6 +113,8 @@ impl Upload {
             match Pin::new(stream).poll_read(cx, &mut buffer) {
                 Poll::Pending => {
                     client.starves();
+                    // TLS may hold what was written; an error is seen by the next write.
+                    let _ = link.poll_flush(cx);
                     Poll::Pending
                 }
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {

@@ -89,8 +89,10 @@ fn requests() -> Vec<String> {
             lines += draw.one(&LINES);
             lines += "\r\n";
         }
-        let (framing, body) = match draw.below(8) {
+        let (framing, body) = match draw.below(10) {
             0 => ("Content-Length: 5\r\n", "hello"),
+            8 => ("Content-Length: 5\r\n", "\r\nabc"),
+            9 => ("Content-Length: 4\r\n", "\n\n\n\n"),
             1 => ("Content-Length: 5\r\n", "0\r\n\r\n"),
             2 => ("Content-Length: 0\r\n", ""),
             3 => ("Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n0\r\n\r\n"),

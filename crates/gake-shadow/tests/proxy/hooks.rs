@@ -13,7 +13,7 @@ use gake_shadow::hooks::{
 use gake_shadow::{Category, Proxy, RunningProxy};
 
 use crate::backend::{Backend, ok, read_request};
-use crate::client::{get, post};
+use crate::client::{get, post, talk};
 use crate::{LONG, config, stop, until, until_count};
 
 fn named(name: &'static str) -> Backend {
@@ -100,6 +100,24 @@ fn each_backend_gets_its_own_changes() {
     assert_eq!(shadow.text(), "another body");
     let large = "x".repeat((1 << 20) + 1);
     assert_eq!(post(proxy.addr(), "/", &large).status, 413, "it cannot be read whole");
+    stop(proxy);
+}
+
+#[test]
+fn a_body_that_was_read_whole_has_a_length_for_everybody() {
+    let (master, shadow) = (named("master"), named("shadow"));
+    let hooks = HookSet::new().on_munge_body(|backend, request| {
+        if backend == "master" {
+            request.body = Some("changed".into());
+        }
+    });
+    let proxy = with(hooks, &master, &[&shadow]);
+    let body = "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n";
+    let head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: close";
+    talk(proxy.addr(), format!("{head}\r\n\r\n{:X}\r\n{body}\r\n0\r\n\r\n", body.len()));
+    until_count(&proxy, 0, Category::Ok, 1);
+    let seen = shadow.seen();
+    assert_eq!((seen.len(), seen[0].text().as_str(), shadow.leftovers()), (1, body, 0));
     stop(proxy);
 }
 

@@ -195,13 +195,41 @@ fn a_master_that_fails_is_a_502_and_a_slow_one_a_504() {
         assert_eq!(get(proxy.addr(), "/").status, 502);
         stop(proxy);
     }
-    let master = Backend::raw(|mut stream, _| drop(stream.read_to_end(&mut Vec::new())));
-    let mut config = config(&master, &[]);
-    config.timeouts.first_byte = Duration::from_millis(100);
-    let proxy = start(config);
-    let (status, body) = reason(get(proxy.addr(), "/"));
-    assert_eq!(status, 504);
-    assert!(body.contains("it did not answer in time"), "{body}");
+    // Neither an interim answer nor a part of a head is an answer.
+    for bytes in [&b""[..], b"HTTP/1.1 103 Early\r\n\r\n", b"HTTP/1.1 200 OK\r\nX"] {
+        let master = Backend::raw(move |mut stream, _| {
+            read_request(&mut stream, &mut Vec::new());
+            let _ = stream.write_all(bytes);
+            drop(stream.read_to_end(&mut Vec::new()));
+        });
+        let mut config = config(&master, &[]);
+        config.timeouts.first_byte = Duration::from_millis(100);
+        let proxy = start(config);
+        let (status, body) = reason(get(proxy.addr(), "/"));
+        assert_eq!(status, 504, "{body}");
+        assert!(body.contains("it did not answer in time"), "{body}");
+        assert_eq!(stop(proxy).stats.master_faults, 1);
+    }
+}
+
+#[test]
+fn a_body_of_empty_lines_is_a_body() {
+    let master = Backend::answering(|request| ok(&format!("{:?}", request.text())));
+    let proxy = start(config(&master, &[]));
+    let mut client = Client::new(proxy.addr());
+    // In one piece with its head and the next request, and behind its head on a new connection.
+    for pieces in [&["\r\nabcGET /x HTTP/1.1\r\nHost: h\r\n\r\n"][..], &["\n", "\nabc"]] {
+        client.write("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n");
+        for piece in pieces {
+            std::thread::sleep(Duration::from_millis(20));
+            client.write(piece);
+        }
+        let body = client.answer(false).body;
+        assert!(body.contains("abc") && body.contains("\\n"), "{body}");
+        if pieces.len() == 1 {
+            assert_eq!(client.answer(false).body, "\"\"");
+        }
+    }
     stop(proxy);
 }
 

@@ -143,7 +143,7 @@ impl FromStr for WatchedSource {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.parse::<gake_watch::WatchSource>() {
             // A refused value is printed as it is: one that may hold a password is refused later.
-            Err(error) if !text.contains('@') => Err(error),
+            Err(error) if !may_hold_secrets(text) => Err(error),
             _ => Ok(Self(text.to_owned())),
         }
     }
@@ -175,11 +175,16 @@ impl StoreArg {
     }
 }
 
+/// Whether a text may hold a password: a URL whose host was forgotten has no @.
+fn may_hold_secrets(text: &str) -> bool {
+    text.contains('@') || text.contains("://")
+}
+
 /// A database of users.
 pub fn store(text: &str) -> Result<StoreArg, String> {
     match text.parse::<UserStore>() {
         // A refused value is printed as it is: one that may hold a password is refused later.
-        Err(error) if !text.contains('@') => Err(error.to_string()),
+        Err(error) if !may_hold_secrets(text) => Err(error.to_string()),
         _ => Ok(StoreArg(text.to_owned())),
     }
 }

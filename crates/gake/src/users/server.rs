@@ -1,5 +1,7 @@
 //! Users in MySQL or PostgreSQL.
 
+use std::time::Duration;
+
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use gake_lab::{UserAnswer, UserConnection, UserDatabase, UserRow, UserStatement};
@@ -7,6 +9,9 @@ use gake_sql::{Dsn, Row, SqlKind, SqlSession, quoted};
 use tokio::runtime::Builder;
 
 use super::TABLE;
+
+/// How long making and checking the table may take: another session may hold a lock.
+const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A server with the table of users.
 #[derive(Debug)]
@@ -26,14 +31,26 @@ impl Server {
         let runtime = runtime.map_err(|error| error.to_string())?;
         runtime.block_on(async {
             let mut session = SqlSession::open(dsn).await?;
-            session.rows(&create(dsn.kind())).await?;
-            let columns = format!("SELECT id, name, mail FROM {TABLE} WHERE 1 = 0");
-            session.rows(&columns).await.map(drop).map_err(|error| {
-                format!("{error}; its table {TABLE} is not the lab's: rename it or drop it")
-            })
+            match tokio::time::timeout(PREPARE_TIMEOUT, prepare(&mut session, dsn.kind())).await {
+                Ok(prepared) => prepared,
+                Err(_) => Err(format!("no answer within {} s", PREPARE_TIMEOUT.as_secs())),
+            }
         })?;
         Ok(Self(dsn.clone()))
     }
+}
+
+/// Checks the columns of the table; makes it only when that fails, for an account may have the
+/// right to use it and none to make one.
+async fn prepare(session: &mut SqlSession, kind: SqlKind) -> Result<(), String> {
+    let columns = format!("SELECT id, name, mail FROM {TABLE} WHERE 1 = 0");
+    if session.rows(&columns).await.is_ok() {
+        return Ok(());
+    }
+    session.rows(&create(kind)).await?;
+    session.rows(&columns).await.map(drop).map_err(|error| {
+        format!("{error}: the table {TABLE} needs id, name and mail, which this account may read")
+    })
 }
 
 fn create(kind: SqlKind) -> String {
@@ -77,7 +94,7 @@ impl UserConnection for Connection {
                     let statement = format!("SELECT COUNT(*) FROM {TABLE}");
                     let rows = self.session.rows(&statement).await?;
                     let count = rows.first().and_then(|row| row.first()?.as_ref()?.parse().ok());
-                    UserAnswer::Count(count.ok_or("it tells no number of rows")?)
+                    UserAnswer::Count(count.ok_or("it does not say how many rows there are")?)
                 }
                 UserStatement::Clear => {
                     self.session.rows(&format!("DELETE FROM {TABLE}")).await?;

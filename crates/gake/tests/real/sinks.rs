@@ -148,7 +148,7 @@ fn influxdb_has_the_figures_of_the_run_although_it_was_away() {
         fetch(&url, &["db=gake", &format!("q={rows}")]).is_some_and(|text| text.contains("values"))
     });
     influxdb.stop();
-    std::thread::sleep(Duration::from_secs(2));
+    thread::sleep(Duration::from_secs(2));
     influxdb.start_again();
     let done = run.wait().done();
     assert!(!done.stderr.contains("missing"), "{done:?}");
