@@ -94,7 +94,8 @@ fn innermost(stack: &str) -> Option<ScriptLine> {
             None => ScriptLine { function: function.to_owned(), place: place.to_owned() },
         });
     }
-    None
+    let place = "line unknown".to_owned();
+    callee.map(|function| ScriptLine { function: function.to_owned(), place })
 }
 
 #[cfg(test)]
@@ -116,16 +117,18 @@ mod tests {
             "    at <eval> (eval_script:1:4)\n    at busy (missing)\n    at g (file:///s.js:9:1)",
         );
         profile.note("    at <eval> (eval_script:1:4)\n");
+        profile.note("    at <eval> (eval_script:1:4)\n    at default (missing)");
         profile.note("");
         let text = profile.text();
         assert!(
-            text.starts_with("script profile: 5 samples, one every 10000 calls and branches;"),
+            text.starts_with("script profile: 6 samples, one every 10000 calls and branches;"),
             "{text}"
         );
         assert!(text.contains("too few samples"), "{text}");
-        assert!(text.contains("\n   60.0%  work  /a b/s.js:12\n"), "{text}");
-        assert!(text.contains("\n   20.0%        https://a.test/x.js:3\n"), "{text}");
-        assert!(text.ends_with("\n   20.0%  busy  called at /s.js:9\n"), "{text}");
+        assert!(text.contains("\n   50.0%  work     /a b/s.js:12\n"), "{text}");
+        assert!(text.contains("\n   16.7%           https://a.test/x.js:3\n"), "{text}");
+        assert!(text.contains("\n   16.7%  default  line unknown\n"), "{text}");
+        assert!(text.contains("\n   16.7%  busy     called at /s.js:9\n"), "{text}");
     }
 
     #[test]

@@ -105,7 +105,10 @@ fn ran(script: &str, args: &[&str]) -> String {
 
 #[test]
 fn the_default_function_runs_as_an_open_loop() {
-    let told = ran("export default function () {}", &["--rate", "40", "-d", "1s", "-u", "5"]);
+    let script = "function busy(n) { let s = 0; for (let i = 0; i < n; i++) s += i; return s; }
+        export default function () { busy(9000); }";
+    let flags = ["--rate", "40", "-d", "1s", "-u", "5", "--script-profile"];
+    let told = ran(script, &flags);
     // Everything that is due is run or counted as dropped.
     let count = |name: &str| {
         let line = told.lines().find(|line| line.trim_start().starts_with(name));
@@ -113,6 +116,8 @@ fn the_default_function_runs_as_an_open_loop() {
         count.map_or(0, |count| count.parse::<u64>().unwrap())
     };
     assert_eq!(count("iterations..") + count("dropped_iterations.."), 40, "{told}");
+    let profile = told.split_once("script profile: ").expect("a profile").1;
+    assert!(profile.contains("%  busy"), "{profile}");
 }
 
 /// Answers 401 with a challenge until it gets a digest; 500 where a password comes in clear.
