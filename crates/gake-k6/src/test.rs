@@ -10,6 +10,7 @@ use std::{fmt, io};
 
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::metric::{Definition, Tags};
+use gake_script::user::Builtins;
 
 use crate::blocked::BlockedTargets;
 use crate::definitions::GrpcDefinitions;
@@ -211,6 +212,8 @@ pub struct Test {
     pub(crate) stripped: StrippedModules,
     /// The definitions of gRPC that it has loaded.
     pub definitions: GrpcDefinitions,
+    /// The parts of the language that modules use, by name.
+    builtins: Mutex<HashMap<String, Builtins>>,
     /// When the test began.
     pub began: Instant,
     /// How many users and iterations there are.
@@ -235,6 +238,7 @@ impl Test {
             files,
             stripped: StrippedModules::default(),
             definitions: GrpcDefinitions::default(),
+            builtins: Mutex::default(),
             early,
             settings: OnceLock::new(),
             options: OnceLock::new(),
@@ -321,6 +325,15 @@ impl Test {
             self.log(LogLevel::Info, &note, &[]);
         }
         Ok(text)
+    }
+
+    /// The parts of the language that the text of a module may use; read once for all users.
+    pub(crate) fn builtins(&self, module: &str, text: &str) -> Builtins {
+        let mut known = lock(&self.builtins);
+        if let Some(known) = known.get(module) {
+            return *known;
+        }
+        *known.entry(module.to_owned()).or_insert(Builtins::named_in(text))
     }
 
     /// The elements of a shared array, each as JSON, if it exists already.

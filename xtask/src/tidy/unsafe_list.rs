@@ -68,6 +68,11 @@ pub const UNSAFE: &[Unsafe] = &[
         why: "JS_UpdateStackTop and JS_SetUncatchableError: rquickjs has neither for one runtime a user",
     },
     Unsafe {
+        path: "crates/gake-script/src/user/builtins.rs",
+        count: 3,
+        why: "QuickJS adds parts of the language to a context that exists; rquickjs only to a new one",
+    },
+    Unsafe {
         path: "crates/gake-script/src/user/sample.rs",
         count: 1,
         why: "the context in its interrupt handler, which rquickjs gives no context",

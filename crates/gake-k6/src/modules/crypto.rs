@@ -10,7 +10,7 @@ use md5::Md5;
 use ripemd::Ripemd160;
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::{Constructor, Func, This};
-use rquickjs::{ArrayBuffer, Class, Ctx, Exception, IntoJs, JsLifetime, Object, Value};
+use rquickjs::{Class, Ctx, Exception, IntoJs, JsLifetime, Object, Value};
 use sha2::Sha512_224;
 
 use super::value;
@@ -176,7 +176,7 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
             return Err(go_error(&ctx, "invalid size"));
         }
         let bytes = random(&ctx, count as usize)?;
-        ArrayBuffer::new(ctx, bytes)
+        value::buffer(&ctx, bytes)
     };
     module.set("randomBytes", Func::from(bytes))?;
     Ok(module)
@@ -235,7 +235,7 @@ fn encoded<'js>(
         "base64url" => URL_SAFE.encode(bytes).into_js(ctx),
         "base64rawurl" => URL_SAFE_NO_PAD.encode(bytes).into_js(ctx),
         "hex" => hex(&bytes).into_js(ctx),
-        "binary" => ArrayBuffer::new(ctx.clone(), bytes)?.into_js(ctx),
+        "binary" => value::buffer(ctx, bytes)?.into_js(ctx),
         other => {
             let message = format!("invalid output encoding: {other}");
             Err(go_error(ctx, &message))

@@ -24,7 +24,7 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
     let make = move |ctx: Ctx<'js>, name: String, elements: Function<'js>| {
         shared_array(&ctx, &user, &name, &elements)
     };
-    let constructor: Function<'js> = ctx.eval(CONSTRUCTOR)?;
+    let constructor: Function<'js> = value::evaluate(ctx, CONSTRUCTOR)?;
     module.set("SharedArray", constructor.call::<_, Function<'js>>((Func::from(make),))?)?;
     Ok(module)
 }
@@ -53,7 +53,7 @@ fn shared_array<'js>(
 /// An array of elements that all users share.
 pub(super) fn proxied<'js>(ctx: &Ctx<'js>, shared: &Arc<[String]>) -> rquickjs::Result<Value<'js>> {
     // Not kept by the host function: what it holds, no collection sees.
-    let proxy: Function<'js> = ctx.eval(PROXY)?;
+    let proxy: Function<'js> = value::evaluate(ctx, PROXY)?;
     let shared = Arc::clone(shared);
     let len = shared.len();
     let element = move |ctx: Ctx<'js>, place: usize| element(&ctx, &shared, place);

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::alphabet::{STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use rquickjs::function::{Func, Opt};
-use rquickjs::{ArrayBuffer, Ctx, Exception, IntoJs, Object, Value};
+use rquickjs::{Ctx, Exception, IntoJs, Object, Value};
 
 use super::value;
 use crate::errors::go_error;
@@ -55,6 +55,6 @@ fn decode<'js>(
     let bytes = decoded.map_err(|error| go_error(&ctx, &format!("no base64: {error}")))?;
     match format.0.flatten().as_deref() {
         Some("s") => String::from_utf8_lossy(&bytes).into_owned().into_js(&ctx),
-        _ => ArrayBuffer::new(ctx.clone(), bytes)?.into_js(&ctx),
+        _ => value::buffer(&ctx, bytes)?.into_js(&ctx),
     }
 }

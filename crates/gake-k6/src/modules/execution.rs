@@ -183,7 +183,8 @@ fn user<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
 
 /// An object whose properties are the user's tags.
 fn tags<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
-    let make: rquickjs::Function<'js> = ctx.eval(
+    let make: rquickjs::Function<'js> = value::evaluate(
+        ctx,
         "(get, set, remove, names) => new Proxy({}, {
             get: (_, name) => (typeof name === 'string' ? get(name) : undefined),
             set: (_, name, value) => set(name, value),

@@ -20,7 +20,7 @@ mod websocket;
 pub(crate) use crypto::random;
 pub(crate) use crypto_subtle::make as subtle;
 pub(crate) use k6::seed_random;
-pub(crate) use value::shown;
+pub(crate) use value::{buffer, evaluate, shown};
 
 use std::rc::Rc;
 

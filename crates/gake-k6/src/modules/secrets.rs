@@ -5,6 +5,7 @@ use std::rc::Rc;
 use rquickjs::function::Func;
 use rquickjs::{Ctx, Function, Object};
 
+use super::value::evaluate;
 use crate::user::vu::Vu;
 
 /// Makes the module of a function that gives a value or says why there is none.
@@ -30,6 +31,6 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
         Ok(value) => vec![Some(value.to_owned()), None],
         Err(wrong) => vec![None, Some(wrong)],
     };
-    let make: Function<'js> = ctx.eval(SECRETS)?;
+    let make: Function<'js> = evaluate(ctx, SECRETS)?;
     make.call((Func::from(read),))
 }

@@ -2,9 +2,11 @@
 
 use rquickjs::{Ctx, Function, Object};
 
+use super::value::evaluate;
+
 /// Makes the classes.
 const STREAMS: &str = include_str!("streams.js");
 
 pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
-    ctx.eval::<Function<'js>, _>(STREAMS)?.call(())
+    evaluate::<Function<'js>>(ctx, STREAMS)?.call(())
 }

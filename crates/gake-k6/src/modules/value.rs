@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use gake_script::user::{Builtins, add_builtins};
 use rquickjs::array::ArrayIter;
 use rquickjs::{Array, Coerced, Ctx, Exception, FromJs, Object, Value};
 
@@ -94,12 +95,11 @@ pub(crate) fn bytes<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result
         // SAFETY: no code of the script runs until they are copied.
         return Ok(unsafe { buffer.as_bytes() }.map(<[u8]>::to_vec));
     }
-    let is_view: bool = ctx
-        .globals()
-        .get::<_, Object<'js>>("ArrayBuffer")?
-        .get::<_, rquickjs::Function<'js>>("isView")?
-        .call((object.clone(),))?;
-    if !is_view {
+    // Without the constructor there is no view either.
+    let buffers: Option<Object<'js>> = ctx.globals().get("ArrayBuffer")?;
+    let Some(buffers) = buffers else { return Ok(None) };
+    let is_view: rquickjs::Function<'js> = buffers.get("isView")?;
+    if !is_view.call::<_, bool>((object.clone(),))? {
         return Ok(None);
     }
     let buffer: rquickjs::ArrayBuffer<'js> = object.get("buffer")?;
@@ -107,6 +107,21 @@ pub(crate) fn bytes<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result
     // SAFETY: no code of the script runs until they are copied.
     let all = unsafe { buffer.as_bytes() };
     Ok(all.and_then(|all| all.get(offset..offset.checked_add(len)?)).map(<[u8]>::to_vec))
+}
+
+/// An `ArrayBuffer` with these bytes.
+pub(crate) fn buffer<'js>(
+    ctx: &Ctx<'js>,
+    bytes: Vec<u8>,
+) -> rquickjs::Result<rquickjs::ArrayBuffer<'js>> {
+    add_builtins(ctx, Builtins::BUFFERS)?;
+    rquickjs::ArrayBuffer::new(ctx.clone(), bytes)
+}
+
+/// The value of a text that belongs to a module.
+pub(crate) fn evaluate<'js, T: FromJs<'js>>(ctx: &Ctx<'js>, text: &str) -> rquickjs::Result<T> {
+    add_builtins(ctx, Builtins::named_in(text))?;
+    ctx.eval(text)
 }
 
 /// A value as `console.log` shows it.

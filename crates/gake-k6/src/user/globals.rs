@@ -8,10 +8,10 @@ use gake_core::clock::Clock;
 use gake_script::user::Completion;
 use rquickjs::function::{Func, Opt, Rest, This};
 use rquickjs::object::{Accessor, Property};
-use rquickjs::{ArrayBuffer, Ctx, Function, IntoJs, Object, Persistent, Value};
+use rquickjs::{Ctx, Function, IntoJs, Object, Persistent, Value};
 
 use super::vu::Vu;
-use crate::modules::{random, seed_random, subtle};
+use crate::modules::{buffer, evaluate, random, seed_random, subtle};
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: f64 = 1e6;
@@ -102,9 +102,10 @@ fn crypto<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let crypto = Object::new(ctx.clone())?;
     let fill = |ctx: Ctx<'js>, view: Object<'js>| -> rquickjs::Result<Object<'js>> {
         let length: usize = view.get("byteLength")?;
-        let bytes = ArrayBuffer::new(ctx.clone(), random(&ctx, length)?)?;
+        let bytes = buffer(&ctx, random(&ctx, length)?)?;
         // As bytes, whatever the view counts in.
-        let write: Function<'js> = ctx.eval(
+        let write: Function<'js> = evaluate(
+            &ctx,
             "(view, bytes) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
                 .set(new Uint8Array(bytes))",
         )?;

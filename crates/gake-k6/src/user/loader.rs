@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use gake_script::Exception as Caught;
+use gake_script::user::add_builtins;
 use rquickjs::function::{Func, This};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
@@ -166,13 +167,14 @@ impl Modules {
         };
         let bytes =
             bytes.map_err(|error| go_error(ctx, &format!("{name} cannot be read: {error}")))?;
-        let text = String::from_utf8_lossy(&bytes);
+        let mut text = String::from_utf8_lossy(&bytes).into_owned();
         if is_typescript(name) {
             let javascript = self.vu.test.stripped.javascript(name, &text);
             let javascript = javascript.map_err(|why| go_error(ctx, &format!("{name}{why}")))?;
-            return Ok(javascript.as_ref().to_owned());
+            text = javascript.as_ref().to_owned();
         }
-        Ok(text.into_owned())
+        add_builtins(ctx, self.vu.test.builtins(name, &text))?;
+        Ok(text)
     }
 
     fn declare<'js>(
@@ -211,7 +213,7 @@ impl Modules {
             go_error(ctx, &message)
         })?;
         match mode {
-            Some("b") => rquickjs::ArrayBuffer::new_copy(ctx.clone(), &*bytes)?.into_js(ctx),
+            Some("b") => modules::buffer(ctx, bytes.to_vec())?.into_js(ctx),
             _ => String::from_utf8_lossy(&bytes).into_owned().into_js(ctx),
         }
     }

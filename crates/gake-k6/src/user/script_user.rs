@@ -15,6 +15,7 @@ use super::loader::Modules;
 use super::vu::{Vu, VuParts, VuStage};
 use super::{console, loader};
 use crate::metrics::Builtin;
+use crate::modules::evaluate;
 
 /// What multiplies the numbers of iterations to shift samples of a profile: an odd number of random
 /// bits.
@@ -322,7 +323,7 @@ fn returned_json<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<Opt
 
 /// What `setup` returned.
 fn setup_data<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<CallEnd> {
-    let read: Function<'js> = ctx.eval(SETUP_DATA)?;
+    let read: Function<'js> = evaluate(ctx, SETUP_DATA)?;
     let data: Object<'js> = read.call((value,))?;
     let wrong: Option<String> = data.get("wrong")?;
     match wrong {

@@ -6,6 +6,7 @@
 //!
 //! The layout, a runtime and a realm a user, is known to this module alone.
 
+mod builtins;
 mod fiber;
 mod sample;
 mod stack;
@@ -19,6 +20,7 @@ use std::rc::Rc;
 use rquickjs::loader::{Loader, Resolver};
 use rquickjs::{Context, Ctx, Runtime, qjs};
 
+pub use builtins::{Builtins, add_builtins};
 pub use fiber::{Cut, Fiber, wait, wait_long, yield_once};
 pub use sample::SAMPLE_STEPS;
 pub use stack::Stacks;
@@ -41,7 +43,7 @@ impl std::fmt::Debug for User {
 
 impl User {
     /// A user without a script, whose heap may take `memory` bytes. Its modules are found by
-    /// `resolver` and `loader`.
+    /// `resolver` and `loader`. It lacks all [`Builtins`].
     ///
     /// # Errors
     /// When there is no memory for it.
@@ -61,7 +63,7 @@ impl User {
         runtime.set_max_stack_size(stack::SCRIPT_STACK_BYTES);
         runtime.set_loader(resolver, loader);
         runtime.set_interrupt_handler(Some(Box::new(fiber::give_way)));
-        let context = Context::full(&runtime).map_err(no_memory)?;
+        let context = Context::custom::<builtins::Always>(&runtime).map_err(no_memory)?;
         Ok(Self { context, stacks: Rc::clone(stacks) })
     }
 

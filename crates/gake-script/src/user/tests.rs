@@ -58,6 +58,7 @@ fn user() -> (User, Rc<Cell<u32>>) {
 /// Evaluates a text in a fiber.
 fn evaluate<'a>(user: &'a User, text: &'a str) -> Fiber<'a, Result<String, String>> {
     let run = move |ctx: &Ctx<'_>| {
+        add_builtins(ctx, Builtins::named_in(text)).unwrap();
         let value = ctx.eval::<rquickjs::Coerced<String>, _>(text).catch(ctx);
         value.map(|text| text.0).map_err(|error| error.to_string())
     };
@@ -218,4 +219,29 @@ fn an_error_of_the_scripts_own_ends_no_sample() {
     let text = "globalThis.Error = function () { for (let i = 0; i < 30_000; i++); throw 1 };
         let n = 0; for (let i = 0; i < 60_000; i++) n++; String(n)";
     assert_eq!(finish(evaluate(&user, text)).0.as_deref(), Ok("60000"));
+}
+
+#[test]
+fn rare_parts_of_the_language_are_there_when_a_text_names_them() {
+    let text =
+        "var names = ['Date', 'Map', 'Set', 'WeakMap', 'ArrayBuffer', 'Uint8Array', 'DataView',
+            'Atomics', 'WeakRef', 'FinalizationRegistry', 'DOMException', 'atob', 'performance'];
+        var missing = names.filter((name) => !(name in globalThis));
+        [missing.length, new Map([[1, 2]]).get(1), [...new Set([1, 1])].length,
+         Uint8Array.from([1, 2]).buffer.byteLength, new Date(0).getTime(), atob(btoa('a')),
+         typeof performance.now(), Object.prototype.toString.call(new DataView(new ArrayBuffer(1)))]
+            .join()";
+    let (user, _) = user();
+    assert_eq!(finish(evaluate(&user, "typeof Map")).0.as_deref(), Ok("function"));
+    let expected = Ok("0,2,1,2,0,a,number,[object DataView]");
+    assert_eq!(finish(evaluate(&user, text)).0.as_deref(), expected);
+    assert_eq!(finish(evaluate(&user, text)).0.as_deref(), expected, "added once");
+    let lean = self::user().0;
+    let length = lean.with(|ctx| {
+        add_builtins(ctx, Builtins::BUFFERS).unwrap();
+        let bytes = rquickjs::ArrayBuffer::new(ctx.clone(), vec![1_u8, 2]).unwrap();
+        ctx.globals().set("bytes", bytes).unwrap();
+        ctx.eval::<u32, _>("bytes.byteLength").unwrap()
+    });
+    assert_eq!(length, 2);
 }

@@ -61,12 +61,12 @@ pub(crate) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         buffer(ctx, copy)
     };
     native.set("copy", Func::from(copy))?;
-    let make: Function<'js> = ctx.eval(SUBTLE)?;
+    let make: Function<'js> = value::evaluate(ctx, SUBTLE)?;
     make.call((native,))
 }
 
 fn buffer(ctx: Ctx<'_>, bytes: Vec<u8>) -> rquickjs::Result<ArrayBuffer<'_>> {
-    ArrayBuffer::new(ctx, bytes)
+    value::buffer(&ctx, bytes)
 }
 
 fn bytes<'js>(ctx: &Ctx<'js>, data: &Value<'js>) -> rquickjs::Result<Vec<u8>> {

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use rquickjs::function::Func;
 use rquickjs::object::Property;
-use rquickjs::{ArrayBuffer, Ctx, Function, Object, Value};
+use rquickjs::{Ctx, Function, Object, Value};
 
 use super::data::proxied;
+use super::value;
 use crate::errors::go_error;
 use crate::paths::{folder, normal};
 use crate::user::vu::{Vu, VuStage};
@@ -25,7 +26,7 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, name: &str) -> rquickjs::Re
     if let Some(kit) = ctx.globals().get::<_, Option<Object<'js>>>(KEPT)? {
         return kit.get(name);
     }
-    let make: Function<'js> = ctx.eval(FILES)?;
+    let make: Function<'js> = value::evaluate(ctx, FILES)?;
     let kit: Object<'js> = make.call((native(ctx, vu)?,))?;
     ctx.globals().prop(KEPT, Property::from(kit.clone()))?;
     kit.get(name)
@@ -51,7 +52,7 @@ fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     let slice = move |ctx: Ctx<'js>, path: String, from: usize, to: usize| {
         let bytes = file(&ctx, &user, &path)?;
         let part = bytes.get(from..to.min(bytes.len())).unwrap_or_default();
-        ArrayBuffer::new_copy(ctx, part)
+        value::buffer(&ctx, part.to_vec())
     };
     native.set("slice", Func::from(slice))?;
     let user = Rc::clone(vu);

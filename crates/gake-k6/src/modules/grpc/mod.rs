@@ -14,6 +14,7 @@ use rquickjs::function::Func;
 use rquickjs::{Ctx, Function, Object};
 
 use self::client::GrpcClient;
+use super::value::evaluate;
 use crate::errors::go_error;
 use crate::user::vu::Vu;
 
@@ -36,7 +37,7 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
     let user = Rc::clone(vu);
     let client = move |ctx: Ctx<'js>| GrpcClient::new(&user).shown(&ctx);
     native.set("client", Func::from(client))?;
-    let module: Object<'js> = ctx.eval::<Function<'js>, _>(CLIENT)?.call((native,))?;
+    let module: Object<'js> = evaluate::<Function<'js>>(ctx, CLIENT)?.call((native,))?;
     for (status, name) in GrpcStatus::all() {
         module.set(constant(name), status.number())?;
     }

@@ -11,6 +11,7 @@ use rquickjs::object::Property;
 use rquickjs::{Class, Ctx, Function, Object, Value};
 
 use super::http::Response;
+use super::value::evaluate;
 
 /// Makes `parseHTML`, `submitForm` and `clickLink` of what is native.
 const SELECTION: &str = include_str!("selection.js");
@@ -35,8 +36,8 @@ pub(in crate::modules) fn kit<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'j
     {
         return Ok(kit);
     }
-    let element: Function<'js> = ctx.eval(ELEMENT)?;
-    let selection: Function<'js> = ctx.eval(SELECTION)?;
+    let element: Function<'js> = evaluate(ctx, ELEMENT)?;
+    let selection: Function<'js> = evaluate(ctx, SELECTION)?;
     let kit: Object<'js> = selection.call((native::make(ctx)?, element))?;
     if let Some(prototype) = prototype {
         prototype.prop(KEPT, Property::from(kit.clone()))?;

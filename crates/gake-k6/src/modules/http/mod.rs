@@ -105,7 +105,7 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
 
 /// Everything that sends nothing.
 fn helpers<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, module: &Object<'js>) -> rquickjs::Result<()> {
-    module.set("url", ctx.eval::<Value<'js>, _>(URL)?)?;
+    module.set("url", value::evaluate::<Value<'js>>(ctx, URL)?)?;
     module.set("file", Func::from(file))?;
     let jar = Class::<CookieJar>::create_constructor(ctx)?;
     module.set("CookieJar", jar)?;

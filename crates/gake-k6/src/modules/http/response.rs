@@ -9,7 +9,7 @@ use gake_wire::{TlsFacts, TlsVersion};
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::{Constructor, Func, Opt, This};
 use rquickjs::object::{Accessor, Property};
-use rquickjs::{ArrayBuffer, Class, Ctx, Function, IntoJs, JsLifetime, Object, Value};
+use rquickjs::{Class, Ctx, Function, IntoJs, JsLifetime, Object, Value};
 
 use super::ask::{Ask, BodyKind};
 use super::decode::decoded;
@@ -324,7 +324,7 @@ fn cookies<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Objec
 fn body<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Value<'js>> {
     match (&facts.body, facts.kind) {
         (None, _) | (_, BodyKind::Dropped) => Ok(Value::new_null(ctx.clone())),
-        (Some(bytes), BodyKind::Binary) => ArrayBuffer::new_copy(ctx.clone(), bytes)?.into_js(ctx),
+        (Some(bytes), BodyKind::Binary) => value::buffer(ctx, bytes.to_vec())?.into_js(ctx),
         (Some(bytes), BodyKind::Text) => String::from_utf8_lossy(bytes).into_js(ctx),
     }
 }

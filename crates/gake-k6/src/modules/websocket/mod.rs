@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use gake_script::user::Completion;
 use rquickjs::function::{Func, Opt};
-use rquickjs::{ArrayBuffer, Ctx, Function, Object, Persistent, Value};
+use rquickjs::{Ctx, Function, Object, Persistent, Value};
 
 use self::ask::Ask;
 use self::open::{Opened, open};
@@ -33,12 +33,12 @@ const IN_INIT: &str = "using websockets";
 
 /// The module `k6/ws`.
 pub(super) fn ws<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
-    ctx.eval::<Function<'js>, _>(WS)?.call((native(ctx, vu)?,))
+    value::evaluate::<Function<'js>>(ctx, WS)?.call((native(ctx, vu)?,))
 }
 
 /// The module `k6/websockets`.
 pub(super) fn websockets<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
-    ctx.eval::<Function<'js>, _>(WEBSOCKETS)?.call((native(ctx, vu)?,))
+    value::evaluate::<Function<'js>>(ctx, WEBSOCKETS)?.call((native(ctx, vu)?,))
 }
 
 fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
@@ -52,7 +52,7 @@ fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     native.set("now", Func::from(move || user.now() as f64 / 1e6))?;
     let user = Rc::clone(vu);
     native.set("unixMillis", Func::from(move || (user.test.unix_ns() / 1_000_000) as f64))?;
-    let encoded = |ctx: Ctx<'js>, text: String| ArrayBuffer::new(ctx, text.into_bytes());
+    let encoded = |ctx: Ctx<'js>, text: String| value::buffer(&ctx, text.into_bytes());
     native.set("encoded", Func::from(encoded))?;
     let decoded = |ctx: Ctx<'js>, bytes: Value<'js>| -> rquickjs::Result<String> {
         let bytes = value::bytes(&ctx, &bytes)?.unwrap_or_default();

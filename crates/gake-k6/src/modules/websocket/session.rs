@@ -11,7 +11,7 @@ use gake_core::record::{CloseCode, Fault};
 use gake_script::user::Completion;
 use gake_wire::{WebSocketEvent, WebSocketSession};
 use rquickjs::function::{Func, Opt};
-use rquickjs::{ArrayBuffer, Ctx, Function, Object, Persistent, Value};
+use rquickjs::{Ctx, Function, Object, Persistent, Value};
 
 use crate::errors::go_error;
 use crate::metrics::Builtin;
@@ -146,7 +146,7 @@ impl Session {
             }
             WebSocketEvent::Binary(bytes) => {
                 self.note(Builtin::WsMsgsReceived, 1.0);
-                shown.set("data", ArrayBuffer::new(ctx.clone(), bytes)?)?;
+                shown.set("data", value::buffer(ctx, bytes)?)?;
                 "binaryMessage"
             }
             WebSocketEvent::Ping(_) => "ping",
