@@ -154,6 +154,15 @@ fn example(kind: SinkKind) -> &'static str {
     }
 }
 
+/// A text without what may be a user and a password.
+fn without_user(text: &str) -> String {
+    match (text.split_once("://"), text.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
+        (None, Some((_, host))) => host.to_owned(),
+        _ => text.to_owned(),
+    }
+}
+
 /// Where figures go.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SinkAddress {
@@ -217,7 +226,7 @@ impl SinkAddress {
 
     fn check(&self) -> Result<(), SinkAddressError> {
         let kind = self.kind;
-        let address = || self.address.clone();
+        let address = || without_user(&self.address);
         let unknown = |name: &str| name != "tags" && !kind.options().contains(&name);
         if let Some((option, _)) = self.options.iter().find(|(name, _)| unknown(name)) {
             return Err(SinkAddressError::Option { kind, option: option.clone() });
@@ -272,7 +281,7 @@ impl FromStr for SinkAddress {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         // What follows the question mark may be a token.
         let shown = text.split_once('?').map_or(text, |(shown, _)| shown);
-        let bad = || SinkAddressError::Kind(shown.to_owned());
+        let bad = || SinkAddressError::Kind(without_user(shown));
         let (kind, rest) = text.split_once('=').ok_or_else(bad)?;
         let kind = SinkKind::ALL.into_iter().find(|known| known.name() == kind).ok_or_else(bad)?;
         let (address, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -330,6 +339,14 @@ mod tests {
         assert_eq!(given.option("token"), Some("secret"));
         let files = parse("csv=a.csv").unwrap().or_token(|_| Some("secret".to_owned()));
         assert_eq!(files.option("token"), None);
+    }
+
+    #[test]
+    fn a_bad_destination_is_told_without_its_secrets() {
+        for text in ["nats=tls://secret@h:4222", "nats://secret@h", "statsd=me:secret@h"] {
+            let error = parse(text).unwrap_err();
+            assert!(!error.contains("secret"), "{error}");
+        }
     }
 
     #[test]

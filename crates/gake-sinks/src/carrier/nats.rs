@@ -5,12 +5,13 @@
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use url::Url;
 
 use super::Batch;
-use super::lines::{Delivery, connected};
+use super::lines::{Delivery, TIMEOUT, connected};
 
 /// Bytes of a line that a server may send.
 const LINE_MAX: u64 = 64 << 10;
@@ -50,7 +51,7 @@ impl Nats {
 
 /// What a URL has percent-encoded.
 fn decoded(text: &str) -> String {
-    let pair = format!("v={}", text.replace('+', "%2B"));
+    let pair = format!("v={}", text.replace('+', "%2B").replace('&', "%26"));
     let value = url::form_urlencoded::parse(pair.as_bytes()).next();
     value.map_or_else(String::new, |(_, value)| value.into_owned())
 }
@@ -100,7 +101,11 @@ impl Delivery for Nats {
 /// Waits until the server has taken what was written.
 fn confirm(connection: &mut BufReader<TcpStream>) -> io::Result<()> {
     connection.get_mut().write_all(b"PING\r\n")?;
+    let end = Instant::now() + TIMEOUT;
     loop {
+        if Instant::now() > end {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
         let line = line(connection)?;
         match line.split(' ').next() {
             Some("PONG") => return Ok(()),
@@ -145,9 +150,9 @@ mod tests {
     #[test]
     fn who_asks_is_told_as_it_is_written() {
         assert!(!nats("nats://h", None).hello.contains("pass"));
-        let hello = nats("nats://me:p%40+s@h:1", None).hello;
+        let hello = nats("nats://me:p%40+s&s@h:1", None).hello;
         assert!(
-            hello.contains("\"pass\":\"p@+s\"") && hello.contains("\"user\":\"me\""),
+            hello.contains("\"pass\":\"p@+s&s\"") && hello.contains("\"user\":\"me\""),
             "{hello}"
         );
         for with_token in [nats("nats://t0ken@h", None), nats("nats://h", Some("t0ken"))] {
