@@ -160,13 +160,20 @@ impl Api {
         })
     }
 
+    /// Stops the run if a change has said so. The answer to it comes first: after the run's end
+    /// nobody is left to give one.
+    fn stop_if_told(&self) {
+        if self.has_stopped() {
+            self.test.abort(STOPPED.to_owned());
+            self.interrupt.stop(Stop::Now);
+            self.changed.notify_all();
+        }
+    }
+
     /// Changes what these attributes say.
     fn change(&self, attributes: &Value) -> Result<(), NoChange> {
         if attributes["stopped"] == true {
             self.lock().is_stopped = true;
-            self.test.abort(STOPPED.to_owned());
-            self.interrupt.stop(Stop::Now);
-            self.changed.notify_all();
             return Ok(());
         }
         if let Some(pause) = attributes["paused"].as_bool() {
@@ -257,6 +264,7 @@ mod tests {
     fn a_stopped_run_does_not_wait() {
         let api = api(true);
         api.change(&json!({ "stopped": true })).unwrap();
+        api.stop_if_told();
         api.await_resumption();
         assert!(api.has_stopped() && api.interrupt.came());
         assert_eq!(api.test.aborted().unwrap().reason, STOPPED);

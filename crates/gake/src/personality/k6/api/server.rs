@@ -39,7 +39,9 @@ pub(in super::super) fn start(api: &Arc<Api>, address: &str, may_change: bool) -
 fn answer(api: &Api, mut stream: TcpStream, may_change: bool) -> io::Result<()> {
     let Some(request) = receive(&mut stream)? else { return Ok(()) };
     let (status, body) = answered(api, &request, may_change);
-    respond(&mut stream, status, &body.to_string())
+    let told = respond(&mut stream, status, &body.to_string());
+    api.stop_if_told();
+    told
 }
 
 /// The status and the body of the answer.
