@@ -8,13 +8,13 @@ use gake_core::spec::{FieldPath, GrpcSpec, RunSpec};
 use gake_engine::RunClock;
 use gake_wire::{
     Client, GrpcError, GrpcReflection, GrpcSchema, HttpRequest, Location, Network, Protocol,
-    grpc_call, grpc_frame,
+    basic_authorization, grpc_call, grpc_frame,
 };
 use tokio::runtime::{Builder, LocalOptions};
 
 use crate::{RunError, connection};
 
-/// How long each answer of a server's reflection may take.
+/// How long the answers of a server's reflection may take together.
 const REFLECTION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A method of gRPC, and where it is.
@@ -87,6 +87,16 @@ impl<'a> GrpcTarget<'a> {
         })
     }
 
+    /// The metadata of questions, with the user of the URL unless it names one.
+    fn authorized(&self, metadata: &[(String, String)]) -> Vec<(String, String)> {
+        let mut metadata = metadata.to_vec();
+        let is_given = metadata.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        if let Some(user) = self.location.user.as_deref().filter(|_| !is_given) {
+            metadata.push(basic_authorization(user));
+        }
+        metadata
+    }
+
     /// The definitions that the server tells.
     async fn reflected(&self, metadata: &[(String, String)]) -> Result<GrpcSchema, RunError> {
         let mut settings = connection::settings(&self.spec.connection, true, (1, 1))?;
@@ -100,7 +110,8 @@ impl<'a> GrpcTarget<'a> {
         let client = Client::new(Arc::new(network), Slice::WHOLE, clock);
         let whole = self.location.to_string();
         let origin = whole.strip_suffix(&self.location.target).unwrap_or(&whole).to_owned();
-        let reflection = GrpcReflection::new(&client, origin, metadata, REFLECTION_TIMEOUT);
+        let metadata = self.authorized(metadata);
+        let reflection = GrpcReflection::new(&client, origin, &metadata, REFLECTION_TIMEOUT);
         let service = self.location.target.trim_start_matches('/').split('/').next();
         reflection.schema(service).await.map_err(|error| match error {
             error @ GrpcError::NoReflection => RunError::spec(self.at.key("url"), error),

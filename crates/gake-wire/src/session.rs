@@ -319,6 +319,10 @@ impl FrameEvents for Inbox {
     }
 
     fn message(&mut self, is_text: bool) {
+        // What is left of a message that was cut is no message.
+        if self.is_too_large {
+            return;
+        }
         let bytes = std::mem::take(&mut self.message);
         self.events.push_back(match is_text {
             true => WebSocketEvent::Text(match String::from_utf8(bytes) {
@@ -340,5 +344,22 @@ impl FrameEvents for Inbox {
     fn close(&mut self, code: CloseCode, reason: &[u8]) {
         let reason = String::from_utf8_lossy(reason).into_owned();
         self.events.push_back(WebSocketEvent::Closed(code, reason));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_over_the_bound_is_not_delivered() {
+        let mut inbox = Inbox::default();
+        inbox.part(b"whole");
+        inbox.message(true);
+        inbox.part(b"begin");
+        inbox.part(&vec![b' '; MESSAGE_MAX]);
+        inbox.message(true);
+        assert_eq!(inbox.events, [WebSocketEvent::Text("whole".to_owned())]);
+        assert!(inbox.is_too_large);
     }
 }

@@ -36,6 +36,13 @@ impl GrpcMessages {
         self.bytes.len() - self.taken
     }
 
+    /// Bytes of the next message, once its prefix has come.
+    #[must_use]
+    pub fn announced(&self) -> Option<usize> {
+        let ([_, length @ ..], _) = self.bytes[self.taken..].split_first_chunk::<PREFIX>()?;
+        Some(u32::from_be_bytes(*length) as usize)
+    }
+
     /// The next message, once it is whole.
     ///
     /// # Errors

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use gake_core::clock::Clock;
+use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{End, Exchange, Fault, GrpcStatus};
 use prost_reflect::prost::Message as _;
 use prost_reflect::prost::encoding::{
@@ -26,6 +26,9 @@ const VERSIONS: [&str; 2] = ["grpc.reflection.v1", "grpc.reflection.v1alpha"];
 
 /// Bytes of an answer.
 const ANSWER_MAX: usize = 16 << 20;
+
+/// Bytes of all answers together.
+const ANSWERS_MAX: usize = 4 * ANSWER_MAX;
 
 /// Files and services of a server.
 const FILES_MAX: usize = 1_000;
@@ -49,11 +52,13 @@ pub struct GrpcReflection<'a, C> {
     metadata: &'a [(String, String)],
     timeout: Duration,
     version: &'static str,
+    /// Bytes of the answers so far.
+    answered: usize,
 }
 
 impl<'a, C: Clock + Clone + 'static> GrpcReflection<'a, C> {
     /// The reflection of the server at `origin` (`http://HOST:PORT` or `https://HOST:PORT`), whose
-    /// questions carry `metadata` and may take `timeout` each. The client must speak HTTP/2.
+    /// questions carry `metadata` and may take `timeout` together. The client must speak HTTP/2.
     #[must_use]
     pub fn new(
         client: &'a Client<C>,
@@ -61,7 +66,7 @@ impl<'a, C: Clock + Clone + 'static> GrpcReflection<'a, C> {
         metadata: &'a [(String, String)],
         timeout: Duration,
     ) -> Self {
-        Self { client, origin, metadata, timeout, version: VERSIONS[0] }
+        Self { client, origin, metadata, timeout, version: VERSIONS[0], answered: 0 }
     }
 
     /// The definitions of a service and everything they refer to; of all services without a name.
@@ -69,35 +74,26 @@ impl<'a, C: Clock + Clone + 'static> GrpcReflection<'a, C> {
     /// # Errors
     /// When the server has no reflection, does not know the service, or its answers are not valid.
     pub async fn schema(mut self, service: Option<&str>) -> Result<GrpcSchema, GrpcError> {
+        let end = self.client.clock().now().saturating_add(self.timeout.as_nanos() as u64);
         let services = match service {
             Some(service) => vec![service.to_owned()],
-            None => self.services().await?,
+            None => self.services(end).await?,
         };
-        let mut files: HashMap<String, FileDescriptorProto> = HashMap::new();
+        let mut files = Files::default();
         for service in services {
-            let answer = self.ask(field::FILE_WITH_SYMBOL, &service).await?;
-            take_files(&answer, &mut files)?;
+            files.take(&self.ask(field::FILE_WITH_SYMBOL, &service, end).await?)?;
         }
-        let mut asked = HashSet::new();
-        loop {
-            let wanted = files.values().flat_map(|file| &file.dependency);
-            let missing = wanted.filter(|name| !files.contains_key(*name));
-            let Some(name) = missing.min().cloned() else { break };
-            if !asked.insert(name.clone()) || files.len() > FILES_MAX {
-                let why = format!("its definitions need {name}, which it does not tell");
-                return Err(GrpcError::Reflection(why));
-            }
-            let answer = self.ask(field::FILE_BY_NAME, &name).await?;
-            take_files(&answer, &mut files)?;
+        while let Some(name) = files.missing()? {
+            files.take(&self.ask(field::FILE_BY_NAME, &name, end).await?)?;
         }
         let mut schema = GrpcSchema::default();
-        schema.add_files(files.into_values())?;
+        schema.add_files(files.known.into_values())?;
         Ok(schema)
     }
 
     /// The names of all services, but for reflection itself.
-    async fn services(&mut self) -> Result<Vec<String>, GrpcError> {
-        let answer = self.ask(field::LIST_SERVICES, "*").await?;
+    async fn services(&mut self, end: Nanos) -> Result<Vec<String>, GrpcError> {
+        let answer = self.ask(field::LIST_SERVICES, "*", end).await?;
         let mut names = Vec::new();
         for list in fields(&answer, field::SERVICES)? {
             for service in fields(list, 1)? {
@@ -110,16 +106,16 @@ impl<'a, C: Clock + Clone + 'static> GrpcReflection<'a, C> {
     }
 
     /// Asks in the version that the server has.
-    async fn ask(&mut self, question: u32, about: &str) -> Result<Vec<u8>, GrpcError> {
+    async fn ask(&mut self, question: u32, about: &str, end: Nanos) -> Result<Vec<u8>, GrpcError> {
         let mut message = Vec::new();
         encode_key(question, WireType::LengthDelimited, &mut message);
         encode_varint(about.len() as u64, &mut message);
         message.extend_from_slice(about.as_bytes());
         let body = grpc_frame(&message);
-        let answer = match self.call(body.clone()).await {
+        let answer = match self.call(body.clone(), end).await {
             Err(GrpcError::NoReflection) if self.version == VERSIONS[0] => {
                 self.version = VERSIONS[1];
-                self.call(body).await
+                self.call(body, end).await
             }
             answer => answer,
         }?;
@@ -133,15 +129,17 @@ impl<'a, C: Clock + Clone + 'static> GrpcReflection<'a, C> {
     }
 
     /// The first message of the answer.
-    async fn call(&self, body: Vec<u8>) -> Result<Vec<u8>, GrpcError> {
+    async fn call(&mut self, body: Vec<u8>, end: Nanos) -> Result<Vec<u8>, GrpcError> {
         let (origin, version) = (&self.origin, self.version);
         let url = format!("{origin}/{version}.ServerReflection/ServerReflectionInfo");
-        let request = grpc_call(url, self.metadata, self.timeout, body);
+        let left = |now: Nanos| Duration::from_nanos(end.saturating_sub(now));
+        let now = self.client.clock().now();
+        let request = grpc_call(url, self.metadata, left(now), body);
         let prepared = self.client.prepare(&request).await.map_err(GrpcError::Call)?;
         let now = self.client.clock().now();
         let mut exchange = Exchange::unfinished(now);
         let mut answer = Collected::default();
-        let deadline = Deadline::within(now, self.timeout);
+        let deadline = Deadline::within(now, left(now));
         self.client.exchange(&prepared, now, deadline, &mut answer, &mut exchange).await;
         match exchange.end {
             End::Answered(answer) if matches!(answer.status, 404 | 415) => {
@@ -158,8 +156,9 @@ impl<'a, C: Clock + Clone + 'static> GrpcReflection<'a, C> {
             End::Fault(fault) => return Err(GrpcError::Call(fault)),
             End::Unfinished => return Err(GrpcError::Call(Fault::Other(0))),
         }
-        if answer.0.len() > ANSWER_MAX {
-            return Err(GrpcError::Reflection("its answer is too large".to_owned()));
+        self.answered += answer.0.len();
+        if answer.0.len() > ANSWER_MAX || self.answered > ANSWERS_MAX {
+            return Err(GrpcError::Reflection("its answers are too large".to_owned()));
         }
         let messages = GrpcMessages::of(&answer.0)?;
         let empty = || GrpcError::Reflection("its answer is empty".to_owned());
@@ -179,18 +178,41 @@ impl Visitor for Collected {
     }
 }
 
-/// Adds the files of an answer.
-fn take_files(
-    answer: &[u8],
-    files: &mut HashMap<String, FileDescriptorProto>,
-) -> Result<(), GrpcError> {
-    for list in fields(answer, field::FILES)? {
-        for file in fields(list, 1)? {
-            let file = FileDescriptorProto::decode(file).map_err(|error| malformed(&error))?;
-            files.insert(file.name().to_owned(), file);
+/// Files of definitions by name.
+#[derive(Default)]
+struct Files {
+    known: HashMap<String, FileDescriptorProto>,
+    /// Names that the server was asked for.
+    asked: HashSet<String>,
+}
+
+impl Files {
+    /// Adds the files of an answer.
+    fn take(&mut self, answer: &[u8]) -> Result<(), GrpcError> {
+        for list in fields(answer, field::FILES)? {
+            for file in fields(list, 1)? {
+                let file = FileDescriptorProto::decode(file).map_err(|error| malformed(&error))?;
+                self.known.insert(file.name().to_owned(), file);
+            }
         }
+        Ok(())
     }
-    Ok(())
+
+    /// A file that others need, which the server is to be asked for.
+    fn missing(&mut self) -> Result<Option<String>, GrpcError> {
+        let wanted = self.known.values().flat_map(|file| &file.dependency);
+        let missing = wanted.filter(|name| !self.known.contains_key(*name));
+        let Some(name) = missing.min().cloned() else { return Ok(None) };
+        if self.known.len() > FILES_MAX || self.asked.len() >= FILES_MAX {
+            let why = format!("its definitions need more than {FILES_MAX} files");
+            return Err(GrpcError::Reflection(why));
+        }
+        if !self.asked.insert(name.clone()) {
+            let why = format!("its definitions need {name}, which it does not tell");
+            return Err(GrpcError::Reflection(why));
+        }
+        Ok(Some(name))
+    }
 }
 
 fn malformed(error: &dyn std::fmt::Display) -> GrpcError {
@@ -232,6 +254,45 @@ fn fields(mut message: &[u8], wanted: u32) -> Result<Vec<&[u8]>, GrpcError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An answer with a file.
+    fn answer(name: &str, dependency: &str) -> Vec<u8> {
+        let put = |number: u32, value: &[u8]| {
+            let mut bytes = Vec::new();
+            encode_key(number, WireType::LengthDelimited, &mut bytes);
+            encode_varint(value.len() as u64, &mut bytes);
+            [bytes, value.to_vec()].concat()
+        };
+        let file = FileDescriptorProto {
+            name: Some(name.to_owned()),
+            dependency: vec![dependency.to_owned()],
+            ..FileDescriptorProto::default()
+        };
+        put(field::FILES, &put(1, &file.encode_to_vec()))
+    }
+
+    #[test]
+    fn a_server_that_always_needs_another_file_is_not_asked_forever() {
+        for is_same in [true, false] {
+            let (mut files, mut asked) = (Files::default(), 0);
+            files.take(&answer("first", "0")).unwrap();
+            let error = loop {
+                match files.missing() {
+                    Ok(name) => {
+                        let name = if is_same { "first".to_owned() } else { name.unwrap() };
+                        asked += 1;
+                        files.take(&answer(&name, &asked.to_string())).unwrap();
+                    }
+                    Err(error) => break error.to_string(),
+                }
+            };
+            assert!(asked <= FILES_MAX && error.contains("more than 1000 files"), "{error}");
+        }
+        let mut files = Files::default();
+        files.take(&answer("a", "b")).unwrap();
+        assert_eq!(files.missing(), Ok(Some("b".to_owned())));
+        assert!(files.missing().unwrap_err().to_string().contains("need b"));
+    }
 
     #[test]
     fn fields_are_found_among_others() {

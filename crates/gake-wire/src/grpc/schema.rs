@@ -14,7 +14,7 @@ use super::error::GrpcError;
 /// Bytes of a file with compiled definitions.
 const SET_MAX: u64 = 64 << 20;
 
-/// Definitions of services and their messages.
+/// Definitions of services and their messages. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct GrpcSchema {
     pool: DescriptorPool,
@@ -72,20 +72,6 @@ impl GrpcSchema {
     pub fn add_set(&mut self, bytes: &[u8]) -> Result<(), GrpcError> {
         let added = self.pool.decode_file_descriptor_set(bytes);
         added.map_err(|error| GrpcError::Definitions(error.to_string()))
-    }
-
-    /// Adds the definitions of another schema.
-    ///
-    /// # Errors
-    /// When something is defined twice.
-    pub fn add(&mut self, other: &Self) -> Result<(), GrpcError> {
-        if self.pool.files().len() == 0 {
-            // Clones share their definitions: every user of a script has some.
-            self.pool = other.pool.clone();
-            return Ok(());
-        }
-        let files = other.pool.file_descriptor_protos().cloned();
-        self.add_files(files)
     }
 
     /// Adds files, which may be in any order.

@@ -11,7 +11,8 @@ pub struct FieldsMeaning {
     pub status: u16,
     /// `content-length`, when there is one.
     pub content_length: Option<u64>,
-    /// `grpc-status`, when there is one; one that is no number is UNKNOWN, as gRPC wants it.
+    /// `grpc-status`, when there is one; one that is no number below 100 is UNKNOWN: faults are counted by
+    /// status, and a server must not make them without end.
     pub grpc_status: Option<GrpcStatus>,
     /// The first error in the fields.
     pub error: Option<MessageError>,
@@ -20,6 +21,9 @@ pub struct FieldsMeaning {
     /// Whether a field other than a pseudo-header has come.
     has_regular: bool,
 }
+
+/// The numbers of gRPC's statuses are below this.
+const GRPC_STATUS_END: u32 = 100;
 
 /// Headers that only HTTP/1.1 has.
 pub(super) const CONNECTION_HEADERS: &[&[u8]] =
@@ -50,6 +54,7 @@ impl FieldsMeaning {
         }
         if name == b"grpc-status" {
             let number = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+            let number = number.filter(|number| *number < GRPC_STATUS_END);
             self.grpc_status = Some(number.map_or(GrpcStatus::UNKNOWN, GrpcStatus::new));
         }
         match CONNECTION_HEADERS.contains(&name) {
@@ -93,4 +98,20 @@ pub(super) const fn is_name(byte: u8) -> bool {
     matches!(byte,
         b'a'..=b'z' | b'0'..=b'9' | b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*' | b'+' | b'-'
         | b'.' | b'^' | b'_' | b'`' | b'|' | b'~')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses_of_grpc_are_numbers_below_100() {
+        let cases: [(&[u8], u32); 5] =
+            [(b"0", 0), (b"99", 99), (b"100", 2), (b"4294967296", 2), (b"x", 2)];
+        for (value, number) in cases {
+            let mut meaning = FieldsMeaning::default();
+            meaning.add(b"grpc-status", value);
+            assert_eq!(meaning.grpc_status, Some(GrpcStatus::new(number)), "{value:?}");
+        }
+    }
 }

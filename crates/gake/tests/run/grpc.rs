@@ -100,6 +100,7 @@ fn what_cannot_be_called_is_refused() {
         (vec![&grpc(&lab, "Shout")], "it has Say, Repeat, Collect, Chat"),
         (vec!["--http", "1.1", &say], "gRPC needs HTTP/2"),
         (vec!["-X", "PUT", &say], "always a POST"),
+        (vec!["--ws-message", "hi", &say], "ws://"),
         (vec!["--expect-body", "x", &say], "cannot be checked"),
         (vec!["--proto", &proto, "http://127.0.0.1:1/"], "grpc://"),
         (vec!["grpc://127.0.0.1:1/"], "package.Service/Method"),

@@ -120,10 +120,10 @@ impl Deciding<'_> {
     fn source(&mut self) -> Result<RequestSource, SpecError> {
         let draft = &mut self.draft;
         let requests = std::mem::take(&mut draft.request);
-        let url = match self.grpc()? {
-            None => self.url()?,
-            grpc => grpc,
-        };
+        let grpc = self.grpc()?;
+        // It refuses what only a WebSocket has, without a URL too.
+        let url = self.url()?;
+        let url = grpc.or(url);
         let draft = &mut self.draft;
         let mut all = vec![
             ("url", url),

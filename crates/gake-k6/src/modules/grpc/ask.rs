@@ -14,6 +14,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a call may take unless the script says otherwise.
 const CALL_TIMEOUT: Duration = Duration::from_secs(120);
 
+/// Maximum bytes of a received message unless the script says otherwise; gRPC's default in Go.
+const RECEIVE_MAX: usize = 4 << 20;
+
 /// The parameters of `connect`.
 #[derive(Debug)]
 pub(super) struct ConnectAsk {
@@ -24,6 +27,8 @@ pub(super) struct ConnectAsk {
     pub(super) timeout: Duration,
     /// `:authority`, when it is not the address.
     pub(super) authority: Option<String>,
+    /// Maximum bytes of a received message.
+    pub(super) max_receive: usize,
 }
 
 /// The parameters of a call.
@@ -44,6 +49,7 @@ impl ConnectAsk {
             reflection_metadata: Vec::new(),
             timeout: CONNECT_TIMEOUT,
             authority: None,
+            max_receive: RECEIVE_MAX,
         };
         for (key, value) in fields(params)? {
             let wrong =
@@ -66,8 +72,19 @@ impl ConnectAsk {
                         .map_err(|why| wrong(&format!("invalid timeout value: {why}")))?
                 }
                 "authority" => ask.authority = Some(value::text(ctx, &value)?),
-                // Messages of any size are sent and received.
-                "maxReceiveSize" | "maxSendSize" => {}
+                "maxReceiveSize" => {
+                    let wrong = |what| {
+                        wrong(&format!("invalid maxReceiveSize value: it needs to be {what}"))
+                    };
+                    let size = value.as_number().filter(|size| size.fract() == 0.0);
+                    match size.ok_or_else(|| wrong("an integer"))? {
+                        ..0.0 => return Err(wrong("a positive integer")),
+                        0.0 => {}
+                        size => ask.max_receive = size as usize,
+                    }
+                }
+                // Messages of any size are sent.
+                "maxSendSize" => {}
                 "tls" => {
                     return Err(wrong("gake takes TLS settings from the options of the script"));
                 }
@@ -103,6 +120,9 @@ impl CallAsk {
                 "discardResponseMessage" => ask.discards = truth(&value).unwrap_or(false),
                 other => return Err(wrong(&format!("unknown param: {other:?}"))),
             }
+        }
+        if ask.timeout.is_zero() {
+            ask.timeout = CALL_TIMEOUT;
         }
         Ok(ask)
     }

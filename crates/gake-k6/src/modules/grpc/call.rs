@@ -1,17 +1,20 @@
 //! One call: its request, its answer and its samples.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 
 use gake_core::record::{End, Exchange, Fault, GrpcStatus};
-use gake_wire::http1::{Header, ResponseHead, Visitor};
-use gake_wire::{
-    Deadline, GrpcError, GrpcMessages, GrpcMethod, HttpRequest, grpc_call, grpc_frame,
-};
+use gake_wire::{Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_frame};
 use rquickjs::{Ctx, Object, Value};
+use serde_json::json;
 
 use super::ask::CallAsk;
 use super::connection::{Connection, HEALTH_CHECK};
+use super::incoming::{INTERNAL, Incoming};
 use crate::errors::go_error;
 use crate::metrics::Builtin;
 use crate::user::book::TagSource;
@@ -76,19 +79,31 @@ impl Call {
         let start = self.vu.now();
         let mut flight =
             Flight { call: self, start, exchange: Exchange::unfinished(start), is_over: false };
-        let mut collected = Collected::default();
+        let mut incoming = Incoming::new(self.connection.max_receive);
         match client.prepare(&self.request).await {
             Ok(prepared) => {
                 let now = self.vu.now();
                 let deadline = Deadline::within(now, self.ask.timeout);
                 let exchange = &mut flight.exchange;
                 *exchange = Exchange::unfinished(now);
-                client.exchange(&prepared, now, deadline, &mut collected, exchange).await;
+                let is_wrong = Rc::clone(&incoming.is_wrong);
+                let mut exchanging =
+                    pin!(client.exchange(&prepared, now, deadline, &mut incoming, exchange));
+                // As in Go, the rest of an answer that is not valid is not awaited.
+                poll_fn(|cx| match exchanging.as_mut().poll(cx) {
+                    Poll::Pending if is_wrong.get() => Poll::Ready(()),
+                    polled => polled,
+                })
+                .await;
             }
             Err(fault) => client.end(&mut flight.exchange, End::Fault(fault)),
         }
         flight.is_over = true;
-        let mut answer = self.answer(collected, &flight.exchange);
+        let mut answer = self.answer(incoming, &flight.exchange);
+        match ended(flight.exchange.end, answer.status) {
+            end if flight.exchange.end == End::Unfinished => client.end(&mut flight.exchange, end),
+            end => flight.exchange.end = end,
+        }
         if self.ask.discards {
             answer.message = None;
         }
@@ -97,13 +112,17 @@ impl Call {
         answer
     }
 
-    fn answer(&self, collected: Collected, exchange: &Exchange) -> Answer {
-        let Collected { mut headers, body, mut trailers } = collected;
+    fn answer(&self, mut incoming: Incoming, exchange: &Exchange) -> Answer {
+        if matches!(exchange.end, End::Answered(answer) if answer.status == 200) {
+            incoming.end();
+        }
+        let Incoming { mut headers, mut trailers, message, wrong, .. } = incoming;
         // A head that has the status is all of the answer: k6 takes it for trailers.
         if headers.iter().any(|(name, _)| name == "grpc-status") {
             trailers = std::mem::take(&mut headers);
         }
         let (status, error) = match exchange.end {
+            _ if let Some(wrong) = wrong => wrong,
             End::Answered(answer) if answer.status == 200 => (GrpcStatus::OK, String::new()),
             End::Answered(answer) => http_error(answer.status),
             End::Fault(Fault::Grpc(status)) => {
@@ -117,26 +136,15 @@ impl Call {
             End::Unfinished => (CANCELED, "context canceled".to_owned()),
         };
         let mut answer = Answer { status, message: None, error, headers, trailers };
-        match self.message(&body, status == GrpcStatus::OK) {
+        // A failed call without a message has an empty one.
+        match self.method.decode(message.as_deref().unwrap_or_default()) {
             Ok(message) => answer.message = Some(message),
             Err(error) if status == GrpcStatus::OK => {
                 (answer.status, answer.error) = (INTERNAL, error.to_string());
             }
             Err(_) => {}
         }
-        if status == GrpcStatus::OK && self.method.is_server_streaming() {
-            (answer.status, answer.error) = (INTERNAL, SEVERAL.to_owned());
-        }
         answer
-    }
-
-    /// The last message of a body as JSON; an empty one if a failed call has none.
-    fn message(&self, body: &[u8], is_ok: bool) -> Result<String, GrpcError> {
-        let messages = GrpcMessages::of(body)?;
-        match messages.last() {
-            None if is_ok => Err(GrpcError::CutShort),
-            last => self.method.decode(last.map_or(&[], Vec::as_slice)),
-        }
     }
 
     fn note(&self, answer: &Answer, exchange: &Exchange) {
@@ -150,12 +158,19 @@ impl Call {
     }
 }
 
-/// What k6 says of the call of a stream.
-const SEVERAL: &str = "cardinality violation: expected <EOF> for non server-streaming RPCs, but \
-                       received another message";
+/// The end of a call of this status: an answer that is whole for HTTP may fail as a message.
+fn ended(end: End, status: GrpcStatus) -> End {
+    match end {
+        End::Answered(answer) if answer.status == 200 && status != GrpcStatus::OK => {
+            End::Fault(Fault::Grpc(status))
+        }
+        // The rest of the answer was not awaited.
+        End::Unfinished if status != CANCELED => End::Fault(Fault::Grpc(status)),
+        end => end,
+    }
+}
 
 const CANCELED: GrpcStatus = GrpcStatus::new(1);
-const INTERNAL: GrpcStatus = GrpcStatus::new(13);
 
 /// A call under way: noted as unfinished when it is dropped before its end.
 struct Flight<'a> {
@@ -172,41 +187,11 @@ impl Drop for Flight<'_> {
         }
         self.call.connection.client.end(&mut self.exchange, End::Unfinished);
         if self.exchange.bytes_out > 0 {
-            let answer = self.call.answer(Collected::default(), &self.exchange);
+            let answer = self.call.answer(Incoming::default(), &self.exchange);
             self.call.note(&answer, &self.exchange);
         }
         self.call.vu.notes.exchange(self.start, self.exchange.clone());
     }
-}
-
-/// What a call gets.
-#[derive(Default)]
-struct Collected {
-    headers: Vec<(String, String)>,
-    body: Vec<u8>,
-    trailers: Vec<(String, String)>,
-}
-
-impl Visitor for Collected {
-    fn head(&mut self, head: &ResponseHead<'_>) {
-        self.headers = lines(head.headers);
-        self.body.clear();
-    }
-
-    fn body(&mut self, bytes: &[u8]) {
-        self.body.extend_from_slice(bytes);
-    }
-
-    fn trailers(&mut self, trailers: &[Header<'_>]) {
-        self.trailers = lines(trailers);
-    }
-}
-
-fn lines(headers: &[Header<'_>]) -> Vec<(String, String)> {
-    let line = |header: &Header<'_>| {
-        (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned())
-    };
-    headers.iter().map(line).collect()
 }
 
 impl Answer {
@@ -254,17 +239,13 @@ impl Answer {
 }
 
 /// The values of metadata by name, without what belongs to the protocol.
-fn metadata<'js>(ctx: &Ctx<'js>, lines: &[(String, String)]) -> rquickjs::Result<Object<'js>> {
-    let shown = Object::new(ctx.clone())?;
-    for (name, value) in lines {
-        if name.starts_with("grpc-") {
-            continue;
-        }
-        let mut values: Vec<String> = shown.get::<_, Option<_>>(name.as_str())?.unwrap_or_default();
-        values.push(value.clone());
-        shown.set(name.as_str(), values)?;
+fn metadata<'js>(ctx: &Ctx<'js>, lines: &[(String, String)]) -> rquickjs::Result<Value<'js>> {
+    let mut shown: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, value) in lines.iter().filter(|(name, _)| !name.starts_with("grpc-")) {
+        shown.entry(name).or_default().push(value);
     }
-    Ok(shown)
+    // Parsed, even `__proto__` is a name like any other.
+    ctx.json_parse(json!(shown).to_string())
 }
 
 /// The status of a call that was answered by HTTP alone, and why.
@@ -351,6 +332,22 @@ impl TagSource for Tags<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_that_is_no_message_is_a_fault() {
+        let answered = |status| End::Answered(gake_core::record::Answer { status, body_bytes: 5 });
+        let fault = End::Fault(Fault::Grpc(INTERNAL));
+        for (end, status, expected) in [
+            (answered(200), GrpcStatus::OK, answered(200)),
+            (answered(200), INTERNAL, fault),
+            (answered(503), GrpcStatus::UNAVAILABLE, answered(503)),
+            (End::Unfinished, INTERNAL, fault),
+            (End::Unfinished, CANCELED, End::Unfinished),
+            (End::Fault(Fault::Write), GrpcStatus::UNAVAILABLE, End::Fault(Fault::Write)),
+        ] {
+            assert_eq!(ended(end, status), expected);
+        }
+    }
 
     #[test]
     fn messages_of_statuses_are_percent_encoded() {

@@ -3,7 +3,11 @@
   const json = (request) => {
     if (request === undefined) native.fail("request cannot be nil");
     if (request === null) throw new TypeError("Cannot convert undefined or null to object");
-    return JSON.stringify(request);
+    // JSON has no such numbers; that of Protocol Buffers writes them as strings, and so does k6.
+    const exact = (_, value) => {
+      return typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
+    };
+    return JSON.stringify(request, exact);
   };
 
   class Client {

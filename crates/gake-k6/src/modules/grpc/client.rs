@@ -29,14 +29,21 @@ const HEALTH: &str = "syntax = \"proto3\"; package grpc.health.v1;
 /// A client of a script.
 pub(super) struct GrpcClient {
     vu: Rc<Vu>,
-    schema: RefCell<GrpcSchema>,
+    /// What the script has loaded, which all users share.
+    loaded: RefCell<Vec<GrpcSchema>>,
+    /// What the server told of itself when the client connected last with `reflect`.
+    reflected: RefCell<Option<GrpcSchema>>,
     connection: RefCell<Option<Rc<Connection>>>,
 }
 
 impl GrpcClient {
     pub(super) fn new(vu: &Rc<Vu>) -> Rc<Self> {
-        let (schema, connection) = (RefCell::default(), RefCell::default());
-        Rc::new(Self { vu: Rc::clone(vu), schema, connection })
+        Rc::new(Self {
+            vu: Rc::clone(vu),
+            loaded: RefCell::default(),
+            reflected: RefCell::default(),
+            connection: RefCell::default(),
+        })
     }
 
     /// The client as the module's JavaScript has it.
@@ -111,7 +118,7 @@ impl GrpcClient {
             })
         });
         let compiled = compiled.map_err(|error| go_error(ctx, &error.to_string()))?;
-        self.take(ctx, &compiled)
+        Ok(self.take(compiled))
     }
 
     /// The same, from a compiled set.
@@ -129,7 +136,7 @@ impl GrpcClient {
             Ok(schema)
         });
         let read = read.map_err(|error| go_error(ctx, &error.to_string()))?;
-        self.take(ctx, &read)
+        Ok(self.take(read))
     }
 
     fn only_in_init(&self, ctx: &Ctx<'_>, why: &str) -> rquickjs::Result<()> {
@@ -139,12 +146,18 @@ impl GrpcClient {
         }
     }
 
-    /// Adds definitions to the client's own.
-    fn take(&self, ctx: &Ctx<'_>, added: &GrpcSchema) -> rquickjs::Result<String> {
-        let taken = self.schema.borrow_mut().add(added);
-        taken.map_err(|error| go_error(ctx, &error.to_string()))?;
+    /// Adds definitions to the client's own; their methods, as JSON.
+    fn take(&self, added: GrpcSchema) -> String {
         let methods: Vec<_> = added.methods().map(|method| information(&method)).collect();
-        Ok(json!(methods).to_string())
+        self.loaded.borrow_mut().push(added);
+        json!(methods).to_string()
+    }
+
+    /// The method at a path, as it was defined last; the server's own definition comes first.
+    fn method(&self, path: &str) -> Option<GrpcMethod> {
+        let (reflected, loaded) = (self.reflected.borrow(), self.loaded.borrow());
+        let mut all = reflected.iter().chain(loaded.iter().rev());
+        all.find_map(|schema| schema.method(path).ok())
     }
 
     fn connect<'js>(
@@ -164,12 +177,12 @@ impl GrpcClient {
             address: address.to_owned(),
             origin: format!("{scheme}://{address}"),
             authority: ask.authority.clone(),
+            max_receive: ask.max_receive,
         };
         let opened = self.vu.wait(ctx, open(&self.vu, &connection, &ask))?;
         let schema = opened.map_err(|error| go_error(ctx, &error))?;
-        if let Some(schema) = schema {
-            let added = self.schema.borrow_mut().add(&schema);
-            added.map_err(|error| go_error(ctx, &error.to_string()))?;
+        if schema.is_some() {
+            *self.reflected.borrow_mut() = schema;
         }
         *self.connection.borrow_mut() = Some(Rc::new(connection));
         Ok(true)
@@ -195,8 +208,7 @@ impl GrpcClient {
             return Err(go_error(ctx, "method to invoke cannot be empty"));
         }
         let path = format!("/{}", method.strip_prefix('/').unwrap_or(method));
-        let found = self.schema.borrow().method(&path);
-        let method = found.map_err(|_| {
+        let method = self.method(&path).ok_or_else(|| {
             go_error(ctx, &format!("method {path:?} not found in file descriptors"))
         })?;
         let ask = CallAsk::read(ctx, params)?;

@@ -16,4 +16,6 @@ pub(super) struct Connection {
     /// `http://HOST:PORT` or `https://HOST:PORT`.
     pub(super) origin: String,
     pub(super) authority: Option<String>,
+    /// Maximum bytes of a received message.
+    pub(super) max_receive: usize,
 }

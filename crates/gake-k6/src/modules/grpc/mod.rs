@@ -6,6 +6,7 @@ mod ask;
 mod call;
 mod client;
 mod connection;
+mod incoming;
 
 use std::rc::Rc;
 

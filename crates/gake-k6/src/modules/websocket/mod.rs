@@ -7,11 +7,13 @@ mod ask;
 mod open;
 mod session;
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use gake_script::user::Completion;
 use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
+use serde_json::json;
 
 use self::ask::Ask;
 use self::open::{Opened, open};
@@ -114,16 +116,13 @@ fn shown<'js>(
         shown.set("status", response.status)?;
         shown.set("body", "")?;
         shown.set("error", "")?;
-        let headers = Object::new(ctx.clone())?;
+        let mut headers: BTreeMap<String, String> = BTreeMap::new();
         for (name, value) in &response.headers {
-            let name = canonical(name);
-            let joined = match headers.get::<_, Option<String>>(name.as_str())? {
-                Some(known) => format!("{known}, {value}"),
-                None => value.clone(),
-            };
-            headers.set(name.as_str(), joined)?;
+            let known = headers.entry(canonical(name));
+            known.and_modify(|all| *all = format!("{all}, {value}")).or_insert(value.clone());
         }
-        shown.set("headers", headers)?;
+        // Parsed, even `__proto__` is a name like any other.
+        shown.set("headers", ctx.json_parse(json!(headers).to_string())?)?;
         result.set("response", shown)?;
     }
     if let Some(error) = error {

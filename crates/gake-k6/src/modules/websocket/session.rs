@@ -93,8 +93,10 @@ impl Session {
         let unsent = move || held.live().map_or(0.0, |session| session.unsent() as f64);
         shown.set("unsent", Func::from(unsent))?;
         let held = Rc::clone(self);
-        // The modules differ in what they count as sent.
+        // The modules differ in what they count as sent and received.
         shown.set("sent", Func::from(move || held.note(Builtin::WsMsgsSent, 1.0)))?;
+        let held = Rc::clone(self);
+        shown.set("received", Func::from(move || held.note(Builtin::WsMsgsReceived, 1.0)))?;
         let held = Rc::clone(self);
         shown.set("end", Func::from(move || held.finish()))?;
         Ok(shown)
@@ -140,12 +142,10 @@ impl Session {
         let shown = Object::new(ctx.clone())?;
         let kind = match event {
             WebSocketEvent::Text(text) => {
-                self.note(Builtin::WsMsgsReceived, 1.0);
                 shown.set("data", text)?;
                 "message"
             }
             WebSocketEvent::Binary(bytes) => {
-                self.note(Builtin::WsMsgsReceived, 1.0);
                 shown.set("data", value::buffer(ctx, bytes)?)?;
                 "binaryMessage"
             }

@@ -180,6 +180,9 @@
         }
         this.#listen();
         if (event.type === "message" || event.type === "binaryMessage") {
+          // As in k6, a message after close() is neither counted nor heard.
+          if (this.#state !== OPEN) return;
+          this.#session.received();
           this.#fire("message", { data: this.#data(event), origin: "" });
         } else {
           this.#fire(event.type);

@@ -88,9 +88,20 @@
       return first;
     }
 
+    /** The next event, or nothing when there is none after `ms`. */
+    #nextEvent(ms) {
+      return ms === undefined ? this.#session.next() : this.#session.next(Math.max(0, ms));
+    }
+
     #ring([number, timer]) {
-      if (timer.repeats) timer.due += timer.delay;
-      else this.#timers.delete(number);
+      if (timer.repeats) {
+        timer.due += timer.delay;
+        // Of the ticks that were missed the last is made up for, as with Go's tickers.
+        const missed = Math.floor((native.now() - timer.due) / timer.delay);
+        if (missed > 0) timer.due += missed * timer.delay;
+      } else {
+        this.#timers.delete(number);
+      }
       timer.callback();
     }
 
@@ -100,11 +111,14 @@
       try {
         prepare(socket);
         socket.#fire("open");
+        // Due timers and events take turns, so that neither starves.
+        let isTurnOfTimers = true;
         while (!socket.#isDone) {
           const timer = socket.#next();
-          const event = timer
-            ? session.next(Math.max(0, timer[1].due - native.now()))
-            : session.next();
+          const left = timer ? timer[1].due - native.now() : undefined;
+          const isRinging = isTurnOfTimers && left <= 0;
+          const event = isRinging ? undefined : socket.#nextEvent(left);
+          isTurnOfTimers = event !== undefined;
           if (event) socket.#heard(event);
           else socket.#ring(timer);
         }
@@ -120,6 +134,7 @@
       switch (type) {
         case "message":
         case "binaryMessage":
+          this.#session.received();
           this.#fire(type, data);
           break;
         case "closed":

@@ -3,6 +3,7 @@ export default function () {
   const response = ws.connect(`${__ENV.URL.replace('http', 'ws')}/ws`, null, (socket) => {
     let ticks = 0;
     socket.setInterval(() => {
+      if (ticks === 3) return;
       ticks += 1;
       socket.send(`tick ${ticks}`);
     }, 20);

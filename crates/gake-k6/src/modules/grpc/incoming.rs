@@ -1,0 +1,160 @@
+//! What a call gets: headers, messages and trailers, as far as a call of one message takes them.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use gake_core::record::GrpcStatus;
+use gake_wire::http1::{Header, ResponseHead, Visitor};
+use gake_wire::{GrpcError, GrpcMessages};
+
+/// The status of an answer that is not valid.
+pub(super) const INTERNAL: GrpcStatus = GrpcStatus::new(13);
+
+/// What k6 says of an answer with more than one message.
+const SEVERAL: &str = "cardinality violation: expected <EOF> for non server-streaming RPCs, but \
+                       received another message";
+
+/// What k6 says of an answer without a message.
+const NO_MESSAGE: &str =
+    "cardinality violation: received no response message from non-server-streaming RPC";
+
+/// What a call gets. It takes no more than two messages.
+#[derive(Debug, Default)]
+pub(super) struct Incoming {
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) trailers: Vec<(String, String)>,
+    /// The last message.
+    pub(super) message: Option<Vec<u8>>,
+    /// Why the answer is not valid, once that is known.
+    pub(super) wrong: Option<(GrpcStatus, String)>,
+    /// Whether `wrong` is known, for whoever reads the answer.
+    pub(super) is_wrong: Rc<Cell<bool>>,
+    /// Maximum bytes of a message.
+    max: usize,
+    /// Whether the body holds messages.
+    has_messages: bool,
+    reader: GrpcMessages,
+}
+
+impl Incoming {
+    /// Takes messages of at most `max` bytes.
+    pub(super) fn new(max: usize) -> Self {
+        Self { max, ..Self::default() }
+    }
+
+    /// Notes what is wrong with an answer that came whole, with the status OK.
+    pub(super) fn end(&mut self) {
+        if self.wrong.is_some() {
+            return;
+        }
+        if self.reader.left() > 0 {
+            self.refuse(INTERNAL, GrpcError::CutShort.to_string());
+        } else if self.message.is_none() {
+            self.refuse(INTERNAL, NO_MESSAGE.to_owned());
+        }
+    }
+
+    fn refuse(&mut self, status: GrpcStatus, why: String) {
+        self.wrong = Some((status, why));
+        self.is_wrong.set(true);
+    }
+
+    fn take(&mut self) {
+        while self.wrong.is_none() {
+            if let Some(size) = self.reader.announced().filter(|size| *size > self.max) {
+                let max = self.max;
+                let why = format!("grpc: received message larger than max ({size} vs. {max})");
+                return self.refuse(GrpcStatus::RESOURCE_EXHAUSTED, why);
+            }
+            let taken = self.reader.take().map(|message| message.map(<[u8]>::to_vec));
+            match taken {
+                Ok(None) => return,
+                Ok(message) => {
+                    if std::mem::replace(&mut self.message, message).is_some() {
+                        self.refuse(INTERNAL, SEVERAL.to_owned());
+                    }
+                }
+                Err(error) => self.refuse(INTERNAL, error.to_string()),
+            }
+        }
+    }
+}
+
+impl Visitor for Incoming {
+    fn head(&mut self, head: &ResponseHead<'_>) {
+        *self = Self { max: self.max, is_wrong: Rc::clone(&self.is_wrong), ..Self::default() };
+        self.is_wrong.set(false);
+        self.headers = lines(head.headers);
+        self.has_messages = head.status == 200;
+    }
+
+    fn body(&mut self, bytes: &[u8]) {
+        if self.has_messages && self.wrong.is_none() {
+            self.reader.push(bytes);
+            self.take();
+        }
+    }
+
+    fn trailers(&mut self, trailers: &[Header<'_>]) {
+        self.trailers = lines(trailers);
+    }
+}
+
+fn lines(headers: &[Header<'_>]) -> Vec<(String, String)> {
+    let line = |header: &Header<'_>| {
+        (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned())
+    };
+    headers.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use gake_wire::grpc_frame;
+
+    use super::*;
+
+    /// What is wrong with an answer whose body comes in these pieces, and its last message.
+    fn heard(pieces: &[&[u8]]) -> (Option<(GrpcStatus, String)>, Option<Vec<u8>>) {
+        let mut incoming = Incoming { has_messages: true, ..Incoming::new(10) };
+        for piece in pieces {
+            incoming.body(piece);
+        }
+        incoming.end();
+        (incoming.wrong, incoming.message)
+    }
+
+    #[test]
+    fn an_answer_is_one_message() {
+        let (one, two) = (grpc_frame(b"one"), grpc_frame(b"two"));
+        assert_eq!(heard(&[&one[..2], &one[2..]]), (None, Some(b"one".to_vec())));
+        let (wrong, message) = heard(&[&one, &two, &one]);
+        assert_eq!(message.as_deref(), Some(&b"two"[..]));
+        assert_eq!(wrong, Some((INTERNAL, SEVERAL.to_owned())));
+        for (pieces, why) in [
+            (&[][..], "no response message"),
+            (&[&one[..4]][..], "within a message"),
+            (&[&one[..], &two[..6]][..], "within a message"),
+            (&[&[1, 0, 0, 0, 0][..]][..], "compressed"),
+        ] {
+            let (status, told) = heard(pieces).0.unwrap();
+            assert!(status == INTERNAL && told.contains(why), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_message_over_the_bound_is_refused_at_its_prefix() {
+        let mut incoming = Incoming { has_messages: true, ..Incoming::new(10) };
+        incoming.body(&grpc_frame(&[7; 10]));
+        assert!(!incoming.is_wrong.get());
+        let mut incoming = Incoming { has_messages: true, ..Incoming::new(10) };
+        incoming.body(&grpc_frame(&[7; 11])[..5]);
+        assert!(incoming.is_wrong.get());
+        for _ in 0..100 {
+            incoming.body(&[7; 100]);
+        }
+        assert_eq!(incoming.reader.left(), 5);
+        let (status, told) = incoming.wrong.unwrap();
+        assert_eq!(status, GrpcStatus::RESOURCE_EXHAUSTED);
+        assert_eq!(told, "grpc: received message larger than max (11 vs. 10)");
+    }
+}
