@@ -83,7 +83,8 @@ impl Session {
     }
 
     fn serve(&mut self) {
-        while let Some(packet) = self.receive() {
+        // A goodbye is a packet of one byte.
+        while let Some(packet) = self.receive().filter(|packet| packet.len() > 1) {
             let query = String::from_utf8(packet[1..].to_vec()).unwrap();
             match query.starts_with("SHOW") {
                 true => self.rows(&[&["Threads_connected", "30"], &["Questions", "7"]]),
