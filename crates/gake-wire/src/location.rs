@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::percent::percent_decoded;
+
 /// How a connection is secured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scheme {
@@ -263,26 +265,6 @@ fn ascii(target: &str) -> String {
         }
     }
     encoded
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let hex = |b: u8| char::from(b).to_digit(16);
-        match (first, tail) {
-            (b'%', [high, low, after @ ..]) if hex(*high).is_some() && hex(*low).is_some() => {
-                let value = hex(*high).unwrap_or(0) * 16 + hex(*low).unwrap_or(0);
-                bytes.push(value as u8);
-                rest = after;
-            }
-            _ => {
-                bytes.push(first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

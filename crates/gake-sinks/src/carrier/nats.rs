@@ -7,6 +7,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::Instant;
 
+use gake_wire::percent_decoded;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -39,21 +40,14 @@ impl Nats {
         match (url.username(), url.password(), token) {
             (_, _, Some(token)) => hello["auth_token"] = token.into(),
             ("", _, None) => {}
-            (token, None, None) => hello["auth_token"] = decoded(token).into(),
+            (token, None, None) => hello["auth_token"] = percent_decoded(token).into(),
             (user, Some(password), None) => {
-                hello["user"] = decoded(user).into();
-                hello["pass"] = decoded(password).into();
+                hello["user"] = percent_decoded(user).into();
+                hello["pass"] = percent_decoded(password).into();
             }
         }
         Self { server, subject: subject.to_owned(), hello: format!("CONNECT {hello}\r\n") }
     }
-}
-
-/// What a URL has percent-encoded.
-fn decoded(text: &str) -> String {
-    let pair = format!("v={}", text.replace('+', "%2B").replace('&', "%26"));
-    let value = url::form_urlencoded::parse(pair.as_bytes()).next();
-    value.map_or_else(String::new, |(_, value)| value.into_owned())
 }
 
 /// Whether a subject can be published to: tokens with points between them, none empty or a wildcard.

@@ -8,7 +8,9 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use gake_core::record::{End, Exchange, Fault, GrpcStatus};
-use gake_wire::{Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_frame};
+use gake_wire::{
+    Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_frame, percent_decoded,
+};
 use rquickjs::{Ctx, Object, Value};
 use serde_json::json;
 
@@ -259,27 +261,6 @@ fn http_error(status: u16) -> (GrpcStatus, String) {
         _ => 2,
     };
     (GrpcStatus::new(code), format!("unexpected HTTP status code received from server: {status}"))
-}
-
-/// A text of `grpc-message`.
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let hex =
-            |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        match (first, tail) {
-            (b'%', [high, low, after @ ..]) if hex(*high).is_some() && hex(*low).is_some() => {
-                bytes.push(hex(*high).unwrap_or(0) << 4 | hex(*low).unwrap_or(0));
-                rest = after;
-            }
-            _ => {
-                bytes.push(first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// A fault as Go tells it.
