@@ -22,6 +22,8 @@ pub enum SinkKind {
     Prometheus,
     /// OpenTelemetry metrics over HTTP.
     Otlp,
+    /// OpenTelemetry metrics over gRPC.
+    OtlpGrpc,
     /// StatsD, with Datadog's tags.
     StatsD,
     /// Graphite's plain text.
@@ -37,11 +39,12 @@ pub enum SinkKind {
 }
 
 impl SinkKind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::InfluxDb,
         Self::RemoteWrite,
         Self::Prometheus,
         Self::Otlp,
+        Self::OtlpGrpc,
         Self::StatsD,
         Self::Graphite,
         Self::Nats,
@@ -58,6 +61,7 @@ impl SinkKind {
             Self::RemoteWrite => "prometheus-rw",
             Self::Prometheus => "prometheus",
             Self::Otlp => "otlp",
+            Self::OtlpGrpc => "otlp-grpc",
             Self::StatsD => "statsd",
             Self::Graphite => "graphite",
             Self::Nats => "nats",
@@ -72,7 +76,7 @@ impl SinkKind {
         match self {
             Self::InfluxDb => &["raw", "version", "org", "token", "retry"],
             Self::RemoteWrite | Self::Grafana => &["token", "retry"],
-            Self::Otlp => &["token", "retry", "service"],
+            Self::Otlp | Self::OtlpGrpc => &["token", "retry", "service"],
             Self::StatsD | Self::Graphite => &["prefix"],
             Self::Nats => &["subject", "token"],
             Self::Prometheus => &["linger"],
@@ -81,7 +85,15 @@ impl SinkKind {
     }
 
     fn takes_url(self) -> bool {
-        matches!(self, Self::InfluxDb | Self::RemoteWrite | Self::Otlp | Self::Grafana | Self::Nats)
+        matches!(
+            self,
+            Self::InfluxDb
+                | Self::RemoteWrite
+                | Self::Otlp
+                | Self::OtlpGrpc
+                | Self::Grafana
+                | Self::Nats
+        )
     }
 }
 
@@ -145,6 +157,7 @@ fn example(kind: SinkKind) -> &'static str {
         SinkKind::InfluxDb => "http://127.0.0.1:8086/gake",
         SinkKind::RemoteWrite => "http://127.0.0.1:9090/api/v1/write",
         SinkKind::Otlp => "http://127.0.0.1:4318",
+        SinkKind::OtlpGrpc => "http://127.0.0.1:4317",
         SinkKind::Prometheus => "127.0.0.1:9464",
         SinkKind::StatsD => "127.0.0.1:8125",
         SinkKind::Graphite => "127.0.0.1:2003",

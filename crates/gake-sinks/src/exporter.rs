@@ -80,7 +80,11 @@ impl Exporter {
             None => usual,
         };
         let carrier: Box<dyn Carrier> = match address.kind() {
-            SinkKind::InfluxDb | SinkKind::RemoteWrite | SinkKind::Otlp | SinkKind::Grafana => {
+            SinkKind::InfluxDb
+            | SinkKind::RemoteWrite
+            | SinkKind::Otlp
+            | SinkKind::OtlpGrpc
+            | SinkKind::Grafana => {
                 Box::new(carrier::Push::new(&format::post(address), option("retry", RETRY)))
             }
             SinkKind::Prometheus => {

@@ -12,7 +12,7 @@ pub(crate) use file::File;
 pub(crate) use lines::{Lines, Reconnecting};
 pub(crate) use nats::{Nats, is_subject};
 pub(crate) use page::Page;
-pub(crate) use push::{Post, Push};
+pub(crate) use push::{PATIENCE, Post, Push};
 
 /// What belongs together: a second's rows, for instance.
 #[derive(Debug, Default)]

@@ -6,18 +6,21 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{End, Fault};
+use gake_core::record::{End, Fault, GrpcStatus};
 use gake_core::schedule::Slice;
-use gake_wire::{Client, Deadline, HttpRequest, Network, Resolver, Settings, TlsOptions};
+use gake_wire::{Client, Deadline, HttpRequest, Network, Protocol, Resolver, Settings, TlsOptions};
 
 use super::{Batch, Carrier, Lost};
 
 /// How long one answer may take.
-const TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// The pause before a second attempt, and the longest: each is twice the one before.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(4));
 /// Bytes that may wait for the destination.
 const WAITING_MAX: usize = 32 << 20;
+/// The statuses of gRPC after which a call is made again: cancelled, deadline exceeded, resource
+/// exhausted, aborted, out of range, unavailable, data loss.
+const LATER: [u32; 7] = [1, 4, 8, 10, 11, 14, 15];
 /// Bytes kept of an answer that refuses: its reason.
 const REASON_MAX: usize = 300;
 
@@ -28,6 +31,19 @@ pub(crate) struct Post {
     pub(crate) headers: Vec<(String, String)>,
     /// A request whose success means that the destination is there; it makes it ready, too.
     pub(crate) first: Option<HttpRequest>,
+    /// The protocol of connections.
+    pub(crate) protocol: Protocol,
+}
+
+impl Post {
+    /// The same over HTTP/1.1.
+    pub(crate) fn new(
+        url: String,
+        headers: Vec<(String, String)>,
+        first: Option<HttpRequest>,
+    ) -> Self {
+        Self { url, headers, first, protocol: Protocol::Http1 }
+    }
 }
 
 /// Posts batches on a thread of its own.
@@ -83,8 +99,9 @@ impl Carrier for Push {
     fn check(&mut self) -> Result<(), String> {
         let post = self.post.clone();
         let Some(first) = post.first.clone() else { return Ok(()) };
-        let ask =
-            move || Sender::new().and_then(|sender| sender.send(&first).map_err(Refused::why));
+        let ask = move || {
+            Sender::new(post.protocol).and_then(|sender| sender.send(&first).map_err(Refused::why))
+        };
         // A runtime of its own must not meet the caller's.
         let asked = std::thread::spawn(ask).join();
         asked.unwrap_or_else(|_| Err("the check failed".to_owned()))
@@ -138,7 +155,7 @@ impl Refused {
 }
 
 fn run(post: &Post, shared: &SharedQueue) {
-    let sender = match Sender::new() {
+    let sender = match Sender::new(post.protocol) {
         Ok(sender) => sender,
         Err(why) => return shared.lock().lost.add(0, why),
     };
@@ -206,6 +223,12 @@ fn words(fault: Fault) -> String {
     fault.name().replace('_', " ")
 }
 
+/// What a status of gRPC other than OK means, as OTLP has it.
+fn refused(status: GrpcStatus) -> Refused {
+    let why = format!("it answers {status}");
+    if LATER.contains(&status.number()) { Refused::ForNow(why) } else { Refused::ForEver(why) }
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Since(Instant);
 
@@ -227,12 +250,12 @@ struct Sender {
 }
 
 impl Sender {
-    fn new() -> Result<Self, String> {
+    fn new(protocol: Protocol) -> Result<Self, String> {
+        let settings = Settings { protocol, ..Settings::default() };
         let builder = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = builder.map_err(|error| error.to_string())?;
-        let network =
-            Network::new(&Resolver::default(), &TlsOptions::default(), Settings::default())
-                .map_err(|error| error.to_string())?;
+        let network = Network::new(&Resolver::default(), &TlsOptions::default(), settings)
+            .map_err(|error| error.to_string())?;
         let client = Client::new(Arc::new(network), Slice::WHOLE, Since(Instant::now()));
         Ok(Self { runtime, local: tokio::task::LocalSet::new(), client })
     }
@@ -241,10 +264,11 @@ impl Sender {
         let exchange = async {
             let prepared = self.client.prepare(request).await;
             let prepared = prepared.map_err(|fault| Refused::ForNow(words(fault)))?;
-            let deadline = Deadline::within(self.client.clock().now(), TIMEOUT);
+            let deadline = Deadline::within(self.client.clock().now(), PATIENCE);
             let (exchange, kept) = self.client.send(&prepared, deadline, REASON_MAX).await;
             let status = match exchange.end {
                 End::Answered(answer) => answer.status,
+                End::Fault(Fault::Grpc(status)) => return Err(refused(status)),
                 End::Fault(fault) => return Err(Refused::ForNow(words(fault))),
                 End::Unfinished => return Err(Refused::ForNow("no answer".to_owned())),
             };

@@ -75,5 +75,5 @@ impl Format for Annotations {
 pub(super) fn post(address: &str, headers: Vec<(String, String)>) -> Post {
     let base = address.trim_end_matches('/');
     let first = HttpRequest::new("GET", format!("{base}/api/health"));
-    Post { url: format!("{base}/api/annotations"), headers, first: Some(first) }
+    Post::new(format!("{base}/api/annotations"), headers, Some(first))
 }

@@ -153,18 +153,18 @@ pub(super) fn post(address: &SinkAddress) -> Post {
             let first = format!("{base}/query?{}", query(&[("q", &create)]));
             let write = query(&[("db", &database), ("precision", "ns")]);
             let first = Some(HttpRequest::new("POST", first));
-            Post { url: format!("{base}/write?{write}"), headers, first }
+            Post::new(format!("{base}/write?{write}"), headers, first)
         }
         2 => {
             let org = address.option("org").unwrap_or_default();
             let write = query(&[("org", org), ("bucket", &database), ("precision", "ns")]);
             let first = ping(&base, &headers);
-            Post { url: format!("{base}/api/v2/write?{write}"), headers, first }
+            Post::new(format!("{base}/api/v2/write?{write}"), headers, first)
         }
         _ => {
             let write = query(&[("db", &database), ("precision", "nanosecond")]);
             let first = ping(&base, &headers);
-            Post { url: format!("{base}/api/v3/write_lp?{write}"), headers, first }
+            Post::new(format!("{base}/api/v3/write_lp?{write}"), headers, first)
         }
     }
 }

@@ -3,6 +3,7 @@
 mod grafana;
 mod influx;
 mod otlp;
+mod otlp_grpc;
 mod page;
 mod protobuf;
 mod remote_write;
@@ -14,12 +15,12 @@ mod tests;
 
 use gake_core::clock::Nanos;
 use gake_core::record::{Outcome, Reading, Run};
-use gake_wire::HttpRequest;
+use gake_wire::{HttpRequest, Protocol, grpc_call};
 pub(crate) use influx::escape;
 use url::Url;
 
 use crate::address::{SinkAddress, SinkKind};
-use crate::carrier::{Batch, Post};
+use crate::carrier::{Batch, PATIENCE, Post};
 use crate::exporter::{ExportSecond, ExportStart, ExportVerdict};
 
 /// Turns what happens in a run into batches of bytes. An empty batch is not carried.
@@ -73,6 +74,10 @@ pub(crate) fn of(address: &SinkAddress) -> Box<dyn Format> {
             let service = address.option("service").unwrap_or("gake").to_owned();
             Box::new(series::SeriesFormat::new(otlp::Otlp::new(service, tags)))
         }
+        SinkKind::OtlpGrpc => {
+            let service = address.option("service").unwrap_or("gake").to_owned();
+            Box::new(series::SeriesFormat::new(otlp_grpc::OtlpGrpc::new(service, tags)))
+        }
     }
 }
 
@@ -95,6 +100,14 @@ pub(crate) fn post(address: &SinkAddress) -> Post {
             headers.extend(bearer);
             asked_first(otlp_url(address.address()), headers, otlp::NOTHING.as_bytes())
         }
+        SinkKind::OtlpGrpc => {
+            // gRPC writes the names of metadata in lower case.
+            let bearer = bearer.map(|(name, value)| (name.to_lowercase(), value));
+            let url = format!("{}{}", address.address().trim_end_matches('/'), otlp_grpc::METHOD);
+            let call = grpc_call(url.clone(), bearer.as_slice(), PATIENCE, otlp_grpc::nothing());
+            let headers = call.headers.clone();
+            Post { protocol: Protocol::Http2, ..Post::new(url, headers, Some(call)) }
+        }
         SinkKind::Grafana => {
             let mut headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
             headers.extend(bearer);
@@ -108,7 +121,7 @@ pub(crate) fn post(address: &SinkAddress) -> Post {
 fn asked_first(url: String, headers: Vec<(String, String)>, nothing: &[u8]) -> Post {
     let (body, copy) = (Some(nothing.into()), headers.clone());
     let first = HttpRequest { headers: copy, body, ..HttpRequest::new("POST", &url) };
-    Post { url, headers, first: Some(first) }
+    Post::new(url, headers, Some(first))
 }
 
 /// The base address of a collector stands for its metrics.

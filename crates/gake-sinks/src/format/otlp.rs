@@ -10,9 +10,9 @@ use super::series::{Family, SeriesWriter, Totals};
 use crate::carrier::Batch;
 
 /// Buckets of an octave: 2^SCALE, each 1.1 % wide.
-const SCALE: i32 = 6;
+pub(super) const SCALE: i32 = 6;
 /// "Cumulative", of the protocol's aggregation temporalities.
-const CUMULATIVE: u32 = 2;
+pub(super) const CUMULATIVE: u32 = 2;
 
 /// An export request without metrics.
 pub(super) const NOTHING: &str = r#"{"resourceMetrics":[]}"#;
@@ -56,6 +56,11 @@ impl SeriesWriter for Otlp {
     }
 }
 
+/// A family's name, with a dot behind `gake`.
+pub(super) fn metric_name(family: &Family) -> String {
+    family.name.replacen('_', ".", 1)
+}
+
 fn attributes<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Value> {
     pairs.map(|(key, value)| json!({"key": key, "value": {"stringValue": value}})).collect()
 }
@@ -72,7 +77,7 @@ fn metric(family: &Family, times: &Value) -> Value {
             data
         })
         .collect();
-    let name = family.name.replacen('_', ".", 1);
+    let name = metric_name(family);
     match family.is_counter {
         true => json!({"name": name, "description": family.help, "sum": {
             "dataPoints": points, "aggregationTemporality": CUMULATIVE, "isMonotonic": true,
@@ -82,18 +87,8 @@ fn metric(family: &Family, times: &Value) -> Value {
 }
 
 fn exponential(name: &str, histogram: &Histogram, times: &Value) -> Value {
-    let mut counts = BTreeMap::<i32, u64>::new();
-    let mut zeros = 0;
-    for bucket in histogram.buckets() {
-        match index(bucket.middle() as f64 / 1e9) {
-            Some(index) => *counts.entry(index).or_default() += bucket.count,
-            None => zeros += bucket.count,
-        }
-    }
-    let offset = counts.keys().next().copied().unwrap_or(0);
-    let last = counts.keys().next_back().copied().unwrap_or(offset - 1);
-    let dense: Vec<String> =
-        (offset..=last).map(|index| counts.get(&index).copied().unwrap_or(0).to_string()).collect();
+    let buckets = Buckets::of(histogram);
+    let dense: Vec<String> = buckets.counts.iter().map(u64::to_string).collect();
     let mut data = times.clone();
     data["count"] = histogram.count().to_string().into();
     data["sum"] = (histogram.sum() as f64 / 1e9).into();
@@ -102,11 +97,38 @@ fn exponential(name: &str, histogram: &Histogram, times: &Value) -> Value {
         data["max"] = (histogram.max() as f64 / 1e9).into();
     }
     data["scale"] = SCALE.into();
-    data["zeroCount"] = zeros.to_string().into();
-    data["positive"] = json!({"offset": offset, "bucketCounts": dense});
+    data["zeroCount"] = buckets.zeros.to_string().into();
+    data["positive"] = json!({"offset": buckets.offset, "bucketCounts": dense});
     json!({"name": format!("gake.{name}"), "unit": "s", "exponentialHistogram": {
         "dataPoints": [data], "aggregationTemporality": CUMULATIVE,
     }})
+}
+
+/// The buckets of an exponential histogram of seconds.
+pub(super) struct Buckets {
+    /// Values of 0.
+    pub(super) zeros: u64,
+    /// The number of the first bucket.
+    pub(super) offset: i32,
+    /// Those from there on.
+    pub(super) counts: Vec<u64>,
+}
+
+impl Buckets {
+    pub(super) fn of(histogram: &Histogram) -> Self {
+        let mut counts = BTreeMap::<i32, u64>::new();
+        let mut zeros = 0;
+        for bucket in histogram.buckets() {
+            match index(bucket.middle() as f64 / 1e9) {
+                Some(index) => *counts.entry(index).or_default() += bucket.count,
+                None => zeros += bucket.count,
+            }
+        }
+        let offset = counts.keys().next().copied().unwrap_or(0);
+        let last = counts.keys().next_back().copied().unwrap_or(offset - 1);
+        let counts = (offset..=last).map(|index| counts.get(&index).copied().unwrap_or(0));
+        Self { zeros, offset, counts: counts.collect() }
+    }
 }
 
 /// The bucket (base^index, base^(index+1)] of a value; `None` of zero. base = 2^(2^-SCALE).

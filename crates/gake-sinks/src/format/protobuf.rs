@@ -1,4 +1,4 @@
-//! The few parts of protobuf's encoding that remote write needs.
+//! The few parts of protobuf's encoding that remote write and OpenTelemetry need.
 
 /// A message being written.
 #[derive(Debug, Default)]
@@ -31,6 +31,29 @@ impl Message {
         self.varint(value);
     }
 
+    /// A bool.
+    pub(super) fn flag(&mut self, field: u32, value: bool) {
+        self.int64(field, value.into());
+    }
+
+    /// A sint32 or sint64, which is small where its absolute value is.
+    pub(super) fn sint(&mut self, field: u32, value: i64) {
+        self.int64(field, ((value << 1) ^ (value >> 63)).cast_unsigned());
+    }
+
+    /// A fixed64.
+    pub(super) fn fixed64(&mut self, field: u32, value: u64) {
+        self.varint(u64::from(field << 3 | 1));
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    /// A repeated int64 whose numbers are not negative, in one piece.
+    pub(super) fn packed(&mut self, field: u32, values: &[u64]) {
+        let mut all = Self::default();
+        values.iter().for_each(|value| all.varint(*value));
+        self.message(field, &all);
+    }
+
     fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.bytes.push(value as u8 | 0x80);
@@ -56,6 +79,14 @@ mod tests {
         let mut outer = Message::default();
         outer.message(3, &message);
         assert_eq!(outer.bytes, [0x1a, 3, 0x08, 0x96, 0x01]);
+        let mut signed = Message::default();
+        signed.sint(1, -1);
+        signed.sint(1, 1);
+        signed.packed(2, &[3, 270]);
+        signed.fixed64(3, 1);
+        assert_eq!(signed.bytes[..4], [0x08, 1, 0x08, 2]);
+        assert_eq!(signed.bytes[4..9], [0x12, 3, 3, 0x8e, 0x02]);
+        assert_eq!(signed.bytes[9..], [0x19, 1, 0, 0, 0, 0, 0, 0, 0]);
         let mut number = Message::default();
         number.double(1, 1.0);
         assert_eq!(number.bytes, [0x09, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f]);

@@ -2,6 +2,7 @@
 
 use super::influx::Influx;
 use super::otlp::Otlp;
+use super::otlp_grpc::OtlpGrpc;
 use super::page::OpenMetrics;
 use super::rows::{CsvRows, JsonRows, RowWriter, Rows};
 use super::series::SeriesFormat;
@@ -162,4 +163,72 @@ fn an_exponential_histogram_holds_every_value() {
     let base = 2f64.powf(1.0 / 64.0);
     assert!(base.powf(offset) < 0.0101 && 0.0099 < base.powf(offset + 1.0), "{offset}");
     assert_eq!(count(&counts[0]), 3);
+}
+
+/// The messages of OpenTelemetry's collector, as far as they are written.
+const COLLECTOR: &str = r#"
+    syntax = "proto3";
+    message Request { repeated ResourceMetrics resource_metrics = 1; }
+    message ResourceMetrics { Resource resource = 1; repeated ScopeMetrics scope_metrics = 2; }
+    message Resource { repeated KeyValue attributes = 1; }
+    message KeyValue { string key = 1; AnyValue value = 2; }
+    message AnyValue { oneof value { string string_value = 1; } }
+    message ScopeMetrics { Scope scope = 1; repeated Metric metrics = 2; }
+    message Scope { string name = 1; string version = 2; }
+    message Metric {
+      string name = 1; string description = 2; string unit = 3;
+      oneof data { Gauge gauge = 5; Sum sum = 7; Exponential exponential_histogram = 10; }
+    }
+    message Gauge { repeated Number data_points = 1; }
+    message Sum { repeated Number data_points = 1; int32 aggregation_temporality = 2; bool is_monotonic = 3; }
+    message Number {
+      fixed64 start_time_unix_nano = 2; fixed64 time_unix_nano = 3;
+      oneof value { double as_double = 4; } repeated KeyValue attributes = 7;
+    }
+    message Exponential { repeated Point data_points = 1; int32 aggregation_temporality = 2; }
+    message Point {
+      fixed64 start_time_unix_nano = 2; fixed64 time_unix_nano = 3; fixed64 count = 4;
+      optional double sum = 5; sint32 scale = 6; fixed64 zero_count = 7; Buckets positive = 8;
+      optional double min = 12; optional double max = 13;
+    }
+    message Buckets { sint32 offset = 1; repeated uint64 bucket_counts = 2; }
+    service S { rpc Decode(Request) returns (Request); }
+"#;
+
+/// A value of JSON without what protobuf leaves out: zeros, empty texts and lists.
+fn without_defaults(value: &serde_json::Value) -> serde_json::Value {
+    use serde_json::Value;
+    let is_default =
+        |value: &Value| [0.into(), "0".into(), "".into(), Value::Array(Vec::new())].contains(value);
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(name, v)| *name == "asDouble" || !is_default(v));
+            kept.map(|(name, value)| (name.clone(), without_defaults(value))).collect()
+        }
+        Value::Array(values) => values.iter().map(without_defaults).collect(),
+        Value::Number(number) => number.as_f64().into(),
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn a_collector_gets_the_same_over_grpc_and_over_http() {
+    let tags = || vec![("env".to_owned(), "t".to_owned())];
+    let mut http = SeriesFormat::new(Otlp::new("shop".to_owned(), tags()));
+    let mut grpc = SeriesFormat::new(OtlpGrpc::new("shop".to_owned(), tags()));
+    let tally = tally(3);
+    let [http, grpc] = [&mut http as &mut dyn Format, &mut grpc].map(|format| {
+        started(format);
+        format.second(&second(&tally, &[]))
+    });
+    assert_eq!(http.rows, grpc.rows);
+    let (prefix, message) = grpc.bytes.split_at(5);
+    assert_eq!(prefix[1..], u32::try_from(message.len()).unwrap().to_be_bytes());
+    let schema = gake_wire::GrpcSchema::compile(&["collector.proto".to_owned()], |_| {
+        Some(COLLECTOR.to_owned())
+    });
+    let decoded = schema.unwrap().method("/S/Decode").unwrap().decode(message).unwrap();
+    let [http, grpc] = [http.bytes.as_slice(), decoded.as_bytes()]
+        .map(|json| without_defaults(&serde_json::from_slice(json).unwrap()));
+    assert_eq!(http, grpc);
 }

@@ -57,8 +57,8 @@ pub struct OutputArgs {
 #[command(next_help_heading = "Output")]
 pub struct SinkArgs {
     /// Send metrics there during the run: influxdb=URL/DATABASE, prometheus=ADDRESS,
-    /// prometheus-rw=URL, otlp=URL, statsd=ADDRESS, graphite=ADDRESS, nats=URL, json=FILE or
-    /// csv=FILE; may be repeated
+    /// prometheus-rw=URL, otlp=URL, otlp-grpc=URL, statsd=ADDRESS, graphite=ADDRESS, nats=URL,
+    /// json=FILE or csv=FILE; may be repeated
     #[arg(long, value_name = "KIND=ADDRESS", value_parser = values::sink)]
     pub sink: Vec<SinkAddress>,
 

@@ -1,0 +1,131 @@
+//! OpenTelemetry metrics: OTLP over gRPC, in protobuf. The numbers of fields are those of
+//! `opentelemetry/proto/metrics/v1/metrics.proto`.
+
+use gake_core::record::Histogram;
+use gake_wire::grpc_frame;
+
+use super::otlp::{Buckets, CUMULATIVE, SCALE, metric_name};
+use super::protobuf::Message;
+use super::series::{Family, SeriesWriter, Totals};
+use crate::carrier::Batch;
+
+/// The method of a collector that takes metrics.
+pub(super) const METHOD: &str = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export";
+
+/// Writes an export request each second.
+pub(crate) struct OtlpGrpc {
+    service: String,
+    tags: Vec<(String, String)>,
+}
+
+/// Of the run so far.
+#[derive(Clone, Copy)]
+struct Times {
+    /// When it began, and now, in Unix nanoseconds.
+    started: u64,
+    now: u64,
+}
+
+impl OtlpGrpc {
+    pub(crate) fn new(service: String, tags: Vec<(String, String)>) -> Self {
+        Self { service, tags }
+    }
+}
+
+/// A call without metrics.
+pub(super) fn nothing() -> Vec<u8> {
+    grpc_frame(&[])
+}
+
+impl SeriesWriter for OtlpGrpc {
+    // A collector learns of a run by its first second.
+    const AT_BEGIN: bool = false;
+
+    fn write(&self, totals: &Totals, started: u64, unix_ns: u64) -> Batch {
+        let times = Times { started, now: unix_ns };
+        let mut scope = Message::default();
+        scope.bytes(1, b"gake");
+        scope.bytes(2, env!("CARGO_PKG_VERSION").as_bytes());
+        let mut metrics = Message::default();
+        metrics.message(1, &scope);
+        let (families, histograms) = (totals.families(), totals.histograms());
+        for family in &families {
+            metrics.message(2, &metric(family, times));
+        }
+        for (name, histogram) in &histograms {
+            metrics.message(2, &exponential(name, histogram, times));
+        }
+        let mut resource = Message::default();
+        attribute(&mut resource, 1, "service.name", &self.service);
+        for (name, value) in &self.tags {
+            attribute(&mut resource, 1, name, value);
+        }
+        let mut all = Message::default();
+        all.message(1, &resource);
+        all.message(2, &metrics);
+        let mut request = Message::default();
+        request.message(1, &all);
+        let rows = (families.len() + histograms.len()) as u64;
+        Batch { bytes: grpc_frame(&request.bytes), rows }
+    }
+}
+
+/// Adds a key with a text as its value.
+fn attribute(message: &mut Message, field: u32, key: &str, value: &str) {
+    let mut text = Message::default();
+    text.bytes(1, value.as_bytes());
+    let mut pair = Message::default();
+    pair.bytes(1, key.as_bytes());
+    pair.message(2, &text);
+    message.message(field, &pair);
+}
+
+fn metric(family: &Family, times: Times) -> Message {
+    let mut data = Message::default();
+    for point in &family.points {
+        let mut number = Message::default();
+        for (name, value) in &point.labels {
+            attribute(&mut number, 7, name, value);
+        }
+        number.fixed64(2, times.started);
+        number.fixed64(3, times.now);
+        number.double(4, point.value);
+        data.message(1, &number);
+    }
+    if family.is_counter {
+        data.int64(2, CUMULATIVE.into());
+        data.flag(3, true);
+    }
+    let mut metric = Message::default();
+    metric.bytes(1, metric_name(family).as_bytes());
+    metric.bytes(2, family.help.as_bytes());
+    metric.message(if family.is_counter { 7 } else { 5 }, &data);
+    metric
+}
+
+fn exponential(name: &str, histogram: &Histogram, times: Times) -> Message {
+    let buckets = Buckets::of(histogram);
+    let mut positive = Message::default();
+    positive.sint(1, buckets.offset.into());
+    positive.packed(2, &buckets.counts);
+    let mut point = Message::default();
+    point.fixed64(2, times.started);
+    point.fixed64(3, times.now);
+    point.fixed64(4, histogram.count());
+    point.double(5, histogram.sum() as f64 / 1e9);
+    point.sint(6, SCALE.into());
+    point.fixed64(7, buckets.zeros);
+    point.message(8, &positive);
+    if !histogram.is_empty() {
+        point.double(12, histogram.min() as f64 / 1e9);
+        point.double(13, histogram.max() as f64 / 1e9);
+    }
+    let mut data = Message::default();
+    data.message(1, &point);
+    data.int64(2, CUMULATIVE.into());
+    let mut metric = Message::default();
+    metric.bytes(1, format!("gake.{name}").as_bytes());
+    metric.bytes(3, b"s");
+    metric.message(10, &data);
+    metric
+}
