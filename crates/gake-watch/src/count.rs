@@ -30,8 +30,8 @@ pub enum CountSource {
 pub enum CountError {
     /// Neither form.
     #[error(
-        "write sql:mysql://USER:PASSWORD@HOST:SELECT COUNT(*) FROM DATABASE.TABLE (or postgres://) \
-         or http:URL#FIELD, as in http:http://localhost:8080/users/count#count"
+        "write sql:mysql://USER:PASSWORD@HOST:SELECT COUNT(*) FROM DATABASE.TABLE (or postgres://, \
+         sqlite:FILE) or http:URL#FIELD, as in http:http://localhost:8080/users/count#count"
     )]
     Form,
     /// Not a database.
@@ -63,13 +63,7 @@ impl FromStr for CountSource {
 
 /// A URL and a statement, which a colon separates.
 fn sql(text: &str) -> Result<CountSource, CountError> {
-    let lower = text.to_ascii_lowercase();
-    let begin = |at: &usize| {
-        let rest = lower[at + 1..].trim_start();
-        ["select ", "with "].iter().any(|word| rest.starts_with(word))
-    };
-    let colons = lower.match_indices(':').map(|(at, _)| at);
-    let at = colons.clone().find(begin).ok_or(CountError::Form)?;
+    let at = CountSource::statement_at(text).ok_or(CountError::Form)?;
     let (dsn, statement) = (&text[..at], text[at + 1..].trim());
     let (scheme, rest) = dsn.split_once(':').ok_or(CountError::Form)?;
     let kind = match scheme {
@@ -81,6 +75,17 @@ fn sql(text: &str) -> Result<CountSource, CountError> {
 }
 
 impl CountSource {
+    /// Where the colon is that a statement follows, in `DATABASE:SELECT ...`.
+    #[must_use]
+    pub fn statement_at(text: &str) -> Option<usize> {
+        let lower = text.to_ascii_lowercase();
+        let begin = |at: &usize| {
+            let rest = lower[at + 1..].trim_start();
+            ["select ", "with "].iter().any(|word| rest.starts_with(word))
+        };
+        lower.match_indices(':').map(|(at, _)| at).find(begin)
+    }
+
     /// Asks for the number. Blocks for some seconds at most.
     ///
     /// # Errors

@@ -213,10 +213,13 @@ fn users_stay_in_a_file_of_sqlite() {
         format!("http://{}/users", served.address),
         format!("http://{}/users/count#count", served.address),
     );
-    let posts = [url.as_str(), "-n", "300", "-c", "8", "--data", "{}", "--reconcile", &source];
-    let json = run(&posts);
-    assert_eq!(json.count("requests.ok"), 300, "{}", json.0);
-    assert_eq!(json.at("objectives")[0]["value"].as_f64(), Some(300.0), "{}", json.0);
+    let rows = format!("sql:sqlite:{}:SELECT COUNT(*) FROM gake_users", file.display());
+    for source in [source, rows] {
+        let json =
+            run(&[url.as_str(), "-n", "150", "-c", "8", "--data", "{}", "--reconcile", &source]);
+        assert_eq!(json.count("requests.ok"), 150, "{}", json.0);
+        assert_eq!(json.at("objectives")[0]["value"].as_f64(), Some(150.0), "{}", json.0);
+    }
     served.end(Signal::TERM);
     let served = Served::start(&flags);
     assert!(count(&served).ends_with("{\"count\":300}\n"), "{}", count(&served));

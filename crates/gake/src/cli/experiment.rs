@@ -96,6 +96,7 @@ pub const NAMES: Known<String> = Known::new(
         "leak",
         "slow-client",
         "noisy-neighbour",
+        "shadow",
         "overload",
         "cliff",
         "capacity",

@@ -402,8 +402,8 @@ pub struct JudgeArgs {
     pub abort: bool,
 
     /// Count rows before and after the run, and compare what was added with the answers that were
-    /// ok: 'sql:mysql://USER:PASSWORD@HOST:SELECT COUNT(*) FROM DATABASE.TABLE' (or postgres://),
-    /// or http:URL#FIELD of an answer in JSON
+    /// ok: 'sql:mysql://USER:PASSWORD@HOST:SELECT COUNT(*) FROM DATABASE.TABLE' (or postgres://,
+    /// sqlite:FILE), or http:URL#FIELD of an answer in JSON
     #[arg(long, value_name = "SOURCE")]
     pub reconcile: Option<String>,
 }

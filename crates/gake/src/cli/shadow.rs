@@ -448,6 +448,10 @@ pub struct ServiceArgs {
     /// Print nothing but the URL and, at the end, the ledger
     #[arg(short, long)]
     pub quiet: bool,
+
+    /// End with the process that started it, whose number this is
+    #[arg(long, value_name = "PID", hide = true)]
+    pub parent: Option<u32>,
 }
 
 /// What happens to the headers that name the origin of a request.

@@ -92,6 +92,15 @@ fn slow_clients_take_every_thread() {
 }
 
 #[test]
+fn a_shadow_that_differs_is_told_from_noise_and_a_dead_one_costs_nothing() {
+    let step = &steps("shadow --quick", "a shadow that differs")[0];
+    is_met(step, &["ok", "ledger", "found"]);
+    assert!(step["server"].as_str().unwrap().contains("gake shadow --master"), "{step}");
+    let step = &steps("shadow --quick", "a dead shadow")[0];
+    is_met(step, &["ok", "ledger", "copies", "failed", "found"]);
+}
+
+#[test]
 fn of_another_server_nothing_is_expected() {
     let lab = lab();
     let url = url(&lab, "/fast");

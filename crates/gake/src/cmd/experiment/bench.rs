@@ -219,7 +219,7 @@ impl<'a> Bench<'a> {
         subject: Option<usize>,
         mut expectations: Vec<Expectation>,
     ) {
-        if !server.is_lab() {
+        if !server.is_known() {
             expectations.clear();
         }
         let command = server.command().to_owned();

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use gake_core::plan::Stage;
 use gake_core::schedule::Process;
+use gake_judge::Summary;
 use gake_judge::queueing::erlang_c;
 use gake_judge::stats::per_second;
+use gake_judge::units;
 use gake_run::spec::LoadSpec;
 
 use super::bench::{Bench, Stopped, closed, load_on};
@@ -18,14 +20,58 @@ const SERVICE: f64 = 0.02;
 /// What it serves a second at most.
 const CAPACITY: f64 = 400.0;
 
+/// Beyond the capacity a backlog of so many requests waits in the server, and none here.
+const CONNECTIONS: usize = 4_000;
+/// Loads of the open loop, as shares of the capacity.
+const LOADS: [f64; 3] = [0.5, 0.7, 0.9];
+const BEYOND: f64 = 1.1;
+
 /// Runs the steps.
 pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
+    if bench.is_own() {
+        return own(bench);
+    }
     closed_loop(bench, THREADS)?;
     closed_loop(bench, 3 * THREADS)?;
-    for load in [0.5, 0.7, 0.9] {
+    for load in LOADS {
         open_loop(bench, load)?;
     }
-    beyond(bench, 1.1)
+    beyond(bench, BEYOND)
+}
+
+/// The same on a server whose capacity is what a closed loop gets out of it.
+fn own(bench: &mut Bench<'_>) -> Result<(), Stopped> {
+    let server = bench.server("")?;
+    let mut capacity = 0.0;
+    for users in [THREADS, 3 * THREADS] {
+        let duration = bench.seconds(10.0, 4.0);
+        let summary = bench.fire(&closed(&server, "", users as usize, duration))?;
+        capacity = goodput(&summary);
+        let name = format!("closed loop, {users} users");
+        if bench.wants(&name) {
+            bench.step(name, &server, summary, Vec::new());
+        }
+    }
+    if capacity < 1.0 {
+        bench.note("no open loop: hardly an answer to the closed loop was ok".to_owned());
+        return Ok(());
+    }
+    for load in LOADS.into_iter().chain([BEYOND]) {
+        let rate = load * capacity;
+        let name = format!("open loop, {} ({:.0} %)", units::rate(rate), load * 100.0);
+        if bench.wants(&name) {
+            let mut spec = poisson(&server, rate, bench.seconds(10.0, 5.0));
+            spec.scenarios[0].connections = CONNECTIONS;
+            spec.scenarios[0].lanes = CONNECTIONS;
+            let summary = bench.fire(&spec)?;
+            bench.step(name, &server, summary, Vec::new());
+        }
+    }
+    Ok(())
+}
+
+fn goodput(summary: &Summary) -> f64 {
+    per_second(summary.run.tally.counts.ok as f64, summary.run.completing)
 }
 
 /// Users wait for their answers and so never ask for more than there is: the queue is as long as
@@ -39,7 +85,7 @@ fn closed_loop(bench: &mut Bench<'_>, users: u32) -> Result<(), Stopped> {
     let duration = bench.seconds(10.0, 4.0);
     let summary = bench.fire(&closed(&server, "/fast", users as usize, duration))?;
     let run = &summary.run;
-    let rate = per_second(run.tally.counts.ok as f64, run.completing);
+    let rate = goodput(&summary);
     let mean = run.tally.latency.response().mean();
     let response = f64::from(users) / CAPACITY;
     let at = |factor: f64| Duration::from_secs_f64(factor * response);
@@ -95,8 +141,8 @@ fn beyond(bench: &mut Bench<'_>, load: f64) -> Result<(), Stopped> {
     let server = bench.server(LAB)?;
     let duration = bench.seconds(20.0, 8.0);
     let mut spec = poisson(&server, rate, duration);
-    spec.scenarios[0].connections = 4_000;
-    spec.scenarios[0].lanes = 4_000;
+    spec.scenarios[0].connections = CONNECTIONS;
+    spec.scenarios[0].lanes = CONNECTIONS;
     let summary = bench.fire(&spec)?;
     // The last one waits for all that were too many.
     let longest = duration.mul_f64(load - 1.0);

@@ -57,6 +57,9 @@ impl Pauses {
 
 /// Runs the steps.
 pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
+    if bench.is_own() {
+        return own(bench);
+    }
     let ms = Duration::from_millis;
     let rare = match bench.quick() {
         false => Pauses { length: ms(200), every: ms(5_000), count: 6 },
@@ -67,6 +70,22 @@ pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
     hidden_closed(bench, rare)?;
     let often = Pauses { length: ms(400), every: ms(1_000), count: rare.count + 2 };
     named(bench, often)
+}
+
+/// The same two loops on a server whose pauses are its own.
+fn own(bench: &mut Bench<'_>) -> Result<(), Stopped> {
+    let server = bench.server("")?;
+    let duration = bench.seconds(30.0, 8.0);
+    for (name, spec) in [
+        (format!("open loop, {RATE}/s"), open(&server, duration)),
+        ("closed loop, 1 user".to_owned(), closed(&server, "", 1, duration)),
+    ] {
+        if bench.wants(&name) {
+            let summary = bench.fire(&spec)?;
+            bench.step(name, &server, summary, Vec::new());
+        }
+    }
+    Ok(())
 }
 
 fn without(bench: &mut Bench<'_>, pauses: Pauses) -> Result<(), Stopped> {

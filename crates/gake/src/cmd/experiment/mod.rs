@@ -8,7 +8,9 @@ mod leak;
 mod noisy_neighbour;
 mod overload;
 mod pool;
+mod proxy;
 mod server;
+mod shadow;
 mod slow_client;
 mod spike;
 mod theory;
@@ -65,7 +67,7 @@ const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "gc",
         about: "pauses of the whole server: what an open loop sees of them and a closed loop hides",
-        takes_target: false,
+        takes_target: true,
         run: gc::run,
     },
     Experiment {
@@ -77,7 +79,7 @@ const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "slow-client",
         about: "clients that send slowly hold threads, and everybody else waits",
-        takes_target: false,
+        takes_target: true,
         run: slow_client::run,
     },
     Experiment {
@@ -85,6 +87,12 @@ const EXPERIMENTS: &[Experiment] = &[
         about: "a busy tenant of the same pool makes a light one slow, until each has its own",
         takes_target: false,
         run: noisy_neighbour::run,
+    },
+    Experiment {
+        name: "shadow",
+        about: "the shadow proxy: what it costs, and shadows that are slow, dead or different",
+        takes_target: false,
+        run: shadow::run,
     },
     Experiment {
         name: "overload",
@@ -101,7 +109,7 @@ const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "capacity",
         about: "open against closed loop on the same server: why a closed loop hides the queue",
-        takes_target: false,
+        takes_target: true,
         run: capacity::run,
     },
 ];

@@ -1,15 +1,16 @@
-//! What an experiment loads: the lab in a process of its own, or the user's server.
+//! What an experiment loads: the lab or the shadow proxy in a process of its own, or the user's
+//! server.
 //!
 //! Another process has its own descriptors, and the generator can tell who has the cores.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use gake_run::spec::{RequestSource, RunSpec};
-
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::exit::Failure;
@@ -17,14 +18,27 @@ use crate::exit::Failure;
 /// How long the lab may take for a small answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A server to load. The lab ends when it is dropped, and when this process ends in whatever way.
+/// What a server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The lab, whose figures can be sampled.
+    Lab,
+    /// The shadow proxy.
+    Proxy,
+    /// The user's own, whose settings are not known.
+    Own,
+}
+
+/// A server to load. One with a process of its own ends when it is dropped, and when this process
+/// ends in whatever way.
 #[derive(Debug)]
 pub struct Server {
-    /// The lab's process; none for the user's server.
+    kind: Kind,
+    /// None for the user's server.
     process: Option<Child>,
     /// `http://127.0.0.1:PORT` of the lab, or the whole URL of the user's.
     url: String,
-    /// The command that starts the same lab.
+    /// The command that starts the same server.
     command: String,
 }
 
@@ -34,7 +48,7 @@ impl Server {
     /// # Errors
     /// When it does not start.
     pub fn lab(flags: &str) -> Result<Self, Failure> {
-        Self::start(flags, &[], flags.to_owned())
+        Self::start_lab(flags, &[], flags)
     }
 
     /// The same on a real database, whose password nobody is shown.
@@ -42,17 +56,32 @@ impl Server {
     /// # Errors
     /// When it does not start.
     pub fn lab_on(flags: &str, db: &str, shown: &str) -> Result<Self, Failure> {
-        Self::start(flags, &["--db", db], format!("--db {shown} {flags}"))
+        Self::start_lab(flags, &["--db", db], &format!("--db {shown} {flags}"))
     }
 
-    fn start(flags: &str, more: &[&str], shown: String) -> Result<Self, Failure> {
-        let cannot = |what: String| Failure::could_not(format!("the lab does not start: {what}"));
+    fn start_lab(flags: &str, more: &[&str], shown: &str) -> Result<Self, Failure> {
+        let args: Vec<_> = ["serve"].into_iter().chain(flags.split_whitespace()).collect();
+        let command = format!("gake serve {shown}").trim_end().to_owned();
+        Self::start(Kind::Lab, &[&args, more].concat(), command)
+    }
+
+    /// Starts a shadow proxy with these arguments. `command` is what people are shown.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn proxy(args: &[&str], command: String) -> Result<Self, Failure> {
+        Self::start(Kind::Proxy, &[&["shadow"], args].concat(), command)
+    }
+
+    /// Starts this program on a free port.
+    fn start(kind: Kind, args: &[&str], command: String) -> Result<Self, Failure> {
+        let name = if kind == Kind::Lab { "the lab" } else { "the proxy" };
+        let cannot = |what: String| Failure::could_not(format!("{name} does not start: {what}"));
         let program = std::env::current_exe().map_err(|error| cannot(error.to_string()))?;
         let parent = std::process::id().to_string();
         let mut process = Command::new(program)
-            .args(["serve", "--listen", "127.0.0.1:0", "--quiet", "--parent", &parent])
-            .args(flags.split_whitespace())
-            .args(more)
+            .args(args)
+            .args(["--listen", "127.0.0.1:0", "--quiet", "--parent", &parent])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -67,8 +96,7 @@ impl Server {
             let _ = BufReader::new(out).read_line(&mut line);
         }
         let url = line.trim_end().to_owned();
-        let command = format!("gake serve {shown}").trim_end().to_owned();
-        let mut server = Self { process: Some(process), url, command };
+        let mut server = Self { kind, process: Some(process), url, command };
         if server.url.is_empty() {
             return Err(cannot(server.complaint()));
         }
@@ -77,33 +105,60 @@ impl Server {
 
     /// The user's own.
     pub fn own(url: &str) -> Self {
-        Self { process: None, url: url.to_owned(), command: String::new() }
+        Self { kind: Kind::Own, process: None, url: url.to_owned(), command: String::new() }
     }
 
     /// Whether theory knows its settings.
-    pub fn is_lab(&self) -> bool {
-        self.process.is_some()
+    pub fn is_known(&self) -> bool {
+        self.kind != Kind::Own
     }
 
-    /// The command that starts the same lab; empty for the user's own.
+    /// `http://127.0.0.1:PORT` of the lab or proxy, or the whole URL of the user's server.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The command that starts the same server; empty for the user's own.
     pub fn command(&self) -> &str {
         &self.command
     }
 
-    /// Its address, `HOST:PORT`, when it is a lab.
+    /// Its address, `HOST:PORT`, when it is no server of the user's.
     pub fn address(&self) -> &str {
         self.url.strip_prefix("http://").unwrap_or(&self.url)
     }
 
+    /// Whether it tells figures of its own.
+    pub fn has_figures(&self) -> bool {
+        self.kind == Kind::Lab
+    }
+
+    /// Where plain TCP reaches it, and what is requested there: `path`, or that of the user's URL.
+    ///
+    /// # Errors
+    /// When it is not reached by plain HTTP.
+    pub fn place(&self, path: &str) -> Result<(String, String), Failure> {
+        if self.is_known() {
+            return Ok((self.address().to_owned(), path.to_owned()));
+        }
+        let plain = || Failure::usage("--target: slow clients need an http:// URL");
+        let url: http::Uri = self.url.parse().map_err(|_| plain())?;
+        let (Some("http"), Some(host)) = (url.scheme_str(), url.host()) else {
+            return Err(plain());
+        };
+        let address = format!("{host}:{}", url.port_u16().unwrap_or(80));
+        Ok((address, url.path_and_query().map_or("/", |path| path.as_str()).to_owned()))
+    }
+
     /// What is requested: a path of the lab, or the user's URL.
     pub fn source(&self, path: &str) -> RequestSource {
-        let path = if self.is_lab() { path } else { "" };
+        let path = if self.is_known() { path } else { "" };
         RequestSource::Url(format!("{}{path}", self.url))
     }
 
     /// Has the lab's own figures sampled during a run. The sampler holds one connection.
     pub fn watch(&self, spec: &mut RunSpec) {
-        if self.is_lab() {
+        if self.kind == Kind::Lab {
             spec.watch.push(format!("prometheus:{}/metrics", self.url));
         }
     }
@@ -131,21 +186,51 @@ impl Server {
         Ok(values.next_back().unwrap_or(0.0))
     }
 
-    /// The body of what it answers under `path`.
-    fn get(&self, path: &str) -> Result<String, Failure> {
-        let cannot = |what: String| Failure::could_not(format!("{}{path}: {what}", self.url));
-        let mut stream =
-            TcpStream::connect(self.address()).map_err(|error| cannot(error.to_string()))?;
-        let mut answer = String::new();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n")
-            .and_then(|()| stream.set_read_timeout(Some(PATIENCE)))
-            .and_then(|()| stream.read_to_string(&mut answer))
-            .map_err(|error| cannot(error.to_string()))?;
-        let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-        Ok(body.to_owned())
+    /// Posts JSON to the lab.
+    ///
+    /// # Errors
+    /// When it does not take it.
+    pub fn post(&self, path: &str, json: &str) -> Result<(), Failure> {
+        let length = json.len();
+        let head = format!("POST {path} HTTP/1.1\r\nContent-Length: {length}\r\n");
+        let answer = exchange(self.address(), &head, json)?;
+        if answer.starts_with("HTTP/1.1 2") {
+            return Ok(());
+        }
+        Err(Failure::could_not(format!("{}{path}: {answer}", self.url)))
     }
 
-    /// What a lab that has ended said on standard error.
+    /// The body of what it answers under `path`.
+    fn get(&self, path: &str) -> Result<String, Failure> {
+        get(self.address(), path)
+    }
+
+    /// The first line on standard error that has `mark` in it, from there on.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn said(&mut self, mark: &str) -> Result<String, Failure> {
+        let errors = self.process.as_mut().and_then(|process| process.stderr.as_mut());
+        let lines = errors.map(|errors| BufReader::new(errors).lines());
+        let mut lines = lines.into_iter().flatten().map_while(Result::ok);
+        lines
+            .find_map(|line| Some(line[line.find(mark)?..].to_owned()))
+            .ok_or_else(|| Failure::could_not(format!("{}: it does not say {mark}", self.command)))
+    }
+
+    /// Ends the process as a signal does, and waits until it has written what it writes.
+    ///
+    /// # Errors
+    /// When it cannot be waited for.
+    pub fn end(&mut self) -> Result<(), Failure> {
+        let Some(process) = &mut self.process else { return Ok(()) };
+        let cannot = |error: io::Error| Failure::could_not(format!("a server: {error}"));
+        kill_process(Pid::from_child(process), Signal::TERM).map_err(|e| cannot(e.into()))?;
+        process.wait().map_err(cannot)?;
+        Ok(())
+    }
+
+    /// What a server that has ended said on standard error.
     fn complaint(&mut self) -> String {
         let mut text = String::new();
         if let Some(mut errors) = self.process.as_mut().and_then(|process| process.stderr.take()) {
@@ -163,4 +248,26 @@ impl Drop for Server {
             let _ = process.wait();
         }
     }
+}
+
+/// The body of what is answered under `path`.
+///
+/// # Errors
+/// When there is no answer.
+pub fn get(address: &str, path: &str) -> Result<String, Failure> {
+    let answer = exchange(address, &format!("GET {path} HTTP/1.1\r\n"), "")?;
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    Ok(body.to_owned())
+}
+
+/// Sends a request and reads the whole answer.
+fn exchange(address: &str, head: &str, body: &str) -> Result<String, Failure> {
+    let cannot = |error: io::Error| Failure::could_not(format!("{address}: {error}"));
+    let mut stream = TcpStream::connect(address).map_err(cannot)?;
+    let mut answer = String::new();
+    write!(stream, "{head}Host: {address}\r\nConnection: close\r\n\r\n{body}")
+        .and_then(|()| stream.set_read_timeout(Some(PATIENCE)))
+        .and_then(|()| stream.read_to_string(&mut answer))
+        .map_err(cannot)?;
+    Ok(answer)
 }

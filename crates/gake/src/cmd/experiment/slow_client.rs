@@ -27,8 +27,14 @@ const BYTE_EVERY: Duration = Duration::from_millis(50);
 /// How long the slow clients may take to get their threads.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Slow clients of a server whose threads are not known.
+const OWN: [u64; 4] = [0, 10, 100, 400];
+
 /// Runs the steps.
 pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
+    if bench.is_own() {
+        return OWN.into_iter().try_for_each(|slow| own(bench, slow));
+    }
     step(bench, THREADS, 0)?;
     step(bench, THREADS, THREADS / 2)?;
     step(bench, THREADS, THREADS)?;
@@ -67,6 +73,22 @@ fn step(bench: &mut Bench<'_>, threads: u64, slow: u64) -> Result<(), Stopped> {
     Ok(())
 }
 
+/// The same on a server whose threads are not known.
+fn own(bench: &mut Bench<'_>, slow: u64) -> Result<(), Stopped> {
+    let name = format!("{slow} slow clients");
+    if !bench.takes(&name, slow) {
+        return Ok(());
+    }
+    let server = bench.server("")?;
+    let slow_clients = SlowClients::start(&server, slow)?;
+    let duration = bench.seconds(10.0, 4.0);
+    let summary =
+        bench.fire(&limited(load_on(&server, "", LoadSpec::rate(RATE, duration)), LIMIT))?;
+    drop(slow_clients);
+    bench.step(name, &server, summary, Vec::new());
+    Ok(())
+}
+
 /// Clients that never end what they send.
 struct SlowClients {
     stop: Arc<AtomicBool>,
@@ -76,11 +98,14 @@ struct SlowClients {
 impl SlowClients {
     fn start(server: &Server, count: u64) -> Result<Self, Failure> {
         let mut clients = Self { stop: Arc::default(), threads: Vec::new() };
+        let (address, path) = server.place("/fast")?;
         for _ in 0..count {
             let cannot =
                 |error| Failure::could_not(format!("a slow client cannot connect: {error}"));
-            let mut stream = TcpStream::connect(server.address()).map_err(cannot)?;
-            let head = "POST /fast HTTP/1.1\r\nHost: lab\r\nContent-Length: 1000000000\r\n\r\n";
+            let mut stream = TcpStream::connect(&address).map_err(cannot)?;
+            let head = format!(
+                "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 1000000000\r\n\r\n"
+            );
             stream.write_all(head.as_bytes()).map_err(cannot)?;
             let stop = Arc::clone(&clients.stop);
             clients.threads.push(std::thread::spawn(move || {
@@ -92,7 +117,7 @@ impl SlowClients {
         }
         // They have their threads before anybody else asks for one.
         let until = Instant::now() + PATIENCE;
-        while count > 0 && Instant::now() < until {
+        while count > 0 && server.has_figures() && Instant::now() < until {
             match server.figure("gake_lab_threads_busy")? {
                 busy if busy >= count as f64 => break,
                 _ => sleep(SERVICE),

@@ -3,6 +3,7 @@
 mod fleet;
 mod live;
 mod reconcile;
+mod rows;
 mod save;
 mod web;
 

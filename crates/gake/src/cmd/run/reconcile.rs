@@ -1,14 +1,14 @@
 //! `--reconcile`: rows before and after a run, against the answers that were ok.
 
 use gake_judge::{Summary, reconcile};
-use gake_watch::CountSource;
 
+use super::rows::RowSource;
 use crate::exit::Failure;
 
 /// The rows before a run.
 #[derive(Debug)]
 pub struct Reconciliation {
-    source: CountSource,
+    source: RowSource,
     before: u64,
 }
 
@@ -20,7 +20,7 @@ impl Reconciliation {
     pub fn begin(text: Option<&str>) -> Result<Option<Self>, Failure> {
         let Some(text) = text else { return Ok(None) };
         // It may hold a password, so that it is not printed.
-        let source: CountSource =
+        let source: RowSource =
             text.parse().map_err(|error| Failure::usage(format!("--reconcile: {error}")))?;
         let cannot = |why| Failure::could_not(format!("--reconcile {source}: {why}"));
         let before = source.read().map_err(cannot)?;

@@ -14,6 +14,7 @@ use crate::cli::{ShadowArgs, ShadowCommand};
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
+use crate::parent;
 use crate::redaction;
 use crate::signals;
 use taps::Taps;
@@ -35,6 +36,9 @@ pub fn run(args: &ShadowArgs, console: &Console) -> Result<Exit, Failure> {
 }
 
 fn serve(args: &ShadowArgs, console: &Console) -> Result<Exit, Failure> {
+    if let Some(parent) = args.service.parent {
+        parent::end_with(parent)?;
+    }
     let descriptors = descriptors::raise();
     let mut config = config::from(args)?;
     if args.service.max_connections.is_none() {
