@@ -256,7 +256,7 @@ impl Pending {
 
     /// The same with a plain request.
     pub(crate) fn send_plain(self, method: &Method, head: &Bytes, body: Kept) {
-        let body = (body.len > 0).then(|| Arc::new(body));
+        let body = (body.len > 0 || body.chunked).then(|| Arc::new(body));
         let (method, head) = (method.clone(), head.clone());
         self.send_all(&Copied::Plain(PlainCopy { method, head, body }));
     }

@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use super::PlainCopy;
 use super::copy::Kept;
-use crate::proxy::answer_bytes::{is_one_of, list, write_line};
+use crate::proxy::answer_bytes::{LAST_CHUNK, is_one_of, list, write_line};
 use crate::proxy::headers::request_head;
 use crate::proxy::link::Link;
 
@@ -58,7 +58,10 @@ impl Outgoing {
         first.extend_from_slice(b"\r\n");
         let mut outgoing = Self { first, ..Self::default() };
         if let Some(body) = &copy.body {
-            body.pieces.iter().for_each(|piece| outgoing.add(piece.clone(), body));
+            body.pieces.iter().for_each(|piece| outgoing.body(piece, body));
+            if body.chunked {
+                outgoing.add(Bytes::from_static(LAST_CHUNK), body);
+            }
         }
         outgoing
     }

@@ -8,7 +8,11 @@ use gake_wire::http1::{Header, ResponseHead, Visitor};
 use http::StatusCode;
 
 use super::headers::{self, ANSWER_HOP, VIA_US};
+use super::link::SWITCHING;
 use crate::collect::Slot;
+
+/// The end of a body in chunks, without trailers.
+pub(crate) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 /// What is known of an answer before it comes.
 pub(super) struct Answering<'a> {
@@ -68,7 +72,7 @@ impl AnswerState {
     /// no plain request does.
     pub(super) fn finish(&self, out: &mut Vec<u8>) {
         if self.is_chunked {
-            out.extend_from_slice(b"0\r\n\r\n");
+            out.extend_from_slice(LAST_CHUNK);
         }
     }
 }
@@ -80,6 +84,9 @@ impl Visitor for AnswerWriter<'_> {
         if facts.is_strange {
             self.state.is_strange = true;
             return;
+        }
+        if head.status == SWITCHING {
+            return self.switched(head, &facts);
         }
         if let Some(slot) = &mut self.slot
             && let Ok(status) = StatusCode::from_u16(head.status)
@@ -115,10 +122,7 @@ impl Visitor for AnswerWriter<'_> {
             slot.piece(&Bytes::copy_from_slice(bytes));
         }
         if self.state.is_chunked {
-            // Writing to memory cannot fail.
-            let _ = write!(self.out, "{:X}\r\n", bytes.len());
-            self.out.extend_from_slice(bytes);
-            self.out.extend_from_slice(b"\r\n");
+            write_chunk(self.out, bytes);
         } else {
             self.out.extend_from_slice(bytes);
         }
@@ -126,6 +130,28 @@ impl Visitor for AnswerWriter<'_> {
 }
 
 impl AnswerWriter<'_> {
+    /// Writes the head that switches protocols. What it says of the connection is for the client.
+    fn switched(&mut self, head: &ResponseHead<'_>, facts: &Facts<'_>) {
+        if let Some(slot) = &mut self.slot {
+            let mut headers = headers::as_map(head);
+            headers::add_via(&mut headers);
+            slot.head(StatusCode::SWITCHING_PROTOCOLS, &headers);
+        }
+        self.status_line(head);
+        for header in head.headers {
+            let name = header.name.as_bytes();
+            // There is no body that they could be about.
+            if !is_one_of(name, &["content-length", "transfer-encoding", "trailer"]) {
+                write_line(self.out, name, header.value);
+            }
+        }
+        write_line(self.out, b"via", VIA_US.as_bytes());
+        if !facts.has_date {
+            write_line(self.out, b"date", self.about.date);
+        }
+        self.out.extend_from_slice(b"\r\n");
+    }
+
     fn status_line(&mut self, head: &ResponseHead<'_>) {
         self.out.extend_from_slice(self.about.version());
         self.out.push(b' ');
@@ -223,6 +249,14 @@ pub(crate) fn write_line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     out[start..].make_ascii_lowercase();
     out.extend_from_slice(b": ");
     out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Writes data as one chunk.
+pub(crate) fn write_chunk(out: &mut Vec<u8>, bytes: &[u8]) {
+    // Writing to memory cannot fail.
+    let _ = write!(out, "{:X}\r\n", bytes.len());
+    out.extend_from_slice(bytes);
     out.extend_from_slice(b"\r\n");
 }
 

@@ -101,7 +101,9 @@ pub(super) fn plain(worker: &Worker, plain: &Plain) -> u32 {
     let killed = worker.shared.killed.load(Relaxed);
     let mut shadows = 0;
     for (number, shade) in worker.shared.shadows.iter().enumerate() {
-        let allowed = if killed {
+        let allowed = if plain.upgrade.is_some() {
+            Err(Category::Upgrade)
+        } else if killed {
             Err(Category::Killed)
         } else {
             let mut draws = worker.draws.borrow_mut();

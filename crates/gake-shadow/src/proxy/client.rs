@@ -290,7 +290,9 @@ where
     match (ended, tunnel) {
         (End::Of(Ok(())), Some(upstream)) => {
             let parts = connection.into_parts();
-            tunnel::run(client, parts.io.io.into_inner(), parts.read_buf, upstream).await;
+            if let Ok(far) = upstream.into_stream().await {
+                tunnel::run(client, (parts.io.io.into_inner(), parts.read_buf), far).await;
+            }
         }
         (End::Of(ended), _) => {
             if ended.is_err_and(|error| error.is_parse()) {

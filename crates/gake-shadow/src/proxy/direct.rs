@@ -8,7 +8,7 @@ use gake_core::record::{Fault, Phase};
 use http::{Method, StatusCode};
 
 use super::client::{Client, Turn};
-use super::link::is_stale;
+use super::link::{Link, is_stale};
 use super::near::Near;
 use super::opening::Opening;
 use super::plain::{self, Plain};
@@ -17,7 +17,7 @@ use super::shared::count;
 use super::stream::Stream;
 use super::transaction::{End, Transaction};
 use super::upload::Upload;
-use super::{choice, service};
+use super::{choice, service, tunnel};
 use crate::collect::Slot;
 use crate::exchange::{Failure, Role};
 
@@ -49,7 +49,7 @@ pub(super) async fn serve(
 ) -> Then {
     let worker = &client.worker;
     count(&worker.counters().requests);
-    client.begun(plain.body > 0);
+    client.begun(plain.has_body());
     let shadows = choice::plain(worker, &plain);
     let collector = plain.collector(client);
     let name = &worker.master.target.backend.name;
@@ -94,7 +94,10 @@ impl Serving<'_> {
             if let Some(slot) = self.slot.as_mut().filter(|_| !was_open) {
                 slot.connected();
             }
-            link.start(self.plain.method == Method::HEAD);
+            match self.plain.upgrade {
+                Some(_) => link.start_upgrade(),
+                None => link.start(self.plain.method == Method::HEAD),
+            }
             let Self { near, plain, head, upload, slot } = &mut self;
             let mut transaction =
                 Transaction::new(near, (plain, head), link, upload, slot.as_deref_mut());
@@ -102,8 +105,11 @@ impl Serving<'_> {
             let (begun, closes) = (transaction.state.has_begun(), transaction.closes);
             // Asking twice must not do anything twice, and the body is gone after the first time.
             let repeats =
-                transaction.sent == 0 || (plain.body == 0 && plain.method.is_idempotent());
-            drop(transaction);
+                transaction.sent == 0 || (!plain.has_body() && plain.method.is_idempotent());
+            let link = transaction.link.take();
+            if let (End::Switched, Some(link)) = (end, link) {
+                return self.switched(link).await;
+            }
             if let End::Failed(fault) = end
                 && was_open
                 && repeats
@@ -114,6 +120,19 @@ impl Serving<'_> {
             }
             return if begun { self.ended(end, closes) } else { self.failed(end, closes).await };
         }
+    }
+
+    /// Passes on what both sides say in the other protocol.
+    async fn switched(mut self, link: Link) -> Then {
+        count(&self.near.client.worker.counters().upgrades);
+        if let Some(slot) = self.slot.take() {
+            slot.done(true);
+        }
+        let Near { client, stream, opening } = self.near;
+        let near = (stream, opening.take());
+        // Boxed because it is rare.
+        Box::pin(tunnel::run(client, near, link.into_stream())).await;
+        Then::Gone
     }
 
     /// An answer has begun, and the client has at least some of it.
@@ -136,7 +155,7 @@ impl Serving<'_> {
                 self.near.too_slow()
             }
             End::Unfinished => Then::Close,
-            End::Failed(_) | End::Gone => Then::Gone,
+            End::Failed(_) | End::Gone | End::Switched => Then::Gone,
         }
     }
 
@@ -156,7 +175,7 @@ impl Serving<'_> {
                 let refusal = Refusal::bad("the request's body did not come to its end");
                 self.near.refuse(refusal, &self.plain, true).await
             }
-            End::Answered | End::Gone => Then::Gone,
+            End::Answered | End::Switched | End::Gone => Then::Gone,
         }
     }
 

@@ -93,6 +93,13 @@ pub(crate) fn strip_answer(headers: &mut HeaderMap) {
 
 /// An answer's headers for those who listen to exchanges.
 pub(crate) fn of_answer(head: &ResponseHead<'_>) -> HeaderMap {
+    let mut headers = as_map(head);
+    strip_answer(&mut headers);
+    headers
+}
+
+/// An answer's headers as they came.
+pub(crate) fn as_map(head: &ResponseHead<'_>) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(head.headers.len());
     for header in head.headers {
         // The codec takes no others.
@@ -102,7 +109,6 @@ pub(crate) fn of_answer(head: &ResponseHead<'_>) -> HeaderMap {
             headers.append(name, value);
         }
     }
-    strip_answer(&mut headers);
     headers
 }
 

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
+use bytes::Bytes;
 use gake_core::record::{Fault, Phase};
 use gake_wire::fault;
 use gake_wire::http1::{
@@ -18,6 +19,8 @@ use super::stream::Stream;
 const HEAD_BYTES: usize = 128 << 10;
 /// Header lines of an answer, at most.
 const HEADERS: usize = 100;
+/// The status that switches protocols.
+pub(super) const SWITCHING: u16 = 101;
 /// Bytes read at once.
 const READ_BYTES: usize = 64 << 10;
 
@@ -28,6 +31,8 @@ pub(crate) struct Scratch(RefCell<Box<[u8]>>);
 pub(crate) struct Link {
     stream: Stream,
     parser: ResponseParser,
+    /// What came behind an answer that switched protocols.
+    rest: Vec<u8>,
     /// Whether it has been asked before: then the backend may close it just as we ask.
     pub(crate) used: bool,
     /// The tick of its last use.
@@ -54,7 +59,7 @@ impl Link {
             ..ResponseLimits::default()
         };
         let parser = ResponseParser::new(limits).ignoring_length_beside_transfer_encoding();
-        Self { stream, parser, used: false, since: 0 }
+        Self { stream, parser, rest: Vec::new(), used: false, since: 0 }
     }
 
     /// Itself, if it can take a request now: the backend has neither closed it nor said anything
@@ -70,6 +75,17 @@ impl Link {
     pub(crate) fn start(&mut self, is_head: bool) {
         self.used = true;
         self.parser.start(is_head);
+    }
+
+    /// The same for a request to switch protocols.
+    pub(crate) fn start_upgrade(&mut self) {
+        self.used = true;
+        self.parser.start_upgrade();
+    }
+
+    /// After an answer that switched protocols: the stream, and what was read beyond the answer.
+    pub(crate) fn into_stream(self) -> (Stream, Bytes) {
+        (self.stream, self.rest.into())
     }
 
     /// Writes what the kernel takes, and returns how much that was.
@@ -107,7 +123,12 @@ impl Link {
                 let in_body = self.parser.in_body();
                 match self.parser.feed_with(buffer.filled(), visitor) {
                     Ok(Progress::More) => Ok(None),
-                    Ok(Progress::Done(response)) => Ok(Some(response)),
+                    Ok(Progress::Done(response)) => {
+                        if response.status == SWITCHING {
+                            self.rest = buffer.filled()[response.consumed..].to_vec();
+                        }
+                        Ok(Some(response))
+                    }
                     Err(malformed) => Err(of_malformed(malformed, in_body)),
                 }
             }

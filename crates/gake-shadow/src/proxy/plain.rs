@@ -1,8 +1,9 @@
 //! Plain requests: those that pass through as bytes.
 //!
-//! A request is plain when nothing in its head needs a decision: a usual method, no body or one of a
-//! given length, a path of unreserved characters, one sound `Host`, names that no server confuses,
-//! no expectation, upgrade or transfer coding. Whatever is not plain, or may be
+//! A request is plain when nothing in its head needs a decision: a usual method, no body, or one of
+//! a given length or in chunks without trailers, a path of unreserved characters, one sound `Host`,
+//! names that no server confuses, no expectation but the usual one, and no switch to another protocol but one that is for the
+//! backend alone. Whatever is not plain, or may be
 //! something else to somebody, takes the way with maps of headers, which has the rules
 //! ([`guard`](super::guard)). What is written here is what that way writes for the same request.
 
@@ -12,7 +13,7 @@ use bytes::Bytes;
 use http::Method;
 use httparse::{Header, Status};
 
-use super::answer_bytes::{is, write_line};
+use super::answer_bytes::{is, list, write_line};
 use super::client::Client;
 use super::forwarded::{Origin, Said, is_about_the_way};
 use super::guard::is_host;
@@ -43,15 +44,32 @@ pub(super) struct Plain {
     pub(super) head: Bytes,
     /// Bytes of what came that it was made of.
     pub(super) length: usize,
-    /// Bytes of the body, which follow.
-    pub(super) body: u64,
+    /// The body that follows.
+    pub(super) body: Framing,
+    /// The client waits for an interim answer before it sends the body.
+    pub(super) expects: bool,
+    /// The protocol that the client wants to switch to; not in the head.
+    pub(super) upgrade: Option<Bytes>,
     /// The client speaks HTTP/1.0.
     pub(super) is_old: bool,
     /// The client wants the connection to end.
     pub(super) closes: bool,
 }
 
+/// How a body ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// After this number of bytes.
+    Length(u64),
+    Chunked,
+}
+
 impl Plain {
+    /// Whether a body follows, were it one of no bytes in chunks.
+    pub(super) fn has_body(&self) -> bool {
+        self.body != Framing::Length(0)
+    }
+
     /// The path without the query.
     pub(super) fn path(&self) -> &str {
         let target = std::str::from_utf8(&self.head[self.target.clone()]).unwrap_or_default();
@@ -60,13 +78,20 @@ impl Plain {
 
     /// The head as a backend gets it.
     pub(super) fn head_for(&self, target: &Target) -> Bytes {
-        if target.changes_nothing() {
-            return self.head.clone();
-        }
-        let Some(mut parts) = self.parts() else { return self.head.clone() };
+        let head = if target.changes_nothing() { None } else { self.edited_for(target) };
+        let head = head.unwrap_or_else(|| self.head.clone());
+        let Some(protocol) = &self.upgrade else { return head };
+        let mut head = head.strip_suffix(b"\r\n").unwrap_or(&head).to_vec();
+        write_line(&mut head, b"upgrade", protocol);
+        head.extend_from_slice(b"connection: upgrade\r\n\r\n");
+        head.into()
+    }
+
+    fn edited_for(&self, target: &Target) -> Option<Bytes> {
+        let mut parts = self.parts()?;
         headers::for_backend(&mut parts.headers, target);
         let target = parts.uri.to_string();
-        headers::request_head(&parts.method, &target, &parts.headers).into()
+        Some(headers::request_head(&parts.method, &target, &parts.headers).into())
     }
 
     /// What is known of its exchange, when somebody listens.
@@ -120,19 +145,57 @@ pub(super) fn read(bytes: &[u8], rules: Rules<'_>, origin: &mut Origin) -> Optio
     head.extend_from_slice(target.as_bytes());
     let target = start..head.len();
     head.extend_from_slice(b" HTTP/1.1\r\n");
-    let Ends { body, closes, keeps } = write_headers(&mut head, request.headers, rules, origin)?;
-    let closes = closes || (is_old && !keeps);
-    Some(Plain { method, target, head: head.into(), length, body, is_old, closes })
+    let ends = write_headers(&mut head, request.headers, rules, origin)?;
+    let Ends { body, expects, upgrade, options } = ends;
+    let is_special = expects || body == Framing::Chunked || upgrade.is_some();
+    if is_old && is_special {
+        return None;
+    }
+    let closes = options.closes || (is_old && !options.keeps);
+    let head = head.into();
+    Some(Plain { method, target, head, length, body, expects, upgrade, is_old, closes })
 }
 
 /// Where a request and its connection end.
 struct Ends {
-    /// Bytes of the body.
-    body: u64,
-    /// The client says that the connection ends.
+    body: Framing,
+    expects: bool,
+    upgrade: Option<Bytes>,
+    options: Options,
+}
+
+/// What a client says of its connection.
+#[derive(Default)]
+struct Options {
+    /// It ends.
     closes: bool,
-    /// The client says that it stays.
+    /// It stays.
     keeps: bool,
+    /// It becomes one of another protocol.
+    upgrades: bool,
+}
+
+impl Options {
+    /// Takes note of a line of `Connection`; `None` when it names anything else.
+    fn take(&mut self, line: &[u8]) -> Option<()> {
+        for option in list(line) {
+            match option.len() {
+                5 if is(option, "close") => self.closes = true,
+                7 if is(option, "upgrade") => self.upgrades = true,
+                10 if is(option, "keep-alive") => self.keeps = true,
+                _ => return None,
+            }
+        }
+        Some(())
+    }
+}
+
+/// The protocol to switch to. Cleartext HTTP/2 is none: nobody would check what is in its tunnel.
+fn protocol(value: &[u8]) -> Option<Bytes> {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-./".contains(byte);
+    let is_plain = !value.is_empty() && value.iter().all(plain);
+    let is_http2 = value.windows(3).any(|part| is(part, "h2c"));
+    (is_plain && !is_http2).then(|| Bytes::copy_from_slice(value))
 }
 
 /// Writes the headers and the empty line.
@@ -142,16 +205,19 @@ fn write_headers(
     rules: Rules<'_>,
     origin: &mut Origin,
 ) -> Option<Ends> {
-    let (mut closes, mut keeps) = (false, false);
-    let (mut host, mut length) = (None, None);
+    let (mut options, mut upgrade) = (Options::default(), None);
+    let (mut host, mut body, mut expects) = (None, None, false);
     let how = rules.forwarded;
     let mut said = Said::default();
     for header in headers {
         let (name, value) = (header.name, header.value);
         match place(name.as_bytes())? {
-            Place::Connection if is(value, "close") => closes = true,
-            Place::Connection if is(value, "keep-alive") => keeps = true,
-            Place::Connection => return None,
+            Place::Connection => options.take(value)?,
+            Place::Upgrade => {
+                if upgrade.replace(protocol(value)?).is_some() {
+                    return None;
+                }
+            }
             Place::Hop => {}
             Place::Host => {
                 if host.replace(value).is_some() || value.is_empty() || !is_host(value) {
@@ -160,12 +226,21 @@ fn write_headers(
                 write_line(head, b"host", value);
             }
             Place::Length => {
-                let bytes = decimal(value)?;
-                if length.replace(bytes).is_some() {
+                if body.replace(Framing::Length(decimal(value)?)).is_some() {
                     return None;
                 }
                 write_line(head, b"content-length", value);
             }
+            Place::Coding => {
+                if body.replace(Framing::Chunked).is_some() || !is(value, "chunked") {
+                    return None;
+                }
+                // As everybody knows it, whatever its case was.
+                write_line(head, b"transfer-encoding", b"chunked");
+            }
+            // Kept by us.
+            Place::Expect if !expects && is(value, "100-continue") => expects = true,
+            Place::Expect => return None,
             Place::Via if rules.loops.is_ours_in(value) => return None,
             Place::Other if rules.inbound.is_marked(name) => {}
             Place::Via | Place::Other => {
@@ -182,13 +257,18 @@ fn write_headers(
             }
         }
     }
+    let body = body.unwrap_or(Framing::Length(0));
+    let is_whole = body == Framing::Length(0) && !expects && !options.closes;
+    if upgrade.is_some() != options.upgrades || (options.upgrades && !is_whole) {
+        return None;
+    }
     let host = host?;
     if how != Forwarded::Off {
         origin.write(head, host, &said);
     }
     write_line(head, b"via", rules.loops.via());
     head.extend_from_slice(b"\r\n");
-    Some(Ends { body: length.unwrap_or(0), closes, keeps })
+    Some(Ends { body, expects, upgrade, options })
 }
 
 /// A length of digits alone.
@@ -200,10 +280,13 @@ fn decimal(value: &[u8]) -> Option<u64> {
 /// What a header is to us.
 enum Place {
     Connection,
+    Upgrade,
     /// Belongs to the client's hop.
     Hop,
     Host,
     Length,
+    Coding,
+    Expect,
     Via,
     Other,
 }
@@ -213,19 +296,19 @@ fn place(name: &[u8]) -> Option<Place> {
     if !name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-') {
         return None;
     }
-    let one_of = |words: &[&str]| words.iter().any(|word| is(name, word));
     Some(match name.len() {
         2 if is(name, "te") => return None,
         3 if is(name, "via") => Place::Via,
         4 if is(name, "host") => Place::Host,
-        6 if is(name, "expect") => return None,
-        7 if one_of(&["upgrade", "trailer"]) => return None,
+        6 if is(name, "expect") => Place::Expect,
+        7 if is(name, "upgrade") => Place::Upgrade,
+        7 if is(name, "trailer") => return None,
         10 if is(name, "connection") => Place::Connection,
         10 if is(name, "keep-alive") => Place::Hop,
         14 if is(name, "content-length") => Place::Length,
         14 if is(name, "http2-settings") => return None,
         16 if is(name, "proxy-connection") => Place::Hop,
-        17 if is(name, "transfer-encoding") => return None,
+        17 if is(name, "transfer-encoding") => Place::Coding,
         19 if is(name, "proxy-authorization") => Place::Hop,
         _ => Place::Other,
     })
@@ -273,6 +356,12 @@ mod tests {
         // Whatever the client speaks, backends are spoken to in 1.1.
         let old = "GET / HTTP/1.0\r\nHost: h\r\n\r\n";
         assert_eq!(passed(old).unwrap(), format!("GET / HTTP/1.1\r\nhost: h\r\n{ADDED}"));
+        // A coding is written as everybody knows it, and an expectation is kept by us.
+        let chunked = "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-Continue\r\nTransfer-Encoding: chunKed\r\n\r\n";
+        assert_eq!(
+            passed(chunked).unwrap(),
+            format!("POST / HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n{ADDED}")
+        );
         // Line feeds alone, and what follows.
         let bare = "HEAD / HTTP/1.1\nHost: h\n\nGET /next HTTP/1.1\r\n";
         assert_eq!(passed(bare).unwrap(), format!("HEAD / HTTP/1.1\r\nhost: h\r\n{ADDED}"));
@@ -311,13 +400,22 @@ mod tests {
             "Content-Length:\r\n",
             "Content-Length: 1000000000000000000\r\n",
             "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n",
-            "Transfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: chunked\r\nContent-Length: 1\r\n",
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: gzip, chunked\r\n",
+            "Transfer-Encoding: chunked\r\nTrailer: x\r\n",
             "Transfer_Encoding: chunked\r\n",
             "X.Y: 1\r\n",
             "TE: trailers\r\n",
             "Trailer: x\r\n",
-            "Expect: 100-continue\r\n",
+            "Expect: 100-continue\r\nExpect: 100-continue\r\n",
+            "Expect: 200-ok\r\n",
             "Upgrade: websocket\r\n",
+            "Upgrade: h2c\r\nConnection: upgrade\r\n",
+            "Upgrade: websocket, H2C\r\nConnection: upgrade\r\n",
+            "Upgrade: a\r\nUpgrade: b\r\nConnection: upgrade\r\n",
+            "Upgrade: websocket\r\nConnection: upgrade, close\r\n",
+            "Upgrade: websocket\r\nConnection: upgrade\r\nContent-Length: 1\r\n",
             "HTTP2-Settings: x\r\n",
             "Connection: keep-alive, x\r\n",
             "Connection: upgrade\r\n",
@@ -331,6 +429,9 @@ mod tests {
         }
         for request in [
             "GET / HTTP/1.0\r\n\r\n",
+            "POST / HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.0\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n",
+            "GET / HTTP/1.0\r\nHost: h\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
             "GET / HTTP/1.1\r\n\r\n",
             "GET / HTTP/1.1\r\nHost:\r\n\r\n",
             "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n",

@@ -12,7 +12,7 @@ use http::Method;
 use tokio::io::AsyncWrite;
 
 use super::answer_bytes::{AnswerState, AnswerWriter, Answering};
-use super::link::Link;
+use super::link::{Link, SWITCHING};
 use super::near::Near;
 use super::plain::Plain;
 use super::shared::count;
@@ -26,6 +26,8 @@ const READS: usize = 16;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum End {
     Answered,
+    /// Both sides speak another protocol now.
+    Switched,
     /// There is no answer that can be passed on.
     Failed(Fault),
     /// The answer broke off; what came of it was passed on.
@@ -43,7 +45,7 @@ pub(super) struct Transaction<'a, 'n> {
     plain: &'a Plain,
     /// As the master gets it.
     head: &'a [u8],
-    link: Option<Link>,
+    pub(super) link: Option<Link>,
     /// Bytes of the request's head that were written.
     pub(super) sent: usize,
     is_flushed: bool,
@@ -91,6 +93,9 @@ impl<'a, 'n> Transaction<'a, 'n> {
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
         if !self.is_flushed && self.broken.is_none() {
             self.ask(cx);
+        }
+        if self.upload.is_interim_cut() {
+            return self.wait(cx);
         }
         for _ in 0..READS {
             match self.pass_on(cx) {
@@ -178,12 +183,14 @@ impl<'a, 'n> Transaction<'a, 'n> {
             let class = usize::from(self.state.status / 100).min(5);
             worker.counters().answers[class].fetch_add(1, Relaxed);
             client.body_begins();
+            self.upload.forget_interim();
             self.closes |= self.state.is_ended_by_close;
         }
         match read {
             // Before the final head nothing of an answer moves: its time runs on.
             Ok(None) if self.state.status == 0 => {}
             Ok(None) => client.body_moves(),
+            Ok(Some(response)) if response.status == SWITCHING => self.end = Some(End::Switched),
             Ok(Some(response)) => {
                 client.body_moves();
                 self.state.finish(&mut self.out);

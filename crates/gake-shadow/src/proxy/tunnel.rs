@@ -10,15 +10,17 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::client::Client;
 use super::stream::Stream;
-use super::upstream::Upstream;
 use super::watch::Watch;
 
 /// Bytes copied at once.
 const BUFFER: usize = 16 << 10;
 
-/// Joins the client with the master.
-pub(crate) async fn run(client: &Rc<Client>, near: Stream, early: Bytes, upstream: Upstream) {
-    let Ok((far, answered)) = upstream.into_stream().await else { return };
+/// Joins the client with the master, each with what was read from it early.
+pub(crate) async fn run<S: AsyncRead + AsyncWrite + Unpin>(
+    client: &Rc<Client>,
+    (near, early): (S, Bytes),
+    (far, answered): (Stream, Bytes),
+) {
     let watch = &client.watch;
     watch.set(client.worker.patience.idle);
     let (near_read, near_write) = tokio::io::split(near);

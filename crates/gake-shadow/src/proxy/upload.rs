@@ -6,12 +6,14 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use gake_core::record::Fault;
-use tokio::io::{AsyncRead, ReadBuf};
+use gake_wire::http1::{ChunkDecoder, ResponseLimits, Visitor};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::answer_bytes::{LAST_CHUNK, write_chunk};
 use super::client::Client;
 use super::link::{Link, Scratch};
 use super::opening::Opening;
-use super::plain::Plain;
+use super::plain::{Framing, Plain};
 use super::stream::Stream;
 use crate::collect::Collector;
 use crate::mirror::Pending;
@@ -20,10 +22,22 @@ use crate::mirror::copy::{Keeper, Kept};
 /// How often is read in one turn: others wait for theirs.
 const READS: usize = 16;
 
+/// The interim answer to `Expect: 100-continue`.
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// What bounds the framing of a body in chunks; its trailers are not passed on.
+const LIMITS: ResponseLimits =
+    ResponseLimits { head_bytes: 16 << 10, headers: 100, interim: 0, chunk_line: 1024 };
+
 /// What of a body is still to come and to be written.
 pub(super) struct Upload {
-    /// Bytes that the client has not sent.
+    /// Bytes that the client has not sent, when the length is known.
     left: u64,
+    /// Reads a body in chunks, until it has come.
+    chunks: Option<Box<ChunkDecoder>>,
+    is_chunked: bool,
+    /// What is still to be written of the interim answer that the client waits for.
+    interim: Option<&'static [u8]>,
     /// Came, and were not taken by the master.
     unsent: Vec<u8>,
     written: usize,
@@ -38,10 +52,13 @@ pub(super) struct Upload {
 
 /// Why an upload does not go on.
 pub(super) enum Stopped {
-    /// The client broke off.
+    /// The client broke off, or sent something that is no body.
     Client,
     Master(Fault),
 }
+
+/// A client as an upload sees it.
+type Source<'a> = (&'a Client, &'a mut Stream, &'a mut Opening);
 
 impl Upload {
     /// Of a request whose head has come.
@@ -51,15 +68,38 @@ impl Upload {
         copies: Option<Pending>,
         collector: Option<Arc<Collector>>,
     ) -> Self {
-        // Without a body there is nothing to be told.
-        let collector = collector.filter(|_| plain.body > 0);
-        let keeper = Keeper::default();
-        Self { left: plain.body, unsent: Vec::new(), written: 0, keeper, limit, copies, collector }
+        let (left, is_chunked) = match plain.body {
+            Framing::Length(bytes) => (bytes, false),
+            Framing::Chunked => (0, true),
+        };
+        Self {
+            left,
+            chunks: is_chunked.then(Box::default),
+            is_chunked,
+            interim: plain.expects.then_some(CONTINUE),
+            unsent: Vec::new(),
+            written: 0,
+            keeper: Keeper::default(),
+            limit,
+            copies,
+            // Without a body there is nothing to be told.
+            collector: collector.filter(|_| plain.has_body()),
+        }
     }
 
     /// Whether all of it has come.
     pub(super) fn has_come(&self) -> bool {
-        self.left == 0
+        self.left == 0 && self.chunks.is_none()
+    }
+
+    /// Whether the client has a part of the interim answer: nothing may be written in between.
+    pub(super) fn is_interim_cut(&self) -> bool {
+        self.interim.is_some_and(|rest| rest.len() < CONTINUE.len())
+    }
+
+    /// The final answer has begun: it is too late for an interim one.
+    pub(super) fn forget_interim(&mut self) {
+        self.interim = None;
     }
 
     /// Passes on what has come; ready when all of it is with the master.
@@ -67,10 +107,9 @@ impl Upload {
         &mut self,
         cx: &mut Context<'_>,
         link: &mut Link,
-        from: (&Client, &mut Stream, &mut Opening),
+        (client, stream, opening): Source<'_>,
         plain: &Plain,
     ) -> Poll<Result<(), Stopped>> {
-        let (client, stream, opening) = from;
         self.send_copies(plain);
         for _ in 0..READS {
             while self.written < self.unsent.len() {
@@ -78,18 +117,20 @@ impl Upload {
                 self.written += ready!(link.poll_write(cx, rest)).map_err(Stopped::Master)?;
             }
             (self.unsent, self.written) = (Vec::new(), 0);
-            if self.left == 0 {
+            if self.has_come() {
                 return link.poll_flush(cx).map_err(Stopped::Master);
             }
-            if !opening.is_empty() {
-                let early = opening.take();
-                let here = early.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
-                self.came(cx, link, client, &early[..here]).map_err(Stopped::Master)?;
-                opening.put_back(&early[here..]);
-            } else if ready!(self.read(cx, link, client, stream))?.is_none() {
-                return Poll::Ready(Err(Stopped::Client));
+            if self.interim.is_some() {
+                ready!(self.say_continue(cx, client, stream))?;
             }
-            if self.left == 0 {
+            if opening.is_empty() {
+                ready!(self.read(cx, link, (client, &mut *stream, &mut *opening)))?;
+            } else {
+                let early = opening.take();
+                let taken = self.came(cx, link, client, &early)?;
+                opening.put_back(&early[taken..]);
+            }
+            if self.has_come() {
                 client.body_ended();
                 self.send_copies(plain);
             }
@@ -98,17 +139,38 @@ impl Upload {
         Poll::Pending
     }
 
-    /// Reads once from the client; `None` when it has ended.
+    /// Tells a client that waits for it to send the body.
+    fn say_continue(
+        &mut self,
+        cx: &mut Context<'_>,
+        client: &Client,
+        stream: &mut Stream,
+    ) -> Poll<Result<(), Stopped>> {
+        client.starves();
+        while let Some(rest @ [_, ..]) = self.interim {
+            match ready!(Pin::new(&mut *stream).poll_write(cx, rest)) {
+                Ok(written @ 1..) => self.interim = Some(&rest[written..]),
+                _ => return Poll::Ready(Err(Stopped::Client)),
+            }
+        }
+        let flushed = ready!(Pin::new(stream).poll_flush(cx));
+        self.interim = None;
+        Poll::Ready(flushed.map_err(|_| Stopped::Client))
+    }
+
+    /// Reads once from the client.
     fn read(
         &mut self,
         cx: &mut Context<'_>,
         link: &mut Link,
-        client: &Client,
-        stream: &mut Stream,
-    ) -> Poll<Result<Option<()>, Stopped>> {
+        (client, stream, opening): Source<'_>,
+    ) -> Poll<Result<(), Stopped>> {
         let scratch: &Scratch = &client.worker.scratch;
         scratch.with(|bytes| {
-            let most = bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+            let most = match self.is_chunked {
+                true => bytes.len(),
+                false => bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX)),
+            };
             let mut buffer = ReadBuf::new(&mut bytes[..most]);
             match Pin::new(stream).poll_read(cx, &mut buffer) {
                 Poll::Pending => {
@@ -118,44 +180,66 @@ impl Upload {
                     Poll::Pending
                 }
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
-                    let taken = self.came(cx, link, client, buffer.filled());
-                    Poll::Ready(taken.map(Some).map_err(Stopped::Master))
+                    let taken = self.came(cx, link, client, buffer.filled())?;
+                    opening.put_back(&buffer.filled()[taken..]);
+                    Poll::Ready(Ok(()))
                 }
-                Poll::Ready(_) => Poll::Ready(Ok(None)),
+                Poll::Ready(_) => Poll::Ready(Err(Stopped::Client)),
             }
         })
     }
 
-    /// Bytes of the body have come: they are kept for the copies, and written as far as the master
-    /// takes them.
+    /// Bytes have come. Those of the body are kept for the copies, and written as far as the master
+    /// takes them; returns how many they are.
     fn came(
         &mut self,
         cx: &mut Context<'_>,
         link: &mut Link,
         client: &Client,
         bytes: &[u8],
-    ) -> Result<(), Fault> {
-        self.left -= bytes.len() as u64;
+    ) -> Result<usize, Stopped> {
         client.sends();
-        if self.copies.is_some() || self.collector.is_some() {
-            self.keeper.take(&Bytes::copy_from_slice(bytes), self.limit);
-            if self.keeper.is_over()
-                && let Some(copies) = self.copies.take()
-            {
-                copies.oversize();
+        let is_kept = self.copies.is_some() || self.collector.is_some();
+        let taken = if self.is_chunked {
+            self.decode(bytes, is_kept)?
+        } else {
+            let taken = bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+            let piece = &bytes[..taken];
+            self.left -= taken as u64;
+            if is_kept {
+                self.keeper.take(&Bytes::copy_from_slice(piece), self.limit);
             }
-        }
-        let written = match link.poll_write(cx, bytes) {
-            Poll::Ready(written) => written?,
-            Poll::Pending => 0,
+            let written = match link.poll_write(cx, piece) {
+                Poll::Ready(written) => written.map_err(Stopped::Master)?,
+                Poll::Pending => 0,
+            };
+            self.unsent.extend_from_slice(&piece[written..]);
+            taken
         };
-        self.unsent.extend_from_slice(&bytes[written..]);
-        Ok(())
+        if self.keeper.is_over()
+            && let Some(copies) = self.copies.take()
+        {
+            copies.oversize();
+        }
+        Ok(taken)
+    }
+
+    /// Takes what belongs to a body in chunks, and frames it anew. Returns how many bytes that was.
+    fn decode(&mut self, bytes: &[u8], is_kept: bool) -> Result<usize, Stopped> {
+        let Some(decoder) = &mut self.chunks else { return Ok(0) };
+        let keeper = is_kept.then_some(&mut self.keeper);
+        let mut chunks = Chunks { out: &mut self.unsent, keeper, limit: self.limit };
+        let pushed = decoder.push(bytes, &LIMITS, &mut chunks).map_err(|_| Stopped::Client)?;
+        if pushed.done {
+            self.unsent.extend_from_slice(LAST_CHUNK);
+            self.chunks = None;
+        }
+        Ok(pushed.consumed)
     }
 
     /// Hands over the copies of a request that is whole.
     pub(super) fn send_copies(&mut self, plain: &Plain) {
-        if self.left > 0 || (self.copies.is_none() && self.collector.is_none()) {
+        if !self.has_come() || (self.copies.is_none() && self.collector.is_none()) {
             return;
         }
         let kept = self.keep();
@@ -167,11 +251,29 @@ impl Upload {
     /// What was kept of the body, which is told to who listens.
     fn keep(&mut self) -> Kept {
         let (over, seen) = (self.keeper.is_over(), self.keeper.seen());
-        let kept = self.keeper.finish();
+        let mut kept = self.keeper.finish();
+        kept.chunked = self.is_chunked;
         if let Some(collector) = self.collector.take() {
-            collector.body(&kept, seen, over || self.left > 0);
+            collector.body(&kept, seen, over || !self.has_come());
         }
         kept
+    }
+}
+
+/// Writes and keeps the data of chunks.
+struct Chunks<'a> {
+    out: &'a mut Vec<u8>,
+    keeper: Option<&'a mut Keeper>,
+    /// Bytes that are kept.
+    limit: u64,
+}
+
+impl Visitor for Chunks<'_> {
+    fn body(&mut self, bytes: &[u8]) {
+        if let Some(keeper) = &mut self.keeper {
+            keeper.take(&Bytes::copy_from_slice(bytes), self.limit);
+        }
+        write_chunk(self.out, bytes);
     }
 }
 

@@ -89,13 +89,19 @@ fn requests() -> Vec<String> {
             lines += draw.one(&LINES);
             lines += "\r\n";
         }
-        let (framing, body) = match draw.below(10) {
+        let (framing, body) = match draw.below(14) {
             0 => ("Content-Length: 5\r\n", "hello"),
             8 => ("Content-Length: 5\r\n", "\r\nabc"),
             9 => ("Content-Length: 4\r\n", "\n\n\n\n"),
             1 => ("Content-Length: 5\r\n", "0\r\n\r\n"),
             2 => ("Content-Length: 0\r\n", ""),
             3 => ("Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n0\r\n\r\n"),
+            10 => ("Transfer-Encoding: Chunked\r\n", "0\r\n\r\n"),
+            11 => (
+                "Transfer-Encoding: chunked\r\nExpect: 100-Continue\r\n",
+                "3;a=b\r\n\r\n0\r\n00a \r\n0123456789\r\n0\r\nX-T: 1\r\n\r\n",
+            ),
+            12 => ("Expect: 100-continue\r\nContent-Length: 5\r\n", "hello"),
             _ => ("", ""),
         };
         lines += framing;
@@ -183,6 +189,9 @@ fn read_answer(client: &mut Client, buffer: &mut Vec<u8>, is_head: bool) -> Answ
     };
     let head = String::from_utf8_lossy(&buffer[..end]).into_owned();
     buffer.drain(..end + 4);
+    if head.starts_with("HTTP/1.1 100 ") {
+        return read_answer(client, buffer, is_head);
+    }
     let says = |what: &str| head.lines().find_map(|line| line.strip_prefix(what));
     let body = if is_head || matches!(&head[9..12], "204" | "304") {
         Vec::new()
@@ -257,7 +266,7 @@ fn send(
         seen
     };
     let mut at_shadow = alike_all(&at_shadow);
-    at_shadow.sort_by(|a, b| (&a.line, &a.headers).cmp(&(&b.line, &b.headers)));
+    at_shadow.sort_by(|a, b| (&a.line, &a.headers, &a.body).cmp(&(&b.line, &b.headers, &b.body)));
     let mut told: Vec<String> =
         std::iter::from_fn(|| exchanges.next()).map(|exchange| say(&exchange, &alike)).collect();
     told.sort();

@@ -151,6 +151,25 @@ fn a_client_that_expects_100_gets_it_and_backends_do_not_hear_of_it() {
     client.write("ok");
     assert_eq!(client.answer(false).body, "ok");
     assert_eq!(master.seen()[0].get("expect"), "");
+    let chunked = "Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n";
+    client.write(format!("PUT / HTTP/1.1\r\nHost: h\r\n{chunked}"));
+    assert_eq!(client.answer(false).status, 100);
+    // However the chunks come, and whatever follows at once.
+    let (body, next) = ("2;x\r\nhi\r\n0\r\n\r\n", "GET /next HTTP/1.1\r\nHost: h\r\n\r\n");
+    for byte in body[..body.len() - 1].bytes() {
+        client.write([byte]);
+    }
+    client.write(format!("\n{next}"));
+    let chunks = client.answer(false).body;
+    let data: String = chunks.chars().filter(char::is_ascii_alphabetic).collect();
+    assert!(data == "hi" && chunks.ends_with("\r\n0\r\n\r\n"), "{chunks:?}");
+    assert_eq!(client.answer(false).body, "");
+    assert_eq!(master.seen()[2].line, "GET /next HTTP/1.1");
+    stop(proxy);
+    // A body that nobody will read is not asked for.
+    let proxy = start(config(&Backend::nobody(), &[]));
+    let request = "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
+    assert!(talk(proxy.addr(), request).starts_with("HTTP/1.1 502"));
     stop(proxy);
 }
 

@@ -20,9 +20,9 @@ enum Place {
     Trailers(HeadScanner),
 }
 
-/// Decodes one chunked body, whatever pieces it comes in.
+/// Decodes one chunked body, a response's or a request's, whatever pieces it comes in.
 #[derive(Debug, Clone)]
-pub(super) struct ChunkDecoder {
+pub struct ChunkDecoder {
     place: Place,
     /// The size being read, then the bytes of the chunk still to come.
     left: u64,
@@ -31,22 +31,27 @@ pub(super) struct ChunkDecoder {
 }
 
 /// What [`ChunkDecoder::push`] did with a slice.
-pub(super) struct Pushed {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pushed {
     /// Bytes taken, counting from the start of the slice.
-    pub(super) consumed: usize,
+    pub consumed: usize,
     /// Bytes of the body among them.
-    pub(super) body_bytes: u64,
+    pub body_bytes: u64,
     /// Whether the body, with its trailers, is complete.
-    pub(super) done: bool,
+    pub done: bool,
 }
 
 impl ChunkDecoder {
-    pub(super) const fn new() -> Self {
+    /// A decoder at the start of a body.
+    pub const fn new() -> Self {
         Self { place: Place::SizeStart, left: 0, line: 0 }
     }
 
-    /// Decodes the next bytes and hands the data to `visitor`.
-    pub(super) fn push<V: Visitor>(
+    /// Decodes the next bytes and hands the data to `visitor`. Trailers are checked and skipped.
+    ///
+    /// # Errors
+    /// The first fault in the framing; the body cannot be read any further.
+    pub fn push<V: Visitor>(
         &mut self,
         bytes: &[u8],
         limits: &ResponseLimits,
@@ -121,6 +126,12 @@ impl ChunkDecoder {
             _ => Place::Data,
         };
         Ok(())
+    }
+}
+
+impl Default for ChunkDecoder {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -21,6 +21,7 @@ mod tests;
 mod types;
 mod visitor;
 
+pub use chunked::{ChunkDecoder, Pushed};
 pub use head::ResponseHead;
 pub use httparse::Header;
 pub use known::KnownHeads;

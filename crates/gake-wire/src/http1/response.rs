@@ -41,6 +41,7 @@ pub struct ResponseParser {
     state: State,
     request_is_head: bool,
     ignores_length: bool,
+    may_switch: bool,
     started: bool,
     interim: u32,
     status: u16,
@@ -61,6 +62,7 @@ impl ResponseParser {
             state: State::Idle,
             request_is_head: false,
             ignores_length: false,
+            may_switch: false,
             started: false,
             interim: 0,
             status: 0,
@@ -85,10 +87,18 @@ impl ResponseParser {
     pub fn start(&mut self, request_is_head: bool) {
         self.state = State::Head;
         self.request_is_head = request_is_head;
+        self.may_switch = false;
         self.started = false;
         self.interim = 0;
         self.body_bytes = 0;
         self.reset_head();
+    }
+
+    /// Expects the answer to a request for another protocol: 101 is a final answer then, of which
+    /// nothing but the head is HTTP. What follows [`Response::consumed`] is the other protocol's.
+    pub fn start_upgrade(&mut self) {
+        self.start(false);
+        self.may_switch = true;
     }
 
     /// Whether any byte of the answer has come, interim answers included.
@@ -300,7 +310,10 @@ impl ResponseParser {
             Ok(Some((head, length))) => {
                 if let Some(meaning) = self.accept(&head)? {
                     visitor.head(&head);
-                    known.learn(&bytes[..length], self.request_is_head, meaning);
+                    // A switch of protocols is no answer to other requests.
+                    if head.status != 101 {
+                        known.learn(&bytes[..length], self.request_is_head, meaning);
+                    }
                 }
                 Ok(Some(length))
             }
@@ -330,7 +343,7 @@ impl ResponseParser {
     fn accept(&mut self, head: &ResponseHead<'_>) -> Result<Option<Meaning>, Malformed> {
         match head.status {
             ..100 => return Err(Malformed::Status),
-            101 => return Err(Malformed::Upgrade),
+            101 if !self.may_switch => return Err(Malformed::Upgrade),
             102..200 | 100 => {
                 self.interim += 1;
                 if self.interim > self.limits.interim {

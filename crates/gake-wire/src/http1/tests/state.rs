@@ -29,6 +29,20 @@ fn bytes_after_the_end_are_excess() {
 }
 
 #[test]
+fn a_switch_of_protocols_is_final_where_it_was_asked_for() {
+    let head = "HTTP/1.1 101 Switching Protocols\r\nContent-Length: 5\r\n\r\n";
+    let mut known = KnownHeads::new();
+    let mut parser = ResponseParser::default();
+    parser.start_upgrade();
+    let fed = parser.feed_known(format!("{head}hello").as_bytes(), &mut (), &mut known).unwrap();
+    let Progress::Done(response) = fed else { panic!("not done") };
+    assert_eq!((response.status, response.consumed, response.excess), (101, head.len(), true));
+    // No other request may be answered so, and no head is remembered for one.
+    parser.start(false);
+    assert_eq!(parser.feed_known(head.as_bytes(), &mut (), &mut known), Err(M::Upgrade));
+}
+
+#[test]
 fn the_state_can_be_asked() {
     let mut parser = ResponseParser::default();
     assert_eq!(parser.feed(b""), Ok(Progress::More));
