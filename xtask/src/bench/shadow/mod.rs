@@ -5,6 +5,7 @@
 //! nginx, the proxies, and the load. Delta is not measured: its source is not to be had.
 
 mod bad;
+mod cpu;
 mod isolation;
 
 use std::fs;
@@ -23,10 +24,11 @@ use super::report::Report;
 use super::stats::{median, rotated};
 
 /// The ways a request may take.
-const WAYS: [&str; 4] = ["nginx direct", "nginx as a proxy", "nginx mirror", "gake shadow"];
+const WAYS: [&str; 5] =
+    ["nginx direct", "nginx as a proxy", "gake, 0 % sampled", "nginx mirror", "gake shadow"];
 const DIRECT: usize = 0;
-const MIRROR: usize = 2;
-const GAKE: usize = 3;
+const MIRROR: usize = 3;
+const GAKE: usize = 4;
 
 /// Of the load at which the time that is added is taken.
 const RATE: u64 = 500;
@@ -38,6 +40,8 @@ const LIMIT: Duration = Duration::from_secs(3600);
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Said {
     rate: f64,
+    /// Requests that were answered.
+    requests: f64,
     p99_ms: f64,
     errors: u64,
 }
@@ -47,13 +51,17 @@ struct Said {
 struct Found {
     ab: Vec<Said>,
     wrk: Vec<Said>,
+    /// CPU time of the proxy for a request of wrk, in microseconds.
+    cpu_us: Vec<f64>,
     p50_us: Vec<f64>,
 }
 
 /// The servers, each on a port.
 struct Servers {
-    ports: [u16; 4],
-    /// Ended in this order.
+    ports: [u16; WAYS.len()],
+    /// The process that is the way, with its children; none of the direct one.
+    pids: [Option<libc::pid_t>; WAYS.len()],
+    /// Ended in this order, the first the one whose words are told.
     running: Vec<Running>,
 }
 
@@ -80,7 +88,13 @@ pub fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     for round in 0..bench.options.rounds {
         for (at, way) in rotated(&WAYS, round) {
             let port = servers.ports[at];
-            tell(report, way, wrk(bench, port, seconds).map(|said| found[at].wrk.push(said)));
+            let before = cpu::of(servers.pids[at]);
+            let said = wrk(bench, port, seconds).map(|said| {
+                let cpu = cpu::of(servers.pids[at]) - before;
+                found[at].cpu_us.push(cpu.as_secs_f64() * 1e6 / said.requests);
+                found[at].wrk.push(said);
+            });
+            tell(report, way, said);
             tell(report, way, p50_us(bench, port, seconds).map(|p50| found[at].p50_us.push(p50)));
         }
     }
@@ -93,11 +107,13 @@ pub fn run(bench: &Bench, report: &mut Report) -> Result<()> {
         "of direct",
         "× mirror",
         "p99 ms",
+        "CPU µs",
         "errors",
         "adds µs",
     ];
     let rows: Vec<_> = (0..WAYS.len()).map(|at| row(&found, at)).collect();
     report.table(&head, &rows);
+    report.line("  CPU: of the proxy for a request of wrk, without the backends and the load");
     let long: Result<Vec<Said>> =
         (0..ab_times).map(|_| ab(bench, servers.ports[GAKE], 10_000)).collect();
     match long {
@@ -139,6 +155,7 @@ fn row(found: &[Found], at: usize) -> Vec<String> {
         format!("{:.3}", wrk / median(&rates(&direct.wrk))),
         format!("{:.2}", wrk / median(&rates(&mirror.wrk))),
         format!("{:.2}", median(&p99s)),
+        if at == DIRECT { "-".to_owned() } else { format!("{:.1}", median(&own.cpu_us)) },
         errors(&own.wrk),
         format!("{:.0}", median(&own.p50_us) - median(&direct.p50_us)),
     ]
@@ -147,7 +164,7 @@ fn row(found: &[Found], at: usize) -> Vec<String> {
 impl Servers {
     fn start(bench: &Bench) -> Result<Self> {
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        let [direct, shadow, proxy, mirror, gake] = free_ports()?;
+        let [direct, shadow, proxy, dry, mirror, gake] = free_ports()?;
         let backend = |port| {
             format!(
                 "server {{ listen 127.0.0.1:{port} backlog=4096; location / {{ return 200 \"ok\\n\"; }} }}\n"
@@ -165,18 +182,24 @@ impl Servers {
                 &nginx::configuration(&dir, Some(workers), &servers),
             )?);
         }
-        let args = [
-            "shadow".to_owned(),
-            "--quiet".to_owned(),
-            format!("--listen=127.0.0.1:{gake}"),
-            format!("--master=production=http://127.0.0.1:{direct}"),
-            format!("--shadow=sandbox=http://127.0.0.1:{shadow}"),
-        ];
-        running.insert(0, start(bench, Tool::Gake, &args, LIMIT)?);
-        for port in [direct, shadow, proxy, mirror, gake] {
+        let nginx = Some(running[0].pid());
+        for (listen, percentage) in [(dry, 0), (gake, 100)] {
+            let args = [
+                "shadow".to_owned(),
+                "--quiet".to_owned(),
+                format!("--listen=127.0.0.1:{listen}"),
+                format!("--master=production=http://127.0.0.1:{direct}"),
+                format!("--shadow=sandbox=http://127.0.0.1:{shadow}"),
+                format!("--percentage={percentage}"),
+            ];
+            running.insert(0, start(bench, Tool::Gake, &args, LIMIT)?);
+        }
+        for port in [direct, shadow, proxy, dry, mirror, gake] {
             await_port(port)?;
         }
-        Ok(Self { ports: [direct, proxy, mirror, gake], running })
+        let (full, dry_pid) = (Some(running[0].pid()), Some(running[1].pid()));
+        let pids = [None, nginx, dry_pid, nginx, full];
+        Ok(Self { ports: [direct, proxy, dry, mirror, gake], pids, running })
     }
 
     /// Ends them; what gake said at its end.
@@ -287,6 +310,7 @@ fn ab_said(text: &str, requests: u64) -> Option<Said> {
     let missing = requests.saturating_sub(count("Complete requests:"));
     Some(Said {
         rate: after(text, "Requests per second:")?,
+        requests: count("Complete requests:") as f64,
         p99_ms: f64::NAN,
         errors: missing + count("Failed requests:") + count("Non-2xx responses:"),
     })
@@ -301,8 +325,10 @@ fn wrk_said(text: &str) -> Option<Said> {
     let (scale, number) = [("us", 1e-3), ("ms", 1.0), ("s", 1e3)]
         .iter()
         .find_map(|(unit, scale)| Some((scale, p99.strip_suffix(unit)?)))?;
+    let total = text.lines().find_map(|line| line.split_once(" requests in "))?.0;
     Some(Said {
         rate: after(text, "Requests/sec:")?,
+        requests: total.trim().parse().ok()?,
         p99_ms: number.parse::<f64>().ok()? * scale,
         errors: broken as u64 + after(text, "Non-2xx or 3xx responses:").unwrap_or(0.0) as u64,
     })
@@ -324,9 +350,12 @@ mod tests {
     #[test]
     fn what_wrk_says_is_read() {
         let text = "     50%  500.00us\n     99%   12.90ms\n  Socket errors: connect 1, read 2, \
-                    write 3, timeout 4\n  Non-2xx or 3xx responses: 5\nRequests/sec:  17500.25\n";
-        assert_eq!(wrk_said(text).unwrap(), Said { rate: 17500.25, p99_ms: 12.9, errors: 15 });
-        let quiet = "     99%    1.50s \nRequests/sec:      2.00\n";
-        assert_eq!(wrk_said(quiet).unwrap(), Said { rate: 2.0, p99_ms: 1500.0, errors: 0 });
+                    write 3, timeout 4\n  Non-2xx or 3xx responses: 5\n  35001 requests in 2.00s, 5.00MB \
+                    read\nRequests/sec:  17500.25\n";
+        let said = Said { rate: 17500.25, requests: 35001.0, p99_ms: 12.9, errors: 15 };
+        assert_eq!(wrk_said(text).unwrap(), said);
+        let quiet = "     99%    1.50s \n  4 requests in 2.00s, 1KB read\nRequests/sec: 2.00\n";
+        let said = Said { rate: 2.0, requests: 4.0, p99_ms: 1500.0, errors: 0 };
+        assert_eq!(wrk_said(quiet).unwrap(), said);
     }
 }
