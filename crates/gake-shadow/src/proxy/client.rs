@@ -21,6 +21,7 @@ use tokio::net::TcpStream;
 
 use super::direct::{self, Then};
 use super::forwarded::Origin;
+use super::http2;
 use super::opening::Opening;
 use super::service;
 use super::shared::count;
@@ -125,8 +126,9 @@ impl Client {
         self.turn.get()
     }
 
-    /// The answer's body begins to flow.
+    /// The answer's body begins to flow, as soon as the client takes it.
     pub(crate) fn body_begins(&self) {
+        self.turn.set(Turn::Client);
         self.watch.set(self.worker.patience.idle);
     }
 
@@ -149,6 +151,21 @@ impl Client {
         self.watch.remind(self.worker.patience.rest);
     }
 
+    /// The same client as one of several requests at once sees it.
+    pub(super) fn stream(&self, watch: Rc<Watch>) -> Self {
+        Self {
+            worker: Rc::clone(&self.worker),
+            peer: self.peer,
+            watch,
+            origin: self.origin.clone(),
+            tunnel: RefCell::new(None),
+            turn: Cell::new(Turn::Idle),
+            served: Cell::new(false),
+            body_open: Cell::new(false),
+            unwritten: Cell::new(false),
+        }
+    }
+
     /// Whether nothing is under way in either direction, so that what has been read since is the
     /// beginning of the next request.
     fn is_idle(&self) -> bool {
@@ -157,7 +174,7 @@ impl Client {
 }
 
 /// The stream as hyper sees it; every byte the client takes gives it more time.
-struct Watched {
+pub(super) struct Watched {
     io: TokioIo<Stream>,
     /// Read before hyper was there.
     early: Bytes,
@@ -207,7 +224,15 @@ async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
     });
     let mut opening = Opening::new(client.worker.shared.config.limits.head_bytes);
     let mut stream = stream;
-    while opened(&client, &mut stream, &mut opening).await {
+    let mut is_first = true;
+    let chosen = stream.has_chosen_http2();
+    while chosen || opened(&client, &mut stream, &mut opening).await {
+        if chosen || (is_first && http2::is_preface(opening.bytes())) {
+            let early = opening.take();
+            let io = Watched { io: TokioIo::new(stream), early, client: Rc::clone(&client) };
+            return Box::pin(http2::serve(&client, io)).await;
+        }
+        is_first = false;
         if client.worker.passes_bytes
             && let Some(plain) = direct::plain(&client, &mut opening)
         {

@@ -49,7 +49,7 @@ pub(crate) fn is_about_the_way(name: &str) -> bool {
 }
 
 /// What is said of a client's connection in every request, rendered once.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Origin {
     address: HeaderValue,
     proto: &'static str,

@@ -6,10 +6,15 @@
 //! `Transfer-Encoding` to `Content-Length`; what it has read is written anew, so no backend sees
 //! the ambiguity. The rest is here. Requests that need none of it pass by [`plain`](super::plain).
 
-use http::header::{EXPECT, HOST, TRANSFER_ENCODING};
+use http::header::{CONTENT_LENGTH, COOKIE, EXPECT, HOST, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Version};
+use http_body::Body;
 
 use super::refusal::Refusal;
+
+/// Header lines of a request of HTTP/2; hyper takes as many of HTTP/1.1.
+const HEADERS: usize = 100;
+const CHUNKED: HeaderValue = HeaderValue::from_static("chunked");
 
 /// Refuses a request that is ambiguous or not for us, and makes its target a path.
 pub(crate) fn check<B>(request: &mut Request<B>) -> Result<(), Refusal> {
@@ -38,6 +43,42 @@ pub(crate) fn check<B>(request: &mut Request<B>) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Makes a request of HTTP/2 one of HTTP/1.1, which [`check`] has to see.
+///
+/// The codec has refused what belongs to a connection, bodies of another length than the first
+/// `Content-Length` says, and targets that are no path. What it leaves to us is the rest.
+pub(crate) fn from_http2<B: Body>(request: &mut Request<B>) -> Result<(), Refusal> {
+    let is_whole = request.body().is_end_stream();
+    let has_authority = request.uri().authority().is_some();
+    let headers = request.headers_mut();
+    if headers.len() > HEADERS {
+        let reason = "there are too many headers";
+        return Err(Refusal::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, reason));
+    }
+    if !has_authority && !headers.contains_key(HOST) {
+        return Err(Refusal::bad("there is neither an authority nor a Host header"));
+    }
+    if headers.contains_key(TRANSFER_ENCODING) {
+        return Err(Refusal::bad("there is a transfer coding in HTTP/2"));
+    }
+    let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
+    match (lengths.next(), lengths.next()) {
+        (None, _) if is_whole => {}
+        // Its end is known when it comes.
+        (None, _) => drop(headers.insert(TRANSFER_ENCODING, CHUNKED)),
+        (Some(one), None) if one.as_bytes().iter().all(u8::is_ascii_digit) => {}
+        _ => return Err(Refusal::bad("the Content-Length is not one number")),
+    }
+    // One line in HTTP/1.1, several pieces here (RFC 9113, section 8.2.3).
+    let cookies: Vec<&[u8]> = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    if cookies.len() > 1
+        && let Ok(cookie) = HeaderValue::from_bytes(&cookies.join(&b"; "[..]))
+    {
+        headers.insert(COOKIE, cookie);
+    }
+    Ok(())
+}
+
 /// `chunked` and nothing else: we would have to undo any other coding. It is written as everybody
 /// knows it: a server that does not take `chunKed` for it would see no body, and then a request.
 fn coding(headers: &mut HeaderMap) -> Result<(), Refusal> {
@@ -45,7 +86,7 @@ fn coding(headers: &mut HeaderMap) -> Result<(), Refusal> {
     match (codings.next(), codings.next()) {
         (None, _) => Ok(()),
         (Some(coding), None) if coding.as_bytes().eq_ignore_ascii_case(b"chunked") => {
-            headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+            headers.insert(TRANSFER_ENCODING, CHUNKED);
             Ok(())
         }
         _ => Err(Refusal::new(StatusCode::NOT_IMPLEMENTED, "the transfer coding is not chunked")),

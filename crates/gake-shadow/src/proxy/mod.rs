@@ -15,6 +15,7 @@ mod forwarded;
 mod gather;
 mod guard;
 pub(crate) mod headers;
+mod http2;
 mod inbound;
 pub(crate) mod link;
 mod loops;

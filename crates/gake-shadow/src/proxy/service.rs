@@ -78,6 +78,9 @@ async fn serve(
     if shared.loops.is_ours(request.headers()) {
         return Err(loops::refusal());
     }
+    if request.version() == Version::HTTP_2 {
+        guard::from_http2(&mut request)?;
+    }
     guard::check(&mut request)?;
     let (parts, incoming) = request.into_parts();
     let mut head = Head { method: parts.method, uri: parts.uri, headers: parts.headers };

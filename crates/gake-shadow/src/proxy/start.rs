@@ -431,6 +431,6 @@ fn acceptor(tls: &ServerTls) -> Result<TlsAcceptor, ProxyStartError> {
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
         .map_err(|error| bad(&tls.cert, &error))?;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
 }

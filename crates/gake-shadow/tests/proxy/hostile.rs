@@ -48,7 +48,7 @@ fn refused() -> Vec<(String, &'static [&'static str])> {
         (format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", "a".repeat(100_000)), &["414", "431"]),
         (post("Expect: 100-continue\r\nContent-Length: 1, 2\r\n\r\n"), bad),
         ("\x16\x03\x01\x02\x00\x01\x00\x01".to_owned(), &["400", ""]),
-        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(), &["400", ""]),
+        ("GET * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(), &["400", ""]),
     ]
 }
 

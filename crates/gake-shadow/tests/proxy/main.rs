@@ -10,6 +10,7 @@ mod config;
 mod differential;
 mod hooks;
 mod hostile;
+mod http2;
 mod isolation;
 mod latency;
 mod nginx;

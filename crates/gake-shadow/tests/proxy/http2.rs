@@ -1,0 +1,143 @@
+//! Clients that speak HTTP/2: curl and h2load, and frames by hand for what they do not do.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use gake_shadow::Category;
+use gake_shadow::config::ServerTls;
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+
+use crate::backend::{Backend, ok};
+use crate::client::Client;
+use crate::{LONG, config, start, stop, until_count};
+
+/// What curl prints for a call.
+fn curl(args: &[&str], url: &str) -> String {
+    let output = Command::new("curl")
+        .args(["-sS", "--http2-prior-knowledge", "-w", " %{http_version} %{http_code}"])
+        .args(args)
+        .arg(url)
+        .stdin(Stdio::null())
+        .output()
+        .expect("curl is needed for this test: install the Debian package curl");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn requests_of_http2_reach_master_and_shadow_as_requests_of_http1() {
+    let master = Backend::answering(|seen| ok(&seen.body.len().to_string()));
+    let shadow = Backend::hello();
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("body"), vec![b'x'; 300_000]).unwrap();
+    let mut config = config(&master, &[&shadow]);
+    config.shadows[0].queue = 1_000;
+    let proxy = start(config);
+    let url = format!("http://{}/a?b=c", proxy.addr());
+
+    assert_eq!(curl(&["-H", "Cookie: a=1", "-H", "Cookie: b=2"], &url), "0 2 200");
+    // More than the window, of a known length and of none.
+    let body = format!("@{}", path("body"));
+    assert_eq!(curl(&["--data-binary", &body], &url), "300000 2 200");
+    let chunked = curl(&["-X", "PUT", "-H", "Content-Length:", "-T", &path("body")], &url);
+    assert!(chunked.ends_with(" 2 200"), "{chunked}");
+    assert_eq!(curl(&["-I", "-o", "/dev/null"], &url), " 2 200");
+    // What HTTP/1.1 backends could read in two ways.
+    assert!(!curl(&["-H", "Content-Length: 0, 5"], &url).ends_with(" 200"));
+    assert!(!curl(&["-X", "CONNECT"], &url).ends_with(" 200"));
+    let seen = master.seen();
+    assert_eq!(seen.len(), 4, "{seen:?}");
+    let host = proxy.addr().to_string();
+    for seen in &seen {
+        assert_eq!((seen.get("host"), seen.get("x-forwarded-proto")), (&*host, "http"));
+    }
+    assert_eq!((&*seen[0].line, seen[0].get("cookie")), ("GET /a?b=c HTTP/1.1", "a=1; b=2"));
+    assert_eq!((seen[1].get("content-length"), seen[1].body.len()), ("300000", 300_000));
+    assert_eq!((seen[2].get("transfer-encoding"), seen[2].get("content-length")), ("chunked", ""));
+    let data = seen[2].body.iter().filter(|byte| **byte == b'x').count();
+    assert_eq!((data, seen[3].line.starts_with("HEAD ")), (300_000, true));
+    until_count(&proxy, 0, Category::Ok, 4);
+    for copy in &shadow.seen() {
+        let request = seen.iter().find(|seen| seen.line == copy.line).unwrap();
+        assert_eq!(request.headers.len() + 1, copy.headers.len(), "the marker alone is added");
+    }
+
+    let load = Command::new("h2load")
+        .args(["-n", "300", "-c", "3", "-m", "20", &url])
+        .output()
+        .expect("h2load is needed for this test: install the Debian package nghttp2-client");
+    let load = String::from_utf8_lossy(&load.stdout).into_owned();
+    assert!(load.contains("300 succeeded, 0 failed, 0 errored"), "{load}");
+    until_count(&proxy, 0, Category::Ok, 304);
+    stop(proxy);
+}
+
+#[test]
+fn a_client_chooses_http2_in_its_tls_handshake() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let names = vec!["localhost".to_owned()];
+    let CertifiedKey { cert, signing_key } = generate_simple_self_signed(names).unwrap();
+    fs::write(path("cert.pem"), cert.pem()).unwrap();
+    fs::write(path("key.pem"), signing_key.serialize_pem()).unwrap();
+    let master = Backend::hello();
+    let mut config = config(&master, &[]);
+    config.tls = Some(ServerTls { cert: path("cert.pem"), key: path("key.pem") });
+    let proxy = start(config);
+    let url = format!("https://localhost:{}/", proxy.addr().port());
+    let trust = path("cert.pem");
+    let trust = ["--cacert", trust.to_str().unwrap()];
+    assert_eq!(curl(&[&trust[..], &["--http2"]].concat(), &url), "hello 2 200");
+    assert_eq!(curl(&[&trust[..], &["--http1.1"]].concat(), &url), "hello 1.1 200");
+    assert_eq!(master.seen()[0].get("x-forwarded-proto"), "https");
+    stop(proxy);
+}
+
+/// The preface, and SETTINGS with a window of no bytes for each stream.
+const OPENING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\
+                         \x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00";
+/// `GET / HTTP/2` for `h` on the first stream.
+const GET: &[u8] = b"\x00\x00\x06\x01\x05\x00\x00\x00\x01\x82\x86\x84\x41\x01h";
+
+/// A connection that has said this.
+fn opened(addr: SocketAddr, bytes: &[u8]) -> TcpStream {
+    let mut client = Client::new(addr).0;
+    client.set_read_timeout(Some(LONG)).unwrap();
+    client.write_all(bytes).unwrap();
+    client
+}
+
+/// Reads frames until one of this type has come; its stream.
+fn frame(client: &mut TcpStream, kind: u8) -> u32 {
+    loop {
+        let mut head = [0; 9];
+        client.read_exact(&mut head).unwrap();
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        std::io::copy(&mut client.take(length.into()), &mut std::io::sink()).unwrap();
+        if head[3] == kind {
+            return u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
+        }
+    }
+}
+
+#[test]
+fn a_client_of_http2_that_takes_or_asks_nothing_is_let_go() {
+    let master = Backend::hello();
+    let mut config = config(&master, &[]);
+    config.timeouts.head = Duration::from_millis(200);
+    config.timeouts.idle = Duration::from_millis(200);
+    let proxy = start(config);
+    // An answer that finds no room: its stream is reset, and then the connection has none.
+    let mut client = opened(proxy.addr(), &[OPENING, GET].concat());
+    assert_eq!(frame(&mut client, 1), 1, "the head of the answer");
+    assert_eq!(frame(&mut client, 3), 1, "a reset");
+    let mut rest = Vec::new();
+    let _ = client.read_to_end(&mut rest);
+    // One that asks nothing.
+    let _ = opened(proxy.addr(), OPENING).read_to_end(&mut rest);
+    let stats = stop(proxy).stats;
+    assert_eq!((stats.open, stats.client_timeouts, stats.broken_answers), (0, 1, 0));
+}
