@@ -75,7 +75,8 @@ impl SinkKind {
     fn options(self) -> &'static [&'static str] {
         match self {
             Self::InfluxDb => &["raw", "version", "org", "token", "retry"],
-            Self::RemoteWrite | Self::Grafana => &["token", "retry"],
+            Self::RemoteWrite => &["native", "token", "retry"],
+            Self::Grafana => &["token", "retry"],
             Self::Otlp | Self::OtlpGrpc => &["token", "retry", "service"],
             Self::StatsD | Self::Graphite => &["prefix"],
             Self::Nats => &["subject", "token"],
@@ -211,6 +212,11 @@ impl SinkAddress {
             .collect()
     }
 
+    /// Whether histograms are to be Prometheus' native ones.
+    pub(crate) fn is_native(&self) -> bool {
+        matches!(self.option("native"), Some("" | "true"))
+    }
+
     /// The subject at a server of NATS.
     pub(crate) fn nats(&self) -> Result<Nats, String> {
         let url = Url::parse(&self.address).map_err(|error| error.to_string())?;
@@ -263,8 +269,10 @@ impl SinkAddress {
         if self.option("version").is_some_and(|version| !["1", "2", "3"].contains(&version)) {
             return value("version", "1, 2 or 3");
         }
-        if self.option("raw").is_some_and(|raw| !["", "true", "false"].contains(&raw)) {
-            return value("raw", "true or false");
+        for option in ["raw", "native"] {
+            if self.option(option).is_some_and(|is| !["", "true", "false"].contains(&is)) {
+                return value(option, "true or false");
+            }
         }
         if kind.takes_url() {
             let url = Url::parse(&self.address).ok();

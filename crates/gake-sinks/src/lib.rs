@@ -14,9 +14,11 @@ mod figures;
 mod format;
 mod live;
 mod points;
+mod script;
 mod visitor;
 
 pub use address::{SinkAddress, SinkAddressError, SinkKind};
 pub use exporter::{ExportSecond, ExportStart, ExportVerdict, Exporter};
 pub use live::{LiveServer, PageFrame, StopButton};
 pub use points::{InfluxPoint, InfluxPoints};
+pub use script::ScriptSeries;

@@ -2,12 +2,14 @@
 
 mod grafana;
 mod influx;
+mod native;
 mod otlp;
 mod otlp_grpc;
 mod page;
 mod protobuf;
 mod remote_write;
 mod rows;
+mod script_series;
 mod series;
 mod statsd;
 #[cfg(test)]
@@ -17,6 +19,7 @@ use gake_core::clock::Nanos;
 use gake_core::record::{Outcome, Reading, Run};
 use gake_wire::{HttpRequest, Protocol, grpc_call};
 pub(crate) use influx::escape;
+pub(crate) use script_series::{TrendFigure, Trends, request as script_request};
 use url::Url;
 
 use crate::address::{SinkAddress, SinkKind};
@@ -66,9 +69,9 @@ pub(crate) fn of(address: &SinkAddress) -> Box<dyn Format> {
             Box::new(rows::Rows::new(statsd::Graphite::new(prefix(), tags), false))
         }
         SinkKind::Prometheus => Box::new(series::SeriesFormat::new(page::OpenMetrics::new(tags))),
-        SinkKind::RemoteWrite => {
-            Box::new(series::SeriesFormat::new(remote_write::RemoteWrite::new(tags)))
-        }
+        SinkKind::RemoteWrite => Box::new(series::SeriesFormat::new(
+            remote_write::RemoteWrite::new(tags, address.is_native()),
+        )),
         SinkKind::Grafana => Box::new(grafana::Annotations::new(tags)),
         SinkKind::Otlp => {
             let service = address.option("service").unwrap_or("gake").to_owned();

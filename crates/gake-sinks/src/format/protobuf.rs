@@ -38,7 +38,7 @@ impl Message {
 
     /// A sint32 or sint64, which is small where its absolute value is.
     pub(super) fn sint(&mut self, field: u32, value: i64) {
-        self.int64(field, ((value << 1) ^ (value >> 63)).cast_unsigned());
+        self.int64(field, zigzag(value));
     }
 
     /// A fixed64.
@@ -54,6 +54,12 @@ impl Message {
         self.message(field, &all);
     }
 
+    /// A repeated sint64 in one piece.
+    pub(super) fn packed_sint(&mut self, field: u32, values: &[i64]) {
+        let all: Vec<u64> = values.iter().map(|value| zigzag(*value)).collect();
+        self.packed(field, &all);
+    }
+
     fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.bytes.push(value as u8 | 0x80);
@@ -61,6 +67,11 @@ impl Message {
         }
         self.bytes.push(value as u8);
     }
+}
+
+/// 0, -1, 1, -2 ... as 0, 1, 2, 3 ...
+fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)).cast_unsigned()
 }
 
 #[cfg(test)]

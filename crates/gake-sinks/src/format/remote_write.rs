@@ -1,22 +1,39 @@
 //! Prometheus remote write 1.0: protobuf, compressed by snappy.
 
+use super::native::native;
 use super::page::label_name;
 use super::protobuf::Message;
+use super::script_series::label;
 use super::series::{SeriesWriter, Totals, cumulative};
 use crate::carrier::Batch;
+
+/// The resolution of native histograms: buckets grow by 2.2 %.
+const SCHEMA: i32 = 5;
 
 /// Writes every series each second.
 pub(crate) struct RemoteWrite {
     tags: Vec<(String, String)>,
+    /// Whether histograms are native ones, in place of series for each bound.
+    is_native: bool,
 }
 
 impl RemoteWrite {
-    pub(crate) fn new(tags: Vec<(String, String)>) -> Self {
-        Self { tags }
+    pub(crate) fn new(tags: Vec<(String, String)>, is_native: bool) -> Self {
+        Self { tags, is_native }
     }
 
-    /// One series: its labels in the order of their names, and one sample.
+    /// One series with one sample.
     fn series(&self, name: &str, own: &[(&str, &str)], value: f64, unix_ms: u64) -> Message {
+        let mut sample = Message::default();
+        sample.double(1, value);
+        sample.int64(2, unix_ms);
+        let mut series = self.labels(name, own);
+        series.message(2, &sample);
+        series
+    }
+
+    /// The labels of a series, in the order of their names.
+    fn labels(&self, name: &str, own: &[(&str, &str)]) -> Message {
         let mut labels: Vec<(String, &str)> = vec![("__name__".to_owned(), name)];
         labels.push(("job".to_owned(), "gake"));
         labels.extend(self.tags.iter().map(|(name, value)| (label_name(name), value.as_str())));
@@ -27,15 +44,8 @@ impl RemoteWrite {
         labels.dedup_by(|a, b| a.0 == b.0);
         let mut series = Message::default();
         for (name, value) in labels.iter().filter(|(_, value)| !value.is_empty()) {
-            let mut label = Message::default();
-            label.bytes(1, name.as_bytes());
-            label.bytes(2, value.as_bytes());
-            series.message(1, &label);
+            series.message(1, &label(name, value));
         }
-        let mut sample = Message::default();
-        sample.double(1, value);
-        sample.int64(2, unix_ms);
-        series.message(2, &sample);
         series
     }
 }
@@ -56,6 +66,15 @@ impl SeriesWriter for RemoteWrite {
                 add(format!("{}{suffix}", family.name), &labels, point.value);
             }
         }
+        if self.is_native {
+            for (name, histogram) in totals.histograms() {
+                let mut series = self.labels(&format!("gake_{name}_seconds"), &[]);
+                series.message(4, &native(&histogram, 1e9, SCHEMA, unix_ns / 1_000_000));
+                request.message(1, &series);
+                rows += 1;
+            }
+            return Batch { bytes: compressed(&request.bytes), rows };
+        }
         for (name, histogram) in totals.histograms() {
             for (bound, count) in cumulative(&histogram) {
                 let labels = [("le", bound.as_str())];
@@ -73,7 +92,7 @@ pub(super) fn nothing() -> Vec<u8> {
     compressed(&[])
 }
 
-fn compressed(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn compressed(bytes: &[u8]) -> Vec<u8> {
     // Compressing a vector in memory does not fail.
     snap::raw::Encoder::new().compress_vec(bytes).unwrap_or_default()
 }

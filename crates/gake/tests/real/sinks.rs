@@ -106,6 +106,7 @@ impl Server {
             "--config.file=prometheus.yml",
             "--storage.tsdb.path=data",
             "--web.enable-remote-write-receiver",
+            "--enable-feature=native-histograms",
             &listen,
         ];
         let child = spawn("prometheus", &args, folder.path());
@@ -184,7 +185,7 @@ fn prometheus_has_them_by_remote_write_and_by_its_own_visits() {
     let page = free_port();
     let visited = format!("prometheus=127.0.0.1:{page}?linger=5s&tags=env:test");
     let args = ["-n", "700", "-c", "7", "--sink", &write, "--sink", &visited, "-o", "json"];
-    let run = start(&mut gake(&[&["run", &url(&lab, "/fast")], &args[..]].concat()));
+    let started = start(&mut gake(&[&["run", &url(&lab, "/fast")], &args[..]].concat()));
     let mut text = String::new();
     eventually("the page has the whole run", || {
         text = fetch(&format!("http://127.0.0.1:{page}/metrics"), &[]).unwrap_or_default();
@@ -193,15 +194,58 @@ fn prometheus_has_them_by_remote_write_and_by_its_own_visits() {
     for line in ["gake_response_seconds_count{env=\"test\"} 700", "# EOF"] {
         assert!(text.lines().any(|known| known == line), "{text}");
     }
-    let json = run.wait().done().json();
+    let json = started.wait().done().json();
     assert_eq!(prometheus.newest("gake_requests_total{outcome=\"ok\"}"), Some(700.0));
     assert_eq!(prometheus.newest("gake_response_seconds_bucket{le=\"+Inf\"}"), Some(700.0));
     let quantile = "gake_response_quantile_seconds{quantile=\"0.9\"}";
     let (p90, told) =
         (prometheus.newest(quantile).unwrap(), json.number("latency_ns.response.p90") / 1e9);
     assert!((p90 / told - 1.0).abs() < 1e-6, "{p90} {told}");
+    // Native histograms, and a script's metrics under k6's names.
+    let native = format!("{write}?native&tags=env:native");
+    let json = run(&[&url(&lab, "/fast"), "-n", "300", "-c", "3", "--sink", &native]);
+    let of =
+        |what: &str| prometheus.newest(&what.replace('H', "gake_response_seconds{env=\"native\"}"));
+    // The last figures are of an instant behind the run.
+    eventually("the histogram is whole", || of("histogram_count(H)") == Some(300.0));
+    let (p90, told) =
+        (of("histogram_quantile(0.9, H)"), json.number("latency_ns.response.p90") / 1e9);
+    assert!((p90.unwrap() / told - 1.0).abs() < 0.05, "{p90:?} {told}");
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("s.js");
+    fs::write(&script, SCRIPT).unwrap();
+    for is_native in ["false", "true"] {
+        let mut k6 = gake(&["as", "k6", "run", "-q", "-o", "experimental-prometheus-rw"]);
+        k6.arg(&script).env("BASE", url(&lab, "")).env("K6_NO_USAGE_REPORT", "true");
+        k6.env("K6_PROMETHEUS_RW_SERVER_URL", write.trim_start_matches("prometheus-rw="));
+        k6.env("K6_PROMETHEUS_RW_TREND_AS_NATIVE_HISTOGRAM", is_native);
+        start(&mut k6).wait().done();
+    }
+    for (query, expected) in [
+        ("k6_http_reqs_total{name=\"one\",status=\"200\"}", 10.0),
+        ("k6_checks_rate{check=\"is 200\"}", 1.0),
+        ("k6_my_time_p99", 1.5),
+        ("histogram_count(k6_my_time_seconds)", 10.0),
+        ("histogram_sum(k6_my_time_seconds)", 15.0),
+        ("histogram_count(k6_http_req_duration_seconds)", 10.0),
+    ] {
+        assert_eq!(prometheus.newest(query), Some(expected), "{query}");
+    }
     lab.shutdown();
 }
+
+const SCRIPT: &str = r"
+import http from 'k6/http';
+import { check } from 'k6';
+import { Trend } from 'k6/metrics';
+const time = new Trend('my_time', true);
+export const options = { iterations: 10 };
+export default function () {
+  const answer = http.get(`${__ENV.BASE}/fast`, { tags: { name: 'one' } });
+  check(answer, { 'is 200': (one) => one.status === 200 });
+  time.add(1500);
+}
+";
 
 #[test]
 fn statsd_counts_every_request() {

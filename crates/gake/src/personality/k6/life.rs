@@ -171,10 +171,10 @@ pub fn run(
 fn ready(flags: &RunFlags, console: &Console) -> Result<Ready, Refused> {
     let log = log::log(console, flags.log_output.as_deref(), flags.verbose)
         .map_err(|why| Refused { why, exit: ANY, log: None })?;
-    let Loaded { script, options, run, thresholds, csv_times, .. } = load(flags, Arc::clone(&log))?;
+    let Loaded { script, options, run, thresholds, outs, .. } = load(flags, Arc::clone(&log))?;
     let refused = |why: String| Refused { why, exit: ANY, log: Some(Arc::clone(&log)) };
     let prepared = script.prepare(&run).map_err(|error| refused(error.to_string()))?;
-    let outputs = out::start(&flags.out, &options, csv_times.as_deref()).map_err(refused)?;
+    let outputs = out::start(&flags.out, &options, &outs).map_err(refused)?;
     if let Some(outputs) = &outputs {
         let _ = script.test.system_tags.set(options.system_tags.clone().unwrap_or_default());
         let _ = script.test.tap.set(Arc::clone(&outputs.tap));

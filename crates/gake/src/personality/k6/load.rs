@@ -13,6 +13,8 @@ use serde_json::Value;
 
 use super::flags::RunFlags;
 use super::life::{code, exit_of, told};
+use super::out::OutSettings;
+use super::prometheus::PrometheusSettings;
 use super::source::ScriptSource;
 use super::{ANY, network, plan, tls};
 use crate::exit::Exit;
@@ -35,7 +37,7 @@ pub(super) struct Loaded {
     pub(super) own: Option<String>,
     pub(super) run: ScriptRun,
     pub(super) thresholds: Thresholds,
-    pub(super) csv_times: Option<String>,
+    pub(super) outs: OutSettings,
 }
 
 /// Loads the script, and joins the options of all tiers.
@@ -86,7 +88,8 @@ pub(super) fn load(flags: &RunFlags, log: ScriptLog) -> Result<Loaded, Refused> 
     let shown = serde_json::to_string(&options.shown_to_scripts()).unwrap_or_default();
     let _ = script.test.options.set(shown);
     let csv_times = system.get("K6_CSV_TIME_FORMAT").cloned();
-    Ok(Loaded { script, options, given, own, run, thresholds, csv_times })
+    let outs = OutSettings { csv_times, prometheus: PrometheusSettings::of(&system) };
+    Ok(Loaded { script, options, given, own, run, thresholds, outs })
 }
 
 /// The options of all tiers.

@@ -14,6 +14,7 @@ mod new;
 mod open_loop;
 mod out;
 mod plan;
+mod prometheus;
 mod source;
 mod tls;
 

@@ -1,4 +1,5 @@
-//! `--out json=FILE`, `csv=FILE` and `influxdb=URL`: every sample, written on a thread of its own.
+//! `--out json=FILE`, `csv=FILE`, `influxdb=URL` and `experimental-prometheus-rw`: samples, or their
+//! totals, each written on a thread of its own.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -14,7 +15,9 @@ use gake_k6::options::Options;
 use gake_k6::out::{CsvLines, JsonLines, SamplePoint, TimeFormat};
 use gake_k6::test::{SampleTap, WrittenSample};
 use gake_k6::values::scaled;
-use gake_sinks::{InfluxPoint, InfluxPoints, SinkAddress};
+use gake_sinks::{InfluxPoint, InfluxPoints, ScriptSeries, SinkAddress};
+
+use super::prometheus::PrometheusSettings;
 
 /// Batches that may wait for the disk. What comes then is lost, and counted.
 const BATCHES: usize = 4_096;
@@ -68,6 +71,23 @@ fn database(url: &str) -> Result<(String, Writer), String> {
     Ok((address.to_string(), Box::new(move |batches| bring(points, batches))))
 }
 
+/// Settings of outputs that come from the environment.
+#[derive(Debug, Default)]
+pub struct OutSettings {
+    /// `K6_CSV_TIME_FORMAT`.
+    pub csv_times: Option<String>,
+    /// Those of `experimental-prometheus-rw`.
+    pub prometheus: PrometheusSettings,
+}
+
+/// A Prometheus that answers.
+fn prometheus(url: &str, settings: &PrometheusSettings) -> Result<(String, Writer), String> {
+    let refused = |why: String| format!("--out experimental-prometheus-rw: {why}");
+    let (address, mut series) = settings.series(url).map_err(refused)?;
+    series.check().map_err(|why| format!("--out {address}: {why}"))?;
+    Ok((address.to_string(), Box::new(move |batches| bring(series, batches))))
+}
+
 /// Creates the outputs of `--out`; none without any.
 ///
 /// # Errors
@@ -75,7 +95,7 @@ fn database(url: &str) -> Result<(String, Writer), String> {
 pub fn start(
     asked: &[String],
     options: &Options,
-    csv_times: Option<&str>,
+    settings: &OutSettings,
 ) -> Result<Option<Outputs>, String> {
     let mut threads = Vec::new();
     let mut senders = Vec::new();
@@ -89,14 +109,17 @@ pub fn start(
                 file(Form::Json(lines), path, kind)?
             }
             "csv" => {
-                let times = TimeFormat::parse(csv_times.unwrap_or_default());
+                let times = settings.csv_times.as_deref().unwrap_or_default();
+                let times = TimeFormat::parse(times);
                 let times = times.ok_or("K6_CSV_TIME_FORMAT names no format of time")?;
                 file(Form::Csv(CsvLines::new(&tags, times)), path, kind)?
             }
             "influxdb" => database(path)?,
+            "experimental-prometheus-rw" => prometheus(path, &settings.prometheus)?,
             _ => {
                 return Err(format!(
-                    "invalid output type '{kind}', available types are: csv, influxdb, json"
+                    "invalid output type '{kind}', available types are: csv, \
+                     experimental-prometheus-rw, influxdb, json"
                 ));
             }
         };
@@ -176,26 +199,59 @@ fn write(
     out.flush()
 }
 
+/// A database that takes samples.
+trait SampleDatabase {
+    fn take(&mut self, sample: &WrittenSample);
+    /// Called about once a second.
+    fn tick(&mut self);
+    /// Ends the writing; what was lost, in a sentence.
+    fn finish(&mut self) -> Option<String>;
+}
+
+impl SampleDatabase for InfluxPoints {
+    fn take(&mut self, sample: &WrittenSample) {
+        self.write(&InfluxPoint {
+            metric: &sample.metric.name,
+            tags: sample.tags.pairs(),
+            value: scaled(sample.metric.unit, sample.value),
+            unix_ns: sample.unix_ns,
+        });
+    }
+
+    fn tick(&mut self) {
+        self.tick();
+    }
+
+    fn finish(&mut self) -> Option<String> {
+        self.finish()
+    }
+}
+
+impl SampleDatabase for ScriptSeries {
+    fn take(&mut self, sample: &WrittenSample) {
+        self.write(&sample.metric, &sample.tags, sample.value, sample.unix_ns);
+    }
+
+    fn tick(&mut self) {
+        self.tick();
+    }
+
+    fn finish(&mut self) -> Option<String> {
+        self.finish()
+    }
+}
+
 /// Brings every sample to a database; an error says how many are lost.
-fn bring(mut points: InfluxPoints, batches: &Receiver<Option<Batch>>) -> io::Result<()> {
+fn bring(mut database: impl SampleDatabase, batches: &Receiver<Option<Batch>>) -> io::Result<()> {
     loop {
         match batches.recv_timeout(TICK) {
-            Ok(Some(batch)) => {
-                for WrittenSample { metric, tags, value, unix_ns } in batch.iter() {
-                    points.write(&InfluxPoint {
-                        metric: &metric.name,
-                        tags: tags.pairs(),
-                        value: scaled(metric.unit, *value),
-                        unix_ns: *unix_ns,
-                    });
-                }
-            }
+            Ok(Some(batch)) => batch.iter().for_each(|sample| database.take(sample)),
             Ok(None) | Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}
         }
-        points.tick();
+        database.tick();
     }
-    let Some(lost) = points.finish() else { return Ok(()) };
+    let Some(lost) = database.finish() else { return Ok(()) };
     // Its name stands before every sentence about an output.
     let what = lost.split_once(": ").map_or(lost.as_str(), |(_, what)| what);
     Err(io::Error::other(what.to_owned()))

@@ -1,0 +1,105 @@
+//! The metrics of a script for Prometheus, in k6's form, so that dashboards made for k6 work.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gake_core::clock::Nanos;
+use gake_core::metric::{Definition, SeriesTable, Tags};
+
+use crate::address::SinkAddress;
+use crate::carrier::{Carrier, Push};
+use crate::exporter::RETRY;
+use crate::format::{self, TrendFigure, Trends, script_request};
+
+/// What k6 writes of trends unless it is told otherwise.
+const USUAL_FIGURES: &str = "p(99)";
+
+/// Tags whose values are too many for an index.
+const UNLABELLED: [&str; 2] = ["vu", "iter"];
+
+/// Sends the series of a script's metrics to a database during a run: totals so far, at intervals.
+pub struct ScriptSeries {
+    name: String,
+    tags: Vec<(String, String)>,
+    trends: Trends,
+    every: Duration,
+    push: Push,
+    /// Bounded in the number of series.
+    table: SeriesTable,
+    written: Instant,
+    /// The instant of the newest sample, in Unix milliseconds.
+    newest: u64,
+    is_new: bool,
+}
+
+impl ScriptSeries {
+    /// Prepares to write to a database of the kind `prometheus-rw`, once every interval. `figures`
+    /// are those of trends, such as `p(99),avg`; native histograms take their place.
+    ///
+    /// # Errors
+    /// When one of them is unknown.
+    pub fn new(
+        address: &SinkAddress,
+        every: Duration,
+        figures: Option<&str>,
+    ) -> Result<Self, String> {
+        let text = figures.unwrap_or(USUAL_FIGURES);
+        let figures = TrendFigure::list(text).ok_or_else(|| {
+            format!("{text:?}: write avg, min, max, med, count, sum and p(N), with commas")
+        })?;
+        let trends = if address.is_native() { Trends::Native } else { Trends::Figures(figures) };
+        Ok(Self {
+            name: address.to_string(),
+            tags: address.tags(),
+            trends,
+            every,
+            push: Push::new(&format::post(address), RETRY),
+            table: SeriesTable::default(),
+            written: Instant::now(),
+            newest: 0,
+            is_new: false,
+        })
+    }
+
+    /// Checks that the database answers.
+    ///
+    /// # Errors
+    /// What is wrong with it, in a sentence.
+    pub fn check(&mut self) -> Result<(), String> {
+        self.push.check()
+    }
+
+    /// Takes a sample; times in nanoseconds.
+    pub fn write(&mut self, metric: &Arc<Definition>, tags: &Tags, value: f64, unix_ns: i128) {
+        // As in k6, what is different for each user and iteration is no label.
+        let has = |name: &&&str| tags.get(name).is_some();
+        let tags =
+            UNLABELLED.iter().filter(has).fold(tags.clone(), |tags, name| tags.without(name));
+        let series = self.table.intern(metric, &tags);
+        self.table.add(series, value, Nanos::try_from(unix_ns).unwrap_or(0));
+        self.newest = self.newest.max(u64::try_from(unix_ns / 1_000_000).unwrap_or(0));
+        self.is_new = true;
+    }
+
+    /// Sends the totals when it is time; call it about once a second.
+    pub fn tick(&mut self) {
+        if self.written.elapsed() >= self.every {
+            self.flush();
+        }
+    }
+
+    /// Ends the writing. Waits until everything is delivered or given up; returns what was lost,
+    /// in a sentence.
+    pub fn finish(&mut self) -> Option<String> {
+        self.flush();
+        self.push.finish();
+        self.push.lost().sentence(&self.name)
+    }
+
+    fn flush(&mut self) {
+        if std::mem::take(&mut self.is_new) {
+            self.push.carry(script_request(&self.table, &self.tags, &self.trends, self.newest));
+        }
+        self.written = Instant::now();
+    }
+}
