@@ -1,4 +1,5 @@
-//! The project's own tasks: `cargo xtask test | tidy | deny | bench | causes | dist | k6 | sim`.
+//! The project's own tasks: `cargo xtask test | tidy | deny | bench | causes | experiments | dist |
+//! k6 | sim`.
 //!
 //! A task runs the tools a person would run and prints each command, so nothing
 //! here has to be trusted: any line can be repeated by hand.
@@ -11,6 +12,7 @@ mod command;
 mod debian;
 mod deny;
 mod dist;
+mod experiments;
 mod k6;
 mod suite;
 mod test;
@@ -42,6 +44,10 @@ usage: cargo xtask TASK
                      docs/causes.md (about 2 minutes a run)
       --runs N       runs of each cell (3)
       --only PART    the cells with this in their names
+  experiments        every experiment with --quick: its time, and the steps that were not as expected
+      --runs N       runs of the whole set (1)
+      --only NAME    this experiment alone
+      --gake PATH    this binary, and do not build one
   dist               target/dist/gake-VERSION-TARGET.tar.gz: the binary, manual pages, completions,
                      docs, and a checksum beside it; the same sources give the same bytes
       --target T     for this target (x86_64-unknown-linux-musl, which is static)
@@ -76,6 +82,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "deny" => deny::main(rest),
         "bench" => bench::main(rest),
         "causes" => causes::main(rest),
+        "experiments" => experiments::main(rest),
         "dist" => dist::main(rest),
         "k6" => k6::main(rest),
         "sim" => {

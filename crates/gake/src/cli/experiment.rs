@@ -19,6 +19,8 @@ Examples:
   gake experiment gc --html gc.html              with charts
   gake experiment spike --only '3,000 users'     some of its steps
   gake experiment pool --target http://localhost:8080/    the same load on your own server
+  gake experiment capacity --target http://localhost:8080/ --watch port:8080
+                                                 and what limits it
   gake experiment users-db --db mysql://root@localhost/test    on a real database
 
 Exit codes: 0 every step is as theory expects; 1 it could not be run; 2 bad usage; 99 a step is
@@ -32,9 +34,20 @@ pub struct ExperimentArgs {
     #[arg(long, value_name = "URL", requires = "name")]
     pub target: Option<String>,
 
+    /// Sample this beside the server that --target names, so that what limits it is named: as for
+    /// `gake run`; may be repeated
+    #[arg(
+        long,
+        value_name = "SOURCE",
+        value_parser = values::WATCHED,
+        hide_possible_values = true,
+        requires = "target"
+    )]
+    pub watch: Vec<values::WatchedSource>,
+
     /// Of users-db: put the users into this real database in place of the model: sqlite:FILE,
     /// mysql://USER:PASSWORD@HOST/DATABASE or postgres://
-    #[arg(long, value_name = "DATABASE", value_parser = values::store, requires = "name")]
+    #[arg(long, value_name = "DATABASE", value_parser = values::store, requires = "name", conflicts_with = "target")]
     pub db: Option<values::StoreArg>,
 
     /// Scale times and numbers down

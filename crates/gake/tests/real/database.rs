@@ -126,6 +126,39 @@ fn load(service: &Peer, database: &MariaDb) -> Json {
     run(&[&[service.url.as_str()], &watch[..], &*flags].concat())
 }
 
+/// The experiment on a service of one's own, whose pool is the limit.
+fn an_experiment_names_the_pool(database: &MariaDb) {
+    let service = database.service(5, KEPT, SLEEP);
+    let metrics = format!("prometheus:{}/metrics", service.url);
+    let args = ["experiment", "pool", "--quick", "--target", &service.url, "-q", "-o", "json"];
+    let only = ["--watch", &metrics, "--watch", &database.watch(), "--only", "40 users"];
+    let ran = ran(&[&args[..], &only].concat()).done();
+    let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let step = &json["steps"][0];
+    assert_eq!(step["failed"], 0, "{step}");
+    // Five connections, each held for 20 ms.
+    assert!(step["goodput"].as_f64().unwrap() <= 5.0 * 50.0 * 1.05, "{step}");
+    let findings = step["findings"].as_array().unwrap().iter();
+    let causes: Vec<_> = findings.filter(|one| one["rank"] == "cause").collect();
+    assert!(causes.iter().any(|cause| cause["id"] == "target_db_pool"), "{step}");
+    // A cell of one's own server is no theory's.
+    assert!(json["as_expected"].is_null(), "{step}");
+}
+
+/// What cannot be used is said in one line each, without the password.
+fn what_cannot_be_used_is_said(database: &MariaDb) {
+    let wrong = database.watch().replace("root@", "me:secret@");
+    for (db, told) in [
+        (format!("{wrong}?dbname=none"), "1049"),
+        (format!("{wrong}.gone?dbname=d"), "no connection"),
+    ] {
+        let refused = ran(&["experiment", "users-db", "-q", "--db", &db]);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(refused.stderr.contains(told) && !refused.stderr.contains("secret"), "{refused:?}");
+        assert_eq!(refused.stderr.lines().count(), 1, "{refused:?}");
+    }
+}
+
 #[test]
 fn a_small_pool_is_named_and_after_it_the_databases_own_limit() {
     let _alone = alone();
@@ -147,6 +180,8 @@ fn a_small_pool_is_named_and_after_it_the_databases_own_limit() {
     assert_eq!(findings[0], "db_connections_refused", "{}", json.at("verdict"));
     assert!(findings.contains(&"server_errors"), "{findings:?}");
     assert!(!findings.contains(&"target_db_pool"), "{findings:?}");
+    an_experiment_names_the_pool(&database);
+    what_cannot_be_used_is_said(&database);
 }
 
 #[test]

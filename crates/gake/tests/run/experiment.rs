@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use gake_lab::{DatabaseKind, LabConfig};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -45,6 +46,8 @@ fn without_a_name_they_are_listed() {
 #[test]
 fn what_cannot_be_run_is_said() {
     ran(&["experiment", "no-such"]).refused(2, "no experiment is called \"no-such\"");
+    let both = ["experiment", "users-db", "--target", "http://h/", "--db", "sqlite::memory:"];
+    ran(&both).refused(2, "cannot be used with");
     ran(&["experiment", "leak", "--target", "http://h/"]).refused(2, "runs on the lab only");
     ran(&["experiment", "pool", "-q", "--only", "nothing"]).refused(2, "no step of pool");
 }
@@ -102,11 +105,12 @@ fn a_shadow_that_differs_is_told_from_noise_and_a_dead_one_costs_nothing() {
 
 #[test]
 fn of_another_server_nothing_is_expected() {
-    let lab = lab();
-    let url = url(&lab, "/fast");
+    let kind = DatabaseKind::Model("model:0s,0s".parse().unwrap());
+    let lab = lab_with(LabConfig { database: Some(kind.into()), ..LabConfig::default() });
+    let url = url(&lab, "/users");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("own.json");
-    let args = ["experiment", "pool", "--quick", "--target", &url, "--only", "1 user,"];
+    let args = ["experiment", "users-db", "--quick", "--target", &url, "--only", "10/s"];
     let ran = ran(&[&args[..], &["--json", file.to_str().unwrap()]].concat()).done();
     assert!(ran.stdout.contains("no theory"), "{ran:?}");
     let json: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();

@@ -139,7 +139,10 @@ impl<'a> Bench<'a> {
     /// When the lab does not start.
     pub fn server(&self, flags: &str) -> Result<Server, Stopped> {
         Ok(match &self.args.target {
-            Some(url) => Server::own(url),
+            Some(url) => {
+                let watched = self.args.watch.iter().map(|source| source.0.clone()).collect();
+                Server::own(url, watched)
+            }
             None => Server::lab(flags)?,
         })
     }

@@ -61,7 +61,7 @@ const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: USERS_DB,
         about: "a pool without a bound in front of a database with one: Too many connections",
-        takes_target: false,
+        takes_target: true,
         run: users_db::run,
     },
     Experiment {

@@ -40,6 +40,8 @@ pub struct Server {
     url: String,
     /// The command that starts the same server.
     command: String,
+    /// What is sampled beside the user's own.
+    watched: Vec<String>,
 }
 
 impl Server {
@@ -96,16 +98,17 @@ impl Server {
             let _ = BufReader::new(out).read_line(&mut line);
         }
         let url = line.trim_end().to_owned();
-        let mut server = Self { kind, process: Some(process), url, command };
+        let mut server = Self { kind, process: Some(process), url, command, watched: Vec::new() };
         if server.url.is_empty() {
             return Err(cannot(server.complaint()));
         }
         Ok(server)
     }
 
-    /// The user's own.
-    pub fn own(url: &str) -> Self {
-        Self { kind: Kind::Own, process: None, url: url.to_owned(), command: String::new() }
+    /// The user's own, with what is to be sampled beside it.
+    pub fn own(url: &str, watched: Vec<String>) -> Self {
+        let (url, command) = (url.to_owned(), String::new());
+        Self { kind: Kind::Own, process: None, url, command, watched }
     }
 
     /// Whether theory knows its settings.
@@ -156,8 +159,10 @@ impl Server {
         RequestSource::Url(format!("{}{path}", self.url))
     }
 
-    /// Has the lab's own figures sampled during a run. The sampler holds one connection.
+    /// Has the lab's own figures sampled during a run, or what the user names beside another
+    /// server. The lab's sampler holds one connection.
     pub fn watch(&self, spec: &mut RunSpec) {
+        spec.watch.extend_from_slice(&self.watched);
         if self.kind == Kind::Lab {
             spec.watch.push(format!("prometheus:{}/metrics", self.url));
         }

@@ -161,7 +161,7 @@ fn mirrored(
     // The discard service's port: whatever is there is no HTTP server.
     let url = sandbox.as_ref().map_or("http://127.0.0.1:9", Server::url);
     let proxy = ProxyProcess::start(&production, url, Some(&second), flags)?;
-    let duration = bench.seconds(8.0, 3.0);
+    let duration = bench.seconds(8.0, 2.0);
     let summary = bench.fire(&load_on(proxy.server(), PATH, LoadSpec::rate(RATE, duration)))?;
     let (mirrored, server) = proxy.end()?;
     Ok(Some(Seen { name: name.to_owned(), server, summary, mirrored, duration }))

@@ -38,8 +38,14 @@ struct Setting {
     server_max: u64,
 }
 
+/// Requests a second of a server of the user's own.
+const OWN: [u32; 3] = [10, 100, 1_000];
+
 /// Runs the steps.
 pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
+    if bench.is_own() {
+        return own(bench);
+    }
     if let Some((written, store)) = bench.database()? {
         return users_real::run(bench, &written, &store);
     }
@@ -53,6 +59,19 @@ pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
     step(bench, Setting { idle: 10_000, ..busy })?;
     // The cure: as many as the work needs and the database allows, all kept.
     step(bench, Setting { idle: 100, open: 100, ..busy })
+}
+
+/// The same requests to a server whose pool and database are its own.
+fn own(bench: &mut Bench<'_>) -> Result<(), Stopped> {
+    let server = bench.server("")?;
+    for rate in OWN {
+        let name = format!("{}/s", count(rate.into()));
+        if bench.wants(&name) {
+            let summary = bench.fire(&posts(&server, rate, bench.seconds(10.0, 4.0)))?;
+            bench.step(name, &server, summary, Vec::new());
+        }
+    }
+    Ok(())
 }
 
 impl Setting {
@@ -175,6 +194,7 @@ pub fn posts(server: &Server, rate: u32, duration: Duration) -> RunSpec {
     let mut spec = load_on(server, "/users", load);
     let request = &mut spec.scenarios[0].request;
     request.method = Some("POST".to_owned());
+    request.headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
     request.body = Some(BodySpec::Bytes(BODY.into()));
     spec.scenarios[0].body_errors = true;
     spec
