@@ -174,6 +174,9 @@ pub(crate) fn for_agents(spec: &RunSpec) -> Result<RunSpec, String> {
     if !spec.tls.ca_certificates.is_empty() || spec.tls.certificate.is_some() {
         return file("a certificate");
     }
+    if spec.tls.key_log.is_some() {
+        return file("a key log");
+    }
     let by = &spec.connection;
     if by.unix_socket.is_some() {
         return Err("a Unix socket is on one machine".to_owned());
@@ -315,6 +318,7 @@ mod tests {
                 spec.scenarios[0].source = RequestSource::Requests(vec![request]);
             }),
             changed(&|spec| spec.tls.ca_certificates = vec!["/etc/ca.pem".into()]),
+            changed(&|spec| spec.tls.key_log = Some("keys".into())),
             changed(&|spec| spec.connection.unix_socket = Some("/run/x".into())),
             changed(&|spec| spec.connection.proxy = Some("http://p:1".to_owned())),
             changed(&|spec| spec.connection.max_redirects = 1),

@@ -46,6 +46,8 @@ pub(crate) struct Chunks {
     next: u64,
     count: u64,
     every: Duration,
+    /// What is before and after the number of each.
+    around: (&'static str, &'static str),
     /// The instant of the first chunk; the others keep to its grid.
     start: Option<Instant>,
     sleep: Option<Sleep>,
@@ -63,8 +65,13 @@ pub(crate) struct Broken {
 }
 
 impl Chunks {
-    pub(crate) fn new(count: u64, every: Duration, timer: Arc<Timer>) -> Chunks {
-        Chunks { next: 0, count, every, start: None, sleep: None, timer }
+    pub(crate) fn new(
+        count: u64,
+        every: Duration,
+        around: (&'static str, &'static str),
+        timer: Arc<Timer>,
+    ) -> Chunks {
+        Chunks { next: 0, count, every, around, start: None, sleep: None, timer }
     }
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
@@ -72,7 +79,8 @@ impl Chunks {
             std::task::ready!(Pin::new(sleep).poll(cx));
             self.sleep = None;
         }
-        let chunk = Bytes::from(format!("chunk {}\n", self.next));
+        let (before, after) = self.around;
+        let chunk = Bytes::from(format!("{before} {}{after}", self.next));
         self.next += 1;
         if self.next < self.count && !self.every.is_zero() {
             let start = *self.start.get_or_insert_with(Instant::now);

@@ -31,6 +31,7 @@ const FULL: &[u8] = b"The queue is full.\n";
 /// What `/users` answers when there is no database.
 const NO_DATABASE: &[u8] = b"no database: start the lab with --db\n";
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
@@ -142,9 +143,13 @@ async fn answer(
         }
         Plan::Text(status, text) => Ok(finish(&head, flight, status, TEXT, Source::Whole(text))),
         Plan::Bytes(n) => Ok(finish(&head, flight, ok, BINARY, Source::Fill(n))),
-        Plan::Chunks { count, every } => {
-            let chunks = Chunks::new(count, every, Arc::clone(&worker.timer));
-            Ok(finish(&head, flight, ok, TEXT, Source::Chunks(chunks)))
+        Plan::Chunks { count, every, are_events } => {
+            let (kind, around) = match are_events {
+                true => (EVENTS, ("data: event", "\n\n")),
+                false => (TEXT, ("chunk", "\n")),
+            };
+            let chunks = Chunks::new(count, every, around, Arc::clone(&worker.timer));
+            Ok(finish(&head, flight, ok, kind, Source::Chunks(chunks)))
         }
         Plan::Cut { how, after: Some(after) } => {
             let broken = Broken::new(after, how, Arc::clone(&connection.flushes));

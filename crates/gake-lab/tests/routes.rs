@@ -148,6 +148,9 @@ fn bytes_and_streams_have_the_length_asked() {
     assert!(begun.elapsed() >= Duration::from_millis(30));
     assert_eq!(answer.header("transfer-encoding"), Some("chunked"));
     assert_eq!(answer.text(), "chunk 0\nchunk 1\nchunk 2\nchunk 3\n");
+    let answer = client.get("/events?n=2");
+    assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+    assert_eq!(answer.text(), "data: event 0\n\ndata: event 1\n\n");
     assert_eq!(client.get("/stream/0").body.len(), 0);
     assert_eq!(client.get("/stream/1000").text().lines().count(), 1000);
 }

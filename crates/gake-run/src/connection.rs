@@ -8,7 +8,7 @@ use gake_core::spec::{
 use gake_wire::http1::{ResponseLimits, Version};
 use gake_wire::{
     BodyCheck, BodyCheckError, Inspection, Keep, MessageAnswer, Protocol, Resolver, Settings,
-    Sources, TlsOptions,
+    Sources, TlsKeyLog, TlsOptions, tls_suites,
 };
 
 use crate::RunError;
@@ -38,6 +38,7 @@ pub(crate) fn settings(
         keep: spec.keep.map(|keep| Keep { answers: keep.answers, body_bytes: keep.body_bytes }),
         max_idle: spec.max_idle,
         inspect: None,
+        stream: false,
         feed: None,
         version: match spec.http {
             HttpVersion::Http10 => Version::Http10,
@@ -102,14 +103,32 @@ pub(crate) fn resolver(spec: &RunSpec) -> Result<Resolver, RunError> {
     Ok(resolver)
 }
 
-/// What TLS trusts and shows.
-pub(crate) fn tls(spec: &TlsSpec) -> TlsOptions {
-    TlsOptions {
+/// What TLS trusts, offers and shows; its secrets go nowhere.
+pub(crate) fn tls(spec: &TlsSpec) -> Result<TlsOptions, RunError> {
+    let list = FieldPath::root().key("tls").key("ciphers");
+    for (i, name) in spec.ciphers.iter().enumerate() {
+        if !tls_suites().any(|known| known == *name) {
+            let known: Vec<String> = tls_suites().collect();
+            let problem = format!("{name:?} is no cipher suite; there are {}", known.join(", "));
+            return Err(RunError::spec(list.index(i), problem));
+        }
+    }
+    Ok(TlsOptions {
         insecure: spec.insecure,
         cacert: spec.ca_certificates.clone(),
         session_tickets: spec.session_tickets,
         cert: spec.certificate.clone(),
         key: spec.key.clone(),
+        version: spec.only_version(),
+        ciphers: spec.ciphers.clone(),
         ..TlsOptions::default()
-    }
+    })
+}
+
+/// The file of a run's secrets, if there is to be one.
+pub(crate) fn key_log(spec: &TlsSpec) -> Result<Option<Arc<TlsKeyLog>>, RunError> {
+    let Some(path) = &spec.key_log else { return Ok(None) };
+    let log = TlsKeyLog::create(path)
+        .map_err(|error| RunError::cannot(format!("the key log {}: {error}", path.display())))?;
+    Ok(Some(Arc::new(log)))
 }

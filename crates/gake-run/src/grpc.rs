@@ -42,27 +42,28 @@ impl<'a> GrpcTarget<'a> {
         self.location.grpc_url()
     }
 
-    /// The call with this metadata, whose message is described by `json`.
+    /// The call with this metadata, whose messages are described by `json`, and whether its answer
+    /// is a stream of messages.
     pub(crate) fn call(
         &self,
         metadata: &[(String, String)],
         json: &[u8],
-    ) -> Result<HttpRequest, RunError> {
+    ) -> Result<(HttpRequest, bool), RunError> {
         let schema = self.schema(metadata)?;
         let method = schema.method(&self.location.target);
         let method = method.map_err(|error| RunError::spec(self.at.key("url"), error))?;
-        if method.is_client_streaming() {
-            let problem =
-                format!("{} takes a stream of messages, which gake does not send", method.path());
-            return Err(RunError::spec(self.at.key("url"), problem));
-        }
         let refuse = |why: String| RunError::spec(self.at.key("body"), why);
         let json = std::str::from_utf8(json).map_err(|_| refuse("it is not UTF-8".to_owned()))?;
-        let message = method.encode(json).map_err(|error| refuse(error.to_string()))?;
+        let messages = match method.is_client_streaming() {
+            true => method.encode_stream(json),
+            false => method.encode(json).map(|message| vec![message]),
+        };
+        let messages = messages.map_err(|error| refuse(error.to_string()))?;
+        let body = messages.iter().flat_map(|message| grpc_frame(message)).collect();
         // `grpc` becomes `http`, and `grpcs` becomes `https`.
         let url = format!("http{}", &self.grpc.url.trim()["grpc".len()..]);
         let timeout = self.spec.connection.timeouts.total;
-        Ok(grpc_call(url, metadata, timeout, grpc_frame(&message)))
+        Ok((grpc_call(url, metadata, timeout, body), method.is_server_streaming()))
     }
 
     fn schema(&self, metadata: &[(String, String)]) -> Result<GrpcSchema, RunError> {
@@ -101,7 +102,7 @@ impl<'a> GrpcTarget<'a> {
     async fn reflected(&self, metadata: &[(String, String)]) -> Result<GrpcSchema, RunError> {
         let mut settings = connection::settings(&self.spec.connection, true, (1, 1))?;
         settings.protocol = Protocol::Http2;
-        let (resolver, tls) = (connection::resolver(self.spec)?, connection::tls(&self.spec.tls));
+        let (resolver, tls) = (connection::resolver(self.spec)?, connection::tls(&self.spec.tls)?);
         let cannot =
             |error: &dyn std::fmt::Display| RunError::cannot(format!("{}: {error}", self.name()));
         let network = Network::new(&resolver, &tls, settings).and_then(Network::to_any_origin);

@@ -10,6 +10,7 @@ use gake_judge::Objective;
 use gake_watch::{SourceError, WatchSource};
 use gake_wire::{
     Location, Protocol, Resolver, Settings, TlsOptions, WeightedRequest, Wire, WireError,
+    handshake_metric, stream_metrics,
 };
 
 use crate::requests::{self, RequestSet};
@@ -51,6 +52,7 @@ impl LoadedRequests {
     /// When something cannot be read or is not valid.
     pub fn read(spec: &RunSpec, mut inputs: Inputs<'_>) -> Result<Self, RunError> {
         let resolver = connection::resolver(spec)?;
+        let tls = connection::tls(&spec.tls)?;
         // Bad sources are told before a large file is read.
         connection::settings(&spec.connection, true, (1, 1))?;
         for (i, scenario) in spec.scenarios.iter().enumerate() {
@@ -64,7 +66,8 @@ impl LoadedRequests {
         if sets.len() > 1 {
             sets.iter_mut().flat_map(|set| &mut set.requests).for_each(label);
         }
-        Ok(Self { sets, resolver, tls: connection::tls(&spec.tls) })
+        let tls = TlsOptions { key_log: connection::key_log(&spec.tls)?, ..tls };
+        Ok(Self { sets, resolver, tls })
     }
 
     /// What the user named: a URL without its password, or a file; of several scenarios the first.
@@ -101,6 +104,7 @@ impl LoadedRequests {
             let mut settings =
                 connection::settings(&spec.connection, pooled, (plan.connections, plan.streams))?;
             settings.inspect = connection::inspection(scenario, &list.index(i))?;
+            settings.stream = scenario.stream || set.is_stream;
             if let RequestSource::WebSocket(websocket) = &scenario.source {
                 settings.protocol = Protocol::WebSocket;
                 settings.answer = connection::answer(websocket, &list.index(i))?;
@@ -167,8 +171,14 @@ impl LoadedRequests {
         wires: Vec<Arc<Wire>>,
         labels: &[String],
     ) -> Result<Prepared, RunError> {
-        // A plain request has no metrics of its own.
-        let ready = ready(spec, plans, labels, &Registry::default())?;
+        let mut metrics = Registry::default();
+        let streams = wires.iter().any(|wire| wire.network.settings.stream);
+        let own = stream_metrics().into_iter().filter(|_| streams);
+        for metric in own.chain([handshake_metric()]) {
+            let defined = metrics.define((*metric).clone());
+            defined.map_err(|error| RunError::cannot(error.to_string()))?;
+        }
+        let ready = ready(spec, plans, labels, &metrics)?;
         let wire_notes = wires.iter().flat_map(|wire| &wire.notes).cloned();
         let set_notes = |is_file: bool| {
             let sets = self.sets.iter().filter(move |set| set.file.is_some() == is_file);

@@ -32,6 +32,8 @@ pub(crate) struct RequestSet {
     /// What the user named: the URL without its password, or the file.
     pub(crate) name: String,
     pub(crate) notes: Vec<String>,
+    /// Whether answers are streams of messages.
+    pub(crate) is_stream: bool,
     /// The file that errors are in, when there is one.
     pub(crate) file: Option<String>,
     /// The field that says what is sent.
@@ -41,7 +43,8 @@ pub(crate) struct RequestSet {
 impl RequestSet {
     fn new(requests: Vec<WeightedRequest>, name: String, field: FieldPath) -> Self {
         let (order, trace, feed, file) = (None, None, None, None);
-        Self { requests, order, trace, feed, name, notes: Vec::new(), file, field }
+        let (notes, is_stream) = (Vec::new(), false);
+        Self { requests, order, trace, feed, name, notes, is_stream, file, field }
     }
 }
 
@@ -136,9 +139,11 @@ impl Reader<'_, '_> {
         let common = &self.scenario.request;
         let json = common.body.as_ref().map(|body| self.body(body)).transpose()?;
         let json = json.as_deref().unwrap_or(b"{}");
-        let request = target.call(&headers(common), json)?;
+        let (request, is_stream) = target.call(&headers(common), json)?;
         let request = WeightedRequest { request, label: None, weight: 1 };
-        Ok(RequestSet::new(vec![request], target.name(), field))
+        let mut set = RequestSet::new(vec![request], target.name(), field);
+        set.is_stream = is_stream;
+        Ok(set)
     }
 
     fn listed(&mut self, requests: &[RequestSpec]) -> Result<RequestSet, RunError> {

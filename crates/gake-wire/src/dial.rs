@@ -150,6 +150,9 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
                 let stream = secure(name, config, stream).await?;
                 let handshake = self.clock.now() - connected;
                 exchange.tls = Some(exchange.tls.unwrap_or(0) + handshake);
+                if let Some(facts) = stream.tls_facts() {
+                    self.meter.handshake(facts);
+                }
                 stream
             }
             (Some(_), None) => return Err(Fault::Tls("TLS was not set up for this origin")),

@@ -10,6 +10,7 @@ use gake_core::schedule::Slice;
 use gake_core::work::{Factory, Gauges};
 
 use crate::client::Client;
+use crate::handshakes;
 use crate::idle;
 use crate::wire::Wire;
 use crate::work::{HttpWork, Load};
@@ -57,6 +58,10 @@ impl<C: Clock + Clone + 'static> Factory for HttpFactory<C> {
     }
 
     fn observe(&self, tally: &mut Tally) -> Gauges {
+        let handshakes = self.client.shared().meter.take_handshakes();
+        for (facts, count) in handshakes {
+            handshakes::add(tally, &facts, count);
+        }
         self.client.observe(&mut tally.counts)
     }
 

@@ -2,7 +2,8 @@
 
 use std::net::SocketAddr;
 
-use rustls::{CommonState, ProtocolVersion};
+pub use gake_core::spec::TlsVersion;
+use rustls::{CommonState, HandshakeKind, ProtocolVersion};
 
 /// The connection of an exchange.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -15,21 +16,16 @@ pub struct ConnectionFacts {
     pub tls: Option<TlsFacts>,
 }
 
-/// A version of TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TlsVersion {
-    /// 1.2 (RFC 5246).
-    Tls12,
-    /// 1.3 (RFC 8446).
-    Tls13,
-}
-
 /// What both sides of a TLS connection agreed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TlsFacts {
     /// The version.
     pub version: TlsVersion,
     suite: &'static str,
+    /// The group of the key exchange, as IANA names it; empty when there was none.
+    pub group: &'static str,
+    /// Whether an earlier session was resumed.
+    pub is_resumed: bool,
 }
 
 impl TlsFacts {
@@ -40,16 +36,22 @@ impl TlsFacts {
             _ => TlsVersion::Tls13,
         };
         let suite = session.negotiated_cipher_suite()?.suite().as_str().unwrap_or_default();
-        Some(Self { version, suite })
+        let group = session.negotiated_key_exchange_group().and_then(|group| group.name().as_str());
+        let is_resumed = session.handshake_kind() == Some(HandshakeKind::Resumed);
+        Some(Self { version, suite, group: group.unwrap_or_default(), is_resumed })
     }
 
     /// The cipher suite, as IANA names it.
     #[must_use]
     pub fn cipher_suite(&self) -> String {
-        // rustls names those of TLS 1.3 apart.
-        match self.suite.strip_prefix("TLS13_") {
-            Some(suite) => format!("TLS_{suite}"),
-            None => self.suite.to_owned(),
-        }
+        suite_name(self.suite)
+    }
+}
+
+/// The name of a cipher suite: rustls names those of TLS 1.3 apart.
+pub(crate) fn suite_name(suite: &str) -> String {
+    match suite.strip_prefix("TLS13_") {
+        Some(suite) => format!("TLS_{suite}"),
+        None => suite.to_owned(),
     }
 }

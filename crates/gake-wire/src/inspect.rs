@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use gake_core::clock::Clock;
 use gake_core::plan::Expect;
 use gake_core::record::FAILED_BODY_BYTES;
 
 use crate::check::{BodyCheck, CHECKED_BYTES_MAX, decoded};
 use crate::http1::{ResponseHead, Visitor};
 use crate::kept::KeepVisitor;
+use crate::parts::PartsVisitor;
 
 /// What is checked in the responses of a load.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,21 +114,22 @@ impl Inspector {
     }
 }
 
-/// Shows an answer to what keeps it and to what inspects it.
-pub(crate) struct WorkVisitor<'a> {
+/// Shows an answer to what keeps it, what inspects it and what times its parts.
+pub(crate) struct WorkVisitor<'a, C> {
     pub(crate) keep: KeepVisitor,
     pub(crate) inspector: Option<&'a mut Inspector>,
+    pub(crate) parts: Option<PartsVisitor<'a, C>>,
 }
 
-impl Visitor for WorkVisitor<'_> {
+impl<C: Clock> Visitor for WorkVisitor<'_, C> {
     #[inline]
     fn wants_head(&self) -> bool {
-        self.keep.wants_head()
+        self.keep.wants_head() || self.parts.is_some()
     }
 
     #[inline]
     fn may_want(&self) -> bool {
-        self.keep.wants_head() || self.inspector.is_some()
+        self.wants_head() || self.inspector.is_some()
     }
 
     #[inline]
@@ -143,6 +146,9 @@ impl Visitor for WorkVisitor<'_> {
             let coding = head.get("content-encoding").unwrap_or_default();
             inspector.coding.extend_from_slice(coding);
         }
+        if let Some(parts) = &mut self.parts {
+            parts.head(head);
+        }
     }
 
     #[inline]
@@ -150,6 +156,9 @@ impl Visitor for WorkVisitor<'_> {
         self.keep.body(bytes);
         if let Some(inspector) = &mut self.inspector {
             inspector.body(bytes);
+        }
+        if let Some(parts) = &mut self.parts {
+            parts.body(bytes);
         }
     }
 }

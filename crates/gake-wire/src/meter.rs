@@ -1,12 +1,13 @@
 //! What a worker's connections count outside any single arrival.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use gake_core::clock::Nanos;
 use gake_core::record::Counts;
 use gake_core::work::Gauges;
 
+use crate::facts::TlsFacts;
 use crate::http2::ConnectionCounts;
 
 /// Counters of one worker. Not shared with other threads.
@@ -43,6 +44,8 @@ pub(crate) struct Meter {
     connect_cpu: Cell<Nanos>,
     open: Cell<u64>,
     peak: Cell<u64>,
+    /// Handshakes of TLS by what they agreed on.
+    handshakes: RefCell<Vec<(TlsFacts, u64)>>,
 }
 
 /// Adds one to a counter.
@@ -64,6 +67,20 @@ impl Meter {
     pub(crate) fn connect_called(&self, cpu: Nanos) {
         bump(&self.connects);
         self.connect_cpu.set(self.connect_cpu.get() + cpu);
+    }
+
+    /// Counts a handshake.
+    pub(crate) fn handshake(&self, facts: TlsFacts) {
+        let mut all = self.handshakes.borrow_mut();
+        match all.iter_mut().find(|(known, _)| *known == facts) {
+            Some((_, count)) => *count += 1,
+            None => all.push((facts, 1)),
+        }
+    }
+
+    /// Takes the handshakes since the last call, by what they agreed on.
+    pub(crate) fn take_handshakes(&self) -> Vec<(TlsFacts, u64)> {
+        self.handshakes.take()
     }
 
     /// Adds what an HTTP/2 connection has counted.

@@ -38,6 +38,8 @@ pub struct Settings {
     pub keep: Option<Keep>,
     /// What is checked in responses besides their status, if anything is.
     pub inspect: Option<Inspection>,
+    /// Whether the parts of answers are timed, as series of [`stream_metrics`](crate::stream_metrics).
+    pub stream: bool,
     /// Idle connections kept to an origin, over all workers, when that is bounded.
     pub max_idle: Option<usize>,
     /// If set, makes each request when it is fired, instead of those known beforehand.
@@ -121,6 +123,7 @@ impl Default for Settings {
             max_redirects: 0,
             keep: None,
             inspect: None,
+            stream: false,
             max_idle: None,
             feed: None,
             version: Version::Http11,

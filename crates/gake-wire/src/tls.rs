@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::facts::TlsVersion;
+use crate::facts::{TlsVersion, suite_name};
+use crate::key_log::TlsKeyLog;
 use crate::settings::Protocol;
 use rustls::client::ResolvesClientCert;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -33,6 +34,11 @@ pub struct TlsOptions {
     pub version: Option<TlsVersion>,
     /// Offer only these cipher suites of TLS 1.2, by the names of [`tls12_suites`]; all by default.
     pub suites: Option<Vec<String>>,
+    /// Offer only these cipher suites of any version, by the names of [`tls_suites`], the preferred
+    /// one first; the library's if empty.
+    pub ciphers: Vec<String>,
+    /// Takes the secrets of every session.
+    pub key_log: Option<Arc<TlsKeyLog>>,
     /// Resume sessions. Otherwise every connection makes a full handshake.
     pub session_tickets: bool,
 }
@@ -59,6 +65,12 @@ impl fmt::Debug for TlsIdentity {
 pub fn tls12_suites() -> impl Iterator<Item = &'static str> {
     let suites = rustls::crypto::aws_lc_rs::ALL_CIPHER_SUITES.iter();
     suites.filter(|suite| suite.tls13().is_none()).filter_map(|suite| suite.suite().as_str())
+}
+
+/// The cipher suites that a client can offer, as IANA names them.
+pub fn tls_suites() -> impl Iterator<Item = String> {
+    let suites = rustls::crypto::aws_lc_rs::ALL_CIPHER_SUITES.iter();
+    suites.filter_map(|suite| suite.suite().as_str()).map(suite_name)
 }
 
 /// Why TLS cannot be set up.
@@ -116,6 +128,9 @@ impl TlsOptions {
             None => builder.with_no_client_auth(),
         };
         config.alpn_protocols = protocol.alpn();
+        if let Some(log) = &self.key_log {
+            config.key_log = Arc::clone(log) as Arc<dyn rustls::KeyLog>;
+        }
         // Every connection stands for a client of its own, which has no session to resume; and
         // a store of sessions is a lock between workers.
         if !self.session_tickets {
@@ -131,6 +146,16 @@ impl TlsOptions {
                 let name = suite.suite().as_str();
                 suite.tls13().is_some() || suites.iter().any(|asked| Some(asked.as_str()) == name)
             });
+        }
+        if !self.ciphers.is_empty() {
+            let all = std::mem::take(&mut provider.cipher_suites);
+            let named = |name: &String| {
+                let is_it = |suite: &&rustls::SupportedCipherSuite| {
+                    suite.suite().as_str().map(suite_name).as_ref() == Some(name)
+                };
+                all.iter().find(is_it).copied()
+            };
+            provider.cipher_suites = self.ciphers.iter().filter_map(named).collect();
         }
         provider
     }

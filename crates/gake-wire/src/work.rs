@@ -13,6 +13,7 @@ use crate::deadline::Deadline;
 use crate::feed::Feed;
 use crate::inspect::{Inspector, WorkVisitor, Wrong};
 use crate::kept::KeepVisitor;
+use crate::parts::{PartSeries, PartsVisitor};
 use crate::wire::{Labelled, Wire};
 
 /// What the works of one worker share.
@@ -30,6 +31,8 @@ pub struct HttpWork<C> {
     client: Client<C>,
     /// What is seen of the answer, when it is looked at.
     inspector: Option<Inspector>,
+    /// The series of the parts of answers, once the lane has them.
+    parts: Option<PartSeries>,
     /// What is known of the request under way.
     exchange: Exchange,
     /// Whether one is under way.
@@ -39,23 +42,34 @@ pub struct HttpWork<C> {
 impl<C: Clock + Clone + 'static> HttpWork<C> {
     pub(crate) fn new(load: Rc<Load>, client: Client<C>) -> Self {
         let inspector = load.wire.network.settings.inspect.clone().map(Inspector::new);
-        Self { load, client, inspector, exchange: Exchange::unfinished(0), is_fired: false }
+        let exchange = Exchange::unfinished(0);
+        Self { load, client, inspector, parts: None, exchange, is_fired: false }
     }
 
     /// Sends the request with this number at `now` and returns its exchange; `None` when there is
     /// no more to send. When its future is dropped before the end, [`HttpWork::interrupt`] says what
     /// is known.
     pub async fn send(&mut self, number: u64, now: Nanos) -> Option<Exchange> {
-        self.run(number, now).await.ok()?;
+        self.run(number, now, None).await.ok()?;
         Some(self.take_exchange())
     }
 
     /// The same, leaving in `self.exchange` what came of it.
-    async fn run(&mut self, number: u64, now: Nanos) -> Result<(), Exhausted> {
+    async fn run(
+        &mut self,
+        number: u64,
+        now: Nanos,
+        iteration: Option<&Iteration<'_>>,
+    ) -> Result<(), Exhausted> {
         self.is_fired = true;
         self.exchange = Exchange::unfinished(now);
-        let Self { load, client, inspector, exchange, .. } = self;
-        let lane = Lane { client, inspector: inspector.as_mut(), exchange };
+        let Self { load, client, inspector, parts, exchange, .. } = self;
+        let iteration = iteration.filter(|_| load.wire.network.settings.stream);
+        let parts = iteration.map(|iteration| {
+            let series = *parts.get_or_insert_with(|| PartSeries::of(iteration));
+            PartsVisitor::new(iteration, series, client.clock())
+        });
+        let lane = Lane { client, inspector: inspector.as_mut(), parts, exchange };
         let ended = match &load.wire.network.settings.feed {
             None => {
                 load.exchange(lane, load.wire.request(number), now).await;
@@ -85,7 +99,7 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
 
 impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
-        self.run(iteration.arrival.number, iteration.fired).await?;
+        self.run(iteration.arrival.number, iteration.fired, Some(iteration)).await?;
         let exchange = &mut self.exchange;
         if let (Some(inspector), End::Answered(_)) = (&self.inspector, exchange.end)
             && let Some(wrong) = inspector.wrong()
@@ -115,6 +129,7 @@ impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
 struct Lane<'a, C> {
     client: &'a Client<C>,
     inspector: Option<&'a mut Inspector>,
+    parts: Option<PartsVisitor<'a, C>>,
     exchange: &'a mut Exchange,
 }
 
@@ -126,12 +141,12 @@ impl Load {
         request: &Labelled,
         now: Nanos,
     ) {
-        let Lane { client, mut inspector, exchange } = lane;
+        let Lane { client, mut inspector, parts, exchange } = lane;
         if let Some(inspector) = &mut inspector {
             inspector.begin();
         }
         let deadline = Deadline::after(now, &self.wire.network.settings.timeouts);
-        let mut visitor = WorkVisitor { keep: KeepVisitor::new(self.keep()), inspector };
+        let mut visitor = WorkVisitor { keep: KeepVisitor::new(self.keep()), inspector, parts };
         exchange.label = request.label;
         client.exchange(&request.request, now, deadline, &mut visitor, exchange).await;
         exchange.kept = visitor.keep.take();

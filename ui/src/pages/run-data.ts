@@ -24,6 +24,9 @@ export interface RunData {
   labels: Label[];
   more_labels: number;
   label_series: LabelSeries | null;
+  /** Metrics of the run's own, with what their samples add up to. */
+  metrics: { name: string; samples: number; figures: string }[];
+  more_metrics: number;
   events: { s: number; text: string }[];
   series: Series;
   histogram: { edges: number[]; response: number[]; service: number[] };

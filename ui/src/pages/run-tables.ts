@@ -72,6 +72,17 @@ export function bodies(data: RunData): HTMLElement {
   ]);
 }
 
+/** Metrics of the run's own. */
+export function metrics(data: RunData): HTMLElement {
+  const list = table(data.metrics, [
+    { name: "Metric", show: (row) => row.name },
+    { name: "samples", show: (row) => count(row.samples), number: true },
+    { name: "", show: (row) => row.figures },
+  ]);
+  const more = data.more_metrics > 0 && el("p", { class: "note" }, `and ${count(data.more_metrics)} more; JSON has them all`);
+  return el("div", {}, list, more);
+}
+
 /** What happened beside requests. */
 export function events(data: RunData): HTMLElement {
   return table(data.events, [

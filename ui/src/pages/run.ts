@@ -11,7 +11,7 @@ import { rate } from "../format";
 import { section } from "./parts";
 import { connections, errors, generator, latency, target, traffic } from "./run-charts";
 import { endpoints } from "./run-endpoints";
-import { events } from "./run-tables";
+import { events, metrics } from "./run-tables";
 import type { RunData } from "./run-data";
 import { source } from "./run-source";
 import { findings, headline, objectives, pills, plan, tiles, verdict } from "./run-top";
@@ -67,6 +67,7 @@ export function charts(data: RunData, group: Group): HTMLElement[] {
     seen && traffic(data, time),
     seen && latency(data, time),
     errors(data, time),
+    data.metrics.length > 0 && section("Metrics", metrics(data)),
     data.labels.length > 0 && section("Endpoints", endpoints(data, group)),
     seen && connections(data, time),
     data.target_levels && target(data, data.target_levels, time),

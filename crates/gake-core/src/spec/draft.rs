@@ -9,7 +9,7 @@ use super::value::{
     ArrivalsValue, BodyValue, CountValue, ExpectValue, HeaderValue, OverflowValue, RateValue,
     SpeedValue, StagesValue, TimeValue, UsersValue,
 };
-use super::{HttpVersion, IpFamily};
+use super::{HttpVersion, IpFamily, TlsVersion};
 
 /// A run as written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -128,6 +128,9 @@ pub struct ScenarioDraft {
     /// Folders that these files import from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proto_paths: Vec<PathBuf>,
+    /// Whether the parts of answers are timed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream: Option<bool>,
     /// Whether the bodies of failed answers are counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body_errors: Option<bool>,
@@ -300,6 +303,18 @@ pub struct TlsDraft {
     /// Whether sessions are resumed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_tickets: Option<bool>,
+    /// The oldest version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_version: Option<TlsVersion>,
+    /// The newest version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_version: Option<TlsVersion>,
+    /// The cipher suites that are offered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ciphers: Vec<String>,
+    /// Where the secrets of sessions are written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_log: Option<PathBuf>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -124,6 +124,8 @@ pub struct ScenarioSpec {
     /// The check that the body of a response must pass to be ok: a regular expression, `sha256:HEX`
     /// or `json:PATH=VALUE`.
     pub expect_body: Option<String>,
+    /// Whether the parts of answers (events, lines, messages, pieces) are timed as they come.
+    pub stream: bool,
     /// Whether the bodies of failed answers are counted.
     pub body_errors: bool,
 }
@@ -225,6 +227,51 @@ pub struct TlsSpec {
     pub key: Option<PathBuf>,
     /// Whether sessions are taken up again.
     pub session_tickets: bool,
+    /// The oldest version that is spoken; 1.2 if not set.
+    pub min_version: Option<TlsVersion>,
+    /// The newest version that is spoken; 1.3 if not set.
+    pub max_version: Option<TlsVersion>,
+    /// The cipher suites that are offered, by their IANA names, the preferred one first; if empty,
+    /// the library's.
+    pub ciphers: Vec<String>,
+    /// Where the secrets of sessions are written, for programs that decrypt captured traffic.
+    pub key_log: Option<PathBuf>,
+}
+
+/// A version of TLS.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+pub enum TlsVersion {
+    /// 1.2 (RFC 5246).
+    #[serde(rename = "1.2")]
+    Tls12,
+    /// 1.3 (RFC 8446).
+    #[serde(rename = "1.3")]
+    Tls13,
+}
+
+impl TlsVersion {
+    /// Its number: `1.2` or `1.3`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tls12 => "1.2",
+            Self::Tls13 => "1.3",
+        }
+    }
+}
+
+impl TlsSpec {
+    /// The only version that is spoken; `None` if both are.
+    #[must_use]
+    pub fn only_version(&self) -> Option<TlsVersion> {
+        match (self.min_version, self.max_version) {
+            (Some(TlsVersion::Tls13), _) => Some(TlsVersion::Tls13),
+            (_, Some(TlsVersion::Tls12)) => Some(TlsVersion::Tls12),
+            _ => None,
+        }
+    }
 }
 
 impl RunSpec {
@@ -271,6 +318,7 @@ impl ScenarioSpec {
             tags: Vec::new(),
             expect,
             expect_body: None,
+            stream: false,
             body_errors: false,
         }
     }

@@ -57,6 +57,7 @@ fn scenario(spec: &ScenarioSpec, timeout: Duration, connection: &ConnectionSpec)
         user: spec.request.user.clone(),
         expect: Some(ExpectValue(spec.expect.clone())),
         expect_body: spec.expect_body.clone(),
+        stream: spec.stream.then_some(true),
         body_errors: spec.body_errors.then_some(true),
         start: (!spec.start.is_zero()).then_some(TimeValue(spec.start)),
         requests: spec.requests.map(CountValue),
@@ -233,5 +234,9 @@ fn tls(spec: &TlsSpec) -> TlsDraft {
         certificate: spec.certificate.clone(),
         key: spec.key.clone(),
         session_tickets: spec.session_tickets.then_some(true),
+        min_version: spec.min_version,
+        max_version: spec.max_version,
+        ciphers: spec.ciphers.clone(),
+        key_log: spec.key_log.clone(),
     }
 }

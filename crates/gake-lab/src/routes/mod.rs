@@ -24,6 +24,7 @@ The lab: a target server whose behaviour is known.
   /status/503                 this status
   /bytes/1000000              a body of N bytes
   /stream/10?every=10ms       N chunks, one at each interval
+  /events?n=10&every=100ms    N server-sent events, one at each interval
   /error?rate=0.1&code=503    this status, this often; else 200
   /reset?after=100            a TCP reset, without an answer or after N bytes of it
   /close?after=100            the same with an orderly close
@@ -50,6 +51,7 @@ pub(crate) enum Route {
     Status,
     Bytes,
     Stream,
+    Events,
     Error,
     Reset,
     Close,
@@ -67,7 +69,7 @@ impl Route {
     pub(crate) const COUNT: usize = Route::ALL.len();
 
     /// In the order of the discriminants.
-    pub(crate) const ALL: [Route; 19] = [
+    pub(crate) const ALL: [Route; 20] = [
         Route::Help,
         Route::Fast,
         Route::Slow,
@@ -76,6 +78,7 @@ impl Route {
         Route::Status,
         Route::Bytes,
         Route::Stream,
+        Route::Events,
         Route::Error,
         Route::Reset,
         Route::Close,
@@ -99,6 +102,7 @@ impl Route {
             Route::Status => "/status",
             Route::Bytes => "/bytes",
             Route::Stream => "/stream",
+            Route::Events => "/events",
             Route::Error => "/error",
             Route::Reset => "/reset",
             Route::Close => "/close",
@@ -141,9 +145,11 @@ pub(crate) enum Plan {
     Text(StatusCode, Bytes),
     Echo,
     Bytes(u64),
+    /// Chunks, which are server-sent events or lines.
     Chunks {
         count: u64,
         every: Duration,
+        are_events: bool,
     },
     /// End the connection, at once or after this number of body bytes.
     Cut {
@@ -176,7 +182,12 @@ pub(crate) fn plan(route: Route, uri: &Uri, draws: &Draws) -> Result<(Duration, 
         Route::Stream => {
             let count = params.path_count("/stream/10")?;
             let every = params.duration("every")?.unwrap_or_default();
-            at_once(Plan::Chunks { count, every })
+            at_once(Plan::Chunks { count, every, are_events: false })
+        }
+        Route::Events => {
+            let count = params.count("n")?.unwrap_or(10);
+            let every = params.duration("every")?.unwrap_or_default();
+            at_once(Plan::Chunks { count, every, are_events: true })
         }
         Route::Error => at_once(error(&params, draws)?),
         Route::Reset => at_once(Plan::Cut { how: Cut::Reset, after: params.count("after")? }),

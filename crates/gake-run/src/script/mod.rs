@@ -405,11 +405,13 @@ fn network(run: &ScriptRun) -> Result<Network, RunError> {
         protocol: Protocol::Negotiated,
         ..connection::settings(&spec.connection, false, (usize::MAX, streams))?
     };
+    let common = connection::tls(&spec.tls)?;
     let tls = TlsOptions {
-        version: run.tls.version,
+        version: run.tls.version.or(common.version),
         suites: run.tls.suites.clone(),
         identities: run.tls.identities.clone(),
-        ..connection::tls(&spec.tls)
+        key_log: connection::key_log(&spec.tls)?,
+        ..common
     };
     let network = Network::new(&resolver, &tls, settings);
     network.and_then(Network::to_any_origin).map_err(RunError::cannot)

@@ -101,7 +101,10 @@ impl<'a, C: Clock + Clone + 'static> GrpcReflection<'a, C> {
             }
         }
         names.retain(|name| !name.starts_with("grpc.reflection."));
-        names.truncate(FILES_MAX);
+        if names.len() > FILES_MAX {
+            let why = format!("it has {} services, more than {FILES_MAX}", names.len());
+            return Err(GrpcError::Reflection(why));
+        }
         Ok(names)
     }
 

@@ -205,6 +205,35 @@ impl GrpcMethod {
         Ok(message.encode_to_vec())
     }
 
+    /// The messages that JSON describes, encoded: an array, or values one after the other, such as
+    /// lines.
+    ///
+    /// # Errors
+    /// When it is not JSON, or a value is no message that the method takes.
+    pub fn encode_stream(&self, json: &str) -> Result<Vec<Vec<u8>>, GrpcError> {
+        let input = self.descriptor.input();
+        let wrong = |error: serde_json::Error, number: usize| GrpcError::Json {
+            message: input.full_name().to_owned(),
+            why: format!("message {number}: {error}"),
+        };
+        let values: Result<Vec<serde_json::Value>, _> =
+            serde_json::Deserializer::from_str(json).into_iter().collect();
+        let mut values = values.map_err(|error| GrpcError::Json {
+            message: format!("stream of {}", input.full_name()),
+            why: error.to_string(),
+        })?;
+        if let [serde_json::Value::Array(all)] = values.as_mut_slice() {
+            values = std::mem::take(all);
+        }
+        let numbered = (1..).zip(values);
+        numbered
+            .map(|(number, value)| {
+                let message = DynamicMessage::deserialize(input.clone(), value);
+                Ok(message.map_err(|error| wrong(error, number))?.encode_to_vec())
+            })
+            .collect()
+    }
+
     /// A message that the method has returned, as JSON with every field.
     ///
     /// # Errors
@@ -233,7 +262,10 @@ mod tests {
         package shop.v1;
         message Item { string name = 1; int64 count = 2; repeated Item parts = 3; Kind kind = 4; }
         enum Kind { PLAIN = 0; FANCY = 1; }
-        service Shop { rpc Order(Item) returns (Item); rpc Watch(Item) returns (stream Item); }
+        service Shop {
+            rpc Order(Item) returns (Item);
+            rpc Watch(Item) returns (stream Item);
+        }
     "#;
 
     fn schema() -> (tempfile::TempDir, GrpcSchema) {
@@ -283,6 +315,29 @@ mod tests {
         assert!(error.contains("broken.proto"), "{error}");
         let missing = GrpcSchema::read(&[folder.path().join("none.proto")], &[]);
         assert!(missing.unwrap_err().to_string().contains("none.proto"));
+    }
+
+    #[test]
+    fn a_stream_is_an_array_or_values_in_a_row() {
+        let (_folder, schema) = schema();
+        let watch = schema.method("shop.v1.Shop/Watch").unwrap();
+        let two = vec![vec![0x0a, 1, b'a'], vec![0x10, 7]];
+        for json in [
+            r#"[{"name":"a"},{"count":7}]"#,
+            "{\"name\":\"a\"}\n{\"count\":\"7\"}\n",
+            r#" {"name":"a"} {"count":7}"#,
+        ] {
+            assert_eq!(watch.encode_stream(json).unwrap(), two, "{json}");
+        }
+        assert!(watch.encode_stream("[]").unwrap().is_empty());
+        for (json, told) in [
+            (r#"[{"name":"a"},{"nam":"b"}]"#, "message 2"),
+            (r#"{"name":"a"}{"#, "EOF"),
+            ("7", "message 1"),
+        ] {
+            let error = watch.encode_stream(json).unwrap_err().to_string();
+            assert!(error.contains("shop.v1.Item") && error.contains(told), "{json}: {error}");
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod run;
 mod serve;
 mod shadow;
 mod tips;
+mod tls;
 mod values;
 mod watch;
 mod web;
@@ -51,6 +52,7 @@ pub use shadow::{
     ConvertArgs, CopyArgs, ForwardedArg, ProxyArgs, ScriptArgs, ServiceArgs, ShadowArgs,
     ShadowCommand, ShadowReportArgs, TapArgs,
 };
+pub use tls::TlsArg;
 use values::Known;
 pub use values::{WatchedSource, at_least_one as read_count, header as read_header};
 pub use watch::{WatchArgs, WatchFormat};

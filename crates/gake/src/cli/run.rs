@@ -13,6 +13,7 @@ use super::fleet::FleetArgs;
 use super::grpc::GrpcArgs;
 use super::history::SaveArgs;
 use super::redaction::RedactionArgs;
+use super::tls::TlsArgs;
 use super::values::{self, Stages, WatchedSource};
 use super::web::WebArgs;
 use super::websocket::WebSocketArgs;
@@ -240,9 +241,10 @@ pub struct RequestArgs {
     #[arg(short = 'H', long, value_name = "LINE", value_parser = values::header)]
     pub header: Vec<(String, String)>,
 
-    /// Body: text, @FILE, or @- for standard input
+    /// Body: text, @FILE, or @- for standard input. Of gRPC the message in JSON, or the messages of
+    /// a stream: repeated, an array, or lines
     #[arg(long, value_name = "DATA")]
-    pub data: Option<String>,
+    pub data: Vec<String>,
 
     /// A form field (multipart/form-data), as in curl: name=value, name=@FILE, name=<FILE; may be
     /// repeated
@@ -270,6 +272,11 @@ pub struct RequestArgs {
     /// json:PATH=VALUE. gzip, deflate, br and zstd are decoded
     #[arg(long, value_name = "CHECK")]
     pub expect_body: Option<String>,
+
+    /// Time the parts of each answer as they come: server-sent events, lines of NDJSON, else pieces.
+    /// Messages of gRPC always are
+    #[arg(long)]
+    pub stream: bool,
 
     /// Show the most frequent bodies of failed responses: their first 512 bytes, with secrets
     /// hidden
@@ -387,6 +394,9 @@ pub struct ConnectionArgs {
     /// Key of the client certificate (PEM)
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub tls: TlsArgs,
 }
 
 /// The objectives of the run.

@@ -21,8 +21,8 @@ const PORT: u16 = 8080;
 /// it prints the counts and exits.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Routes: /fast /slow /delay/20ms /echo /status/503 /bytes/1000 /stream/10 /error?rate=0.1 /reset
-/close /hang, and its own /metrics /config /stall?for=1s. / describes them.
+Routes: /fast /slow /delay/20ms /echo /status/503 /bytes/1000 /stream/10 /events?n=10
+/error?rate=0.1 /reset /close /hang, and its own /metrics /config /stall?for=1s. / describes them.
 
 Examples:
   gake serve                                       no limits, on 127.0.0.1:8080

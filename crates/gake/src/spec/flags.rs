@@ -10,12 +10,12 @@ use gake_core::spec::value::{
 };
 use gake_core::spec::{
     BodySpec, ConnectionDraft, FieldPath, GrpcSpec, HttpVersion, IpFamily, RunDraft, RunSpec,
-    ScenarioDraft, SpecError, TlsDraft,
+    ScenarioDraft, SpecError, TlsDraft, TlsVersion,
 };
 use gake_run::RunError;
 
 use super::{recording, varying};
-use crate::cli::{Arrivals, ConnectionArgs, HttpArg, OverflowArg, RequestArgs, RunArgs};
+use crate::cli::{Arrivals, ConnectionArgs, HttpArg, OverflowArg, RequestArgs, RunArgs, TlsArg};
 use crate::exit::Failure;
 use crate::form::form;
 
@@ -51,6 +51,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("ws_send_only", "--ws-send-only"),
     ("proto", "--proto"),
     ("proto_paths", "--proto-path"),
+    ("stream", "--stream"),
     ("body_errors", "--body-errors"),
     ("abort", "--abort"),
     ("timeout", "--timeout"),
@@ -68,6 +69,11 @@ const FLAGS: &[(&str, &str)] = &[
     ("certificate", "--cert"),
     ("key", "--key"),
     ("ca_certificates", "--cacert"),
+    ("min_version", "--tls-min"),
+    ("max_version", "--tls-max"),
+    ("ciphers", "--ciphers"),
+    ("session_tickets", "--session-tickets"),
+    ("key_log", "--key-log"),
     ("objectives", "--slo"),
     ("watch", "--watch"),
 ];
@@ -218,6 +224,11 @@ fn url_or_targets(
     } else {
         scenario.url = Some(target.to_owned());
     }
+    if args.data.len() > 1 && !GrpcSpec::has_scheme(target) {
+        return Err(Failure::usage(
+            "--data is given more than once: only a stream of gRPC has several messages",
+        ));
+    }
     Ok(())
 }
 
@@ -255,7 +266,11 @@ fn request(args: &RequestArgs) -> Result<ScenarioDraft, Failure> {
     let mut scenario = ScenarioDraft {
         method: args.method.clone(),
         headers: headers.map(|(name, value)| HeaderValue(name.clone(), value.clone())).collect(),
-        body: args.data.as_ref().map(body),
+        body: match args.data.as_slice() {
+            [] => None,
+            [only] => Some(body(only)),
+            several => Some(BodyValue(BodySpec::text(&messages(several)?))),
+        },
         user: args.user.clone(),
         expect: args.expect.as_ref().map(expect),
         expect_body: args.expect_body.clone(),
@@ -264,6 +279,7 @@ fn request(args: &RequestArgs) -> Result<ScenarioDraft, Failure> {
         ws_send_only: args.websocket.ws_send_only.then_some(true),
         proto: args.grpc.proto.clone(),
         proto_paths: args.grpc.proto_path.clone(),
+        stream: args.stream.then_some(true),
         body_errors: args.body_errors.then_some(true),
         ..ScenarioDraft::default()
     };
@@ -276,6 +292,15 @@ fn request(args: &RequestArgs) -> Result<ScenarioDraft, Failure> {
         scenario.body = Some(BodyValue(BodySpec::Bytes(body.into())));
     }
     Ok(scenario)
+}
+
+/// Messages of a stream of gRPC, given one by one.
+fn messages(several: &[String]) -> Result<String, Failure> {
+    if let Some(file) = several.iter().find(|one| one.starts_with('@')) {
+        let problem = format!("--data {file}: a file is given alone, with all messages in it");
+        return Err(Failure::usage(problem));
+    }
+    Ok(several.join("\n"))
 }
 
 fn connection(args: &ConnectionArgs) -> RunDraft {
@@ -314,9 +339,20 @@ fn connection(args: &ConnectionArgs) -> RunDraft {
         ca_certificates: args.cacert.clone(),
         certificate: args.cert.clone(),
         key: args.key.clone(),
-        session_tickets: None,
+        session_tickets: args.tls.session_tickets.then_some(true),
+        min_version: args.tls.tls_min.map(version),
+        max_version: args.tls.tls_max.map(version),
+        ciphers: args.tls.ciphers.clone(),
+        key_log: args.tls.key_log.clone(),
     };
     RunDraft { connection, tls, ..RunDraft::default() }
+}
+
+fn version(version: TlsArg) -> TlsVersion {
+    match version {
+        TlsArg::Tls12 => TlsVersion::Tls12,
+        TlsArg::Tls13 => TlsVersion::Tls13,
+    }
 }
 
 fn time(time: Option<Duration>) -> Option<TimeValue> {

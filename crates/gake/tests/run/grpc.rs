@@ -2,6 +2,7 @@
 
 use gake_lab::LabConfig;
 
+use crate::parts::parts;
 use crate::support::*;
 
 /// The definition of the lab's echo, as far as it is needed.
@@ -14,6 +15,7 @@ const ECHO: &str = r#"
       rpc Say(EchoRequest) returns (EchoReply);
       rpc Repeat(EchoRequest) returns (stream EchoReply);
       rpc Collect(stream EchoRequest) returns (EchoReply);
+      rpc Chat(stream EchoRequest) returns (stream EchoReply);
       rpc Sing(EchoRequest) returns (EchoReply);
     }
 "#;
@@ -63,6 +65,31 @@ fn every_call_has_its_status() {
 }
 
 #[test]
+fn streams_of_messages_go_both_ways() {
+    let lab = lab();
+    let (folder, proto) = definitions();
+    let chat = grpc(&lab, "Chat");
+    let flags = ["-n", "20", "-c", "2", "--proto", &proto];
+    let three = ["--data", r#"{"text":"a"}"#, "--data", "{}", "--data", r#"{"text":"c"}"#];
+    let json = run(&[&flags[..], &three, &["--slo", "stream_first:p95<1h", &chat]].concat());
+    assert_eq!(json.count("requests.ok"), 20, "{json:?}");
+    assert_eq!(json.at("objectives")[0]["met"], true, "{json:?}");
+    let [first, gap, events] = parts(&json);
+    assert_eq!((first.samples, gap.samples, events.sum), (20, 40, 60.0), "{json:?}");
+    // The third message decides, so all of them came.
+    let lines = folder.path().join("messages.jsonl");
+    std::fs::write(&lines, "{}\n{}\n{\"status\":5}\n").unwrap();
+    let lines = format!("@{}", lines.display());
+    for method in ["Collect", "Chat"] {
+        let url = grpc(&lab, method);
+        let line = [&["run", "-o", "json"], &flags[..], &["--data", &lines, &url]].concat();
+        let json = ran(&line).json();
+        assert_eq!(json.count("faults.grpc_status"), 20, "{json:?}");
+        assert_eq!(detail(&json), "5 NOT_FOUND");
+    }
+}
+
+#[test]
 fn reflection_tells_what_no_file_does_over_tls_too() {
     let lab = lab_with(LabConfig { tls: true, ..LabConfig::default() });
     let url = format!("grpcs://{}/gake.lab.v1.Echo/Repeat", lab.addr());
@@ -94,8 +121,11 @@ fn what_cannot_be_called_is_refused() {
     let say = grpc(&lab, "Say");
     for (line, said) in [
         (vec!["--proto", &proto, "--data", r#"{"txt":"x"}"#, &say], "no gake.lab.v1.EchoRequest"),
-        (vec!["--proto", &proto, &grpc(&lab, "Shout")], "it has Say, Repeat, Collect, Sing"),
-        (vec!["--proto", &proto, &grpc(&lab, "Collect")], "a stream of messages"),
+        (vec!["--proto", &proto, &grpc(&lab, "Shout")], "it has Say, Repeat, Collect, Chat, Sing"),
+        (vec!["--proto", &proto, "--data", "[{}, 7]", &grpc(&lab, "Collect")], "message 2"),
+        (vec!["--proto", &proto, "--data", "{}", "--data", "{}", &say], "trailing characters"),
+        (vec!["--data", "{}", "--data", "@x", &say], "a file is given alone"),
+        (vec!["--data", "{}", "--data", "{}", "http://127.0.0.1:1/"], "more than once"),
         (vec!["--proto", "/nowhere/x.proto", &say], "x.proto"),
         (vec![&grpc(&lab, "Shout")], "it has Say, Repeat, Collect, Chat"),
         (vec!["--http", "1.1", &say], "gRPC needs HTTP/2"),

@@ -92,7 +92,7 @@ impl RunDraft {
             seed: self.seed.map_or(1, |CountValue(seed)| seed),
             warmup,
             connection,
-            tls: tls(self.tls),
+            tls: tls(self.tls)?,
             objectives: self.objectives,
             abort,
             max_series,
@@ -189,14 +189,25 @@ fn window(
     }
 }
 
-fn tls(draft: TlsDraft) -> TlsSpec {
-    TlsSpec {
+fn tls(draft: TlsDraft) -> Result<TlsSpec, SpecError> {
+    if let (Some(min), Some(max)) = (draft.min_version, draft.max_version)
+        && min > max
+    {
+        let at = FieldPath::root().key("tls").key("min_version");
+        let problem = format!("{} is newer than max_version, {}", min.name(), max.name());
+        return Err(SpecError::new(at, problem));
+    }
+    Ok(TlsSpec {
         insecure: draft.insecure.unwrap_or(false),
         ca_certificates: draft.ca_certificates,
         certificate: draft.certificate,
         key: draft.key,
         session_tickets: draft.session_tickets.unwrap_or(false),
-    }
+        min_version: draft.min_version,
+        max_version: draft.max_version,
+        ciphers: draft.ciphers,
+        key_log: draft.key_log,
+    })
 }
 
 fn at_least_one(CountValue(count): CountValue, at: &FieldPath) -> Result<usize, SpecError> {

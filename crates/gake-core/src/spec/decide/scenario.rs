@@ -73,6 +73,7 @@ impl Deciding<'_> {
             tags,
             expect: draft.expect.map_or(expected, |expect| expect.0),
             expect_body: draft.expect_body,
+            stream: draft.stream.unwrap_or(false),
             body_errors: draft.body_errors.unwrap_or(false),
             stripes: None,
         })

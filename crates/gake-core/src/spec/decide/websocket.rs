@@ -38,6 +38,9 @@ impl Deciding<'_> {
     fn check_websocket(&self, websocket: &WebSocketSpec) -> Result<(), SpecError> {
         self.without(&["method"], "a WebSocket has no methods")?;
         self.without(&["body"], "a WebSocket has no body: its messages are ws_message")?;
+        if self.draft.stream == Some(true) {
+            return Err(self.refuse("stream", "a WebSocket's answer is one message"));
+        }
         if websocket.send_only {
             if websocket.message.is_none() {
                 return Err(self.refuse("ws_send_only", "it needs a message (ws_message)"));

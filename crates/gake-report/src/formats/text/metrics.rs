@@ -30,7 +30,7 @@ pub(super) fn metrics(page: &mut Page, run: &Run) {
     let least = INDENT - 4;
     let width = width.clamp(least, page.width().saturating_sub(FIGURES).max(least));
     for (key, value) in shown {
-        let figures = figures(value, key.metric.unit, run.completing);
+        let figures = series_figures(value, key.metric.unit, run.completing);
         page.line(&format!("  {:<width$}  {figures}", fit(&name(key), width)));
     }
     if all.len() > shown.len() {
@@ -50,7 +50,8 @@ pub(super) fn metrics(page: &mut Page, run: &Run) {
     }
 }
 
-fn figures(value: &SeriesValue, unit: MetricUnit, span: Nanos) -> String {
+/// What the samples of a series add up to, over `span`.
+pub(crate) fn series_figures(value: &SeriesValue, unit: MetricUnit, span: Nanos) -> String {
     let show = |value: f64| shown(value, unit);
     match value {
         SeriesValue::Counter { sum, .. } if span > 0 => {

@@ -12,6 +12,7 @@ mod verdict;
 
 use gake_judge::Summary;
 
+pub(crate) use metrics::series_figures;
 use page::Page;
 pub use target::shown as level;
 

@@ -3,6 +3,7 @@
 mod asked;
 mod figures;
 mod labels;
+mod metrics;
 mod series;
 mod target;
 
@@ -13,6 +14,7 @@ use serde::Serialize;
 use self::asked::{ObjectiveForm, OriginForm, StageForm, objectives, stages};
 use self::figures::{Figures, LatencyForm, latencies};
 use self::labels::{LabelForm, LabelSeries, labels};
+use self::metrics::{MetricForm, metrics};
 use self::series::{CurveForm, HistogramForm, SeriesForm, curves, histogram};
 use self::target::TargetForm;
 use super::{NoUi, SCHEMA, bounded, cut, cut_to, instant};
@@ -25,6 +27,9 @@ const NAME_MAX: usize = 120;
 
 /// Labels that are shown.
 const LABELS_MAX: usize = 200;
+
+/// Series of the run's own metrics that are shown.
+const METRICS_MAX: usize = 100;
 
 /// Rows of any other list that are shown.
 const ROWS_MAX: usize = 30;
@@ -61,6 +66,10 @@ pub(super) struct RunForm {
     more_labels: usize,
     /// The labels over time, on their own points.
     label_series: Option<LabelSeries>,
+    /// Metrics of the run's own.
+    metrics: Vec<MetricForm>,
+    /// Series that are not in `metrics`.
+    more_metrics: usize,
     events: Vec<EventForm>,
     series: SeriesForm,
     histogram: HistogramForm,
@@ -196,6 +205,8 @@ impl RunForm {
             labels: labels(run),
             more_labels: run.tally.labels().len().saturating_sub(LABELS_MAX),
             label_series: LabelSeries::new(run, points),
+            metrics: metrics(run),
+            more_metrics: run.tally.series.series().count().saturating_sub(METRICS_MAX),
             events: events(run),
             series: SeriesForm::new(run, points),
             histogram: histogram(run),

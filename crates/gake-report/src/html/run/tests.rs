@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::html::PAGE;
-use crate::testing::{healthy, plan, run as run_of, tallies, troubled};
+use crate::testing::{counting, healthy, plan, run as run_of, tallies, troubled};
 
 /// The data of a page.
 fn data(html: &str) -> Value {
@@ -49,6 +49,18 @@ fn the_charts_hold_the_figures_of_the_run() {
     assert!((max * 1e3 / response["max"].as_f64().unwrap() - 1.0).abs() < 1e-3);
     assert_eq!(data["objectives"][0]["met"], false);
     assert_eq!(data["labels"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn the_runs_own_metrics_are_a_table() {
+    let summary = Summary::new(counting(), &[]);
+    let data = data(&run(&summary).unwrap());
+    let rows = data["metrics"].as_array().unwrap();
+    assert_eq!(rows.len(), summary.run.tally.series.series().count());
+    let checks = rows.iter().find(|row| row["name"].as_str().unwrap().starts_with("checks"));
+    let figures = checks.unwrap()["figures"].as_str().unwrap();
+    assert!(figures.contains("99 of 100"), "{figures}");
+    assert_eq!(data["more_metrics"], 0);
 }
 
 #[test]

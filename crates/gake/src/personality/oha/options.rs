@@ -277,7 +277,7 @@ impl Options {
                 ca_certificates: parsed.last("cacert").map(PathBuf::from).into_iter().collect(),
                 certificate: parsed.last("cert").map(PathBuf::from),
                 key: parsed.last("key").map(PathBuf::from),
-                session_tickets: false,
+                ..TlsSpec::default()
             },
             ..RunSpec::new(ScenarioSpec { request: requests.defaults, ..scenario })
         })

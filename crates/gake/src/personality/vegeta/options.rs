@@ -245,6 +245,7 @@ fn tls(parsed: &Parsed) -> Result<TlsSpec, String> {
         certificate,
         key,
         session_tickets: parsed.on("session-tickets")?,
+        ..TlsSpec::default()
     })
 }
 

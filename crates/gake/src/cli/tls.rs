@@ -1,0 +1,42 @@
+//! Flags of TLS beyond trust.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+/// Bounds on TLS, and what is told of it.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "TLS")]
+pub struct TlsArgs {
+    /// The oldest version of TLS to speak (default 1.2)
+    #[arg(long, value_name = "VERSION", value_enum)]
+    pub tls_min: Option<TlsArg>,
+
+    /// The newest version of TLS to speak (default 1.3)
+    #[arg(long, value_name = "VERSION", value_enum)]
+    pub tls_max: Option<TlsArg>,
+
+    /// Offer only these cipher suites, the preferred one first:
+    /// TLS_AES_128_GCM_SHA256,TLS_CHACHA20_POLY1305_SHA256
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub ciphers: Vec<String>,
+
+    /// Resume sessions; otherwise every connection makes a full handshake
+    #[arg(long)]
+    pub session_tickets: bool,
+
+    /// Write the secrets of sessions to FILE, in the format of SSLKEYLOGFILE, for Wireshark
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub key_log: Option<PathBuf>,
+}
+
+/// A version of TLS.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum TlsArg {
+    /// TLS 1.2
+    #[value(name = "1.2")]
+    Tls12,
+    /// TLS 1.3
+    #[value(name = "1.3")]
+    Tls13,
+}
