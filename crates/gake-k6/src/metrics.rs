@@ -53,6 +53,12 @@ pub enum Builtin {
     WsPing,
     /// From sending calls of gRPC to their statuses.
     GrpcReqDuration,
+    /// Streams of gRPC.
+    GrpcStreams,
+    /// Messages sent in them.
+    GrpcStreamsMsgsSent,
+    /// Messages received in them.
+    GrpcStreamsMsgsReceived,
     /// Bytes written.
     DataSent,
     /// Bytes read.
@@ -61,7 +67,7 @@ pub enum Builtin {
 
 impl Builtin {
     /// All built-in metrics, by number.
-    pub const ALL: [(Self, &str, MetricKind, MetricUnit); 25] = {
+    pub const ALL: [(Self, &str, MetricKind, MetricUnit); 28] = {
         use Builtin::*;
         use MetricKind::{Counter, Gauge, Rate, Trend};
         use MetricUnit::{Bytes, Number, Time};
@@ -89,6 +95,9 @@ impl Builtin {
             (WsMsgsReceived, "ws_msgs_received", Counter, Number),
             (WsPing, "ws_ping", Trend, Time),
             (GrpcReqDuration, "grpc_req_duration", Trend, Time),
+            (GrpcStreams, "grpc_streams", Counter, Number),
+            (GrpcStreamsMsgsSent, "grpc_streams_msgs_sent", Counter, Number),
+            (GrpcStreamsMsgsReceived, "grpc_streams_msgs_received", Counter, Number),
             (DataSent, "data_sent", Counter, Bytes),
             (DataReceived, "data_received", Counter, Bytes),
         ]

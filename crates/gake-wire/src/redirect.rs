@@ -1,10 +1,12 @@
 //! Redirects: where they lead, and what is asked there (RFC 9110, section 15.4).
 
+use std::task::Context;
+
 use gake_core::record::Fault;
 
 use crate::authorization::basic_authorization;
 use crate::facts::ConnectionFacts;
-use crate::http1::{ResponseHead, Visitor};
+use crate::http1::{BodyPiece, ResponseHead, Visitor};
 use crate::location::Location;
 use crate::request::Message;
 
@@ -64,6 +66,16 @@ impl<V: Visitor> Visitor for RedirectVisitor<'_, V> {
         if self.to.is_none() {
             self.behind.body(bytes);
         }
+    }
+
+    #[inline]
+    fn is_sending(&self) -> bool {
+        self.behind.is_sending()
+    }
+
+    #[inline]
+    fn next_piece(&mut self, cx: &mut Context<'_>) -> BodyPiece {
+        self.behind.next_piece(cx)
     }
 
     #[inline]

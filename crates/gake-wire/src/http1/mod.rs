@@ -28,4 +28,4 @@ pub use known::KnownHeads;
 pub use malformed::Malformed;
 pub use response::ResponseParser;
 pub use types::{Eof, MAX_HEADERS, Progress, Response, ResponseLimits, Version};
-pub use visitor::Visitor;
+pub use visitor::{BodyPiece, Visitor};

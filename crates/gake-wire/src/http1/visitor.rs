@@ -1,7 +1,21 @@
 //! Visitors of responses.
 
+use std::sync::Arc;
+use std::task::Context;
+
 use super::head::ResponseHead;
 use crate::facts::ConnectionFacts;
+
+/// What comes next of the body of a request that its visitor sends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BodyPiece {
+    /// More of it.
+    Bytes(Arc<[u8]>),
+    /// Its end.
+    End,
+    /// Nothing yet.
+    Pending,
+}
 
 /// Sees a response as it is parsed. Unless implemented, a method does nothing, and costs nothing
 /// then, since [`ResponseParser::feed_with`](super::ResponseParser::feed_with) is compiled for each visitor.
@@ -44,6 +58,21 @@ pub trait Visitor {
     #[inline]
     fn body(&mut self, bytes: &[u8]) {
         let _ = bytes;
+    }
+
+    /// Whether the body of the request comes from here while the answer is under way. Such a request
+    /// is sent once and needs HTTP/2.
+    #[inline]
+    fn is_sending(&self) -> bool {
+        false
+    }
+
+    /// The next piece of that body; after [`BodyPiece::Pending`] the task of `cx` is woken when there
+    /// is more.
+    #[inline]
+    fn next_piece(&mut self, cx: &mut Context<'_>) -> BodyPiece {
+        let _ = cx;
+        BodyPiece::End
     }
 
     /// The trailers of an answer of HTTP/2, if there are any.

@@ -200,13 +200,29 @@ impl ClientConnection {
     /// name its `owner`; `is_shown`: whether its head and body are wanted.
     #[inline]
     pub fn start(&mut self, request: &RequestTemplate, owner: u32, is_shown: bool) -> Option<u32> {
+        let slot = self.begin(request, owner, is_shown, request.body.is_none())?;
+        if let Some(body) = &request.body {
+            self.upload(slot, body);
+        }
+        Some(slot)
+    }
+
+    /// Starts a stream by its headers; `ends`: whether there is no body.
+    #[inline]
+    pub(super) fn begin(
+        &mut self,
+        request: &RequestTemplate,
+        owner: u32,
+        is_shown: bool,
+        ends: bool,
+    ) -> Option<u32> {
         if self.streams.live() >= self.capacity() as usize {
             return None;
         }
         let id = self.next_id;
         self.next_id += 2;
         let start = self.position();
-        self.put_headers(id, request);
+        self.put_headers(id, request, ends);
         let mut stream = Stream {
             id,
             owner,
@@ -217,11 +233,7 @@ impl ClientConnection {
         };
         let end = self.position();
         stream.queued = Queued { start, end, bytes: end - start };
-        let slot = self.streams.insert(stream);
-        if let Some(body) = &request.body {
-            self.upload(slot, body);
-        }
-        Some(slot)
+        Some(self.streams.insert(stream))
     }
 
     /// Ends a live stream before its answer has.
@@ -327,11 +339,11 @@ impl ClientConnection {
     }
 
     #[inline]
-    fn put_headers(&mut self, id: u32, request: &RequestTemplate) {
+    fn put_headers(&mut self, id: u32, request: &RequestTemplate, ends: bool) {
         let form = self.form(request.shared());
         let pieces = request.block(form);
         let length = pieces.iter().map(|piece| piece.len()).sum::<usize>();
-        let end = if request.body.is_none() { flag::END_STREAM } else { 0 };
+        let end = if ends { flag::END_STREAM } else { 0 };
         if self.table.update.is_some() || length > self.peer.payload_max {
             self.put_long_headers(id, end, &pieces);
             return;

@@ -1,5 +1,6 @@
 //! The live streams of a connection.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use gake_core::record::GrpcStatus;
@@ -41,8 +42,32 @@ pub(super) struct Stream {
 pub(super) struct Upload {
     pub(super) body: Arc<[u8]>,
     pub(super) at: usize,
+    /// Pieces after `body`.
+    pub(super) more: VecDeque<Arc<[u8]>>,
+    /// Whether further pieces may come.
+    pub(super) is_open: bool,
+    /// Whether it is among the bodies that wait to be sent.
+    pub(super) is_queued: bool,
     /// Whether it has waited for a window.
     pub(super) has_waited: bool,
+}
+
+impl Upload {
+    /// Of `body`; `is_open`: whether further pieces may come.
+    pub(super) fn new(body: Arc<[u8]>, is_open: bool) -> Self {
+        let more = VecDeque::new();
+        Self { body, at: 0, more, is_open, is_queued: !is_open, has_waited: false }
+    }
+
+    /// Bytes of the piece that are left, once those before it are sent; whether they are the last.
+    pub(super) fn left(&mut self) -> (usize, bool) {
+        if self.at == self.body.len()
+            && let Some(next) = self.more.pop_front()
+        {
+            (self.body, self.at) = (next, 0);
+        }
+        (self.body.len() - self.at, self.more.is_empty() && !self.is_open)
+    }
 }
 
 /// Where in the connection's output the frames of a stream are.

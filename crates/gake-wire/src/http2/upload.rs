@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::connection::{ClientConnection, OUTPUT_MAX};
 use super::frame::{flag, kind, put_header};
 use super::streams::Upload;
+use super::template::RequestTemplate;
 
 impl ClientConnection {
     /// Sends the body of a request that has just been started.
@@ -24,7 +25,7 @@ impl ClientConnection {
             self.streams.get(slot).queued.end = end;
             return;
         }
-        stream.upload = Some(Upload { body: Arc::clone(body), at: 0, has_waited: false });
+        stream.upload = Some(Upload::new(Arc::clone(body), false));
         self.uploads.push_back((slot, stream.id));
         self.pump();
     }
@@ -44,8 +45,38 @@ impl ClientConnection {
         }
     }
 
+    /// Starts a stream whose body follows, by [`send`](Self::send) and [`finish`](Self::finish); its
+    /// answer is shown. Returns its slot; `None` when there is no room.
+    pub fn start_open(&mut self, request: &RequestTemplate, owner: u32) -> Option<u32> {
+        let slot = self.begin(request, owner, true, false)?;
+        self.streams.get(slot).upload = Some(Upload::new(Arc::default(), true));
+        Some(slot)
+    }
+
+    /// Adds a piece to the body of a live stream that was started open.
+    pub fn send(&mut self, slot: u32, piece: Arc<[u8]>) {
+        if !piece.is_empty() {
+            self.resume(slot, |upload| upload.more.push_back(piece));
+        }
+    }
+
+    /// Ends the body of a live stream that was started open.
+    pub fn finish(&mut self, slot: u32) {
+        self.resume(slot, |upload| upload.is_open = false);
+    }
+
+    /// Changes an upload, which has something to send then.
+    fn resume(&mut self, slot: u32, change: impl FnOnce(&mut Upload)) {
+        let stream = self.streams.get(slot);
+        let Some(upload) = &mut stream.upload else { return };
+        change(upload);
+        if !std::mem::replace(&mut upload.is_queued, true) {
+            self.uploads.push_back((slot, stream.id));
+        }
+    }
+
     /// Puts a frame of a body into the output and says whether there was room for one; `None` when
-    /// the body is all there, or not wanted any more.
+    /// there is no more of the body now, or it is not wanted any more.
     fn put_data(&mut self, slot: u32, id: u32) -> Option<bool> {
         let start = self.position();
         let stream = self.streams.get(slot);
@@ -53,16 +84,20 @@ impl ClientConnection {
             return None;
         }
         let upload = stream.upload.as_mut()?;
-        let left = upload.body.len() - upload.at;
+        let (left, are_last) = upload.left();
+        if left == 0 && !are_last {
+            upload.is_queued = false;
+            return None;
+        }
         let room = self.peer.window.min(stream.window);
         let length = left.min(usize::try_from(room).unwrap_or(0)).min(self.peer.payload_max);
-        if length == 0 {
+        if length == 0 && left > 0 {
             if !std::mem::replace(&mut upload.has_waited, true) {
                 self.counts.window_waits += 1;
             }
             return Some(false);
         }
-        let is_last = length == left;
+        let is_last = are_last && length == left;
         let flags = if is_last { flag::END_STREAM } else { 0 };
         put_header(&mut self.output, length, kind::DATA, flags, id);
         self.output.extend_from_slice(&upload.body[upload.at..upload.at + length]);

@@ -13,7 +13,7 @@ use super::link::{Link, Shown};
 use super::sampler::TcpSampler;
 use crate::facts::ConnectionFacts;
 use crate::grpc;
-use crate::http1::{ResponseHead, Version, Visitor};
+use crate::http1::{BodyPiece, ResponseHead, Version, Visitor};
 use crate::http2::{ClientConnection, ConnectionLimits, HeaderFields, StreamEnd, StreamEnding};
 use crate::meter::OpenGuard;
 use crate::request::PreparedRequest;
@@ -103,7 +103,11 @@ impl Transport for Http2 {
         exchange.first_byte = None;
         exchange.connection = self.link.number();
         let first_byte = timing.deadline.first_byte;
-        let started = self.link.start(template, visitor.may_want(), first_byte.is_some());
+        let (is_sending, has_first_byte) = (visitor.is_sending(), first_byte.is_some());
+        let started = match is_sending {
+            true => self.link.start_open(template, has_first_byte),
+            false => self.link.start(template, visitor.may_want(), has_first_byte),
+        };
         let Some((lane, slot)) = started else {
             // The room has gone since the place was given.
             let fault = self.link.broken().unwrap_or(Fault::Goaway(ErrorCode::NoError));
@@ -114,8 +118,14 @@ impl Transport for Http2 {
         }
         let link = &*self.link;
         let is_grpc = template.is_grpc;
-        let mut call = StreamCall { link, lane, slot, exchange, is_grpc, is_over: false };
-        poll_fn(|cx| call.poll(cx, timing, visitor)).await
+        let mut call =
+            StreamCall { link, lane, slot, exchange, is_grpc, is_sending, is_over: false };
+        let ended = poll_fn(|cx| call.poll(cx, timing, visitor)).await;
+        match ended {
+            // What the visitor has sent cannot be sent again.
+            Err(error) if is_sending => Err(TransportError::Final(error.fault())),
+            ended => ended,
+        }
     }
 }
 
@@ -135,6 +145,8 @@ struct StreamCall<'a> {
     exchange: &'a mut Exchange,
     /// Whether the answer needs the status of gRPC.
     is_grpc: bool,
+    /// Whether the visitor has more of the body.
+    is_sending: bool,
     is_over: bool,
 }
 
@@ -167,6 +179,9 @@ impl StreamCall<'_> {
             self.link.give_back(self.lane);
             return Poll::Ready(self.ended(end, at >= timing.deadline.end));
         }
+        if self.is_sending {
+            self.send(cx, visitor);
+        }
         if timing.alarm.has_passed(cx) {
             self.exchange.done = timing.clock.now();
             let phase = self.phase();
@@ -174,6 +189,22 @@ impl StreamCall<'_> {
             return Poll::Ready(Err(TransportError::Final(Fault::Timeout(phase))));
         }
         Poll::Pending
+    }
+
+    /// Sends what the visitor has of the body.
+    #[cold]
+    fn send<V: Visitor>(&mut self, cx: &mut Context<'_>, visitor: &mut V) {
+        loop {
+            match visitor.next_piece(cx) {
+                BodyPiece::Bytes(piece) => self.link.codec().borrow_mut().send(self.slot, piece),
+                BodyPiece::End => {
+                    self.link.codec().borrow_mut().finish(self.slot);
+                    self.is_sending = false;
+                    return self.link.wake_task();
+                }
+                BodyPiece::Pending => return self.link.wake_task(),
+            }
+        }
     }
 
     /// Shows the visitor what has come.

@@ -162,8 +162,29 @@ impl Link {
         is_shown: bool,
         wants_first_byte: bool,
     ) -> Option<(u32, u32)> {
+        let start = |codec: &mut ClientConnection, lane| codec.start(request, lane, is_shown);
+        self.start_with(start, is_shown, wants_first_byte)
+    }
+
+    /// The same for a stream whose body follows.
+    pub(super) fn start_open(
+        &self,
+        request: &RequestTemplate,
+        wants_first_byte: bool,
+    ) -> Option<(u32, u32)> {
+        let start = |codec: &mut ClientConnection, lane| codec.start_open(request, lane);
+        self.start_with(start, true, wants_first_byte)
+    }
+
+    #[inline]
+    fn start_with(
+        &self,
+        start: impl FnOnce(&mut ClientConnection, u32) -> Option<u32>,
+        is_shown: bool,
+        wants_first_byte: bool,
+    ) -> Option<(u32, u32)> {
         let lane = self.lanes.borrow_mut().take(is_shown, wants_first_byte);
-        let slot = self.codec.borrow_mut().start(request, lane, is_shown);
+        let slot = start(&mut self.codec.borrow_mut(), lane);
         let Some(slot) = slot else {
             self.lanes.borrow_mut().give_back(lane);
             self.update_room();

@@ -11,9 +11,6 @@ use crate::modules::value::{self, given};
 /// How long a connection may take unless the script says otherwise.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long a call may take unless the script says otherwise.
-const CALL_TIMEOUT: Duration = Duration::from_secs(120);
-
 /// Maximum bytes of a received message unless the script says otherwise; gRPC's default in Go.
 const RECEIVE_MAX: usize = 4 << 20;
 
@@ -36,6 +33,7 @@ pub(super) struct ConnectAsk {
 pub(super) struct CallAsk {
     pub(super) metadata: Vec<(String, String)>,
     pub(super) tags: Vec<(String, String)>,
+    /// Zero: the script does not say.
     pub(super) timeout: Duration,
     /// Whether the message of the answer is not wanted.
     pub(super) discards: bool,
@@ -96,14 +94,17 @@ impl ConnectAsk {
 }
 
 impl CallAsk {
-    pub(super) fn read<'js>(ctx: &Ctx<'js>, params: Option<Value<'js>>) -> rquickjs::Result<Self> {
+    /// Reads the parameters of `what`.
+    pub(super) fn read<'js>(
+        ctx: &Ctx<'js>,
+        what: &str,
+        params: Option<Value<'js>>,
+    ) -> rquickjs::Result<Self> {
         let (metadata_lines, tags) = (Vec::new(), Vec::new());
         let mut ask =
-            Self { metadata: metadata_lines, tags, timeout: CALL_TIMEOUT, discards: false };
+            Self { metadata: metadata_lines, tags, timeout: Duration::ZERO, discards: false };
         for (key, value) in fields(params)? {
-            let wrong = |why: &str| {
-                go_error(ctx, &format!("invalid GRPC's client.invoke() parameters: {why}"))
-            };
+            let wrong = |why: &str| go_error(ctx, &format!("invalid {what} parameters: {why}"));
             match key.as_str() {
                 "metadata" => {
                     ask.metadata = metadata(ctx, &value)?
@@ -120,9 +121,6 @@ impl CallAsk {
                 "discardResponseMessage" => ask.discards = truth(&value).unwrap_or(false),
                 other => return Err(wrong(&format!("unknown param: {other:?}"))),
             }
-        }
-        if ask.timeout.is_zero() {
-            ask.timeout = CALL_TIMEOUT;
         }
         Ok(ask)
     }

@@ -1,26 +1,28 @@
 //! One call: its request, its answer and its samples.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
+use std::time::Duration;
 
 use gake_core::record::{End, Exchange, Fault, GrpcStatus};
-use gake_wire::{
-    Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_frame, percent_decoded,
-};
+use gake_wire::{Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_frame};
 use rquickjs::{Ctx, Object, Value};
 use serde_json::json;
 
 use super::ask::CallAsk;
-use super::connection::{Connection, HEALTH_CHECK};
-use super::incoming::{INTERNAL, Incoming};
+use super::connection::Connection;
+use super::incoming::Incoming;
+use super::status::{CANCELED, INTERNAL, of_end};
+use super::tags::CallTags;
 use crate::errors::go_error;
 use crate::metrics::Builtin;
-use crate::user::book::TagSource;
 use crate::user::vu::Vu;
+
+/// How long a call may take unless the script says otherwise.
+const CALL_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A call about to be made.
 pub(super) struct Call {
@@ -31,8 +33,6 @@ pub(super) struct Call {
     path: String,
     ask: CallAsk,
     request: HttpRequest,
-    /// Whether it is a health check, whose samples have fewer tags in k6.
-    is_health: bool,
 }
 
 /// What came of a call.
@@ -56,23 +56,17 @@ impl Call {
         connection: Rc<Connection>,
         method: GrpcMethod,
         json: &str,
-        ask: CallAsk,
+        mut ask: CallAsk,
     ) -> Result<Self, GrpcError> {
+        if ask.timeout.is_zero() {
+            ask.timeout = CALL_TIMEOUT;
+        }
         let path = format!("/{}", method.path());
         let body = grpc_frame(&method.encode(json)?);
-        let mut metadata = ask.metadata.clone();
-        let has = |name: &str| metadata.iter().any(|(known, _)| known == name);
-        let agent = &vu.test.settings().user_agent;
-        if !agent.is_empty() && !has("user-agent") {
-            metadata.push(("user-agent".to_owned(), agent.clone()));
-        }
-        if let Some(authority) = &connection.authority {
-            metadata.push(("host".to_owned(), authority.clone()));
-        }
+        let metadata = connection.metadata(&vu, &ask.metadata);
         let url = format!("{}{path}", connection.origin);
         let request = grpc_call(url, &metadata, ask.timeout, body);
-        let is_health = path == HEALTH_CHECK;
-        Ok(Self { vu, connection, method, path, ask, request, is_health })
+        Ok(Self { vu, connection, method, path, ask, request })
     }
 
     /// Makes the call and notes its samples.
@@ -118,24 +112,11 @@ impl Call {
         if matches!(exchange.end, End::Answered(answer) if answer.status == 200) {
             incoming.end();
         }
-        let Incoming { mut headers, mut trailers, message, wrong, .. } = incoming;
-        // A head that has the status is all of the answer: k6 takes it for trailers.
-        if headers.iter().any(|(name, _)| name == "grpc-status") {
-            trailers = std::mem::take(&mut headers);
-        }
-        let (status, error) = match exchange.end {
-            _ if let Some(wrong) = wrong => wrong,
-            End::Answered(answer) if answer.status == 200 => (GrpcStatus::OK, String::new()),
-            End::Answered(answer) => http_error(answer.status),
-            End::Fault(Fault::Grpc(status)) => {
-                let told = trailers.iter().find(|(name, _)| name == "grpc-message");
-                (status, told.map(|(_, text)| percent_decoded(text)).unwrap_or_default())
-            }
-            End::Fault(fault) if fault.is_timeout() => {
-                (GrpcStatus::DEADLINE_EXCEEDED, "context deadline exceeded".to_owned())
-            }
-            End::Fault(fault) => (GrpcStatus::UNAVAILABLE, told(fault, &self.connection.address)),
-            End::Unfinished => (CANCELED, "context canceled".to_owned()),
+        let (headers, trailers) = incoming.metadata();
+        let Incoming { message, wrong, .. } = incoming;
+        let (status, error) = match wrong {
+            Some(wrong) => wrong,
+            None => of_end(exchange.end, &headers, &trailers, &self.connection.address),
         };
         let mut answer = Answer { status, message: None, error, headers, trailers };
         // A failed call without a message has an empty one.
@@ -151,7 +132,13 @@ impl Call {
 
     fn note(&self, answer: &Answer, exchange: &Exchange) {
         let vu = &self.vu;
-        let tags = vu.book.set(&Tags { call: self, status: answer.status });
+        let tags = vu.book.set(&CallTags {
+            vu,
+            connection: &self.connection,
+            path: &self.path,
+            own: &self.ask.tags,
+            status: Some(answer.status),
+        });
         let took = exchange.done.saturating_sub(exchange.write);
         vu.note(Builtin::GrpcReqDuration, &tags, took as f64);
         let plain = vu.book.set(&**vu);
@@ -171,8 +158,6 @@ fn ended(end: End, status: GrpcStatus) -> End {
         end => end,
     }
 }
-
-const CANCELED: GrpcStatus = GrpcStatus::new(1);
 
 /// A call under way: noted as unfinished when it is dropped before its end.
 struct Flight<'a> {
@@ -250,66 +235,6 @@ fn metadata<'js>(ctx: &Ctx<'js>, lines: &[(String, String)]) -> rquickjs::Result
     ctx.json_parse(json!(shown).to_string())
 }
 
-/// The status of a call that was answered by HTTP alone, and why.
-fn http_error(status: u16) -> (GrpcStatus, String) {
-    let code = match status {
-        400 => 13,
-        401 => 16,
-        403 => 7,
-        404 => 12,
-        429 | 502 | 503 | 504 => 14,
-        _ => 2,
-    };
-    (GrpcStatus::new(code), format!("unexpected HTTP status code received from server: {status}"))
-}
-
-/// A fault as Go tells it.
-pub(super) fn told(fault: Fault, address: &str) -> String {
-    let dialing = "connection error: desc = \"transport: error while dialing: dial tcp";
-    match fault {
-        Fault::ConnectRefused => format!("{dialing} {address}: connect: connection refused\""),
-        Fault::ConnectReset => format!("{dialing} {address}: connect: connection reset by peer\""),
-        Fault::ConnectTimeout | Fault::Timeout(_) => "context deadline exceeded".to_owned(),
-        other => format!("connection error: desc = \"{other}\""),
-    }
-}
-
-/// The tags that k6 gives to the samples of a call.
-const SYSTEM_TAGS: [&str; 5] = ["url", "name", "service", "method", "status"];
-
-/// The tags of a call's samples.
-struct Tags<'a> {
-    call: &'a Call,
-    status: GrpcStatus,
-}
-
-impl TagSource for Tags<'_> {
-    fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
-        let Call { vu, connection, path, ask, .. } = self.call;
-        let own = ask.tags.iter().rev().find(|(known, _)| known == key);
-        if let Some((_, value)) = own {
-            return Some(value.as_str().into());
-        }
-        let mut parts = path[1..].split('/');
-        match key {
-            "url" | "name" | "service" | "method" if self.call.is_health => None,
-            "url" => Some(format!("{}{path}", connection.address).into()),
-            "name" => Some(path.as_str().into()),
-            "service" => parts.next().map(Cow::Borrowed),
-            "method" => parts.nth(1).map(Cow::Borrowed),
-            "status" => Some(self.status.number().to_string().into()),
-            _ => vu.tag(key),
-        }
-    }
-
-    fn keys(&self) -> Vec<String> {
-        let Call { vu, ask, .. } = self.call;
-        let system = SYSTEM_TAGS.into_iter().filter(|tag| vu.test.has_system_tag(tag));
-        let own = ask.tags.iter().map(|(name, _)| name.clone());
-        system.map(str::to_owned).chain(own).chain(vu.keys()).collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -328,10 +253,5 @@ mod tests {
         ] {
             assert_eq!(ended(end, status), expected);
         }
-    }
-
-    #[test]
-    fn messages_of_statuses_are_percent_encoded() {
-        assert_eq!(percent_decoded("50%25 of %C3%A9 %zz %"), "50% of é %zz %");
     }
 }

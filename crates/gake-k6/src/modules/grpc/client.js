@@ -10,8 +10,19 @@
     return JSON.stringify(request, exact);
   };
 
+  let openStream;
+
   class Client {
     #native = native.client();
+
+    static {
+      openStream = (client, method, params) => {
+        if (client === null || typeof client !== "object" || !(#native in client)) {
+          native.fail("invalid GRPC Stream's client: not a GRPC client");
+        }
+        return client.#native.stream(method, params);
+      };
+    }
 
     load(imports, ...names) {
       return JSON.parse(this.#native.load(imports ?? [], names));
@@ -46,8 +57,45 @@
   }
 
   class Stream {
-    constructor() {
-      native.fail("gake does not support streams of gRPC yet");
+    #native;
+    #listeners = { data: [], error: [], end: [] };
+    #isWriting = true;
+
+    constructor(client, method, params) {
+      this.#native = openStream(client, String(method ?? ""), params ?? undefined);
+      this.#listen();
+    }
+
+    on(event, handler) {
+      if (typeof handler !== "function") {
+        native.fail(`handler for "${event}" event isn't a callable function`);
+      }
+      if (Object.hasOwn(this.#listeners, event)) this.#listeners[event].push(handler);
+      else native.warn(`can't register ${event} event handler: unknown GRPC stream's event type: ${event}`);
+    }
+
+    write(message) {
+      if (!this.#isWriting) return;
+      if (message === undefined || message === null) this.#native.warn("can't send empty message");
+      else this.#native.write(json(message));
+    }
+
+    end() {
+      if (!this.#isWriting) return;
+      this.#isWriting = false;
+      this.#native.end();
+    }
+
+    #listen() {
+      this.#native.next((event, details) => {
+        if (event === "end") this.#isWriting = false;
+        else this.#listen();
+        const listeners = this.#listeners[event];
+        if (event === "error" && listeners.length === 0) {
+          this.#native.warn(`no handlers for error registered, but an error happened: ${details.message}`);
+        }
+        for (const listener of listeners) listener(details);
+      });
     }
   }
 

@@ -11,8 +11,10 @@ use rquickjs::{Ctx, Function, Object, Persistent, Value};
 use serde_json::json;
 
 use super::ask::{CallAsk, ConnectAsk};
-use super::call::{Call, told};
+use super::call::Call;
 use super::connection::{Connection, HEALTH_CHECK};
+use super::status::told;
+use super::stream::GrpcStream;
 use crate::errors::go_error;
 use crate::paths::{FILE, folder, normal};
 use crate::user::vu::{Vu, VuStage};
@@ -25,6 +27,12 @@ const HEALTH: &str = "syntax = \"proto3\"; package grpc.health.v1;
         ServingStatus status = 1;
     }
     service Health { rpc Check(HealthCheckRequest) returns (HealthCheckResponse); }";
+
+/// The name of a call in errors.
+const INVOKE: &str = "GRPC's client.invoke()";
+
+/// The error of a client that is not connected.
+const UNCONNECTED: &str = "no gRPC connection, you must call connect first";
 
 /// A client of a script.
 pub(super) struct GrpcClient {
@@ -86,6 +94,11 @@ impl GrpcClient {
             Ok::<_, rquickjs::Error>(())
         };
         shown.set("invokeLater", Func::from(later))?;
+        let client = Rc::clone(self);
+        let stream = move |ctx: Ctx<'js>, method: String, params: Value<'js>| {
+            client.stream(&ctx, &method, Some(params))?.shown(&ctx)
+        };
+        shown.set("stream", Func::from(stream))?;
         let client = Rc::clone(self);
         let check = move |ctx: Ctx<'js>, service: String| client.health(&ctx, &service);
         shown.set("healthCheck", Func::from(check))?;
@@ -191,7 +204,7 @@ impl GrpcClient {
     /// The connection; an error without one.
     fn connected(&self, ctx: &Ctx<'_>) -> rquickjs::Result<Rc<Connection>> {
         let connection = self.connection.borrow().clone();
-        connection.ok_or_else(|| go_error(ctx, "no gRPC connection, you must call connect first"))
+        connection.ok_or_else(|| go_error(ctx, UNCONNECTED))
     }
 
     /// The call of a method with the message that is `json`.
@@ -204,17 +217,37 @@ impl GrpcClient {
     ) -> rquickjs::Result<Call> {
         self.vu.not_in_init(ctx, "invoking RPC methods")?;
         let connection = self.connected(ctx)?;
-        if method.is_empty() {
-            return Err(go_error(ctx, "method to invoke cannot be empty"));
-        }
-        let path = format!("/{}", method.strip_prefix('/').unwrap_or(method));
-        let method = self.method(&path).ok_or_else(|| {
-            go_error(ctx, &format!("method {path:?} not found in file descriptors"))
-        })?;
-        let ask = CallAsk::read(ctx, params)?;
+        let method = self.defined(ctx, method, "")?;
+        let ask = CallAsk::read(ctx, INVOKE, params)?;
         Call::new(Rc::clone(&self.vu), connection, method, json, ask).map_err(|error| {
             let message = format!("unable to serialise request object to protocol buffer: {error}");
             go_error(ctx, &message)
+        })
+    }
+
+    /// Opens a stream of a method.
+    fn stream<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        method: &str,
+        params: Option<Value<'js>>,
+    ) -> rquickjs::Result<Rc<GrpcStream>> {
+        let Some(connection) = self.connection.borrow().clone() else {
+            return Err(go_error(ctx, &format!("invalid GRPC Stream's client: {UNCONNECTED}")));
+        };
+        let method = self.defined(ctx, method, "invalid GRPC Stream's method: ")?;
+        let ask = CallAsk::read(ctx, "GRPC Stream's", params)?;
+        Ok(GrpcStream::open(Rc::clone(&self.vu), connection, method, ask))
+    }
+
+    /// The method of a name that the script gives; errors begin with `what`.
+    fn defined(&self, ctx: &Ctx<'_>, method: &str, what: &str) -> rquickjs::Result<GrpcMethod> {
+        if method.is_empty() {
+            return Err(go_error(ctx, &format!("{what}method to invoke cannot be empty")));
+        }
+        let path = format!("/{}", method.strip_prefix('/').unwrap_or(method));
+        self.method(&path).ok_or_else(|| {
+            go_error(ctx, &format!("{what}method {path:?} not found in file descriptors"))
         })
     }
 
@@ -222,7 +255,7 @@ impl GrpcClient {
     fn health<'js>(&self, ctx: &Ctx<'js>, service: &str) -> rquickjs::Result<Value<'js>> {
         self.vu.not_in_init(ctx, "invoking RPC methods")?;
         let connection = self.connected(ctx)?;
-        let ask = CallAsk::read(ctx, None)?;
+        let ask = CallAsk::read(ctx, INVOKE, None)?;
         let schema = self.vu.test.definitions.get("health".to_owned(), || {
             GrpcSchema::compile(&["health.proto".to_owned()], |_| Some(HEALTH.to_owned()))
         });

@@ -1,14 +1,14 @@
-//! What a call gets: headers, messages and trailers, as far as a call of one message takes them.
+//! What a call gets: headers, messages and trailers. A call of one message takes no more than that.
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::task::Context;
 
 use gake_core::record::GrpcStatus;
-use gake_wire::http1::{Header, ResponseHead, Visitor};
+use gake_wire::http1::{BodyPiece, Header, ResponseHead, Visitor};
 use gake_wire::{GrpcError, GrpcMessages};
 
-/// The status of an answer that is not valid.
-pub(super) const INTERNAL: GrpcStatus = GrpcStatus::new(13);
+use super::status::{INTERNAL, of_head};
 
 /// What k6 says of an answer with more than one message.
 const SEVERAL: &str = "cardinality violation: expected <EOF> for non server-streaming RPCs, but \
@@ -18,7 +18,22 @@ const SEVERAL: &str = "cardinality violation: expected <EOF> for non server-stre
 const NO_MESSAGE: &str =
     "cardinality violation: received no response message from non-server-streaming RPC";
 
-/// What a call gets. It takes no more than two messages.
+/// The messages of a stream, both ways.
+pub(super) trait Messages: std::fmt::Debug {
+    /// The next one to send, with its prefix.
+    fn next_piece(&self, cx: &Context<'_>) -> BodyPiece;
+
+    /// Takes one that has come.
+    ///
+    /// # Errors
+    /// When it is not of the type that the method returns.
+    fn received(&self, message: &[u8]) -> Result<(), GrpcError>;
+}
+
+/// Lines of metadata.
+type Lines = Vec<(String, String)>;
+
+/// What a call gets. Unless it is a stream, it takes no more than two messages.
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
     pub(super) headers: Vec<(String, String)>,
@@ -34,12 +49,30 @@ pub(super) struct Incoming {
     /// Whether the body holds messages.
     has_messages: bool,
     reader: GrpcMessages,
+    /// Who takes the messages and gives those to send.
+    stream: Option<Rc<dyn Messages>>,
 }
 
 impl Incoming {
     /// Takes messages of at most `max` bytes.
     pub(super) fn new(max: usize) -> Self {
         Self { max, ..Self::default() }
+    }
+
+    /// Takes messages of at most `max` bytes for `stream`.
+    pub(super) fn of_stream(max: usize, stream: Rc<dyn Messages>) -> Self {
+        Self { stream: Some(stream), ..Self::new(max) }
+    }
+
+    /// Headers and trailers. A head that has the status is all of the answer: k6 takes it for
+    /// trailers.
+    pub(super) fn metadata(&mut self) -> (Lines, Lines) {
+        let (headers, trailers) =
+            (std::mem::take(&mut self.headers), std::mem::take(&mut self.trailers));
+        match headers.iter().any(|(name, _)| name == "grpc-status") {
+            true => (Vec::new(), headers),
+            false => (headers, trailers),
+        }
     }
 
     /// Notes what is wrong with an answer that came whole, with the status OK.
@@ -49,7 +82,7 @@ impl Incoming {
         }
         if self.reader.left() > 0 {
             self.refuse(INTERNAL, GrpcError::CutShort.to_string());
-        } else if self.message.is_none() {
+        } else if self.message.is_none() && self.stream.is_none() {
             self.refuse(INTERNAL, NO_MESSAGE.to_owned());
         }
     }
@@ -65,6 +98,16 @@ impl Incoming {
                 let max = self.max;
                 let why = format!("grpc: received message larger than max ({size} vs. {max})");
                 return self.refuse(GrpcStatus::RESOURCE_EXHAUSTED, why);
+            }
+            if let Some(stream) = &self.stream {
+                let taken = self.reader.take().and_then(|message| {
+                    message.map(|message| stream.received(message)).transpose()
+                });
+                match taken {
+                    Ok(None) => return,
+                    Ok(Some(())) => continue,
+                    Err(error) => return self.refuse(INTERNAL, error.to_string()),
+                }
             }
             let taken = self.reader.take().map(|message| message.map(<[u8]>::to_vec));
             match taken {
@@ -82,10 +125,17 @@ impl Incoming {
 
 impl Visitor for Incoming {
     fn head(&mut self, head: &ResponseHead<'_>) {
-        *self = Self { max: self.max, is_wrong: Rc::clone(&self.is_wrong), ..Self::default() };
+        let (stream, is_wrong) = (self.stream.take(), Rc::clone(&self.is_wrong));
+        *self = Self { max: self.max, is_wrong, stream, ..Self::default() };
         self.is_wrong.set(false);
         self.headers = lines(head.headers);
         self.has_messages = head.status == 200;
+        let kind = head.get("content-type").map(String::from_utf8_lossy);
+        if self.has_messages
+            && let Some((status, why)) = of_head(head.status, kind.as_deref())
+        {
+            self.refuse(status, why);
+        }
     }
 
     fn body(&mut self, bytes: &[u8]) {
@@ -93,6 +143,14 @@ impl Visitor for Incoming {
             self.reader.push(bytes);
             self.take();
         }
+    }
+
+    fn is_sending(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    fn next_piece(&mut self, cx: &mut Context<'_>) -> BodyPiece {
+        self.stream.as_ref().map_or(BodyPiece::End, |stream| stream.next_piece(cx))
     }
 
     fn trailers(&mut self, trailers: &[Header<'_>]) {

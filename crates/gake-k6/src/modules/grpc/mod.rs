@@ -7,6 +7,9 @@ mod call;
 mod client;
 mod connection;
 mod incoming;
+mod status;
+mod stream;
+mod tags;
 
 use std::rc::Rc;
 
@@ -17,6 +20,7 @@ use rquickjs::{Ctx, Function, Object};
 use self::client::GrpcClient;
 use super::value::evaluate;
 use crate::errors::go_error;
+use crate::test::LogLevel;
 use crate::user::vu::Vu;
 
 /// Makes the module from the native functions.
@@ -35,6 +39,9 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
     let native = Object::new(ctx.clone())?;
     let fail = |ctx: Ctx<'js>, why: String| -> rquickjs::Result<()> { Err(go_error(&ctx, &why)) };
     native.set("fail", Func::from(fail))?;
+    let user = Rc::clone(vu);
+    let warn = move |text: String| user.test.log(LogLevel::Warning, &text, &[]);
+    native.set("warn", Func::from(warn))?;
     let user = Rc::clone(vu);
     let client = move |ctx: Ctx<'js>| GrpcClient::new(&user).shown(&ctx);
     native.set("client", Func::from(client))?;

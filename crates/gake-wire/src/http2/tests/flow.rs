@@ -33,6 +33,36 @@ fn a_body_waits_for_both_windows() {
 }
 
 #[test]
+fn a_body_may_follow_in_pieces() {
+    let mut connection = connection(&[(setting::INITIAL_WINDOW_SIZE, 20_000)]);
+    let slot = connection.start_open(&request("POST", None), 0).unwrap();
+    let heads = sent(&mut connection);
+    assert!(heads.iter().all(|frame| frame.1 & flag::END_STREAM == 0 || frame.0 == kind::SETTINGS));
+    assert_eq!(connection.stalled(), 0);
+    for size in [10, 0, 19_000] {
+        connection.send(slot, vec![1; size].into());
+    }
+    assert_eq!(data_sent(&mut connection), (19_010, false));
+    connection.send(slot, vec![1; 1_000].into());
+    connection.finish(slot);
+    assert_eq!((data_sent(&mut connection), connection.stalled()), ((990, false), 1));
+    take(&mut connection, &number(kind::WINDOW_UPDATE, 1, 100)).unwrap();
+    assert_eq!(data_sent(&mut connection), (10, true));
+    let heard = take(&mut connection, &ok(1, true)).unwrap();
+    assert!(heard.ends[0].1.is_written);
+    // The end needs no window, and an answer may come before it.
+    let slot = connection.start_open(&request("POST", None), 0).unwrap();
+    connection.finish(slot);
+    assert_eq!(data_sent(&mut connection), (0, true));
+    connection.start_open(&request("POST", None), 0).unwrap();
+    sent(&mut connection);
+    let heard = take(&mut connection, &ok(5, true)).unwrap();
+    assert!(!heard.ends[0].1.is_written);
+    let reset = sent(&mut connection).into_iter().find(|frame| frame.0 == kind::RST_STREAM);
+    assert_eq!(reset.unwrap().2, 5);
+}
+
+#[test]
 fn a_new_first_window_changes_live_streams_and_may_be_negative() {
     let mut connection = connection(&[(setting::INITIAL_WINDOW_SIZE, 1_000)]);
     connection.start(&request("POST", Some(vec![1; 5_000].into())), 0, false).unwrap();

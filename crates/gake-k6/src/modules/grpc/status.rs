@@ -1,0 +1,159 @@
+//! The status of a call that has none from its server, as gRPC for Go chooses it.
+
+use gake_core::record::{End, ErrorCode, Fault, GrpcStatus};
+use gake_wire::percent_decoded;
+use http::StatusCode;
+
+pub(super) const CANCELED: GrpcStatus = GrpcStatus::new(1);
+const PERMISSION_DENIED: GrpcStatus = GrpcStatus::new(7);
+/// The status of an answer that is not valid.
+pub(super) const INTERNAL: GrpcStatus = GrpcStatus::new(13);
+
+/// A status, and why the call has it.
+pub(super) type Told = (GrpcStatus, String);
+
+/// Of an answer with this HTTP status and content type that is not gRPC's; `None` if it is.
+pub(super) fn of_head(status: u16, content_type: Option<&str>) -> Option<Told> {
+    let wrong_type = match content_type {
+        Some(kind) if is_grpc(kind) => None,
+        Some(kind) => Some(format!("transport: received unexpected content-type {kind:?}")),
+        None => Some("malformed header: missing HTTP content-type".to_owned()),
+    };
+    let wrong_status = (status != 200).then(|| {
+        let reason = StatusCode::from_u16(status).ok().and_then(|code| code.canonical_reason());
+        let reason = reason.unwrap_or_default();
+        format!("unexpected HTTP status code received from server: {status} ({reason})")
+    });
+    let why: Vec<String> = wrong_status.into_iter().chain(wrong_type).collect();
+    let code = match status {
+        400 => 13,
+        401 => 16,
+        403 => 7,
+        404 => 12,
+        429 | 502 | 503 | 504 => 14,
+        _ => 2,
+    };
+    (!why.is_empty()).then(|| (GrpcStatus::new(code), why.join("; ")))
+}
+
+fn is_grpc(content_type: &str) -> bool {
+    let rest = content_type.to_ascii_lowercase();
+    let rest = rest.strip_prefix("application/grpc").map(str::to_owned);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['+', ';']))
+}
+
+/// Of a call that ended so, after these lines of metadata. `address` is the server's.
+pub(super) fn of_end(
+    end: End,
+    headers: &[(String, String)],
+    trailers: &[(String, String)],
+    address: &str,
+) -> Told {
+    let line = |lines: &[(String, String)], wanted: &str| {
+        lines.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone())
+    };
+    match end {
+        End::Answered(answer) if answer.status == 200 => (GrpcStatus::OK, String::new()),
+        End::Answered(answer) => of_head(answer.status, line(headers, "content-type").as_deref())
+            .unwrap_or((GrpcStatus::UNKNOWN, String::new())),
+        End::Fault(Fault::Grpc(status)) => {
+            let told = line(trailers, "grpc-message").unwrap_or_default();
+            (status, percent_decoded(&told))
+        }
+        End::Fault(fault) => of_fault(fault, address, !trailers.is_empty()),
+        End::Unfinished => (CANCELED, "context canceled".to_owned()),
+    }
+}
+
+/// Of a call that a fault ended. `address` is the server's; `has_trailers`: whether trailers came.
+fn of_fault(fault: Fault, address: &str, has_trailers: bool) -> Told {
+    match fault {
+        fault if fault.is_timeout() => {
+            (GrpcStatus::DEADLINE_EXCEEDED, "context deadline exceeded".to_owned())
+        }
+        // Trailers that say nothing else.
+        Fault::Malformed("grpc_status_missing") if has_trailers => {
+            (GrpcStatus::UNKNOWN, String::new())
+        }
+        Fault::Malformed("grpc_status_missing") => {
+            (INTERNAL, "server closed the stream without sending trailers".to_owned())
+        }
+        Fault::StreamReset(code) => {
+            let why = format!("stream terminated by RST_STREAM with error code: {}", code.name());
+            (of_reset(code), why)
+        }
+        other => (GrpcStatus::UNAVAILABLE, told(other, address)),
+    }
+}
+
+fn of_reset(code: ErrorCode) -> GrpcStatus {
+    match code {
+        ErrorCode::FlowControlError | ErrorCode::EnhanceYourCalm => GrpcStatus::RESOURCE_EXHAUSTED,
+        ErrorCode::RefusedStream => GrpcStatus::UNAVAILABLE,
+        ErrorCode::Cancel => CANCELED,
+        ErrorCode::InadequateSecurity => PERMISSION_DENIED,
+        _ => INTERNAL,
+    }
+}
+
+/// A fault as Go tells it.
+pub(super) fn told(fault: Fault, address: &str) -> String {
+    let dialing = "connection error: desc = \"transport: error while dialing: dial tcp";
+    match fault {
+        Fault::ConnectRefused => format!("{dialing} {address}: connect: connection refused\""),
+        Fault::ConnectReset => format!("{dialing} {address}: connect: connection reset by peer\""),
+        Fault::ConnectTimeout | Fault::Timeout(_) => "context deadline exceeded".to_owned(),
+        other => format!("connection error: desc = \"{other}\""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_grpc_has_the_status_of_its_http() {
+        assert_eq!(of_head(200, Some("application/grpc+proto")), None);
+        for (status, kind, code, why) in [
+            (
+                200,
+                Some("text/html"),
+                2,
+                "transport: received unexpected content-type \"text/html\"",
+            ),
+            (200, None, 2, "malformed header: missing HTTP content-type"),
+            (503, Some("application/grpc"), 14, "from server: 503 (Service Unavailable)"),
+            (404, Some("text/plain"), 12, "404 (Not Found); transport: received unexpected"),
+            (418, Some("application/grpc-web"), 2, "418 (I'm a teapot); transport"),
+        ] {
+            let (told, text) = of_head(status, kind).unwrap();
+            assert_eq!(told.number(), code);
+            assert!(text.contains(why), "{text}");
+        }
+    }
+
+    #[test]
+    fn faults_of_the_wire_have_a_status() {
+        let of = |fault, has_trailers| of_fault(fault, "h:1", has_trailers);
+        let missing = Fault::Malformed("grpc_status_missing");
+        assert_eq!(of(missing, true), (GrpcStatus::UNKNOWN, String::new()));
+        assert!(of(missing, false).1.contains("without sending trailers"));
+        for (code, status) in [
+            (ErrorCode::NoError, 13),
+            (ErrorCode::InternalError, 13),
+            (ErrorCode::EnhanceYourCalm, 8),
+            (ErrorCode::RefusedStream, 14),
+            (ErrorCode::Cancel, 1),
+        ] {
+            let (told, why) = of(Fault::StreamReset(code), false);
+            assert_eq!(told.number(), status);
+            assert!(why.ends_with(&format!("error code: {}", code.name())), "{why}");
+        }
+        assert_eq!(of(Fault::Reset, false).0, GrpcStatus::UNAVAILABLE);
+    }
+
+    #[test]
+    fn messages_of_statuses_are_percent_encoded() {
+        assert_eq!(percent_decoded("50%25 of %C3%A9 %zz %"), "50% of é %zz %");
+    }
+}
