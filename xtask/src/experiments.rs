@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -106,6 +106,7 @@ fn measure(gake: &Path, name: &str, folder: &Path) -> Result<Outcome> {
     let status = Command::new(gake)
         .args(["experiment", name, "--quick", "--quiet", "-o"])
         .arg(format!("json={}", file.display()))
+        .stdout(Stdio::null())
         .status()?;
     let took = started.elapsed();
     if !status.success() && status.code() != Some(NOT_AS_EXPECTED) {
