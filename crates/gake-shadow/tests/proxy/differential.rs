@@ -1,5 +1,6 @@
 //! The two ways of a request through the proxy: as bytes, and as maps of headers where a hook wants
 //! to see them. Generated requests take both, and what reaches master, shadow and client is equal.
+//! Where it is nobody's to change, it is what reaches a master behind nginx.
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
@@ -11,7 +12,8 @@ use gake_shadow::hooks::{HookSet, Selection};
 
 use crate::backend::{Backend, Seen, end_of_chunks, read_request};
 use crate::client::Client;
-use crate::{config, stop};
+use crate::nginx::Nginx;
+use crate::{config, start, stop};
 
 /// Requests each way.
 const REQUESTS: usize = 1_000;
@@ -318,6 +320,76 @@ fn compare(requests: &[String], change: impl Fn(&mut Config)) {
     assert_eq!(as_bytes.at_shadow, as_maps.at_shadow);
     assert_eq!(as_bytes.told, as_maps.told);
     assert_eq!(as_bytes.told.len(), requests.len());
+}
+
+/// Headers that belong to no hop.
+const END_TO_END: [&str; 8] = [
+    "accept",
+    "accept-encoding",
+    "cookie",
+    "user-agent",
+    "x-empty",
+    "x-number",
+    "x-text",
+    "x-twice",
+];
+
+/// What of a request every proxy passes on: line, host without a port, headers, data of the body.
+fn essence(seen: &Seen) -> (String, String, Vec<(String, String)>, Vec<u8>) {
+    let host = seen.get("host").split(':').next().unwrap_or_default().to_owned();
+    let mut headers = seen.headers.clone();
+    headers.retain(|(name, _)| END_TO_END.contains(&&**name));
+    headers.sort();
+    let mut data = seen.body.clone();
+    if seen.get("transfer-encoding") == "chunked" {
+        let mut chunks = &seen.body[..];
+        data.clear();
+        while let Some(end) = chunks.iter().position(|byte| *byte == b'\r') {
+            let size = std::str::from_utf8(&chunks[..end]).unwrap();
+            let size = usize::from_str_radix(size, 16).unwrap();
+            if size == 0 {
+                break;
+            }
+            data.extend_from_slice(&chunks[end + 2..end + 2 + size]);
+            chunks = &chunks[end + 4 + size..];
+        }
+    }
+    (seen.line.clone(), host, headers, data)
+}
+
+#[test]
+fn what_is_for_the_master_reaches_it_as_behind_nginx() {
+    let number = |(number, request): (usize, &String)| {
+        request.replacen("Host:", &format!("X-Number: {number}\r\nHost:"), 1)
+    };
+    let requests = requests();
+    // Who is told to go on may leave before the answer; nginx holds back a 103 for what follows.
+    let is_known = |one: &String| !one.contains("Expect") && !one.contains("/interim");
+    let requests = requests.iter().enumerate().map(number).filter(is_known);
+    let requests: Vec<String> = requests.take(400).collect();
+    let ((ours, at_ours), (other, at_other)) = (backend(), backend());
+    let nginx = Nginx::start(&format!(
+        "proxy_http_version 1.1; proxy_set_header Connection \"\"; proxy_set_header Host $host;
+         proxy_pass {};",
+        other.url()
+    ));
+    let proxy = start(config(&ours, &[]));
+    for addr in [proxy.addr(), ([127, 0, 0, 1], nginx.ports[0]).into()] {
+        for request in &requests {
+            let mut client = Client::new(addr);
+            client.write(request);
+            // An answer has begun: the master has seen it.
+            assert!(client.0.read(&mut [0; 16]).unwrap() > 0, "{request}");
+        }
+    }
+    stop(proxy);
+    let seen =
+        |seen: &Mutex<Vec<Seen>>| seen.lock().unwrap().iter().map(essence).collect::<Vec<_>>();
+    let (ours, other) = (seen(&at_ours), seen(&at_other));
+    for (ours, other) in ours.iter().zip(&other) {
+        assert_eq!(ours, other);
+    }
+    assert_eq!((ours.len(), other.len()), (requests.len(), requests.len()));
 }
 
 #[test]

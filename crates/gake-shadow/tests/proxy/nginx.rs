@@ -1,4 +1,4 @@
-//! nginx as master and shadow: its access logs count what came.
+//! nginx as master and shadow: its access logs count what came. Also as another proxy.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,19 +11,21 @@ use tempfile::TempDir;
 use crate::client::Client;
 use crate::{shadow_at, stop, until};
 
-struct Nginx {
+/// An nginx with two servers.
+pub struct Nginx {
     child: Child,
     directory: TempDir,
-    ports: [u16; 2],
+    pub ports: [u16; 2],
 }
 
 impl Nginx {
-    fn start() -> Self {
+    /// Starts one whose servers have this in their locations.
+    pub fn start(location: &str) -> Self {
         // Another program may take a port in between.
-        (0..5).find_map(|_| Self::try_start()).expect("nginx does not start on any port")
+        (0..5).find_map(|_| Self::try_start(location)).expect("nginx does not start on any port")
     }
 
-    fn try_start() -> Option<Self> {
+    fn try_start(location: &str) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let free = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
         let ports = free.map(|listener| listener.local_addr().unwrap().port());
@@ -31,7 +33,7 @@ impl Nginx {
         let server = |number: usize| {
             format!(
                 "server {{ listen 127.0.0.1:{}; access_log {at}/{number};
-                   location / {{ return 200 \"hello\\n\"; }} }}",
+                   merge_slashes off; location / {{ {location} }} }}",
                 ports[number]
             )
         };
@@ -81,7 +83,7 @@ impl Drop for Nginx {
 
 #[test]
 fn nginx_answers_everything_and_sees_every_copy() {
-    let nginx = Nginx::start();
+    let nginx = Nginx::start(r#"return 200 "hello\n";"#);
     let mut config = Config::new(Place::new("nginx", &nginx.url(0)).unwrap());
     config.threads = 2;
     let mut shadow = shadow_at(0, &nginx.url(1));
