@@ -21,9 +21,15 @@ use crate::config::Shadow;
 use crate::exchange::Failure;
 use crate::proxy::shared::Shared;
 use crate::proxy::target::Target;
+use crate::proxy::watch::{Watch, before};
 use copy::{Copy, Kept};
 use gate::Gate;
 use ledger::{Category, Page};
+
+/// Copies that are handed over without waiting for an answer.
+const BATCH: usize = 32;
+/// Ticks that a copy waits for an answer. A finer timer would be a system call a batch.
+const BATCH_TICKS: u64 = 1;
 
 /// What the threads share about one shadow.
 #[derive(Debug)]
@@ -57,13 +63,15 @@ impl Shade {
 /// A worker's end of the way to the shadows. Nothing here ever waits.
 ///
 /// Copies are handed over in batches, by a task of its own: waking another thread is a system call,
-/// and the masters' requests that are ready in the same turn of the loop go out before it.
+/// and on a busy machine that thread takes a core from the master and the client. A batch goes when
+/// an answer is with its client, or when it has waited or grown enough.
 #[derive(Debug)]
 pub(crate) struct Mirror {
     pub(crate) shared: Arc<Shared>,
     pub(crate) worker: usize,
     batch: RefCell<Vec<Job>>,
     begun: Notify,
+    due: Notify,
     jobs: UnboundedSender<Vec<Job>>,
 }
 
@@ -158,14 +166,26 @@ impl Drop for Ticket {
 
 impl Mirror {
     pub(crate) fn new(shared: Arc<Shared>, worker: usize, jobs: UnboundedSender<Vec<Job>>) -> Self {
-        Self { shared, worker, batch: RefCell::default(), begun: Notify::new(), jobs }
+        let (begun, due) = (Notify::new(), Notify::new());
+        Self { shared, worker, batch: RefCell::default(), begun, due, jobs }
     }
 
-    /// Hands over what was sent, for ever.
-    pub(crate) async fn post(self: Rc<Self>) {
+    /// Hands over what was sent, for ever. The watch is for this alone.
+    pub(crate) async fn post(self: Rc<Self>, watch: Watch) {
         loop {
             self.begun.notified().await;
+            // Either way it goes now.
+            watch.set(BATCH_TICKS);
+            let _ = before(&watch, self.due.notified()).await;
+            watch.clear();
             self.hand_over();
+        }
+    }
+
+    /// An answer is with its client.
+    pub(crate) fn answered(&self) {
+        if !self.batch.borrow().is_empty() {
+            self.due.notify_one();
         }
     }
 
@@ -198,6 +218,9 @@ impl Mirror {
         batch.push(Job { copy, ticket, slot });
         if batch.len() == 1 {
             self.begun.notify_one();
+        }
+        if batch.len() == BATCH {
+            self.due.notify_one();
         }
     }
 

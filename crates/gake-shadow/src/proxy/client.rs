@@ -147,6 +147,7 @@ impl Client {
     pub(crate) fn answered(&self) {
         self.turn.set(Turn::Idle);
         self.served.set(true);
+        self.worker.mirror.answered();
         self.watch.set(self.worker.patience.head);
         self.watch.remind(self.worker.patience.rest);
     }

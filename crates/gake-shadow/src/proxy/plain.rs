@@ -164,6 +164,16 @@ struct Ends {
     options: Options,
 }
 
+impl Ends {
+    /// Itself, unless the protocol is to be switched in a way that is not plain.
+    fn checked(self) -> Option<Self> {
+        let Self { body, expects, upgrade, options } = &self;
+        let is_whole = *body == Framing::Length(0) && !expects && !options.closes;
+        let is_sound = upgrade.is_some() == options.upgrades && (upgrade.is_none() || is_whole);
+        is_sound.then_some(self)
+    }
+}
+
 /// What a client says of its connection.
 #[derive(Default)]
 struct Options {
@@ -258,17 +268,13 @@ fn write_headers(
         }
     }
     let body = body.unwrap_or(Framing::Length(0));
-    let is_whole = body == Framing::Length(0) && !expects && !options.closes;
-    if upgrade.is_some() != options.upgrades || (options.upgrades && !is_whole) {
-        return None;
-    }
     let host = host?;
     if how != Forwarded::Off {
         origin.write(head, host, &said);
     }
     write_line(head, b"via", rules.loops.via());
     head.extend_from_slice(b"\r\n");
-    Some(Ends { body, expects, upgrade, options })
+    Ends { body, expects, upgrade, options }.checked()
 }
 
 /// A length of digits alone.
