@@ -6,6 +6,7 @@
 //!
 //! [`Work`]: gake_core::work::Work
 
+mod arrivals;
 mod background;
 mod clock;
 mod closed;
@@ -24,6 +25,7 @@ mod retry;
 mod scenario;
 mod shared;
 mod start;
+mod takeover;
 mod timer;
 mod usage;
 mod user;
@@ -37,5 +39,6 @@ pub use control::{Stop, StopHandle};
 pub use log::{LogBatch, LogSender, log_channel};
 pub use message::{Message, WorkerContext};
 pub use start::{Ready, Running, StartError, prepare, start};
+pub use takeover::Takeover;
 pub use timer::{Sleep, Timer};
 pub use usage::process_rss;

@@ -13,10 +13,11 @@ use std::task::{Poll, Waker};
 
 use gake_core::clock::{Clock, Nanos};
 use gake_core::plan::{Overflow, Plan};
-use gake_core::schedule::Share;
 use gake_core::work::{Arrival, Factory, Work};
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, watch};
 
+use crate::arrivals::{Arrivals, Source};
 use crate::control::{Stop, stopped};
 use crate::lanes::{Lanes, opens_at};
 use crate::shared::{Progress, Shared};
@@ -25,23 +26,35 @@ use crate::shared::{Progress, Shared};
 /// this only when the machine is busy with something else.
 const SPIN_WINDOW: Nanos = 150_000;
 
-/// Runs the open loop, whose schedule begins at `start`, and its drain. Returns when arrivals
-/// ended.
+/// Runs the open loop, whose schedule begins at `start`, and its drain. Arrivals that come through
+/// `taken` are sent beside its own. Returns when arrivals ended.
 pub(crate) async fn run<F: Factory + 'static>(
     plan: &Arc<Plan>,
     seed: u64,
     start: Nanos,
     lanes: &Rc<Lanes<F>>,
     mut stop: watch::Receiver<Stop>,
+    mut taken: UnboundedReceiver<Source>,
 ) -> Nanos {
     let shared = &lanes.shared;
     let Some(schedule) = plan.schedule(seed) else { return 0 };
     let timed_end = schedule.timed_end().map(|end| start.saturating_add(end));
-    let share = schedule.share(lanes.slice).into_owned();
-    let dispatch = Rc::new(Dispatch::new(share, start, Rc::clone(shared)));
+    let own = Source::new(schedule.share(lanes.slice).into_owned(), start);
+    let dispatch = Rc::new(Dispatch::new(own, start, Rc::clone(shared)));
     // A task of its own: the runtime polls its main future only between looks at the sockets.
     let mut pacer = Pacer::spawn(plan, lanes, &dispatch);
-    let over = arrivals_over(shared, &mut pacer, timed_end, &mut stop).await;
+    let over = loop {
+        tokio::select! {
+            biased;
+            Some(source) = taken.recv() => {
+                dispatch.take_over(source);
+                // It may wait for an arrival that is no longer the next, or have none left.
+                pacer.task.abort();
+                pacer = Pacer::spawn(plan, lanes, &dispatch);
+            }
+            over = arrivals_over(shared, &mut pacer, timed_end, &mut stop) => break over,
+        }
+    };
     let now = shared.clock.now();
     let end = match (over, timed_end) {
         (Over::Told | Over::Exhausted, _) => now.min(timed_end.unwrap_or(now)),
@@ -68,6 +81,9 @@ pub(crate) async fn run<F: Factory + 'static>(
         () = stopped(&mut stop, Stop::Now) => {}
     }
     pacer.task.abort();
+    while let Ok(source) = taken.try_recv() {
+        dispatch.take_over(source);
+    }
     // What an exhausted source does not have was not due.
     if over != Over::Exhausted {
         dispatch.give_up(end);
@@ -142,7 +158,6 @@ async fn pace<F: Factory>(plan: &Plan, lanes: &Lanes<F>, dispatch: &Rc<Dispatch>
         Overflow::Drop => Some(0),
         Overflow::Queue { waiting } => Some(lanes.slice.part(waiting)),
     };
-    let mut opened = 0;
     loop {
         let Some(next) = dispatch.next.get() else { return };
         let now = shared.clock.now();
@@ -151,7 +166,7 @@ async fn pace<F: Factory>(plan: &Plan, lanes: &Lanes<F>, dispatch: &Rc<Dispatch>
             step_back().await;
             wait(shared, next.due, plan.spin).await;
         } else if !dispatch.assign_to_idle(now) {
-            give_to_another(plan, lanes, dispatch, &mut opened, room, next, now).await;
+            give_to_another(plan, lanes, dispatch, room, next, now).await;
         }
     }
 }
@@ -162,13 +177,12 @@ async fn give_to_another<F: Factory>(
     plan: &Plan,
     lanes: &Lanes<F>,
     dispatch: &Rc<Dispatch>,
-    opened: &mut usize,
     room: Option<usize>,
     next: Arrival,
     now: Nanos,
 ) {
     let shared = &lanes.shared;
-    let allowed = dispatch.start + opens_at(plan, lanes.global(*opened));
+    let allowed = dispatch.start + opens_at(plan, lanes.global(dispatch.opened.get()));
     if lanes.is_all() {
         // Where nothing may wait, nothing is blocked.
         if room != Some(0) {
@@ -189,7 +203,7 @@ async fn give_to_another<F: Factory>(
             () = shared.timer.sleep_until(allowed) => {}
         }
     } else if let Some(work) = lanes.next_work() {
-        *opened += 1;
+        dispatch.opened.set(dispatch.opened.get() + 1);
         let slot = Rc::new(Slot::default());
         slot.assigned.set(dispatch.take_due(now));
         tokio::task::spawn_local(lane(Rc::clone(shared), Rc::clone(dispatch), slot, work));
@@ -242,10 +256,12 @@ struct Dispatch {
     shared: Rc<Shared>,
     /// When the schedule begins.
     start: Nanos,
-    share: RefCell<Share<'static>>,
+    arrivals: RefCell<Arrivals>,
     next: Cell<Option<Arrival>>,
     /// Arrivals before the next that wait for a lane, when their number is bounded.
     waiting: RefCell<VecDeque<Arrival>>,
+    /// How many lanes are there.
+    opened: Cell<usize>,
     /// The last one to fall idle is used first: its connection and caches are warm.
     idle: RefCell<Vec<Rc<Slot>>>,
     /// Since when every lane is busy and no more may open, as the pacer found it.
@@ -255,12 +271,13 @@ struct Dispatch {
 }
 
 impl Dispatch {
-    fn new(share: Share<'static>, start: Nanos, shared: Rc<Shared>) -> Self {
+    fn new(own: Source, start: Nanos, shared: Rc<Shared>) -> Self {
         let dispatch = Self {
             shared,
             start,
             next: Cell::new(None),
-            share: RefCell::new(share),
+            arrivals: RefCell::new(Arrivals::new(own)),
+            opened: Cell::new(0),
             waiting: RefCell::default(),
             idle: RefCell::default(),
             full_since: Cell::new(None),
@@ -271,9 +288,13 @@ impl Dispatch {
     }
 
     fn advance(&self) {
-        let next = self.share.borrow_mut().next();
-        self.next
-            .set(next.map(|Arrival { number, due }| Arrival { number, due: due + self.start }));
+        self.next.set(self.arrivals.borrow_mut().next());
+    }
+
+    /// Takes the arrivals of another source over, beside its own.
+    fn take_over(&self, source: Source) {
+        self.arrivals.borrow_mut().add(source, self.next.take());
+        self.advance();
     }
 
     /// Takes an arrival in, to wait, unless as many do as there is `room` for.

@@ -1,5 +1,6 @@
 //! A worker's part of one scenario: one load with its own lanes and recorder.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -8,8 +9,10 @@ use gake_core::plan::Plan;
 use gake_core::record::{IntervalPart, Recorder, ScenarioEnd, Tally};
 use gake_core::schedule::Slice;
 use gake_core::work::Factory;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 
+use crate::arrivals::Source;
 use crate::clock::RunClock;
 use crate::control::Stop;
 use crate::crowd::Crowd;
@@ -49,6 +52,8 @@ pub(crate) struct Part {
     pub(crate) seed: u64,
     /// Says how many users are wanted, when that is set from outside.
     pub(crate) setting: Option<watch::Receiver<usize>>,
+    /// Arrivals that it is to send beside its own.
+    pub(crate) taken: UnboundedReceiver<Source>,
 }
 
 /// One scenario, whose lanes are made and wait for the epoch.
@@ -62,6 +67,7 @@ pub(crate) struct Scenario<F: Factory> {
     lanes: Rc<Lanes<F>>,
     /// The users of a closed loop.
     crowd: Option<Rc<Crowd>>,
+    taken: RefCell<Option<UnboundedReceiver<Source>>>,
     factory: F,
 }
 
@@ -71,7 +77,7 @@ impl<F: Factory + 'static> Scenario<F> {
     /// # Errors
     /// Why it cannot run, in a sentence.
     pub(crate) async fn prepare(part: Part, common: &Common, factory: F) -> Result<Self, String> {
-        let Part { number, plan, slice, seed, setting } = part;
+        let Part { number, plan, slice, seed, setting, taken } = part;
         let start = u64::try_from(plan.start.as_nanos()).unwrap_or(u64::MAX);
         let warmup = u64::try_from(plan.warmup.as_nanos()).unwrap_or(u64::MAX);
         let warmup_end = start.saturating_add(warmup);
@@ -89,7 +95,8 @@ impl<F: Factory + 'static> Scenario<F> {
         factory.prepare(count).await?;
         let lanes = Rc::new(Lanes::new(&shared, slice, &factory, count));
         let crowd = plan.load.users().map(|_| closed::gather(&plan, start, &lanes, setting));
-        Ok(Self { number, plan, seed, start, shared, lanes, crowd, factory })
+        let taken = RefCell::new(Some(taken));
+        Ok(Self { number, plan, seed, start, shared, lanes, crowd, taken, factory })
     }
 
     /// A tally to be recorded to when the receiver has given none back yet.
@@ -106,9 +113,14 @@ impl<F: Factory + 'static> Scenario<F> {
     pub(crate) async fn run(&self, stop: watch::Receiver<Stop>) -> ScenarioEnd {
         let shared = &self.shared;
         shared.begin();
-        let arrivals_end = match &self.crowd {
-            Some(crowd) => closed::run(&self.plan, crowd, stop).await,
-            None => open::run(&self.plan, self.seed, self.start, &self.lanes, stop).await,
+        let taken = self.taken.take();
+        let arrivals_end = match (&self.crowd, taken) {
+            (Some(crowd), _) => closed::run(&self.plan, crowd, stop).await,
+            (None, Some(taken)) => {
+                open::run(&self.plan, self.seed, self.start, &self.lanes, stop, taken).await
+            }
+            // A scenario runs once.
+            (None, None) => self.start,
         };
         shared.cut();
         shared.until_quiet().await;

@@ -18,6 +18,7 @@ use crate::log::LogSender;
 use crate::message::{Message, WorkerContext};
 use crate::pace;
 use crate::scenario::Part;
+use crate::takeover::{ScenarioWorkers, Takeover};
 use crate::worker::{Assignment, Worker};
 
 /// The epoch lies this far ahead when the workers are told, so that all start at the same time.
@@ -51,6 +52,8 @@ pub struct Running {
     pub stop: StopHandle,
     /// Sets the number of users, by scenario; `None` where the plan fixes it.
     pub users: Vec<Option<UsersHandle>>,
+    /// Gives the workers in this process more arrivals.
+    pub takeover: Takeover,
     /// The run's clock.
     pub clock: RunClock,
     threads: Vec<JoinHandle<()>>,
@@ -62,7 +65,8 @@ impl Running {
     pub fn elsewhere(messages: Receiver<Message>, workers: usize, clock: RunClock) -> Self {
         let (stop, _) = StopHandle::new();
         let (spares, users, threads) = (Vec::new(), Vec::new(), Vec::new());
-        Self { messages, workers, spares, stop, users, clock, threads }
+        let takeover = Takeover::default();
+        Self { messages, workers, spares, stop, users, takeover, clock, threads }
     }
 
     /// Whether every worker in this process has ended: what is left to receive delays no arrival.
@@ -160,6 +164,10 @@ where
     let mut threads = Vec::with_capacity(workers);
     let mut epochs = Vec::with_capacity(workers);
     let mut spares = Vec::with_capacity(workers);
+    let numbered = scenarios.iter().enumerate();
+    let mut takers: Vec<_> = numbered
+        .map(|(number, plan)| ScenarioWorkers::new(plan, Plan::scenario_seed(seed, number)))
+        .collect();
     for worker in 0..workers {
         let (epoch_sender, epoch) = oneshot::channel();
         let (spare_sender, spare) = channel();
@@ -168,7 +176,12 @@ where
             ready: ready_sender.clone(),
             epoch,
             assignment: Assignment {
-                scenarios: parts(&scenarios, &users, seed, (slice, Slice::new(worker, workers))),
+                scenarios: parts(
+                    &scenarios,
+                    &users,
+                    (seed, slice, Slice::new(worker, workers)),
+                    &mut takers,
+                ),
                 worker,
                 clock: clock.clone(),
                 stop: stop_receiver.clone(),
@@ -193,7 +206,8 @@ where
             .unwrap_or_else(|_| Err("a worker's thread ended before the run".to_owned()))
             .map_err(StartError::Worker)?;
     }
-    let running = Running { messages, workers, spares, stop, users, clock, threads };
+    let takeover = Takeover::new(takers);
+    let running = Running { messages, workers, spares, stop, users, takeover, clock, threads };
     Ok(Ready { running, epochs })
 }
 
@@ -209,8 +223,8 @@ fn users_from_outside(plan: &Plan) -> Option<UsersHandle> {
 fn parts(
     scenarios: &[Arc<Plan>],
     users: &[Option<UsersHandle>],
-    seed: u64,
-    (slice, worker): (Slice, Slice),
+    (seed, slice, worker): (u64, Slice, Slice),
+    takers: &mut [ScenarioWorkers],
 ) -> Vec<Part> {
     let parts = scenarios.iter().zip(users).enumerate().map(|(number, (plan, users))| {
         Some(Part {
@@ -219,6 +233,7 @@ fn parts(
             slice: plan.part(slice, worker)?,
             seed: Plan::scenario_seed(seed, number),
             setting: users.as_ref().map(UsersHandle::subscribe),
+            taken: takers[number].enlist(),
         })
     });
     parts.flatten().collect()

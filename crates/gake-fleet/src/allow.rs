@@ -128,6 +128,12 @@ impl AgentLimits {
         Ok(())
     }
 
+    /// What an agent with `slice` of a run may send beside it.
+    pub(crate) fn budget(&self, run: &Plan, slice: Slice) -> RateBudget {
+        let own = || run.scenarios().iter().filter_map(|plan| peak(plan, slice)).sum::<f64>();
+        RateBudget { left: self.max_rate.map(|max| max - own()) }
+    }
+
     fn check_targets(&self, by: &ConnectionSpec, targets: &[Destination]) -> Result<(), String> {
         // A name that the spec itself resolves is no longer that of the host.
         let by_name = by.resolve.is_empty() && by.connect_to.is_empty();
@@ -151,13 +157,39 @@ impl AgentLimits {
 /// The highest rate of an open loop's slice.
 fn peak(plan: &Plan, slice: Slice) -> Option<f64> {
     let Some(part) = plan.part(slice, Slice::WHOLE) else { return Some(0.0) };
-    match &plan.load {
+    peak_of(&plan.load, part.of)
+}
+
+/// The highest rate of one of `of` equal parts of an open loop.
+fn peak_of(load: &Load, of: usize) -> Option<f64> {
+    match load {
         Load::Open { stages, .. } => {
             let highest = stages.iter().map(|stage| stage.from.max(stage.to)).fold(0.0, f64::max);
-            Some(highest / part.of as f64)
+            Some(highest / of as f64)
         }
-        Load::Replay(trace) => Some(trace.peak() as f64 / part.of as f64),
+        Load::Replay(trace) => Some(trace.peak() as f64 / of as f64),
         _ => None,
+    }
+}
+
+/// What is left of an agent's highest rate.
+#[derive(Debug)]
+pub(crate) struct RateBudget {
+    /// `None` without a limit.
+    left: Option<f64>,
+}
+
+impl RateBudget {
+    /// Takes the rate of one of `of` equal parts of an open loop, when there is enough left.
+    pub(crate) fn take(&mut self, load: &Load, of: usize) -> bool {
+        let (Some(left), Some(rate)) = (self.left, peak_of(load, of)) else {
+            return load.is_open();
+        };
+        let fits = rate <= left;
+        if fits {
+            self.left = Some(left - rate);
+        }
+        fits
     }
 }
 

@@ -29,6 +29,18 @@ pub enum FleetError {
         /// Why, in a sentence.
         why: String,
     },
+    /// Nobody has the run.
+    #[error("nobody has the run {run:?}; `gake fleet ls` shows those of the agents")]
+    NoRun {
+        /// Its id.
+        run: String,
+    },
+    /// There is no such agent.
+    #[error("agent {name:?} is not there; `gake fleet ls` shows who is")]
+    NoAgent {
+        /// Its name.
+        name: String,
+    },
     /// The spec cannot be run by a fleet.
     #[error("a fleet cannot run this: {0}")]
     Spec(String),

@@ -10,8 +10,9 @@
 use gake_core::exact::{self, ExactError, READ_MAX};
 use gake_core::record::{Interval, WorkerEnd};
 use gake_run::Message;
+use serde::de::DeserializeOwned;
 
-use crate::message::LastWord;
+use crate::message::{HandoverAnswer, LastWord};
 
 /// Bytes before the content.
 pub(crate) const HEADER: usize = 17;
@@ -26,6 +27,8 @@ pub(crate) enum Content {
     Interval(Box<Interval>),
     /// How a worker ended.
     Ended(WorkerEnd),
+    /// Whether the agent sends arrivals of a lost one.
+    Handover(HandoverAnswer),
     /// The agent is done.
     Last(LastWord),
     /// The agent gives up; why, in a sentence.
@@ -60,6 +63,11 @@ impl Frame {
             }
             Message::Ended(end) => Self { kind: b'E', bytes: exact::encode(end)? },
         })
+    }
+
+    /// The frame of an answer to a handover.
+    pub(crate) fn handover(answer: &HandoverAnswer) -> Self {
+        Self { kind: b'H', bytes: serde_json::to_vec(answer).unwrap_or_default() }
     }
 
     /// The frame of an agent that is done.
@@ -98,14 +106,16 @@ impl Frame {
         })
     }
 
+    fn json<T: DeserializeOwned>(&self, otherwise: &'static str) -> Result<T, FrameError> {
+        serde_json::from_slice(&self.bytes).map_err(|_| FrameError::Senseless(otherwise))
+    }
+
     fn content(&self) -> Result<Content, FrameError> {
         Ok(match self.kind {
             b'I' => Content::Interval(Box::new(exact::decode(&self.bytes)?)),
             b'E' => Content::Ended(exact::decode(&self.bytes)?),
-            b'L' => Content::Last(
-                serde_json::from_slice(&self.bytes)
-                    .map_err(|_| FrameError::Senseless("its end cannot be read"))?,
-            ),
+            b'H' => Content::Handover(self.json("an answer cannot be read")?),
+            b'L' => Content::Last(self.json("its end cannot be read")?),
             b'G' => Content::GaveUp(String::from_utf8_lossy(&self.bytes).into_owned()),
             _ => return Err(FrameError::Senseless("it is of no known kind")),
         })

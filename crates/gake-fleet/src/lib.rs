@@ -21,7 +21,9 @@ mod token;
 
 pub use agent::{Agent, AgentEvent};
 pub use allow::{AgentLimits, AllowRule};
-pub use coordinator::{AgentList, AgentRun, Fleet, FleetSettings, ListedAgent, OnLoss};
+pub use coordinator::{
+    AgentList, AgentRun, Fleet, FleetSettings, ListedAgent, LogLine, OnLoss, Stopped,
+};
 pub use error::FleetError;
 pub use nats::NatsSettings;
 pub use token::FleetToken;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::token::FleetToken;
 
 /// The version of the protocol.
-pub(crate) const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 2;
 
 /// Where agents listen for coordinators.
 pub(crate) const DISCOVER: &str = "gake.discover";
@@ -28,6 +28,11 @@ pub(crate) fn figures_subject(run: &str, index: &str) -> String {
     format!("gake.run.{run}.figures.{index}")
 }
 
+/// Where the coordinator of a run is asked to end it.
+pub(crate) fn stop_subject(run: &str) -> String {
+    format!("gake.run.{run}.stop")
+}
+
 /// What the figures of a slice are sealed for.
 pub(crate) fn figures_purpose(run: &str, index: usize) -> String {
     format!("figures {run} {index}")
@@ -36,6 +41,35 @@ pub(crate) fn figures_purpose(run: &str, index: usize) -> String {
 /// What control messages of a run are sealed for.
 pub(crate) fn control_purpose(run: &str) -> String {
     format!("control {run}")
+}
+
+/// Asks a coordinator, or an agent without one, to end a run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StopRequest {
+    pub(crate) run: String,
+    /// Whether what is in flight is cut.
+    pub(crate) now: bool,
+    /// What the answer is sealed for.
+    pub(crate) challenge: String,
+}
+
+/// Whether a run that was to end is there.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StopAnswer {
+    pub(crate) is_there: bool,
+}
+
+/// Asks an agent what happened to it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct LogQuestion {
+    /// What the answer is sealed for.
+    pub(crate) challenge: String,
+}
+
+/// The last events of an agent, the oldest first: seconds since 1970, and what happened.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct LogAnswer {
+    pub(crate) events: Vec<(u64, String)>,
 }
 
 /// Asks who is there.
@@ -68,8 +102,8 @@ pub(crate) struct AgentHello {
     pub(crate) protocol: u32,
     pub(crate) tags: BTreeMap<String, String>,
     pub(crate) cores: usize,
-    /// Whether it has a run already.
-    pub(crate) busy: bool,
+    /// The run that it has a slice of.
+    pub(crate) run: Option<String>,
     /// What the next offer must hold, so that no offer can be made twice.
     pub(crate) nonce: String,
 }
@@ -150,6 +184,29 @@ pub(crate) struct Control {
     pub(crate) lost: Vec<usize>,
     /// Whether the run is over, and nothing more is wanted.
     pub(crate) over: bool,
+    /// Arrivals of lost agents that others are to send. Said until it is answered.
+    pub(crate) handovers: Vec<Handover>,
+}
+
+/// Asks an agent to send arrivals of another one, which is lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Handover {
+    /// Its number in the run.
+    pub(crate) id: u64,
+    /// The agent that is asked.
+    pub(crate) to: usize,
+    pub(crate) scenario: usize,
+    /// The arrivals: those whose number modulo `of` is `index`.
+    pub(crate) index: usize,
+    pub(crate) of: usize,
+}
+
+/// The answer to a [`Handover`]. It travels as a frame, before any figure of these arrivals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HandoverAnswer {
+    pub(crate) id: u64,
+    /// The agent sends what is due from here on, in ns since the epoch; `None` when it does not.
+    pub(crate) from: Option<u64>,
 }
 
 /// Whether a run is to stop.

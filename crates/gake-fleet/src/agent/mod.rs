@@ -3,8 +3,9 @@
 mod forward;
 mod outbox;
 mod slice_run;
+mod slice_state;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
@@ -12,24 +13,30 @@ use std::time::Duration;
 
 use async_nats::{Client, Message, Subscriber};
 use futures_util::StreamExt;
+use gake_core::clock::SECOND;
 use gake_core::exact;
 use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 use gake_core::spec::RunSpec;
 use gake_run::{Inputs, Prepared, Ready};
 use serde::Serialize;
-use slice_run::{Outcome, SliceInput, SliceRun};
+use slice_run::{SliceInput, SliceRun};
+use slice_state::Outcome;
 
 use crate::allow::{AgentLimits, for_agents};
 use crate::message::{
-    AgentHello, ClockAnswer, ClockQuestion, DISCOVER, Discover, Greeting, Offer, OfferAnswer,
-    PROTOCOL, SpecPart, SpecTaken, StartAnswer, StartOrder, agent_subject, hex, opened, sealed,
+    AgentHello, ClockAnswer, ClockQuestion, DISCOVER, Discover, Greeting, LogAnswer, LogQuestion,
+    Offer, OfferAnswer, PROTOCOL, SpecPart, SpecTaken, StartAnswer, StartOrder, StopAnswer,
+    StopRequest, agent_subject, hex, opened, sealed,
 };
 use crate::token::random_text;
 use crate::{FleetError, FleetToken, NatsSettings};
 
 /// How often an agent looks after itself.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Events that an agent keeps for those who ask.
+const EVENTS_MAX: usize = 200;
 
 /// An agent of a fleet.
 #[derive(Debug, Clone)]
@@ -103,6 +110,7 @@ impl Agent {
                 client,
                 slice: None,
                 parts: Vec::new(),
+                events: VecDeque::new(),
                 tell,
             };
             serving.serve(until).await
@@ -120,6 +128,8 @@ struct Serving<'a, T> {
     slice: Option<SliceRun>,
     /// The parts of a spec that will be offered.
     parts: Vec<String>,
+    /// What happened last: seconds since 1970, and what.
+    events: VecDeque<(u64, String)>,
     tell: T,
 }
 
@@ -138,7 +148,7 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
         let mut discover = self.subscribe(DISCOVER.to_owned()).await?;
         let mut requests = self.subscribe(agent_subject(&self.id, "*")).await?;
         self.client.flush().await.map_err(|error| self.agent.nats.failed(error))?;
-        (self.tell)(AgentEvent::Waiting(self.agent.nats.shown()));
+        self.say(AgentEvent::Waiting(self.agent.nats.shown()));
         let mut look = tokio::time::interval(LOOK_EVERY);
         look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -169,7 +179,7 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
                     protocol: PROTOCOL,
                     tags: self.agent.tags.clone(),
                     cores: self.agent.cores.unwrap_or_else(all_cores),
-                    busy: self.slice.is_some(),
+                    run: self.slice.as_ref().map(|slice| slice.run.clone()),
                     nonce: self.nonce.clone(),
                 };
                 Greeting::Hello(hex(&sealed(token, &format!("hello {challenge}"), &hello)))
@@ -220,9 +230,37 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
                 let purpose = format!("start-answer {}", order.run);
                 self.reply_sealed(request, &purpose, &answer).await;
             }
+            "stop" => {
+                let Some(stop) = opened::<StopRequest>(&token, &purpose, bytes) else {
+                    return Ok(());
+                };
+                let is_there = self.slice.as_ref().is_some_and(|slice| slice.run == stop.run);
+                if is_there {
+                    self.ended(Outcome::GivenUp("it was told to stop".to_owned())).await;
+                }
+                let purpose = format!("stop-answer {}", stop.challenge);
+                self.reply_sealed(request, &purpose, &StopAnswer { is_there }).await;
+            }
+            "log" => {
+                let Some(question) = opened::<LogQuestion>(&token, &purpose, bytes) else {
+                    return Ok(());
+                };
+                let events = self.events.iter().cloned().collect();
+                let purpose = format!("log-answer {}", question.challenge);
+                self.reply_sealed(request, &purpose, &LogAnswer { events }).await;
+            }
             _ => {}
         }
         Ok(())
+    }
+
+    /// Tells whoever started the agent, and keeps it for those who ask.
+    fn say(&mut self, event: AgentEvent) {
+        if self.events.len() == EVENTS_MAX {
+            self.events.pop_front();
+        }
+        self.events.push_back((gake_run::unix_now() / SECOND, event.to_string()));
+        (self.tell)(event);
     }
 
     /// Keeps a part of a spec; how many there are.
@@ -262,12 +300,14 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
             Ok(Prepare { ready, plan }) => {
                 let workers = ready.workers();
                 let (number, of) = (offer.index + 1, offer.of);
-                (self.tell)(AgentEvent::Taken(format!("slice {number} of {of}: {plan}")));
-                self.slice = Some(SliceRun::new(offer.run, offer.index, plan, ready, control));
+                self.say(AgentEvent::Taken(format!("slice {number} of {of}: {plan}")));
+                let budget = self.agent.limits.budget(&plan, slice);
+                let run = (offer.run, offer.index);
+                self.slice = Some(SliceRun::new(run, plan, ready, control, budget));
                 OfferAnswer::Ready { workers }
             }
             Err(why) => {
-                (self.tell)(AgentEvent::Refused(why.clone()));
+                self.say(AgentEvent::Refused(why.clone()));
                 OfferAnswer::Refused { why }
             }
         })
@@ -277,7 +317,11 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
         let Some(slice) = &mut self.slice else { return };
         let token = &self.agent.token;
         let outcome = match input {
-            SliceInput::Control(message) => slice.heed(&self.client, token, &message.payload).await,
+            SliceInput::Control(message) => {
+                let (outcome, taken) = slice.heed(&self.client, token, &message.payload).await;
+                taken.into_iter().for_each(|text| self.say(AgentEvent::Taken(text)));
+                outcome
+            }
             SliceInput::Frame(frame) => {
                 slice.pass_on(&self.client, token, frame).await;
                 Outcome::Kept
@@ -298,13 +342,13 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
             Outcome::Kept => {}
             Outcome::Done => {
                 self.slice = None;
-                (self.tell)(AgentEvent::Done);
+                self.say(AgentEvent::Done);
             }
             Outcome::GivenUp(why) => {
                 if let Some(mut slice) = self.slice.take() {
                     slice.give_up(&self.client, &self.agent.token, &why).await;
                 }
-                (self.tell)(AgentEvent::GivenUp(why));
+                self.say(AgentEvent::GivenUp(why));
             }
         }
     }
@@ -313,7 +357,7 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
     async fn leave(&mut self) -> Result<(), FleetError> {
         if let Some(mut slice) = self.slice.take() {
             slice.give_up(&self.client, &self.agent.token, "it was told to end").await;
-            (self.tell)(AgentEvent::GivenUp("the agent was told to end".to_owned()));
+            self.say(AgentEvent::GivenUp("the agent was told to end".to_owned()));
         }
         // Without a connection there is nobody to tell.
         let _ = tokio::time::timeout(Duration::from_secs(1), self.client.flush()).await;

@@ -1,31 +1,26 @@
 //! The slice of a run that an agent has.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use async_nats::connection::State;
 use async_nats::{Client, Subscriber};
 use futures_util::StreamExt;
+use gake_core::clock::{Clock, SECOND};
 use gake_core::plan::Plan;
-use gake_run::{Ready, Stop, StopHandle};
+use gake_core::schedule::Slice;
+use gake_run::{Ready, RunClock, Stop, StopHandle, Takeover};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::forward::forward;
-use super::outbox::Outbox;
+use super::slice_state::{Outcome, SliceState, next_second};
+use crate::allow::RateBudget;
 use crate::frame::{self, Frame, HEADER};
 use crate::message::{
-    Control, StopOrder, control_purpose, control_subject, figures_purpose, figures_subject, opened,
+    Control, Handover, HandoverAnswer, StopOrder, control_purpose, control_subject,
+    figures_purpose, figures_subject, opened,
 };
 use crate::token::{FleetToken, SEAL};
-
-/// How long an agent goes on without a word of its coordinator.
-const ALONE_MAX: Duration = Duration::from_secs(20);
-
-/// How long the workers wait for the order to start.
-const START_MAX: Duration = Duration::from_secs(60);
-
-/// Between two signs of life.
-const ALIVE_EVERY: Duration = Duration::from_millis(500);
 
 /// Bytes of a message beside seal, header and content.
 const MARGIN: usize = 1_024;
@@ -36,21 +31,20 @@ pub(crate) struct SliceRun {
     pub(crate) run: String,
     purpose: String,
     subject: String,
-    index: usize,
     plan: Arc<Plan>,
     control: Subscriber,
-    /// The highest number of a control message so far.
-    number: Option<u64>,
     ready: Option<Ready>,
-    stop: Option<StopHandle>,
-    frames: Option<UnboundedReceiver<Frame>>,
-    outbox: Outbox,
-    /// Whether the last frame is in the outbox.
-    is_complete: bool,
-    /// When the coordinator was heard last.
-    heard: Instant,
-    /// When something was sent last.
-    sent: Instant,
+    workers: Option<Workers>,
+    state: SliceState,
+    budget: RateBudget,
+}
+
+/// The workers of a slice that has started.
+struct Workers {
+    stop: StopHandle,
+    takeover: Takeover,
+    clock: RunClock,
+    frames: UnboundedReceiver<Frame>,
 }
 
 /// What a slice waits for.
@@ -59,40 +53,26 @@ pub(crate) enum SliceInput {
     Frame(Option<Frame>),
 }
 
-/// Whether an agent keeps its slice.
-pub(crate) enum Outcome {
-    Kept,
-    /// It is over, as it should be.
-    Done,
-    /// It is over before its time; why.
-    GivenUp(String),
-}
-
 impl SliceRun {
-    /// A slice whose workers wait for the start.
+    /// Slice `index` of a run, whose workers wait for the start. What it takes over must fit into
+    /// `budget`.
     pub(crate) fn new(
-        run: String,
-        index: usize,
+        (run, index): (String, usize),
         plan: Arc<Plan>,
         ready: Ready,
         control: Subscriber,
+        budget: RateBudget,
     ) -> Self {
-        let now = Instant::now();
         Self {
             purpose: figures_purpose(&run, index),
             subject: figures_subject(&run, &index.to_string()),
             run,
-            index,
             plan,
             control,
-            number: None,
             ready: Some(ready),
-            stop: None,
-            frames: None,
-            outbox: Outbox::new(now),
-            is_complete: false,
-            heard: now,
-            sent: now,
+            workers: None,
+            state: SliceState::new(index, Instant::now()),
+            budget,
         }
     }
 
@@ -115,19 +95,24 @@ impl SliceRun {
         }
         let ready = self.ready.take().ok_or("it has started already")?;
         let running = ready.start_at(epoch);
-        let (sender, receiver) = unbounded_channel();
-        (self.stop, self.frames) = (Some(running.stop.clone()), Some(receiver));
-        self.heard = Instant::now();
+        let (sender, frames) = unbounded_channel();
+        self.workers = Some(Workers {
+            stop: running.stop.clone(),
+            takeover: running.takeover.clone(),
+            clock: running.clock.clone(),
+            frames,
+        });
+        self.state.start(Instant::now());
         forward(running, Arc::clone(&self.plan), sender);
         Ok(())
     }
 
     /// Waits for what comes next.
     pub(crate) async fn next(&mut self) -> SliceInput {
-        let frames = self.frames.as_mut().filter(|_| !self.is_complete);
+        let workers = self.workers.as_mut().filter(|_| !self.state.is_complete);
         let frame = async {
-            match frames {
-                Some(frames) => frames.recv().await,
+            match workers {
+                Some(workers) => workers.frames.recv().await,
                 None => std::future::pending().await,
             }
         };
@@ -137,40 +122,60 @@ impl SliceRun {
         }
     }
 
-    /// Heeds the coordinator.
+    /// Heeds the coordinator; what it takes over, in sentences.
     pub(crate) async fn heed(
         &mut self,
         client: &Client,
         token: &FleetToken,
         bytes: &[u8],
-    ) -> Outcome {
+    ) -> (Outcome, Vec<String>) {
         let purpose = control_purpose(&self.run);
-        let Some(control) = opened::<Control>(token, &purpose, bytes) else { return Outcome::Kept };
-        if self.number.is_some_and(|number| control.number <= number) {
-            return Outcome::Kept;
+        let Some(control) = opened::<Control>(token, &purpose, bytes) else {
+            return (Outcome::Kept, Vec::new());
+        };
+        let heeded = self.state.heed(&control, Instant::now());
+        if heeded.outcome != Outcome::Kept {
+            return (heeded.outcome, Vec::new());
         }
-        let now = Instant::now();
-        (self.number, self.heard) = (Some(control.number), now);
-        if control.lost.contains(&self.index) {
-            return Outcome::GivenUp("its coordinator has given it up".to_owned());
-        }
-        self.outbox.taken(control.taken.get(self.index).copied().unwrap_or(0), now);
-        if control.over || self.is_complete && self.outbox.is_empty() {
-            return Outcome::Done;
-        }
-        if let Some(stop) = &self.stop {
-            match control.stop {
+        if let Some(workers) = &self.workers {
+            match heeded.stop {
                 StopOrder::Go => {}
-                StopOrder::Drain => stop.stop(Stop::Drain),
-                StopOrder::Now => stop.stop(Stop::Now),
+                StopOrder::Drain => workers.stop.stop(Stop::Drain),
+                StopOrder::Now => workers.stop.stop(Stop::Now),
             }
         }
-        let again: Vec<_> =
-            self.outbox.again(now).map(|(number, frame)| (number, frame.clone())).collect();
-        for (number, frame) in again {
+        for (number, frame) in heeded.again {
             self.send(client, token, number, &frame).await;
         }
-        Outcome::Kept
+        let mut told = Vec::new();
+        for handover in heeded.handovers {
+            told.push(self.take_over(client, token, &handover).await);
+        }
+        (Outcome::Kept, told)
+    }
+
+    /// Takes arrivals of another agent over, when it can; what it does, in a sentence.
+    async fn take_over(
+        &mut self,
+        client: &Client,
+        token: &FleetToken,
+        handover: &Handover,
+    ) -> String {
+        let Handover { id, scenario, index, of, .. } = *handover;
+        let plan = self.plan.scenarios().get(scenario);
+        let fits = index < of && plan.is_some_and(|plan| self.budget.take(&plan.load, of));
+        let takeover = self.workers.as_ref().map(|workers| &workers.takeover);
+        let is_possible = fits && takeover.is_some_and(|takeover| takeover.is_possible(scenario));
+        let now = self.workers.as_ref().map_or(0, |workers| workers.clock.now());
+        let from = is_possible.then(|| next_second(now));
+        // The answer comes before any figure of these arrivals.
+        self.pass_on(client, token, Some(Frame::handover(&HandoverAnswer { id, from }))).await;
+        let (Some(workers), Some(from)) = (&self.workers, from) else {
+            return format!("arrivals of a lost agent were refused: 1 of {of}");
+        };
+        workers.takeover.take(scenario, Slice::new(index, of), from);
+        let second = from / SECOND;
+        format!("from second {second} on, 1 of {of} arrivals is taken over from a lost agent")
     }
 
     /// Sends what the workers handed over.
@@ -181,8 +186,7 @@ impl SliceRun {
         frame: Option<Frame>,
     ) {
         let frame = frame.unwrap_or_else(|| Frame::gave_up("its thread could not be started"));
-        self.is_complete |= frame.is_last();
-        let number = self.outbox.push(frame.clone(), Instant::now());
+        let number = self.state.keep(frame.clone(), Instant::now());
         self.send(client, token, number, &frame).await;
     }
 
@@ -199,44 +203,33 @@ impl SliceRun {
             let sealed = token.seal(&self.purpose, part);
             // What is lost on its way is sent again.
             let _ = client.publish(self.subject.clone(), sealed.into()).await;
-            self.sent = Instant::now();
+            self.state.sent = Instant::now();
         }
     }
 
     /// Looks after the slice, several times a second.
     pub(crate) async fn look(&mut self, client: &Client, token: &FleetToken) -> Outcome {
         let now = Instant::now();
-        let alone = now.duration_since(self.heard);
-        if self.ready.is_some() && alone > START_MAX {
-            return Outcome::GivenUp("it was not told to start".to_owned());
-        }
-        if self.ready.is_none() && alone > ALONE_MAX {
-            return Outcome::GivenUp("its coordinator is silent".to_owned());
-        }
-        if self.outbox.is_full() {
-            return Outcome::GivenUp("its coordinator takes no figures".to_owned());
-        }
-        if self.ready.is_none() && now.duration_since(self.sent) > ALIVE_EVERY {
+        let outcome = self.state.look(now);
+        if outcome == Outcome::Kept && self.state.is_quiet(now) {
             self.publish(client, token, &frame::alive()).await;
         }
-        Outcome::Kept
+        outcome
     }
 
     /// Ends it at once, and says why to the coordinator.
     pub(crate) async fn give_up(&mut self, client: &Client, token: &FleetToken, why: &str) {
-        if let Some(stop) = &self.stop {
-            stop.stop(Stop::Now);
+        if let Some(workers) = &self.workers {
+            workers.stop.stop(Stop::Now);
         }
-        let frame = Frame::gave_up(why);
-        let number = self.outbox.push(frame.clone(), Instant::now());
-        self.send(client, token, number, &frame).await;
+        self.pass_on(client, token, Some(Frame::gave_up(why))).await;
     }
 }
 
 impl Drop for SliceRun {
     fn drop(&mut self) {
-        if let Some(stop) = &self.stop {
-            stop.stop(Stop::Now);
+        if let Some(workers) = &self.workers {
+            workers.stop.stop(Stop::Now);
         }
     }
 }

@@ -108,7 +108,7 @@ impl Finder<'_> {
         if let Some((key, value)) = missing {
             return Some(format!("does not have {key}={value}"));
         }
-        hello.busy.then(|| "has a run already".to_owned())
+        hello.run.is_some().then(|| "has a run already".to_owned())
     }
 
     /// Offers each agent its slice of `spec`; they are ready then.
@@ -206,8 +206,31 @@ impl Finder<'_> {
         patience: Duration,
     ) -> Result<T, FleetError> {
         let (nats, token) = (&self.settings.nats, &self.settings.token);
+        let asked = Asked { client: self.client, nats, token, hello };
+        asked.request(kind, request, purpose, patience).await
+    }
+}
+
+/// An agent that is asked for something.
+pub(crate) struct Asked<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) nats: &'a NatsSettings,
+    pub(crate) token: &'a FleetToken,
+    pub(crate) hello: &'a AgentHello,
+}
+
+impl Asked<'_> {
+    /// Sends the agent a request, and waits for its sealed answer.
+    pub(crate) async fn request<T: DeserializeOwned>(
+        &self,
+        kind: &str,
+        request: &impl Serialize,
+        purpose: &str,
+        patience: Duration,
+    ) -> Result<T, FleetError> {
+        let Self { client, nats, token, hello } = self;
         let bytes = sealed(token, &format!("{kind} {}", hello.id), request);
-        let max = self.client.max_payload();
+        let max = client.max_payload();
         if bytes.len() > max.saturating_sub(SEAL) {
             let size = bytes.len();
             return Err(FleetError::Spec(format!(
@@ -215,7 +238,7 @@ impl Finder<'_> {
             )));
         }
         let request = Request::new().payload(bytes.into()).timeout(Some(patience));
-        let answer = self.client.send_request(agent_subject(&hello.id, kind), request).await;
+        let answer = client.send_request(agent_subject(&hello.id, kind), request).await;
         let answer = answer.map_err(|error| {
             nats.failed(format!("agent {} does not answer: {error}", hello.name))
         })?;

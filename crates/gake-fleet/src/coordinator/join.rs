@@ -1,6 +1,8 @@
 //! Joins what the agents send into the messages of one run. No clock, no network: what comes and
 //! when it came go in.
 
+mod handover;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,9 +13,9 @@ use gake_core::record::{Counts, Event, Interval, WorkerEnd};
 use gake_core::schedule::Slice;
 use gake_run::{Collector, Message};
 
-use super::lost::{LostShare, Reported};
+use super::lost::{Holding, LostShare, Reported};
 use crate::frame::{Assembler, Content};
-use crate::message::LastWord;
+use crate::message::{Handover, LastWord};
 
 /// An agent that is silent for longer is lost.
 pub(crate) const SILENCE_MAX: Nanos = 3_000_000_000;
@@ -25,8 +27,8 @@ const AHEAD_MAX: u64 = 50;
 pub(crate) struct Member {
     /// Its name.
     pub(crate) name: String,
-    /// Its part of the run.
-    slice: Slice,
+    /// What it is to send.
+    holdings: Vec<Holding>,
     /// How many workers it has; they are numbered from `first`.
     workers: usize,
     first: usize,
@@ -50,7 +52,10 @@ enum State {
     /// What it was to send counts as dropped.
     Lost(LostShare),
     /// Likewise, and nothing more is due.
-    Gone,
+    Gone {
+        /// Whether others took over all that was due.
+        is_replaced: bool,
+    },
 }
 
 /// Joins what the agents of a run send.
@@ -59,6 +64,14 @@ pub(crate) struct Joiner {
     seed: u64,
     pub(crate) members: Vec<Member>,
     pub(crate) events: Vec<Event>,
+    /// Whether others take over what a lost agent was to send.
+    redistributes: bool,
+    /// When the run was told to stop.
+    stopped: Option<Nanos>,
+    /// Handovers without an answer, each with the agent that was lost.
+    handovers: Vec<(usize, Handover)>,
+    /// How many handovers there were.
+    handed: u64,
 }
 
 impl Joiner {
@@ -68,7 +81,7 @@ impl Joiner {
         let members = agents.iter().enumerate().map(|(index, (name, workers))| {
             let member = Member {
                 name: name.clone(),
-                slice: Slice::new(index, agents.len()),
+                holdings: Holding::own(plan, Slice::new(index, agents.len())),
                 workers: *workers,
                 first,
                 ended: vec![false; *workers],
@@ -83,8 +96,21 @@ impl Joiner {
             first += workers;
             member
         });
-        let members = members.collect();
-        Self { plan: Arc::clone(plan), seed, members, events: Vec::new() }
+        Self {
+            members: members.collect(),
+            plan: Arc::clone(plan),
+            seed,
+            events: Vec::new(),
+            redistributes: false,
+            stopped: None,
+            handovers: Vec::new(),
+            handed: 0,
+        }
+    }
+
+    /// The others take over what a lost agent was to send.
+    pub(crate) fn redistributing(self, redistributes: bool) -> Self {
+        Self { redistributes, ..self }
     }
 
     /// How many workers all agents have.
@@ -99,7 +125,7 @@ impl Joiner {
 
     /// The agents that are lost.
     pub(crate) fn lost(&self) -> Vec<usize> {
-        let is_lost = |member: &Member| matches!(member.state, State::Lost(_) | State::Gone);
+        let is_lost = |member: &Member| matches!(member.state, State::Lost(_) | State::Gone { .. });
         (0..self.members.len()).filter(|index| is_lost(&self.members[*index])).collect()
     }
 
@@ -110,7 +136,7 @@ impl Joiner {
 
     /// Whether nothing more comes.
     pub(crate) fn is_over(&self) -> bool {
-        self.members.iter().all(|member| matches!(member.state, State::Done | State::Gone))
+        self.members.iter().all(|member| matches!(member.state, State::Done | State::Gone { .. }))
     }
 
     /// Takes a part of a frame of an agent, which came at `now`.
@@ -122,6 +148,9 @@ impl Joiner {
         member.heard = now;
         let content = match member.assembler.take(part) {
             Ok(None) => return Vec::new(),
+            Ok(Some(Content::Handover(answer))) => {
+                self.answered(index, answer, now).map(|()| Vec::new())
+            }
             Ok(Some(content)) => member.accept(&self.plan, content, now),
             Err(error) => Err(format!("its figures cannot be read: {error}")),
         };
@@ -139,6 +168,7 @@ impl Joiner {
         connected: bool,
         stopped: Option<Nanos>,
     ) -> Vec<Message> {
+        self.stopped = self.stopped.or(stopped);
         let mut messages = Vec::new();
         for index in 0..self.members.len() {
             let member = &mut self.members[index];
@@ -151,16 +181,18 @@ impl Joiner {
                 messages.extend(self.lose(index, now, "it is silent"));
             }
         }
+        self.ask_others(now);
         for member in &mut self.members {
             let State::Lost(lost) = &mut member.state else { continue };
-            let until = stopped.unwrap_or(now).min(now);
+            let until = lost.known_until(stopped.unwrap_or(now).min(now));
             let pieces = lost.seconds(until).into_iter();
             messages.extend(pieces.map(|piece| Message::Interval(Box::new(piece))));
-            if stopped.is_some() || lost.is_over(now) {
+            if lost.is_over(now) || stopped.is_some() && !lost.is_pending() {
                 let (piece, end) = lost.finish(until);
                 messages.push(Message::Interval(Box::new(piece)));
                 messages.push(Message::Ended(end));
-                member.state = State::Gone;
+                let is_replaced = lost.refused == 0 && !lost.taken.is_empty();
+                member.state = State::Gone { is_replaced };
             }
         }
         messages
@@ -175,6 +207,8 @@ impl Joiner {
             member.state = State::Done;
             return messages;
         };
+        let holdings = self.hand_over(index);
+        let member = &mut self.members[index];
         for worker in 0..member.workers {
             if std::mem::replace(&mut member.ended[worker], true) {
                 continue;
@@ -185,12 +219,17 @@ impl Joiner {
                 messages.push(Message::Ended(none(member.first + worker)));
             }
         }
-        let whole = (self.plan.as_ref(), self.seed, member.slice);
+        let whole = (self.plan.as_ref(), self.seed, holdings.as_slice());
         let carrier = (member.first + carrier, member.tenths[carrier]);
         let lost = LostShare::new(whole, &member.reported, carrier, now);
+        let is_handed_over = lost.is_pending();
         member.state = State::Lost(lost);
         let at = format_duration(Duration::from_millis(now / 1_000_000));
         let rest = match self.plan.scenarios().iter().any(|plan| plan.load.is_open()) {
+            true if is_handed_over => {
+                "until others take its arrivals over, those without an outcome count as dropped, \
+                 though it may have sent some"
+            }
             true => {
                 "its arrivals without an outcome count as dropped, though it may have sent some"
             }
@@ -238,6 +277,8 @@ impl Member {
                 self.state = State::Done;
                 Vec::new()
             }
+            // The joiner knows what it was asked.
+            Content::Handover(_) => return Err("it answers twice".to_owned()),
             Content::GaveUp(why) => return Err(why),
         })
     }

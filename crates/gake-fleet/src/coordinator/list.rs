@@ -18,8 +18,8 @@ pub struct ListedAgent {
     pub cores: usize,
     /// Its tags.
     pub tags: BTreeMap<String, String>,
-    /// Whether it has a run.
-    pub busy: bool,
+    /// The run that it has a slice of.
+    pub run: Option<String>,
 }
 
 /// The agents at a NATS server.
@@ -52,7 +52,7 @@ impl AgentList {
                     version: hello.version,
                     cores: hello.cores,
                     tags: hello.tags,
-                    busy: hello.busy,
+                    run: hello.run,
                 }),
             })
             .await

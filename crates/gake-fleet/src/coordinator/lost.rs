@@ -18,27 +18,58 @@ pub(crate) struct Reported {
     pub(crate) figures: u64,
 }
 
+/// Arrivals that an agent is to send: of one scenario, from an instant on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Holding {
+    pub(crate) scenario: usize,
+    pub(crate) slice: Slice,
+    pub(crate) from: Nanos,
+    /// The handover by which somebody else is asked to send them.
+    pub(crate) handover: Option<u64>,
+}
+
+impl Holding {
+    /// What an agent with `slice` of a run is to send by itself.
+    pub(crate) fn own(plan: &Plan, slice: Slice) -> Vec<Self> {
+        let scenarios = plan.scenarios().iter().enumerate();
+        let open = scenarios.filter(|(_, plan)| plan.load.is_open());
+        let part = |(scenario, plan): (usize, &Plan)| {
+            let slice = plan.part(slice, Slice::WHOLE)?;
+            Some(Self { scenario, slice, from: 0, handover: None })
+        };
+        open.filter_map(part).collect()
+    }
+}
+
 /// The arrivals of a lost agent: each that is due and has no outcome counts as dropped, in the
-/// second in which it is due.
+/// second in which it is due, until another agent takes them over.
 #[derive(Debug)]
 pub(crate) struct LostShare {
     /// The worker in whose name they count.
     worker: usize,
     scenarios: Vec<LostScenario>,
     /// When the agent was lost.
-    at: Nanos,
+    pub(crate) at: Nanos,
     /// The tenth of a second in which its last piece ends.
     tenth: u64,
+    /// From when on others send its arrivals, by handover.
+    pub(crate) taken: Vec<Nanos>,
+    /// Handovers that nobody accepted.
+    pub(crate) refused: usize,
 }
 
 /// The arrivals of one scenario.
 #[derive(Debug)]
 struct LostScenario {
     number: usize,
-    /// `None` in a closed loop: its users ask no more, and nothing is due.
-    walk: Option<Walk>,
+    /// None in a closed loop: its users ask no more, and nothing is due.
+    walks: Vec<Walk>,
+    due: Reported,
+    /// Of the due, those that have an outcome or count as dropped.
+    told: Reported,
 }
 
+/// Arrivals of a schedule, up to where another agent sends them.
 #[derive(Debug)]
 struct Walk {
     share: Share<'static>,
@@ -48,36 +79,56 @@ struct Walk {
     warmup_end: Nanos,
     /// When arrivals end, if a time ends them.
     end: Option<Nanos>,
-    due: Reported,
-    /// Of the due, those that have an outcome or count as dropped.
-    told: Reported,
+    /// The handover that is not answered yet.
+    pending: Option<u64>,
+    /// Another agent sends what is due from here on.
+    until: Nanos,
 }
 
 impl Walk {
-    fn new(schedule: &Schedule, part: Slice, plan: &Plan, told: Reported) -> Self {
+    fn new(schedule: &Schedule, holding: &Holding, plan: &Plan) -> Self {
         let nanos = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let start = nanos(plan.start);
-        let mut share = schedule.share(part).into_owned();
-        let next = share.next().map(|arrival| arrival.due.saturating_add(start));
+        let mut share = schedule.share(holding.slice).into_owned();
+        let due = share.by_ref().map(|arrival| arrival.due.saturating_add(start));
+        let next = due.skip_while(|due| *due < holding.from).next();
         Self {
             share,
             next,
             start,
             warmup_end: start.saturating_add(nanos(plan.warmup)),
             end: schedule.timed_end().map(|end| end.saturating_add(start)),
-            due: Reported::default(),
-            told,
+            pending: holding.handover,
+            until: Nanos::MAX,
         }
     }
 
-    /// The arrivals that are due before `now`, and not told of yet.
-    fn until(&mut self, now: Nanos) -> Reported {
-        while let Some(due) = self.next.filter(|due| *due < now) {
+    /// Counts the arrivals that are due before `now`.
+    fn advance(&mut self, now: Nanos, count: &mut Reported) {
+        let until = now.min(self.until);
+        while let Some(due) = self.next.filter(|due| *due < until) {
             match due < self.warmup_end {
-                true => self.due.warmup += 1,
-                false => self.due.figures += 1,
+                true => count.warmup += 1,
+                false => count.figures += 1,
             }
             self.next = self.share.next().map(|next| next.due.saturating_add(self.start));
+        }
+    }
+
+    /// Whether no more arrivals come after `now`.
+    fn is_over(&self, now: Nanos) -> bool {
+        self.pending.is_none()
+            && (self.end.is_some_and(|end| end <= now)
+                || self.until <= now
+                || self.next.is_none_or(|next| next >= self.until))
+    }
+}
+
+impl LostScenario {
+    /// The arrivals that are due before `now`, and not told of yet.
+    fn until(&mut self, now: Nanos) -> Reported {
+        for walk in &mut self.walks {
+            walk.advance(now, &mut self.due);
         }
         let fresh = Reported {
             warmup: self.due.warmup.saturating_sub(self.told.warmup),
@@ -87,33 +138,57 @@ impl Walk {
         self.told.figures += fresh.figures;
         fresh
     }
-
-    /// Whether no more arrivals come after `now`.
-    fn is_over(&self, now: Nanos) -> bool {
-        self.end.is_some_and(|end| end <= now) || self.next.is_none()
-    }
 }
 
 impl LostShare {
-    /// What an agent with `slice` of `plan` was to send that was lost at `at`; by scenario, the
-    /// arrivals that have an outcome are `reported`. Its last piece of figures ended in `tenth`.
+    /// What an agent was to send that was lost at `at`: its `holdings`; by scenario, the arrivals
+    /// that have an outcome are `reported`. Its last piece of figures ended in `tenth`.
     pub(crate) fn new(
-        (plan, seed, slice): (&Plan, u64, Slice),
+        (plan, seed, holdings): (&Plan, u64, &[Holding]),
         reported: &[Reported],
         (worker, tenth): (usize, u64),
         at: Nanos,
     ) -> Self {
         let scenarios = plan.scenarios().iter().enumerate().map(|(number, plan)| {
-            let told = reported.get(number).copied().unwrap_or_default();
             let schedule = plan.schedule(Plan::scenario_seed(seed, number));
-            let part = plan.part(slice, Slice::WHOLE);
-            let walk = schedule.zip(part);
+            let own = holdings.iter().filter(|holding| holding.scenario == number);
+            let walks = schedule.iter().flat_map(|schedule| {
+                own.clone().map(move |holding| Walk::new(schedule, holding, plan))
+            });
             LostScenario {
                 number,
-                walk: walk.map(|(schedule, part)| Walk::new(&schedule, part, plan, told)),
+                walks: walks.collect(),
+                due: Reported::default(),
+                told: reported.get(number).copied().unwrap_or_default(),
             }
         });
-        Self { worker, scenarios: scenarios.collect(), at, tenth: tenth / TENTHS * TENTHS }
+        let (scenarios, tenth) = (scenarios.collect(), tenth / TENTHS * TENTHS);
+        Self { worker, scenarios, at, tenth, taken: Vec::new(), refused: 0 }
+    }
+
+    /// Answers a handover: another agent sends what is due at `from` or later, or nobody does.
+    pub(crate) fn resolve(&mut self, handover: u64, from: Option<Nanos>) {
+        let walks = self.scenarios.iter_mut().flat_map(|scenario| &mut scenario.walks);
+        for walk in walks.filter(|walk| walk.pending == Some(handover)) {
+            walk.pending = None;
+            walk.until = from.unwrap_or(Nanos::MAX);
+            match from {
+                Some(from) => self.taken.push(from),
+                None => self.refused += 1,
+            }
+        }
+    }
+
+    /// Whether a handover is not answered yet.
+    pub(crate) fn is_pending(&self) -> bool {
+        let mut walks = self.scenarios.iter().flat_map(|scenario| &scenario.walks);
+        walks.any(|walk| walk.pending.is_some())
+    }
+
+    /// Up to when it is known at `now` what nobody sends: others take nothing over that was due
+    /// before they were asked.
+    pub(crate) fn known_until(&self, now: Nanos) -> Nanos {
+        if self.is_pending() { now.min(self.at) } else { now }
     }
 
     /// A piece for each whole second up to `now` that has none yet.
@@ -134,7 +209,10 @@ impl LostShare {
     /// What was due up to `now` and is not told of yet, in a piece that ends in `tenth`.
     fn until(&mut self, now: Nanos, tenth: u64) -> Interval {
         let parts = self.scenarios.iter_mut().filter_map(|scenario| {
-            let fresh = scenario.walk.as_mut()?.until(now);
+            if scenario.walks.is_empty() {
+                return None;
+            }
+            let fresh = scenario.until(now);
             let dropped = |lost| Counts { dropped: lost, lost, ..Counts::default() };
             let mut tally = Tally::default();
             tally.counts = dropped(fresh.figures);
@@ -152,19 +230,18 @@ impl LostShare {
 
     /// Whether nothing more is due after `now`.
     pub(crate) fn is_over(&self, now: Nanos) -> bool {
-        self.scenarios
-            .iter()
-            .filter_map(|scenario| scenario.walk.as_ref())
-            .all(|walk| walk.is_over(now))
+        let mut walks = self.scenarios.iter().flat_map(|scenario| &scenario.walks);
+        walks.all(|walk| walk.is_over(now))
     }
 
     /// Its end, when that is at `now`.
     fn end(&self, now: Nanos) -> WorkerEnd {
         let scenarios = self.scenarios.iter().map(|scenario| {
-            let over = match &scenario.walk {
-                Some(walk) => walk.end.map_or(now, |end| end.min(now)),
-                None => self.at.min(now),
-            };
+            let over = scenario.walks.iter().map(|walk| {
+                let until = walk.end.map_or(now, |end| end.min(now));
+                until.min(walk.until)
+            });
+            let over = over.max().unwrap_or(self.at.min(now));
             let end = ScenarioEnd { arrivals_end: over, done: over, ..ScenarioEnd::default() };
             (scenario.number, end)
         });
@@ -209,7 +286,8 @@ mod tests {
             let all: Vec<_> = schedule.share(slice).map(|arrival| arrival.due).collect();
             let warmup = all.iter().filter(|due| **due < 700_000_000).count() as u64;
             let reported = Reported { warmup: told.min(warmup), figures: told.saturating_sub(warmup) };
-            let mut lost = LostShare::new((&plan, seed, slice), &[reported], (3, 0), 0);
+            let own = Holding::own(&plan, slice);
+            let mut lost = LostShare::new((&plan, seed, &own), &[reported], (3, 0), 0);
             let (mut pieces, mut now) = (Vec::new(), 0);
             for step in steps.into_iter().chain([9_000]) {
                 now += step * 1_000_000;
@@ -232,14 +310,16 @@ mod tests {
 
     #[test]
     fn it_ends_when_its_schedule_does_or_the_run() {
-        let lost =
-            LostShare::new((&plan(Process::Uniform, None), 1, Slice::WHOLE), &[], (5, 0), SECOND);
+        let open = plan(Process::Uniform, None);
+        let own = Holding::own(&open, Slice::WHOLE);
+        let lost = LostShare::new((&open, 1, &own), &[], (5, 0), SECOND);
         assert!(!lost.is_over(3 * SECOND));
         assert!(lost.is_over(3_700_000_000));
         let end = |now| lost.end(now).scenarios[0].1.arrivals_end;
         assert_eq!((end(2 * SECOND), end(9 * SECOND)), (2 * SECOND, 3_700_000_000));
         let closed = Plan::new("a test", Load::Closed { users: 4, think: Duration::ZERO });
-        let lost = LostShare::new((&closed, 1, Slice::WHOLE), &[], (5, 0), SECOND);
+        let own = Holding::own(&closed, Slice::WHOLE);
+        let lost = LostShare::new((&closed, 1, &own), &[], (5, 0), SECOND);
         assert!(lost.is_over(SECOND), "nothing is due");
         assert_eq!(lost.end(9 * SECOND).scenarios[0].1.arrivals_end, SECOND);
     }

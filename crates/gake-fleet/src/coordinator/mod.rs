@@ -1,5 +1,7 @@
 //! The coordinator: finds agents, starts them together, joins what they record.
 
+mod ask;
+mod conduct;
 mod feed;
 mod find;
 mod join;
@@ -11,10 +13,12 @@ mod settings;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+pub use ask::{LogLine, Stopped};
 use async_nats::{Client, Subscriber};
-use feed::{Feed, FeedEnd, call_off};
+use conduct::Conduct;
+use feed::{Feed, call_off};
 use find::{Chosen, Finder};
 use gake_core::clock::Nanos;
 use gake_core::duration::format_duration;
@@ -28,7 +32,7 @@ use tokio::runtime::Runtime;
 
 use crate::FleetError;
 use crate::allow::for_agents;
-use crate::message::{control_subject, figures_subject};
+use crate::message::{control_subject, figures_subject, stop_subject};
 use crate::token::random_text;
 
 /// How far the epoch lies ahead of the order to start.
@@ -53,10 +57,12 @@ pub struct Fleet {
     agents: Vec<Chosen>,
     plan: Arc<gake_core::plan::Plan>,
     seed: u64,
-    feed: Option<JoinHandle<FeedEnd>>,
+    feed: Option<JoinHandle<Conduct>>,
     runs: Vec<AgentRun>,
     aborted: bool,
+    is_stopped: bool,
     lost: usize,
+    unreplaced: usize,
 }
 
 impl std::fmt::Debug for Fleet {
@@ -108,7 +114,9 @@ impl Fleet {
             feed: None,
             runs: Vec::new(),
             aborted: false,
+            is_stopped: false,
             lost: 0,
+            unreplaced: 0,
         })
     }
 
@@ -121,7 +129,8 @@ impl Fleet {
         // Each start may be off by the error, in either direction.
         let apart = Duration::from_micros((2 * error).div_ceil(1_000));
         format!(
-            "{} agents with {cores} cores in all: {}; their starts differ by at most {}",
+            "run {}: {} agents with {cores} cores in all: {}; their starts differ by at most {}",
+            self.run,
             names.len(),
             names.join(", "),
             format_duration(apart)
@@ -140,10 +149,22 @@ impl Fleet {
         self.aborted
     }
 
+    /// Whether somebody else ended the run ([`Stopped::ask`]).
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
     /// How many agents were lost.
     #[must_use]
     pub fn lost(&self) -> usize {
         self.lost
+    }
+
+    /// How many agents were lost whose arrivals no other agent took over.
+    #[must_use]
+    pub fn unreplaced(&self) -> usize {
+        self.unreplaced
     }
 
     /// The agents' own runs.
@@ -178,17 +199,19 @@ impl RemoteWorkers for Fleet {
         let figures = self.figures.take().ok_or_else(again)?;
         let epoch = gake_run::monotonic_now() + LEAD;
         let (client, settings) = (&self.client, &self.settings);
-        let echo = runtime.block_on(async {
-            let echo = client.subscribe(control_subject(&self.run)).await;
-            let echo = echo.map_err(|error| settings.nats.failed(error))?;
+        let started = runtime.block_on(async {
+            let control = client.subscribe(control_subject(&self.run)).await;
+            let control = control.map_err(|error| settings.nats.failed(error))?;
+            let stops = client.subscribe(stop_subject(&self.run)).await;
+            let stops = stops.map_err(|error| settings.nats.failed(error))?;
             let finder = Finder { client, settings, run: &self.run };
             let started = finder.start(&self.agents, epoch).await;
             if started.is_err() {
                 call_off(client, &settings.token, &self.run).await;
             }
-            started.map(|()| echo)
+            started.map(|()| (control, stops))
         });
-        let echo = echo.map_err(RunError::cannot)?;
+        let (control, stops) = started.map_err(RunError::cannot)?;
         let named = self.agents.iter().map(|agent| (agent.hello.name.clone(), agent.workers));
         let joiner = Joiner::new(&self.plan, self.seed, &named.collect::<Vec<_>>());
         let (sender, messages) = channel();
@@ -199,12 +222,12 @@ impl RemoteWorkers for Fleet {
             token: self.settings.token.clone(),
             run: self.run.clone(),
             figures,
-            echo,
-            joiner,
+            control,
+            stops,
+            conduct: Conduct::new(joiner, self.settings.on_loss, Instant::now()),
             messages: sender,
             stop: running.stop.clone(),
             epoch,
-            on_loss: self.settings.on_loss,
         };
         let thread = std::thread::Builder::new().name("gake-fleet".to_owned());
         let feed = thread.spawn(move || runtime.block_on(feed.run())).map_err(RunError::cannot)?;
@@ -217,11 +240,17 @@ impl RemoteWorkers for Fleet {
     }
 
     fn complete(&mut self, run: &mut Run) {
-        let Some(Ok(FeedEnd { joiner, aborted })) = self.feed.take().map(JoinHandle::join) else {
+        let Some(Ok(Conduct { joiner, aborted, is_stopped, .. })) =
+            self.feed.take().map(JoinHandle::join)
+        else {
             return;
         };
         self.aborted = aborted.is_some();
-        self.lost = joiner.lost().len();
+        (self.lost, self.unreplaced) = (joiner.lost().len(), joiner.unreplaced());
+        self.is_stopped = is_stopped;
+        if is_stopped {
+            run.ending = Ending::Interrupted;
+        }
         if let Some(why) = aborted {
             run.ending = Ending::Aborted(why);
         }

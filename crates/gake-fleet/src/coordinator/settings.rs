@@ -28,6 +28,9 @@ pub struct FleetSettings {
 pub enum OnLoss {
     /// The others go on; what the lost one was to send is not sent.
     Continue,
+    /// The others send, from the next second on, what the lost one was to send. Only open loops
+    /// that end after a time: users and counts are not taken over.
+    Redistribute,
     /// The run ends.
     Abort,
 }

@@ -72,7 +72,7 @@ pub struct FleetArgs {
     pub agents_wait: Option<std::time::Duration>,
 }
 
-/// Look at a fleet.
+/// Look at a fleet, end its runs.
 #[derive(Debug, Args)]
 pub struct FleetCommandArgs {
     /// What to do.
@@ -83,8 +83,30 @@ pub struct FleetCommandArgs {
 /// What to do with a fleet.
 #[derive(Debug, Subcommand)]
 pub enum FleetCommand {
-    /// List the agents at a NATS server: name, state, cores, version, tags, machine
+    /// List the agents at a NATS server: name, free or the id of its run, cores, version, tags,
+    /// machine
     Ls {
+        #[command(flatten)]
+        nats: NatsArgs,
+    },
+    /// End a run: no new arrivals, and its coordinator shows what there is
+    Stop {
+        /// Its id, as `gake run` and `gake fleet ls` show it
+        run: String,
+
+        /// End it at once: what is in flight is cut
+        #[arg(long)]
+        now: bool,
+
+        #[command(flatten)]
+        nats: NatsArgs,
+    },
+    /// Show the last events of agents: runs taken, refused, done, given up
+    Logs {
+        /// Names of agents (default: all)
+        #[arg(value_name = "AGENT")]
+        agents: Vec<String>,
+
         #[command(flatten)]
         nats: NatsArgs,
     },
@@ -95,6 +117,8 @@ pub enum FleetCommand {
 pub enum OnLossArg {
     /// The others go on; what it was to send is not sent, and said
     Continue,
+    /// From the next second on, the others send what it was to send
+    Redistribute,
     /// The run ends
     Abort,
 }

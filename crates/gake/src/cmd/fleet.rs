@@ -1,37 +1,64 @@
-//! `gake fleet`: who is there.
+//! `gake fleet`: who is there, what happened to them, and the end of their runs.
 
-use gake_fleet::{AgentList, ListedAgent};
+use gake_fleet::{AgentList, ListedAgent, LogLine, Stopped};
 
 use crate::cli::{FleetCommand, FleetCommandArgs};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::fleet;
 
-/// Lists the agents at a NATS server.
+/// Does what is asked of the fleet at a NATS server.
 ///
 /// # Errors
-/// When the server cannot be used.
+/// When the server cannot be used, or nobody has the run or the name.
 pub fn run(args: &FleetCommandArgs, console: &Console) -> Result<Exit, Failure> {
-    let FleetCommand::Ls { nats } = &args.command;
-    let (nats, token) = fleet::settings(nats)?;
-    let list = AgentList::ask(&nats, &token).map_err(fleet::failure)?;
-    for name in &list.other_token {
-        console.warn(&format!("agent {name} has another token"));
+    match &args.command {
+        FleetCommand::Ls { nats } => {
+            let (nats, token) = fleet::settings(nats)?;
+            let list = AgentList::ask(&nats, &token).map_err(fleet::failure)?;
+            for name in &list.other_token {
+                console.warn(&format!("agent {name} has another token"));
+            }
+            console.result(&table(&list.agents))?;
+        }
+        FleetCommand::Stop { run, now, nats } => {
+            let (nats, token) = fleet::settings(nats)?;
+            let stopped = Stopped::ask(&nats, &token, run, *now).map_err(fleet::failure)?;
+            console.note(&match stopped {
+                Stopped::Coordinator => "its coordinator ends the run".to_owned(),
+                Stopped::Agents(names) => {
+                    let names = names.join(", ");
+                    format!("the run has no coordinator; its agents end it: {names}")
+                }
+            });
+        }
+        FleetCommand::Logs { agents, nats } => {
+            let (nats, token) = fleet::settings(nats)?;
+            let lines = LogLine::ask(&nats, &token, agents).map_err(fleet::failure)?;
+            console.result(&lines.iter().map(line).collect::<String>())?;
+        }
     }
-    console.result(&table(&list.agents))?;
     Ok(Exit::Done)
+}
+
+/// An event of an agent: the time of day (UTC), the agent, what happened.
+fn line(event: &LogLine) -> String {
+    let LogLine { unix_seconds, agent, text } = event;
+    let (hour, minute, second) =
+        (unix_seconds / 3_600 % 24, unix_seconds / 60 % 60, unix_seconds % 60);
+    format!("{hour:02}:{minute:02}:{second:02}Z  {agent}  {text}\n")
 }
 
 /// The agents, a line each.
 fn table(agents: &[ListedAgent]) -> String {
     let width = agents.iter().map(|agent| agent.name.chars().count()).max().unwrap_or(0);
     let line = |agent: &ListedAgent| {
-        let state = if agent.busy { "busy" } else { "free" };
+        let state = agent.run.as_deref().unwrap_or("free");
         let tags: Vec<_> = agent.tags.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let tags = if tags.is_empty() { "-".to_owned() } else { tags.join(",") };
         let (cores, version, host) = (agent.cores, &agent.version, &agent.host);
         let name = &agent.name;
-        format!("{name:width$}  {state}  {cores:>3}  {version}  {tags}  {host}\n")
+        format!("{name:width$}  {state:16}  {cores:>3}  {version}  {tags}  {host}\n")
     };
     agents.iter().map(line).collect()
 }
@@ -42,20 +69,30 @@ mod tests {
 
     #[test]
     fn agents_have_a_line_each() {
-        let agent = |name: &str, busy| ListedAgent {
+        let agent = |name: &str, run: Option<&str>| ListedAgent {
             name: name.to_owned(),
             host: "box, Linux 6".to_owned(),
             version: "1.2.3".to_owned(),
             cores: 8,
             tags: [("zone".to_owned(), "a".to_owned())].into(),
-            busy,
+            run: run.map(str::to_owned),
         };
-        let bare = ListedAgent { tags: Default::default(), ..agent("long-name", true) };
+        let bare = ListedAgent {
+            tags: Default::default(),
+            ..agent("long-name", Some("0123456789abcdef"))
+        };
         assert_eq!(
-            table(&[agent("a", false), bare]),
-            "a          free    8  1.2.3  zone=a  box, Linux 6\n\
-             long-name  busy    8  1.2.3  -  box, Linux 6\n"
+            table(&[agent("a", None), bare]),
+            "a          free                8  1.2.3  zone=a  box, Linux 6\n\
+             long-name  0123456789abcdef    8  1.2.3  -  box, Linux 6\n"
         );
         assert_eq!(table(&[]), "");
+    }
+
+    #[test]
+    fn an_event_has_the_time_of_day() {
+        let event =
+            LogLine { unix_seconds: 86_400 + 3_723, agent: "a".into(), text: "done".into() };
+        assert_eq!(line(&event), "01:02:03Z  a  done\n");
     }
 }

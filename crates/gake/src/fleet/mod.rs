@@ -59,6 +59,7 @@ impl FleetMaker {
             filter: args.filter.clone(),
             on_loss: match args.on_loss {
                 Some(OnLossArg::Abort) => OnLoss::Abort,
+                Some(OnLossArg::Redistribute) => OnLoss::Redistribute,
                 Some(OnLossArg::Continue) | None => OnLoss::Continue,
             },
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -169,6 +169,7 @@ fn a_local_fleet_needs_one_command() {
 fn a_killed_agent_is_lost_and_what_it_was_to_send_is_said() {
     let (nats, lab) = (Nats::start(), lab());
     let mut two = agents(&nats, &["dies", "lives"], HERE);
+    let third = agents(&nats, &["quits"], HERE);
     let url = url(&lab, "/fast");
     let run = start(&mut run_of(&nats, &url, "-r 200 -d 2s --agents 2"));
     // Some instant of the run: whichever it is, the sum is the same.
@@ -186,6 +187,40 @@ fn a_killed_agent_is_lost_and_what_it_was_to_send_is_said() {
     let events = json.at("events").to_string();
     assert!(events.contains("agent dies was lost after"), "{events}");
     assert!(json.at("verdict").to_string().contains("agents that were lost"), "{}", json.0);
+    // Others send, from the next second on, what an agent that leaves was to send.
+    let seen = lab.stats().requests;
+    let flags = "-r 150 -d 5s --agents 2 --on-loss redistribute";
+    let run = start(&mut run_of(&nats, &url, flags));
+    eventually("some requests are there", || lab.stats().requests > seen + after);
+    end(third);
+    let ran = run.wait();
+    let json = ran.json();
+    assert_eq!(json.count("requests.due"), 750, "due = sent + dropped");
+    assert!(json.count("requests.dropped") > 0, "{}", json.0);
+    let events = json.at("events").to_string();
+    assert!(events.contains("others send what agent quits was to send"), "{events}");
+    let line = ran.stderr.lines().find(|line| line.contains("agent lives: ")).unwrap();
+    let sent: u64 = line.split(", ").nth(1).unwrap().replace(" sent", "").parse().unwrap();
+    assert!(sent > 375, "it sent more than its own half: {line}");
+    assert!(lab.stats().requests - seen >= json.written(), "what it told, and maybe more");
+    // Somebody else may end a run by its id, which the list shows.
+    let seen = lab.stats().requests;
+    let run = start(&mut run_of(&nats, &url, "-r 100 -d 600s --agents 1"));
+    eventually("the run goes on", || lab.stats().requests > seen);
+    let fleet =
+        |args: &str| start(&mut with(&nats, TOKEN, &words(&format!("fleet {args}")))).wait();
+    let id = words(&fleet("ls").stdout)[1].to_owned();
+    assert_eq!(fleet(&format!("stop {id}")).code, Some(0));
+    let stopped = run.wait();
+    assert_eq!(stopped.code, Some(130), "{stopped:?}");
+    let json = stopped.json();
+    assert_eq!(json.written(), lab.stats().requests - seen, "it drained");
+    fleet("stop 0123abc").refused(1, "nobody has the run");
+    let logs = fleet("logs lives").stdout;
+    assert!(
+        logs.contains("taken over from a lost agent") && logs.contains("lives  done"),
+        "{logs}"
+    );
     // An agent that is told to end says so, and the run ends with it when that is asked for.
     let seen = lab.stats().requests;
     let run = start(&mut run_of(&nats, &url, "-r 100 -d 60s --agents 1 --on-loss abort"));

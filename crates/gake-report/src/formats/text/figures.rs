@@ -65,21 +65,22 @@ fn connections(page: &Page, run: &Run) -> String {
     if counts.streams > 0 {
         text.push_str(&format!("   {} streams", units::count(counts.streams)));
     }
-    for (count, what) in [
-        (counts.stale_reconnects, "stale, opened again"),
-        (counts.retransmits, "segments sent again"),
-        (counts.excess, "with unsolicited bytes"),
-        (counts.idle_failed, "idle ones not opened"),
-        (counts.idle_lost, "idle ones lost"),
-        (counts.redirects, "redirects followed"),
-        (counts.unhandled, "sent again, not handled"),
-        (counts.stream_resets, "streams reset"),
-        (counts.goaways, "GOAWAYs"),
-        (counts.sessions_ended, "sessions ended by the server"),
-        (counts.stream_waits, "waited for a stream"),
-        (counts.window_waits, "bodies waited for the window"),
+    for (count, one, several) in [
+        (counts.stale_reconnects, "stale, opened again", "stale, opened again"),
+        (counts.retransmits, "segment sent again", "segments sent again"),
+        (counts.excess, "with unsolicited bytes", "with unsolicited bytes"),
+        (counts.idle_failed, "idle one not opened", "idle ones not opened"),
+        (counts.idle_lost, "idle one lost", "idle ones lost"),
+        (counts.redirects, "redirect followed", "redirects followed"),
+        (counts.unhandled, "sent again, not handled", "sent again, not handled"),
+        (counts.stream_resets, "stream reset", "streams reset"),
+        (counts.goaways, "GOAWAY", "GOAWAYs"),
+        (counts.sessions_ended, "session ended by the server", "sessions ended by the server"),
+        (counts.stream_waits, "waited for a stream", "waited for a stream"),
+        (counts.window_waits, "body waited for the window", "bodies waited for the window"),
     ] {
         if count > 0 {
+            let what = if count == 1 { one } else { several };
             let part = format!("{} {what}", units::count(count));
             text.push_str("   ");
             text.push_str(&page.paint(Paint::Warn, &part));

@@ -35,12 +35,16 @@ pub fn conclude(fleet: &Fleet, quiet: bool, exit: Exit, console: &Console) -> Ex
     if !quiet {
         tell(fleet, console);
     }
+    if fleet.is_stopped() {
+        console.warn("the run was ended by `gake fleet stop`");
+        return Exit::Interrupted;
+    }
     if fleet.is_aborted() {
         console.error("the run was ended because an agent was lost");
         return Exit::CouldNot;
     }
     // Users of a closed loop just stop: no count shows that they are missing.
-    if fleet.lost() > 0 && exit == Exit::Done {
+    if fleet.unreplaced() > 0 && exit == Exit::Done {
         console.error("agents were lost: the load was not what was asked for");
         return Exit::Invalid;
     }

@@ -1,0 +1,143 @@
+//! What an agent knows of its slice. No network, no clock: what comes and when it came go in, and
+//! what is to be done comes out.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use gake_core::clock::{Nanos, SECOND};
+
+use super::outbox::Outbox;
+use crate::frame::Frame;
+use crate::message::{Control, Handover, StopOrder};
+
+/// How long an agent goes on without a word of its coordinator.
+const ALONE_MAX: Duration = Duration::from_secs(20);
+
+/// How long the workers wait for the order to start.
+const START_MAX: Duration = Duration::from_secs(60);
+
+/// Between two signs of life.
+const ALIVE_EVERY: Duration = Duration::from_millis(500);
+
+/// Workers are given arrivals of others at least this long before they are due.
+const NOTICE: Nanos = 100_000_000;
+
+/// What an agent knows of its slice.
+#[derive(Debug)]
+pub(crate) struct SliceState {
+    index: usize,
+    /// The highest number of a control message so far.
+    number: Option<u64>,
+    is_started: bool,
+    outbox: Outbox,
+    /// Whether the last frame is in the outbox.
+    pub(crate) is_complete: bool,
+    /// The handovers that it was asked for.
+    asked: BTreeSet<u64>,
+    /// When the coordinator was heard last.
+    heard: Instant,
+    /// When something was sent last.
+    pub(crate) sent: Instant,
+}
+
+/// Whether an agent keeps its slice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Kept,
+    /// It is over, as it should be.
+    Done,
+    /// It is over before its time; why.
+    GivenUp(String),
+}
+
+/// What a control message makes an agent do.
+#[derive(Debug)]
+pub(crate) struct Heeded {
+    pub(crate) outcome: Outcome,
+    pub(crate) stop: StopOrder,
+    /// Arrivals of others that it was not asked for before.
+    pub(crate) handovers: Vec<Handover>,
+    /// Frames to be sent again, with their numbers.
+    pub(crate) again: Vec<(u64, Frame)>,
+}
+
+impl Heeded {
+    fn only(outcome: Outcome) -> Self {
+        Self { outcome, stop: StopOrder::Go, handovers: Vec::new(), again: Vec::new() }
+    }
+}
+
+impl SliceState {
+    /// A slice that waits for its start.
+    pub(crate) fn new(index: usize, now: Instant) -> Self {
+        Self {
+            index,
+            number: None,
+            is_started: false,
+            outbox: Outbox::new(now),
+            is_complete: false,
+            asked: BTreeSet::new(),
+            heard: now,
+            sent: now,
+        }
+    }
+
+    /// It was told to start.
+    pub(crate) fn start(&mut self, now: Instant) {
+        (self.is_started, self.heard) = (true, now);
+    }
+
+    /// Heeds the coordinator.
+    pub(crate) fn heed(&mut self, control: &Control, now: Instant) -> Heeded {
+        if self.number.is_some_and(|number| control.number <= number) {
+            return Heeded::only(Outcome::Kept);
+        }
+        (self.number, self.heard) = (Some(control.number), now);
+        if control.lost.contains(&self.index) {
+            let why = "its coordinator has given it up".to_owned();
+            return Heeded::only(Outcome::GivenUp(why));
+        }
+        self.outbox.taken(control.taken.get(self.index).copied().unwrap_or(0), now);
+        if control.over || self.is_complete && self.outbox.is_empty() {
+            return Heeded::only(Outcome::Done);
+        }
+        let own = control.handovers.iter().filter(|handover| handover.to == self.index);
+        // Nothing follows the last frame, and the coordinator asks others then.
+        let mut handovers: Vec<_> = own.filter(|_| !self.is_complete).cloned().collect();
+        handovers.retain(|handover| self.asked.insert(handover.id));
+        let again = self.outbox.again(now);
+        let again = again.map(|(number, frame)| (number, frame.clone())).collect();
+        Heeded { outcome: Outcome::Kept, stop: control.stop, handovers, again }
+    }
+
+    /// Keeps a frame until it is taken; its number.
+    pub(crate) fn keep(&mut self, frame: Frame, now: Instant) -> u64 {
+        self.is_complete |= frame.is_last();
+        self.outbox.push(frame, now)
+    }
+
+    /// Looks after the slice, several times a second.
+    pub(crate) fn look(&self, now: Instant) -> Outcome {
+        let alone = now.duration_since(self.heard);
+        let why = if !self.is_started && alone > START_MAX {
+            "it was not told to start"
+        } else if self.is_started && alone > ALONE_MAX {
+            "its coordinator is silent"
+        } else if self.outbox.is_full() {
+            "its coordinator takes no figures"
+        } else {
+            return Outcome::Kept;
+        };
+        Outcome::GivenUp(why.to_owned())
+    }
+
+    /// Whether a sign of life is due.
+    pub(crate) fn is_quiet(&self, now: Instant) -> bool {
+        self.is_started && now.duration_since(self.sent) > ALIVE_EVERY
+    }
+}
+
+/// From when on arrivals are taken over at `now`: the next second.
+pub(crate) fn next_second(now: Nanos) -> Nanos {
+    now.saturating_add(NOTICE).div_ceil(SECOND).saturating_mul(SECOND)
+}

@@ -1,0 +1,146 @@
+//! What is asked of a fleet from outside its runs: their end, and what happened to agents.
+
+use std::future::Future;
+use std::time::Duration;
+
+use async_nats::{Client, Request};
+
+use super::find::{Asked, greetings};
+use crate::message::{
+    AgentHello, LogAnswer, LogQuestion, StopAnswer, StopRequest, opened, sealed, stop_subject,
+};
+use crate::token::random_text;
+use crate::{FleetError, FleetToken, NatsSettings};
+
+/// How long a coordinator or an agent may take to answer.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
+
+/// Who was told to end a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stopped {
+    /// Its coordinator, which ends the run and shows it.
+    Coordinator,
+    /// These agents: there is no coordinator. Their figures are lost.
+    Agents(Vec<String>),
+}
+
+/// An event of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLine {
+    /// Seconds since 1970, on the agent's clock.
+    pub unix_seconds: u64,
+    /// The agent's name.
+    pub agent: String,
+    /// What happened.
+    pub text: String,
+}
+
+impl Stopped {
+    /// Ends the run with the id `run`: no new arrivals, or with `now` at once. Blocks.
+    ///
+    /// # Errors
+    /// When NATS cannot be used, or nobody has the run.
+    pub fn ask(
+        nats: &NatsSettings,
+        token: &FleetToken,
+        run: &str,
+        now: bool,
+    ) -> Result<Self, FleetError> {
+        let none = || FleetError::NoRun { run: run.to_owned() };
+        // It becomes a part of a subject.
+        if run.is_empty() || !run.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            return Err(none());
+        }
+        blocking(async {
+            let client = nats.connect("gake").await?;
+            let challenge = random_text::<16>()?;
+            let request = StopRequest { run: run.to_owned(), now, challenge };
+            if is_ended_by_coordinator(&client, token, &request).await {
+                return Ok(Self::Coordinator);
+            }
+            let mut agents = agents(&client, nats, token).await?;
+            agents.retain(|hello| hello.run.as_deref() == Some(run));
+            let mut told = Vec::new();
+            for hello in &agents {
+                let asked = Asked { client: &client, nats, token, hello };
+                let purpose = format!("stop-answer {}", request.challenge);
+                let answer: StopAnswer =
+                    asked.request("stop", &request, &purpose, ANSWER_MAX).await?;
+                told.extend(answer.is_there.then(|| hello.name.clone()));
+            }
+            if told.is_empty() { Err(none()) } else { Ok(Self::Agents(told)) }
+        })
+    }
+}
+
+impl LogLine {
+    /// What happened lately to the agents with these names, or to all; the oldest first. Blocks.
+    ///
+    /// # Errors
+    /// When NATS cannot be used, an agent is not there, or one does not answer.
+    pub fn ask(
+        nats: &NatsSettings,
+        token: &FleetToken,
+        names: &[String],
+    ) -> Result<Vec<Self>, FleetError> {
+        blocking(async {
+            let client = nats.connect("gake").await?;
+            let mut agents = agents(&client, nats, token).await?;
+            let is_there = |name: &&String| !agents.iter().any(|hello| hello.name == **name);
+            if let Some(name) = names.iter().find(is_there) {
+                return Err(FleetError::NoAgent { name: name.clone() });
+            }
+            agents.retain(|hello| names.is_empty() || names.contains(&hello.name));
+            let mut lines = Vec::new();
+            for hello in &agents {
+                let challenge = random_text::<16>()?;
+                let purpose = format!("log-answer {challenge}");
+                let asked = Asked { client: &client, nats, token, hello };
+                let question = LogQuestion { challenge };
+                let answer: LogAnswer =
+                    asked.request("log", &question, &purpose, ANSWER_MAX).await?;
+                let agent = &hello.name;
+                lines.extend(answer.events.into_iter().map(|(unix_seconds, text)| Self {
+                    unix_seconds,
+                    agent: agent.clone(),
+                    text,
+                }));
+            }
+            lines.sort_by_key(|line| line.unix_seconds);
+            Ok(lines)
+        })
+    }
+}
+
+async fn is_ended_by_coordinator(
+    client: &Client,
+    token: &FleetToken,
+    request: &StopRequest,
+) -> bool {
+    let bytes = sealed(token, &format!("stop {}", request.run), request);
+    let asked = Request::new().payload(bytes.into()).timeout(Some(ANSWER_MAX));
+    let answer = client.send_request(stop_subject(&request.run), asked).await;
+    let purpose = format!("stop-answer {}", request.challenge);
+    let answer =
+        answer.ok().and_then(|answer| opened::<StopAnswer>(token, &purpose, &answer.payload));
+    answer.is_some_and(|answer| answer.is_there)
+}
+
+/// The agents with this token.
+async fn agents(
+    client: &Client,
+    nats: &NatsSettings,
+    token: &FleetToken,
+) -> Result<Vec<AgentHello>, FleetError> {
+    let mut agents = Vec::new();
+    greetings(client, nats, token, |greeting| agents.extend(greeting.ok())).await?;
+    Ok(agents)
+}
+
+fn blocking<T>(future: impl Future<Output = Result<T, FleetError>>) -> Result<T, FleetError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| FleetError::System(error.to_string()))?;
+    runtime.block_on(future)
+}
