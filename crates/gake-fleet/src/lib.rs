@@ -17,12 +17,14 @@ mod error;
 mod frame;
 mod message;
 mod nats;
+#[cfg(test)]
+mod sim;
 mod token;
 
 pub use agent::{Agent, AgentEvent};
 pub use allow::{AgentLimits, AllowRule};
 pub use coordinator::{
-    AgentList, AgentRun, Fleet, FleetSettings, ListedAgent, LogLine, OnLoss, Stopped,
+    AgentList, AgentLogLine, AgentRun, Fleet, FleetSettings, ListedAgent, OnLoss, Stopped,
 };
 pub use error::FleetError;
 pub use nats::NatsSettings;

@@ -3,7 +3,7 @@
 mod forward;
 mod outbox;
 mod slice_run;
-mod slice_state;
+pub(crate) mod slice_state;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;

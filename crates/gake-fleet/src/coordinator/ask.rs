@@ -26,7 +26,7 @@ pub enum Stopped {
 
 /// An event of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogLine {
+pub struct AgentLogLine {
     /// Seconds since 1970, on the agent's clock.
     pub unix_seconds: u64,
     /// The agent's name.
@@ -73,7 +73,7 @@ impl Stopped {
     }
 }
 
-impl LogLine {
+impl AgentLogLine {
     /// What happened lately to the agents with these names, or to all; the oldest first. Blocks.
     ///
     /// # Errors

@@ -314,4 +314,4 @@ impl Member {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

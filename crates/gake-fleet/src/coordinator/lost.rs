@@ -90,8 +90,8 @@ impl Walk {
         let nanos = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let start = nanos(plan.start);
         let mut share = schedule.share(holding.slice).into_owned();
-        let due = share.by_ref().map(|arrival| arrival.due.saturating_add(start));
-        let next = due.skip_while(|due| *due < holding.from).next();
+        let mut due = share.by_ref().map(|arrival| arrival.due.saturating_add(start));
+        let next = due.find(|due| *due >= holding.from);
         Self {
             share,
             next,

@@ -1,21 +1,22 @@
 //! The coordinator: finds agents, starts them together, joins what they record.
 
 mod ask;
-mod conduct;
+pub(crate) mod conduct;
 mod feed;
 mod find;
-mod join;
+pub(crate) mod join;
 mod list;
-mod lost;
+pub(crate) mod lost;
 mod offset;
 mod settings;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-pub use ask::{LogLine, Stopped};
+pub use ask::{AgentLogLine, Stopped};
 use async_nats::{Client, Subscriber};
 use conduct::Conduct;
 use feed::{Feed, call_off};
@@ -167,6 +168,17 @@ impl Fleet {
         self.unreplaced
     }
 
+    /// The cores that the agents may use: those of a machine count once.
+    fn cores(&self, joiner: &Joiner) -> usize {
+        let mut machines = BTreeMap::<&str, (usize, usize)>::new();
+        for (agent, member) in self.agents.iter().zip(&joiner.members) {
+            let (used, own) = machines.entry(&agent.hello.host).or_insert((0, usize::MAX));
+            *used += agent.hello.cores;
+            *own = member.last.as_ref().map_or(*own, |word| word.cores);
+        }
+        machines.into_values().map(|(used, own)| used.min(own)).sum()
+    }
+
     /// The agents' own runs.
     fn take_runs(&mut self, joiner: Joiner, whole: &Run) {
         let of = self.agents.len().max(1) as f64;
@@ -258,7 +270,7 @@ impl RemoteWorkers for Fleet {
         run.events.extend(joiner.events.iter().cloned());
         let last = joiner.members.iter().filter_map(|member| member.last.as_ref());
         run.generator.rss_bytes = last.map(|word| word.rss_bytes).sum();
-        run.generator.cores = self.agents.iter().map(|agent| agent.hello.cores).sum();
+        run.generator.cores = self.cores(&joiner);
         for agent in &self.agents {
             let host = format!("{}: {}", agent.hello.name, agent.hello.host);
             run.origin.hosts.push(host);

@@ -1,6 +1,6 @@
 //! `gake fleet`: who is there, what happened to them, and the end of their runs.
 
-use gake_fleet::{AgentList, ListedAgent, LogLine, Stopped};
+use gake_fleet::{AgentList, AgentLogLine, ListedAgent, Stopped};
 
 use crate::cli::{FleetCommand, FleetCommandArgs};
 use crate::console::Console;
@@ -34,7 +34,7 @@ pub fn run(args: &FleetCommandArgs, console: &Console) -> Result<Exit, Failure> 
         }
         FleetCommand::Logs { agents, nats } => {
             let (nats, token) = fleet::settings(nats)?;
-            let lines = LogLine::ask(&nats, &token, agents).map_err(fleet::failure)?;
+            let lines = AgentLogLine::ask(&nats, &token, agents).map_err(fleet::failure)?;
             console.result(&lines.iter().map(line).collect::<String>())?;
         }
     }
@@ -42,8 +42,8 @@ pub fn run(args: &FleetCommandArgs, console: &Console) -> Result<Exit, Failure> 
 }
 
 /// An event of an agent: the time of day (UTC), the agent, what happened.
-fn line(event: &LogLine) -> String {
-    let LogLine { unix_seconds, agent, text } = event;
+fn line(event: &AgentLogLine) -> String {
+    let AgentLogLine { unix_seconds, agent, text } = event;
     let (hour, minute, second) =
         (unix_seconds / 3_600 % 24, unix_seconds / 60 % 60, unix_seconds % 60);
     format!("{hour:02}:{minute:02}:{second:02}Z  {agent}  {text}\n")
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn an_event_has_the_time_of_day() {
         let event =
-            LogLine { unix_seconds: 86_400 + 3_723, agent: "a".into(), text: "done".into() };
+            AgentLogLine { unix_seconds: 86_400 + 3_723, agent: "a".into(), text: "done".into() };
         assert_eq!(line(&event), "01:02:03Z  a  done\n");
     }
 }

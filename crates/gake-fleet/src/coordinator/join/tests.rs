@@ -22,7 +22,7 @@ fn plan() -> Arc<Plan> {
 }
 
 /// A request due at `due` that took `took`.
-fn outcome(due: Nanos, took: Nanos) -> Outcome {
+pub(crate) fn outcome(due: Nanos, took: Nanos) -> Outcome {
     Outcome {
         arrival: Arrival { number: 0, due },
         blocked: 0,

@@ -1,0 +1,512 @@
+//! Coordinator and agents on a simulated network and clock: what one seed does, it does again.
+//!
+//! More seeds: `GAKE_SIM_SEEDS=10000 cargo test -p gake-fleet --lib sim`.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gake_core::clock::{Nanos, SECOND, TENTH};
+use gake_core::plan::{Expect, Load, Plan, Stage};
+use gake_core::record::{
+    Counts, Ending, FailedBodies, Interval, IntervalPart, Run, ScenarioEnd, Tally, WorkerEnd,
+};
+use gake_core::schedule::{Process, Slice};
+use gake_core::work::{Arrival, Gauges};
+use gake_run::{Collector, Message, Stop};
+
+use crate::OnLoss;
+use crate::agent::slice_state::{Outcome, SliceState, next_second};
+use crate::coordinator::conduct::Conduct;
+use crate::coordinator::join::Joiner;
+use crate::coordinator::join::tests::outcome;
+use crate::frame::{self, Frame};
+use crate::message::{Control, Handover, HandoverAnswer, LastWord, StopOrder};
+
+const MS: Nanos = 1_000_000;
+
+/// How long a run may take to end after its schedule: silence, then 25 s without NATS.
+const END_MAX: Nanos = 60 * SECOND;
+
+/// Random numbers of a seed.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end.max(1)
+    }
+
+    fn one_in(&mut self, of: u64) -> bool {
+        self.below(of) == 0
+    }
+}
+
+/// What happens, and when.
+enum Happening {
+    AgentLooks(usize),
+    HandsOver(usize),
+    CoordinatorLooks,
+    /// A part of a frame reaches the coordinator.
+    Part(usize, Vec<u8>),
+    /// A control message reaches an agent.
+    Control(usize, Rc<Control>),
+    Echo,
+}
+
+/// A time in which something does not work.
+#[derive(Debug, Clone, Copy)]
+struct Outage {
+    from: Nanos,
+    to: Nanos,
+}
+
+impl Outage {
+    const NEVER: Self = Self { from: Nanos::MAX, to: Nanos::MAX };
+
+    fn some(dice: &mut Dice, length: Nanos, longest: Nanos) -> Self {
+        let from = dice.below(length);
+        Self { from, to: from + dice.below(longest) }
+    }
+
+    fn holds(&self, at: Nanos) -> bool {
+        (self.from..self.to).contains(&at)
+    }
+}
+
+struct SimAgent {
+    state: SliceState,
+    /// Its clock is behind by this.
+    behind: Nanos,
+    /// What it sends, with the slice and the instant from which on it does.
+    holdings: Vec<(Vec<Arrival>, Nanos)>,
+    /// Up to when it has fired, on its clock.
+    fired_until: Nanos,
+    seconds: u64,
+    killed: Nanos,
+    /// Stopped as by SIGSTOP.
+    frozen: Outage,
+    cut_off: Outage,
+    draining: bool,
+    outcome: Outcome,
+}
+
+struct Sim {
+    dice: Dice,
+    seed: u64,
+    plan: Arc<Plan>,
+    on_loss: OnLoss,
+    length: Nanos,
+    base: Instant,
+    queue: BinaryHeap<Reverse<(Nanos, u64)>>,
+    happenings: BTreeMap<u64, Happening>,
+    next: u64,
+    agents: Vec<SimAgent>,
+    conduct: Conduct,
+    whole: Collector,
+    stop: Stop,
+    /// Without the NATS server.
+    nats: Outage,
+    loss: u64,
+    /// Numbers of the arrivals that reached the target.
+    fired: HashSet<u64>,
+    now: Nanos,
+}
+
+/// What the agents of a seed do.
+#[derive(Debug, Clone, Copy)]
+struct Faults {
+    kills: bool,
+    outages: bool,
+}
+
+impl Sim {
+    fn new(seed: u64, agents: usize, seconds: u64, faults: Faults) -> Self {
+        let mut dice = Dice(seed);
+        let process = if dice.one_in(2) { Process::Poisson } else { Process::Uniform };
+        let rate = agents as f64 * (1.0 + dice.below(30) as f64);
+        let stages = vec![Stage::step(rate, Duration::from_secs(seconds))];
+        let plan = Arc::new(Plan {
+            max_in_flight: agents * 4,
+            ..Plan::new("a test", Load::Open { stages, process })
+        });
+        let on_loss = match dice.below(5) {
+            0 => OnLoss::Continue,
+            1 => OnLoss::Abort,
+            _ => OnLoss::Redistribute,
+        };
+        let (length, base) = (seconds * SECOND, Instant::now());
+        let named: Vec<_> = (0..agents).map(|index| (format!("a{index}"), 1)).collect();
+        let joiner = Joiner::new(&plan, seed, &named);
+        let mut sim = Self {
+            conduct: Conduct::new(joiner, on_loss, base),
+            whole: Collector::new(&plan, seed, agents),
+            seed,
+            plan,
+            on_loss,
+            length,
+            base,
+            queue: BinaryHeap::new(),
+            happenings: BTreeMap::new(),
+            next: 0,
+            agents: Vec::new(),
+            stop: Stop::Go,
+            nats: Outage::NEVER,
+            loss: 4 + dice.below(60),
+            fired: HashSet::new(),
+            now: 0,
+            dice,
+        };
+        if faults.outages && sim.dice.one_in(3) {
+            sim.nats = Outage::some(&mut sim.dice, length, 30 * SECOND);
+        }
+        for index in 0..agents {
+            let agent = sim.agent(seed, index, agents, faults);
+            sim.agents.push(agent);
+            let at = sim.dice.below(100 * MS);
+            sim.at(at, Happening::AgentLooks(index));
+            let behind = sim.agents[index].behind;
+            sim.at(SECOND + behind, Happening::HandsOver(index));
+        }
+        sim.at(0, Happening::CoordinatorLooks);
+        sim
+    }
+
+    fn agent(&mut self, seed: u64, index: usize, of: usize, faults: Faults) -> SimAgent {
+        let (length, dice) = (self.length, &mut self.dice);
+        let killed = faults.kills && dice.one_in(3);
+        let killed = if killed { dice.below(length) } else { Nanos::MAX };
+        let mut outage = || match faults.outages && dice.one_in(4) {
+            true => Outage::some(dice, length, 30 * SECOND),
+            false => Outage::NEVER,
+        };
+        let (frozen, cut_off) = (outage(), outage());
+        let mut state = SliceState::new(index, self.base);
+        state.start(self.base);
+        let own = arrivals(&self.plan, seed, Slice::new(index, of));
+        SimAgent {
+            state,
+            behind: self.dice.below(5 * MS),
+            holdings: vec![(own, 0)],
+            fired_until: 0,
+            seconds: 0,
+            killed,
+            frozen,
+            cut_off,
+            draining: false,
+            outcome: Outcome::Kept,
+        }
+    }
+
+    fn at(&mut self, at: Nanos, happening: Happening) {
+        self.happenings.insert(self.next, happening);
+        self.queue.push(Reverse((at, self.next)));
+        self.next += 1;
+    }
+
+    fn instant(&self) -> Instant {
+        self.base + Duration::from_nanos(self.now)
+    }
+
+    /// When a message of agent `index`, or to it, arrives: never, once or twice, in any order.
+    fn arrivals_of_message(&mut self, index: usize) -> Vec<Nanos> {
+        let is_lost = self.nats.holds(self.now)
+            || self.agents[index].cut_off.holds(self.now)
+            || self.dice.one_in(self.loss);
+        let copies = if is_lost { 0 } else { 1 + usize::from(self.dice.one_in(10)) };
+        let late = if self.dice.one_in(20) { 900 * MS } else { 20 * MS };
+        (0..copies).map(|_| self.now + self.dice.below(late)).collect()
+    }
+
+    fn send_frame(&mut self, index: usize, number: u64, frame: &Frame) {
+        for part in frame.parts(number, 4_000).collect::<Vec<_>>() {
+            self.send_part(index, &part);
+        }
+    }
+
+    fn send_part(&mut self, index: usize, part: &[u8]) {
+        self.agents[index].state.sent = self.instant();
+        for at in self.arrivals_of_message(index) {
+            self.at(at, Happening::Part(index, part.to_vec()));
+        }
+    }
+
+    fn keep_and_send(&mut self, index: usize, frame: Frame) {
+        let now = self.instant();
+        let number = self.agents[index].state.keep(frame.clone(), now);
+        self.send_frame(index, number, &frame);
+    }
+
+    fn say(&mut self, control: Control) {
+        let control = Rc::new(control);
+        for index in 0..self.agents.len() {
+            for at in self.arrivals_of_message(index) {
+                self.at(at, Happening::Control(index, Rc::clone(&control)));
+            }
+        }
+        if !self.nats.holds(self.now) {
+            self.at(self.now + MS, Happening::Echo);
+        }
+    }
+
+    fn collect(&mut self, messages: Vec<Message>) {
+        for message in messages {
+            self.whole.take(message, |_, _| {});
+            while let Some(second) = self.whole.next_second() {
+                self.whole.retire(second);
+            }
+        }
+    }
+
+    /// When the agent can do something, if it ever can.
+    fn awake_at(&self, index: usize) -> Option<Nanos> {
+        let agent = &self.agents[index];
+        let at = if agent.frozen.holds(self.now) { agent.frozen.to } else { self.now };
+        (agent.outcome == Outcome::Kept && at < agent.killed).then_some(at)
+    }
+
+    fn step(&mut self, happening: Happening) {
+        if let Happening::AgentLooks(index)
+        | Happening::HandsOver(index)
+        | Happening::Control(index, _) = &happening
+        {
+            match self.awake_at(*index) {
+                Some(at) if at == self.now => {}
+                Some(at) => return self.at(at, happening),
+                None => return,
+            }
+        }
+        match happening {
+            Happening::AgentLooks(index) => self.agent_looks(index),
+            Happening::HandsOver(index) => self.hand_over(index),
+            Happening::Control(index, control) => self.heed(index, &control),
+            Happening::Part(index, part) => {
+                let messages = self.conduct.joiner.take(index, &part, self.now);
+                self.collect(messages);
+            }
+            Happening::Echo => self.conduct.echo(self.instant()),
+            Happening::CoordinatorLooks => self.coordinator_looks(),
+        }
+    }
+
+    fn agent_looks(&mut self, index: usize) {
+        let now = self.instant();
+        let agent = &mut self.agents[index];
+        agent.outcome = agent.state.look(now);
+        if agent.outcome == Outcome::Kept && agent.state.is_quiet(now) {
+            self.send_part(index, &frame::alive());
+        }
+        self.at(self.now + 100 * MS, Happening::AgentLooks(index));
+    }
+
+    fn coordinator_looks(&mut self) {
+        let is_connected = !self.nats.holds(self.now);
+        let looked = self.conduct.look((self.instant(), self.now), is_connected, self.stop);
+        self.collect(looked.messages);
+        if looked.drain {
+            self.stop = Stop::Drain;
+        }
+        if let Some(control) = looked.control.filter(|_| is_connected) {
+            self.say(control);
+        }
+        self.at(self.now + 100 * MS, Happening::CoordinatorLooks);
+    }
+
+    fn heed(&mut self, index: usize, control: &Control) {
+        let now = self.instant();
+        let heeded = self.agents[index].state.heed(control, now);
+        self.agents[index].outcome = heeded.outcome;
+        self.agents[index].draining |= heeded.stop > StopOrder::Go;
+        for (number, frame) in heeded.again {
+            self.send_frame(index, number, &frame);
+        }
+        for handover in heeded.handovers {
+            self.take_over(index, &handover);
+        }
+    }
+
+    fn take_over(&mut self, index: usize, handover: &Handover) {
+        let Handover { id, index: number, of, .. } = *handover;
+        let agent = &self.agents[index];
+        // One in ten is at its limit.
+        let fits = !(id + self.seed).is_multiple_of(10);
+        let from = fits.then(|| next_second(self.now.saturating_sub(agent.behind)));
+        self.keep_and_send(index, Frame::handover(&HandoverAnswer { id, from }));
+        if let Some(from) = from {
+            let schedule = self.plan.schedule(Plan::scenario_seed(self.seed, 0)).unwrap();
+            let taken = schedule.share(Slice::new(number, of)).collect();
+            self.agents[index].holdings.push((taken, from));
+        }
+    }
+
+    /// A worker hands over what it fired, and ends when the schedule or the run does.
+    fn hand_over(&mut self, index: usize) {
+        if self.agents[index].state.is_complete {
+            return;
+        }
+        let (length, expect) = (self.length, Expect::default());
+        let agent = &mut self.agents[index];
+        let clock = self.now - agent.behind;
+        let (since, until) = (agent.fired_until, clock.min(length));
+        agent.fired_until = until;
+        agent.seconds += 1;
+        let mut tally = Tally::default();
+        for (arrivals, from) in &agent.holdings {
+            let due = (since.max(*from), until);
+            let fresh = arrivals.iter().filter(|arrival| (due.0..due.1).contains(&arrival.due));
+            for arrival in fresh {
+                tally.record(&outcome(arrival.due, 1 + arrival.number % 1_000 * MS), &expect);
+                self.fired.insert(arrival.number);
+            }
+        }
+        let part = IntervalPart {
+            scenario: 0,
+            tally,
+            warmup: Counts::default(),
+            gauges: Gauges { open: 1, peak: 1 },
+            bodies: FailedBodies::default(),
+        };
+        let is_over = clock >= length || agent.draining;
+        let tenth = (agent.seconds * 10).max(clock / TENTH);
+        agent.seconds = agent.seconds.max(clock / SECOND);
+        let next = (agent.seconds + 1) * SECOND + agent.behind;
+        let interval = Interval { worker: 0, tenth, parts: vec![part], cpu: 1, run_delay: 0 };
+        self.keep_and_send(index, frame_of(&Message::Interval(Box::new(interval))));
+        if !is_over {
+            return self.at(next, Happening::HandsOver(index));
+        }
+        let end = ScenarioEnd { arrivals_end: until, done: until, ..ScenarioEnd::default() };
+        let end = WorkerEnd { worker: 0, scenarios: vec![(0, end)], log_lost: 0 };
+        self.keep_and_send(index, frame_of(&Message::Ended(end)));
+        self.keep_and_send(index, Frame::last(&LastWord::default()));
+    }
+
+    /// Runs to the end of the coordinator, then to that of the agents.
+    fn run(mut self) -> End {
+        let mut over = None;
+        while let Some(Reverse((at, number))) = self.queue.pop() {
+            self.now = at;
+            let Some(happening) = self.happenings.remove(&number) else { continue };
+            let is_over = over.is_some();
+            if is_over && matches!(happening, Happening::CoordinatorLooks | Happening::Part(..)) {
+                continue;
+            }
+            self.step(happening);
+            if over.is_none() && self.conduct.joiner.is_over() {
+                over = Some(self.now);
+                let control = self.conduct.control(self.stop, self.instant(), true);
+                if !self.nats.holds(self.now) {
+                    self.say(control);
+                }
+            }
+            assert!(over.is_some() || self.now < self.length + END_MAX, "it does not end");
+        }
+        let is_left =
+            |agent: &&SimAgent| agent.outcome == Outcome::Kept && agent.killed == Nanos::MAX;
+        assert_eq!(self.agents.iter().filter(is_left).count(), 0, "agents that go on for ever");
+        assert!(self.whole.is_over());
+        let faults_end = self.agents.iter().flat_map(|agent| {
+            let outages = [agent.frozen.to, agent.cut_off.to, agent.killed];
+            outages.into_iter().filter(|at| *at < Nanos::MAX)
+        });
+        let nats = Some(self.nats.to).filter(|at| *at < Nanos::MAX);
+        End {
+            run: self.whole.finish(0, Ending::Done, 1),
+            fired: self.fired.len() as u64,
+            lost: self.conduct.joiner.lost().len(),
+            unreplaced: self.conduct.joiner.unreplaced(),
+            aborted: self.conduct.aborted.is_some(),
+            on_loss: self.on_loss,
+            faults_end: faults_end.chain(nats).max().unwrap_or(0),
+        }
+    }
+}
+
+struct End {
+    run: Run,
+    /// Distinct arrivals that reached the target.
+    fired: u64,
+    lost: usize,
+    unreplaced: usize,
+    aborted: bool,
+    on_loss: OnLoss,
+    faults_end: Nanos,
+}
+
+fn frame_of(message: &Message) -> Frame {
+    Frame::of(message).unwrap()
+}
+
+/// The arrivals of a slice of a run.
+fn arrivals(plan: &Plan, seed: u64, slice: Slice) -> Vec<Arrival> {
+    let part = plan.part(slice, Slice::WHOLE).unwrap();
+    plan.schedule(Plan::scenario_seed(seed, 0)).unwrap().share(part).collect()
+}
+
+/// Plays a seed, and holds its end against what one machine does.
+fn play(seed: u64, agents: usize, seconds: u64, faults: Faults) -> End {
+    let sim = Sim::new(seed, agents, seconds, faults);
+    let whole = arrivals(&sim.plan, seed, Slice::WHOLE);
+    let end = sim.run();
+    let counts = end.run.tally.counts;
+    assert!(counts.sent <= end.fired, "seed {seed}: {} sent, {} fired", counts.sent, end.fired);
+    if !end.aborted {
+        assert_eq!(counts.due(), whole.len() as u64, "seed {seed}: due = sent + dropped");
+    }
+    assert_eq!(counts.dropped, counts.lost, "seed {seed}");
+    if end.lost == 0 {
+        let mut tally = Tally::default();
+        for arrival in &whole {
+            let took = 1 + arrival.number % 1_000 * MS;
+            tally.record(&outcome(arrival.due, took), &Expect::default());
+        }
+        assert_eq!(end.run.tally, tally, "seed {seed}: the figures of one machine");
+    }
+    end
+}
+
+fn seeds(usual: u64) -> u64 {
+    std::env::var("GAKE_SIM_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+#[test]
+fn whatever_the_network_does_each_arrival_counts_once() {
+    let (mut replaced, mut whole) = (0, 0);
+    for seed in 0..seeds(150) {
+        let faults = Faults { kills: seed % 3 > 0, outages: seed % 4 > 1 };
+        let agents = 2 + (seed % 7) as usize;
+        let end = play(seed, agents, 12, faults);
+        replaced += u64::from(end.lost > 0 && end.unreplaced == 0);
+        whole += u64::from(end.lost == 0);
+        // Everything is sent again once the faults are over and the last second began.
+        let calm = end.faults_end / SECOND + 6;
+        let is_made_up = end.on_loss == OnLoss::Redistribute && end.unreplaced == 0;
+        if is_made_up && !end.aborted {
+            let late: u64 = end
+                .run
+                .series
+                .points()
+                .iter()
+                .filter(|point| point.second >= calm)
+                .map(|point| point.counts.dropped)
+                .sum();
+            assert_eq!(late, 0, "seed {seed}: dropped after others took over");
+        }
+    }
+    assert!(replaced > 0 && whole > 0, "the seeds reach both");
+}
+
+#[test]
+fn a_thousand_agents_are_one_run() {
+    for (seed, kills) in [(1, false), (2, true)] {
+        play(seed, 1_000, 3, Faults { kills, outages: false });
+    }
+}
