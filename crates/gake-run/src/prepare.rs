@@ -10,7 +10,7 @@ use gake_judge::Objective;
 use gake_watch::{SourceError, WatchSource};
 use gake_wire::{
     Location, Protocol, Resolver, Settings, TlsOptions, WeightedRequest, Wire, WireError,
-    handshake_metric, stream_metrics,
+    handshake_metrics, stream_metrics,
 };
 
 use crate::requests::{self, RequestSet};
@@ -174,7 +174,7 @@ impl LoadedRequests {
         let mut metrics = Registry::default();
         let streams = wires.iter().any(|wire| wire.network.settings.stream);
         let own = stream_metrics().into_iter().filter(|_| streams);
-        for metric in own.chain([handshake_metric()]) {
+        for metric in own.chain(handshake_metrics()) {
             let defined = metrics.define((*metric).clone());
             defined.map_err(|error| RunError::cannot(error.to_string()))?;
         }

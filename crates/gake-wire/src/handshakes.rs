@@ -1,4 +1,4 @@
-//! Handshakes of TLS as a metric: a series for each combination that was agreed on.
+//! Handshakes of TLS as metrics: what they agreed on, and the share that resumed a session.
 
 use std::sync::{Arc, LazyLock};
 
@@ -7,16 +7,21 @@ use gake_core::record::Tally;
 
 use crate::facts::TlsFacts;
 
-static HANDSHAKES: LazyLock<Arc<Definition>> = LazyLock::new(|| {
-    let name = "tls_handshakes".to_owned();
-    Arc::new(Definition { name, kind: MetricKind::Counter, unit: MetricUnit::Number })
-});
+static HANDSHAKES: LazyLock<Arc<Definition>> =
+    LazyLock::new(|| metric("tls_handshakes", MetricKind::Counter));
 
-/// The metric of handshakes: a counter with the tags `version`, `cipher`, `group` (of the key
-/// exchange) and `resumed`.
+static RESUMED: LazyLock<Arc<Definition>> =
+    LazyLock::new(|| metric("tls_resumed", MetricKind::Rate));
+
+fn metric(name: &str, kind: MetricKind) -> Arc<Definition> {
+    Arc::new(Definition { name: name.to_owned(), kind, unit: MetricUnit::Number })
+}
+
+/// The metrics of handshakes: `tls_handshakes`, a counter with the tags `version`, `cipher` and
+/// `group` (of the key exchange), and `tls_resumed`, the rate of those that resumed a session.
 #[must_use]
-pub fn handshake_metric() -> Arc<Definition> {
-    Arc::clone(&HANDSHAKES)
+pub fn handshake_metrics() -> [Arc<Definition>; 2] {
+    [&HANDSHAKES, &RESUMED].map(|metric| Arc::clone(metric))
 }
 
 /// Adds `count` handshakes that agreed on `facts`.
@@ -25,11 +30,12 @@ pub(crate) fn add(tally: &mut Tally, facts: &TlsFacts, count: u64) {
         ("version", facts.version.name().to_owned()),
         ("cipher", facts.cipher_suite()),
         ("group", facts.group.to_owned()),
-        ("resumed", facts.is_resumed.to_string()),
     ];
     let tags = Tags::new(tags.into_iter().filter(|(_, value)| !value.is_empty()));
-    let series = tally.series.intern(&HANDSHAKES, &tags);
+    let handshakes = tally.series.intern(&HANDSHAKES, &tags);
+    let resumed = tally.series.intern(&RESUMED, &Tags::default());
     for _ in 0..count {
-        tally.series.add(series, 1.0, 0);
+        tally.series.add(handshakes, 1.0, 0);
+        tally.series.add(resumed, f64::from(facts.is_resumed), 0);
     }
 }

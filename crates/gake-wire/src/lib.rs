@@ -69,7 +69,7 @@ pub use feed::{Feed, NextRequest, WeightedRequest};
 pub use grpc::{
     GrpcError, GrpcMessages, GrpcMethod, GrpcReflection, GrpcSchema, grpc_call, grpc_frame,
 };
-pub use handshakes::handshake_metric;
+pub use handshakes::handshake_metrics;
 pub use inspect::Inspection;
 pub use key_log::TlsKeyLog;
 pub use location::{Location, LocationError, Scheme};
