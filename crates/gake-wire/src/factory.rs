@@ -36,7 +36,7 @@ impl<C: Clock + Clone + 'static> HttpFactory<C> {
             !settings.pooled && settings.protocol.may_be_http2() && settings.streams > 1;
         let connections = if are_shared { slice.part(settings.connections).max(1) } else { 0 };
         let groups = (0..connections).map(|_| client.with_one_connection()).collect();
-        Self { load: Rc::new(Load { wire, keep }), client, groups, slice }
+        Self { load: Rc::new(Load { wire, keep, parts: Cell::new(None) }), client, groups, slice }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 pub use gake_core::spec::TlsVersion;
-use rustls::{CommonState, HandshakeKind, ProtocolVersion};
+use rustls::{CipherSuite, CommonState, HandshakeKind, NamedGroup, ProtocolVersion};
 
 /// The connection of an exchange.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -21,9 +21,8 @@ pub struct ConnectionFacts {
 pub struct TlsFacts {
     /// The version.
     pub version: TlsVersion,
-    suite: &'static str,
-    /// The group of the key exchange, as IANA names it; empty when there was none.
-    pub group: &'static str,
+    suite: CipherSuite,
+    group: Option<NamedGroup>,
     /// Whether an earlier session was resumed.
     pub is_resumed: bool,
 }
@@ -35,16 +34,22 @@ impl TlsFacts {
             ProtocolVersion::TLSv1_2 => TlsVersion::Tls12,
             _ => TlsVersion::Tls13,
         };
-        let suite = session.negotiated_cipher_suite()?.suite().as_str().unwrap_or_default();
-        let group = session.negotiated_key_exchange_group().and_then(|group| group.name().as_str());
+        let suite = session.negotiated_cipher_suite()?.suite();
+        let group = session.negotiated_key_exchange_group().map(|group| group.name());
         let is_resumed = session.handshake_kind() == Some(HandshakeKind::Resumed);
-        Some(Self { version, suite, group: group.unwrap_or_default(), is_resumed })
+        Some(Self { version, suite, group, is_resumed })
     }
 
     /// The cipher suite, as IANA names it.
     #[must_use]
     pub fn cipher_suite(&self) -> String {
-        suite_name(self.suite)
+        suite_name(self.suite.as_str().unwrap_or_default())
+    }
+
+    /// The group of the key exchange, as IANA names it; empty when there was none.
+    #[must_use]
+    pub fn group(&self) -> &'static str {
+        self.group.and_then(|group| group.as_str()).unwrap_or_default()
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn add(tally: &mut Tally, facts: &TlsFacts, count: u64) {
     let tags = [
         ("version", facts.version.name().to_owned()),
         ("cipher", facts.cipher_suite()),
-        ("group", facts.group.to_owned()),
+        ("group", facts.group().to_owned()),
     ];
     let tags = Tags::new(tags.into_iter().filter(|(_, value)| !value.is_empty()));
     let handshakes = tally.series.intern(&HANDSHAKES, &tags);

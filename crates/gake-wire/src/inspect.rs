@@ -118,7 +118,8 @@ impl Inspector {
 pub(crate) struct WorkVisitor<'a, C> {
     pub(crate) keep: KeepVisitor,
     pub(crate) inspector: Option<&'a mut Inspector>,
-    pub(crate) parts: Option<PartsVisitor<'a, C>>,
+    /// Apart, so that who times nothing carries nothing of it along.
+    pub(crate) parts: Option<Box<PartsVisitor<'a, C>>>,
 }
 
 impl<C: Clock> Visitor for WorkVisitor<'_, C> {

@@ -22,6 +22,8 @@ pub(crate) struct Load {
     pub(crate) wire: Arc<Wire>,
     /// Responses still to be kept.
     pub(crate) keep: Cell<u64>,
+    /// The series of the parts of answers, once they are known.
+    pub(crate) parts: Cell<Option<PartSeries>>,
 }
 
 /// Sends requests for one lane.
@@ -31,8 +33,6 @@ pub struct HttpWork<C> {
     client: Client<C>,
     /// What is seen of the answer, when it is looked at.
     inspector: Option<Inspector>,
-    /// The series of the parts of answers, once the lane has them.
-    parts: Option<PartSeries>,
     /// What is known of the request under way.
     exchange: Exchange,
     /// Whether one is under way.
@@ -43,7 +43,7 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
     pub(crate) fn new(load: Rc<Load>, client: Client<C>) -> Self {
         let inspector = load.wire.network.settings.inspect.clone().map(Inspector::new);
         let exchange = Exchange::unfinished(0);
-        Self { load, client, inspector, parts: None, exchange, is_fired: false }
+        Self { load, client, inspector, exchange, is_fired: false }
     }
 
     /// Sends the request with this number at `now` and returns its exchange; `None` when there is
@@ -63,11 +63,12 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
     ) -> Result<(), Exhausted> {
         self.is_fired = true;
         self.exchange = Exchange::unfinished(now);
-        let Self { load, client, inspector, parts, exchange, .. } = self;
+        let Self { load, client, inspector, exchange, .. } = self;
         let iteration = iteration.filter(|_| load.wire.network.settings.stream);
         let parts = iteration.map(|iteration| {
-            let series = *parts.get_or_insert_with(|| PartSeries::of(iteration));
-            PartsVisitor::new(iteration, series, client.clock())
+            let series = load.parts.get().unwrap_or_else(|| PartSeries::of(iteration));
+            load.parts.set(Some(series));
+            Box::new(PartsVisitor::new(iteration, series, client.clock()))
         });
         let lane = Lane { client, inspector: inspector.as_mut(), parts, exchange };
         let ended = match &load.wire.network.settings.feed {
@@ -129,7 +130,7 @@ impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
 struct Lane<'a, C> {
     client: &'a Client<C>,
     inspector: Option<&'a mut Inspector>,
-    parts: Option<PartsVisitor<'a, C>>,
+    parts: Option<Box<PartsVisitor<'a, C>>>,
     exchange: &'a mut Exchange,
 }
 
