@@ -1,6 +1,7 @@
 //! Compressed bodies of requests.
 
-use std::io::Write;
+use std::io::{self, Write};
+use std::thread;
 
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
@@ -15,7 +16,7 @@ pub(super) fn compressed(mut body: Vec<u8>, list: &str) -> Result<Vec<u8>, Strin
         let written = match coding {
             "gzip" => written(GzEncoder::new(Vec::new(), Compression::default()), &body),
             "deflate" => written(ZlibEncoder::new(Vec::new(), Compression::default()), &body),
-            "zstd" => Ok(compress_to_vec(body.as_slice(), CompressionLevel::Fastest)),
+            "zstd" => zstd(&body),
             "br" => {
                 return Err(
                     "the compression br is not there; there are gzip, deflate, zstd".to_owned()
@@ -31,6 +32,19 @@ pub(super) fn compressed(mut body: Vec<u8>, list: &str) -> Result<Vec<u8>, Strin
         body = written.map_err(|error| format!("the body cannot be compressed: {error}"))?;
     }
     Ok(body)
+}
+
+/// Compresses on a thread of its own: the encoder's frames take some 190 KB of stack, more than a
+/// user's coroutine has to spare. Not inlined, so that requests without compression do not carry
+/// those frames.
+#[cold]
+#[inline(never)]
+fn zstd(body: &[u8]) -> io::Result<Vec<u8>> {
+    thread::scope(|scope| {
+        let encoder = thread::Builder::new()
+            .spawn_scoped(scope, || compress_to_vec(body, CompressionLevel::Fastest))?;
+        encoder.join().map_err(|_| io::Error::other("the zstd encoder panicked"))
+    })
 }
 
 /// An encoder of flate2.
