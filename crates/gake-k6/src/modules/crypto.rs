@@ -108,6 +108,16 @@ impl Algorithm {
     }
 }
 
+/// The MD4 of bytes.
+pub(super) fn md4(bytes: &[u8]) -> Vec<u8> {
+    Algorithm::Md4.digest(bytes)
+}
+
+/// The HMAC-MD5 of bytes.
+pub(super) fn hmac_md5(key: &[u8], bytes: &[u8]) -> Vec<u8> {
+    Algorithm::Md5.keyed(key, bytes)
+}
+
 /// A hash that is fed in parts.
 struct Hasher {
     algorithm: Algorithm,

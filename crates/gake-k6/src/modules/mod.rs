@@ -16,6 +16,7 @@ mod streams;
 mod timers;
 mod value;
 mod websocket;
+mod x509;
 
 pub(crate) use crypto::random;
 pub(crate) use crypto_subtle::make as subtle;
@@ -30,9 +31,10 @@ use crate::errors::go_error;
 use crate::user::vu::Vu;
 
 /// The supported modules.
-pub const NAMES: [&str; 17] = [
+pub const NAMES: [&str; 18] = [
     "k6",
     "k6/crypto",
+    "k6/crypto/x509",
     "k6/data",
     "k6/encoding",
     "k6/execution",
@@ -71,6 +73,7 @@ pub fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, name: &str) -> rquickjs::Result<Ob
     match name {
         "k6" => k6::make(ctx, vu),
         "k6/crypto" => crypto::make(ctx),
+        "k6/crypto/x509" => x509::make(ctx),
         "k6/data" => data::make(ctx, vu),
         "k6/encoding" => encoding::make(ctx),
         "k6/execution" => execution::make(ctx, vu),

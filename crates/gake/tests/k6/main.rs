@@ -14,6 +14,7 @@ mod common;
 mod convert;
 mod ledger;
 mod normal;
+mod ntlm;
 mod observe;
 
 use std::path::{Path, PathBuf};

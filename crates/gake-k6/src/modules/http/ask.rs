@@ -36,6 +36,17 @@ pub(crate) enum BodyKind {
     Dropped,
 }
 
+/// How a request proves who sends it, beyond the basic scheme.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Authentication {
+    /// The URL's user and password, at once.
+    Basic,
+    /// Digest, when the server asks for it.
+    Digest,
+    /// NTLM, when the server offers it.
+    Ntlm,
+}
+
 /// A request as a script asks for it.
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
@@ -50,8 +61,7 @@ pub(crate) struct Ask {
     pub(crate) plain_body: Option<Arc<[u8]>>,
     /// The codings that the body gets before it is sent, in order, joined by commas.
     compression: String,
-    /// Whether the server is answered by digest authentication.
-    pub(crate) is_digest: bool,
+    pub(crate) authentication: Authentication,
     pub(crate) redirects: u32,
     /// Whether the request itself bounds its redirects.
     pub(crate) bounds_redirects: bool,
@@ -89,7 +99,7 @@ impl Ask {
             body: None,
             plain_body: None,
             compression: String::new(),
-            is_digest: false,
+            authentication: Authentication::Basic,
             redirects: settings.max_redirects,
             bounds_redirects: false,
             timeout: TIMEOUT,
@@ -184,8 +194,8 @@ impl Ask {
                 "responseType" => self.kind = body_kind(ctx, &value)?,
                 "compression" => self.compression = value::text(ctx, &value)?,
                 "auth" => match value::text(ctx, &value)?.as_str() {
-                    "digest" => self.is_digest = true,
-                    "ntlm" => return Err(go_error(ctx, "NTLM is not there")),
+                    "digest" => self.authentication = Authentication::Digest,
+                    "ntlm" => self.authentication = Authentication::Ntlm,
                     // k6 takes any other word for basic authentication.
                     _ => {}
                 },

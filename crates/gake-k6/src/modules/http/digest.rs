@@ -9,8 +9,8 @@ use url::Url;
 /// Who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Credentials {
-    user: String,
-    password: String,
+    pub(super) user: String,
+    pub(super) password: String,
 }
 
 /// The hashes that a challenge may name.

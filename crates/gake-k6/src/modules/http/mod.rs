@@ -10,6 +10,8 @@ mod decode;
 mod digest;
 mod expected;
 mod form;
+mod login;
+mod ntlm;
 mod response;
 mod samples;
 mod select;

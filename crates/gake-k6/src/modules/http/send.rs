@@ -9,15 +9,18 @@ use gake_wire::http1::{ResponseHead, Version, Visitor};
 use gake_wire::{Client, ConnectionFacts, Deadline, HttpRequest};
 use url::Url;
 
-use super::ask::{Ask, BodyKind};
+use super::ask::{Ask, Authentication, BodyKind};
 use super::codes;
+use super::debug;
+use super::login::Login;
 use super::response::{ResponseFacts, Timings};
 use super::samples::note;
-use super::{debug, digest};
 use crate::blocked::Blocked;
 use crate::test::LogLevel;
 use crate::user::clock::UserClock;
 use crate::user::vu::Vu;
+
+const AUTHORIZATION: &str = "Authorization";
 
 /// k6's code of a URL that cannot be read.
 const BAD_URL: u32 = 1020;
@@ -43,19 +46,17 @@ pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
         url,
         number: 0,
     };
-    let mut credentials = None;
-    if ask.is_digest {
-        credentials = digest::Credentials::taken_from(&mut hop.url);
-    }
+    let mut login = Login::new(ask, &mut hop);
     loop {
-        let mut response = hop.run(vu, &client, ask, end, credentials.is_some()).await;
-        if response.is_challenge
-            && let Some(answer) = credentials.take().and_then(|credentials| {
-                credentials.answer(response.header("www-authenticate")?, &hop.method, &hop.url)
-            })
-        {
-            hop.headers.push(("Authorization".to_owned(), answer));
+        let mut response = hop.run(vu, &client, ask, end, login.may_be_challenged()).await;
+        while let Some(answer) = login.answer(&response, &hop) {
+            hop.headers.push((AUTHORIZATION.to_owned(), answer));
             response = hop.run(vu, &client, ask, end, false).await;
+            if ask.authentication == Authentication::Ntlm {
+                // It proves a connection, and no other request.
+                hop.headers.pop();
+                response.sent_headers.clone_from(&hop.headers);
+            }
         }
         let Some(next) = hop.next(&response) else { return response };
         if hop.number >= ask.redirects {
@@ -111,9 +112,9 @@ fn refuse(vu: &Vu, ask: &Ask, code: u32, error: String) -> ResponseFacts {
 }
 
 /// One request on the wire.
-struct Hop {
-    method: String,
-    url: Url,
+pub(super) struct Hop {
+    pub(super) method: String,
+    pub(super) url: Url,
     headers: Vec<(String, String)>,
     body: Option<Arc<[u8]>>,
     number: u32,

@@ -1,0 +1,69 @@
+//! The answers to servers that ask who sends a request.
+
+use super::ask::{Ask, Authentication};
+use super::digest::Credentials;
+use super::ntlm;
+use super::response::ResponseFacts;
+use super::send::Hop;
+
+/// Answers that an exchange of NTLM takes.
+const NTLM_ANSWERS: u32 = 2;
+
+/// The header of a challenge.
+const CHALLENGE: &str = "www-authenticate";
+
+/// The login of one request.
+pub(super) struct Login {
+    authentication: Authentication,
+    credentials: Option<Credentials>,
+    /// Challenges that were answered.
+    answered: u32,
+}
+
+impl Login {
+    /// Takes the credentials out of the URL where the server must not get them at once.
+    pub(super) fn new(ask: &Ask, hop: &mut Hop) -> Self {
+        let authentication = ask.authentication;
+        let credentials = match authentication {
+            Authentication::Basic => None,
+            Authentication::Digest | Authentication::Ntlm => Credentials::taken_from(&mut hop.url),
+        };
+        Self { authentication, credentials, answered: 0 }
+    }
+
+    /// Whether a 401 is expected as a challenge. k6 expects one of every request with NTLM.
+    pub(super) fn may_be_challenged(&self) -> bool {
+        match self.authentication {
+            Authentication::Basic => false,
+            Authentication::Digest => self.credentials.is_some() && self.answered == 0,
+            Authentication::Ntlm => true,
+        }
+    }
+
+    /// The value of `Authorization` that answers a response, if it is a challenge.
+    pub(super) fn answer(&mut self, response: &ResponseFacts, hop: &Hop) -> Option<String> {
+        let credentials = self.credentials.as_ref()?;
+        if response.status != 401 {
+            return None;
+        }
+        let is_first = self.answered == 0;
+        let answer = match self.authentication {
+            Authentication::Basic => None,
+            Authentication::Digest if is_first => {
+                credentials.answer(response.header(CHALLENGE)?, &hop.method, &hop.url)
+            }
+            Authentication::Ntlm if self.answered < NTLM_ANSWERS => {
+                ntlm::answer(credentials, &offers(response), is_first)
+            }
+            Authentication::Digest | Authentication::Ntlm => None,
+        };
+        self.answered += 1;
+        answer
+    }
+}
+
+/// All that a server offers: some name each scheme in a header of its own.
+fn offers(response: &ResponseFacts) -> String {
+    let offers = response.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(CHALLENGE));
+    offers.map(|(_, offer)| offer.as_str()).collect::<Vec<_>>().join(", ")
+}
