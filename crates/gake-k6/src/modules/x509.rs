@@ -200,7 +200,7 @@ fn contents(text: &str) -> Result<Vec<u8>, String> {
 
 fn certificate(der: &[u8]) -> Result<X509Certificate<'_>, String> {
     match X509Certificate::from_der(der) {
-        Ok((rest, certificate)) if rest.is_empty() => Ok(certificate),
+        Ok(([], certificate)) => Ok(certificate),
         Ok(_) => Err("failed to parse certificate: x509: trailing data".to_owned()),
         Err(_) => Err("failed to parse certificate: x509: malformed certificate".to_owned()),
     }

@@ -1,10 +1,11 @@
 //! The answers to servers that ask who sends a request.
 
-use super::ask::{Ask, Authentication};
+use url::Url;
+
+use super::ask::Authentication;
 use super::digest::Credentials;
 use super::ntlm;
 use super::response::ResponseFacts;
-use super::send::Hop;
 
 /// Answers that an exchange of NTLM takes.
 const NTLM_ANSWERS: u32 = 2;
@@ -22,11 +23,10 @@ pub(super) struct Login {
 
 impl Login {
     /// Takes the credentials out of the URL where the server must not get them at once.
-    pub(super) fn new(ask: &Ask, hop: &mut Hop) -> Self {
-        let authentication = ask.authentication;
+    pub(super) fn new(authentication: Authentication, url: &mut Url) -> Self {
         let credentials = match authentication {
             Authentication::Basic => None,
-            Authentication::Digest | Authentication::Ntlm => Credentials::taken_from(&mut hop.url),
+            Authentication::Digest | Authentication::Ntlm => Credentials::taken_from(url),
         };
         Self { authentication, credentials, answered: 0 }
     }
@@ -41,7 +41,12 @@ impl Login {
     }
 
     /// The value of `Authorization` that answers a response, if it is a challenge.
-    pub(super) fn answer(&mut self, response: &ResponseFacts, hop: &Hop) -> Option<String> {
+    pub(super) fn answer(
+        &mut self,
+        response: &ResponseFacts,
+        method: &str,
+        url: &Url,
+    ) -> Option<String> {
         let credentials = self.credentials.as_ref()?;
         if response.status != 401 {
             return None;
@@ -50,7 +55,7 @@ impl Login {
         let answer = match self.authentication {
             Authentication::Basic => None,
             Authentication::Digest if is_first => {
-                credentials.answer(response.header(CHALLENGE)?, &hop.method, &hop.url)
+                credentials.answer(response.header(CHALLENGE)?, method, url)
             }
             Authentication::Ntlm if self.answered < NTLM_ANSWERS => {
                 ntlm::answer(credentials, &offers(response), is_first)

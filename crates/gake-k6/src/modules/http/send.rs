@@ -46,10 +46,10 @@ pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
         url,
         number: 0,
     };
-    let mut login = Login::new(ask, &mut hop);
+    let mut login = Login::new(ask.authentication, &mut hop.url);
     loop {
         let mut response = hop.run(vu, &client, ask, end, login.may_be_challenged()).await;
-        while let Some(answer) = login.answer(&response, &hop) {
+        while let Some(answer) = login.answer(&response, &hop.method, &hop.url) {
             hop.headers.push((AUTHORIZATION.to_owned(), answer));
             response = hop.run(vu, &client, ask, end, false).await;
             if ask.authentication == Authentication::Ntlm {
@@ -112,9 +112,9 @@ fn refuse(vu: &Vu, ask: &Ask, code: u32, error: String) -> ResponseFacts {
 }
 
 /// One request on the wire.
-pub(super) struct Hop {
-    pub(super) method: String,
-    pub(super) url: Url,
+struct Hop {
+    method: String,
+    url: Url,
     headers: Vec<(String, String)>,
     body: Option<Arc<[u8]>>,
     number: u32,
