@@ -29,6 +29,8 @@ pub struct ScriptSeries {
     written: Instant,
     /// The instant of the newest sample, in Unix milliseconds.
     newest: u64,
+    /// The instant of the last write: a database takes a series once an instant.
+    written_ms: u64,
     is_new: bool,
 }
 
@@ -57,6 +59,7 @@ impl ScriptSeries {
             table: SeriesTable::default(),
             written: Instant::now(),
             newest: 0,
+            written_ms: 0,
             is_new: false,
         })
     }
@@ -98,7 +101,9 @@ impl ScriptSeries {
 
     fn flush(&mut self) {
         if std::mem::take(&mut self.is_new) {
-            self.push.carry(script_request(&self.table, &self.tags, &self.trends, self.newest));
+            self.written_ms = self.newest.max(self.written_ms + 1);
+            let instant = self.written_ms;
+            self.push.carry(script_request(&self.table, &self.tags, &self.trends, instant));
         }
         self.written = Instant::now();
     }

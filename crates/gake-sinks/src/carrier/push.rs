@@ -18,9 +18,10 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(4));
 /// Bytes that may wait for the destination.
 const WAITING_MAX: usize = 32 << 20;
-/// The statuses of gRPC after which a call is made again: cancelled, deadline exceeded, resource
-/// exhausted, aborted, out of range, unavailable, data loss.
-const LATER: [u32; 7] = [1, 4, 8, 10, 11, 14, 15];
+/// The statuses of gRPC after which OTLP makes a call again: cancelled, deadline exceeded, aborted,
+/// out of range, unavailable, data loss. After "resource exhausted" it does so only where the
+/// answer says when, which is not read.
+const LATER: [u32; 6] = [1, 4, 10, 11, 14, 15];
 /// Bytes kept of an answer that refuses: its reason.
 const REASON_MAX: usize = 300;
 

@@ -105,11 +105,13 @@ pub(crate) fn request(
             rows += 1;
         };
         let divisor = divisor(*unit);
+        // k6 brings trends alone to seconds; other times it leaves in milliseconds.
+        let plain = if *unit == MetricUnit::Time { 1e6 } else { 1.0 };
         match (value, trends) {
             (SeriesValue::Counter { sum, .. }, _) => {
-                add("_total", Content::Number(sum.value() / divisor));
+                add("_total", Content::Number(sum.value() / plain));
             }
-            (SeriesValue::Gauge { last, .. }, _) => add("", Content::Number(last / divisor)),
+            (SeriesValue::Gauge { last, .. }, _) => add("", Content::Number(last / plain)),
             (SeriesValue::Rate { passed, samples }, _) => {
                 add("_rate", Content::Number(*passed as f64 / (*samples).max(1) as f64));
             }
@@ -213,6 +215,7 @@ mod tests {
         add("vus", MetricKind::Gauge, MetricUnit::Number, &[3.0]);
         add("checks", MetricKind::Rate, MetricUnit::Number, &[1.0, 0.0]);
         add("http_req_duration", MetricKind::Trend, MetricUnit::Time, &[2e9, 4e9]);
+        add("lag", MetricKind::Gauge, MetricUnit::Time, &[1.5e9]);
         table
     }
 
@@ -227,6 +230,7 @@ mod tests {
             ("k6_http_req_duration_p999", 3.998),
             ("k6_http_req_duration_avg", 3.0),
             ("k6_http_req_duration_count", 2.0),
+            ("k6_lag", 1_500.0),
         ];
         assert_eq!(seen.len(), expected.len(), "{seen:?}");
         for ((labels, value), (name, number)) in seen.iter().zip(expected) {

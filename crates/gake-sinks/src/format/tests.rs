@@ -12,6 +12,18 @@ use crate::figures::{Field, Row};
 use gake_core::plan::Expect;
 use gake_core::record::{Answer, End, Exchange, Tally};
 
+#[test]
+fn otlp_over_grpc_is_a_call_with_a_deadline() {
+    let address = "otlp-grpc=http://127.0.0.1:4317?token=t".parse().unwrap();
+    let post = post(&address);
+    assert_eq!(post.protocol, Protocol::Http2);
+    let has = |name: &str, value: &str| {
+        post.headers.iter().any(|(known, is)| known.eq_ignore_ascii_case(name) && is == value)
+    };
+    assert!(has("content-type", "application/grpc") && has("te", "trailers"));
+    assert!(has("grpc-timeout", "5000000u") && has("authorization", "Bearer t"));
+}
+
 const MS: u64 = 1_000_000;
 const START: u64 = 1_700_000_000_000_000_000;
 

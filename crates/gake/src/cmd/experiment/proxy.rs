@@ -40,7 +40,7 @@ pub struct Mirrored {
     pub report: Report,
 }
 
-/// A folder of the user's own that is gone with its value.
+/// A folder of the user's own that is gone with its value; a second Ctrl-C leaves it behind.
 #[derive(Debug)]
 struct PrivateFolder(PathBuf);
 

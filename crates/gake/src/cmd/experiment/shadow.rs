@@ -239,7 +239,7 @@ fn share(shares: &[f64]) -> Expectation {
     let (mean, deviation) = moments(shares);
     Expectation {
         what: "share",
-        theory: "below 100 % of direct; nginx's mirror: 9 % (docs/shadow.md)".to_owned(),
+        theory: "5 % to 105 % of direct; nginx's mirror: 9 % (docs/shadow.md)".to_owned(),
         seen: format!("{} ± {} of direct", percent(mean), percent(deviation)),
         met: (0.05..1.05).contains(&mean),
     }

@@ -1,7 +1,7 @@
 //! `slow-client`: clients that send their bodies a byte at a time hold a thread each.
 
-use std::io::Write;
-use std::net::TcpStream;
+use std::io::{self, Write};
+use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{JoinHandle, sleep};
@@ -81,12 +81,28 @@ fn own(bench: &mut Bench<'_>, slow: u64) -> Result<(), Stopped> {
     }
     let server = bench.server("")?;
     let slow_clients = SlowClients::start(&server, slow)?;
+    let taken = slow_clients.threads.len() as u64;
+    if taken < slow {
+        bench.note(format!("{name}: the server took {taken} of them"));
+    }
     let duration = bench.seconds(10.0, 4.0);
     let summary =
         bench.fire(&limited(load_on(&server, "", LoadSpec::rate(RATE, duration)), LIMIT))?;
     drop(slow_clients);
     bench.step(name, &server, summary, Vec::new());
     Ok(())
+}
+
+/// Connects to one of the addresses of a server; a full backlog delays it by `LIMIT` at most.
+fn connect(address: &str) -> io::Result<TcpStream> {
+    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for place in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&place, LIMIT) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }
 
 /// Clients that never end what they send.
@@ -102,11 +118,19 @@ impl SlowClients {
         for _ in 0..count {
             let cannot =
                 |error| Failure::could_not(format!("a slow client cannot connect: {error}"));
-            let mut stream = TcpStream::connect(&address).map_err(cannot)?;
             let head = format!(
                 "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 1000000000\r\n\r\n"
             );
-            stream.write_all(head.as_bytes()).map_err(cannot)?;
+            let begun = connect(&address).and_then(|mut stream| {
+                stream.write_all(head.as_bytes())?;
+                Ok(stream)
+            });
+            let mut stream = match begun {
+                Ok(stream) => stream,
+                // A server of the user's that takes no more is busy with those that are in.
+                Err(_) if !server.has_figures() && !clients.threads.is_empty() => break,
+                Err(error) => return Err(cannot(error)),
+            };
             let stop = Arc::clone(&clients.stop);
             clients.threads.push(std::thread::spawn(move || {
                 // The server may have gone.

@@ -50,7 +50,8 @@ impl FromStr for RowSource {
 }
 
 impl RowSource {
-    /// Asks for the number. Blocks for some seconds at most.
+    /// Asks for the number. Blocks for some seconds at most, or for as long as SQLite takes for the
+    /// statement.
     ///
     /// # Errors
     /// Why there is none, in a sentence without passwords.

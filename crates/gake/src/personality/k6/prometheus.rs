@@ -52,6 +52,9 @@ impl PrometheusSettings {
         let every = self.get("PUSH_INTERVAL").map_or(Ok(USUAL_INTERVAL), |text| {
             parse_duration(text).map_err(|error| format!("{PREFIX}PUSH_INTERVAL: {error}"))
         })?;
+        if every.is_zero() {
+            return Err(format!("{PREFIX}PUSH_INTERVAL: write a time above 0, such as 5s"));
+        }
         let series = ScriptSeries::new(&address, every, self.get("TREND_STATS"))
             .map_err(|why| format!("{PREFIX}TREND_STATS: {why}"))?;
         Ok((address, series))
@@ -84,7 +87,8 @@ impl PrometheusSettings {
     /// The URL with user and password.
     fn with_user(&self, url: &str) -> Result<String, String> {
         let Some(user) = self.get("USERNAME") else { return Ok(url.to_owned()) };
-        let bad = |_| format!("{url:?} is not a URL");
+        // It may hold a password or a token.
+        let bad = |_| format!("what --out or {PREFIX}SERVER_URL names is not a URL");
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let mut parsed = url::Url::parse(base).map_err(bad)?;
         // A URL with a host takes both.
@@ -126,11 +130,15 @@ mod tests {
             ("TREND_STATS", "p95", "avg, min, max"),
             ("TREND_AS_NATIVE_HISTOGRAM", "yes", "true or false"),
             ("PUSH_INTERVAL", "soon", "PUSH_INTERVAL"),
+            ("PUSH_INTERVAL", "0s", "above 0"),
             ("STALE_MARKERS", "true", "K6_PROMETHEUS_RW_STALE_MARKERS is not supported"),
             ("SERVER_URL", "h:9", "is not a URL"),
         ] {
             let error = settings(&[(name, value)]).series("").map(drop).unwrap_err();
             assert!(error.contains(told), "{name}: {error}");
         }
+        let bad = settings(&[("USERNAME", "me"), ("SERVER_URL", "http://me:s3cret@h:port/w")]);
+        let error = bad.series("").map(drop).unwrap_err();
+        assert!(error.contains("not a URL") && !error.contains("s3cret"), "{error}");
     }
 }
