@@ -185,7 +185,8 @@ impl RateBudget {
         let (Some(left), Some(rate)) = (self.left, peak_of(load, of)) else {
             return load.is_open();
         };
-        let fits = rate <= left;
+        // Sums of shares are exact up to rounding.
+        let fits = rate <= left + 1e-9 * rate.max(1.0);
         if fits {
             self.left = Some(left - rate);
         }

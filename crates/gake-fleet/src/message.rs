@@ -199,6 +199,8 @@ pub(crate) struct Handover {
     /// The arrivals: those whose number modulo `of` is `index`.
     pub(crate) index: usize,
     pub(crate) of: usize,
+    /// What is due earlier, in ns since the epoch, counts as dropped already.
+    pub(crate) not_before: u64,
 }
 
 /// The answer to a [`Handover`]. It travels as a frame, before any figure of these arrivals.

@@ -334,11 +334,11 @@ impl Sim {
     }
 
     fn take_over(&mut self, index: usize, handover: &Handover) {
-        let Handover { id, index: number, of, .. } = *handover;
+        let Handover { id, index: number, of, not_before, .. } = *handover;
         let agent = &self.agents[index];
         // One in ten is at its limit.
         let fits = !(id + self.seed).is_multiple_of(10);
-        let from = fits.then(|| next_second(self.now.saturating_sub(agent.behind)));
+        let from = fits.then(|| next_second(self.now.saturating_sub(agent.behind).max(not_before)));
         self.keep_and_send(index, Frame::handover(&HandoverAnswer { id, from }));
         if let Some(from) = from {
             let schedule = self.plan.schedule(Plan::scenario_seed(self.seed, 0)).unwrap();
@@ -407,7 +407,9 @@ impl Sim {
                     self.say(control);
                 }
             }
-            assert!(over.is_some() || self.now < self.length + END_MAX, "it does not end");
+            let seed = self.seed;
+            assert!(over.is_some() || self.now < self.length + END_MAX, "{seed}: no end");
+            assert!(self.now < self.length + 3 * END_MAX, "{seed}: agents that go on for ever");
         }
         let is_left =
             |agent: &&SimAgent| agent.outcome == Outcome::Kept && agent.killed == Nanos::MAX;

@@ -161,13 +161,13 @@ impl SliceRun {
         token: &FleetToken,
         handover: &Handover,
     ) -> String {
-        let Handover { id, scenario, index, of, .. } = *handover;
+        let Handover { id, scenario, index, of, not_before, .. } = *handover;
         let plan = self.plan.scenarios().get(scenario);
-        let fits = index < of && plan.is_some_and(|plan| self.budget.take(&plan.load, of));
         let takeover = self.workers.as_ref().map(|workers| &workers.takeover);
-        let is_possible = fits && takeover.is_some_and(|takeover| takeover.is_possible(scenario));
+        let can = index < of && takeover.is_some_and(|takeover| takeover.is_possible(scenario));
+        let is_possible = can && plan.is_some_and(|plan| self.budget.take(&plan.load, of));
         let now = self.workers.as_ref().map_or(0, |workers| workers.clock.now());
-        let from = is_possible.then(|| next_second(now));
+        let from = is_possible.then(|| next_second(now.max(not_before)));
         // The answer comes before any figure of these arrivals.
         self.pass_on(client, token, Some(Frame::handover(&HandoverAnswer { id, from }))).await;
         let (Some(workers), Some(from)) = (&self.workers, from) else {

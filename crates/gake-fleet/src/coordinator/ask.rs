@@ -60,15 +60,21 @@ impl Stopped {
             }
             let mut agents = agents(&client, nats, token).await?;
             agents.retain(|hello| hello.run.as_deref() == Some(run));
-            let mut told = Vec::new();
+            let (mut told, mut failed) = (Vec::new(), None);
             for hello in &agents {
                 let asked = Asked { client: &client, nats, token, hello };
                 let purpose = format!("stop-answer {}", request.challenge);
-                let answer: StopAnswer =
-                    asked.request("stop", &request, &purpose, ANSWER_MAX).await?;
-                told.extend(answer.is_there.then(|| hello.name.clone()));
+                // One that does not answer must not keep the others going.
+                match asked.request::<StopAnswer>("stop", &request, &purpose, ANSWER_MAX).await {
+                    Ok(answer) => told.extend(answer.is_there.then(|| hello.name.clone())),
+                    Err(error) => failed = Some(error),
+                }
             }
-            if told.is_empty() { Err(none()) } else { Ok(Self::Agents(told)) }
+            match failed {
+                Some(error) => Err(error),
+                None if told.is_empty() => Err(none()),
+                None => Ok(Self::Agents(told)),
+            }
         })
     }
 }

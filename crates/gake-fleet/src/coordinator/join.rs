@@ -191,7 +191,7 @@ impl Joiner {
                 let (piece, end) = lost.finish(until);
                 messages.push(Message::Interval(Box::new(piece)));
                 messages.push(Message::Ended(end));
-                let is_replaced = lost.refused == 0 && !lost.taken.is_empty();
+                let is_replaced = lost.is_replaced();
                 member.state = State::Gone { is_replaced };
             }
         }
@@ -207,7 +207,7 @@ impl Joiner {
             member.state = State::Done;
             return messages;
         };
-        let holdings = self.hand_over(index);
+        let holdings = self.hand_over(index, now);
         let member = &mut self.members[index];
         for worker in 0..member.workers {
             if std::mem::replace(&mut member.ended[worker], true) {

@@ -62,6 +62,7 @@ pub(crate) struct LostShare {
 #[derive(Debug)]
 struct LostScenario {
     number: usize,
+    is_open: bool,
     /// None in a closed loop: its users ask no more, and nothing is due.
     walks: Vec<Walk>,
     due: Reported,
@@ -157,6 +158,7 @@ impl LostShare {
             });
             LostScenario {
                 number,
+                is_open: plan.load.is_open(),
                 walks: walks.collect(),
                 due: Reported::default(),
                 told: reported.get(number).copied().unwrap_or_default(),
@@ -177,6 +179,15 @@ impl LostShare {
                 None => self.refused += 1,
             }
         }
+    }
+
+    /// Whether others send all that was still due. Nobody replaces users of a closed loop.
+    pub(crate) fn is_replaced(&self) -> bool {
+        self.scenarios.iter().all(|scenario| match scenario.walks.as_slice() {
+            // An open loop in which the agent had no part.
+            [] => scenario.is_open,
+            walks => walks.iter().all(|walk| walk.until < Nanos::MAX),
+        })
     }
 
     /// Whether a handover is not answered yet.

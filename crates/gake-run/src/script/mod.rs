@@ -8,7 +8,7 @@ mod remote;
 mod stage;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use gake_core::clock::{Nanos, SECOND};
@@ -24,7 +24,7 @@ use gake_k6::test::{LogLevel, ScriptLog, Test, UserSettings, WrittenSample};
 use gake_k6::user::script_user::LoadError;
 use gake_k6::user::vu::{ScenarioFacts, VuStage};
 use gake_k6::work::{ScriptFactory, ScriptLoad};
-use gake_wire::{Network, Protocol, Settings, TlsOptions};
+use gake_wire::{Network, Protocol, Settings, TlsKeyLog, TlsOptions};
 pub use gake_wire::{TlsIdentity, TlsVersion, tls12_suites};
 
 use crate::{Beside, Interrupt, Moment, Prepared, Recorded, RunError, connection};
@@ -83,6 +83,8 @@ pub struct LoadedScript {
     /// The metrics of k6 and those that it makes itself.
     pub metrics: Vec<Arc<Definition>>,
     functions: Vec<String>,
+    /// Made once, whatever number of runs writes to it.
+    key_log: OnceLock<Option<Arc<TlsKeyLog>>>,
 }
 
 /// The settings of a script's run.
@@ -148,7 +150,7 @@ impl LoadedScript {
         let options = user.user.options().map_err(LoadError::Thrown)?;
         let metrics = user.user.vu.book.metrics();
         let functions = user.user.functions();
-        Ok(Self { test, options, metrics, functions })
+        Ok(Self { test, options, metrics, functions, key_log: OnceLock::new() })
     }
 
     /// Whether it exports a function of this name.
@@ -172,6 +174,14 @@ impl LoadedScript {
         Ok(prepared)
     }
 
+    fn key_log(&self, run: &ScriptRun) -> Result<Option<Arc<TlsKeyLog>>, RunError> {
+        if let Some(log) = self.key_log.get() {
+            return Ok(log.clone());
+        }
+        let log = connection::key_log(&run.spec.tls)?;
+        Ok(self.key_log.get_or_init(|| log).clone())
+    }
+
     /// Runs it to its end; `each` sees every second and may end it.
     ///
     /// # Errors
@@ -183,7 +193,7 @@ impl LoadedScript {
         beside: Beside<'_>,
         mut each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<ScriptRecorded, ScriptRunError> {
-        let network = Arc::new(network(run)?);
+        let network = Arc::new(network(run, self.key_log(run)?)?);
         let keys: Keys = run.keys.clone().into();
         let mut aside = Tally::default();
         let setup = self.setup(run, &network, &keys, &mut aside);
@@ -396,7 +406,7 @@ fn facts(scenario: &ScenarioSpec, executor: String) -> ScenarioFacts {
 }
 
 /// The network of all users: any origin, and no redirect of its own.
-fn network(run: &ScriptRun) -> Result<Network, RunError> {
+fn network(run: &ScriptRun, key_log: Option<Arc<TlsKeyLog>>) -> Result<Network, RunError> {
     let spec = &run.spec;
     let resolver = connection::resolver(spec)?;
     let streams = spec.connection.streams.unwrap_or(STREAMS);
@@ -410,7 +420,7 @@ fn network(run: &ScriptRun) -> Result<Network, RunError> {
         version: run.tls.version.or(common.version),
         suites: run.tls.suites.clone(),
         identities: run.tls.identities.clone(),
-        key_log: connection::key_log(&spec.tls)?,
+        key_log,
         ..common
     };
     let network = Network::new(&resolver, &tls, settings);

@@ -219,7 +219,8 @@ impl Mirror {
         if batch.len() == 1 {
             self.begun.notify_one();
         }
-        if batch.len() == BATCH {
+        // What waits here counts as queued: a short queue must not fill up while lanes are free.
+        if batch.len() == BATCH || shade.gate.waiting() >= shade.config.queue.div_ceil(2) {
             self.due.notify_one();
         }
     }

@@ -66,7 +66,7 @@ pub(crate) fn from_http2<B: Body>(request: &mut Request<B>) -> Result<(), Refusa
         (None, _) if is_whole => {}
         // Its end is known when it comes.
         (None, _) => drop(headers.insert(TRANSFER_ENCODING, CHUNKED)),
-        (Some(one), None) if one.as_bytes().iter().all(u8::is_ascii_digit) => {}
+        (Some(one), None) if !one.is_empty() && one.as_bytes().iter().all(u8::is_ascii_digit) => {}
         _ => return Err(Refusal::bad("the Content-Length is not one number")),
     }
     // One line in HTTP/1.1, several pieces here (RFC 9113, section 8.2.3).

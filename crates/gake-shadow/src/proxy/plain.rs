@@ -1,10 +1,9 @@
 //! Plain requests: those that pass through as bytes.
 //!
-//! A request is plain when nothing in its head needs a decision: a usual method, no body, or one of
-//! a given length or in chunks without trailers, a path of unreserved characters, one sound `Host`,
-//! names that no server confuses, no expectation but the usual one, and no switch to another protocol but one that is for the
-//! backend alone. Whatever is not plain, or may be
-//! something else to somebody, takes the way with maps of headers, which has the rules
+//! A request is plain when nothing in its head needs a decision: a usual method; no body, one of a
+//! given length, or one in chunks without announced trailers; a path of unreserved characters; one
+//! valid `Host`; names that no server confuses; no expectation but `100-continue`; no switch to
+//! HTTP/2 in clear. Every other request takes the way with maps of headers, which has the rules
 //! ([`guard`](super::guard)). What is written here is what that way writes for the same request.
 
 use std::sync::Arc;
@@ -148,7 +147,9 @@ pub(super) fn read(bytes: &[u8], rules: Rules<'_>, origin: &mut Origin) -> Optio
     let ends = write_headers(&mut head, request.headers, rules, origin)?;
     let Ends { body, expects, upgrade, options } = ends;
     let is_special = expects || body == Framing::Chunked || upgrade.is_some();
-    if is_old && is_special {
+    // Only GET switches protocols: whoever reads the answer to HEAD must know that it has no body.
+    let is_odd_switch = upgrade.is_some() && method != Method::GET;
+    if (is_old && is_special) || is_odd_switch {
         return None;
     }
     let closes = options.closes || (is_old && !options.keeps);
@@ -438,6 +439,7 @@ mod tests {
             "POST / HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
             "POST / HTTP/1.0\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n",
             "GET / HTTP/1.0\r\nHost: h\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
+            "HEAD / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
             "GET / HTTP/1.1\r\n\r\n",
             "GET / HTTP/1.1\r\nHost:\r\n\r\n",
             "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n",

@@ -91,10 +91,10 @@ impl<'a, 'n> Transaction<'a, 'n> {
 
     /// Writes and reads what can be written and read.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
-        if !self.is_flushed && self.broken.is_none() {
+        if !self.is_flushed && self.broken.is_none() && self.end.is_none() {
             self.ask(cx);
         }
-        if self.upload.is_interim_cut() {
+        if self.upload.is_interim_cut() && self.end.is_none() {
             return self.wait(cx);
         }
         for _ in 0..READS {

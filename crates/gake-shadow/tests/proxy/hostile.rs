@@ -87,6 +87,9 @@ fn a_bad_chunk_never_becomes_a_whole_request() {
         "fffffffffffffffff\r\nhello\r\n0\r\n\r\n",
         "5\r\nhello\r\n0\r\nX y\r\n\r\n",
         "5\r\nhello\r\n0\r\n\rX",
+        "5\r\nhello\r\n0\r\n\n",
+        "5\r\nhello\r\n0\r\nX: 1\n\r\n",
+        "0\r\n\nGET /evil HTTP/1.1\r\nHost: h\r\n\r\n",
         "5\r\nhel",
     ];
     for body in bodies {

@@ -37,6 +37,9 @@ pub enum GrpcError {
         /// What is wrong.
         why: String,
     },
+    /// Messages that wait for a script which does not take them.
+    #[error("the script takes messages more slowly than they come: {0} bytes wait")]
+    Unread(usize),
     /// Bytes that are no message of the type.
     #[error("the server's message is no {message}: {why}")]
     Message {

@@ -4,7 +4,8 @@
 //! byte a second. The scanner looks at every byte once, finds the end of the head, and finds the
 //! first wrong byte as soon as it comes. It also names the fault when httparse rejects a whole
 //! head, so that the reason never depends on how the bytes were split. It accepts exactly what
-//! httparse accepts (bare line feeds end a line), less the empty lines before a status line; the
+//! httparse accepts (bare line feeds end a line), less the empty lines before a status line, and is
+//! strict about line ends in trailers; the
 //! fuzz target `response` compares the two.
 
 use super::malformed::Malformed;
@@ -38,6 +39,8 @@ pub(super) struct HeadScanner {
     place: Place,
     bytes: usize,
     headers: usize,
+    /// A line ends in CR LF alone.
+    is_strict: bool,
 }
 
 const PROTOCOL: &[u8; 7] = b"HTTP/1.";
@@ -45,12 +48,13 @@ const PROTOCOL: &[u8; 7] = b"HTTP/1.";
 impl HeadScanner {
     /// A scanner that expects a status line.
     pub(super) const fn head() -> Self {
-        Self { place: Place::Protocol(0), bytes: 0, headers: 0 }
+        Self { place: Place::Protocol(0), bytes: 0, headers: 0, is_strict: false }
     }
 
-    /// A scanner that expects header lines only, up to the empty line.
+    /// A scanner that expects header lines only, up to the empty line. Lines end in CR LF without
+    /// exception: two servers must agree where a chunked body ends.
     pub(super) const fn trailers() -> Self {
-        Self { place: Place::LineStart, bytes: 0, headers: 0 }
+        Self { place: Place::LineStart, bytes: 0, headers: 0, is_strict: true }
     }
 
     /// Looks at the next bytes. `Some(n)`: the head ends after `n` of them.
@@ -73,6 +77,10 @@ impl HeadScanner {
 
     /// Takes one byte; true when it ended the head.
     fn step(&mut self, byte: u8, limits: &ResponseLimits) -> Result<bool, Malformed> {
+        let is_bare = byte == b'\n' && !matches!(self.place, Place::ValueLf | Place::EndLf);
+        if self.is_strict && is_bare {
+            return Err(Malformed::LineEnd);
+        }
         self.place = match self.place {
             Place::LineStart => match byte {
                 b'\r' => Place::EndLf,

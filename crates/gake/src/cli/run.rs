@@ -241,8 +241,8 @@ pub struct RequestArgs {
     #[arg(short = 'H', long, value_name = "LINE", value_parser = values::header)]
     pub header: Vec<(String, String)>,
 
-    /// Body: text, @FILE, or @- for standard input. Of gRPC the message in JSON, or the messages of
-    /// a stream: repeated, an array, or lines
+    /// Body: text, @FILE, or @- for standard input. For gRPC, the message in JSON; for a client
+    /// stream, several: repeat the flag, or give an array or lines
     #[arg(long, value_name = "DATA")]
     pub data: Vec<String>,
 
@@ -273,8 +273,8 @@ pub struct RequestArgs {
     #[arg(long, value_name = "CHECK")]
     pub expect_body: Option<String>,
 
-    /// Time the parts of each answer as they come: server-sent events, lines of NDJSON, else pieces.
-    /// Messages of gRPC always are
+    /// Time the parts of each answer as they arrive: server-sent events, lines of NDJSON, otherwise
+    /// pieces. Always on for gRPC methods that return a stream
     #[arg(long)]
     pub stream: bool,
 

@@ -46,7 +46,9 @@ fn line(event: &AgentLogLine) -> String {
     let AgentLogLine { unix_seconds, agent, text } = event;
     let (hour, minute, second) =
         (unix_seconds / 3_600 % 24, unix_seconds / 60 % 60, unix_seconds % 60);
-    format!("{hour:02}:{minute:02}:{second:02}Z  {agent}  {text}\n")
+    // The plan of several scenarios has a line for each.
+    let text: Vec<_> = text.lines().map(str::trim).collect();
+    format!("{hour:02}:{minute:02}:{second:02}Z  {agent}  {}\n", text.join("; "))
 }
 
 /// The agents, a line each.

@@ -209,18 +209,22 @@ fn a_killed_agent_is_lost_and_what_it_was_to_send_is_said() {
     eventually("the run goes on", || lab.stats().requests > seen);
     let fleet =
         |args: &str| start(&mut with(&nats, TOKEN, &words(&format!("fleet {args}")))).wait();
-    let id = words(&fleet("ls").stdout)[1].to_owned();
+    let mut id = String::new();
+    eventually("the list shows the run", || {
+        let listed = fleet("ls").stdout;
+        id = words(&listed).get(1).map_or(String::new(), |id| (*id).to_owned());
+        !id.is_empty() && id != "free"
+    });
     assert_eq!(fleet(&format!("stop {id}")).code, Some(0));
     let stopped = run.wait();
     assert_eq!(stopped.code, Some(130), "{stopped:?}");
     let json = stopped.json();
     assert_eq!(json.written(), lab.stats().requests - seen, "it drained");
     fleet("stop 0123abc").refused(1, "nobody has the run");
-    let logs = fleet("logs lives").stdout;
-    assert!(
-        logs.contains("taken over from a lost agent") && logs.contains("lives  done"),
-        "{logs}"
-    );
+    eventually("the log tells of it", || {
+        let logs = fleet("logs lives").stdout;
+        logs.contains("taken over from a lost agent") && logs.contains("lives  done")
+    });
     // An agent that is told to end says so, and the run ends with it when that is asked for.
     let seen = lab.stats().requests;
     let run = start(&mut run_of(&nats, &url, "-r 100 -d 60s --agents 1 --on-loss abort"));

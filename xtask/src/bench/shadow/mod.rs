@@ -90,8 +90,10 @@ pub fn run(bench: &Bench, report: &mut Report) -> Result<()> {
             let port = servers.ports[at];
             let before = cpu::of(servers.pids[at]);
             let said = wrk(bench, port, seconds).map(|said| {
-                let cpu = cpu::of(servers.pids[at]) - before;
-                found[at].cpu_us.push(cpu.as_secs_f64() * 1e6 / said.requests);
+                let cpu = cpu::of(servers.pids[at]).saturating_sub(before);
+                if said.requests > 0.0 {
+                    found[at].cpu_us.push(cpu.as_secs_f64() * 1e6 / said.requests);
+                }
                 found[at].wrk.push(said);
             });
             tell(report, way, said);

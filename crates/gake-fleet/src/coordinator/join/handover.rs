@@ -41,7 +41,7 @@ impl Joiner {
 
     /// What agent `lost` is to send, with the handovers by which others are asked for it: they
     /// share its own part, and what it had taken over goes to one of them as it is.
-    pub(super) fn hand_over(&mut self, lost: usize) -> Vec<Holding> {
+    pub(super) fn hand_over(&mut self, lost: usize, now: Nanos) -> Vec<Holding> {
         let Some(member) = self.members.get(lost) else { return Vec::new() };
         let holdings = member.holdings.clone();
         let takers = self.takers(lost);
@@ -58,7 +58,8 @@ impl Joiner {
             for (at, slice) in holding.slice.split(parts).enumerate() {
                 let (id, to) = (self.handed, takers[(at + number) % takers.len()]);
                 let Slice { index, of } = slice;
-                let handover = Handover { id, to, scenario: holding.scenario, index, of };
+                let (scenario, not_before) = (holding.scenario, now.max(holding.from));
+                let handover = Handover { id, to, scenario, index, of, not_before };
                 self.handed += 1;
                 self.handovers.push((lost, handover));
                 asked.push(Holding { slice, handover: Some(id), ..holding });
@@ -80,11 +81,7 @@ impl Joiner {
         let at = at.ok_or("it takes over what it was not asked to")?;
         let (lost, handover) = self.handovers.remove(at);
         if let Some(from) = answer.from {
-            let asked_at = match &self.members[lost].state {
-                State::Lost(share) => share.at,
-                _ => 0,
-            };
-            if from < asked_at {
+            if from < handover.not_before {
                 self.handovers.push((lost, handover));
                 return Err("it takes over what was due before it was asked".to_owned());
             }

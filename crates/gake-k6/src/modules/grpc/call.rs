@@ -148,7 +148,7 @@ impl Call {
 }
 
 /// The end of a call of this status: an answer that is whole for HTTP may fail as a message.
-fn ended(end: End, status: GrpcStatus) -> End {
+pub(super) fn ended(end: End, status: GrpcStatus) -> End {
     match end {
         End::Answered(answer) if answer.status == 200 && status != GrpcStatus::OK => {
             End::Fault(Fault::Grpc(status))

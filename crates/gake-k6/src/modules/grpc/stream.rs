@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{End, Exchange, Fault, GrpcStatus};
+use gake_core::record::{End, Exchange, GrpcStatus};
 use gake_script::user::Completion;
 use gake_wire::http1::BodyPiece;
 use gake_wire::{Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_frame};
@@ -18,6 +18,7 @@ use rquickjs::function::Func;
 use rquickjs::{Array, Ctx, Function, Object, Persistent, Value};
 
 use super::ask::CallAsk;
+use super::call::ended;
 use super::connection::Connection;
 use super::incoming::{Incoming, Messages};
 use super::status::{CANCELED, of_end};
@@ -27,6 +28,9 @@ use crate::metrics::Builtin;
 use crate::test::LogLevel;
 use crate::user::book::TagSet;
 use crate::user::vu::Vu;
+
+/// Bytes of messages, as JSON, that may wait for the script.
+const WAITING_MAX: usize = 64 << 20;
 
 /// A stream, which both the script and the task of its call have.
 pub(super) struct GrpcStream {
@@ -42,6 +46,8 @@ pub(super) struct GrpcStream {
     is_finished: Cell<bool>,
     /// What the script has not heard.
     events: RefCell<VecDeque<StreamEvent>>,
+    /// Bytes of the messages among them.
+    waiting: Cell<usize>,
     sender: Cell<Option<Waker>>,
     listener: Cell<Option<Waker>>,
 }
@@ -79,6 +85,7 @@ impl GrpcStream {
             outgoing: RefCell::default(),
             is_finished: Cell::new(false),
             events: RefCell::default(),
+            waiting: Cell::default(),
             sender: Cell::default(),
             listener: Cell::default(),
         });
@@ -126,7 +133,12 @@ impl GrpcStream {
         let (held, heard) = (Rc::clone(self), Persistent::save(ctx, heard));
         self.vu.tasks.add(async move {
             let event = poll_fn(|cx| match held.events.borrow_mut().pop_front() {
-                Some(event) => Poll::Ready(event),
+                Some(event) => {
+                    if let StreamEvent::Message(json) = &event {
+                        held.waiting.set(held.waiting.get() - json.len());
+                    }
+                    Poll::Ready(event)
+                }
                 None => {
                     held.listener.set(Some(cx.waker().clone()));
                     Poll::Pending
@@ -171,8 +183,12 @@ impl GrpcStream {
         });
         flight.status = status;
         if status != GrpcStatus::OK {
-            if flight.exchange.end == End::Unfinished {
-                client.end(&mut flight.exchange, End::Fault(Fault::Grpc(status)));
+            // The status may have come with what was wrong, in one read.
+            match ended(flight.exchange.end, status) {
+                end if flight.exchange.end == End::Unfinished => {
+                    client.end(&mut flight.exchange, end);
+                }
+                end => flight.exchange.end = end,
             }
             self.tell(StreamEvent::Failed(status, why));
         }
@@ -233,6 +249,11 @@ impl Messages for GrpcStream {
     fn received(&self, message: &[u8]) -> Result<(), GrpcError> {
         self.note(Builtin::GrpcStreamsMsgsReceived);
         let json = self.method.decode(message)?;
+        let waiting = self.waiting.get() + json.len();
+        if waiting > WAITING_MAX {
+            return Err(GrpcError::Unread(self.waiting.get()));
+        }
+        self.waiting.set(waiting);
         self.tell(StreamEvent::Message(json));
         Ok(())
     }

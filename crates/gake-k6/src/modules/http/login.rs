@@ -17,6 +17,8 @@ const CHALLENGE: &str = "www-authenticate";
 pub(super) struct Login {
     authentication: Authentication,
     credentials: Option<Credentials>,
+    /// Whose credentials they are: no other server gets an answer.
+    host: Option<String>,
     /// Challenges that were answered.
     answered: u32,
 }
@@ -28,7 +30,15 @@ impl Login {
             Authentication::Basic => None,
             Authentication::Digest | Authentication::Ntlm => Credentials::taken_from(url),
         };
-        Self { authentication, credentials, answered: 0 }
+        let host = url.host_str().map(str::to_owned);
+        Self { authentication, credentials, host, answered: 0 }
+    }
+
+    /// The next hop begins. NTLM proves a connection, which may be another one there.
+    pub(super) fn next_hop(&mut self) {
+        if self.authentication == Authentication::Ntlm {
+            self.answered = 0;
+        }
     }
 
     /// Whether a 401 is expected as a challenge. k6 expects one of every request with NTLM.
@@ -48,7 +58,7 @@ impl Login {
         url: &Url,
     ) -> Option<String> {
         let credentials = self.credentials.as_ref()?;
-        if response.status != 401 {
+        if response.status != 401 || url.host_str() != self.host.as_deref() {
             return None;
         }
         let is_first = self.answered == 0;

@@ -55,7 +55,7 @@ pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
             if ask.authentication == Authentication::Ntlm {
                 // It proves a connection, and no other request.
                 hop.headers.pop();
-                response.sent_headers.clone_from(&hop.headers);
+                response.sent_headers.retain(|(name, _)| name != AUTHORIZATION);
             }
         }
         let Some(next) = hop.next(&response) else { return response };
@@ -71,7 +71,10 @@ pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
             return response;
         }
         match next {
-            Ok(next) => hop = next,
+            Ok(next) => {
+                hop = next;
+                login.next_hop();
+            }
             Err(error) => return ResponseFacts { error, error_code: 1000, ..response },
         }
     }

@@ -113,6 +113,7 @@ fn side(line: &str, slice: Duration, redactor: &Redactor) -> Result<Side, Failur
         (load.stages.is_some(), "--stages"),
         (output.out.is_some(), "--out"),
         (output.log.is_some(), "--log"),
+        (args.connection.tls.key_log.is_some(), "--key-log"),
         (!output.sinks.sink.is_empty(), "--sink"),
         (!output.sinks.annotate.is_empty(), "--annotate"),
         (args.fleet.agents.is_some(), "--agents"),
