@@ -74,7 +74,7 @@ impl Upload {
         };
         Self {
             left,
-            chunks: is_chunked.then(Box::default),
+            chunks: is_chunked.then(|| Box::new(ChunkDecoder::of_request())),
             is_chunked,
             interim: plain.expects.then_some(CONTINUE),
             unsent: Vec::new(),

@@ -28,6 +28,8 @@ pub struct ChunkDecoder {
     left: u64,
     /// Bytes of the current size line, which is bounded.
     line: usize,
+    /// Whether trailers, too, end their lines in CR LF alone.
+    is_strict: bool,
 }
 
 /// What [`ChunkDecoder::push`] did with a slice.
@@ -42,9 +44,15 @@ pub struct Pushed {
 }
 
 impl ChunkDecoder {
-    /// A decoder at the start of a body.
+    /// A decoder at the start of a response's body.
     pub const fn new() -> Self {
-        Self { place: Place::SizeStart, left: 0, line: 0 }
+        Self { place: Place::SizeStart, left: 0, line: 0, is_strict: false }
+    }
+
+    /// A decoder at the start of a request's body: no bare line feed ends a line of its trailers,
+    /// for two servers must agree where the request ends.
+    pub const fn of_request() -> Self {
+        Self { is_strict: true, ..Self::new() }
     }
 
     /// Decodes the next bytes and hands the data to `visitor`. Trailers are checked and skipped.
@@ -122,7 +130,7 @@ impl ChunkDecoder {
         self.line = 0;
         // A size of zero is the last chunk; the trailer section follows, if only its empty line.
         self.place = match self.left {
-            0 => Place::Trailers(HeadScanner::trailers()),
+            0 => Place::Trailers(HeadScanner::trailers(self.is_strict)),
             _ => Place::Data,
         };
         Ok(())

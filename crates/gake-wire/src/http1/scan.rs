@@ -4,8 +4,7 @@
 //! byte a second. The scanner looks at every byte once, finds the end of the head, and finds the
 //! first wrong byte as soon as it comes. It also names the fault when httparse rejects a whole
 //! head, so that the reason never depends on how the bytes were split. It accepts exactly what
-//! httparse accepts (bare line feeds end a line), less the empty lines before a status line, and is
-//! strict about line ends in trailers; the
+//! httparse accepts (bare line feeds end a line), less the empty lines before a status line; the
 //! fuzz target `response` compares the two.
 
 use super::malformed::Malformed;
@@ -51,10 +50,10 @@ impl HeadScanner {
         Self { place: Place::Protocol(0), bytes: 0, headers: 0, is_strict: false }
     }
 
-    /// A scanner that expects header lines only, up to the empty line. Lines end in CR LF without
-    /// exception: two servers must agree where a chunked body ends.
-    pub(super) const fn trailers() -> Self {
-        Self { place: Place::LineStart, bytes: 0, headers: 0, is_strict: true }
+    /// A scanner that expects header lines only, up to the empty line. When it `is_strict`, lines
+    /// end in CR LF without exception.
+    pub(super) const fn trailers(is_strict: bool) -> Self {
+        Self { place: Place::LineStart, bytes: 0, headers: 0, is_strict }
     }
 
     /// Looks at the next bytes. `Some(n)`: the head ends after `n` of them.
