@@ -34,6 +34,13 @@ async function follow(browser) {
   assert(!page.url().includes("token"), "the token is no longer in the address");
   await stop.focus();
   const place = traffic.locator(".place");
+  // A key on the slider changes the rate of the run: the data say so.
+  const slider = page.getByRole("slider", { name: "Load in percent of the plan" });
+  await slider.focus();
+  await page.keyboard.press("ArrowRight");
+  await page.waitForFunction(() => document.querySelector(".rate output").textContent === "110 %");
+  assert.equal(await page.evaluate(() => document.activeElement.type), "range", "the focus stays");
+  await stop.focus();
   await traffic.locator(".u-over").hover({ position: { x: 20, y: 50 } });
   const before = await sent(page);
   await page.waitForFunction((before) => Number(document.querySelector(".identity dd").textContent.replaceAll(",", "")) > before, before);
@@ -46,11 +53,13 @@ async function follow(browser) {
   await page.reload();
   await traffic.locator(".u-over").waitFor();
   assert((await sent(page)) >= before);
+  assert.equal(await slider.inputValue(), "110");
   assert.equal(await stop.count(), 1);
   await stop.click();
   const save = page.getByRole("button", { name: "Save the report" });
   await save.waitFor();
   assert.match(await page.locator(".verdict .line").textContent(), /interrupted/);
+  assert.equal(await page.getByText("the rate was set to 110 % of the plan by hand: 330/s").count(), 1);
   assert.equal(await page.locator(".bar .pill", { hasText: "Running" }).count(), 0);
   const [file] = await Promise.all([page.waitForEvent("download"), save.click()]);
   await file.saveAs(saved);

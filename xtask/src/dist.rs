@@ -91,20 +91,34 @@ fn build(target: &str) -> Result<PathBuf> {
         flags.push_str(" -C target-feature=+crt-static");
     }
     let compiler = format!("CC_{}", target.replace('-', "_"));
+    let c_flags = format!("CFLAGS_{}", target.replace('-', "_"));
+    let c_paths = format!("-ffile-prefix-map={root}=. -ffile-prefix-map={home}=cargo");
     let epoch = epoch()?;
     let mut env = vec![
         ("RUSTFLAGS", flags.as_str()),
         ("SOURCE_DATE_EPOCH", &epoch),
         // What is installed here must not decide what is built.
         ("AWS_LC_SYS_USE_SYSTEM", "0"),
-        ("CARGO_PROFILE_FASTEST_STRIP", "symbols"),
+        (&c_flags, &c_paths),
     ];
     if is_musl {
         // Only for C: rustc links with musl's startup files that it brings along. musl-gcc
         // as linker would add its own for a dynamic program.
         env.push((&compiler, "musl-gcc"));
     }
-    let build = ["build", "--profile", "fastest", "--locked", "-p", "gake", "--target", target];
+    let strip = "profile.fastest.strip=\"symbols\"";
+    let build = [
+        "build",
+        "--profile",
+        "fastest",
+        "--config",
+        strip,
+        "--locked",
+        "-p",
+        "gake",
+        "--target",
+        target,
+    ];
     command::run_with("cargo", &build, &env)?;
     Ok(workspace::root().join("target").join(target).join("fastest/gake"))
 }

@@ -1,8 +1,11 @@
 //! The arrivals of a worker: its own share of the schedule, and what it takes over while it runs.
 
 use gake_core::clock::Nanos;
-use gake_core::schedule::Share;
+use gake_core::schedule::{Schedule, Share};
 use gake_core::work::Arrival;
+
+/// When an arrival is due that a change of the schedule has taken from it, until another change.
+const NEVER: Nanos = Nanos::MAX;
 
 /// Arrivals in the order in which they are due, counted from the run's epoch.
 #[derive(Debug)]
@@ -23,13 +26,30 @@ impl Source {
     /// Those of them that are due at `from` or later.
     pub(crate) fn since(self, from: Nanos) -> Self {
         let mut source = self;
-        source.head = std::iter::from_fn(|| source.next()).find(|arrival| arrival.due >= from);
+        source.head = source.head.filter(|head| head.due >= from);
+        if let (None, Some(share)) = (source.head, &mut source.share) {
+            share.skip_before(from.saturating_sub(source.start));
+            source.head = source.next();
+        }
         source
     }
 
+    /// Goes on with a schedule that differs from now on.
+    fn follow(&mut self, schedule: &Schedule) {
+        if let Some(share) = &mut self.share {
+            share.follow(schedule.clone());
+        }
+        let start = self.start;
+        if let Some(head) = &mut self.head {
+            head.due = schedule.due(head.number).map_or(NEVER, |due| due.saturating_add(start));
+        }
+    }
+
     fn next(&mut self) -> Option<Arrival> {
-        if let Some(head) = self.head.take() {
-            return Some(head);
+        if let Some(head) = self.head {
+            // What follows it is due no earlier.
+            self.head = self.head.filter(|head| head.due == NEVER);
+            return Some(head).filter(|head| head.due < NEVER);
         }
         let Arrival { number, due } = self.share.as_mut()?.next()?;
         Some(Arrival { number, due: due + self.start })
@@ -51,6 +71,19 @@ impl Arrivals {
     pub(crate) fn add(&mut self, source: Source, unused: Option<Arrival>) {
         let start = source.start;
         self.sources.push(source);
+        self.give_back(unused, start);
+    }
+
+    /// Goes on with a schedule, which begins at `start` and differs from now on, and gives back an
+    /// arrival that was taken last and not used.
+    pub(crate) fn follow(&mut self, schedule: &Schedule, start: Nanos, unused: Option<Arrival>) {
+        self.give_back(unused, start);
+        for source in &mut self.sources {
+            source.follow(schedule);
+        }
+    }
+
+    fn give_back(&mut self, unused: Option<Arrival>, start: Nanos) {
         self.sources.extend(unused.map(|head| Source { head: Some(head), share: None, start }));
     }
 }
@@ -64,11 +97,12 @@ impl Iterator for Arrivals {
             return only.next();
         }
         for source in &mut self.sources {
-            source.head = source.next();
+            source.head = source.head.or_else(|| source.next());
         }
-        self.sources.retain(|source| source.head.is_some());
-        let due = |source: &&mut Source| source.head.map(|head| head.due);
-        self.sources.iter_mut().min_by_key(due)?.head.take()
+        // One that has no more may have again after a change.
+        self.sources.retain(|source| source.head.is_some() || source.share.is_some());
+        let due = |source: &&mut Source| source.head.map_or(NEVER, |head| head.due);
+        self.sources.iter_mut().min_by_key(due)?.next()
     }
 }
 
@@ -78,7 +112,7 @@ mod tests {
 
     use super::*;
     use gake_core::clock::SECOND;
-    use gake_core::schedule::{Process, Schedule, Slice, Stage};
+    use gake_core::schedule::{Process, RateChange, Schedule, Slice, Stage};
 
     const OF: usize = 4;
 
@@ -112,6 +146,45 @@ mod tests {
             seen.sort_by_key(|arrival| arrival.number);
             expected.sort_by_key(|arrival| arrival.number);
             assert_eq!(seen, expected, "{process:?}");
+        }
+    }
+
+    /// Every number comes once, when the schedule in force says; lowered and raised again, it is
+    /// as if it had been as it is in the end.
+    #[test]
+    fn changed_rates_lose_and_double_nothing() {
+        let jittered = Process::Bursts { size: 3, jitter: 30_000_000 };
+        for process in [Process::Uniform, Process::Poisson, jittered] {
+            let stages = [Stage::step(40.0, Duration::from_secs(3))];
+            let changes = [(500, 0.01), (700, 4.0), (1_500, 0.5)];
+            let changes = changes
+                .map(|(at, factor)| RateChange { at: Duration::from_millis(1_000 + at), factor });
+            let after = |count: usize| {
+                let stages = RateChange::apply(&changes[..count], &stages, Duration::from_secs(1));
+                Schedule::new(process, &stages, None, 7)
+            };
+            let mut arrivals = Arrivals::new(source(&after(0), 1));
+            let (mut seen, mut next) = (Vec::new(), arrivals.next());
+            for (count, change) in (1..).zip(&changes) {
+                let at = u64::try_from(change.at.as_nanos()).unwrap();
+                while let Some(arrival) = next.filter(|next| next.due < at) {
+                    seen.push(arrival);
+                    next = arrivals.next();
+                }
+                arrivals.follow(&after(count), SECOND, next.take());
+                next = arrivals.next();
+            }
+            seen.extend(next);
+            seen.extend(arrivals);
+            seen.sort_by_key(|arrival| arrival.number);
+            let mut expected = all(source(&after(3), 1));
+            expected.sort_by_key(|arrival| arrival.number);
+            assert!(seen.len() > 20, "{process:?}");
+            assert_eq!(seen.len(), expected.len(), "{process:?}");
+            for (is, should) in seen.iter().zip(&expected) {
+                assert_eq!(is.number, should.number, "{process:?}");
+                assert!(is.due.abs_diff(should.due) <= 2, "{process:?} {is:?} {should:?}");
+            }
         }
     }
 }

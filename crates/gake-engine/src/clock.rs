@@ -13,10 +13,14 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);
 /// How often a sleeper looks whether the epoch is known by now.
 const EPOCH_LOOK: Duration = Duration::from_millis(5);
 
+/// An epoch that is not known yet: every instant is before it.
+const UNKNOWN: u64 = i64::MAX as u64;
+
 /// The system's monotonic clock, counted from a run's epoch. Clones count from the same one.
 #[derive(Debug, Clone)]
 pub struct RunClock {
-    /// [`u64::MAX`] until it is known, so that every instant is before it.
+    /// Modulo 2^64: the epoch of a run that another machine started can be before this system's
+    /// start.
     epoch: Arc<AtomicU64>,
 }
 
@@ -29,9 +33,18 @@ impl RunClock {
         clock
     }
 
+    /// A clock whose epoch is an instant of the system's monotonic clock, modulo 2^64, before or
+    /// after now.
+    #[must_use]
+    pub fn started_at(epoch: Nanos) -> Self {
+        let clock = Self::not_started();
+        clock.start_at(epoch);
+        clock
+    }
+
     /// A clock that stands at 0 until its epoch is known.
     pub(crate) fn not_started() -> Self {
-        Self { epoch: Arc::new(AtomicU64::new(u64::MAX)) }
+        Self { epoch: Arc::new(AtomicU64::new(UNKNOWN)) }
     }
 
     /// Puts the epoch `lead` from now.
@@ -45,19 +58,19 @@ impl RunClock {
     }
 
     fn is_started(&self) -> bool {
-        self.epoch.load(Relaxed) != u64::MAX
+        self.epoch.load(Relaxed) != UNKNOWN
     }
 
     /// An instant of this clock as the system's monotonic time, for timers.
     pub(crate) fn monotonic_of(&self, at: Nanos) -> u64 {
-        self.epoch.load(Relaxed).saturating_add(at)
+        at.saturating_add_signed(self.epoch.load(Relaxed) as i64)
     }
 }
 
 impl Clock for RunClock {
     #[inline]
     fn now(&self) -> Nanos {
-        monotonic_now().saturating_sub(self.epoch.load(Relaxed))
+        (monotonic_now().wrapping_sub(self.epoch.load(Relaxed)) as i64).max(0) as u64
     }
 
     async fn sleep_until(&self, at: Nanos) {
@@ -77,4 +90,32 @@ impl Clock for RunClock {
 pub fn monotonic_now() -> Nanos {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * SECOND + now.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Longer than any system runs.
+    const YEARS: Nanos = 100 * 365 * 24 * 3_600 * SECOND;
+
+    #[test]
+    fn an_epoch_may_be_before_the_system_started() {
+        let clock = RunClock::started_at(monotonic_now().wrapping_sub(YEARS));
+        let now = clock.now();
+        assert!((YEARS..YEARS + 3_600 * SECOND).contains(&now), "{now}");
+        let (due, real) = (clock.monotonic_of(now + 3_600 * SECOND), monotonic_now());
+        assert!(due > real && due <= real + 3_600 * SECOND, "{due} {real}");
+        assert_eq!(clock.monotonic_of(0), 0, "long ago");
+        assert!(clock.monotonic_of(Nanos::MAX) > real + YEARS, "never");
+    }
+
+    #[test]
+    fn a_clock_stands_at_0_before_its_epoch() {
+        let clock = RunClock::not_started();
+        assert_eq!((clock.now(), clock.is_started()), (0, false));
+        assert!(clock.monotonic_of(0) > monotonic_now());
+        clock.start_in(3_600 * SECOND);
+        assert_eq!((clock.now(), clock.is_started()), (0, true));
+    }
 }

@@ -126,6 +126,14 @@ impl Collector {
         self.log_lost
     }
 
+    /// Goes on with a plan whose rates differ from an instant on that no second so far holds.
+    pub fn follow(&mut self, plan: Plan) {
+        for (figures, plan) in self.scenarios.iter_mut().zip(plan.scenarios()) {
+            figures.follow(plan);
+        }
+        self.plan = Arc::new(plan);
+    }
+
     /// Whether the source of a worker had no more to send.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
@@ -254,7 +262,11 @@ impl Collector {
         let completing =
             measured.max(since(latest(&|figures| figures.end.last_ended).unwrap_or(0)));
         let span = since(elapsed).max(1);
-        let busiest = self.cpu.iter().copied().max().unwrap_or(0);
+        let mut busiest = self.cpu.iter().copied().max().unwrap_or(0);
+        if self.cpu.len() > cores {
+            // They share the cores.
+            busiest = busiest.max(self.cpu.iter().sum::<Nanos>() / cores.max(1) as u64);
+        }
         let asked_rate = match self.scenarios.as_slice() {
             [only] => only.asked_rate(done),
             several => asked_by_all(several, measured, arrivals_end),

@@ -42,6 +42,14 @@ impl Figures {
         }
     }
 
+    /// Goes on with a plan whose rates differ.
+    pub(crate) fn follow(&mut self, plan: &Plan) {
+        // What is asked for does not depend on the seed.
+        let changed = plan.schedule(0).zip(self.schedule.take());
+        // The warm-up is what it was.
+        self.schedule = changed.map(|(changed, old)| changed.with_lead_of(&old));
+    }
+
     pub(crate) fn warmup_end(&self) -> Nanos {
         self.start.saturating_add(self.warmup)
     }
@@ -92,5 +100,29 @@ impl Figures {
             tally: self.tally,
             warmup: self.warmup_counts,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gake_core::plan::Load;
+    use gake_core::schedule::{Process, RateChange, Stage};
+
+    use super::*;
+
+    #[test]
+    fn a_change_during_a_first_ramp_keeps_what_the_warm_up_asked_for() {
+        let seconds = Duration::from_secs;
+        let ramp = Stage { from: 0.0, to: 20.0, duration: seconds(10) };
+        let load = Load::Open { stages: vec![ramp], process: Process::Uniform };
+        let plan = Plan { warmup: seconds(2), ..Plan::new("a test", load) };
+        let mut figures = Figures::new(&plan, 7);
+        let change = RateChange { at: seconds(4), factor: 2.0 };
+        figures.follow(&plan.with_rates_changed(&[change]));
+        let warmup = figures.asked_in(0, 2 * TENTHS).unwrap();
+        assert!((warmup - 20.0).abs() < 1e-6, "{warmup}");
+        // 4 of the 100 of the ramp, then twice the others.
+        let after = figures.asked_before(12 * SECOND).unwrap();
+        assert!((after - 196.0).abs() < 1e-6, "{after}");
     }
 }

@@ -27,7 +27,13 @@ impl<F: Factory> Lanes<F> {
 
     /// The work of the next lane; `None` when every lane is there.
     pub(crate) fn next_work(&self) -> Option<F::Work> {
-        self.works.borrow_mut().pop()
+        let mut works = self.works.borrow_mut();
+        let work = works.pop();
+        if works.is_empty() {
+            // Users are made once, and there may be a million.
+            *works = Vec::new();
+        }
+        work
     }
 
     /// Whether every lane is there.

@@ -5,54 +5,56 @@
 //! waits for due instants and hands arrivals to idle lanes; a lane that finishes takes the next due
 //! arrival itself.
 
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::Poll;
 
 use gake_core::clock::{Clock, Nanos};
 use gake_core::plan::{Overflow, Plan};
 use gake_core::work::{Arrival, Factory, Work};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
-use crate::arrivals::{Arrivals, Source};
+use crate::arrivals::Source;
 use crate::control::{Stop, stopped};
+use crate::dispatch::{Assigned, Dispatch, Slot};
 use crate::lanes::{Lanes, opens_at};
 use crate::shared::{Progress, Shared};
+use crate::takeover::Revision;
 
 /// The last part of a wait, polled when the plan says to spin. A timerfd is late by more than
 /// this only when the machine is busy with something else.
 const SPIN_WINDOW: Nanos = 150_000;
 
-/// Runs the open loop, whose schedule begins at `start`, and its drain. Arrivals that come through
-/// `taken` are sent beside its own. Returns when arrivals ended.
+/// Runs the open loop, whose schedule begins at `start`, and its drain. What comes through `revised`
+/// changes what is to be sent. Returns when arrivals ended.
 pub(crate) async fn run<F: Factory + 'static>(
     plan: &Arc<Plan>,
     seed: u64,
     start: Nanos,
     lanes: &Rc<Lanes<F>>,
     mut stop: watch::Receiver<Stop>,
-    mut taken: UnboundedReceiver<Source>,
+    mut revised: UnboundedReceiver<Revision>,
 ) -> Nanos {
     let shared = &lanes.shared;
-    let Some(schedule) = plan.schedule(seed) else { return 0 };
-    let timed_end = schedule.timed_end().map(|end| start.saturating_add(end));
+    let Some(mut schedule) = plan.schedule(seed) else { return 0 };
     let own = Source::new(schedule.share(lanes.slice).into_owned(), start);
     let dispatch = Rc::new(Dispatch::new(own, start, Rc::clone(shared)));
     // A task of its own: the runtime polls its main future only between looks at the sockets.
     let mut pacer = Pacer::spawn(plan, lanes, &dispatch);
-    let over = loop {
+    let (over, timed_end) = loop {
+        let timed_end = schedule.timed_end().map(|end| start.saturating_add(end));
         tokio::select! {
             biased;
-            Some(source) = taken.recv() => {
-                dispatch.take_over(source);
+            Some(revision) = revised.recv() => {
+                dispatch.revise(revision, &mut schedule);
                 // It may wait for an arrival that is no longer the next, or have none left.
                 pacer.task.abort();
                 pacer = Pacer::spawn(plan, lanes, &dispatch);
             }
-            over = arrivals_over(shared, &mut pacer, timed_end, &mut stop) => break over,
+            over = arrivals_over(shared, &mut pacer, timed_end, &mut stop) => {
+                break (over, timed_end);
+            }
         }
     };
     let now = shared.clock.now();
@@ -81,8 +83,8 @@ pub(crate) async fn run<F: Factory + 'static>(
         () = stopped(&mut stop, Stop::Now) => {}
     }
     pacer.task.abort();
-    while let Ok(source) = taken.try_recv() {
-        dispatch.take_over(source);
+    while let Ok(revision) = revised.try_recv() {
+        dispatch.revise(revision, &mut schedule);
     }
     // What an exhausted source does not have was not due.
     if over != Over::Exhausted {
@@ -234,116 +236,6 @@ async fn wait(shared: &Shared, until: Nanos, spin: bool) {
     shared.timer.sleep_until(until.saturating_sub(SPIN_WINDOW)).await;
     while shared.clock.now() < until {
         tokio::task::yield_now().await;
-    }
-}
-
-/// A lane's place: what it is handed, and how to wake it.
-#[derive(Default)]
-struct Slot {
-    assigned: Cell<Option<Assigned>>,
-    waker: RefCell<Option<Waker>>,
-}
-
-/// An arrival that a lane has taken, and how long it waited for a free one.
-#[derive(Debug, Clone, Copy)]
-struct Assigned {
-    arrival: Arrival,
-    blocked: Nanos,
-}
-
-/// Where due arrivals and idle lanes meet.
-struct Dispatch {
-    shared: Rc<Shared>,
-    /// When the schedule begins.
-    start: Nanos,
-    arrivals: RefCell<Arrivals>,
-    next: Cell<Option<Arrival>>,
-    /// Arrivals before the next that wait for a lane, when their number is bounded.
-    waiting: RefCell<VecDeque<Arrival>>,
-    /// How many lanes are there.
-    opened: Cell<usize>,
-    /// The last one to fall idle is used first: its connection and caches are warm.
-    idle: RefCell<Vec<Rc<Slot>>>,
-    /// Since when every lane is busy and no more may open, as the pacer found it.
-    full_since: Cell<Option<Nanos>>,
-    /// Notified when a lane falls idle.
-    freed: Notify,
-}
-
-impl Dispatch {
-    fn new(own: Source, start: Nanos, shared: Rc<Shared>) -> Self {
-        let dispatch = Self {
-            shared,
-            start,
-            next: Cell::new(None),
-            arrivals: RefCell::new(Arrivals::new(own)),
-            opened: Cell::new(0),
-            waiting: RefCell::default(),
-            idle: RefCell::default(),
-            full_since: Cell::new(None),
-            freed: Notify::new(),
-        };
-        dispatch.advance();
-        dispatch
-    }
-
-    fn advance(&self) {
-        self.next.set(self.arrivals.borrow_mut().next());
-    }
-
-    /// Takes the arrivals of another source over, beside its own.
-    fn take_over(&self, source: Source) {
-        self.arrivals.borrow_mut().add(source, self.next.take());
-        self.advance();
-    }
-
-    /// Takes an arrival in, to wait, unless as many do as there is `room` for.
-    fn queue(&self, arrival: Arrival, room: usize) -> bool {
-        let mut waiting = self.waiting.borrow_mut();
-        let fits = waiting.len() < room;
-        if fits {
-            waiting.push_back(arrival);
-        }
-        fits
-    }
-
-    /// Takes the next arrival when it is due at `now`; first those that wait.
-    fn take_due(&self, now: Nanos) -> Option<Assigned> {
-        let first = self.waiting.borrow().front().copied();
-        let arrival = first.or(self.next.get()).filter(|next| next.due <= now)?;
-        if self.shared.progress.get() > Progress::Draining {
-            return None;
-        }
-        if first.is_some() {
-            self.waiting.borrow_mut().pop_front();
-        } else {
-            self.advance();
-        }
-        self.shared.pending.set(self.shared.pending.get() + 1);
-        let blocked =
-            self.full_since.get().map_or(0, |full| now.saturating_sub(full.max(arrival.due)));
-        Some(Assigned { arrival, blocked })
-    }
-
-    fn assign_to_idle(&self, now: Nanos) -> bool {
-        let Some(slot) = self.idle.borrow_mut().pop() else { return false };
-        slot.assigned.set(self.take_due(now));
-        if let Some(waker) = slot.waker.borrow().as_ref() {
-            waker.wake_by_ref();
-        }
-        true
-    }
-
-    /// Counts what was due before `end` and never fired as dropped.
-    fn give_up(&self, end: Nanos) {
-        let now = self.shared.clock.now();
-        for arrival in self.waiting.take() {
-            self.shared.recorder.drop_arrival(arrival.due, now);
-        }
-        while let Some(arrival) = self.next.get().filter(|next| next.due < end) {
-            self.shared.recorder.drop_arrival(arrival.due, now);
-            self.advance();
-        }
     }
 }
 

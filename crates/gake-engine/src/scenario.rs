@@ -12,13 +12,13 @@ use gake_core::work::Factory;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 
-use crate::arrivals::Source;
 use crate::clock::RunClock;
 use crate::control::Stop;
 use crate::crowd::Crowd;
 use crate::lanes::Lanes;
 use crate::log::{LogHandle, WorkerLog};
 use crate::shared::Shared;
+use crate::takeover::Revision;
 use crate::timer::Timer;
 use crate::{closed, open};
 
@@ -52,8 +52,8 @@ pub(crate) struct Part {
     pub(crate) seed: u64,
     /// Says how many users are wanted, when that is set from outside.
     pub(crate) setting: Option<watch::Receiver<usize>>,
-    /// Arrivals that it is to send beside its own.
-    pub(crate) taken: UnboundedReceiver<Source>,
+    /// Changes of what it is to send.
+    pub(crate) revised: UnboundedReceiver<Revision>,
 }
 
 /// One scenario, whose lanes are made and wait for the epoch.
@@ -67,7 +67,7 @@ pub(crate) struct Scenario<F: Factory> {
     lanes: Rc<Lanes<F>>,
     /// The users of a closed loop.
     crowd: Option<Rc<Crowd>>,
-    taken: RefCell<Option<UnboundedReceiver<Source>>>,
+    revised: RefCell<Option<UnboundedReceiver<Revision>>>,
     factory: F,
 }
 
@@ -77,7 +77,7 @@ impl<F: Factory + 'static> Scenario<F> {
     /// # Errors
     /// Why it cannot run, in a sentence.
     pub(crate) async fn prepare(part: Part, common: &Common, factory: F) -> Result<Self, String> {
-        let Part { number, plan, slice, seed, setting, taken } = part;
+        let Part { number, plan, slice, seed, setting, revised } = part;
         let start = u64::try_from(plan.start.as_nanos()).unwrap_or(u64::MAX);
         let warmup = u64::try_from(plan.warmup.as_nanos()).unwrap_or(u64::MAX);
         let warmup_end = start.saturating_add(warmup);
@@ -95,8 +95,8 @@ impl<F: Factory + 'static> Scenario<F> {
         factory.prepare(count).await?;
         let lanes = Rc::new(Lanes::new(&shared, slice, &factory, count));
         let crowd = plan.load.users().map(|_| closed::gather(&plan, start, &lanes, setting));
-        let taken = RefCell::new(Some(taken));
-        Ok(Self { number, plan, seed, start, shared, lanes, crowd, taken, factory })
+        let revised = RefCell::new(Some(revised));
+        Ok(Self { number, plan, seed, start, shared, lanes, crowd, revised, factory })
     }
 
     /// A tally to be recorded to when the receiver has given none back yet.
@@ -113,11 +113,11 @@ impl<F: Factory + 'static> Scenario<F> {
     pub(crate) async fn run(&self, stop: watch::Receiver<Stop>) -> ScenarioEnd {
         let shared = &self.shared;
         shared.begin();
-        let taken = self.taken.take();
-        let arrivals_end = match (&self.crowd, taken) {
+        let revised = self.revised.take();
+        let arrivals_end = match (&self.crowd, revised) {
             (Some(crowd), _) => closed::run(&self.plan, crowd, stop).await,
-            (None, Some(taken)) => {
-                open::run(&self.plan, self.seed, self.start, &self.lanes, stop, taken).await
+            (None, Some(revised)) => {
+                open::run(&self.plan, self.seed, self.start, &self.lanes, stop, revised).await
             }
             // A scenario runs once.
             (None, None) => self.start,

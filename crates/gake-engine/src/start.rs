@@ -1,120 +1,35 @@
-//! Starting the workers of a run.
+//! Starting a run in this process.
 
+use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::channel;
 
 use gake_core::clock::Nanos;
-use gake_core::plan::{Load, Plan};
-use gake_core::record::Tally;
+use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 use gake_core::work::Factory;
-use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
-use tokio::sync::oneshot;
+use gake_files::own_table;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
 
-use crate::clock::{RunClock, monotonic_now};
-use crate::control::{StopHandle, UsersHandle};
+use crate::clock::monotonic_now;
+use crate::control::{Stop, StopHandle};
 use crate::log::LogSender;
-use crate::message::{Message, WorkerContext};
-use crate::pace;
-use crate::scenario::Part;
-use crate::takeover::{ScenarioWorkers, Takeover};
-use crate::worker::{Assignment, Worker};
+use crate::message::WorkerContext;
+use crate::ready::{Running, StartError, prepare, prepare_workers};
+use crate::table::{OwnTables, Working};
+use crate::takeover::Takeover;
 
 /// The epoch lies this far ahead when the workers are told, so that all start at the same time.
 const LEAD: Nanos = 2_000_000;
 
-/// Seconds whose intervals may wait for the receiver; past that, workers keep theirs longer.
-const SECONDS_WAITING: usize = 4;
-
-/// Why a run could not be started.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// A thread could not be started.
-    #[error("a worker thread could not be started: {0}")]
-    Thread(std::io::Error),
-    /// A worker could not be made ready, and why.
-    #[error("{0}")]
-    Worker(String),
-}
-
-/// A run in progress.
-#[derive(Debug)]
-pub struct Running {
-    /// Messages of the workers, in order for each worker.
-    pub messages: Receiver<Message>,
-    /// How many workers send them.
-    pub workers: usize,
-    /// Where cleared tallies are returned for reuse, by worker; empty when the workers are in other
-    /// processes.
-    pub spares: Vec<Sender<Tally>>,
-    /// Ends the run early.
-    pub stop: StopHandle,
-    /// Sets the number of users, by scenario; `None` where the plan fixes it.
-    pub users: Vec<Option<UsersHandle>>,
-    /// Gives the workers in this process more arrivals.
-    pub takeover: Takeover,
-    /// The run's clock.
-    pub clock: RunClock,
-    threads: Vec<JoinHandle<()>>,
-}
-
-impl Running {
-    /// A run whose workers are in other processes. Whoever passes their messages on heeds `stop`.
-    #[must_use]
-    pub fn elsewhere(messages: Receiver<Message>, workers: usize, clock: RunClock) -> Self {
-        let (stop, _) = StopHandle::new();
-        let (spares, users, threads) = (Vec::new(), Vec::new(), Vec::new());
-        let takeover = Takeover::default();
-        Self { messages, workers, spares, stop, users, takeover, clock, threads }
-    }
-
-    /// Whether every worker in this process has ended: what is left to receive delays no arrival.
-    #[must_use]
-    pub fn has_ended(&self) -> bool {
-        self.threads.iter().all(JoinHandle::is_finished)
-    }
-
-    /// Waits for the workers' threads. Receive their messages first.
-    pub fn join(self) {
-        drop(self.messages);
-        for thread in self.threads {
-            // A worker that panicked has not sent its end, which the receiver has noticed.
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Workers that are ready to start. Dropped, they end without having sent anything.
-#[derive(Debug)]
-pub struct Ready {
-    running: Running,
-    epochs: Vec<oneshot::Sender<()>>,
-}
-
-impl Ready {
-    /// How many workers there are.
-    #[must_use]
-    pub fn workers(&self) -> usize {
-        self.running.workers
-    }
-
-    /// Starts them at the epoch `epoch`, an instant of the system's monotonic clock.
-    #[must_use]
-    pub fn start_at(self, epoch: Nanos) -> Running {
-        self.running.clock.start_at(epoch);
-        for epoch in self.epochs {
-            // A worker that is gone shows by its missing end.
-            let _ = epoch.send(());
-        }
-        self.running
-    }
-}
-
-/// Starts a run: `plan.threads` workers (no more than lanes), each with a factory per scenario,
-/// which `make` makes on the worker's own thread. Poisson arrivals follow `seed`. Every exchange
-/// also goes to `log`, if there is one. Returns when every worker is ready, shortly before the
-/// epoch.
+/// Starts a run: `plan.threads` workers (no more than lanes), or `plan.tables` if these are more,
+/// with a descriptor table each. Each has a factory per scenario, which `make` makes on the worker's
+/// own thread. Poisson arrivals follow `seed`. Every exchange also goes to `log`, if there is one.
+/// Returns when every worker is ready, shortly before the epoch.
+///
+/// With a table each, rates and the number of users cannot be changed from outside, and nothing is
+/// taken over.
 ///
 /// # Errors
 /// When a worker cannot be made ready; nothing has been sent then.
@@ -128,171 +43,85 @@ where
     F: Factory + 'static,
     M: Fn(WorkerContext) -> F + Send + Sync + 'static,
 {
+    if plan.tables > 1 {
+        return start_apart(plan, seed, log, make);
+    }
     let ready = prepare(plan, seed, Slice::WHOLE, log, make)?;
     Ok(ready.start_at(monotonic_now() + LEAD))
 }
 
-/// The workers for `slice` of a run, which do nothing until they are started. Otherwise as
-/// [`start`].
+/// Starts workers with a descriptor table each.
 ///
-/// # Errors
-/// When a worker cannot be made ready; nothing has been sent then.
-pub fn prepare<F, M>(
+/// Only a thread whose table has the descriptors of a worker's runtime can wake it. One is started
+/// for that: its table is what the workers' tables are copies of, and ends with the run, so that
+/// nothing of the runtimes is left in the process's.
+fn start_apart<F, M>(
     plan: &Arc<Plan>,
     seed: u64,
-    slice: Slice,
     log: Option<LogSender>,
     make: M,
-) -> Result<Ready, StartError>
+) -> Result<Running, StartError>
 where
     F: Factory + 'static,
     M: Fn(WorkerContext) -> F + Send + Sync + 'static,
 {
-    let scenarios = plan.scenarios();
-    let lanes =
-        scenarios.iter().filter_map(|plan| Some(slice.among(plan.lanes())?.part(plan.lanes())));
-    let workers = plan.threads.clamp(1, lanes.max().unwrap_or(1));
-    let users: Vec<_> = scenarios.iter().map(users_from_outside).collect();
-    let scenarios: Vec<_> = scenarios.iter().map(|plan| Arc::new(plan.clone())).collect();
-    let clock = RunClock::not_started();
-    let (stop, stop_receiver) = StopHandle::new();
-    let is_fine = pace::is_fine(plan);
-    let intervals = SECONDS_WAITING * if is_fine { pace::TENTHS as usize } else { 1 };
-    let (messages_sender, messages) = sync_channel(workers * intervals);
-    let (ready_sender, ready) = channel();
-    let make = Arc::new(make);
-    let mut threads = Vec::with_capacity(workers);
-    let mut epochs = Vec::with_capacity(workers);
-    let mut spares = Vec::with_capacity(workers);
-    let numbered = scenarios.iter().enumerate();
-    let mut takers: Vec<_> = numbered
-        .map(|(number, plan)| ScenarioWorkers::new(plan, Plan::scenario_seed(seed, number)))
-        .collect();
-    for worker in 0..workers {
-        let (epoch_sender, epoch) = oneshot::channel();
-        let (spare_sender, spare) = channel();
-        let thread = WorkerThread {
-            make: Arc::clone(&make),
-            ready: ready_sender.clone(),
-            epoch,
-            assignment: Assignment {
-                scenarios: parts(
-                    &scenarios,
-                    &users,
-                    (seed, slice, Slice::new(worker, workers)),
-                    &mut takers,
-                ),
-                worker,
-                clock: clock.clone(),
-                stop: stop_receiver.clone(),
-                messages: messages_sender.clone(),
-                spares: spare,
-                log: log.clone(),
-                is_fine,
-            },
-        };
-        let thread = std::thread::Builder::new()
-            .name(format!("gake-{worker}"))
-            .spawn(move || thread.serve())
-            .map_err(StartError::Thread)?;
-        threads.push(thread);
-        epochs.push(epoch_sender);
-        spares.push(spare_sender);
-    }
-    drop(ready_sender);
-    for _ in 0..workers {
-        ready
-            .recv()
-            .unwrap_or_else(|_| Err("a worker's thread ended before the run".to_owned()))
-            .map_err(StartError::Worker)?;
-    }
-    let takeover = Takeover::new(takers);
-    let running = Running { messages, workers, spares, stop, users, takeover, clock, threads };
-    Ok(Ready { running, epochs })
-}
-
-/// How the number of users of a load is set from outside, when it is.
-fn users_from_outside(plan: &Plan) -> Option<UsersHandle> {
-    match plan.load {
-        Load::External { users, max } => Some(UsersHandle::new(users, max)),
-        _ => None,
-    }
-}
-
-/// What a worker, of a slice of the run, is told of each scenario in which it has a part.
-fn parts(
-    scenarios: &[Arc<Plan>],
-    users: &[Option<UsersHandle>],
-    (seed, slice, worker): (u64, Slice, Slice),
-    takers: &mut [ScenarioWorkers],
-) -> Vec<Part> {
-    let parts = scenarios.iter().zip(users).enumerate().map(|(number, (plan, users))| {
-        Some(Part {
-            number,
-            plan: Arc::clone(plan),
-            slice: plan.part(slice, worker)?,
-            seed: Plan::scenario_seed(seed, number),
-            setting: users.as_ref().map(UsersHandle::subscribe),
-            taken: takers[number].enlist(),
-        })
-    });
-    parts.flatten().collect()
-}
-
-/// What a worker's thread is started with.
-struct WorkerThread<M> {
-    make: Arc<M>,
-    ready: Sender<Result<(), String>>,
-    /// Comes when the clock's epoch is known.
-    epoch: oneshot::Receiver<()>,
-    assignment: Assignment,
-}
-
-impl<M> WorkerThread<M> {
-    fn serve<F>(self)
-    where
-        F: Factory + 'static,
-        M: Fn(WorkerContext) -> F,
-    {
-        // The kernel may otherwise delay a wake-up by 50 us to save power.
-        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-        let runtime = match runtime() {
-            Ok(runtime) => runtime,
+    // Without events of its own it sleeps without any descriptor, and everybody can wake it.
+    let relay = Builder::new_current_thread().build().map_err(StartError::Thread)?;
+    // What tokio's runtimes share is made with the first one that waits for events, and belongs to
+    // every table.
+    first_runtime().map_err(StartError::Thread)?;
+    let (stop, asked) = StopHandle::new();
+    let (started_sender, started) = channel();
+    let (plan, scenarios) = (Arc::clone(plan), plan.scenarios().len());
+    let starter = move || {
+        let workers = plan.workers();
+        let (tables, working) = OwnTables::new(workers);
+        // SAFETY: this thread uses no descriptor but those of runtimes made in its table.
+        let table = unsafe { own_table() }.map_err(StartError::Thread);
+        let ready = table.and_then(|()| {
+            let part = (Slice::WHOLE, workers);
+            prepare_workers(&plan, seed, part, log, make, Some(tables))
+        });
+        let running = match ready {
+            Ok(ready) => ready.start_at(monotonic_now() + LEAD),
             Err(error) => {
-                let error = format!("a worker's runtime could not be made: {error}");
-                let _ = self.ready.send(Err(error));
+                let _ = started_sender.send(Err(error));
                 return;
             }
         };
-        let Self { make, ready, epoch, assignment } = self;
-        runtime.block_on(async move {
-            let clock = assignment.clock.clone();
-            let make = |part: &Part| {
-                let (scenario, slice) = (part.number, part.slice);
-                make(WorkerContext { scenario, slice, clock: clock.clone() })
-            };
-            match Worker::prepare(assignment, make).await {
-                Ok(prepared) => {
-                    let _ = ready.send(Ok(()));
-                    drop(ready);
-                    // No epoch means that another worker could not be made ready.
-                    if epoch.await.is_ok() {
-                        prepared.run().await;
-                    }
-                }
-                Err(error) => {
-                    let _ = ready.send(Err(error));
-                }
-            }
-        });
-    }
+        let Running { messages, workers, spares, stop, users, takeover, clock, threads, .. } =
+            running;
+        let _ = started_sender.send(Ok((messages, workers, spares, clock)));
+        relay.block_on(pass_on(asked, &stop, working));
+        for thread in threads {
+            // A worker that panicked has not sent its end, which the receiver notices.
+            let _ = thread.join();
+        }
+        drop((users, takeover));
+    };
+    let starter = std::thread::Builder::new().name("gake-starter".to_owned()).spawn(starter);
+    let threads = vec![starter.map_err(StartError::Thread)?];
+    let ended = || StartError::Worker("the workers' thread ended before the run".to_owned());
+    let (messages, workers, spares, clock) = started.recv().map_err(|_| ended())??;
+    let (users, takeover) = (vec![None; scenarios], Takeover::default());
+    let rate = None;
+    Ok(Running { messages, workers, spares, stop, users, takeover, rate, clock, threads })
 }
 
-fn runtime() -> std::io::Result<LocalRuntime> {
-    // The I/O driver is asked at least every 16 polls of a task, so that a burst of answers
-    // cannot delay a due arrival by more than 16 answers' work.
-    Builder::new_current_thread()
-        .enable_all()
-        .event_interval(16)
-        .build_local(LocalOptions::default())
+fn first_runtime() -> io::Result<()> {
+    Builder::new_current_thread().enable_all().build().map(|_: Runtime| ())
+}
+
+/// Passes requests to stop on to the workers, until they have ended.
+async fn pass_on(mut asked: watch::Receiver<Stop>, stop: &StopHandle, mut working: Working) {
+    loop {
+        tokio::select! {
+            () = working.ended() => return,
+            changed = asked.changed() => match changed {
+                Ok(()) => stop.stop(*asked.borrow_and_update()),
+                // Nobody is left who could ask.
+                Err(_) => return working.ended().await,
+            },
+        }
+    }
 }

@@ -1,13 +1,24 @@
-//! What the workers of a run take over while it goes on: arrivals of a process that was lost.
+//! What changes for the workers of a run while it goes on: they take over the arrivals of a process
+//! that was lost, or follow another schedule.
 
 use std::sync::Arc;
 
 use gake_core::clock::Nanos;
-use gake_core::plan::Plan;
-use gake_core::schedule::Slice;
+use gake_core::plan::{Load, Plan};
+use gake_core::schedule::{Schedule, Slice};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::arrivals::Source;
+
+/// A change of what a worker is to send.
+#[allow(clippy::large_enum_variant, reason = "most runs send none, and the others a few")]
+#[derive(Debug)]
+pub(crate) enum Revision {
+    /// Arrivals beside its own.
+    Add(Source),
+    /// A schedule that differs from now on.
+    Follow(Box<Schedule>),
+}
 
 /// Gives the workers of a run, while it goes on, arrivals beside their own.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +31,7 @@ pub struct Takeover {
 pub(crate) struct ScenarioWorkers {
     plan: Arc<Plan>,
     seed: u64,
-    workers: Vec<UnboundedSender<Source>>,
+    workers: Vec<UnboundedSender<Revision>>,
 }
 
 impl ScenarioWorkers {
@@ -29,16 +40,30 @@ impl ScenarioWorkers {
     }
 
     /// What one more worker will be given.
-    pub(crate) fn enlist(&mut self) -> UnboundedReceiver<Source> {
+    pub(crate) fn enlist(&mut self) -> UnboundedReceiver<Revision> {
         let (sender, receiver) = unbounded_channel();
         self.workers.push(sender);
         receiver
     }
+
+    /// Makes the workers of an open loop follow the schedule of `plan`, a change of theirs.
+    pub(crate) fn follow(&self, plan: &Plan) {
+        // A replay keeps its times.
+        let is_open = matches!(plan.load, Load::Open { .. });
+        let changed = plan.schedule(self.seed).filter(|_| is_open);
+        let Some((schedule, own)) = changed.zip(self.plan.schedule(self.seed)) else { return };
+        // The arrivals of the warm-up are numbered and due as they were.
+        let schedule = schedule.with_lead_of(&own);
+        for worker in &self.workers {
+            // A worker that has ended sends nothing more.
+            let _ = worker.send(Revision::Follow(Box::new(schedule.clone())));
+        }
+    }
 }
 
 impl Takeover {
-    pub(crate) fn new(scenarios: Vec<ScenarioWorkers>) -> Self {
-        Self { scenarios: Arc::new(scenarios) }
+    pub(crate) fn new(scenarios: &Arc<Vec<ScenarioWorkers>>) -> Self {
+        Self { scenarios: Arc::clone(scenarios) }
     }
 
     /// Whether there are workers that could send arrivals of scenario `scenario`: it is an open
@@ -63,7 +88,44 @@ impl Takeover {
         for (worker, part) in workers.iter().zip(slice.split(workers.len())) {
             let source = Source::new(schedule.share(part).into_owned(), start);
             // After the end of a worker nothing of a schedule that ends with a time is due.
-            let _ = worker.send(source.since(from));
+            let _ = worker.send(Revision::Add(source.since(from)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use gake_core::schedule::{Process, RateChange, Stage};
+
+    use super::*;
+    use crate::arrivals::Arrivals;
+
+    /// The rate of the warm-up is derived from the first stage, which the change splits.
+    #[test]
+    fn a_change_during_a_first_ramp_keeps_the_warm_up_and_loses_nothing() {
+        let seconds = Duration::from_secs;
+        let ramp = Stage { from: 0.0, to: 20.0, duration: seconds(10) };
+        let load = Load::Open { stages: vec![ramp], process: Process::Uniform };
+        let plan = Arc::new(Plan { warmup: seconds(2), ..Plan::new("a test", load) });
+        let mut workers = ScenarioWorkers::new(&plan, 0);
+        let mut revised = workers.enlist();
+        let schedule = plan.schedule(0).unwrap();
+        let mut arrivals = Arrivals::new(Source::new(schedule.share(Slice::WHOLE).into_owned(), 0));
+        let change = RateChange { at: seconds(4), factor: 2.0 };
+        let at = u64::try_from(change.at.as_nanos()).unwrap();
+        let (mut seen, mut next) = (Vec::new(), arrivals.next());
+        while let Some(arrival) = next.filter(|next| next.due < at) {
+            seen.push(arrival);
+            next = arrivals.next();
+        }
+        workers.follow(&plan.with_rates_changed(&[change]));
+        let Revision::Follow(changed) = revised.try_recv().unwrap() else { panic!("no schedule") };
+        arrivals.follow(&changed, 0, next);
+        seen.extend(arrivals);
+        // 10 a second for 2 s, then 4 of the 100 of the ramp, then twice the others.
+        assert!(seen.iter().map(|arrival| arrival.number).eq(0..20 + 4 + 2 * 96), "{seen:?}");
+        assert!(seen.is_sorted_by_key(|arrival| arrival.due), "{seen:?}");
     }
 }

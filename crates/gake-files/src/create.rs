@@ -76,6 +76,30 @@ pub fn create(path: &Path, access: Access) -> io::Result<File> {
     }
 }
 
+/// Opens a file to add to what it holds, or creates it: what several add at a time stands one
+/// behind the other. Links, and what is no plain file, are as with [`create`].
+///
+/// # Errors
+/// As [`create`]; or when the file is another user's, or has another name.
+pub fn append(path: &Path, access: Access) -> io::Result<File> {
+    let is_elsewhere = path.starts_with("/dev") || path.starts_with("/proc");
+    match fs::symlink_metadata(path) {
+        _ if is_elsewhere => create(path, access),
+        Ok(kind) if kind.is_file() => ours(OpenOptions::new().append(true), path, access),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let mut options = OpenOptions::new();
+            match options.append(true).create_new(true).mode(access.mode()).open(path) {
+                // Somebody else has created it meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    ours(OpenOptions::new().append(true), path, access)
+                }
+                created => created,
+            }
+        }
+        _ => create(path, access),
+    }
+}
+
 /// Writes a file whole and puts it in the place of what is at `path`, a link included: who reads
 /// sees the old file or the new one.
 ///
@@ -120,8 +144,14 @@ fn beside(path: &Path, access: Access) -> io::Result<(PathBuf, File)> {
 
 /// Our own file, emptied.
 fn in_place(path: &Path, access: Access) -> io::Result<File> {
-    let file =
-        OpenOptions::new().write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path)?;
+    let file = ours(OpenOptions::new().write(true), path, access)?;
+    file.set_len(0)?;
+    Ok(file)
+}
+
+/// Opens a file that is ours, under no other name.
+fn ours(options: &mut OpenOptions, path: &Path, access: Access) -> io::Result<File> {
+    let file = options.custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path)?;
     let metadata = file.metadata()?;
     if metadata.nlink() > 1 || metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(io::ErrorKind::PermissionDenied.into());
@@ -129,7 +159,6 @@ fn in_place(path: &Path, access: Access) -> io::Result<File> {
     if access == Access::Owner {
         file.set_permissions(fs::Permissions::from_mode(access.mode()))?;
     }
-    file.set_len(0)?;
     Ok(file)
 }
 
@@ -172,6 +201,38 @@ mod tests {
         assert_eq!(io::read_to_string(reader).unwrap(), "old");
         assert_eq!(fs::read(other).unwrap(), b"old");
         assert_eq!(names(folder.path()).len(), 2, "nothing is left beside");
+    }
+
+    #[test]
+    fn what_is_added_to_a_file_stands_behind_what_it_held() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, other, link] = ["f", "other", "link"].map(|name| folder.path().join(name));
+        append(&path, Access::Owner).unwrap().write_all(b"old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        append(&path, Access::Owner).unwrap().write_all(b" new").unwrap();
+        assert_eq!((mode(&path), fs::read(&path).unwrap()), (0o600, b"old new".to_vec()));
+        symlink(&path, &link).unwrap();
+        assert!(append(&link, Access::Owner).is_err());
+        fs::hard_link(&path, &other).unwrap();
+        assert!(append(&path, Access::Owner).is_err());
+    }
+
+    #[test]
+    fn those_who_add_to_a_file_at_a_time_overwrite_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        // The first one creates it.
+        let mut writers = [(); 2].map(|()| append(&path, Access::Owner).unwrap());
+        for text in ["a", "b"] {
+            for writer in &mut writers {
+                writer.write_all(text.as_bytes()).unwrap();
+            }
+        }
+        assert_eq!((mode(&path), fs::read(&path).unwrap()), (0o600, b"aabb".to_vec()));
+        let nowhere = folder.path().join("nowhere");
+        symlink(folder.path().join("none"), &nowhere).unwrap();
+        assert!(append(&nowhere, Access::Owner).is_err());
+        assert!(!folder.path().join("none").exists());
     }
 
     #[test]

@@ -204,9 +204,6 @@ pub(crate) fn for_agents(spec: &RunSpec) -> Result<RunSpec, String> {
     spec.watch.clear();
     spec.abort = false;
     let file = |what: &str| Err(format!("{what} is a file, and files do not travel with the spec"));
-    if !spec.tls.ca_certificates.is_empty() || spec.tls.certificate.is_some() {
-        return file("a certificate");
-    }
     if spec.tls.key_log.is_some() {
         return file("a key log");
     }
@@ -223,7 +220,7 @@ pub(crate) fn for_agents(spec: &RunSpec) -> Result<RunSpec, String> {
     for scenario in &spec.scenarios {
         let is_file = |body: &Option<BodySpec>| matches!(body, Some(BodySpec::File(_)));
         match &scenario.source {
-            RequestSource::Url(_) => {}
+            RequestSource::Url(_) | RequestSource::Recording(_) => {}
             RequestSource::WebSocket(websocket) => {
                 if is_file(&websocket.message) {
                     return file("a message");
@@ -237,7 +234,6 @@ pub(crate) fn for_agents(spec: &RunSpec) -> Result<RunSpec, String> {
             // A coordinator encodes the calls; an agent would ask a server that may not be allowed.
             RequestSource::Grpc(_) => return Err("the calls of gRPC are not encoded".to_owned()),
             RequestSource::Targets(_) => return file("a list of targets"),
-            RequestSource::Recording(_) => return file("a recording"),
             RequestSource::Script(_) => return file("a script"),
             RequestSource::Given(_) => return Err("its requests are made here".to_owned()),
         }
@@ -350,7 +346,6 @@ mod tests {
                 let request = RequestSpec { body: body(), ..RequestSpec::new("http://h/") };
                 spec.scenarios[0].source = RequestSource::Requests(vec![request]);
             }),
-            changed(&|spec| spec.tls.ca_certificates = vec!["/etc/ca.pem".into()]),
             changed(&|spec| spec.tls.key_log = Some("keys".into())),
             changed(&|spec| spec.connection.unix_socket = Some("/run/x".into())),
             changed(&|spec| spec.connection.proxy = Some("http://p:1".to_owned())),

@@ -35,6 +35,21 @@ pub enum FleetError {
         /// Its id.
         run: String,
     },
+    /// The run left nothing from which another process could go on.
+    #[error(
+        "there is no journal of run {run:?}: it is over, it is at another server, or that server has \
+         no JetStream"
+    )]
+    NoJournal {
+        /// Its id.
+        run: String,
+    },
+    /// The run has a coordinator.
+    #[error("run {run} has a coordinator; `gake fleet stop {run}` ends it")]
+    HasCoordinator {
+        /// Its id.
+        run: String,
+    },
     /// There is no such agent.
     #[error("agent {name:?} is not there; `gake fleet ls` shows who is")]
     NoAgent {

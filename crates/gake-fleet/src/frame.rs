@@ -146,6 +146,11 @@ impl Assembler {
         self.next
     }
 
+    /// How many frames are taken, and parts of the next one.
+    pub(crate) fn progress(&self) -> (u64, u32) {
+        (self.next, self.parts)
+    }
+
     /// Takes a part; the content of the frame when it completes one.
     ///
     /// # Errors

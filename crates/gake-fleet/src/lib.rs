@@ -7,6 +7,9 @@
 //! The arrivals of all agents are the schedule of one machine. What a lost agent was to send is
 //! counted as dropped and lost, never left out.
 //!
+//! A coordinator keeps a journal of its run in JetStream, so that another process can go on with it
+//! when it dies ([`Orphan`]).
+//!
 //! Every message carries an HMAC with the fleet's token ([`FleetToken`]). This crate prints nothing
 //! and sees neither arguments nor environment.
 
@@ -14,6 +17,7 @@ mod agent;
 mod allow;
 mod coordinator;
 mod error;
+mod files;
 mod frame;
 mod message;
 mod nats;
@@ -24,7 +28,7 @@ mod token;
 pub use agent::{Agent, AgentEvent};
 pub use allow::{AgentLimits, AllowRule};
 pub use coordinator::{
-    AgentList, AgentLogLine, AgentRun, Fleet, FleetSettings, ListedAgent, OnLoss, Stopped,
+    AgentList, AgentLogLine, AgentRun, Fleet, FleetSettings, ListedAgent, OnLoss, Orphan, Stopped,
 };
 pub use error::FleetError;
 pub use nats::NatsSettings;

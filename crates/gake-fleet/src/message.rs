@@ -1,14 +1,17 @@
-//! What coordinator and agents say to each other, apart from figures: JSON, sealed.
+//! What coordinator and agents say to each other, apart from figures: JSON. Requests to one agent
+//! and their answers are encrypted, the rest is sealed.
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
+use gake_run::Stop;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::token::FleetToken;
 
 /// The version of the protocol.
-pub(crate) const PROTOCOL: u32 = 2;
+pub(crate) const PROTOCOL: u32 = 3;
 
 /// Where agents listen for coordinators.
 pub(crate) const DISCOVER: &str = "gake.discover";
@@ -33,6 +36,16 @@ pub(crate) fn stop_subject(run: &str) -> String {
     format!("gake.run.{run}.stop")
 }
 
+/// Where the coordinator of a run writes its journal.
+pub(crate) fn journal_subject(run: &str) -> String {
+    format!("gake.run.{run}.journal")
+}
+
+/// What the entries of a run's journal are sealed for.
+pub(crate) fn journal_purpose(run: &str) -> String {
+    format!("journal {run}")
+}
+
 /// What the figures of a slice are sealed for.
 pub(crate) fn figures_purpose(run: &str, index: usize) -> String {
     format!("figures {run} {index}")
@@ -49,7 +62,7 @@ pub(crate) struct StopRequest {
     pub(crate) run: String,
     /// Whether what is in flight is cut.
     pub(crate) now: bool,
-    /// What the answer is sealed for.
+    /// What the answer is meant for.
     pub(crate) challenge: String,
 }
 
@@ -62,7 +75,7 @@ pub(crate) struct StopAnswer {
 /// Asks an agent what happened to it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct LogQuestion {
-    /// What the answer is sealed for.
+    /// What the answer is meant for.
     pub(crate) challenge: String,
 }
 
@@ -75,7 +88,7 @@ pub(crate) struct LogAnswer {
 /// Asks who is there.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Discover {
-    /// What the answer is sealed for.
+    /// What the answer is meant for.
     pub(crate) challenge: String,
 }
 
@@ -115,6 +128,8 @@ pub(crate) struct Offer {
     pub(crate) nonce: String,
     pub(crate) index: usize,
     pub(crate) of: usize,
+    /// How long the agent goes on without a word of the coordinator, in ns.
+    pub(crate) alone: u64,
     /// The exact encoding of the spec, or what is left of it after the parts sent before.
     pub(crate) spec: String,
 }
@@ -132,6 +147,38 @@ pub(crate) struct SpecPart {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SpecTaken {
     pub(crate) parts: usize,
+}
+
+/// Asks which files of a spec an agent does not have. It belongs to the offer with this nonce.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FilesQuestion {
+    pub(crate) nonce: String,
+    /// Hashes of their contents.
+    pub(crate) hashes: Vec<String>,
+}
+
+/// The files that an agent does not have.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FilesMissing {
+    pub(crate) hashes: Vec<String>,
+}
+
+/// A part of a file. It belongs to the offer with this nonce.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FilePart {
+    pub(crate) nonce: String,
+    pub(crate) hash: String,
+    /// Where it begins.
+    pub(crate) at: usize,
+    /// In hexadecimal.
+    pub(crate) bytes: String,
+    pub(crate) is_last: bool,
+}
+
+/// How many bytes of a file are there.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FileTaken {
+    pub(crate) bytes: usize,
 }
 
 /// An answer to an offer.
@@ -223,6 +270,26 @@ pub(crate) enum StopOrder {
     Now,
 }
 
+impl From<Stop> for StopOrder {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Go => Self::Go,
+            Stop::Drain => Self::Drain,
+            Stop::Now => Self::Now,
+        }
+    }
+}
+
+impl From<StopOrder> for Stop {
+    fn from(order: StopOrder) -> Self {
+        match order {
+            StopOrder::Go => Self::Go,
+            StopOrder::Drain => Self::Drain,
+            StopOrder::Now => Self::Now,
+        }
+    }
+}
+
 /// What an agent says at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LastWord {
@@ -235,6 +302,27 @@ pub(crate) fn sealed(token: &FleetToken, purpose: &str, value: &impl Serialize) 
     // Maps have texts as keys and numbers are finite: this cannot fail, and nothing reads as empty.
     let json = serde_json::to_vec(value).unwrap_or_default();
     token.seal(purpose, &json)
+}
+
+/// `body`, sealed for `purpose`.
+pub(crate) fn sealed_bytes(token: &FleetToken, purpose: &str, body: &[u8]) -> Bytes {
+    token.seal(purpose, body).into()
+}
+
+/// `value` as JSON, encrypted for `purpose`.
+pub(crate) fn hidden(token: &FleetToken, purpose: &str, value: &impl Serialize) -> Vec<u8> {
+    let json = serde_json::to_vec(value).unwrap_or_default();
+    // Without random bytes nothing is sent that could be read.
+    token.encrypt(purpose, &json).unwrap_or_default()
+}
+
+/// The value that was encrypted for `purpose` with this token.
+pub(crate) fn revealed<T: DeserializeOwned>(
+    token: &FleetToken,
+    purpose: &str,
+    bytes: &[u8],
+) -> Option<T> {
+    serde_json::from_slice(&token.decrypt(purpose, bytes)?).ok()
 }
 
 /// The value that was sealed for `purpose` with this token.

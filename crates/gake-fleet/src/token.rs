@@ -1,5 +1,6 @@
 //! The fleet's token, by which coordinator and agents know each other.
 
+use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use aws_lc_rs::hmac;
 
 use crate::FleetError;
@@ -50,6 +51,36 @@ impl FleetToken {
         hmac::verify(&self.0, &signed, seal).ok().map(|()| body)
     }
 
+    /// `body`, encrypted for `purpose` (AES-256-GCM with a key that the token makes).
+    ///
+    /// # Errors
+    /// When the system gives no random bytes.
+    pub(crate) fn encrypt(&self, purpose: &str, body: &[u8]) -> Result<Vec<u8>, FleetError> {
+        let failed = || FleetError::System("a message cannot be encrypted".to_owned());
+        let key = self.cipher().ok_or_else(failed)?;
+        let mut sealed = body.to_vec();
+        let nonce = key.seal_in_place_append_tag(Aad::from(purpose), &mut sealed);
+        let nonce = nonce.map_err(|_| failed())?;
+        Ok([nonce.as_ref().as_slice(), &sealed].concat())
+    }
+
+    /// The body of what was encrypted with this token for `purpose`.
+    pub(crate) fn decrypt(&self, purpose: &str, bytes: &[u8]) -> Option<Vec<u8>> {
+        let (nonce, body) = bytes.split_at_checked(NONCE_LEN)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let mut body = body.to_vec();
+        let length = self.cipher()?.open_in_place(nonce, Aad::from(purpose), &mut body).ok()?.len();
+        body.truncate(length);
+        Some(body)
+    }
+
+    /// The cipher of this token. No seal is made of the text that makes its key: those begin with
+    /// the length of a purpose.
+    fn cipher(&self) -> Option<RandomizedNonceKey> {
+        let key = hmac::sign(&self.0, b"the key of AES-256-GCM");
+        RandomizedNonceKey::new(&AES_256_GCM, key.as_ref()).ok()
+    }
+
     fn context(&self, purpose: &str, body: &[u8]) -> hmac::Context {
         let mut context = hmac::Context::with_key(&self.0);
         context.update(&(purpose.len() as u64).to_le_bytes());
@@ -92,6 +123,21 @@ mod tests {
         assert_eq!(token.open("offer 1", &sealed[..20]), None);
         // What moves from the purpose to the body is seen too.
         assert_eq!(token.open("offer", &token.seal("offer 1", b"")), None);
+    }
+
+    #[test]
+    fn what_is_encrypted_is_read_with_the_same_token_and_purpose_alone() {
+        let token = FleetToken::new("0123456789abcdef").unwrap();
+        for body in [b"".as_slice(), b"a private key"] {
+            let hidden = token.encrypt("file 1", body).unwrap();
+            assert!(body.is_empty() || !hidden.windows(body.len()).any(|part| part == body));
+            assert_eq!(token.decrypt("file 1", &hidden).as_deref(), Some(body));
+            assert_eq!(token.decrypt("file 2", &hidden), None);
+            let other = FleetToken::new("fedcba9876543210").unwrap();
+            assert_eq!(other.decrypt("file 1", &hidden), None);
+            assert_ne!(token.encrypt("file 1", body).unwrap(), hidden, "each has its own nonce");
+            assert_eq!(token.decrypt("file 1", &hidden[..10]), None);
+        }
     }
 
     #[test]

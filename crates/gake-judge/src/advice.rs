@@ -61,10 +61,10 @@ pub fn advice(fault: Fault) -> &'static str {
              --max-redirs"
         }
         Fault::Proxy(_) => "the proxy, not the target, said so: check --proxy, or leave it out",
-        Fault::StreamReset(ErrorCode::RefusedStream) => {
+        Fault::StreamReset(ErrorCode::RefusedStream | ErrorCode::H3RequestRejected) => {
             "the server refuses streams again and again: fewer --streams, or raise its bound"
         }
-        Fault::StreamReset(ErrorCode::EnhanceYourCalm)
+        Fault::StreamReset(ErrorCode::EnhanceYourCalm | ErrorCode::H3ExcessiveLoad)
         | Fault::Goaway(ErrorCode::EnhanceYourCalm) => {
             "the server protects itself from too much load: lower it, or raise the server's bounds"
         }
@@ -73,6 +73,14 @@ pub fn advice(fault: Fault) -> &'static str {
             "the server ended connections with requests under way: look at its bounds on requests \
              a connection, and at restarts"
         }
+        Fault::Quic("version_negotiation") => {
+            "the server speaks no version of QUIC that gake knows: check what listens on the port"
+        }
+        Fault::Quic("idle_timeout") => {
+            "the server did not answer within its own idle time-out: it is overloaded or hangs, or \
+             packets are lost"
+        }
+        Fault::Quic(_) => "the QUIC connection ended: the error and the server's log say why",
         Fault::WebSocketClosed(_) => {
             "the server closed sessions with messages under way: the code and its log say why"
         }

@@ -1,4 +1,5 @@
-//! The acceptor: a task of the first thread that hands connections out.
+//! The acceptor: a task of the first thread that hands connections out, or of each thread that has
+//! a descriptor table of its own.
 
 use std::io;
 use std::sync::Arc;
@@ -10,9 +11,11 @@ use crate::listen::{self, Listener};
 use crate::serve;
 use crate::worker::Worker;
 
-/// Accepts until the lab stops. Must run on the first thread.
+/// Accepts until the lab stops. Must run on the first thread, unless threads have a descriptor
+/// table each: no other thread can serve what is accepted then.
 pub(crate) async fn accept_all(listener: Listener, worker: Arc<Worker>) {
     let shared = &worker.shared;
+    let thread = (shared.tables > 1).then_some(worker.index);
     while let Ok(mut ready) = listener.fd.readable().await {
         // Only once somebody is at the door: two listeners share the places,
         // and an idle one must not sit on the last.
@@ -22,7 +25,7 @@ pub(crate) async fn accept_all(listener: Listener, worker: Arc<Worker>) {
         };
         match ready.try_io(|fd| listen::take(fd.get_ref())) {
             Ok(Ok((fd, peer))) => {
-                let place = Place::take(&shared.loads, &shared.connections, permit);
+                let place = Place::take(thread, &shared.loads, &shared.connections, permit);
                 let thread = place.thread;
                 let accepted = Accepted { fd, peer, is_unix: listener.is_unix, place };
                 hand_over(accepted, thread, &worker);
@@ -40,7 +43,7 @@ pub(crate) async fn accept_all(listener: Listener, worker: Arc<Worker>) {
 }
 
 fn hand_over(accepted: Accepted, thread: usize, worker: &Arc<Worker>) {
-    if thread == 0 {
+    if thread == worker.index {
         tokio::spawn(serve::connection(accepted, Arc::clone(worker)));
     } else {
         // Fails only when that thread has stopped, and then so has the lab.

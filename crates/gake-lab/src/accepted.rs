@@ -32,14 +32,17 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// A place for a new connection, on the thread that has the fewest.
+    /// A place for a new connection on a thread: on the one that has the fewest, unless `thread`
+    /// says which.
     pub(crate) fn take(
+        thread: Option<usize>,
         loads: &Arc<[AtomicU64]>,
         connections: &Arc<ConnectionCounters>,
         permit: Option<OwnedSemaphorePermit>,
     ) -> Place {
         let by_thread = loads.iter().enumerate();
-        let thread = by_thread.min_by_key(|(_, load)| load.load(Relaxed)).map_or(0, |(i, _)| i);
+        let fewest = || by_thread.min_by_key(|(_, load)| load.load(Relaxed)).map_or(0, |(i, _)| i);
+        let thread = thread.unwrap_or_else(fewest);
         loads[thread].fetch_add(1, Relaxed);
         let number = connections.opened();
         let (loads, connections) = (Arc::clone(loads), Arc::clone(connections));

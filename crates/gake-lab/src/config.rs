@@ -5,8 +5,11 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use gake_core::plan::{TableShares, tables_for};
+use gake_files::{can_own_table, table_size};
+
 use crate::duration::LONGEST;
-use crate::{DatabaseConfig, Metastable, ServiceTime};
+use crate::{DatabaseConfig, DatabaseKind, Metastable, ServiceTime};
 
 /// Everything that can be set about a lab.
 ///
@@ -46,6 +49,10 @@ pub struct LabConfig {
     /// Connections that are accepted and open at once. Beyond it the lab stops
     /// accepting, so that the rest waits in the backlog; when one closes the
     /// next is accepted. `None` (the default) is bounded by descriptors alone.
+    ///
+    /// When the process's descriptor table is too small for them, there are as many threads as
+    /// tables are needed. Each has its own table and its own listener on the same port
+    /// (`SO_REUSEPORT`), with its own backlog, and the kernel assigns connections to them at random.
     pub max_connections: Option<usize>,
     /// The database of the users service, `/users`. `None` (the default) has no such service.
     pub database: Option<DatabaseConfig>,
@@ -71,18 +78,21 @@ pub struct LabConfig {
     /// and loses it on one of its paths; needs [`threads`](Self::threads). The request itself is
     /// answered. `None` (the default) loses none.
     pub leak_every: Option<u64>,
-    /// Most streams that a client may have open on a connection of HTTP/2. `None` (the default) is
+    /// Most streams that a client may have open on a connection of HTTP/2 or HTTP/3. `None` (the default) is
     /// unlimited.
     pub h2_max_streams: Option<u32>,
-    /// End an HTTP/2 connection with GOAWAY after this number of requests; those that have come
+    /// End a connection of HTTP/2 or HTTP/3 with GOAWAY after this number of requests; those that have come
     /// are answered. `None` (the default) never.
     pub goaway_every: Option<u32>,
-    /// Share of the requests that are reset instead of answered, 0 to 1: with HTTP/2 the stream,
-    /// with HTTP/1.1 the connection. The same requests whatever the cores, by [`seed`](Self::seed).
+    /// Share of the requests that are reset instead of answered, 0 to 1: with HTTP/2 and
+    /// HTTP/3 the stream, with HTTP/1.1 the connection. The same requests whatever the cores, by [`seed`](Self::seed).
     pub reset_rate: f64,
     /// Whether to serve TLS, with a certificate made at the start
     /// ([`Lab::certificate`](crate::Lab::certificate)).
     pub tls: bool,
+    /// Whether to serve HTTP/3 too, on the same port over UDP, and to say so in answers over TCP
+    /// (`Alt-Svc`); needs [`tls`](Self::tls).
+    pub http3: bool,
     /// Number of requests, from the first, whose instants of reading are kept; see
     /// [`Lab::arrivals`](crate::Lab::arrivals). 0 (the default) keeps none.
     pub record_arrivals: usize,
@@ -120,6 +130,7 @@ impl Default for LabConfig {
             goaway_every: None,
             reset_rate: 0.0,
             tls: false,
+            http3: false,
             record_arrivals: 0,
         }
     }
@@ -138,8 +149,17 @@ impl LabConfig {
         if self.max_connections == Some(0) {
             return reject("max_connections must be at least 1: with none no client gets in");
         }
+        if self.tables() > 1 && self.unix_socket.is_some() {
+            return reject("a Unix socket has one listener, and max_connections needs several");
+        }
         if self.connection_timeout == Some(Duration::ZERO) {
             return reject("connection_timeout must be longer than 0");
+        }
+        let is_real = |config: &DatabaseConfig| matches!(config.kind, DatabaseKind::Real(_));
+        if self.tables() > 1 && self.database.as_ref().is_some_and(is_real) {
+            return reject(
+                "a real database needs one descriptor table, and max_connections several",
+            );
         }
         if self.database.as_ref().is_some_and(|database| database.max_open == Some(0)) {
             return reject("a pool of no connections serves nobody");
@@ -179,6 +199,9 @@ impl LabConfig {
         if !(0.0..=1.0).contains(&self.reset_rate) {
             return reject("reset_rate must be between 0 and 1");
         }
+        if self.http3 && !self.tls {
+            return reject("http3 needs tls: QUIC has no clear text");
+        }
         if self.cores > 1024 {
             return reject("cores must be at most 1024");
         }
@@ -187,9 +210,23 @@ impl LabConfig {
 
     /// The worker threads that these settings come to on this machine.
     pub(crate) fn worker_count(&self) -> usize {
-        match self.cores {
+        let cores = match self.cores {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             cores => cores,
+        };
+        cores.max(self.tables())
+    }
+
+    /// The descriptor tables that the connections need; 1 when that of the process is enough, or
+    /// none of its size would do. HTTP/3 needs few: its connections share their threads' sockets.
+    pub fn tables(&self) -> usize {
+        if self.http3 {
+            return 1;
+        }
+        let connections = self.max_connections.unwrap_or(0);
+        match tables_for(connections, table_size(), TableShares::Random) {
+            Some(tables) if tables > 1 && can_own_table() => tables,
+            _ => 1,
         }
     }
 }

@@ -37,7 +37,7 @@ impl Flight {
         Flight { open: Open::new(connection), slot: None, is_ended: false }
     }
 
-    fn worker(&self) -> &Worker {
+    pub(crate) fn worker(&self) -> &Worker {
         &self.open.0.worker
     }
 

@@ -70,18 +70,29 @@ impl Service<Request<Incoming>> for Handler {
     type Error = Cut;
     type Future = Reply;
 
-    fn call(&self, mut request: Request<Incoming>) -> Reply {
+    fn call(&self, request: Request<Incoming>) -> Reply {
+        if grpc::is_call(&request) && !Route::of(request.uri().path()).is_control() {
+            self.0.requests.begin();
+            self.0.worker.begin(Route::Grpc);
+            let flight = Flight::new(&self.0);
+            return Reply::Later(Box::pin(grpc::answer(Arc::clone(&self.0), request, flight)));
+        }
+        self.reply(request)
+    }
+}
+
+impl Handler {
+    /// Answers a request, whatever it came over.
+    pub(crate) fn reply<B>(&self, mut request: Request<B>) -> Reply
+    where
+        B: Body<Data = Bytes> + Send + Unpin + 'static,
+    {
         let worker = &self.0.worker;
         self.0.requests.begin();
         let route = Route::of(request.uri().path());
         if route.is_control() {
             worker.counters().control.add(1);
             return Reply::Later(Box::pin(control(route, Arc::clone(&self.0), request)));
-        }
-        if grpc::is_call(&request) {
-            worker.begin(Route::Grpc);
-            let flight = Flight::new(&self.0);
-            return Reply::Later(Box::pin(grpc::answer(Arc::clone(&self.0), request, flight)));
         }
         worker.begin(route);
         if route == Route::Fast && worker.shared.is_unlimited() && request.body().is_end_stream() {
@@ -91,6 +102,7 @@ impl Service<Request<Incoming>> for Handler {
             let mut headers = std::mem::take(request.headers_mut());
             headers.clear();
             let answer = Answer::counted(Bytes::from_static(FAST));
+            worker.shared.advertise(&mut headers);
             return Reply::Now(Some(respond(StatusCode::OK, headers, TEXT, answer)));
         }
         let flight = Flight::new(&self.0);
@@ -98,10 +110,10 @@ impl Service<Request<Incoming>> for Handler {
     }
 }
 
-async fn answer(
+async fn answer<B: Body<Data = Bytes> + Unpin>(
     route: Route,
     connection: Arc<Connection>,
-    request: Request<Incoming>,
+    request: Request<B>,
     mut flight: Flight,
 ) -> Outcome {
     let (head, mut body) = request.into_parts();
@@ -165,7 +177,11 @@ async fn answer(
 
 /// `/metrics`, `/config` and `/stall`: no worker, no service time, no count
 /// among the others.
-async fn control(route: Route, connection: Arc<Connection>, request: Request<Incoming>) -> Outcome {
+async fn control<B: Body<Data = Bytes> + Unpin>(
+    route: Route,
+    connection: Arc<Connection>,
+    request: Request<B>,
+) -> Outcome {
     let _open = Open::new(&connection);
     let (head, mut body) = request.into_parts();
     read_body(&mut body, 0).await?;
@@ -191,7 +207,8 @@ async fn control(route: Route, connection: Arc<Connection>, request: Request<Inc
             Err(bad) => (StatusCode::BAD_REQUEST, TEXT, format!("{bad}\n")),
         },
     };
-    Ok(respond(status, HeaderMap::new(), kind, Answer::counted(text.into())))
+    let answer = Answer::counted(text.into());
+    Ok(respond(status, shared.headers(), kind, answer))
 }
 
 fn finish(
@@ -202,8 +219,9 @@ fn finish(
     source: Source,
 ) -> Response<Answer> {
     let is_bodiless = head.method == Method::HEAD;
+    let headers = flight.worker().shared.headers();
     let answer = Answer::new(source, flight, status.as_u16(), is_bodiless);
-    respond(status, HeaderMap::new(), kind, answer)
+    respond(status, headers, kind, answer)
 }
 
 fn respond(
@@ -230,7 +248,7 @@ pub(crate) struct Kept {
 
 /// Reads a body to its end, so that the connection can be used again, and
 /// keeps the first `cap` bytes.
-async fn read_body(body: &mut Incoming, cap: usize) -> Result<Kept, Cut> {
+async fn read_body<B: Body<Data = Bytes> + Unpin>(body: &mut B, cap: usize) -> Result<Kept, Cut> {
     let mut kept = Kept { bytes: BytesMut::new(), total: 0 };
     while !body.is_end_stream() {
         let frame = std::future::poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await;

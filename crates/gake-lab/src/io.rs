@@ -60,7 +60,8 @@ impl FlushWatch {
         !self.unwritten.load(Relaxed)
     }
 
-    fn flushed(&self) {
+    /// Everything given so far is written.
+    pub(crate) fn flushed(&self) {
         self.watched.store(false, Relaxed);
         let waker = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(waker) = waker {

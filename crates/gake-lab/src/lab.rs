@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -31,9 +32,23 @@ impl Lab {
     /// listened on, or the system has no descriptors or threads left.
     pub fn start(config: LabConfig) -> Result<Lab, LabError> {
         config.check()?;
-        let tcp = listen::tcp(config.listen, config.accept_count)?;
+        let has_own_tables = config.tables() > 1;
+        let (tcp, udp) = match (config.http3, has_own_tables) {
+            (true, _) => {
+                let threads = config.worker_count();
+                listen::tcp_and_udp(config.listen, config.accept_count, threads)?
+            }
+            (false, false) => (listen::tcp(config.listen, config.accept_count)?, Vec::new()),
+            (false, true) => (listen::reserve(config.listen)?, Vec::new()),
+        };
+        let mut udp = udp.into_iter();
         let addr = tcp.local_addr()?.as_socket().unwrap_or(config.listen);
-        let mut sockets = vec![tcp];
+        let (mut sockets, mut reserved) = (Vec::new(), None);
+        if has_own_tables {
+            reserved = Some(tcp);
+        } else {
+            sockets.push(tcp);
+        }
         let mut unix_path = None;
         if let Some(path) = &config.unix_socket {
             sockets.push(listen::unix(path, config.accept_count)?);
@@ -43,20 +58,28 @@ impl Lab {
         let mut ready = Vec::new();
         let (mut senders, mut receivers) = (Vec::new(), Vec::new());
         for _ in 0..config.worker_count() {
-            // The first thread takes the listeners.
-            ready.push(Ready::new(std::mem::take(&mut sockets))?);
+            // The first thread takes the listeners. With a descriptor table each, threads are woken
+            // by any other through the descriptors of their runtimes: these must be in every table.
+            ready.push(Ready::new(std::mem::take(&mut sockets), udp.next())?);
             let (sender, receiver) = unbounded_channel();
             senders.push(sender);
             receivers.push(receiver);
         }
-        let identity = config.tls.then(|| Identity::new(addr)).transpose()?;
+        let identity =
+            config.tls.then(|| Identity::new(addr, config.h2_max_streams)).transpose()?;
         let shared = Arc::new(Shared::new(config, addr, identity, senders));
         // The handle comes first: if a thread cannot be started, dropping it
         // stops those that were.
         let mut lab = Lab { shared, threads: Vec::new(), _unix_path: unix_path };
+        let (listening, listeners) = channel();
         for (index, (ready, commands)) in ready.into_iter().zip(receivers).enumerate() {
-            lab.threads.push(ready.start(Arc::clone(&lab.shared), index, commands)?);
+            let (shared, listening) = (Arc::clone(&lab.shared), listening.clone());
+            lab.threads.push(ready.start(shared, index, commands, listening)?);
         }
+        drop(listening);
+        // Threads that have no listeners of their own say nothing.
+        listeners.into_iter().collect::<Result<(), _>>()?;
+        drop(reserved);
         Ok(lab)
     }
 

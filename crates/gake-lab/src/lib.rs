@@ -50,6 +50,7 @@ mod flight;
 mod grpc;
 mod handler;
 mod http2;
+mod http3;
 mod io;
 mod lab;
 mod listen;

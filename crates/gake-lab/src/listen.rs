@@ -1,7 +1,7 @@
 //! Opening the listening sockets, and taking connections from them.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -16,16 +16,68 @@ use crate::readable::watch_readable;
 /// Listens on a TCP address.
 pub(crate) fn tcp(addr: SocketAddr, backlog: u32) -> Result<Socket, LabError> {
     let open = || {
-        let socket = Socket::new(Domain::for_address(addr), Type::STREAM.nonblocking(), None)?;
-        // A lab that is started again must not wait for old connections to fade.
-        socket.set_reuse_address(true)?;
-        // Accepted sockets inherit it on Linux, which saves a call for each.
-        socket.set_tcp_nodelay(true)?;
-        socket.bind(&addr.into())?;
+        let socket = bound(addr, false)?;
         socket.listen(backlog_int(backlog))?;
         Ok(socket)
     };
     open().map_err(|source| LabError::Listen { addr, source })
+}
+
+/// Ports that are tried when any will do and UDP has taken the same number.
+const PORTS_TRIED: usize = 20;
+
+/// Listens on a TCP address, and on the same port over UDP with a socket for each of `threads`.
+pub(crate) fn tcp_and_udp(
+    addr: SocketAddr,
+    backlog: u32,
+    threads: usize,
+) -> Result<(Socket, Vec<UdpSocket>), LabError> {
+    let mut tries = if addr.port() == 0 { PORTS_TRIED } else { 1 };
+    loop {
+        let tcp = tcp(addr, backlog)?;
+        let taken = tcp.local_addr()?.as_socket().unwrap_or(addr);
+        let sockets: io::Result<Vec<_>> = (0..threads).map(|_| udp(taken)).collect();
+        tries -= 1;
+        match sockets {
+            Ok(sockets) => return Ok((tcp, sockets)),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && tries > 0 => {}
+            Err(source) => return Err(LabError::Listen { addr: taken, source }),
+        }
+    }
+}
+
+/// A socket among those that share an address: the kernel gives each client to one of them.
+fn udp(addr: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(addr), Type::DGRAM.nonblocking(), None)?;
+    socket.set_reuse_port(true)?;
+    socket.bind(&addr.into())?;
+    Ok(socket.into())
+}
+
+/// Takes a TCP address, on which nobody else listens, for [`one_of_many`].
+pub(crate) fn reserve(addr: SocketAddr) -> Result<Socket, LabError> {
+    bound(addr, false).map_err(|source| LabError::Listen { addr, source })
+}
+
+/// Listens on a TCP address beside others of this user who do.
+pub(crate) fn one_of_many(addr: SocketAddr, backlog: u32) -> Result<Socket, LabError> {
+    let open = || {
+        let socket = bound(addr, true)?;
+        socket.listen(backlog_int(backlog))?;
+        Ok(socket)
+    };
+    open().map_err(|source| LabError::Listen { addr, source })
+}
+
+fn bound(addr: SocketAddr, is_shared: bool) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(addr), Type::STREAM.nonblocking(), None)?;
+    // A lab that is started again must not wait for old connections to fade.
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(is_shared)?;
+    // Accepted sockets inherit it on Linux, which saves a call for each.
+    socket.set_tcp_nodelay(true)?;
+    socket.bind(&addr.into())?;
+    Ok(socket)
 }
 
 /// Listens on a Unix socket, in place of one that nobody listens on any more.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use http::header::{ALT_SVC, HeaderMap, HeaderValue};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -23,6 +24,8 @@ pub(crate) struct Shared {
     pub(crate) config: LabConfig,
     /// Where the lab really listens, the free port filled in.
     pub(crate) addr: SocketAddr,
+    /// Descriptor tables: with more than one, each thread has its own.
+    pub(crate) tables: usize,
     pub(crate) started: Instant,
     /// The workers of the thread-pool model; tokio's semaphore is first come,
     /// first served.
@@ -47,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) stalled_ns: AtomicU64,
     reset_draws: Draws,
     pub(crate) identity: Option<Identity>,
+    /// `Alt-Svc`, when the lab serves HTTP/3.
+    alternative: Option<HeaderValue>,
     /// The planned stall has not begun to count yet.
     pub(crate) stall_armed: AtomicBool,
     pub(crate) commands: Vec<UnboundedSender<Command>>,
@@ -67,6 +72,7 @@ impl Shared {
             |n: Option<usize>| n.map(|n| Arc::new(Semaphore::new(n.min(Semaphore::MAX_PERMITS))));
         Shared {
             addr,
+            tables: config.tables(),
             started: Instant::now(),
             pool: semaphore(config.threads),
             queue: semaphore(config.queue.zip(config.threads).map(|(q, t)| q.saturating_add(t))),
@@ -82,6 +88,7 @@ impl Shared {
             served: AtomicU64::new(0),
             stalled_ns: AtomicU64::new(0),
             reset_draws: Draws::new(config.seed, 3),
+            alternative: alternative(&config, addr),
             identity,
             stall_armed: AtomicBool::new(config.stall.is_some()),
             commands,
@@ -89,6 +96,20 @@ impl Shared {
             stop_lock: Mutex::new(()),
             stop_bell: Condvar::new(),
             config,
+        }
+    }
+
+    /// The headers that every answer has.
+    pub(crate) fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        self.advertise(&mut headers);
+        headers
+    }
+
+    /// Says where HTTP/3 is served, if it is.
+    pub(crate) fn advertise(&self, headers: &mut HeaderMap) {
+        if let Some(alternative) = &self.alternative {
+            headers.insert(ALT_SVC, alternative.clone());
         }
     }
 
@@ -163,4 +184,10 @@ impl Shared {
             let _ = worker.send(command());
         }
     }
+}
+
+/// HTTP/3 on the same port (RFC 7838).
+fn alternative(config: &LabConfig, addr: SocketAddr) -> Option<HeaderValue> {
+    let text = format!("h3=\":{}\"; ma=86400", addr.port());
+    config.http3.then_some(text)?.parse().ok()
 }

@@ -1,18 +1,23 @@
 //! A worker thread: a runtime, its timer, and the connections it was given.
 
 use std::io;
+use std::net::UdpSocket;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use gake_files::own_table;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::LabError;
 use crate::accept;
 use crate::command::Command;
-use crate::listen::Listener;
+use crate::http3;
+use crate::listen::{self, Listener};
 use crate::serve;
 use crate::shared::Shared;
 use crate::timer::Timer;
@@ -25,11 +30,13 @@ pub(crate) struct Ready {
     runtime: Runtime,
     timer: Timer,
     listeners: Vec<Listener>,
+    /// Where HTTP/3 comes in.
+    udp: Option<UdpSocket>,
 }
 
 impl Ready {
-    /// Prepares a thread that accepts on `sockets`.
-    pub(crate) fn new(sockets: Vec<socket2::Socket>) -> io::Result<Ready> {
+    /// Prepares a thread that accepts on `sockets`, and HTTP/3 on `udp`.
+    pub(crate) fn new(sockets: Vec<socket2::Socket>, udp: Option<UdpSocket>) -> io::Result<Ready> {
         let runtime = Builder::new_current_thread()
             .enable_all()
             // How many tasks run before the sockets and the timer are looked
@@ -41,39 +48,67 @@ impl Ready {
         let timer = Timer::new()?;
         let listeners = sockets.into_iter().map(Listener::new).collect::<io::Result<_>>()?;
         drop(entered);
-        Ok(Ready { runtime, timer, listeners })
+        Ok(Ready { runtime, timer, listeners, udp })
     }
 
-    /// Starts the thread.
+    /// Starts the thread. With a descriptor table of its own it opens its own listener there, and
+    /// tells `listening`, which it drops otherwise.
     pub(crate) fn start(
         self,
         shared: Arc<Shared>,
         index: usize,
         commands: UnboundedReceiver<Command>,
+        listening: Sender<Result<(), LabError>>,
     ) -> io::Result<JoinHandle<()>> {
-        let Ready { runtime, timer, listeners } = self;
+        let Ready { runtime, timer, mut listeners, udp } = self;
         let http = serve::http_settings(shared.config.connection_timeout);
         let worker = Arc::new(Worker { shared, timer: Arc::new(timer), http, index });
         std::thread::Builder::new().name(format!("gake-lab-{index}")).spawn(move || {
             // Waits end when they are due and not up to 50 µs later. Refused
             // only by a kernel without prctl, where it does not matter.
             let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-            runtime.block_on(run(worker, listeners, commands));
+            if worker.shared.tables > 1 {
+                let opened = {
+                    let _entered = runtime.enter();
+                    listen_in_own_table(&worker.shared)
+                };
+                let told = opened.map(|listener| listeners.push(listener));
+                let has_failed = told.is_err();
+                // Whoever starts the lab waits for all.
+                let _ = listening.send(told);
+                if has_failed {
+                    return;
+                }
+            }
+            drop(listening);
+            runtime.block_on(run(worker, (listeners, udp), commands));
             // Drops every task, and with them the connections.
             runtime.shutdown_timeout(Duration::from_millis(100));
         })
     }
 }
 
+/// Gives the calling thread a descriptor table of its own, and opens a listener in it.
+fn listen_in_own_table(shared: &Shared) -> Result<Listener, LabError> {
+    // SAFETY: the descriptors that threads open from now on stay with them: a connection is served
+    // where it is accepted, and no database is behind it.
+    unsafe { own_table() }?;
+    let socket = listen::one_of_many(shared.addr, shared.config.accept_count)?;
+    Ok(Listener::new(socket)?)
+}
+
 async fn run(
     worker: Arc<Worker>,
-    listeners: Vec<Listener>,
+    (listeners, udp): (Vec<Listener>, Option<UdpSocket>),
     mut commands: UnboundedReceiver<Command>,
 ) {
     let timer = Arc::clone(&worker.timer);
     tokio::spawn(async move { timer.drive().await });
     for listener in listeners {
         tokio::spawn(accept::accept_all(listener, Arc::clone(&worker)));
+    }
+    if let Some(udp) = udp {
+        tokio::spawn(http3::accept_all(udp, Arc::clone(&worker)));
     }
     while let Some(command) = commands.recv().await {
         match command {

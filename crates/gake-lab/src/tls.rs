@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::ServerConfig;
@@ -15,6 +16,14 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::LabError;
+
+/// Streams that a client may have open on a connection of HTTP/3, unless the bound is lower: quinn
+/// reserves memory for each of them when a connection begins.
+const STREAMS: u32 = 1_024;
+
+/// How often a connection of HTTP/3 shows that it lives while an answer takes its time: both sides
+/// give up one that is silent for 30 s.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// The certificate of a lab that serves TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,11 +39,14 @@ pub struct LabCertificate {
 pub(crate) struct Identity {
     pub(crate) certificate: LabCertificate,
     config: Arc<ServerConfig>,
+    /// The settings of QUIC.
+    pub(crate) quic: quinn::ServerConfig,
 }
 
 impl Identity {
     /// A new certificate for this machine, which listens at `addr`.
-    pub(crate) fn new(addr: SocketAddr) -> Result<Identity, LabError> {
+    /// `streams` bounds what a client may have open on a connection of HTTP/3.
+    pub(crate) fn new(addr: SocketAddr, streams: Option<u32>) -> Result<Identity, LabError> {
         let failed = |error: &dyn std::fmt::Display| LabError::Certificate(error.to_string());
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let mut names: Vec<_> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
@@ -57,7 +69,8 @@ impl Identity {
             })
             .map_err(|error| failed(&error))?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Identity { certificate, config: Arc::new(config) })
+        let quic = quic(&config, streams).map_err(|error| failed(&error))?;
+        Ok(Identity { certificate, config: Arc::new(config), quic })
     }
 
     /// Makes a handshake.
@@ -67,6 +80,22 @@ impl Identity {
     {
         TlsAcceptor::from(Arc::clone(&self.config)).accept(stream).await.map(Secured)
     }
+}
+
+/// The settings of QUIC with the same certificate.
+fn quic(
+    config: &ServerConfig,
+    streams: Option<u32>,
+) -> Result<quinn::ServerConfig, quinn::crypto::rustls::NoInitialCipherSuite> {
+    let mut config = config.clone();
+    config.alpn_protocols = vec![b"h3".to_vec()];
+    let crypto = quinn::crypto::rustls::QuicServerConfig::try_from(config)?;
+    let mut transport = quinn::TransportConfig::default();
+    transport.max_concurrent_bidi_streams(streams.unwrap_or(STREAMS).min(STREAMS).into());
+    transport.keep_alive_interval(Some(KEEP_ALIVE));
+    let mut quic = quinn::ServerConfig::with_crypto(Arc::new(crypto));
+    quic.transport_config(Arc::new(transport));
+    Ok(quic)
 }
 
 /// A stream in TLS.

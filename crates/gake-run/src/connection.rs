@@ -42,12 +42,14 @@ pub(crate) fn settings(
         feed: None,
         version: match spec.http {
             HttpVersion::Http10 => Version::Http10,
-            HttpVersion::Http11 | HttpVersion::Http2 | HttpVersion::Auto => Version::Http11,
+            _ => Version::Http11,
         },
         protocol: match spec.http {
             HttpVersion::Http10 | HttpVersion::Http11 => Protocol::Http1,
             HttpVersion::Http2 => Protocol::Http2,
             HttpVersion::Auto => Protocol::Negotiated,
+            HttpVersion::Http3 => Protocol::Http3,
+            HttpVersion::Auto3 => Protocol::Advertised,
         },
         streams,
         stream_window: spec.stream_window,
@@ -128,7 +130,7 @@ pub(crate) fn tls(spec: &TlsSpec) -> Result<TlsOptions, RunError> {
 /// The file of a run's secrets, if there is to be one.
 pub(crate) fn key_log(spec: &TlsSpec) -> Result<Option<Arc<TlsKeyLog>>, RunError> {
     let Some(path) = &spec.key_log else { return Ok(None) };
-    let log = TlsKeyLog::create(path)
+    let log = TlsKeyLog::open(path)
         .map_err(|error| RunError::cannot(format!("the key log {}: {error}", path.display())))?;
     Ok(Some(Arc::new(log)))
 }

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gake_core::clock::Nanos;
 use gake_core::record::{Ending, Event, Provenance, Run};
+use gake_core::schedule::RateChange;
 use gake_core::work::Factory;
 use gake_engine::{Collector, JoinedSecond, LogSender, Running, Stop, WorkerContext, start};
 use gake_wire::HttpFactory;
 
 use crate::abort::missed;
 use crate::moment::Moment;
+use crate::rate_control::{self, RateControl};
 use crate::sink::{Fanout, Loss, Sink, SinkStart};
 use crate::{Interrupt, Prepared, RunError, UserControl, Watching};
 
@@ -23,6 +24,8 @@ pub struct Beside<'a> {
     pub interrupt: Option<&'a Interrupt>,
     /// Sets the number of users of externally controlled scenarios.
     pub users: Option<&'a UserControl>,
+    /// Changes the rates.
+    pub rate: Option<&'a RateControl>,
     /// Samples the target across several runs; without it, the sources that the spec names are
     /// sampled during this run.
     pub watching: Option<&'a mut Watching>,
@@ -48,9 +51,9 @@ pub struct Recorded {
 
 /// The workers of a run, in this process or in others.
 pub(crate) trait Workers {
-    /// How far the epoch lies ahead of the start.
-    fn lead(&self) -> Nanos {
-        0
+    /// When the run starts, or has started: in ns since 1970.
+    fn started_unix_ns(&self) -> u64 {
+        unix_now()
     }
 
     /// Starts them; every exchange also goes to `log`, if there is one.
@@ -90,10 +93,10 @@ impl Prepared {
         beside: Beside<'_>,
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
-        let wires = self.wires.clone();
+        let (wires, tracer) = (self.wires.clone(), self.tracer.clone());
         let make = move |context: WorkerContext| {
             let wire = Arc::clone(&wires[context.scenario]);
-            HttpFactory::new(wire, context.slice, context.clock)
+            HttpFactory::new(wire, context.slice, context.clock).traced(tracer.clone())
         };
         self.run_works(make, beside, each)
     }
@@ -129,7 +132,7 @@ impl Prepared {
             Some(watching) => watching,
             None => own.insert(Watching::of(self)?),
         };
-        let (origin, started_unix_ns) = (beside.origin, unix_now() + workers.lead());
+        let (origin, started_unix_ns) = (beside.origin, workers.started_unix_ns());
         let (settings, first) = watching.begin();
         let about = SinkStart { plan: &self.plan, started_unix_ns, origin: &origin, settings };
         // The threads of sinks are of the class of the one that starts them.
@@ -145,6 +148,9 @@ impl Prepared {
         if let Some(users) = beside.users {
             users.attach(running.users.clone());
         }
+        if let Some(rate) = beside.rate {
+            rate.attach(running.rate.clone());
+        }
         let mut collecting = Collecting {
             prepared: self,
             collector: Collector::new(&self.plan, self.seed, running.workers),
@@ -153,11 +159,12 @@ impl Prepared {
             fanout: &mut fanout,
             each,
             reason: None,
+            changes: Vec::new(),
         };
         gake_engine::beside(&self.plan, || collecting.collect(Until::NoWorker))?;
         // On a machine whose cores others have, what is left would take the lowest class minutes.
         collecting.collect(Until::Over)?;
-        let (collector, reason) = collecting.finish();
+        let (collector, reason, changes) = collecting.finish();
         let ending = match reason {
             Some(reason) => Ending::Aborted(reason),
             None if beside.interrupt.is_some_and(Interrupt::came) => Ending::Interrupted,
@@ -173,6 +180,7 @@ impl Prepared {
         watching.end(&mut run);
         workers.complete(&mut run);
         run.bodies.redact(&self.redactor);
+        run.events.extend(changes.iter().map(|change| rate_control::event(change, &self.plan)));
         let losses = fanout.finish(&run, log_lost);
         let event = |loss: &Loss| Event { at: run.elapsed, text: loss.text.clone() };
         let events: Vec<_> = losses.iter().map(event).collect();
@@ -191,6 +199,8 @@ struct Collecting<'a, E> {
     each: E,
     /// Why the run was ended early, if an objective or `each` wanted that.
     reason: Option<String>,
+    /// Changes of the rates that the collector knows.
+    changes: Vec<RateChange>,
 }
 
 /// How long to take messages in.
@@ -219,6 +229,7 @@ impl<E: FnMut(&Moment<'_>) -> Option<String>> Collecting<'_, E> {
                     let _ = spares.send(tally);
                 }
             });
+            self.follow_rates();
             while let Some(second) = self.collector.next_second() {
                 let wish = self.second(second);
                 if wish.is_some() && self.running.stop.asked() == Stop::Go {
@@ -230,9 +241,23 @@ impl<E: FnMut(&Moment<'_>) -> Option<String>> Collecting<'_, E> {
         Ok(())
     }
 
-    fn finish(self) -> (Collector, Option<String>) {
+    fn finish(mut self) -> (Collector, Option<String>, Vec<RateChange>) {
+        if let Some(rate) = &self.running.rate {
+            rate.close();
+        }
+        self.follow_rates();
         self.running.join();
-        (self.collector, self.reason)
+        (self.collector, self.reason, self.changes)
+    }
+
+    /// What was asked for is known before the seconds in which it was.
+    fn follow_rates(&mut self) {
+        let Some(rate) = &self.running.rate else { return };
+        let changes = rate.changes();
+        if changes.len() > self.changes.len() {
+            self.collector.follow(self.prepared.plan.with_rates_changed(&changes));
+            self.changes = changes;
+        }
     }
 
     /// Shows one second to everybody; a reason to end the run is somebody's wish.

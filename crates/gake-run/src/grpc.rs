@@ -7,8 +7,8 @@ use gake_core::schedule::Slice;
 use gake_core::spec::{FieldPath, GrpcSpec, RunSpec};
 use gake_engine::RunClock;
 use gake_wire::{
-    Client, GrpcError, GrpcReflection, GrpcSchema, HttpRequest, Location, Network, Protocol,
-    basic_authorization, grpc_call, grpc_frame,
+    Client, GrpcError, GrpcMethod, GrpcReflection, GrpcSchema, HttpRequest, Location, Network,
+    Protocol, basic_authorization, grpc_call, grpc_frame,
 };
 use tokio::runtime::{Builder, LocalOptions};
 
@@ -42,13 +42,12 @@ impl<'a> GrpcTarget<'a> {
         self.location.grpc_url()
     }
 
-    /// The call with this metadata, whose messages are described by `json`, and whether its answer
-    /// is a stream of messages.
+    /// The call with this metadata, whose messages are described by `json`, and its method.
     pub(crate) fn call(
         &self,
         metadata: &[(String, String)],
         json: &[u8],
-    ) -> Result<(HttpRequest, bool), RunError> {
+    ) -> Result<(HttpRequest, GrpcMethod), RunError> {
         let schema = self.schema(metadata)?;
         let method = schema.method(&self.location.target);
         let method = method.map_err(|error| RunError::spec(self.at.key("url"), error))?;
@@ -63,7 +62,7 @@ impl<'a> GrpcTarget<'a> {
         // `grpc` becomes `http`, and `grpcs` becomes `https`.
         let url = format!("http{}", &self.grpc.url.trim()["grpc".len()..]);
         let timeout = self.spec.connection.timeouts.total;
-        Ok((grpc_call(url, metadata, timeout, body), method.is_server_streaming()))
+        Ok((grpc_call(url, metadata, timeout, body), method))
     }
 
     fn schema(&self, metadata: &[(String, String)]) -> Result<GrpcSchema, RunError> {

@@ -24,7 +24,10 @@ fn inlined(scenario: &ScenarioSpec, set: &RequestSet) -> ScenarioSpec {
     let is_websocket = matches!(scenario.source, RequestSource::WebSocket(_));
     let is_made_later =
         is_websocket || set.order.is_some() || set.trace.is_some() || set.feed.is_some();
-    if is_made_later || set.requests.iter().any(|one| !one.request.opaque.is_empty()) {
+    // Only the definitions say what a message is.
+    let is_decoded = set.method.is_some() && scenario.expect_body.is_some();
+    if is_decoded || is_made_later || set.requests.iter().any(|one| !one.request.opaque.is_empty())
+    {
         return scenario.clone();
     }
     ScenarioSpec {

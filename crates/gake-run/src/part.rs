@@ -37,6 +37,12 @@ impl Prepared {
     pub fn limit_threads(&mut self, threads: usize) {
         let plan = Arc::make_mut(&mut self.plan);
         plan.threads = plan.threads.min(threads).max(1);
+        plan.tables = 1;
+    }
+
+    /// All threads share the descriptor table of their process, as those of agents do.
+    pub fn keep_to_one_table(&mut self) {
+        Arc::make_mut(&mut self.plan).tables = 1;
     }
 
     /// Where it connects to, as far as that is known before the run: a redirect may lead elsewhere.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gake_core::plan::{Load, Plan};
+use gake_core::plan::{Load, Plan, TableShares, tables_for};
 use gake_core::schedule::Trace;
 use gake_core::spec::{LoadSpec, RunSpec, ScenarioSpec};
 
@@ -141,6 +141,16 @@ pub(crate) fn whole(run: &RunSpec, mut plans: Vec<Plan>, labels: &[String]) -> P
         labels: labels.to_vec(),
         ..Plan::new(target, Load::Scenarios(plans))
     }
+}
+
+/// Descriptor tables of `size` that the connections of a plan need; that of the process when none
+/// of its size would do.
+pub(crate) fn tables(plan: &Plan, size: usize) -> usize {
+    let each = plan.scenarios().iter();
+    let connections = each.fold(0_usize, |sum, plan| {
+        sum.saturating_add(plan.connections).saturating_add(plan.idle_connections)
+    });
+    tables_for(connections, size, TableShares::Equal).unwrap_or(1)
 }
 
 /// The highest rate of a load; infinite for a closed loop.

@@ -9,8 +9,8 @@ use gake_core::spec::{FieldPath, RequestSource, RunSpec};
 use gake_judge::Objective;
 use gake_watch::{SourceError, WatchSource};
 use gake_wire::{
-    Location, Protocol, Resolver, Settings, TlsOptions, WeightedRequest, Wire, WireError,
-    handshake_metrics, stream_metrics,
+    BodyCheck, Location, Protocol, Resolver, Settings, TlsOptions, Tracer, WeightedRequest, Wire,
+    WireError, handshake_metrics, stream_metrics,
 };
 
 use crate::requests::{self, RequestSet};
@@ -43,6 +43,8 @@ pub struct Prepared {
     pub notes: Vec<String>,
     /// Hides secrets in recorded answers.
     pub redactor: Redactor,
+    /// Samples requests for traces.
+    pub tracer: Option<Arc<Tracer>>,
 }
 
 impl LoadedRequests {
@@ -104,6 +106,12 @@ impl LoadedRequests {
             let mut settings =
                 connection::settings(&spec.connection, pooled, (plan.connections, plan.streams))?;
             settings.inspect = connection::inspection(scenario, &list.index(i))?;
+            if let (Some(inspection), Some(method)) = (&mut settings.inspect, &set.method)
+                && let Some(check) = inspection.body.take()
+            {
+                let check = BodyCheck::clone(&check).of_messages(method.clone());
+                inspection.body = Some(Arc::new(check));
+            }
             settings.stream = scenario.stream || set.is_stream;
             if let RequestSource::WebSocket(websocket) = &scenario.source {
                 settings.protocol = Protocol::WebSocket;
@@ -178,7 +186,13 @@ impl LoadedRequests {
             let defined = metrics.define((*metric).clone());
             defined.map_err(|error| RunError::cannot(error.to_string()))?;
         }
-        let ready = ready(spec, plans, labels, &metrics)?;
+        let mut ready = ready(spec, plans, labels, &metrics)?;
+        // What makes requests during the run may share an open file among workers.
+        if wires.iter().all(|wire| wire.network.settings.feed.is_none()) {
+            let plan = Arc::make_mut(&mut ready.plan);
+            let tables = plan::tables(plan, gake_files::table_size());
+            plan.tables = if tables > 1 && gake_files::can_own_table() { tables } else { 1 };
+        }
         let wire_notes = wires.iter().flat_map(|wire| &wire.notes).cloned();
         let set_notes = |is_file: bool| {
             let sets = self.sets.iter().filter(move |set| set.file.is_some() == is_file);
@@ -222,6 +236,7 @@ fn ready(
         watch,
         notes: Vec::new(),
         redactor: Redactor::off(),
+        tracer: None,
     })
 }
 

@@ -1,6 +1,5 @@
 //! Runs whose workers are in other processes.
 
-use gake_core::clock::Nanos;
 use gake_core::record::Run;
 use gake_engine::Running;
 
@@ -9,14 +8,15 @@ use crate::{Beside, Moment, Prepared, Recorded, RunError};
 
 /// Workers in other processes, ready to start.
 pub trait RemoteWorkers {
-    /// Starts them. Their epoch lies [`lead`](RemoteWorkers::lead) ahead.
+    /// Starts them.
     ///
     /// # Errors
     /// When one of them cannot be started; none goes on then.
     fn start(&mut self) -> Result<Running, RunError>;
 
-    /// How far the epoch lies ahead of the start.
-    fn lead(&self) -> Nanos;
+    /// When the run starts, if [`start`](RemoteWorkers::start) follows now, or has started: in ns
+    /// since 1970.
+    fn started_unix_ns(&self) -> u64;
 
     /// Completes the run with what only the other processes know. Called after the last message.
     fn complete(&mut self, run: &mut Run);
@@ -41,8 +41,8 @@ impl Prepared {
 struct Elsewhere<'a>(&'a mut dyn RemoteWorkers);
 
 impl Workers for Elsewhere<'_> {
-    fn lead(&self) -> Nanos {
-        self.0.lead()
+    fn started_unix_ns(&self) -> u64 {
+        self.0.started_unix_ns()
     }
 
     fn start(&mut self, log: Option<gake_engine::LogSender>) -> Result<Running, RunError> {

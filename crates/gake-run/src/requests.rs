@@ -11,7 +11,7 @@ use gake_core::spec::{
     BodySpec, FieldPath, GrpcSpec, RequestDefaults, RequestSource, RequestSpec, RunSpec,
     ScenarioSpec, WebSocketSpec,
 };
-use gake_wire::{Feed, HttpRequest, Location, WeightedRequest, basic_authorization};
+use gake_wire::{Feed, GrpcMethod, HttpRequest, Location, WeightedRequest, basic_authorization};
 
 use crate::bodies::Bodies;
 use crate::grpc::GrpcTarget;
@@ -34,6 +34,8 @@ pub(crate) struct RequestSet {
     pub(crate) notes: Vec<String>,
     /// Whether answers are streams of messages.
     pub(crate) is_stream: bool,
+    /// The method of gRPC that is called.
+    pub(crate) method: Option<GrpcMethod>,
     /// The file that errors are in, when there is one.
     pub(crate) file: Option<String>,
     /// The field that says what is sent.
@@ -43,8 +45,8 @@ pub(crate) struct RequestSet {
 impl RequestSet {
     fn new(requests: Vec<WeightedRequest>, name: String, field: FieldPath) -> Self {
         let (order, trace, feed, file) = (None, None, None, None);
-        let (notes, is_stream) = (Vec::new(), false);
-        Self { requests, order, trace, feed, name, notes, is_stream, file, field }
+        let (notes, is_stream, method) = (Vec::new(), false, None);
+        Self { requests, order, trace, feed, name, notes, is_stream, method, file, field }
     }
 }
 
@@ -139,10 +141,11 @@ impl Reader<'_, '_> {
         let common = &self.scenario.request;
         let json = common.body.as_ref().map(|body| self.body(body)).transpose()?;
         let json = json.as_deref().unwrap_or(b"{}");
-        let (request, is_stream) = target.call(&headers(common), json)?;
+        let (request, method) = target.call(&headers(common), json)?;
         let request = WeightedRequest { request, label: None, weight: 1 };
         let mut set = RequestSet::new(vec![request], target.name(), field);
-        set.is_stream = is_stream;
+        set.is_stream = method.is_server_streaming();
+        set.method = Some(method);
         Ok(set)
     }
 

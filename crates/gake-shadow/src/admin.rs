@@ -131,7 +131,7 @@ fn status(control: &Control) -> Value {
         "draining": control.is_draining(),
         "master": {
             "name": &*shared.master.backend.name,
-            "url": shared.master.backend.origin.to_string(),
+            "url": shared.master.backend.url(),
             "answers": classes(&stats.answers),
             "faults": stats.master_faults,
             "broken_answers": stats.broken_answers,

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, Uri};
+use http_body::Frame;
 
 use crate::exchange::{
     BackendAnswer, BackendOutcome, Body, Captured, Failure, MirroredExchange, Role,
@@ -248,6 +249,18 @@ impl Slot {
     pub(crate) fn head(&mut self, status: StatusCode, headers: &HeaderMap) {
         self.first_byte_ns = Some(self.elapsed());
         self.head = Some((status, headers.clone()));
+    }
+
+    /// A part of the answer behind its head. Of the trailers those of gRPC count as headers: they
+    /// are the status of a call. Other trailers are not compared.
+    pub(crate) fn frame(&mut self, frame: &Frame<Bytes>) {
+        if let Some(piece) = frame.data_ref() {
+            self.piece(piece);
+        } else if let (Some((_, headers)), Some(trailers)) = (&mut self.head, frame.trailers_ref())
+        {
+            let grpc = trailers.iter().filter(|(name, _)| name.as_str().starts_with("grpc-"));
+            headers.extend(grpc.map(|(name, value)| (name.clone(), value.clone())));
+        }
     }
 
     /// A piece of the answer's body.

@@ -15,10 +15,12 @@ mod format;
 mod live;
 mod points;
 mod script;
+mod spans;
 mod visitor;
 
 pub use address::{SinkAddress, SinkAddressError, SinkKind};
 pub use exporter::{ExportSecond, ExportStart, ExportVerdict, Exporter};
-pub use live::{LiveServer, PageFrame, StopButton};
+pub use live::{LiveControls, LiveServer, PageFrame, RateSetter};
 pub use points::{InfluxPoint, InfluxPoints};
 pub use script::ScriptSeries;
+pub use spans::SpanExporter;

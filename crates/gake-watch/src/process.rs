@@ -6,10 +6,11 @@ use std::time::Instant;
 
 use gake_core::record::LevelUnit;
 use procfs::WithCurrentSystemInfo;
-use procfs::process::{FDTarget, LimitValue, Process, all_processes};
+use procfs::process::{LimitValue, Process};
 
 use crate::cgroup::Cgroup;
 use crate::diag;
+use crate::listening::{Listening, inodes, nobody_on};
 use crate::rates::Rates;
 use crate::sampler::Level;
 use crate::sockets;
@@ -31,6 +32,7 @@ pub(crate) struct Processes {
     which: Which,
     pids: Vec<i32>,
     readings: u32,
+    listening: Listening,
     rates: Rates,
     threads: Threads,
     cgroup: Option<Cgroup>,
@@ -45,6 +47,7 @@ impl Processes {
             which,
             pids: Vec::new(),
             readings: 0,
+            listening: Listening::default(),
             rates: Rates::default(),
             threads: Threads::default(),
             cgroup: None,
@@ -112,7 +115,7 @@ impl Processes {
         if stale || self.pids.is_empty() {
             self.pids = match &self.which {
                 Which::Pid(pid) => vec![*pid],
-                Which::Ports(ports) => listening(ports)?,
+                Which::Ports(ports) => self.listening.on(ports)?,
             };
             self.cgroup = self.pids.first().map(|pid| Cgroup::of(*pid));
         }
@@ -135,7 +138,8 @@ impl Processes {
         }
         levels.push(Level::new("rss", LevelUnit::Bytes, usage.rss as f64));
         levels.push(Level::new("threads", LevelUnit::Count, usage.threads as f64));
-        if let Some(share) = usage.descriptors_share {
+        let has_own_tables = self.listening.is_in_threads();
+        if let Some(share) = usage.descriptors_share.filter(|_| !has_own_tables) {
             levels.push(Level::new("descriptors", LevelUnit::Share, share));
             levels.push(Level::new("descriptors_open", LevelUnit::Count, usage.descriptors as f64));
         }
@@ -205,47 +209,6 @@ impl Usage {
             self.descriptors_share = Some(self.descriptors_share.unwrap_or(0.0).max(share));
         }
     }
-}
-
-/// The sockets that a process has open.
-fn inodes(process: &Process) -> Vec<u64> {
-    let descriptors = process.fd().into_iter().flatten().flatten();
-    descriptors
-        .filter_map(|descriptor| match descriptor.target {
-            FDTarget::Socket(inode) => Some(inode),
-            _ => None,
-        })
-        .collect()
-}
-
-/// The processes that listen on one of the ports.
-fn listening(ports: &[u16]) -> Result<Vec<i32>, String> {
-    let table = Process::myself().map(|me| sockets::table(&me)).unwrap_or_default();
-    let listeners = sockets::listeners(&table, Some(ports), &HashSet::new());
-    let wanted: HashSet<u64> = listeners.iter().map(|entry| entry.inode).collect();
-    if wanted.is_empty() {
-        return Err(nobody_on(ports));
-    }
-    let all = all_processes().map_err(|error| format!("/proc cannot be read: {error}"))?;
-    // What we may not look into is another user's.
-    let holds = |process: &Process| inodes(process).iter().any(|inode| wanted.contains(inode));
-    let pids: Vec<i32> = all.flatten().filter(holds).map(|process| process.pid()).collect();
-    if pids.is_empty() {
-        return Err(format!(
-            "the process that listens on {} is another user's: run gake as that user",
-            port_names(ports)
-        ));
-    }
-    Ok(pids)
-}
-
-fn nobody_on(ports: &[u16]) -> String {
-    format!("nothing on this machine listens on {}", port_names(ports))
-}
-
-fn port_names(ports: &[u16]) -> String {
-    let names: Vec<_> = ports.iter().map(u16::to_string).collect();
-    format!("port {}", names.join(" or "))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::meter::bump;
 use crate::pool::{Place, Pool};
 use crate::redirect::{BAD_LOCATION, RedirectVisitor};
 use crate::request::{Message, PreparedRequest};
+use crate::settings::Protocol;
 use crate::shared::Shared;
 use crate::transport::{AnyTransport, IdleState, Timing, Transport, TransportError};
 
@@ -95,12 +96,19 @@ impl<'a, C: Clock + Clone + 'static, V: Visitor> Call<'a, C, V> {
             }
             let (alarm, deadline) = (self.alarm, self.deadline);
             let timing = Timing { clock, scratch, alarm, deadline, write };
-            let mut visitor = RedirectVisitor::new(request.message.is_some(), &mut *self.visitor);
+            let follows_offers = self.may_follow_offer(&place);
+            let follows = (request.message.is_some(), follows_offers);
+            let mut visitor = RedirectVisitor::new(follows, &mut *self.visitor);
             if let Some(facts) = place.facts() {
                 visitor.connected(facts);
             }
             match place.exchange(request, self.exchange, &timing, &mut visitor).await {
-                Ok(answer) => return Ok((answer, visitor.to)),
+                Ok(answer) => {
+                    if let Some(port) = visitor.offered {
+                        self.shared.dialer.alternatives.offers(request.origin, port);
+                    }
+                    return Ok((answer, visitor.to));
+                }
                 Err(TransportError::BeforeRequest(_)) if is_reused => {}
                 Err(TransportError::BeforeResponse(_))
                     if is_reused && request.rendered.idempotent => {}
@@ -162,11 +170,33 @@ impl<'a, C: Clock + Clone + 'static, V: Visitor> Call<'a, C, V> {
         self.shared.dialer.dial(origin, self.alarm, self.deadline, self.exchange).await
     }
 
+    /// Whether an answer on this connection may say that HTTP/3 is to be had. Neither a proxy nor
+    /// a Unix socket carries it.
+    #[inline]
+    fn may_follow_offer(&self, place: &Place<'_, AnyTransport>) -> bool {
+        self.shared.network.settings.protocol == Protocol::Advertised
+            && !place.is_http3()
+            && place.facts().is_some_and(|facts| facts.tls.is_some() && facts.peer.is_some())
+            && !self.shared.network.has_proxy()
+    }
+
+    /// Whether the origin offers HTTP/3, and this connection speaks something else.
+    #[inline]
+    fn has_better(&self, place: &Place<'_, AnyTransport>, origin: u32) -> bool {
+        self.shared.network.settings.protocol == Protocol::Advertised
+            && self.shared.dialer.alternatives.port(origin).is_some()
+            && !place.is_http3()
+    }
+
     /// A place on an open connection that is still good, counting those that are not.
     #[inline]
     fn reuse(&self, origin: u32, now: Nanos) -> Option<Place<'a, AnyTransport>> {
         let Shared { scratch, meter, .. } = self.shared;
         while let Some(place) = self.pool.take(origin) {
+            if self.has_better(&place, origin) {
+                place.retire();
+                continue;
+            }
             match place.idle_state(now, scratch) {
                 IdleState::Usable => return Some(place),
                 IdleState::Ended => bump(&meter.stale_reconnects),

@@ -7,6 +7,8 @@ use std::str::FromStr;
 use regex_automata::meta::Regex;
 use serde_json::Value;
 
+use crate::grpc::GrpcMethod;
+
 /// Bytes of a body that are held for a check, coded and decoded. A larger one does not meet it.
 pub(crate) const CHECKED_BYTES_MAX: usize = 16 << 20;
 
@@ -15,6 +17,8 @@ pub(crate) const CHECKED_BYTES_MAX: usize = 16 << 20;
 pub struct BodyCheck {
     text: String,
     what: What,
+    /// The method whose messages the bodies are, when they are calls of gRPC.
+    method: Option<GrpcMethod>,
 }
 
 #[derive(Debug, Clone)]
@@ -74,7 +78,7 @@ impl FromStr for BodyCheck {
                 None => refused(&error),
             })?)
         };
-        Ok(Self { text: text.to_owned(), what })
+        Ok(Self { text: text.to_owned(), what, method: None })
     }
 }
 
@@ -93,9 +97,18 @@ impl PartialEq for BodyCheck {
 impl Eq for BodyCheck {}
 
 impl BodyCheck {
+    /// The same check of each message, as JSON, that a method of gRPC returns.
+    #[must_use]
+    pub fn of_messages(self, method: GrpcMethod) -> Self {
+        Self { method: Some(method), ..self }
+    }
+
     /// Whether a body, whose content coding is undone first, meets it. What is coded in an unknown
     /// way, or is larger than [`CHECKED_BYTES_MAX`], does not.
     pub(crate) fn is_met(&self, coding: &[u8], body: &[u8]) -> bool {
+        if let Some(method) = &self.method {
+            return method.returns(body, |message| self.is_met_by(message));
+        }
         match decoded(coding, body, CHECKED_BYTES_MAX) {
             Some(decoded) => self.is_met_by(&decoded),
             None => false,

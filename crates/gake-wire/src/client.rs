@@ -47,7 +47,7 @@ impl<C: Clock + Clone + 'static> Client<C> {
             idle: usize::MAX,
             idle_per_origin: settings.max_idle.map_or(usize::MAX, |max| max.div_ceil(slice.of)),
         };
-        let streams = if network.expects_http2() { settings.streams } else { 1 };
+        let streams = if network.expects_multiplexing() { settings.streams } else { 1 };
         let shared = Rc::new(Shared::new(network, clock, slice.index));
         Self { shared, pool: Rc::new(Pool::new(bounds, streams)) }
     }

@@ -19,11 +19,11 @@ use tokio_rustls::TlsConnector;
 
 use crate::address::Address;
 use crate::alarm::Alarm;
+use crate::alternative::Alternatives;
 use crate::deadline::Deadline;
 use crate::facts::ConnectionFacts;
 use crate::fault;
 use crate::http1::KnownHeads;
-use crate::http2::ConnectionLimits;
 use crate::meter::{Meter, OpenGuard};
 use crate::network::{Network, is_loopback};
 use crate::ports::LocalPorts;
@@ -41,9 +41,9 @@ const SOURCE_PAUSE: Nanos = SECOND;
 /// Opens the connections of one thread.
 #[derive(Debug)]
 pub(crate) struct Dialer<C> {
-    network: Arc<Network>,
-    clock: C,
-    meter: Rc<Meter>,
+    pub(crate) network: Arc<Network>,
+    pub(crate) clock: C,
+    pub(crate) meter: Rc<Meter>,
     scratch: Rc<Scratch>,
     /// The number of the next connection, for turns among addresses and sources.
     next: Cell<usize>,
@@ -51,6 +51,8 @@ pub(crate) struct Dialer<C> {
     paused: RefCell<Vec<Nanos>>,
     /// The heads that each origin sends, by its number.
     known: RefCell<Vec<Rc<RefCell<KnownHeads>>>>,
+    /// Where origins offer HTTP/3.
+    pub(crate) alternatives: Alternatives,
 }
 
 impl<C: Clock + Clone + 'static> Dialer<C> {
@@ -64,7 +66,8 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         let sources = &network.settings.sources.addresses;
         let paused = RefCell::new(vec![0; sources.len().max(network.loopback_sources.len())]);
         let next = Cell::new(first);
-        Self { network, clock, meter, scratch, next, paused, known: RefCell::default() }
+        let (known, alternatives) = (RefCell::default(), Alternatives::default());
+        Self { network, clock, meter, scratch, next, paused, known, alternatives }
     }
 
     /// Opens a connection to origin number `number`, and notes in `exchange` how long it took.
@@ -94,7 +97,15 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         begun: Nanos,
         exchange: &mut Exchange,
     ) -> Result<AnyTransport, Fault> {
-        let Network { tls, upgrade, .. } = &*self.network;
+        let Network { tls, upgrade, settings, .. } = &*self.network;
+        if settings.protocol == Protocol::Http3 {
+            return self.open_quic(number, None, begun, exchange).await;
+        }
+        if let Some(port) = self.alternatives.port(number)
+            && let Some(opened) = self.open_alternative(number, port, begun, exchange).await
+        {
+            return Ok(opened);
+        }
         let is_tunnelled = upgrade.is_some();
         let (stream, peer, guard, times) =
             self.connect(number, begun, exchange, tls.as_ref(), is_tunnelled).await?;
@@ -123,7 +134,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
                 &*discovered
             }
         };
-        let turn = self.next.replace(self.next.get().wrapping_add(1));
+        let turn = self.turn();
         let addresses = &origin.addresses;
         let (stream, peer) = match &addresses[turn % addresses.len()] {
             // Each source takes its turn with every address.
@@ -194,32 +205,32 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         let has_http2 = stream.alpn().is_some_and(|protocol| protocol == b"h2");
         let is_http2 = match settings.protocol {
             Protocol::Http1 | Protocol::WebSocket => false,
-            Protocol::Negotiated => has_http2,
+            Protocol::Negotiated | Protocol::Advertised => has_http2,
+            Protocol::Http3 => return Err(Fault::Quic("HTTP/3 goes over QUIC")),
             Protocol::Http2 if stream.is_plain() && self.network.has_proxy() => {
                 return Err(Fault::Proxy("it carries no HTTP/2 in clear"));
             }
             Protocol::Http2 if stream.is_plain() || has_http2 => true,
             Protocol::Http2 => return Err(Fault::Tls("the peer does not offer HTTP/2")),
         };
-        let facts = ConnectionFacts { peer, is_http2, tls: stream.tls_facts() };
+        let tls = stream.tls_facts();
+        let facts = ConnectionFacts { peer, is_http2, tls };
         if !is_http2 {
             let known = self.known(number);
             let http1 = Http1::new(stream, facts, known, settings.limits, guard, times);
             return Ok(AnyTransport::Http1(http1));
         }
-        let default = ConnectionLimits::default();
-        let limits = ConnectionLimits {
-            stream_window: settings.stream_window.unwrap_or(default.stream_window),
-            connection_window: settings.connection_window.unwrap_or(default.connection_window),
-            streams: u32::try_from(settings.streams).unwrap_or(u32::MAX),
-            header_bytes: settings.limits.head_bytes,
-            interim: settings.limits.interim,
-        };
+        let limits = settings.connection_limits();
         let (at, took) = times;
         let opening = Opening { limits, facts, is_single_use: !settings.keepalive, at, took };
         let scratch = Rc::clone(&self.scratch);
         let http2 = Http2::new(stream, &opening, scratch, self.clock.clone(), guard);
         Ok(AnyTransport::Http2(http2))
+    }
+
+    /// The number of the next connection.
+    pub(crate) fn turn(&self) -> usize {
+        self.next.replace(self.next.get().wrapping_add(1))
     }
 
     /// The heads that an origin sends.

@@ -30,6 +30,9 @@ pub enum WireError {
     /// A second WebSocket.
     #[error("{0:?}: all messages of a scenario go to one WebSocket")]
     WebSocket(String),
+    /// What HTTP/3 cannot have.
+    #[error("HTTP/3 {0}")]
+    Http3(&'static str),
     /// A name that no certificate can have.
     #[error("{0:?} cannot be checked against a certificate")]
     ServerName(String),

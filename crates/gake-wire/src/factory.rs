@@ -12,6 +12,7 @@ use gake_core::work::{Factory, Gauges};
 use crate::client::Client;
 use crate::handshakes;
 use crate::idle;
+use crate::trace::{Tracer, WorkerTracer};
 use crate::wire::Wire;
 use crate::work::{HttpWork, Load};
 
@@ -33,10 +34,21 @@ impl<C: Clock + Clone + 'static> HttpFactory<C> {
         let keep = Cell::new(wire.network.settings.keep.map_or(0, |keep| keep.answers));
         let settings = &wire.network.settings;
         let are_shared =
-            !settings.pooled && settings.protocol.may_be_http2() && settings.streams > 1;
+            !settings.pooled && settings.protocol.may_be_multiplexed() && settings.streams > 1;
         let connections = if are_shared { slice.part(settings.connections).max(1) } else { 0 };
         let groups = (0..connections).map(|_| client.with_one_connection()).collect();
-        Self { load: Rc::new(Load { wire, keep, parts: Cell::new(None) }), client, groups, slice }
+        let load = Load { wire, keep, parts: Cell::new(None), tracer: None };
+        Self { load: Rc::new(load), client, groups, slice }
+    }
+
+    /// The same, whose works' requests are sampled by `tracer`. Requests that are made during the
+    /// run are not.
+    #[must_use]
+    pub fn traced(mut self, tracer: Option<Arc<Tracer>>) -> Self {
+        if let Some(load) = Rc::get_mut(&mut self.load) {
+            load.tracer = tracer.map(|tracer| WorkerTracer::new(tracer, self.slice));
+        }
+        self
     }
 }
 

@@ -40,7 +40,14 @@ impl TlsFacts {
         Some(Self { version, suite, group, is_resumed })
     }
 
-    /// The cipher suite, as IANA names it.
+    /// What is known of a full handshake of QUIC: its version, since QUIC has no other. quinn does
+    /// not tell the cipher suite and the group.
+    pub(crate) const fn of_quic() -> Self {
+        let (version, suite) = (TlsVersion::Tls13, CipherSuite::Unknown(0));
+        Self { version, suite, group: None, is_resumed: false }
+    }
+
+    /// The cipher suite, as IANA names it; empty when that is not known.
     #[must_use]
     pub fn cipher_suite(&self) -> String {
         suite_name(self.suite.as_str().unwrap_or_default())

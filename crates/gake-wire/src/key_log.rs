@@ -14,12 +14,13 @@ pub struct TlsKeyLog {
 }
 
 impl TlsKeyLog {
-    /// Creates the file, which only its owner may read.
+    /// Opens the file, or creates it; only its owner may read it. What it holds stays: others may
+    /// have written their secrets there.
     ///
     /// # Errors
-    /// When it cannot be created.
-    pub fn create(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: Mutex::new(gake_files::create(path, Access::Owner)?) })
+    /// When it cannot be opened.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { file: Mutex::new(gake_files::append(path, Access::Owner)?) })
     }
 }
 

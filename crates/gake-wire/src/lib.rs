@@ -1,9 +1,10 @@
-//! The client: HTTP/1.1 and HTTP/2 over TCP, TLS and Unix sockets, with time-outs and faults.
+//! The client: HTTP/1.1 and HTTP/2 over TCP, TLS and Unix sockets, HTTP/3 over QUIC, with time-outs
+//! and faults.
 //!
 //! A [`Network`] is what is known before a run (resolved addresses, TLS, settings), a [`Client`] is
 //! one thread's way to send requests over it, many at once: [`Client::send`] gives the exchange and
 //! what was kept of the response. Transports are behind an interface (`transport/`);
-//! [`http1`] and [`http2`] are their codecs, without input and output.
+//! [`http1`], [`http2`] and [`http3`] are their codecs, without input and output.
 //!
 //! A [`Wire`] is a load's requests; an [`HttpFactory`] makes one worker's share of it, and an
 //! [`HttpWork`] is what one lane fires.
@@ -12,12 +13,14 @@
 
 mod address;
 mod alarm;
+mod alternative;
 mod authorization;
 mod call;
 mod check;
 mod client;
 mod deadline;
 mod dial;
+mod dial_quic;
 mod encode;
 mod error;
 mod factory;
@@ -28,6 +31,7 @@ mod grpc;
 mod handshakes;
 pub mod http1;
 pub mod http2;
+pub mod http3;
 mod idle;
 mod inspect;
 mod kept;
@@ -42,6 +46,7 @@ mod percent;
 mod pool;
 mod ports;
 mod proxy;
+mod quic;
 mod redirect;
 mod request;
 mod scratch;
@@ -52,6 +57,7 @@ mod sockopt;
 mod source;
 mod stream;
 mod tls;
+mod trace;
 mod transport;
 mod websocket;
 mod wire;
@@ -77,12 +83,14 @@ pub use network::Network;
 pub use origin::Origin;
 pub use parts::stream_metrics;
 pub use percent::percent_decoded;
+pub use ports::has_socket_port_ranges;
 pub use proxy::{HttpProxy, ProxyError};
 pub use request::{HttpRequest, PreparedRequest};
 pub use session::{WebSocketEvent, WebSocketSession};
 pub use settings::{Keep, MessageAnswer, Protocol, Settings};
 pub use source::{SourceAddressError, Sources};
 pub use tls::{TlsError, TlsIdentity, TlsOptions, tls_suites, tls12_suites};
+pub use trace::{Span, Spans, Tracer};
 pub use websocket::UpgradeResponse;
 pub use wire::Wire;
 pub use work::HttpWork;

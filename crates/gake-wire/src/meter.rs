@@ -24,6 +24,10 @@ pub(crate) struct Meter {
     pub(crate) idle_pending: Cell<u64>,
     pub(crate) redirects: Cell<u64>,
     pub(crate) streams: Cell<u64>,
+    pub(crate) http3_streams: Cell<u64>,
+    pub(crate) http3_fallbacks: Cell<u64>,
+    quic_packets: Cell<u64>,
+    quic_lost: Cell<u64>,
     pub(crate) unhandled: Cell<u64>,
     pub(crate) sessions: Cell<u64>,
     pub(crate) sessions_ended: Cell<u64>,
@@ -83,7 +87,7 @@ impl Meter {
         self.handshakes.take()
     }
 
-    /// Adds what an HTTP/2 connection has counted.
+    /// Adds what a connection of HTTP/2 or HTTP/3 has counted.
     #[inline]
     pub(crate) fn add_http2(&self, counts: &ConnectionCounts) {
         let add = |to: &Cell<u64>, count: u64| to.set(to.get() + count);
@@ -94,6 +98,12 @@ impl Meter {
         add(&self.window_waits, counts.window_waits);
         add(&self.bytes_in, counts.bytes_in);
         add(&self.bytes_out, counts.bytes_out);
+    }
+
+    /// Adds packets of QUIC that were sent, and those of them that were lost.
+    pub(crate) fn add_packets(&self, sent: u64, lost: u64) {
+        self.quic_packets.set(self.quic_packets.get() + sent);
+        self.quic_lost.set(self.quic_lost.get() + lost);
     }
 
     /// Adds bytes that belong to no exchange.
@@ -142,6 +152,10 @@ impl Meter {
         counts.idle_failed += self.idle_failed.take();
         counts.redirects += self.redirects.take();
         counts.streams += self.streams.take();
+        counts.http3_streams += self.http3_streams.take();
+        counts.http3_fallbacks += self.http3_fallbacks.take();
+        counts.quic_packets += self.quic_packets.take();
+        counts.quic_lost += self.quic_lost.take();
         counts.unhandled += self.unhandled.take();
         counts.sessions += self.sessions.take();
         counts.sessions_ended += self.sessions_ended.take();

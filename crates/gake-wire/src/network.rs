@@ -15,6 +15,7 @@ use crate::location::{Location, LocationError, Scheme};
 use crate::origin::{DiscoveredOrigins, Origin};
 use crate::ports::LocalPorts;
 use crate::proxy::HttpProxy;
+use crate::quic::QuicSettings;
 use crate::request::{HttpRequest, Message, PreparedRequest};
 use crate::settings::{Protocol, Settings};
 use crate::tls::{self, TlsOptions};
@@ -40,6 +41,8 @@ pub struct Network {
     /// What the user should know before the run, in sentences.
     pub notes: Vec<String>,
     pub(crate) tls: Option<Arc<ClientConfig>>,
+    /// How connections of HTTP/3 are opened, when they may be.
+    pub(crate) quic: Option<QuicSettings>,
     /// What opens the sessions of a WebSocket.
     pub(crate) upgrade: Option<Arc<Upgrade>>,
     /// Whether every prepared request fits into a connection's initial window.
@@ -86,6 +89,7 @@ impl Network {
             fields: Vec::new(),
             notes: Vec::new(),
             tls: None,
+            quic: None,
             upgrade: None,
             is_small: true,
             numbers: HashMap::new(),
@@ -103,10 +107,28 @@ impl Network {
     /// # Errors
     /// When a TLS file cannot be used.
     pub fn to_any_origin(mut self) -> Result<Self, WireError> {
-        if self.tls.is_none() {
-            self.tls = Some(self.tls_options.config(self.settings.protocol)?);
-        }
+        self.set_up_tls()?;
         Ok(self)
+    }
+
+    /// Reads the files of TLS, unless that is done.
+    fn set_up_tls(&mut self) -> Result<(), WireError> {
+        if self.tls.is_some() {
+            return Ok(());
+        }
+        let protocol = self.settings.protocol;
+        let tls = self.tls_options.config(protocol)?;
+        if protocol.may_be_http3() {
+            let quic = tls::without_resumption(&tls::speaking(&tls, Protocol::Http3));
+            let limits = self.settings.connection_limits();
+            self.quic = QuicSettings::new(quic, &limits);
+            if self.quic.is_none() {
+                let what = "needs TLS 1.3 and the cipher suite TLS_AES_128_GCM_SHA256";
+                return Err(WireError::Http3(what));
+            }
+        }
+        self.tls = Some(tls);
+        Ok(())
     }
 
     /// A network with the same settings and no origins, whose connections speak HTTP/2 alone.
@@ -120,6 +142,7 @@ impl Network {
             fields: Vec::new(),
             notes: Vec::new(),
             tls: self.tls.as_ref().map(|config| tls::speaking(config, Protocol::Http2)),
+            quic: None,
             upgrade: None,
             is_small: true,
             numbers: HashMap::new(),
@@ -153,8 +176,10 @@ impl Network {
         request: &HttpRequest,
         location: Location,
     ) -> Result<PreparedRequest, WireError> {
-        if location.scheme == Scheme::Https && self.tls.is_none() {
-            self.tls = Some(self.tls_options.config(self.settings.protocol)?);
+        if location.scheme == Scheme::Https {
+            self.set_up_tls()?;
+        } else if self.settings.protocol == Protocol::Http3 {
+            return Err(WireError::Http3("has no clear text: write https://"));
         }
         let origin = self.origin(&location)?;
         let message = Message::new(request, location);
@@ -192,13 +217,17 @@ impl Network {
         let rendered = self.render(&message)?;
         let may_be_http2 = match self.settings.protocol {
             // Only TLS negotiates.
-            Protocol::Negotiated => message.location.scheme == Scheme::Https,
+            Protocol::Negotiated | Protocol::Advertised => message.location.scheme == Scheme::Https,
             protocol => protocol.may_be_http2(),
         };
+        let may_be_http3 =
+            self.settings.protocol.may_be_http3() && message.location.scheme == Scheme::Https;
+        let http3 = may_be_http3.then(|| Box::new(message.stream_request()));
         let http2 = may_be_http2.then(|| Box::new(message.template()));
         let is_websocket = self.settings.protocol == Protocol::WebSocket;
         let websocket = is_websocket.then(|| Box::new(MessageFrame::new(message.body.as_deref())));
-        Ok(PreparedRequest { origin, rendered, http2, websocket, message: self.kept(message) })
+        let message = self.kept(message);
+        Ok(PreparedRequest { origin, rendered, http2, http3, websocket, message })
     }
 
     /// Lets a request have its shared fields with those before it.
@@ -212,13 +241,15 @@ impl Network {
         }
     }
 
-    /// Says once which headers HTTP/2 does not have.
+    /// Says once which headers HTTP/2 or HTTP/3 does not have.
     fn note_left_out(&mut self, message: &Message) {
-        if self.settings.protocol != Protocol::Http2 {
-            return;
-        }
+        let version = match self.settings.protocol {
+            Protocol::Http2 => "HTTP/2",
+            Protocol::Http3 => "HTTP/3",
+            _ => return,
+        };
         for name in message.left_out() {
-            let note = format!("HTTP/2 has no header {name}: it is not sent");
+            let note = format!("{version} has no header {name}: it is not sent");
             if !self.notes.contains(&note) {
                 self.notes.push(note);
             }
@@ -291,12 +322,12 @@ impl Network {
         }
     }
 
-    /// Whether new connections are expected to speak HTTP/2.
-    pub(crate) fn expects_http2(&self) -> bool {
+    /// Whether new connections are expected to carry several exchanges at once.
+    pub(crate) fn expects_multiplexing(&self) -> bool {
         match self.settings.protocol {
             Protocol::Http1 | Protocol::WebSocket => false,
-            Protocol::Http2 => true,
-            Protocol::Negotiated => self.origins.iter().any(Origin::is_tls),
+            Protocol::Http2 | Protocol::Http3 => true,
+            Protocol::Negotiated | Protocol::Advertised => self.origins.iter().any(Origin::is_tls),
         }
     }
 

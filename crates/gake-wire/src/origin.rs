@@ -46,6 +46,21 @@ impl Origin {
         &self.host
     }
 
+    /// Its port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The URL of a request target: a path with its query, or a URL as a proxy is sent one.
+    pub(crate) fn url(&self, target: &str) -> String {
+        if !target.starts_with('/') {
+            return target.to_owned();
+        }
+        let scheme = if self.is_tls() { "https" } else { "http" };
+        format!("{scheme}://{}{target}", self.name)
+    }
+
     /// Its host and port, as a proxy is asked for a tunnel to it.
     pub(crate) fn tunnel_authority(&self) -> String {
         match self.host.contains(':') {

@@ -55,6 +55,13 @@ impl LocalPorts {
     }
 }
 
+/// Whether a socket can have a range of local ports of its own, so that finding a free one is quick
+/// in nine tenths of the system's range and not in half of that.
+#[must_use]
+pub fn has_socket_port_ranges() -> bool {
+    LocalPorts::read().is_some_and(|ports| ports.has_option)
+}
+
 fn parse(text: &str) -> Option<(u16, u16)> {
     let mut numbers = text.split_whitespace().map(str::parse::<u16>);
     let (first, last) = (numbers.next()?.ok()?, numbers.next()?.ok()?);

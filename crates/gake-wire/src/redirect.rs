@@ -4,6 +4,7 @@ use std::task::Context;
 
 use gake_core::record::Fault;
 
+use crate::alternative::http3_port;
 use crate::authorization::basic_authorization;
 use crate::facts::ConnectionFacts;
 use crate::http1::{BodyPiece, ResponseHead, Visitor};
@@ -20,24 +21,29 @@ pub(crate) struct RedirectVisitor<'a, V> {
     follow: bool,
     /// Where the response redirects to, when it does.
     pub(crate) to: Option<String>,
+    /// Whether offers of HTTP/3 are followed.
+    follows_offers: bool,
+    /// The port on which the response offers HTTP/3.
+    pub(crate) offered: Option<u16>,
     behind: &'a mut V,
 }
 
 impl<'a, V> RedirectVisitor<'a, V> {
-    pub(crate) fn new(follow: bool, behind: &'a mut V) -> Self {
-        Self { follow, to: None, behind }
+    /// `follow`: whether redirects are followed; `follows_offers`: whether `Alt-Svc` is.
+    pub(crate) fn new((follow, follows_offers): (bool, bool), behind: &'a mut V) -> Self {
+        Self { follow, to: None, follows_offers, offered: None, behind }
     }
 }
 
 impl<V: Visitor> Visitor for RedirectVisitor<'_, V> {
     #[inline]
     fn wants_head(&self) -> bool {
-        self.follow || self.behind.wants_head()
+        self.follow || self.follows_offers || self.behind.wants_head()
     }
 
     #[inline]
     fn may_want(&self) -> bool {
-        self.follow || self.behind.may_want()
+        self.follow || self.follows_offers || self.behind.may_want()
     }
 
     #[inline]
@@ -52,6 +58,9 @@ impl<V: Visitor> Visitor for RedirectVisitor<'_, V> {
 
     #[inline]
     fn head(&mut self, head: &ResponseHead<'_>) {
+        if self.follows_offers {
+            self.offered = head.get("alt-svc").and_then(http3_port);
+        }
         if self.follow && matches!(head.status, 301 | 302 | 303 | 307 | 308) {
             let location = head.get("location");
             self.to = location.map(|to| String::from_utf8_lossy(to.trim_ascii()).into_owned());

@@ -6,6 +6,7 @@ use crate::authorization::basic_authorization;
 use crate::http1::Version;
 use crate::http1::request::{Rendered, RequestError, RequestParts, render};
 use crate::http2::RequestTemplate;
+use crate::http3::StreamRequest;
 use crate::location::{Location, Scheme};
 use crate::proxy::HttpProxy;
 use crate::websocket::MessageFrame;
@@ -44,6 +45,8 @@ pub struct PreparedRequest {
     pub(crate) rendered: Rendered,
     /// What HTTP/2 writes, when a connection may speak it.
     pub(crate) http2: Option<Box<RequestTemplate>>,
+    /// What HTTP/3 writes, when a connection may speak it.
+    pub(crate) http3: Option<Box<StreamRequest>>,
     /// What is written in a session of a WebSocket, when that is the protocol.
     pub(crate) websocket: Option<Box<MessageFrame>>,
     /// What it says, when redirects are followed.
@@ -58,6 +61,30 @@ pub(crate) struct Message {
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) opaque: Vec<(String, Vec<u8>)>,
     pub(crate) body: Option<Arc<[u8]>>,
+}
+
+impl PreparedRequest {
+    /// The same with one more header, whose name is in lower case; `None` when it has that header,
+    /// or is a message of a WebSocket.
+    pub(crate) fn with_header(&self, name: &str, value: &str) -> Option<Self> {
+        if self.websocket.is_some() {
+            return None;
+        }
+        let rendered = self.rendered.with_header(name, value)?;
+        let mut http2 = self.http2.clone();
+        if let Some(template) = &mut http2 {
+            template.push(name, value.as_bytes());
+        }
+        let mut http3 = self.http3.clone();
+        if let Some(request) = &mut http3 {
+            request.push(name, value.as_bytes());
+        }
+        let mut message = self.message.clone();
+        if let Some(message) = &mut message {
+            message.headers.push((name.to_owned(), value.to_owned()));
+        }
+        Some(Self { origin: self.origin, rendered, http2, http3, websocket: None, message })
+    }
 }
 
 impl Message {

@@ -9,6 +9,7 @@ use crate::Inspection;
 use crate::check::BodyCheck;
 use crate::feed::Feed;
 use crate::http1::{ResponseLimits, Version};
+use crate::http2::ConnectionLimits;
 use crate::source::Sources;
 
 /// The settings of a network's clients, and of the load that uses them.
@@ -68,6 +69,11 @@ pub enum Protocol {
     Http2,
     /// What ALPN chooses over TLS; HTTP/1.1 in clear text.
     Negotiated,
+    /// HTTP/3, over QUIC.
+    Http3,
+    /// As [`Negotiated`](Self::Negotiated), and HTTP/3 to an origin whose answers offer it by
+    /// `Alt-Svc`.
+    Advertised,
     /// WebSocket, opened by HTTP/1.1: the body of the only request is a message, sent in sessions
     /// that its URL and headers open.
     WebSocket,
@@ -86,10 +92,22 @@ pub enum MessageAnswer {
 }
 
 impl Protocol {
+    /// Whether a connection may carry several exchanges at once.
+    #[must_use]
+    pub const fn may_be_multiplexed(self) -> bool {
+        self.may_be_http2() || self.may_be_http3()
+    }
+
     /// Whether a connection may speak HTTP/2.
     #[must_use]
     pub const fn may_be_http2(self) -> bool {
-        !matches!(self, Self::Http1 | Self::WebSocket)
+        matches!(self, Self::Http2 | Self::Negotiated | Self::Advertised)
+    }
+
+    /// Whether a connection may speak HTTP/3.
+    #[must_use]
+    pub const fn may_be_http3(self) -> bool {
+        matches!(self, Self::Http3 | Self::Advertised)
     }
 
     /// What ALPN offers, what is wanted most first.
@@ -98,7 +116,22 @@ impl Protocol {
         match self {
             Self::Http1 | Self::WebSocket => vec![h1],
             Self::Http2 => vec![h2],
-            Self::Negotiated => vec![h2, h1],
+            Self::Negotiated | Self::Advertised => vec![h2, h1],
+            Self::Http3 => vec![b"h3".to_vec()],
+        }
+    }
+}
+
+impl Settings {
+    /// The bounds of a multiplexed connection.
+    pub(crate) fn connection_limits(&self) -> ConnectionLimits {
+        let default = ConnectionLimits::default();
+        ConnectionLimits {
+            stream_window: self.stream_window.unwrap_or(default.stream_window),
+            connection_window: self.connection_window.unwrap_or(default.connection_window),
+            streams: u32::try_from(self.streams).unwrap_or(u32::MAX),
+            header_bytes: self.limits.head_bytes,
+            interim: self.limits.interim,
         }
     }
 }

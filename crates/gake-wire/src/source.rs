@@ -125,6 +125,24 @@ impl Sources {
         Ok(socket)
     }
 
+    /// A UDP socket that is connected to `target` and comes from `source`.
+    pub(crate) fn udp_socket(
+        &self,
+        target: SocketAddr,
+        source: Option<IpAddr>,
+    ) -> io::Result<std::net::UdpSocket> {
+        let kind = Type::DGRAM.nonblocking().cloexec();
+        let socket = Socket::new(Domain::for_address(target), kind, Some(Protocol::UDP))?;
+        if let Some(device) = &self.device {
+            socket.bind_device(Some(device.as_bytes()))?;
+        }
+        if let Some(source) = source {
+            socket.bind(&SocketAddr::new(source, 0).into())?;
+        }
+        socket.connect(&target.into())?;
+        Ok(socket.into())
+    }
+
     /// Those of a host's addresses for which there is a source of the same family.
     pub(crate) fn reaching(
         &self,

@@ -320,3 +320,12 @@ pub(crate) fn speaking(config: &Arc<ClientConfig>, protocol: Protocol) -> Arc<Cl
     config.alpn_protocols = protocol.alpn();
     Arc::new(config)
 }
+
+/// The same settings without resumption: each connection makes a full handshake and sends nothing
+/// before its end.
+pub(crate) fn without_resumption(config: &Arc<ClientConfig>) -> Arc<ClientConfig> {
+    let mut config = ClientConfig::clone(config);
+    config.resumption = rustls::client::Resumption::disabled();
+    config.enable_early_data = false;
+    Arc::new(config)
+}

@@ -14,6 +14,7 @@ use crate::feed::Feed;
 use crate::inspect::{Inspector, WorkVisitor, Wrong};
 use crate::kept::KeepVisitor;
 use crate::parts::{PartSeries, PartsVisitor};
+use crate::trace::{OpenSpan, WorkerTracer};
 use crate::wire::{Labelled, Wire};
 
 /// What the works of one worker share.
@@ -24,6 +25,8 @@ pub(crate) struct Load {
     pub(crate) keep: Cell<u64>,
     /// The series of the parts of answers, once they are known.
     pub(crate) parts: Cell<Option<PartSeries>>,
+    /// Samples requests, when some are traced.
+    pub(crate) tracer: Option<WorkerTracer>,
 }
 
 /// Sends requests for one lane.
@@ -35,6 +38,8 @@ pub struct HttpWork<C> {
     inspector: Option<Inspector>,
     /// What is known of the request under way.
     exchange: Exchange,
+    /// Its trace, when it is sampled.
+    span: Option<Box<OpenSpan>>,
     /// Whether one is under way.
     is_fired: bool,
 }
@@ -43,7 +48,7 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
     pub(crate) fn new(load: Rc<Load>, client: Client<C>) -> Self {
         let inspector = load.wire.network.settings.inspect.clone().map(Inspector::new);
         let exchange = Exchange::unfinished(0);
-        Self { load, client, inspector, exchange, is_fired: false }
+        Self { load, client, inspector, exchange, span: None, is_fired: false }
     }
 
     /// Sends the request with this number at `now` and returns its exchange; `None` when there is
@@ -63,7 +68,8 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
     ) -> Result<(), Exhausted> {
         self.is_fired = true;
         self.exchange = Exchange::unfinished(now);
-        let Self { load, client, inspector, exchange, .. } = self;
+        let Self { load, client, inspector, exchange, span, .. } = self;
+        let whole = iteration;
         let iteration = iteration.filter(|_| load.wire.network.settings.stream);
         let parts = iteration.map(|iteration| {
             let series = load.parts.get().unwrap_or_else(|| PartSeries::of(iteration));
@@ -73,7 +79,11 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
         let lane = Lane { client, inspector: inspector.as_mut(), parts, exchange };
         let ended = match &load.wire.network.settings.feed {
             None => {
-                load.exchange(lane, load.wire.request(number), now).await;
+                let request = load.wire.request(number);
+                let begin = |tracer: &WorkerTracer| tracer.begin(whole?, request);
+                *span = load.tracer.as_ref().and_then(begin);
+                let request = span.as_deref().map_or(request, |span| &span.request);
+                load.exchange(lane, request, now).await;
                 Ok(())
             }
             Some(feed) => Box::pin(load.exchange_made(lane, feed.as_ref(), number)).await,
@@ -101,6 +111,7 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
 impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
         self.run(iteration.arrival.number, iteration.fired, Some(iteration)).await?;
+        self.load.end_span(self.span.take(), &self.exchange);
         let exchange = &mut self.exchange;
         if let (Some(inspector), End::Answered(_)) = (&self.inspector, exchange.end)
             && let Some(wrong) = inspector.wrong()
@@ -120,6 +131,7 @@ impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
 
     fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended {
         let exchange = self.interrupt();
+        self.load.end_span(self.span.take(), &exchange);
         let ended = Ended::interrupted(exchange.done);
         iteration.exchange(exchange);
         ended
@@ -169,6 +181,14 @@ impl Load {
             Err(fault) => lane.client.end(lane.exchange, End::Fault(fault)),
         }
         Ok(())
+    }
+
+    /// Hands over the span of a request that has ended, when it has one.
+    #[inline]
+    fn end_span(&self, span: Option<Box<OpenSpan>>, exchange: &Exchange) {
+        if let (Some(span), Some(tracer)) = (span, &self.tracer) {
+            tracer.end(&span, exchange, &self.wire.network);
+        }
     }
 
     /// How many bytes of the next response's body to keep, when it is to be kept.

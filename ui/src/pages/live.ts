@@ -17,27 +17,66 @@ export function live(root: HTMLElement, first: RunData): void {
   const token = readToken();
   const source = fetch("./").then((answer) => answer.text());
   let [data, text] = [first, ""];
-  let [lost, drawn, stopping] = [false, false, false];
+  let [lost, drawn, stopping, dragging] = [false, false, false, false];
+  // The rate that was asked for, and the one that the data had then.
+  let [wanted, before]: (number | undefined)[] = [];
 
+  const post = (path: string): Promise<Response | undefined> =>
+    fetch(path, { method: "POST", headers: { "X-Gake-Token": token ?? "" } }).catch(() => undefined);
   const stop = async (): Promise<void> => {
     stopping = true;
     draw();
-    const answer = await fetch("stop", { method: "POST", headers: { "X-Gake-Token": token ?? "" } }).catch(() => undefined);
-    stopping = answer?.ok ?? false;
+    stopping = (await post("stop"))?.ok ?? false;
     draw();
+  };
+  const setRate = async (percent: number): Promise<void> => {
+    [dragging, wanted, before] = [false, percent, data.live?.rate_percent];
+    draw();
+    // Until the data say another than before, or the server refuses.
+    if (!(await post(`rate?percent=${percent}`))?.ok) wanted = undefined;
+    draw();
+  };
+  // What changes the rate comes after this; a drag that changes nothing draws what it has kept back.
+  const release = (): void =>
+    void setTimeout(() => {
+      dragging = false;
+      if (!drawn) draw();
+    });
+  const slider = (percent: number): HTMLElement => {
+    const shown = el("output", {}, `${percent} %`);
+    const range: HTMLInputElement = el("input", {
+      type: "range",
+      "aria-label": "Load in percent of the plan",
+      min: 10,
+      max: Math.max(400, percent),
+      step: 10,
+      value: percent,
+      disabled: stopping || lost,
+      onpointerdown: () => (dragging = true),
+      onpointerup: release,
+      onpointercancel: release,
+      oninput: () => (shown.textContent = `${range.value} %`),
+      onchange: () => void setRate(Number(range.value)),
+    });
+    return el("label", { class: "rate" }, "Load", range, shown);
   };
   const tools = (): HTMLElement[] => {
     if (!data.live) return text === "" ? [] : [tool("Save the report", () => void keep(source, text, data))];
     if (!data.live.control || token === null) return [];
-    return [tool(stopping ? "Stopping" : "Stop the run", () => void stop(), stopping || lost)];
+    const percent = data.live.rate_percent;
+    return [
+      ...(percent === undefined ? [] : [slider(wanted ?? Math.round(percent))]),
+      tool(stopping ? "Stopping" : "Stop the run", () => void stop(), stopping || lost),
+    ];
   };
   const draw = (): void => {
-    // What nobody sees is drawn when it is seen.
-    drawn = !document.hidden;
+    // What nobody sees is drawn when it is seen; a slider that is held stays where it is.
+    drawn = !document.hidden && !dragging;
     if (drawn) keepingFocus(() => page.show(data, { ...(lost && data.live && { pill: LOST }), tools: tools() }));
   };
   const take = (event: MessageEvent<string>): void => {
     [data, lost] = [JSON.parse(event.data) as RunData, false];
+    if (data.live?.rate_percent !== before) wanted = undefined;
     draw();
   };
 

@@ -186,6 +186,7 @@ export function connections(data: RunData, time: Timeline): HTMLElement {
       ["sent again, not handled", figures.unhandled && count(figures.unhandled)],
       ["streams reset", figures.stream_resets && count(figures.stream_resets)],
       ["GOAWAYs", figures.goaways && count(figures.goaways)],
+      ["packets lost", figures.quic_lost && count(figures.quic_lost)],
       ["waited for a stream", figures.stream_waits && count(figures.stream_waits)],
       ["bodies that waited for the window", figures.window_waits && count(figures.window_waits)],
     ]),

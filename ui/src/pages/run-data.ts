@@ -34,8 +34,11 @@ export interface RunData {
   target_levels: Target | null;
   /** The run that lies behind, and what it is called. */
   over: { name: string; run: RunData } | null;
-  /** Of a run in progress: how long requests are sent, and whether the page may stop it. */
-  live?: { length_s: number | null; control: boolean };
+  /**
+   * Of a run in progress: how long requests are sent, whether the page may stop it, and the rate in
+   * percent of the plan's when the page may change it.
+   */
+  live?: { length_s: number | null; control: boolean; rate_percent?: number };
 }
 
 export interface Objective {
@@ -89,6 +92,7 @@ export interface Figures {
   unhandled: number;
   stream_resets: number;
   goaways: number;
+  quic_lost: number;
   stream_waits: number;
   window_waits: number;
   cpu_ns: number;

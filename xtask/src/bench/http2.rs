@@ -183,7 +183,7 @@ fn free_ports() -> Result<[u16; 4]> {
     Ok(ports)
 }
 
-fn until_listening(port: u16) -> Result<()> {
+pub(super) fn until_listening(port: u16) -> Result<()> {
     for _ in 0..250 {
         if TcpStream::connect(("127.0.0.1", port)).is_ok() {
             return Ok(());

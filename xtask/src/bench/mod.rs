@@ -10,6 +10,7 @@ mod arrival;
 mod calls;
 mod clock;
 mod cpu;
+mod grpc;
 mod http2;
 mod k6;
 mod memory;
@@ -24,6 +25,7 @@ mod shadow;
 mod stall;
 mod start;
 mod stats;
+mod stolen;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,10 +40,13 @@ use process::{Ended, Launch, Running};
 use report::Report;
 
 /// The parts, in their order.
-const PARTS: [&str; 8] = ["cpu", "arrival", "stall", "memory", "start", HTTP2, SHADOW, K6];
+const PARTS: [&str; 9] = ["cpu", "arrival", "stall", "memory", "start", HTTP2, GRPC, SHADOW, K6];
 
 /// The part with servers of its own, done when it is asked for.
 const HTTP2: &str = "http2";
+
+/// The part beside ghz, done when it is asked for.
+const GRPC: &str = "grpc";
 
 /// The part with peers of its own, which is done alone.
 const SHADOW: &str = "shadow";
@@ -50,7 +55,7 @@ const SHADOW: &str = "shadow";
 const K6: &str = "k6";
 
 /// The parts that are done only when they are asked for; each keeps a report of its own.
-const ON_REQUEST: [&str; 3] = [HTTP2, SHADOW, K6];
+const ON_REQUEST: [&str; 4] = [HTTP2, GRPC, SHADOW, K6];
 
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -121,6 +126,7 @@ fn run(options: Options, tools_dir: &Path, dir: &Path) -> Result<()> {
             "stall" => stall::run(&bench, &mut report),
             "memory" => memory::run(&bench, &mut report),
             HTTP2 => http2::run(&bench, &mut report),
+            GRPC => grpc::run(&bench, &mut report),
             SHADOW => shadow::run(&bench, &mut report),
             K6 => k6::run(&bench, &mut report),
             _ => start::run(&bench, &mut report),
@@ -189,7 +195,7 @@ impl Options {
     pub fn needs(&self, tool: Tool) -> bool {
         match self.parts.as_slice() {
             [part] if part == HTTP2 => matches!(tool, Tool::Gake | Tool::H2load),
-            [part] if part == K6 => tool == Tool::Gake,
+            [part] if part == K6 || part == GRPC => tool == Tool::Gake,
             _ => true,
         }
     }

@@ -128,8 +128,8 @@ fn gake(options: &Options) -> Result<PathBuf> {
     }
 }
 
-/// Ours first: a tool on PATH may be of any age.
-fn go_tool(name: &str, module: &str, tools_dir: &Path) -> Result<PathBuf> {
+/// A tool in Go, installed unless it is here. Ours first: a tool on PATH may be of any age.
+pub(super) fn go_tool(name: &str, module: &str, tools_dir: &Path) -> Result<PathBuf> {
     let bin = tools_dir.join("bin");
     let path = bin.join(name);
     if path.is_file() {

@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn an_arrow_between_neighbours_is_named() {
         let found = messages("gake-engine", &[("gake-wire", None)]);
-        assert_eq!(found, ["new arrow gake-engine → gake-wire: it may use gake-core"]);
+        assert_eq!(found, ["new arrow gake-engine → gake-wire: it may use gake-core, gake-files"]);
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub const ROOMS: &[Room] = &[
     Room {
         name: "gake-engine",
         level: 1,
-        may_use: &["gake-core"],
+        may_use: &["gake-core", "gake-files"],
         // The loop never names HTTP.
         strangers: &["http", "httparse", "hyper", "url", "rustls", "tokio-rustls", "clap"],
     },
@@ -48,7 +48,12 @@ pub const ROOMS: &[Room] = &[
         // The judge never fires.
         strangers: &["tokio", "mio", "hyper", "socket2", "clap"],
     },
-    Room { name: "gake-lab", level: 1, may_use: &["gake-core"], strangers: &["clap"] },
+    Room {
+        name: "gake-lab",
+        level: 1,
+        may_use: &["gake-core", "gake-files"],
+        strangers: &["clap"],
+    },
     // JavaScript alone: what scripts ask for is not its business.
     Room { name: "gake-script", level: 1, may_use: &[], strangers: &["clap"] },
     Room {

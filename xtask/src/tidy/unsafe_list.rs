@@ -12,9 +12,21 @@ pub const UNSAFE: &[Unsafe] = &[
         why: "sched_setscheduler and sched_getscheduler of the calling thread: rustix has neither",
     },
     Unsafe {
+        path: "crates/gake-engine/src/start.rs",
+        count: 1,
+        why: "own_table of the thread that starts workers with a descriptor table each",
+    },
+    Unsafe { path: "crates/gake-engine/src/table.rs", count: 1, why: "own_table of a worker" },
+    Unsafe {
         path: "crates/gake-engine/src/timer.rs",
         count: 1,
         why: "AsyncFd::register of a timerfd, which is unsafe as the descriptor must stay the same one",
+    },
+    Unsafe {
+        path: "crates/gake-files/src/table.rs",
+        count: 4,
+        why: "unshare of the descriptor table: a number means another file in another table, which \
+              the caller must promise to keep apart",
     },
     Unsafe {
         path: "crates/gake-k6/src/modules/crypto.rs",
@@ -50,6 +62,11 @@ pub const UNSAFE: &[Unsafe] = &[
         path: "crates/gake-lab/src/serve.rs",
         count: 1,
         why: "ioctl TIOCOUTQ, the bytes not yet acknowledged: no library has it",
+    },
+    Unsafe {
+        path: "crates/gake-lab/src/thread.rs",
+        count: 1,
+        why: "own_table of a thread that accepts and serves connections by itself",
     },
     Unsafe {
         path: "crates/gake-lab/src/readable.rs",

@@ -11,7 +11,7 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Load::Scenarios(plans) = &self.load {
             write!(f, "{}: {} side by side", self.target, plural(plans.len(), "scenario"))?;
-            write!(f, ", {}", plural(self.threads, "thread"))?;
+            self.threads(f)?;
             for plan in plans {
                 write!(f, "\n  {}", plan.name)?;
                 if !plan.start.is_zero() {
@@ -24,11 +24,18 @@ impl fmt::Display for Plan {
         }
         write!(f, "{}: ", self.target)?;
         self.own(f)?;
-        write!(f, ", {}", plural(self.threads, "thread"))
+        self.threads(f)
     }
 }
 
 impl Plan {
+    fn threads(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.tables {
+            0 | 1 => write!(f, ", {}", plural(self.threads, "thread")),
+            _ => write!(f, ", {} threads with a descriptor table each", self.workers()),
+        }
+    }
+
     /// A load on its own, without its target and what all loads of a run share.
     fn own(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.load {

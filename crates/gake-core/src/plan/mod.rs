@@ -8,6 +8,7 @@ pub mod expect;
 mod line;
 pub mod rate;
 pub mod stage;
+mod tables;
 pub mod targets;
 #[cfg(test)]
 mod tests;
@@ -21,12 +22,13 @@ pub use bounds::{Overflow, Timeouts};
 pub use expect::Expect;
 pub use rate::{Rate, parse_rate};
 pub use stage::{StageError, UserStageError, parse_stages, parse_user_stages};
+pub use tables::{TableShares, tables_for};
 pub use users::{UserStage, presence};
 
 pub use crate::duration::{format_duration, parse_duration};
 use crate::metric::MAX_SERIES;
 pub use crate::schedule::Stage;
-use crate::schedule::{NumberStripes, Process, Schedule, Slice, Trace};
+use crate::schedule::{NumberStripes, Process, RateChange, Schedule, Slice, Trace};
 
 /// Default maximum connections of an open loop: enough for a stall of one second at 1,000/s.
 pub const OPEN_CONNECTIONS: usize = 1_000;
@@ -82,6 +84,10 @@ pub struct Plan {
     pub drain: Duration,
     /// Workers: OS threads with a runtime each.
     pub threads: usize,
+    /// Descriptor tables. With more than that of the process, there are at least as many workers,
+    /// and each has its own.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub tables: usize,
     /// Whether a worker polls the last part of each wait.
     pub spin: bool,
     /// Which responses are ok.
@@ -186,6 +192,7 @@ impl Plan {
             timeouts: Timeouts::default(),
             drain: DRAIN,
             threads: 1,
+            tables: 1,
             spin: false,
             max_series: MAX_SERIES,
             expect: Expect::default(),
@@ -226,10 +233,39 @@ impl Plan {
         Some(schedule.after(rate, self.warmup))
     }
 
+    /// The same plan with the rates of its open loops changed. A change of the first stage may make
+    /// the warm-up of its schedule another: who follows the changes keeps that of the plan
+    /// ([`Schedule::with_lead_of`]).
+    #[must_use]
+    pub fn with_rates_changed(&self, changes: &[RateChange]) -> Self {
+        let mut plan = self.clone();
+        match &mut plan.load {
+            Load::Open { stages, .. } => {
+                let start = self.start.saturating_add(self.warmup);
+                *stages = RateChange::apply(changes, stages, start);
+            }
+            Load::Scenarios(plans) => {
+                for plan in plans {
+                    *plan = plan.with_rates_changed(changes);
+                }
+            }
+            _ => {}
+        }
+        plan
+    }
+
     /// Maximum number of arrivals of this load in flight; at least one.
     #[must_use]
     pub fn lanes(&self) -> usize {
         self.load.users().unwrap_or(self.max_in_flight).max(1)
+    }
+
+    /// Workers of the run in one process: its threads, and at least one for each descriptor table,
+    /// as far as there are lanes for them.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        let lanes = self.scenarios().iter().map(Self::lanes).max().unwrap_or(1);
+        self.threads.max(self.tables).clamp(1, lanes)
     }
 
     /// What worker `worker` of the workers of process `process` does of this load, when it has a
@@ -314,6 +350,11 @@ impl Load {
 
 const fn one() -> usize {
     1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_one(n: &usize) -> bool {
+    *n == 1
 }
 
 fn total(mut durations: impl Iterator<Item = Duration>) -> Option<Duration> {

@@ -90,13 +90,21 @@ counts! {
     idle_failed,
     /// Redirects followed: requests beyond the one that each arrival sends.
     redirects,
-    /// Streams opened on connections of HTTP/2.
+    /// Streams opened on connections of HTTP/2 or HTTP/3.
     streams,
-    /// Bytes of header blocks received over HTTP/2, as they were sent.
+    /// Of these streams, those of HTTP/3.
+    http3_streams,
+    /// Offers of HTTP/3 (`Alt-Svc`) to which no connection could be opened: TCP was used instead.
+    http3_fallbacks,
+    /// QUIC packets sent, as far as sampled.
+    quic_packets,
+    /// Of these packets, those found lost.
+    quic_lost,
+    /// Bytes of header blocks received over HTTP/2 and HTTP/3, as they were sent.
     header_bytes,
     /// Bytes of the names and values in these blocks.
     header_text_bytes,
-    /// Requests that the server said it had not handled (HTTP/2: a refused stream, or one above
+    /// Requests that the server said it had not handled (a refused or rejected stream, or one above
     /// the last of GOAWAY), and that were sent again.
     unhandled,
     /// Streams that the server reset, refused ones included.
@@ -127,16 +135,23 @@ counts! {
 }
 
 impl Counts {
-    /// What the connections spoke: `HTTP/1.1`, `HTTP/2`, `WebSocket`, or several.
+    /// What the connections spoke: `HTTP/1.1`, `HTTP/2`, `HTTP/3`, `WebSocket`, or several.
     #[must_use]
     pub fn spoken(&self) -> &'static str {
-        match (self.sessions, self.streams) {
-            (0, 0) => "HTTP/1.1",
-            (0, streams) if streams.saturating_sub(self.unhandled) >= self.written => "HTTP/2",
-            (0, _) => "HTTP/2 and HTTP/1.1",
-            (sessions, 0) if sessions >= self.opened => "WebSocket",
-            (_, 0) => "HTTP/1.1 and WebSocket",
-            _ => "HTTP/2 and WebSocket",
+        let http2 = self.streams.saturating_sub(self.http3_streams);
+        let is_streams_alone = self.streams.saturating_sub(self.unhandled) >= self.written;
+        match (self.sessions, http2, self.http3_streams) {
+            (0, 0, 0) => "HTTP/1.1",
+            (0, _, 0) if is_streams_alone => "HTTP/2",
+            (0, 0, _) if is_streams_alone => "HTTP/3",
+            (0, _, 1..) if is_streams_alone => "HTTP/3 and HTTP/2",
+            (0, _, 0) => "HTTP/2 and HTTP/1.1",
+            (0, 0, _) => "HTTP/3 and HTTP/1.1",
+            (0, ..) => "HTTP/3, HTTP/2 and HTTP/1.1",
+            (sessions, 0, 0) if sessions >= self.opened => "WebSocket",
+            (_, 0, 0) => "HTTP/1.1 and WebSocket",
+            (_, _, 0) => "HTTP/2 and WebSocket",
+            (..) => "HTTP/3 and WebSocket",
         }
     }
 

@@ -50,10 +50,13 @@ pub enum Fault {
     RedirectLimit,
     /// The proxy did not open a tunnel to the target, with the reason.
     Proxy(&'static str),
-    /// The server reset the stream of an exchange (HTTP/2), with its code.
+    /// The server reset the stream of an exchange (HTTP/2, HTTP/3), with its code.
     StreamReset(ErrorCode),
-    /// The server ended the connection by GOAWAY (HTTP/2) before the response, with its code.
+    /// The server ended the connection by GOAWAY (HTTP/2, HTTP/3) before the response, with its
+    /// code; HTTP/3 has none there.
     Goaway(ErrorCode),
+    /// The QUIC connection ended before the response (HTTP/3): the name of its error.
+    Quic(&'static str),
     /// The server closed the WebSocket session, with this close code.
     WebSocketClosed(CloseCode),
     /// The gRPC call failed, with this status.
@@ -86,6 +89,7 @@ impl Fault {
             Self::Proxy(_) => "proxy",
             Self::StreamReset(_) => "stream_reset",
             Self::Goaway(_) => "goaway",
+            Self::Quic(_) => "quic",
             Self::WebSocketClosed(_) => "websocket_closed",
             Self::Grpc(_) => "grpc_status",
             Self::Script => "script",
@@ -129,7 +133,8 @@ impl Fault {
             Self::Tls(reason)
             | Self::Malformed(reason)
             | Self::TooLarge(reason)
-            | Self::Proxy(reason) => reason.to_owned(),
+            | Self::Proxy(reason)
+            | Self::Quic(reason) => reason.to_owned(),
             Self::StreamReset(code) | Self::Goaway(code) => code.name().to_owned(),
             Self::WebSocketClosed(code) => code.to_string(),
             Self::Grpc(status) => status.to_string(),

@@ -8,6 +8,7 @@
 
 mod area;
 mod arrival;
+mod change;
 mod poisson;
 mod random;
 mod rate_unit;
@@ -22,6 +23,8 @@ use std::time::Duration;
 use crate::clock::{Nanos, SECOND};
 use area::Area;
 pub use arrival::Arrival;
+pub use change::RateChange;
+pub use random::random_number;
 pub use rates::{Process, Stage};
 pub use share::Share;
 pub use slice::Slice;
@@ -93,6 +96,13 @@ impl Schedule {
         let total = Area::new(&[Stage::step(rate, length)]).count();
         let length = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
         self.lead = Some(Lead { rate, length, total });
+        self
+    }
+
+    /// The same schedule after the warm-up of `other`, and after none when that has none.
+    #[must_use]
+    pub fn with_lead_of(mut self, other: &Self) -> Self {
+        self.lead = other.lead;
         self
     }
 

@@ -5,11 +5,13 @@
 /// Flood 2014).
 #[inline]
 pub(super) fn unit(seed: u64, place: u64) -> f64 {
-    (mixed(seed, place) >> 11) as f64 / (1u64 << 53) as f64
+    (random_number(seed, place) >> 11) as f64 / (1u64 << 53) as f64
 }
 
+/// A random number for a place.
 #[inline]
-fn mixed(seed: u64, place: u64) -> u64 {
+#[must_use]
+pub fn random_number(seed: u64, place: u64) -> u64 {
     let mut z = seed.wrapping_add(place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -25,7 +27,7 @@ pub(super) struct Counter {
 
 impl Counter {
     pub(super) fn new(seed: u64, place: u64) -> Self {
-        Self { seed: mixed(seed, place), next: 0 }
+        Self { seed: random_number(seed, place), next: 0 }
     }
 
     /// A random number in [0, 1).

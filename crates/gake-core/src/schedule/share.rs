@@ -8,6 +8,9 @@ use super::random::unit;
 use super::{Arrival, Course, Process, Schedule, Slice};
 use crate::clock::{Nanos, SECOND};
 
+/// When an arrival is due that a change of the schedule has taken from it, until another change.
+const NEVER: Nanos = Nanos::MAX;
+
 /// Every n-th arrival of a schedule, in due order. An iterator that does not
 /// remember what was done.
 #[derive(Debug, Clone)]
@@ -57,6 +60,71 @@ impl<'a> Share<'a> {
         }
     }
 
+    /// Goes on with a schedule that differs from now on: arrivals that the walk has not given yet
+    /// are due when `schedule` says.
+    pub fn follow(&mut self, schedule: Schedule) {
+        self.schedule = std::borrow::Cow::Owned(schedule);
+        self.piece = 0;
+        let ahead = std::mem::take(&mut self.ahead);
+        let mut numbers: Vec<_> = ahead.into_iter().map(|Reverse((_, number))| number).collect();
+        numbers.sort_unstable();
+        for number in numbers {
+            let due = self.due(number).unwrap_or(NEVER);
+            self.ahead.push(Reverse((due, number)));
+        }
+        // Another arrival is looked at before one of these is given.
+        self.settled = 0;
+    }
+
+    /// Leaves out the arrivals that are due before `from`; how many they are. Takes steps in the
+    /// order of the logarithm of their number.
+    pub fn skip_before(&mut self, from: Nanos) -> u64 {
+        let jitter = self.jitter();
+        // No jitter brings these to `from`.
+        let mut count = self.jump(from.saturating_sub(jitter));
+        if jitter > 0 {
+            while let Some(arrival) = self.next_jittered() {
+                if arrival.due >= from {
+                    self.ahead.push(Reverse((arrival.due, arrival.number)));
+                    break;
+                }
+                count += 1;
+            }
+        }
+        count
+    }
+
+    /// Leaves out the arrivals to come that would be due before `from` without their jitter; how
+    /// many they are.
+    fn jump(&mut self, from: Nanos) -> u64 {
+        let first = self.number;
+        // Probes go forward from a copy: a walk back starts anew.
+        let before = |share: &Self, number: Option<u64>| {
+            let mut probe = share.clone();
+            probe.number = number?;
+            let due = probe.due(probe.number)?;
+            (due - probe.delay(probe.number) < from).then_some(probe)
+        };
+        let Some(last) = before(self, Some(first)) else { return 0 };
+        *self = last;
+        let ahead = |share: &Self, steps: u64| {
+            steps.checked_mul(share.stride).and_then(|by| share.number.checked_add(by))
+        };
+        let mut steps = 1_u64;
+        while let Some(further) = before(self, ahead(self, steps)) {
+            *self = further;
+            steps = steps.saturating_mul(2);
+        }
+        while steps > 1 {
+            steps /= 2;
+            if let Some(further) = before(self, ahead(self, steps)) {
+                *self = further;
+            }
+        }
+        self.number += self.stride;
+        (self.number - first) / self.stride
+    }
+
     /// When arrival `number` is due.
     pub(super) fn due(&mut self, number: u64) -> Option<Nanos> {
         match self.schedule.lead {
@@ -85,8 +153,17 @@ impl<'a> Share<'a> {
             let delay = self.delay(arrival.number);
             self.settled = arrival.due - delay;
         }
+        self.ahead.peek().filter(|Reverse((due, _))| *due < NEVER)?;
         let Reverse((due, number)) = self.ahead.pop()?;
         Some(Arrival { number, due })
+    }
+
+    /// The longest jitter.
+    fn jitter(&self) -> Nanos {
+        match self.schedule.course {
+            Course::Rates(Process::Bursts { jitter, .. }, _) => jitter,
+            _ => 0,
+        }
     }
 
     /// The jitter of arrival `number`; none in the warm-up.

@@ -180,6 +180,31 @@ proptest! {
     }
 
     #[test]
+    fn a_jump_leaves_out_what_is_due_before(
+        stages in stages(), kind in 0..3, seed: u64, index in 0usize..4, warmup in 0u64..2,
+        jumps in proptest::collection::vec(0..4 * SECOND, 1..5),
+    ) {
+        let process = match kind {
+            0 => Process::Uniform,
+            1 => Process::Poisson,
+            _ => Process::Bursts { size: 7, jitter: SECOND / 2 },
+        };
+        let schedule = Schedule::new(process, &stages, Some(3_000), seed);
+        let schedule = schedule.after(40.0, Duration::from_secs(warmup));
+        let slice = Slice::new(index, 4);
+        let mut left: std::collections::VecDeque<_> = schedule.share(slice).collect();
+        let (mut share, mut from) = (schedule.share(slice), 0);
+        for jump in jumps {
+            from += jump;
+            let before = left.iter().take_while(|arrival| arrival.due < from).count();
+            left.drain(..before);
+            prop_assert_eq!(share.skip_before(from), before as u64);
+            prop_assert_eq!(share.next(), left.pop_front());
+        }
+        prop_assert_eq!(share.collect::<Vec<_>>(), Vec::from(left));
+    }
+
+    #[test]
     fn due_never_goes_back_and_stays_within_the_end(stages in stages(), poisson: bool) {
         let process = if poisson { Process::Poisson } else { Process::Uniform };
         let schedule = Schedule::new(process, &stages, None, 3);

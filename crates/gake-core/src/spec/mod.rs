@@ -185,13 +185,19 @@ pub enum HttpVersion {
     /// HTTP/2 or 1.1, as ALPN chooses over TLS; 1.1 in clear text.
     #[serde(rename = "auto")]
     Auto,
+    /// HTTP/3, over QUIC.
+    #[serde(rename = "3")]
+    Http3,
+    /// As [`Auto`](Self::Auto), and HTTP/3 where an answer's `Alt-Svc` offers it.
+    #[serde(rename = "auto3")]
+    Auto3,
 }
 
 impl HttpVersion {
     /// Whether a connection may carry several requests at once.
     #[must_use]
     pub const fn is_multiplexed(self) -> bool {
-        matches!(self, Self::Http2 | Self::Auto)
+        matches!(self, Self::Http2 | Self::Auto | Self::Http3 | Self::Auto3)
     }
 }
 

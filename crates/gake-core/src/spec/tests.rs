@@ -387,7 +387,6 @@ fn a_method_of_grpc_is_known_by_its_scheme() {
     assert_eq!(read(&printed), Ok(asked), "{printed}");
     for (fields, said) in [
         ("method = \"GET\"", "method: a call of gRPC is always a POST"),
-        ("expect_body = \"x\"", "cannot be checked"),
         ("proto_paths = [\"p\"]", "it needs proto"),
         ("[connection]\nhttp = \"1.1\"", "connection.http: gRPC needs HTTP/2"),
         ("[connection]\nmax_redirects = 1", "follow no redirects"),

@@ -1,5 +1,6 @@
 //! An agent: waits for runs, and does its slice of each.
 
+mod answer;
 mod forward;
 mod outbox;
 mod slice_run;
@@ -14,20 +15,15 @@ use std::time::Duration;
 use async_nats::{Client, Message, Subscriber};
 use futures_util::StreamExt;
 use gake_core::clock::SECOND;
-use gake_core::exact;
-use gake_core::plan::Plan;
-use gake_core::schedule::Slice;
-use gake_core::spec::RunSpec;
-use gake_run::{Inputs, Prepared, Ready};
+use gake_run::Recordings;
 use serde::Serialize;
 use slice_run::{SliceInput, SliceRun};
 use slice_state::Outcome;
 
-use crate::allow::{AgentLimits, for_agents};
+use crate::allow::AgentLimits;
+use crate::files::AgentFiles;
 use crate::message::{
-    AgentHello, ClockAnswer, ClockQuestion, DISCOVER, Discover, Greeting, LogAnswer, LogQuestion,
-    Offer, OfferAnswer, PROTOCOL, SpecPart, SpecTaken, StartAnswer, StartOrder, StopAnswer,
-    StopRequest, agent_subject, hex, opened, sealed,
+    AgentHello, DISCOVER, Discover, Greeting, PROTOCOL, agent_subject, hex, hidden, opened, sealed,
 };
 use crate::token::random_text;
 use crate::{FleetError, FleetToken, NatsSettings};
@@ -39,7 +35,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const EVENTS_MAX: usize = 200;
 
 /// An agent of a fleet.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Agent {
     /// Its name in reports.
     pub name: String,
@@ -49,6 +45,11 @@ pub struct Agent {
     pub tags: BTreeMap<String, String>,
     /// Most worker threads.
     pub cores: Option<usize>,
+    /// Source addresses of its connections, instead of those that a run names: addresses, ranges,
+    /// networks, names of interfaces.
+    pub sources: Vec<String>,
+    /// Reads recordings; without it, runs of recordings are refused.
+    pub recordings: Option<Arc<dyn Recordings + Send + Sync>>,
     /// What it may be made to do.
     pub limits: AgentLimits,
     /// The NATS server.
@@ -86,6 +87,12 @@ impl fmt::Display for AgentEvent {
     }
 }
 
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agent").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
 impl Agent {
     /// Waits for runs and does them, until something comes through `until`. Blocks.
     ///
@@ -110,6 +117,7 @@ impl Agent {
                 client,
                 slice: None,
                 parts: Vec::new(),
+                files: AgentFiles::default(),
                 events: VecDeque::new(),
                 tell,
             };
@@ -128,15 +136,11 @@ struct Serving<'a, T> {
     slice: Option<SliceRun>,
     /// The parts of a spec that will be offered.
     parts: Vec<String>,
+    /// The files of specs.
+    files: AgentFiles,
     /// What happened last: seconds since 1970, and what.
     events: VecDeque<(u64, String)>,
     tell: T,
-}
-
-/// A slice that can start.
-struct Prepare {
-    ready: Ready,
-    plan: Arc<Plan>,
 }
 
 impl<T: FnMut(AgentEvent)> Serving<'_, T> {
@@ -189,71 +193,6 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
         self.reply(question, serde_json::to_vec(&greeting).unwrap_or_default()).await;
     }
 
-    /// Answers a request of a coordinator; one that is not sealed gets no answer.
-    async fn answer(&mut self, request: &Message) -> Result<(), FleetError> {
-        let kind = request.subject.rsplit('.').next().unwrap_or_default().to_owned();
-        let (token, bytes) = (self.agent.token.clone(), &request.payload);
-        let purpose = format!("{kind} {}", self.id);
-        match kind.as_str() {
-            "offer" => {
-                let Some(offer) = opened::<Offer>(&token, &purpose, bytes) else { return Ok(()) };
-                let purpose = format!("offer-answer {}", offer.nonce);
-                let answer = self.consider(offer).await?;
-                self.reply_sealed(request, &purpose, &answer).await;
-            }
-            "spec" => {
-                let part = opened::<SpecPart>(&token, &purpose, bytes);
-                let Some(part) = part.filter(|part| part.nonce == self.nonce) else {
-                    return Ok(());
-                };
-                let purpose = format!("spec-answer {}", part.nonce);
-                let taken = SpecTaken { parts: self.keep(part) };
-                self.reply_sealed(request, &purpose, &taken).await;
-            }
-            "clock" => {
-                let question = opened::<ClockQuestion>(&token, &purpose, bytes);
-                if let Some(ClockQuestion { run, round }) = question {
-                    let answer = ClockAnswer { round, now: gake_run::monotonic_now() };
-                    self.reply_sealed(request, &format!("clock-answer {run}"), &answer).await;
-                }
-            }
-            "start" => {
-                let Some(order) = opened::<StartOrder>(&token, &purpose, bytes) else {
-                    return Ok(());
-                };
-                let slice = self.slice.as_mut().filter(|slice| slice.run == order.run);
-                let started = slice.ok_or_else(|| "it does not have this run".to_owned());
-                let answer = match started.and_then(|slice| slice.start(order.epoch)) {
-                    Ok(()) => StartAnswer::Started,
-                    Err(why) => StartAnswer::Refused { why },
-                };
-                let purpose = format!("start-answer {}", order.run);
-                self.reply_sealed(request, &purpose, &answer).await;
-            }
-            "stop" => {
-                let Some(stop) = opened::<StopRequest>(&token, &purpose, bytes) else {
-                    return Ok(());
-                };
-                let is_there = self.slice.as_ref().is_some_and(|slice| slice.run == stop.run);
-                if is_there {
-                    self.ended(Outcome::GivenUp("it was told to stop".to_owned())).await;
-                }
-                let purpose = format!("stop-answer {}", stop.challenge);
-                self.reply_sealed(request, &purpose, &StopAnswer { is_there }).await;
-            }
-            "log" => {
-                let Some(question) = opened::<LogQuestion>(&token, &purpose, bytes) else {
-                    return Ok(());
-                };
-                let events = self.events.iter().cloned().collect();
-                let purpose = format!("log-answer {}", question.challenge);
-                self.reply_sealed(request, &purpose, &LogAnswer { events }).await;
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
     /// Tells whoever started the agent, and keeps it for those who ask.
     fn say(&mut self, event: AgentEvent) {
         if self.events.len() == EVENTS_MAX {
@@ -261,56 +200,6 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
         }
         self.events.push_back((gake_run::unix_now() / SECOND, event.to_string()));
         (self.tell)(event);
-    }
-
-    /// Keeps a part of a spec; how many there are.
-    fn keep(&mut self, part: SpecPart) -> usize {
-        if part.index == 0 {
-            self.parts.clear();
-        }
-        let bytes: usize = self.parts.iter().map(String::len).sum();
-        if part.index == self.parts.len() && bytes + part.text.len() <= exact::READ_MAX {
-            self.parts.push(part.text);
-        }
-        self.parts.len()
-    }
-
-    /// Takes an offer, when it can.
-    async fn consider(&mut self, offer: Offer) -> Result<OfferAnswer, FleetError> {
-        let refused = |why: &str| Ok(OfferAnswer::Refused { why: why.to_owned() });
-        if offer.nonce != self.nonce {
-            return refused("the offer is an old one");
-        }
-        self.nonce = random_text::<16>()?;
-        if self.slice.is_some() {
-            return refused("it has a run already");
-        }
-        if offer.index >= offer.of {
-            return refused("there is no such slice");
-        }
-        // Before the coordinator can say anything.
-        let control = SliceRun::listen(&self.client, &offer.run).await;
-        let control = control.map_err(|error| self.agent.nats.failed(error))?;
-        let slice = Slice::new(offer.index, offer.of);
-        let (agent, spec) = (self.agent.clone(), self.parts.concat() + &offer.spec);
-        self.parts.clear();
-        let preparing = tokio::task::spawn_blocking(move || prepare(&agent, &spec, slice));
-        let prepared = preparing.await.unwrap_or_else(|error| Err(error.to_string()));
-        Ok(match prepared {
-            Ok(Prepare { ready, plan }) => {
-                let workers = ready.workers();
-                let (number, of) = (offer.index + 1, offer.of);
-                self.say(AgentEvent::Taken(format!("slice {number} of {of}: {plan}")));
-                let budget = self.agent.limits.budget(&plan, slice);
-                let run = (offer.run, offer.index);
-                self.slice = Some(SliceRun::new(run, plan, ready, control, budget));
-                OfferAnswer::Ready { workers }
-            }
-            Err(why) => {
-                self.say(AgentEvent::Refused(why.clone()));
-                OfferAnswer::Refused { why }
-            }
-        })
     }
 
     async fn slice_input(&mut self, input: SliceInput) {
@@ -364,8 +253,8 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
         Ok(())
     }
 
-    async fn reply_sealed(&self, to: &Message, purpose: &str, answer: &impl Serialize) {
-        self.reply(to, sealed(&self.agent.token, purpose, answer)).await;
+    async fn reply_hidden(&self, to: &Message, purpose: &str, answer: &impl Serialize) {
+        self.reply(to, hidden(&self.agent.token, purpose, answer)).await;
     }
 
     async fn reply(&self, to: &Message, bytes: Vec<u8>) {
@@ -386,16 +275,4 @@ async fn next_of(slice: &mut Option<SliceRun>) -> SliceInput {
 
 fn all_cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// Makes the workers of a slice ready, unless the agent must not do it.
-fn prepare(agent: &Agent, spec: &str, slice: Slice) -> Result<Prepare, String> {
-    let spec: RunSpec = exact::decode(spec.as_bytes()).map_err(|error| error.to_string())?;
-    let spec = for_agents(&spec)?;
-    let mut prepared =
-        Prepared::new(&spec, Inputs::default()).map_err(|error| error.to_string())?;
-    agent.limits.check(&spec, &prepared, slice)?;
-    prepared.limit_threads(agent.cores.unwrap_or_else(all_cores));
-    let ready = prepared.ready(slice).map_err(|error| error.to_string())?;
-    Ok(Prepare { ready, plan: Arc::clone(&prepared.plan) })
 }

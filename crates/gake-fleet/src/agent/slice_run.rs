@@ -1,7 +1,7 @@
 //! The slice of a run that an agent has.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use async_nats::connection::State;
 use async_nats::{Client, Subscriber};
@@ -57,7 +57,7 @@ impl SliceRun {
     /// Slice `index` of a run, whose workers wait for the start. What it takes over must fit into
     /// `budget`.
     pub(crate) fn new(
-        (run, index): (String, usize),
+        (run, index, alone_max): (String, usize, Duration),
         plan: Arc<Plan>,
         ready: Ready,
         control: Subscriber,
@@ -71,7 +71,7 @@ impl SliceRun {
             control,
             ready: Some(ready),
             workers: None,
-            state: SliceState::new(index, Instant::now()),
+            state: SliceState::new(index, alone_max, Instant::now()),
             budget,
         }
     }
@@ -210,7 +210,8 @@ impl SliceRun {
     /// Looks after the slice, several times a second.
     pub(crate) async fn look(&mut self, client: &Client, token: &FleetToken) -> Outcome {
         let now = Instant::now();
-        let outcome = self.state.look(now);
+        let is_connected = client.connection_state() == State::Connected;
+        let outcome = self.state.look(now, is_connected);
         if outcome == Outcome::Kept && self.state.is_quiet(now) {
             self.publish(client, token, &frame::alive()).await;
         }

@@ -10,8 +10,8 @@ use super::outbox::Outbox;
 use crate::frame::Frame;
 use crate::message::{Control, Handover, StopOrder};
 
-/// How long an agent goes on without a word of its coordinator.
-const ALONE_MAX: Duration = Duration::from_secs(20);
+/// How long an agent goes on without NATS: nobody can end its slice meanwhile.
+pub(crate) const APART_MAX: Duration = Duration::from_secs(20);
 
 /// How long the workers wait for the order to start.
 const START_MAX: Duration = Duration::from_secs(60);
@@ -26,6 +26,10 @@ const NOTICE: Nanos = 100_000_000;
 #[derive(Debug)]
 pub(crate) struct SliceState {
     index: usize,
+    /// How long it goes on without a word of its coordinator.
+    alone_max: Duration,
+    /// Since when there is no connection.
+    apart: Option<Instant>,
     /// The highest number of a control message so far.
     number: Option<u64>,
     is_started: bool,
@@ -68,10 +72,13 @@ impl Heeded {
 }
 
 impl SliceState {
-    /// A slice that waits for its start.
-    pub(crate) fn new(index: usize, now: Instant) -> Self {
+    /// A slice that waits for its start. It goes on for `alone_max` without a word of its
+    /// coordinator.
+    pub(crate) fn new(index: usize, alone_max: Duration, now: Instant) -> Self {
         Self {
             index,
+            alone_max,
+            apart: None,
             number: None,
             is_started: false,
             outbox: Outbox::new(now),
@@ -117,12 +124,16 @@ impl SliceState {
     }
 
     /// Looks after the slice, several times a second.
-    pub(crate) fn look(&self, now: Instant) -> Outcome {
+    pub(crate) fn look(&mut self, now: Instant, is_connected: bool) -> Outcome {
+        self.apart = if is_connected { None } else { Some(self.apart.unwrap_or(now)) };
         let alone = now.duration_since(self.heard);
+        let is_apart = self.apart.is_some_and(|since| now.duration_since(since) > APART_MAX);
         let why = if !self.is_started && alone > START_MAX {
             "it was not told to start"
-        } else if self.is_started && alone > ALONE_MAX {
+        } else if self.is_started && alone > self.alone_max {
             "its coordinator is silent"
+        } else if self.is_started && is_apart {
+            "NATS is not there"
         } else if self.outbox.is_full() {
             "its coordinator takes no figures"
         } else {
@@ -140,4 +151,23 @@ impl SliceState {
 /// From when on arrivals are taken over at `now`: the next second.
 pub(crate) fn next_second(now: Nanos) -> Nanos {
     now.saturating_add(NOTICE).div_ceil(SECOND).saturating_mul(SECOND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sign_of_life_changes_nothing_but_when_the_coordinator_was_heard() {
+        let (start, alone_max) = (Instant::now(), Duration::from_secs(4));
+        let mut state = SliceState::new(0, alone_max, start);
+        state.start(start);
+        state.keep(Frame::gave_up("x"), start);
+        let (heard, late) = (start + alone_max / 2, start + alone_max * 5 / 4);
+        let heeded = state.heed(&Control { number: 7, ..Control::default() }, heard);
+        assert_eq!((heeded.outcome, heeded.stop), (Outcome::Kept, StopOrder::Go));
+        assert!(heeded.handovers.is_empty() && !state.outbox.is_empty());
+        assert_eq!(state.look(late, true), Outcome::Kept);
+        assert_ne!(state.look(heard + alone_max * 2, true), Outcome::Kept);
+    }
 }

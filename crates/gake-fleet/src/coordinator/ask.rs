@@ -143,10 +143,8 @@ async fn agents(
     Ok(agents)
 }
 
-fn blocking<T>(future: impl Future<Output = Result<T, FleetError>>) -> Result<T, FleetError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| FleetError::System(error.to_string()))?;
-    runtime.block_on(future)
+pub(super) fn blocking<T>(
+    future: impl Future<Output = Result<T, FleetError>>,
+) -> Result<T, FleetError> {
+    super::runtime()?.block_on(future)
 }

@@ -5,19 +5,29 @@ use std::time::{Duration, Instant};
 
 use async_nats::connection::State;
 use async_nats::{Client, Subscriber};
-use futures_util::StreamExt;
-use gake_core::clock::Nanos;
-use gake_run::{Message, Stop, StopHandle};
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use gake_core::clock::{Clock, Nanos};
+use gake_run::{Message, RunClock, Stop, StopHandle};
 
-use super::conduct::Conduct;
+use super::conduct::{CONTROL_EVERY, Conduct};
+use super::journal::JournalReader;
+use super::journal::stream::{JournalStream, StreamAnswer};
+use crate::FleetError;
 use crate::message::{
-    Control, StopAnswer, StopRequest, control_purpose, control_subject, figures_purpose, opened,
-    sealed,
+    Control, StopAnswer, StopRequest, control_purpose, control_subject, figures_purpose,
+    journal_purpose, journal_subject, opened, sealed, sealed_bytes,
 };
 use crate::token::FleetToken;
 
 /// How often agents are looked after.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// How long the end of a run waits for its journal.
+const STORED_MAX: Duration = Duration::from_secs(5);
+
+/// Entries of a journal that are asked for at once.
+const READ_AT_ONCE: usize = 64;
 
 /// Passes on what the agents of a run send, to its end.
 pub(crate) struct Feed {
@@ -29,11 +39,15 @@ pub(crate) struct Feed {
     pub(crate) control: Subscriber,
     /// Requests to end the run.
     pub(crate) stops: Subscriber,
+    /// What NATS says of the entries of the journal.
+    pub(crate) stored: Subscriber,
+    /// Where it says that.
+    pub(crate) inbox: String,
     pub(crate) conduct: Conduct,
     pub(crate) messages: Sender<Message>,
     pub(crate) stop: StopHandle,
-    /// On this machine's monotonic clock.
-    pub(crate) epoch: u64,
+    /// Counts from the run's epoch.
+    pub(crate) clock: RunClock,
 }
 
 impl Feed {
@@ -41,18 +55,24 @@ impl Feed {
     pub(crate) async fn run(mut self) -> Conduct {
         let mut look = tokio::time::interval(LOOK_EVERY);
         look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        while !self.conduct.joiner.is_over() {
+        let mut over = None;
+        loop {
+            if self.conduct.joiner.is_over() {
+                let since = *over.get_or_insert_with(Instant::now);
+                let journal = self.conduct.journal.as_ref();
+                let is_stored = journal.is_none_or(|journal| journal.is_stored());
+                if is_stored || since.elapsed() > STORED_MAX {
+                    break;
+                }
+            }
             tokio::select! {
                 Some(message) = self.figures.next() => self.take(&message),
-                Some(message) = self.control.next() => {
-                    let purpose = control_purpose(&self.run);
-                    if self.token.open(&purpose, &message.payload).is_some() {
-                        self.conduct.echo(Instant::now());
-                    }
-                }
+                Some(message) = self.control.next() => self.hear(&message).await,
                 Some(message) = self.stops.next() => self.end(&message).await,
+                Some(message) = self.stored.next() => self.stored(&message),
                 _ = look.tick() => self.look().await,
             }
+            self.write().await;
         }
         let over = self.conduct.control(self.stop.asked(), Instant::now(), true);
         self.say(&over).await;
@@ -61,9 +81,42 @@ impl Feed {
         self.conduct
     }
 
+    /// Does again what earlier coordinators did, by the first `entries` messages of their journal,
+    /// and leads the run on.
+    pub(crate) async fn go_on(mut self, journal: JournalStream, entries: u64) -> Conduct {
+        match self.repeat(&journal, entries).await {
+            Ok(()) => self.conduct.go_on((Instant::now(), self.now())),
+            Err(error) => {
+                let lost = self.conduct.give_up(self.now(), &error.to_string());
+                self.pass_on(lost);
+            }
+        }
+        self.stop.stop(self.conduct.asked.into());
+        self.run().await
+    }
+
+    async fn repeat(&mut self, journal: &JournalStream, entries: u64) -> Result<(), FleetError> {
+        let mut reader = JournalReader::default();
+        let read = stream::iter(1..=entries).map(|number| journal.get(number));
+        let mut read = std::pin::pin!(read.buffered(READ_AT_ONCE));
+        let mut said = Instant::now();
+        while let Some(bytes) = read.next().await {
+            if said.elapsed() >= CONTROL_EVERY {
+                said = Instant::now();
+                let control = self.conduct.sign_of_life();
+                self.say(&control).await;
+            }
+            if let Some(entry) = reader.take(&bytes?) {
+                let messages = self.conduct.repeat(&entry);
+                self.pass_on(messages);
+            }
+        }
+        Ok(())
+    }
+
     /// Nanoseconds since the epoch; 0 before it.
     fn now(&self) -> Nanos {
-        gake_run::monotonic_now().saturating_sub(self.epoch)
+        self.clock.now()
     }
 
     fn pass_on(&self, messages: Vec<Message>) {
@@ -78,8 +131,65 @@ impl Feed {
         let Some(index) = index else { return };
         let purpose = figures_purpose(&self.run, index);
         let Some(part) = self.token.open(&purpose, &message.payload) else { return };
-        let messages = self.conduct.joiner.take(index, part, self.now());
+        let messages = self.conduct.take(index, part, (Instant::now(), self.now()));
         self.pass_on(messages);
+    }
+
+    async fn hear(&mut self, message: &async_nats::Message) {
+        let purpose = control_purpose(&self.run);
+        let control = opened::<Control>(&self.token, &purpose, &message.payload);
+        let Some(Control { number, .. }) = control else { return };
+        self.conduct.echo(number, Instant::now());
+        if self.conduct.is_replaced() {
+            let messages = self.conduct.leave(self.now());
+            self.pass_on(messages);
+        } else if self.conduct.may_delete_journal() {
+            self.delete_journal().await;
+        }
+    }
+
+    /// Deletes a journal that was given up: whoever went on by it would wait for ever for figures
+    /// that agents do not keep any more.
+    async fn delete_journal(&self) {
+        let subject = JournalStream::delete_subject(&self.run);
+        // JetStream ignores requests without a reply subject. This one is no entry's.
+        let reply = format!("{}.deleted", self.inbox);
+        // The end of the run deletes it if this does not.
+        let _ = self.client.publish_with_reply(subject, reply, Bytes::new()).await;
+    }
+
+    /// Hears what NATS says of an entry of the journal.
+    fn stored(&mut self, message: &async_nats::Message) {
+        let mut place = message.subject.rsplit('.');
+        let number = place.next().and_then(|text| text.parse().ok());
+        let attempt = place.next().and_then(|text| text.parse().ok());
+        let (Some(number), Some(attempt)) = (number, attempt) else { return };
+        let now = self.now();
+        let Some(journal) = &mut self.conduct.journal else { return };
+        match StreamAnswer::read(&message.payload) {
+            Some(StreamAnswer { error: Some(error), .. }) => {
+                self.conduct.drop_journal(now, &error.description);
+            }
+            Some(StreamAnswer { seq: Some(_), .. }) => {
+                journal.stored(attempt, number, Instant::now());
+            }
+            // Without an answer of JetStream it is sent again.
+            _ => {}
+        }
+    }
+
+    /// Writes what the journal does not have yet.
+    async fn write(&mut self) {
+        if self.client.connection_state() != State::Connected {
+            return;
+        }
+        let (subject, purpose) = (journal_subject(&self.run), journal_purpose(&self.run));
+        while let Some(entry) = self.conduct.journal.as_mut().and_then(|journal| journal.unsent()) {
+            let reply = format!("{}.{}.{}", self.inbox, entry.attempt, entry.number);
+            let sealed = sealed_bytes(&self.token, &purpose, &entry.bytes);
+            // What is lost on its way is sent again.
+            let _ = self.client.publish_with_reply(subject.clone(), reply, sealed).await;
+        }
     }
 
     async fn look(&mut self) {
@@ -121,7 +231,7 @@ impl Feed {
 
 /// Tells the agents of a run that will not be.
 pub(crate) async fn call_off(client: &Client, token: &FleetToken, run: &str) {
-    let control = Control { over: true, ..Control::default() };
+    let control = Control { number: u64::MAX, over: true, ..Control::default() };
     let bytes = sealed(token, &control_purpose(run), &control);
     // Agents that miss it wait for their start in vain, and give up.
     let _ = client.publish(control_subject(run), bytes.into()).await;

@@ -13,10 +13,11 @@ use serde::de::DeserializeOwned;
 
 use super::offset::Offset;
 use super::settings::FleetSettings;
+use crate::files::Contents;
 use crate::message::{
-    AgentHello, ClockAnswer, ClockQuestion, DISCOVER, Discover, Greeting, Offer, OfferAnswer,
-    PROTOCOL, SpecPart, SpecTaken, StartAnswer, StartOrder, agent_subject, from_hex, opened,
-    sealed,
+    AgentHello, ClockAnswer, ClockQuestion, DISCOVER, Discover, FilePart, FileTaken, FilesMissing,
+    FilesQuestion, Greeting, Offer, OfferAnswer, PROTOCOL, SpecPart, SpecTaken, StartAnswer,
+    StartOrder, agent_subject, from_hex, hex, hidden, opened, revealed, sealed,
 };
 use crate::token::{SEAL, random_text};
 use crate::{FleetError, FleetToken, NatsSettings};
@@ -116,6 +117,7 @@ impl Finder<'_> {
         &self,
         agents: Vec<AgentHello>,
         spec: &RunSpec,
+        files: &Contents,
     ) -> Result<Vec<Chosen>, FleetError> {
         let spec = exact::encode(spec)
             .map_err(|error| FleetError::Spec(error.to_string()))
@@ -125,8 +127,10 @@ impl Finder<'_> {
             let (run, nonce) = (self.run.to_owned(), hello.nonce.clone());
             let (before, last) = split(&spec, self.client.max_payload() / PART_OF_PAYLOAD);
             async move {
+                self.send_files(&hello, files).await?;
                 self.send_parts(&hello, &before).await?;
-                let offer = Offer { run, nonce, index, of, spec: last.to_owned() };
+                let alone = super::nanos(self.settings.alone_max);
+                let offer = Offer { run, nonce, index, of, alone, spec: last.to_owned() };
                 let purpose = format!("offer-answer {}", offer.nonce);
                 let answer: OfferAnswer =
                     self.request(&hello, "offer", &offer, &purpose, PREPARE_MAX).await?;
@@ -142,6 +146,34 @@ impl Finder<'_> {
             }
         });
         join_all(offers).await.into_iter().collect()
+    }
+
+    /// Sends the files of a spec that the agent does not have.
+    async fn send_files(&self, hello: &AgentHello, files: &Contents) -> Result<(), FleetError> {
+        let hashes: Vec<_> = files.keys().cloned().collect();
+        let question = FilesQuestion { nonce: hello.nonce.clone(), hashes };
+        let purpose = format!("files-answer {}", hello.nonce);
+        let missing: FilesMissing =
+            self.request(hello, "files", &question, &purpose, ANSWER_MAX).await?;
+        let purpose = format!("file-answer {}", hello.nonce);
+        let size = self.client.max_payload() / PART_OF_PAYLOAD;
+        for hash in missing.hashes {
+            let Some(content) = files.get(&hash) else { continue };
+            // An empty file has a part as well.
+            for at in (0..content.len().max(1)).step_by(size.max(1)) {
+                let end = content.len().min(at + size.max(1));
+                let (nonce, bytes) = (hello.nonce.clone(), hex(&content[at..end]));
+                let is_last = end == content.len();
+                let part = FilePart { nonce, hash: hash.clone(), at, bytes, is_last };
+                let taken: FileTaken =
+                    self.request(hello, "file", &part, &purpose, ANSWER_MAX).await?;
+                if taken.bytes != end {
+                    let why = "a file of the spec does not reach it".to_owned();
+                    return Err(FleetError::Refused { agent: hello.name.clone(), why });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Sends the parts of a spec that do not fit into the offer.
@@ -160,7 +192,7 @@ impl Finder<'_> {
     }
 
     /// How far an agent's clock is ahead, by the fastest of several round trips.
-    async fn offset(&self, hello: &AgentHello) -> Result<Offset, FleetError> {
+    pub(super) async fn offset(&self, hello: &AgentHello) -> Result<Offset, FleetError> {
         let mut best: Option<Offset> = None;
         for round in 0..CLOCK_ROUNDS {
             let question = ClockQuestion { run: self.run.to_owned(), round };
@@ -196,7 +228,7 @@ impl Finder<'_> {
         join_all(orders).await.into_iter().collect()
     }
 
-    /// Sends an agent a request, and waits for its sealed answer.
+    /// Sends an agent a request, and waits for its answer; both are encrypted.
     async fn request<T: DeserializeOwned>(
         &self,
         hello: &AgentHello,
@@ -220,7 +252,7 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Sends the agent a request, and waits for its sealed answer.
+    /// Sends the agent a request, and waits for its answer; both are encrypted.
     pub(crate) async fn request<T: DeserializeOwned>(
         &self,
         kind: &str,
@@ -229,7 +261,7 @@ impl Asked<'_> {
         patience: Duration,
     ) -> Result<T, FleetError> {
         let Self { client, nats, token, hello } = self;
-        let bytes = sealed(token, &format!("{kind} {}", hello.id), request);
+        let bytes = hidden(token, &format!("{kind} {}", hello.id), request);
         let max = client.max_payload();
         if bytes.len() > max.saturating_sub(SEAL) {
             let size = bytes.len();
@@ -242,7 +274,7 @@ impl Asked<'_> {
         let answer = answer.map_err(|error| {
             nats.failed(format!("agent {} does not answer: {error}", hello.name))
         })?;
-        opened(token, purpose, &answer.payload).ok_or_else(|| FleetError::Refused {
+        revealed(token, purpose, &answer.payload).ok_or_else(|| FleetError::Refused {
             agent: hello.name.clone(),
             why: "its answer cannot be read".to_owned(),
         })

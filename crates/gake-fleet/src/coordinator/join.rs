@@ -160,25 +160,44 @@ impl Joiner {
         }
     }
 
-    /// Looks after the agents at `now`; `connected` is whether they could be heard. After
-    /// `stopped`, nothing of a lost agent is due any more.
+    /// How far the frames of an agent are taken: frames, parts of the next one, and whether more
+    /// come.
+    pub(crate) fn progress(&self, index: usize) -> Option<(u64, u32, bool)> {
+        let member = self.members.get(index)?;
+        let (frames, parts) = member.assembler.progress();
+        Some((frames, parts, matches!(member.state, State::Running)))
+    }
+
+    /// Every agent counts as heard at `now`.
+    pub(crate) fn hear_all(&mut self, now: Nanos) {
+        self.members.iter_mut().for_each(|member| member.heard = now);
+    }
+
+    /// The agents that are silent at `now`; `connected` is whether they could be heard.
+    pub(crate) fn silent(&mut self, now: Nanos, connected: bool) -> Vec<usize> {
+        if !connected {
+            self.hear_all(now);
+        }
+        let is_silent = |index: &usize| {
+            let silence = now.saturating_sub(self.members[*index].heard);
+            self.is_running(*index) && silence > SILENCE_MAX
+        };
+        (0..self.members.len()).filter(is_silent).collect()
+    }
+
+    /// Gives the agents `lost` up at `now`, each for a reason, and says what is known of those that
+    /// were. After `stopped`, nothing of a lost agent is due any more.
     pub(crate) fn look(
         &mut self,
         now: Nanos,
-        connected: bool,
+        lost: &[(usize, String)],
         stopped: Option<Nanos>,
     ) -> Vec<Message> {
         self.stopped = self.stopped.or(stopped);
         let mut messages = Vec::new();
-        for index in 0..self.members.len() {
-            let member = &mut self.members[index];
-            if !matches!(member.state, State::Running) {
-                continue;
-            }
-            if !connected {
-                member.heard = now;
-            } else if now.saturating_sub(member.heard) > SILENCE_MAX {
-                messages.extend(self.lose(index, now, "it is silent"));
+        for (index, why) in lost {
+            if self.is_running(*index) {
+                messages.extend(self.lose(*index, now, why));
             }
         }
         self.ask_others(now);

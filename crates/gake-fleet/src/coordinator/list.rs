@@ -37,12 +37,8 @@ impl AgentList {
     /// # Errors
     /// When NATS cannot be used.
     pub fn ask(nats: &NatsSettings, token: &FleetToken) -> Result<Self, FleetError> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| FleetError::System(error.to_string()))?;
         let mut list = Self::default();
-        runtime.block_on(async {
+        super::runtime()?.block_on(async {
             let client = nats.connect("gake").await?;
             greetings(&client, nats, token, |greeting| match greeting {
                 Err(name) => list.other_token.push(name),

@@ -90,11 +90,11 @@ impl Walk {
     fn new(schedule: &Schedule, holding: &Holding, plan: &Plan) -> Self {
         let nanos = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let start = nanos(plan.start);
-        let mut share = schedule.share(holding.slice).into_owned();
-        let mut due = share.by_ref().map(|arrival| arrival.due.saturating_add(start));
-        let next = due.find(|due| *due >= holding.from);
+        let mut share = schedule.share(holding.slice);
+        share.skip_before(holding.from.saturating_sub(start));
+        let next = share.next().map(|next| next.due.saturating_add(start));
         Self {
-            share,
+            share: share.into_owned(),
             next,
             start,
             warmup_end: start.saturating_add(nanos(plan.warmup)),
@@ -107,13 +107,15 @@ impl Walk {
     /// Counts the arrivals that are due before `now`.
     fn advance(&mut self, now: Nanos, count: &mut Reported) {
         let until = now.min(self.until);
-        while let Some(due) = self.next.filter(|due| *due < until) {
-            match due < self.warmup_end {
-                true => count.warmup += 1,
-                false => count.figures += 1,
-            }
-            self.next = self.share.next().map(|next| next.due.saturating_add(self.start));
+        let Some(due) = self.next.filter(|due| *due < until) else { return };
+        match due < self.warmup_end {
+            true => count.warmup += 1,
+            false => count.figures += 1,
         }
+        let warmup = until.min(self.warmup_end).saturating_sub(self.start);
+        count.warmup += self.share.skip_before(warmup);
+        count.figures += self.share.skip_before(until.saturating_sub(self.start));
+        self.next = self.share.next().map(|next| next.due.saturating_add(self.start));
     }
 
     /// Whether no more arrivals come after `now`.

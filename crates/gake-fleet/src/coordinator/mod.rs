@@ -5,39 +5,44 @@ pub(crate) mod conduct;
 mod feed;
 mod find;
 pub(crate) mod join;
+pub(crate) mod journal;
 mod list;
 pub(crate) mod lost;
 mod offset;
+mod orphan;
 mod settings;
+mod start;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub use ask::{AgentLogLine, Stopped};
 use async_nats::{Client, Subscriber};
 use conduct::Conduct;
-use feed::{Feed, call_off};
+use feed::call_off;
 use find::{Chosen, Finder};
-use gake_core::clock::Nanos;
+use gake_core::clock::SECOND;
 use gake_core::duration::format_duration;
 use gake_core::record::{Ending, Event, Run};
 use gake_core::spec::RunSpec;
-use gake_run::{Prepared, RemoteWorkers, RunClock, RunError, Running};
+use gake_run::{Prepared, RemoteWorkers, RunError, Running, Stop, StopHandle};
 use join::Joiner;
+use journal::description::RunDescription;
+use journal::stream::JournalStream;
 pub use list::{AgentList, ListedAgent};
+use orphan::Adopted;
+pub use orphan::Orphan;
 pub use settings::{FleetSettings, OnLoss};
+use start::LEAD;
 use tokio::runtime::Runtime;
 
 use crate::FleetError;
 use crate::allow::for_agents;
-use crate::message::{control_subject, figures_subject, stop_subject};
+use crate::files::{recordings, take_along};
+use crate::message::figures_subject;
 use crate::token::random_text;
-
-/// How far the epoch lies ahead of the order to start.
-const LEAD: Nanos = 1_500_000_000;
 
 /// What one agent recorded.
 #[derive(Debug)]
@@ -58,12 +63,26 @@ pub struct Fleet {
     agents: Vec<Chosen>,
     plan: Arc<gake_core::plan::Plan>,
     seed: u64,
+    origin: Origin,
+    started_unix_ns: u64,
+    /// Ends the run.
+    stop: Option<StopHandle>,
     feed: Option<JoinHandle<Conduct>>,
     runs: Vec<AgentRun>,
     aborted: bool,
+    left: Option<String>,
     is_stopped: bool,
     lost: usize,
     unreplaced: usize,
+}
+
+/// Where the run of a fleet comes from.
+enum Origin {
+    /// This process starts it, with its journal: the stream, which coordinator this is, and the
+    /// entries so far. Or without one; why.
+    New(Result<(JournalStream, u32, u64), String>),
+    /// Another process started it.
+    Adopted(Adopted),
 }
 
 impl std::fmt::Debug for Fleet {
@@ -83,27 +102,47 @@ impl Fleet {
         spec: &RunSpec,
         prepared: &Prepared,
     ) -> Result<Self, FleetError> {
-        let spec = for_agents(spec).map_err(FleetError::Spec)?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| FleetError::System(error.to_string()))?;
+        let mut told = for_agents(spec).map_err(FleetError::Spec)?;
+        let files = take_along(&mut told)?;
+        let runtime = runtime()?;
         let run = random_text::<8>()?;
-        let (client, figures, agents) = runtime.block_on(async {
+        let (client, figures, agents, journal) = runtime.block_on(async {
             let client = settings.nats.connect("gake").await?;
             let finder = Finder { client: &client, settings: &settings, run: &run };
             let figures = client.subscribe(figures_subject(&run, "*")).await;
             let figures = figures.map_err(|error| settings.nats.failed(error))?;
             let found = finder.agents().await?;
-            match finder.offer(found, &spec).await {
-                Ok(agents) => Ok((client, figures, agents)),
+            match finder.offer(found, &told, &files).await {
+                Ok(agents) => {
+                    let about = (spec, &told, agents.as_slice());
+                    let journal = begin_journal(&client, &settings, &run, about).await;
+                    Ok((client, figures, agents, journal))
+                }
                 Err(error) => {
                     call_off(&client, &settings.token, &run).await;
                     Err(error)
                 }
             }
         })?;
-        Ok(Self {
+        let connection = (runtime, client, figures);
+        let origin = Origin::New(journal);
+        Ok(Self::ready(settings, run, connection, agents, prepared, origin))
+    }
+
+    /// One that is not started yet.
+    fn ready(
+        settings: FleetSettings,
+        run: String,
+        (runtime, client, figures): (Runtime, Client, Subscriber),
+        agents: Vec<Chosen>,
+        prepared: &Prepared,
+        origin: Origin,
+    ) -> Self {
+        let started_unix_ns = match &origin {
+            Origin::New(_) => 0,
+            Origin::Adopted(adopted) => adopted.started_unix_ns(),
+        };
+        Self {
             settings,
             run,
             runtime: Some(runtime),
@@ -112,13 +151,55 @@ impl Fleet {
             agents,
             plan: Arc::clone(&prepared.plan),
             seed: prepared.seed,
+            origin,
+            started_unix_ns,
+            stop: None,
             feed: None,
             runs: Vec::new(),
             aborted: false,
+            left: None,
             is_stopped: false,
             lost: 0,
             unreplaced: 0,
-        })
+        }
+    }
+
+    /// Whether another process can go on with the run if this one ends, in a sentence.
+    #[must_use]
+    pub fn describe_journal(&self) -> String {
+        match &self.origin {
+            Origin::New(Err(why)) => format!("the run ends with this process: {why}"),
+            Origin::New(Ok(_)) | Origin::Adopted(_) => {
+                format!("if this process dies, `gake fleet attach {}` goes on", self.run)
+            }
+        }
+    }
+
+    /// Why no other process can go on with the run, if none can.
+    #[must_use]
+    pub fn why_no_journal(&self) -> Option<&str> {
+        match &self.origin {
+            Origin::New(Err(why)) => Some(why),
+            Origin::New(Ok(_)) | Origin::Adopted(_) => None,
+        }
+    }
+
+    /// Deletes the journal of the run, whose result is where it belongs. Blocks.
+    pub fn forget(&self) {
+        let stream = match &self.origin {
+            Origin::New(Ok((stream, ..))) => stream,
+            Origin::Adopted(adopted) => adopted.stream(),
+            Origin::New(Err(_)) => return,
+        };
+        if self.left.is_some() {
+            return;
+        }
+        let stream = stream.clone();
+        // Otherwise its entries go after a day, and the empty stream stays.
+        let _ = ask::blocking(async move {
+            let client = stream.nats.connect("gake").await?;
+            JournalStream { client, ..stream }.delete().await
+        });
     }
 
     /// Who does the run, in a sentence.
@@ -150,7 +231,14 @@ impl Fleet {
         self.aborted
     }
 
-    /// Whether somebody else ended the run ([`Stopped::ask`]).
+    /// Why this process gave the run up, though its agents may go on.
+    #[must_use]
+    pub fn left(&self) -> Option<&str> {
+        self.left.as_deref()
+    }
+
+    /// Whether the run was told to stop: by somebody else ([`Stopped::ask`]), or under an earlier
+    /// coordinator.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.is_stopped
@@ -196,71 +284,48 @@ impl Fleet {
 }
 
 impl Drop for Fleet {
-    /// Tells agents that were never started.
+    /// Tells agents that were never started, and ends a run that nobody waits for.
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.block_on(call_off(&self.client, &self.settings.token, &self.run));
+        if let Some(runtime) = self.runtime.take()
+            && let Origin::New(journal) = &self.origin
+        {
+            runtime.block_on(async {
+                call_off(&self.client, &self.settings.token, &self.run).await;
+                if let Ok((stream, ..)) = journal {
+                    // Otherwise its entries go after a day, and the empty stream stays.
+                    let _ = stream.delete().await;
+                }
+            });
+        }
+        if let (Some(feed), Some(stop)) = (self.feed.take(), &self.stop) {
+            stop.stop(Stop::Now);
+            let _ = feed.join();
         }
     }
 }
 
 impl RemoteWorkers for Fleet {
     fn start(&mut self) -> Result<Running, RunError> {
-        let again = || RunError::cannot("the agents have been started already");
-        let runtime = self.runtime.take().ok_or_else(again)?;
-        let figures = self.figures.take().ok_or_else(again)?;
-        let epoch = gake_run::monotonic_now() + LEAD;
-        let (client, settings) = (&self.client, &self.settings);
-        let started = runtime.block_on(async {
-            let control = client.subscribe(control_subject(&self.run)).await;
-            let control = control.map_err(|error| settings.nats.failed(error))?;
-            let stops = client.subscribe(stop_subject(&self.run)).await;
-            let stops = stops.map_err(|error| settings.nats.failed(error))?;
-            let finder = Finder { client, settings, run: &self.run };
-            let started = finder.start(&self.agents, epoch).await;
-            if started.is_err() {
-                call_off(client, &settings.token, &self.run).await;
-            }
-            started.map(|()| (control, stops))
-        });
-        let (control, stops) = started.map_err(RunError::cannot)?;
-        let named = self.agents.iter().map(|agent| (agent.hello.name.clone(), agent.workers));
-        let joiner = Joiner::new(&self.plan, self.seed, &named.collect::<Vec<_>>());
-        let (sender, messages) = channel();
-        let clock = RunClock::starting_in(epoch.saturating_sub(gake_run::monotonic_now()));
-        let running = Running::elsewhere(messages, joiner.workers(), clock);
-        let feed = Feed {
-            client: self.client.clone(),
-            token: self.settings.token.clone(),
-            run: self.run.clone(),
-            figures,
-            control,
-            stops,
-            conduct: Conduct::new(joiner, self.settings.on_loss, Instant::now()),
-            messages: sender,
-            stop: running.stop.clone(),
-            epoch,
-        };
-        let thread = std::thread::Builder::new().name("gake-fleet".to_owned());
-        let feed = thread.spawn(move || runtime.block_on(feed.run())).map_err(RunError::cannot)?;
-        self.feed = Some(feed);
-        Ok(running)
+        self.begin().map_err(RunError::cannot)
     }
 
-    fn lead(&self) -> Nanos {
-        LEAD
+    fn started_unix_ns(&self) -> u64 {
+        match &self.origin {
+            Origin::New(_) => gake_run::unix_now() + LEAD,
+            Origin::Adopted(_) => self.started_unix_ns,
+        }
     }
 
     fn complete(&mut self, run: &mut Run) {
-        let Some(Ok(Conduct { joiner, aborted, is_stopped, .. })) =
+        let Some(Ok(Conduct { joiner, aborted, left, is_stopped, .. })) =
             self.feed.take().map(JoinHandle::join)
         else {
             return;
         };
-        self.aborted = aborted.is_some();
+        (self.aborted, self.left) = (aborted.is_some(), left);
         (self.lost, self.unreplaced) = (joiner.lost().len(), joiner.unreplaced());
-        self.is_stopped = is_stopped;
-        if is_stopped {
+        self.is_stopped = is_stopped && !matches!(run.ending, Ending::Aborted(_));
+        if self.is_stopped {
             run.ending = Ending::Interrupted;
         }
         if let Some(why) = aborted {
@@ -277,4 +342,55 @@ impl RemoteWorkers for Fleet {
         }
         self.take_runs(joiner, run);
     }
+}
+
+/// Begins the journal of a run, unless none is wanted; why there is none.
+async fn begin_journal(
+    client: &Client,
+    settings: &FleetSettings,
+    run: &str,
+    (spec, told, agents): (&RunSpec, &RunSpec, &[Chosen]),
+) -> Result<(JournalStream, u32, u64), String> {
+    if !settings.keeps_journal {
+        return Err("no journal is wanted".to_owned());
+    }
+    let (nats, token) = (settings.nats.clone(), settings.token.clone());
+    let stream = JournalStream { client: client.clone(), nats, token, run: run.to_owned() };
+    let rules = (settings.on_loss, nanos(settings.alone_max));
+    let begun: Result<_, FleetError> = async {
+        if !stream.create().await? {
+            return Ok(None);
+        }
+        let generation = unix_seconds();
+        let about = (recordings(told), agents);
+        let description = RunDescription::new(&settings.version, spec, rules, about)?;
+        description.write(&stream, generation).await.map(|entries| Some((generation, entries)))
+    }
+    .await;
+    if begun.is_err() {
+        // There may be none, and there is no other way to be rid of it.
+        let _ = stream.delete().await;
+    }
+    match begun {
+        Ok(Some((generation, entries))) => Ok((stream, generation, entries)),
+        Ok(None) => Err("NATS has no JetStream".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// What coordinators run on: a thread of their own.
+fn runtime() -> Result<Runtime, FleetError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| FleetError::System(error.to_string()))
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Seconds since 1970, which number the coordinators of a run.
+fn unix_seconds() -> u32 {
+    u32::try_from(gake_run::unix_now() / SECOND).unwrap_or(u32::MAX).max(1)
 }

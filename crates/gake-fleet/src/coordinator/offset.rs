@@ -1,7 +1,9 @@
 //! The clock of another machine, by round trips.
 
+use serde::{Deserialize, Serialize};
+
 /// How far another machine's monotonic clock is ahead of ours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Offset {
     /// To be added to an instant of ours, modulo 2^64.
     ahead: u64,
@@ -14,6 +16,11 @@ impl Offset {
     pub(crate) fn of_round(asked: u64, theirs: u64, answered: u64) -> Self {
         let error = answered.saturating_sub(asked).div_ceil(2);
         Self { ahead: theirs.wrapping_sub(asked + error), error }
+    }
+
+    /// An instant of its clock on ours.
+    pub(crate) fn ours(self, theirs: u64) -> u64 {
+        theirs.wrapping_sub(self.ahead)
     }
 
     /// An instant of ours on its clock.
@@ -38,6 +45,7 @@ mod tests {
             let true_instant = theirs + 5_000;
             let found = offset.theirs(ours + there + 5_000);
             prop_assert!(found.abs_diff(true_instant) <= offset.error);
+            prop_assert_eq!(offset.ours(offset.theirs(ours)), ours);
         }
     }
 }

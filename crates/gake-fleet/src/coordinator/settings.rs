@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{FleetToken, NatsSettings};
 
 /// What is wanted of a fleet.
@@ -21,10 +23,15 @@ pub struct FleetSettings {
     pub version: String,
     /// How long agents are waited for.
     pub wait: Duration,
+    /// How long agents go on without their coordinator.
+    pub alone_max: Duration,
+    /// Whether a journal of the run is kept in JetStream, so that another process can go on with
+    /// it ([`Orphan`](crate::Orphan)).
+    pub keeps_journal: bool,
 }
 
 /// What happens to a run when an agent is lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnLoss {
     /// The others go on; what the lost one was to send is not sent.
     Continue,

@@ -6,7 +6,7 @@ use gake_core::foreign;
 use gake_core::record::Point;
 use gake_judge::units;
 
-use super::{ExperimentReport, ExperimentStep, FIGURES};
+use super::{DISTURBED, ExperimentReport, ExperimentStep, FIGURES};
 
 const STYLE: &str = "\
 :root{color-scheme:light dark}body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;\
@@ -62,6 +62,10 @@ fn section(page: &mut String, step: &ExperimentStep) {
     for one in &step.expectations {
         let (class, text) = match one.met {
             true => ("good", format!("{}; theory: {}", one.seen, one.theory)),
+            false if step.is_disturbed() => {
+                let text = format!("not judged: {}; theory: {}", one.seen, one.theory);
+                ("quiet", format!("{text} ({DISTURBED})"))
+            }
             false => ("bad", format!("saw {}, but theory says {}", one.seen, one.theory)),
         };
         let _ = write!(page, "<li class=\"{class}\">{}: {}", one.what, escaped(&text));

@@ -46,7 +46,8 @@ struct StepForm {
     name: String,
     /// The command that starts the same server; null for the user's own.
     server: Option<String>,
-    /// Whether it is as theory expects; null when theory says nothing.
+    /// Whether it is as theory expects; null when theory says nothing, or when they differ and the
+    /// generator did not get its cores.
     as_expected: Option<bool>,
     /// What theory expects.
     expectations: Vec<ExpectationForm>,
@@ -202,7 +203,7 @@ impl From<&ExperimentStep> for StepForm {
 mod tests {
     use std::path::Path;
 
-    use gake_judge::Summary;
+    use gake_judge::{Finding, Rank, Summary};
 
     use super::super::{Expectation, text};
     use super::*;
@@ -262,6 +263,23 @@ mod tests {
             assert!(page.contains("all 2 steps as expected"), "{page}");
             assert!(page.contains("one step was left out"), "{page}");
         }
+    }
+
+    #[test]
+    fn only_a_limit_of_the_generator_excuses_a_step_and_never_its_rows() {
+        let is_disturbed = |rank, what| {
+            let mut step = report(true).steps.remove(0);
+            step.expectations[0].met = false;
+            step.expectations[0].what = what;
+            let (evidence, advice, check) = (String::new(), String::new(), String::new());
+            let finding = Finding { id: "run_delay", evidence, advice, check, rank };
+            step.summary.verdict.findings.push(finding);
+            assert_eq!(step.is_as_expected().is_none(), step.is_disturbed());
+            step.is_disturbed()
+        };
+        assert!(is_disturbed(Rank::Cause, "ok"));
+        assert!(!is_disturbed(Rank::Context, "ok"));
+        assert!(!is_disturbed(Rank::Cause, "rows"));
     }
 
     #[test]

@@ -13,6 +13,13 @@ pub use html::html;
 pub use json::json;
 pub use text::{line, text};
 
+/// The expectation that what was acknowledged is there. What is missing is lost, whoever had the
+/// cores.
+const ROWS: &str = "rows";
+
+/// Why theory is not applied to a step.
+const DISTURBED: &str = "the generator did not get its cores";
+
 /// The columns of the table of steps, after the name.
 const FIGURES: [&str; 7] = ["ok", "not ok", "goodput", "p50", "p99", "max", "cause"];
 
@@ -73,13 +80,22 @@ impl ExperimentReport {
     /// Whether theory says anything of its steps.
     #[must_use]
     pub fn has_theory(&self) -> bool {
-        self.steps.iter().any(|step| step.is_as_expected().is_some())
+        self.steps.iter().any(|step| !step.expectations.is_empty())
     }
 
-    /// Whether every step that theory speaks of is as it expects; `None` where it says nothing.
+    /// Whether every step that theory speaks of is as it expects; `None` where it says nothing, and
+    /// where a step is not judged and no other is unexpected.
     #[must_use]
     pub fn is_as_expected(&self) -> Option<bool> {
-        self.has_theory().then(|| self.unexpected() == 0)
+        let unexpected = self.unexpected() > 0;
+        let known = self.has_theory() && (unexpected || self.disturbed() == 0);
+        known.then_some(!unexpected)
+    }
+
+    /// How many steps are not judged, because other processes had the cores.
+    #[must_use]
+    pub fn disturbed(&self) -> usize {
+        self.steps.iter().filter(|step| step.is_disturbed()).count()
     }
 
     /// Whether no step had a success, and no theory expected that; so it is without steps.
@@ -91,6 +107,14 @@ impl ExperimentReport {
     /// The verdict in a few words.
     pub(crate) fn verdict(&self) -> String {
         let all = self.steps.len();
+        let disturbed = self.disturbed();
+        if disturbed > 0 {
+            let unexpected = match self.unexpected() {
+                0 => String::new(),
+                some => format!("{some} of {all} steps not as expected, "),
+            };
+            return format!("{unexpected}{disturbed} of {all} not judged: {DISTURBED}");
+        }
         match self.unexpected() {
             _ if all == 0 => "no step has ended".into(),
             _ if !self.has_theory() => "no theory: the settings of the server are not known".into(),
@@ -103,11 +127,27 @@ impl ExperimentReport {
 }
 
 impl ExperimentStep {
-    /// Whether theory and figures agree; `None` where theory says nothing.
+    /// Whether theory and figures agree; `None` where theory says nothing, and where they differ
+    /// because the generator did not get its cores.
     #[must_use]
     pub fn is_as_expected(&self) -> Option<bool> {
-        let known = !self.expectations.is_empty();
-        known.then(|| self.expectations.iter().all(|one| one.met))
+        let known = !self.expectations.is_empty() && !self.is_disturbed();
+        known.then(|| self.are_all_met())
+    }
+
+    /// Whether theory and figures differ and the generator did not get its cores: others had them,
+    /// or requests left late. Theory speaks of a generator that does what it is asked for. A wrong
+    /// number of rows has no such excuse.
+    #[must_use]
+    pub fn is_disturbed(&self) -> bool {
+        let delayed = self.causes().any(|cause| cause.id == "run_delay");
+        let late = self.summary.verdict.reasons.iter().any(|reason| reason.rule == "lateness");
+        let lost = self.expectations.iter().any(|one| !one.met && one.what == ROWS);
+        !self.are_all_met() && !lost && (delayed || late)
+    }
+
+    fn are_all_met(&self) -> bool {
+        self.expectations.iter().all(|one| one.met)
     }
 
     /// What was recorded of its subject.

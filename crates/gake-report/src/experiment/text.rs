@@ -2,7 +2,7 @@
 
 use gake_judge::units;
 
-use super::{ExperimentReport, ExperimentStep, FIGURES};
+use super::{DISTURBED, ExperimentReport, ExperimentStep, FIGURES};
 use crate::Style;
 use crate::formats::text::page::{Page, Paint, fit};
 
@@ -57,6 +57,9 @@ fn table(page: &mut Page, steps: &[ExperimentStep]) {
 pub fn line(step: &ExperimentStep) -> String {
     let missed = step.expectations.iter().find(|one| !one.met);
     let figures = match (missed, step.expectations.as_slice()) {
+        (Some(one), _) if step.is_disturbed() => {
+            format!("not judged, {DISTURBED}: {} {}, theory {}", one.what, one.seen, one.theory)
+        }
         (Some(one), _) => {
             format!("not as expected: {} {}, but theory says {}", one.what, one.seen, one.theory)
         }
@@ -77,9 +80,10 @@ pub fn line(step: &ExperimentStep) -> String {
 
 fn detail(page: &mut Page, step: &ExperimentStep) {
     let (paint, verdict) = match step.is_as_expected() {
-        None => (Paint::Heading, ""),
-        Some(true) => (Paint::Good, ": as expected"),
-        Some(false) => (Paint::Bad, ": not as expected"),
+        None if step.is_disturbed() => (Paint::Warn, format!(": not judged: {DISTURBED}")),
+        None => (Paint::Heading, String::new()),
+        Some(true) => (Paint::Good, ": as expected".to_owned()),
+        Some(false) => (Paint::Bad, ": not as expected".to_owned()),
     };
     let head = page.paint(paint, &format!("{}{verdict}", step.name));
     page.line(&head);

@@ -236,7 +236,7 @@ impl From<&Plan> for PlanForm {
                 total_s: plan.timeouts.total.as_secs_f64(),
             },
             drain_s: plan.drain.as_secs_f64(),
-            threads: plan.threads,
+            threads: if plan.tables > 1 { plan.workers() } else { plan.threads },
             spin: plan.spin,
             expect: plan.expect.to_string(),
             max_series: (plan.max_series != MAX_SERIES).then_some(plan.max_series),
@@ -306,6 +306,11 @@ impl From<&UserStage> for UserStageForm {
 type Senseless = String;
 
 impl PlanForm {
+    /// Whether both have the same loads.
+    pub(crate) fn has_same_load(&self, other: &Self) -> bool {
+        self.load == other.load
+    }
+
     /// The plan.
     pub(crate) fn plan(self) -> Result<Plan, Senseless> {
         Ok(Plan {
@@ -337,6 +342,8 @@ impl PlanForm {
             },
             drain: seconds(self.drain_s)?,
             threads: self.threads,
+            // The threads say what came of them.
+            tables: 1,
             spin: self.spin,
             expect: self.expect.parse().map_err(|error| format!("{error}"))?,
             max_series: self.max_series.unwrap_or(MAX_SERIES),

@@ -2,7 +2,7 @@
 
 use gake_judge::Summary;
 
-use super::run::{POINTS_MAX, RunForm};
+use super::run::{POINTS_MAX, PageControl, RunForm};
 use super::{NoUi, PAGE, PLACE, bounded_json};
 
 /// Points of the series while the run goes on: each viewer gets all of them with every update.
@@ -20,9 +20,9 @@ pub fn frame() -> Result<[String; 2], NoUi> {
     Ok([before.replacen(POLICY[0], POLICY[1], 1), after.to_owned()])
 }
 
-/// The data of a run in progress as JSON on one line; `control` offers to stop it.
+/// The data of a run in progress as JSON on one line; `control` is what the page offers.
 #[must_use]
-pub fn running_data(so_far: &Summary, control: bool) -> String {
+pub fn running_data(so_far: &Summary, control: PageControl) -> String {
     bounded_json(POINTS_LIVE, |points| RunForm::running(so_far, points, control))
 }
 
@@ -44,7 +44,7 @@ mod tests {
         let page = [before.as_str(), &run_data(&summary), &after].concat();
         assert_eq!(page.replacen(POLICY[1], POLICY[0], 1), crate::html::run(&summary).unwrap());
         assert_ne!(page, crate::html::run(&summary).unwrap());
-        let running = running_data(&summary, false);
+        let running = running_data(&summary, PageControl::default());
         assert!(running.contains("\"live\":{") && !running.contains(['\n', '<']), "{running}");
     }
 }

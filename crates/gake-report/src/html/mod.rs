@@ -18,7 +18,7 @@ pub use find::find;
 pub use live::{frame, run_data, running_data};
 pub use lttb::lttb;
 pub use plot::{Plot, PlotSeries, plot};
-pub use run::{run, run_over};
+pub use run::{PageControl, run, run_over};
 pub use shadow::shadow;
 pub use trend::{TrendRun, trend};
 

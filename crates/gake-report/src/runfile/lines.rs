@@ -127,6 +127,9 @@ pub(super) struct EndLine {
     pub(super) peak_connections: u64,
     pub(super) generator: GeneratorForm,
     pub(super) events: Vec<EventForm>,
+    /// The plan, when its rates were changed during the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) plan: Option<PlanForm>,
     /// Of the whole run, so that a second that could not be written is missed.
     pub(super) sent: u64,
     pub(super) dropped: u64,

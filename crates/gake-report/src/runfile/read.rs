@@ -320,7 +320,16 @@ impl Reading {
     }
 
     fn run(mut self, mut body: Body) -> Result<(Run, Vec<Warning>), ReadError> {
-        let head = self.head.take().ok_or(ReadError::NotARunFile)?;
+        let mut head = self.head.take().ok_or(ReadError::NotARunFile)?;
+        if let Some(changed) = self.end.as_mut().and_then(|end| end.plan.take()) {
+            match changed.plan() {
+                Ok(plan) if plan.scenarios().len() == head.plan.scenarios().len() => {
+                    head.plan.load = plan.load;
+                }
+                Ok(_) => self.warn("its plan is that of another run and was left out"),
+                Err(why) => self.warn(format!("its plan is invalid and was left out: {why}")),
+            }
+        }
         body.tell_labels(&head.plan);
         body.events = std::mem::take(&mut self.events);
         body.watched = std::mem::take(&mut self.watched);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use gake_core::clock::SECOND;
 use gake_core::plan::{Load, Plan};
 use gake_core::record::{Counts, Ending, Event, Provenance, Reading, Run, Tally};
+use gake_core::schedule::RateChange;
 use gake_judge::Summary;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use proptest::prelude::*;
@@ -54,6 +55,22 @@ fn a_run_comes_back_whole() {
         let whole = run(labelled(), &parts);
         same(&whole, &read_clean(&written(&whole, &parts, true)));
     }
+}
+
+#[test]
+fn rates_changed_during_the_run_come_back() {
+    let parts = tallies(2, 1, false);
+    let begun = run(plan(), &parts);
+    let changes = [RateChange { at: Duration::from_millis(1_200), factor: 1.5 }];
+    let ended = Run { plan: begun.plan.with_rates_changed(&changes), ..begun.clone() };
+    assert_ne!(begun.plan, ended.plan);
+    let mut bytes = Vec::new();
+    let mut writer = RunFileWriter::new(&mut bytes, &begun.plan, begun.started_unix_ns).unwrap();
+    for (at, tally) in (0..).zip(&parts) {
+        writer.second(&second(at, tally)).unwrap();
+    }
+    writer.finish(&ended).unwrap();
+    same(&ended, &read_clean(&bytes));
 }
 
 #[test]

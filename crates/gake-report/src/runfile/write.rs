@@ -18,6 +18,7 @@ use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
 use super::lines::{EndLine, Exact, FORMAT, Line, PREFIX, RunLine, SecondLine};
 use super::{hdr, tag};
+use crate::forms::plan::PlanForm;
 use crate::forms::watched::ReadingsForm;
 
 /// One second of a run, of all workers.
@@ -51,6 +52,8 @@ pub type RunFile = RunFileWriter<File>;
 pub struct RunFileWriter<W: Write> {
     out: W,
     labels: Vec<String>,
+    /// The plan as it was when the run began.
+    begun: PlanForm,
     serializer: V2DeflateSerializer,
     /// Whether the last write failed, perhaps in the middle of a line.
     broken: bool,
@@ -80,12 +83,13 @@ impl<W: Write> RunFileWriter<W> {
     pub fn new(out: W, plan: &Plan, started_unix_ns: u64) -> io::Result<Self> {
         let labels = plan.labels.clone();
         let serializer = V2DeflateSerializer::new();
-        let mut writer = Self { out, labels, serializer, broken: false };
+        let begun = PlanForm::from(plan);
+        let mut writer = Self { out, labels, begun, serializer, broken: false };
         let run = Line::Run(Box::new(RunLine {
             format: FORMAT.to_owned(),
             gake: env!("CARGO_PKG_VERSION").to_owned(),
             started_unix_ns,
-            plan: plan.into(),
+            plan: writer.begun.clone(),
         }));
         let started = started_unix_ns as f64 / SECOND as f64;
         let mut text = format!(
@@ -198,6 +202,7 @@ impl<W: Write> RunFileWriter<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn finish(mut self, run: &Run) -> io::Result<()> {
+        let plan = PlanForm::from(&run.plan);
         let end = Line::End(Box::new(EndLine {
             ending: (&run.ending).into(),
             measured_ns: run.measured,
@@ -208,6 +213,7 @@ impl<W: Write> RunFileWriter<W> {
             peak_connections: run.peak_connections,
             generator: (&run.generator).into(),
             events: run.events.iter().map(Into::into).collect(),
+            plan: (!plan.has_same_load(&self.begun)).then_some(plan),
             sent: run.tally.counts.sent,
             dropped: run.tally.counts.dropped,
             bodies: run.bodies.clone(),

@@ -14,7 +14,7 @@ use std::time::Duration;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::metric::{Definition, SeriesKey, SeriesValue, Tags};
 use gake_core::record::{Run, Sum, Tally};
-use gake_core::spec::{RequestSource, RunSpec, STREAMS, ScenarioSpec};
+use gake_core::spec::{FieldPath, HttpVersion, RequestSource, RunSpec, STREAMS, ScenarioSpec};
 use gake_engine::{Stop, WorkerContext};
 use gake_k6::Exception;
 use gake_k6::files::ScriptFiles;
@@ -164,6 +164,10 @@ impl LoadedScript {
     /// # Errors
     /// When an objective or a network setting is not valid.
     pub fn prepare(&self, run: &ScriptRun) -> Result<Prepared, RunError> {
+        if matches!(run.spec.connection.http, HttpVersion::Http3 | HttpVersion::Auto3) {
+            let path = FieldPath::root().key("connection").key("http");
+            return Err(RunError::spec(path, "scripts speak HTTP/2 and HTTP/1.1"));
+        }
         let target = self.test.main.clone();
         let targets = vec![target; run.spec.scenarios.len()];
         let mut prepared = Prepared::of_works(&run.spec, &targets, &[], &registry(&self.metrics))?;

@@ -8,11 +8,12 @@ use std::time::Duration;
 use gake_core::clock::Nanos;
 use gake_core::record::{Reading, Run};
 use gake_judge::{Objective, Summary};
+use gake_report::html::PageControl;
 use gake_report::{RunSoFar, html};
-use gake_sinks::{LiveServer, PageFrame, StopButton};
+use gake_sinks::{LiveControls, LiveServer, PageFrame};
 
 use super::{Sink, SinkSecond, SinkStart};
-use crate::RunError;
+use crate::{RateControl, RunError};
 
 /// Bytes that a viewer is sent a second on average: updates of a large page come less often.
 const BYTES_A_SECOND: usize = 200_000;
@@ -28,24 +29,28 @@ pub struct LivePage {
 struct Shared {
     server: LiveServer,
     objectives: Vec<Objective>,
-    control: bool,
+    has_stop: bool,
+    /// What the page changes the rate with.
+    rate: Option<RateControl>,
 }
 
 impl LivePage {
-    /// Listens at `HOST:PORT`. With `stop` the page has a button that ends the run.
+    /// Listens at `HOST:PORT`. With `controls` the page has a button that ends the run, with `rate`
+    /// it shows how the rate was changed.
     ///
     /// # Errors
     /// When it cannot listen there, or this gake was built without the page.
     pub fn bind(
         address: &str,
         objectives: Vec<Objective>,
-        stop: Option<StopButton>,
+        controls: Option<LiveControls>,
+        rate: Option<RateControl>,
     ) -> Result<Self, RunError> {
         let [before, after] = html::frame().map_err(RunError::cannot)?;
-        let control = stop.is_some();
-        let server =
-            LiveServer::bind(address, PageFrame { before, after }, stop).map_err(RunError::Sink)?;
-        Ok(Self { shared: Arc::new(Shared { server, objectives, control }) })
+        let has_stop = controls.is_some();
+        let server = LiveServer::bind(address, PageFrame { before, after }, controls)
+            .map_err(RunError::Sink)?;
+        Ok(Self { shared: Arc::new(Shared { server, objectives, has_stop, rate }) })
     }
 
     /// Where it listens.
@@ -77,8 +82,11 @@ struct LivePageSink {
 impl LivePageSink {
     /// Shows the run so far; how many bytes that takes.
     fn show(&self, so_far: &RunSoFar) -> usize {
-        let Shared { server, objectives, control } = &*self.shared;
-        let data = html::running_data(&Summary::new(so_far.run(), objectives), *control);
+        let Shared { server, objectives, has_stop, rate } = &*self.shared;
+        // 1.1 times 100 is not 110.
+        let rate_percent = rate.as_ref().map(|rate| (rate.factor() * 100.0).round());
+        let control = PageControl { stop: *has_stop, rate_percent };
+        let data = html::running_data(&Summary::new(so_far.run(), objectives), control);
         let length = data.len();
         server.show(data);
         length

@@ -10,6 +10,7 @@ mod live_page;
 mod log;
 mod mailbox;
 mod run_file;
+mod spans;
 mod threads;
 
 use std::io;
@@ -25,6 +26,7 @@ pub use functions::OutcomeSink;
 pub use live_page::LivePage;
 pub use log::LogSink;
 pub use run_file::RunFileSink;
+pub use spans::SpanSink;
 
 /// Takes the figures of a run during the run.
 ///

@@ -67,6 +67,8 @@ pub struct Backend {
     pub name: Arc<str>,
     /// Where it is.
     pub origin: Location,
+    /// Whether it is asked in HTTP/2: chosen in the TLS handshake, or known beforehand.
+    pub http2: bool,
     /// What `Host` says to it.
     pub host: Host,
     /// What else is changed in its requests.
@@ -282,7 +284,8 @@ impl Config {
 }
 
 impl Backend {
-    /// A backend by its URL, which names an origin: no path.
+    /// A backend by its URL, which names an origin: no path. The schemes `h2` (over TLS) and
+    /// `h2c` (in the clear) are those of a backend that is asked in HTTP/2.
     ///
     /// # Errors
     /// When the name or the URL cannot be used.
@@ -291,11 +294,17 @@ impl Backend {
         if name.is_empty() || !name.chars().all(sound) {
             return Err(ConfigError::Name(name.to_owned()));
         }
-        let origin = Location::parse(url)?;
+        let http2 =
+            [("h2c://", "http"), ("h2://", "https")].into_iter().find_map(|(start, plain)| {
+                let rest = url.strip_prefix(start)?;
+                Some(format!("{plain}://{rest}"))
+            });
+        let origin = Location::parse(http2.as_deref().unwrap_or(url))?;
         if origin.target != "/" || origin.user.is_some() {
             return Err(ConfigError::NotAnOrigin(url.to_owned()));
         }
-        Ok(Self { name: name.into(), origin, host: Host::Preserve, edits: Edits::default() })
+        let (host, edits) = (Host::Preserve, Edits::default());
+        Ok(Self { name: name.into(), origin, http2: http2.is_some(), host, edits })
     }
 
     /// `NAME=URL`, or a URL that gets the name `default`.
@@ -312,6 +321,15 @@ impl Backend {
 
     pub(crate) fn is_tls(&self) -> bool {
         self.origin.scheme == Scheme::Https
+    }
+
+    /// Where it is, as it was told.
+    pub(crate) fn url(&self) -> String {
+        match (self.http2, self.is_tls()) {
+            (false, _) => self.origin.to_string(),
+            (true, false) => format!("h2c://{}/", self.origin.authority()),
+            (true, true) => format!("h2://{}/", self.origin.authority()),
+        }
     }
 }
 

@@ -9,19 +9,20 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use gake_core::record::{Fault, Phase};
 use gake_wire::http1::{ResponseHead, Visitor};
-use http::{HeaderName, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
 use super::copy::Copy;
 use super::ledger::Category;
 use super::outgoing::Outgoing;
 use super::thread::Station;
-use super::{Copied, Job, Shade};
+use super::{Copied, Job, Shade, http2};
 use crate::collect::Slot;
 use crate::config::MarkerSecret;
 use crate::exchange::Failure;
 use crate::hooks;
 use crate::proxy::headers;
 use crate::proxy::link::{Link, Scratch, is_stale};
+use crate::proxy::stream::Stream;
 use crate::proxy::watch::{Watch, before};
 
 /// How often a connection is read in one turn: others wait for theirs.
@@ -70,7 +71,13 @@ pub(super) async fn run(station: Rc<Station>) {
             limit: shared.config.limits.answer_body,
             slot: slot.as_deref_mut(),
         };
-        match sending.send(&copy, &mut link).await {
+        let sent = if shade.target.backend.http2 {
+            let now = station.ticker.now();
+            Box::pin(http2::send(&mut sending, &copy, &station.streams, now)).await
+        } else {
+            sending.send(&copy, &mut link).await
+        };
+        match sent {
             Ok(Sent { status, bytes, cut }) => {
                 ticket.answered(status, bytes);
                 ticket.end(if cut { Category::Cut } else { Category::Ok });
@@ -96,20 +103,23 @@ fn not_sent(slot: Option<Box<Slot>>, category: Category) {
     }
 }
 
-struct Sent {
-    status: u16,
-    bytes: u64,
-    cut: bool,
+/// The answer to a copy.
+pub(super) struct Sent {
+    pub(super) status: u16,
+    pub(super) bytes: u64,
+    /// It went over the limit.
+    pub(super) cut: bool,
 }
 
-struct Sending<'a> {
-    shade: &'a Shade,
+/// What a copy is sent with.
+pub(super) struct Sending<'a> {
+    pub(super) shade: &'a Shade,
     secret: Option<&'a MarkerSecret>,
-    watch: &'a Watch,
+    pub(super) watch: &'a Watch,
     scratch: &'a Scratch,
     /// Bytes of an answer's body that are read, more or less.
-    limit: u64,
-    slot: Option<&'a mut Slot>,
+    pub(super) limit: u64,
+    pub(super) slot: Option<&'a mut Slot>,
 }
 
 impl Sending<'_> {
@@ -150,13 +160,18 @@ impl Sending<'_> {
     }
 
     async fn connect(&mut self) -> Result<Link, Fault> {
+        self.stream().await.map(Link::new)
+    }
+
+    /// A new stream to the shadow.
+    pub(super) async fn stream(&mut self) -> Result<Stream, Fault> {
         let stream = before(self.watch, self.shade.target.connect())
             .await
             .ok_or(Fault::Timeout(Phase::Connect))??;
         if let Some(slot) = &mut self.slot {
             slot.connected();
         }
-        Ok(Link::new(stream))
+        Ok(stream)
     }
 
     /// The copy as this shadow gets it.
@@ -167,19 +182,21 @@ impl Sending<'_> {
                 let marker = self.marker(&copy.method, target_of(&copy.head));
                 return Ok(Outgoing::plain(copy, marker.as_ref()));
             }
-            Copied::Plain(copy) => {
-                let copy = Copy::of_plain(copy);
-                Arc::new(copy.ok_or(Fault::Malformed("the copy is no request"))?)
-            }
+            Copied::Plain(_) => whole(copy)?,
         };
+        let target = copy.uri.to_string();
+        Ok(Outgoing::whole(&copy.method, &target, self.headers(&copy), &copy.body))
+    }
+
+    /// The headers of a copy as this shadow gets them.
+    pub(super) fn headers(&self, copy: &Copy) -> HeaderMap {
         let mut headers = copy.headers.clone();
         headers::for_backend(&mut headers, &self.shade.target);
         let target = copy.uri.path_and_query().map_or("/", |target| target.as_str());
         if let Some((name, value)) = self.marker(&copy.method, target) {
             headers.insert(name, value);
         }
-        let target = copy.uri.to_string();
-        Ok(Outgoing::whole(&copy.method, &target, headers, &copy.body))
+        headers
     }
 
     /// What marks the copy as one.
@@ -190,6 +207,17 @@ impl Sending<'_> {
             None => value.clone(),
         };
         Some((name.clone(), value))
+    }
+}
+
+/// A copy in parts.
+pub(super) fn whole(copy: &Copied) -> Result<Arc<Copy>, Fault> {
+    match copy {
+        Copied::Whole(copy) => Ok(Arc::clone(copy)),
+        Copied::Plain(copy) => {
+            let copy = Copy::of_plain(copy);
+            Ok(Arc::new(copy.ok_or(Fault::Malformed("the copy is no request"))?))
+        }
     }
 }
 

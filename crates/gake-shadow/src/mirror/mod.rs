@@ -2,6 +2,7 @@
 
 pub(crate) mod copy;
 pub(crate) mod gate;
+mod http2;
 mod lane;
 pub(crate) mod ledger;
 mod outgoing;

@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use super::copy::CopyBody;
 use super::{Job, lane};
 use crate::proxy::link::Scratch;
 use crate::proxy::shared::Shared;
+use crate::proxy::shared_streams::SharedStreams;
 use crate::proxy::watch::Ticker;
 
 /// How often the end is looked for while the last copies are under way.
@@ -23,6 +25,8 @@ pub(super) struct Station {
     pub(super) shadow: usize,
     pub(super) ticker: Rc<Ticker>,
     pub(super) scratch: Rc<Scratch>,
+    /// Connections to a shadow that speaks HTTP/2.
+    pub(super) streams: SharedStreams<CopyBody>,
     waiting: RefCell<VecDeque<Job>>,
     work: Notify,
     lanes: Cell<usize>,
@@ -74,6 +78,7 @@ pub(crate) async fn run(shared: Arc<Shared>, mut jobs: UnboundedReceiver<Vec<Job
             shadow,
             ticker: Rc::clone(&ticker),
             scratch: Rc::clone(&scratch),
+            streams: SharedStreams::new(ticker.ticks(shared.config.timeouts.idle)),
             waiting: RefCell::default(),
             work: Notify::new(),
             lanes: Cell::new(0),

@@ -89,8 +89,8 @@ impl Relay {
             }
             Poll::Ready(Some(Ok(frame))) => {
                 self.client.body_moves();
-                if let (Some(slot), Some(piece)) = (&mut self.slot, frame.data_ref()) {
-                    slot.piece(piece);
+                if let Some(slot) = &mut self.slot {
+                    slot.frame(&frame);
                 }
                 // hyper asks for nothing behind trailers, and for nothing behind the last byte.
                 if frame.is_trailers() || self.incoming.is_end_stream() {

@@ -16,10 +16,10 @@ use super::service::Head;
 use super::shared::count;
 use super::upstream::{Unanswered, Upstream};
 use super::watch::before;
-use super::{fault, headers};
+use super::{fault, headers, shared_streams};
 use crate::collect::Slot;
 use crate::mirror::Pending;
-use crate::mirror::copy::Copy;
+use crate::mirror::copy::{Copy, CopyBody};
 
 /// What is asked.
 pub(crate) struct Ask {
@@ -41,10 +41,7 @@ pub(crate) async fn run(
     mut slot: Option<&mut Slot>,
 ) -> Result<(Upstream, Response<Incoming>), Fault> {
     let worker = &client.worker;
-    let mut request = Request::new(ask.body);
-    *request.method_mut() = ask.head.method;
-    *request.uri_mut() = ask.head.uri;
-    *request.headers_mut() = ask.head.headers;
+    let mut request = request(ask.head, ask.body, pool)?;
     let mut copies = ask.copies;
     let mut pooled = pool.take(worker.ticker.now());
     loop {
@@ -59,8 +56,10 @@ pub(crate) async fn run(
         }
         let mut upstream = connected?;
         // Asking twice must not do anything twice, and the body is gone after the first time.
-        let repeats = stale && request.body().is_end_stream() && request.method().is_idempotent();
-        let spare = (repeats && ask.again.is_none()).then(|| bare(&request));
+        let is_empty = request.body().is_end_stream();
+        let is_kept = is_empty || ask.again.is_some();
+        let is_idempotent = request.method().is_idempotent();
+        let spare = (stale && is_empty && ask.again.is_none()).then(|| bare(&request));
         let error = match upstream.ask(request, &client.watch).await {
             Ok(answer) => return Ok((upstream, answer)),
             Err(Unanswered::Timeout) => return Err(Fault::Timeout(Phase::FirstByte)),
@@ -68,13 +67,16 @@ pub(crate) async fn run(
         };
         let fault = fault::of(error.error(), Phase::FirstByte);
         let closed = matches!(fault, Fault::ClosedEarly(_) | Fault::Reset | Fault::Write);
+        let untouched = fault::is_untouched(error.error());
+        let repeats = is_kept && (untouched || is_idempotent);
         let mut error = error;
         request = match (error.take_message(), spare, &ask.again) {
-            _ if !stale || !closed => return Err(fault),
+            _ if !stale || !(closed || untouched) => return Err(fault),
             // Not a byte of it was written.
-            (Some(request), ..) | (None, Some(request), _) => request,
-            (None, None, Some(copy)) if repeats => copied(copy, pool),
-            (None, None, _) => return Err(fault),
+            (Some(request), ..) => request,
+            (None, Some(request), _) if repeats => request,
+            (None, None, Some(copy)) if repeats => copied(copy, pool)?,
+            (None, ..) => return Err(fault),
         };
         count(&worker.counters().stale_reconnects);
     }
@@ -93,23 +95,40 @@ async fn connect(
         slot.connected();
     }
     client.watch.set(client.worker.patience.first_byte);
-    Upstream::new(stream).await.map_err(|error| fault::of(&error, Phase::Connect))
+    let upstream = if pool.target.backend.http2 {
+        pool.streams.open(stream, client.worker.ticker.now()).await.map(Upstream::shared)
+    } else {
+        Upstream::new(stream).await
+    };
+    upstream.map_err(|error| fault::of(&error, Phase::Connect))
+}
+
+/// A request as its backend is asked.
+fn request(head: Head, body: SendBody, pool: &Pool) -> Result<Request<SendBody>, Fault> {
+    let Head { method, uri, headers } = head;
+    if pool.target.backend.http2 {
+        return shared_streams::request(method, &uri, headers, &pool.target, body);
+    }
+    let mut request = Request::new(body);
+    *request.method_mut() = method;
+    *request.uri_mut() = uri;
+    *request.headers_mut() = headers;
+    Ok(request)
 }
 
 /// The same request without a body.
 fn bare(request: &Request<SendBody>) -> Request<SendBody> {
     let mut again = Request::new(SendBody::Empty);
+    *again.version_mut() = request.version();
     *again.method_mut() = request.method().clone();
     *again.uri_mut() = request.uri().clone();
     *again.headers_mut() = request.headers().clone();
     again
 }
 
-fn copied(copy: &Copy, pool: &Pool) -> Request<SendBody> {
-    let mut again = Request::new(SendBody::Empty);
-    *again.method_mut() = copy.method.clone();
-    *again.uri_mut() = copy.uri.clone();
-    *again.headers_mut() = copy.headers.clone();
-    headers::for_backend(again.headers_mut(), &pool.target);
-    again
+fn copied(copy: &Arc<Copy>, pool: &Pool) -> Result<Request<SendBody>, Fault> {
+    let mut head =
+        Head { method: copy.method.clone(), uri: copy.uri.clone(), headers: copy.headers.clone() };
+    headers::for_backend(&mut head.headers, &pool.target);
+    request(head, SendBody::Copy(CopyBody::new(Arc::clone(copy))), pool)
 }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io;
 
-use gake_core::record::{Fault, Phase};
+use gake_core::record::{ErrorCode, Fault, Phase};
 use gake_wire::fault;
 
 /// The fault of an error while a request is under way, as far as it had come.
@@ -13,6 +13,9 @@ pub(crate) fn of(error: &hyper::Error, phase: Phase) -> Fault {
     }
     if error.is_parse() {
         return Fault::Malformed("not an HTTP/1.1 answer");
+    }
+    if let Some(error) = http2(error) {
+        return of_http2(error, phase);
     }
     if error.is_incomplete_message() || error.is_canceled() || error.is_closed() {
         return Fault::ClosedEarly(phase);
@@ -28,6 +31,34 @@ pub(crate) fn of(error: &hyper::Error, phase: Phase) -> Fault {
         None if error.is_body_write_aborted() => Fault::Write,
         None => Fault::ClosedEarly(phase),
     }
+}
+
+/// The error of HTTP/2 in an error of hyper.
+fn http2(error: &hyper::Error) -> Option<&h2::Error> {
+    error.source().and_then(|error| error.downcast_ref())
+}
+
+fn of_http2(error: &h2::Error, phase: Phase) -> Fault {
+    match (error.get_io(), error.reason()) {
+        (Some(error), _) => fault::of_read(error, phase),
+        (None, Some(_)) if error.is_library() => Fault::Malformed("not an HTTP/2 answer"),
+        (None, Some(reason)) => {
+            let code = ErrorCode::from_number(reason.into());
+            if error.is_go_away() { Fault::Goaway(code) } else { Fault::StreamReset(code) }
+        }
+        (None, None) => Fault::ClosedEarly(phase),
+    }
+}
+
+/// Whether the backend says that it did nothing with the request.
+pub(crate) fn is_untouched(error: &hyper::Error) -> bool {
+    let refused = |error: &h2::Error| {
+        let reason = error.reason();
+        error.is_remote()
+            && (reason == Some(h2::Reason::REFUSED_STREAM)
+                || (error.is_go_away() && reason == Some(h2::Reason::NO_ERROR)))
+    };
+    http2(error).is_some_and(refused)
 }
 
 fn cause(error: &hyper::Error) -> Option<&io::Error> {

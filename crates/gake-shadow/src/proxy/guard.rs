@@ -7,6 +7,7 @@
 //! the ambiguity. The rest is here. Requests that need none of it pass by [`plain`](super::plain).
 
 use http::header::{CONTENT_LENGTH, COOKIE, EXPECT, HOST, TRANSFER_ENCODING};
+use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Version};
 use http_body::Body;
 
@@ -117,9 +118,19 @@ fn target<B>(request: &mut Request<B>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The characters of a host and its port; what else a name may be, backends decide.
+/// A host and its port, or nothing; backends that speak HTTP/2 get it as `:authority`. What else a
+/// name may be, backends decide.
 pub(super) fn is_host(host: &[u8]) -> bool {
-    host.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=:[]".contains(byte))
+    let is_usual = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._".contains(byte);
+    let (name, port) = match memchr::memrchr(b':', host) {
+        Some(colon) => (&host[..colon], &host[colon + 1..]),
+        None => (host, &host[..0]),
+    };
+    if name.iter().all(is_usual) && port.iter().all(u8::is_ascii_digit) {
+        return true;
+    }
+    let is_known = |byte: &u8| is_usual(byte) || b"~!$&'()*+;=:[]".contains(byte);
+    host.iter().all(is_known) && Authority::try_from(host).is_ok()
 }
 
 fn is_continue(value: &HeaderValue) -> bool {
@@ -152,7 +163,7 @@ mod tests {
         assert_eq!(status("http://b/", &[]), Some(400), "1.1 always says a Host");
         assert_eq!(status("http://b/", &[host, host]), Some(400));
         assert_eq!(status("http://b/", &[("host", "a b")]), Some(400));
-        for bad in ["a b", "a/b", "u@h", "h?x", "a,b", "<h>"] {
+        for bad in ["a b", "a/b", "u@h", "h?x", "a,b", "<h>", "a%b", "h:1:2", "["] {
             assert_eq!(status("/", &[("host", bad)]), Some(400), "{bad}");
         }
         for bad in ["gzip, chunked", "chunked, chunked", "identity", "xchunked", ""] {

@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::link::Link;
+use super::send_body::SendBody;
+use super::shared_streams::SharedStreams;
 use super::target::Target;
 use super::upstream::Upstream;
 
@@ -13,6 +15,8 @@ pub(crate) struct Pool {
     idle: RefCell<Vec<Upstream>>,
     /// Those of plain requests.
     links: RefCell<Vec<Link>>,
+    /// Those of a backend that speaks HTTP/2.
+    pub(crate) streams: SharedStreams<SendBody>,
     most: usize,
     /// Ticks after which an idle connection is not trusted any more.
     keep: u64,
@@ -20,11 +24,15 @@ pub(crate) struct Pool {
 
 impl Pool {
     pub(crate) fn new(target: Arc<Target>, most: usize, keep: u64) -> Self {
-        Self { target, idle: RefCell::default(), links: RefCell::default(), most, keep }
+        let streams = SharedStreams::new(keep);
+        Self { target, idle: RefCell::default(), links: RefCell::default(), streams, most, keep }
     }
 
     /// The connection that was used last, which is the likeliest to be open still.
     pub(crate) fn take(&self, now: u64) -> Option<Upstream> {
+        if self.target.backend.http2 {
+            return self.streams.take(now).map(Upstream::shared);
+        }
         loop {
             let upstream = self.idle.borrow_mut().pop()?;
             if now.saturating_sub(upstream.since) <= self.keep

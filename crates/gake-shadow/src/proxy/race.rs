@@ -120,8 +120,8 @@ fn runner(
             headers: copy.headers.clone(),
         };
         headers::for_backend(&mut head.headers, &pool.target);
-        let body = SendBody::Copy(CopyBody::new(copy));
-        let ask = Ask { head, body, again: None, copies: None };
+        let body = SendBody::Copy(CopyBody::new(Arc::clone(&copy)));
+        let ask = Ask { head, body, again: Some(copy), copies: None };
         let answer = ask::run(&client, &pool, ask, slot.as_deref_mut()).await;
         Finish { pool, slot, answer }
     }

@@ -30,6 +30,9 @@ use crate::mirror::Pending;
 use crate::mirror::copy::{Copy, CopyBody, Keeper, Kept};
 use choice::Choice;
 
+/// Bytes of a body, at most, that is read whole so that it can be sent again.
+const KEPT_BYTES: u64 = 64 << 10;
+
 /// A request without its body.
 #[derive(Debug, Clone)]
 pub(crate) struct Head {
@@ -84,7 +87,8 @@ async fn serve(
     guard::check(&mut request)?;
     let (parts, incoming) = request.into_parts();
     let mut head = Head { method: parts.method, uri: parts.uri, headers: parts.headers };
-    let upgrade = upgrade(&head.headers);
+    // A server that does not know the protocol ignores the wish; so does HTTP/2, which has none.
+    let upgrade = upgrade(&head.headers).filter(|_| !shared.master.backend.http2);
     headers::strip_hop_by_hop(&mut head.headers);
     client.note_odd(shared.inbound.clean(&mut head.headers));
     client.origin.borrow_mut().tell(&mut head.headers, shared.config.forwarded);
@@ -120,7 +124,9 @@ async fn to_master(
         Some(hooks) => hooks.munges(&pool.target.backend.name),
         None => Munge::No,
     };
-    let mut ask = if munge == Munge::No {
+    let mut ask = if munge == Munge::No && is_kept_whole(pool, &incoming, worker) {
+        Box::pin(kept_whole(client, head, incoming, shadows, collector)).await?
+    } else if munge == Munge::No {
         body_as_it_comes(client, head, incoming, shadows, collector)
     } else {
         let whole = munge == Munge::Body;
@@ -186,6 +192,31 @@ fn body_as_it_comes(
     });
     let body = SendBody::Client(Tee::new(incoming, Rc::clone(client), keep));
     Ask { head, body, again: None, copies: None }
+}
+
+/// Whether a body is read before the master is asked. A server of HTTP/2 may refuse a request that
+/// has been sent, as nginx does with the last ones of a connection: a small one can be sent again.
+fn is_kept_whole(pool: &Pool, incoming: &Incoming, worker: &Worker) -> bool {
+    let most = KEPT_BYTES.min(worker.shared.config.limits.shadow_body);
+    let length = incoming.size_hint().exact();
+    pool.target.backend.http2 && length.is_some_and(|length| length > 0 && length <= most)
+}
+
+/// The same with a body that is whole before.
+async fn kept_whole(
+    client: &Rc<Client>,
+    head: Head,
+    incoming: Incoming,
+    shadows: u32,
+    collector: Option<Arc<Collector>>,
+) -> Result<Ask, Refusal> {
+    let body = gather::whole(client, incoming, collector.as_deref()).await?;
+    let copy = Arc::new(Copy { body, ..copy_of(&head) });
+    let pending = entries(&client.worker, shadows, collector.as_ref());
+    client.asked();
+    let copies = pending.map(|pending| (pending, Arc::clone(&copy)));
+    let body = SendBody::Copy(CopyBody::new(Arc::clone(&copy)));
+    Ok(Ask { head, body, again: Some(copy), copies })
 }
 
 /// The same when a hook changes what the master gets. The shadows' copies are changed on their own

@@ -117,8 +117,12 @@ impl Shared {
         Rules { inbound, loops, forwarded: config.forwarded, head_bytes }
     }
 
-    /// Whether plain requests pass as bytes: no hook chooses backends or changes requests.
+    /// Whether plain requests pass as bytes: the master is asked in HTTP/1.1, and no hook chooses
+    /// backends or changes requests.
     pub(crate) fn passes_bytes(&self) -> bool {
+        if self.master.backend.http2 {
+            return false;
+        }
         let Some(hooks) = &self.hooks else { return true };
         let shadows = self.shadows.iter().map(|shade| &shade.config.backend.name);
         let mut names = shadows.chain([&self.master.backend.name]);

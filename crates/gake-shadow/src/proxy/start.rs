@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
 use super::shared::{ProxyStats, Shared};
-use super::target::Target;
+use super::target::{BackendTls, Target};
 use super::worker::{self, Phase, Worker};
 use crate::collect::{Exchanges, Feed};
 use crate::config::{Breaker, Config, ConfigError, ServerTls};
@@ -202,7 +202,10 @@ impl Proxy {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
         };
-        let backend_tls = config.backend_tls.config(gake_wire::Protocol::Http1)?;
+        let backend_tls = BackendTls {
+            http1: config.backend_tls.config(gake_wire::Protocol::Http1)?,
+            http2: config.backend_tls.config(gake_wire::Protocol::Http2)?,
+        };
         let acceptor = config.tls.as_ref().map(acceptor).transpose()?;
         let master = Arc::new(Target::new(&config.master, &backend_tls)?);
         let started = Instant::now();

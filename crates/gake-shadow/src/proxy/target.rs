@@ -18,6 +18,12 @@ use super::stream::Stream;
 use crate::ProxyStartError;
 use crate::config::{Backend, Host};
 
+/// TLS towards backends, by the protocol that is spoken over it.
+pub(crate) struct BackendTls {
+    pub(crate) http1: Arc<ClientConfig>,
+    pub(crate) http2: Arc<ClientConfig>,
+}
+
 /// What the threads share about one backend's place.
 #[derive(Debug)]
 pub(crate) struct Target {
@@ -32,8 +38,8 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Resolves the backend's name. Blocks.
-    pub(crate) fn new(backend: &Backend, tls: &Arc<ClientConfig>) -> Result<Self, ProxyStartError> {
+    /// Resolves the backend's name. Blocks. `tls` has the settings for each protocol.
+    pub(crate) fn new(backend: &Backend, tls: &BackendTls) -> Result<Self, ProxyStartError> {
         let origin = &backend.origin;
         let bad =
             |reason: String| ProxyStartError::Backend { name: backend.name.to_string(), reason };
@@ -49,7 +55,8 @@ impl Target {
         let tls = if backend.is_tls() {
             let name = ServerName::try_from(origin.host.clone())
                 .map_err(|error| bad(error.to_string()))?;
-            Some((Arc::clone(tls), name))
+            let config = if backend.http2 { &tls.http2 } else { &tls.http1 };
+            Some((Arc::clone(config), name))
         } else {
             None
         };
@@ -115,7 +122,13 @@ impl Target {
         let Some((config, name)) = &self.tls else { return Ok(Stream::Plain(stream)) };
         let connector = TlsConnector::from(Arc::clone(config));
         match connector.connect(name.clone(), stream).await {
-            Ok(stream) => Ok(Stream::Tls(Box::new(stream.into()))),
+            Ok(stream) => {
+                let stream = Stream::Tls(Box::new(stream.into()));
+                if self.backend.http2 && !stream.has_chosen_http2() {
+                    return Err(Fault::Tls("the peer does not offer HTTP/2"));
+                }
+                Ok(stream)
+            }
             Err(error) => Err(fault::of_handshake(&error)),
         }
     }

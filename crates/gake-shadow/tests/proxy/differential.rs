@@ -15,8 +15,15 @@ use crate::client::Client;
 use crate::nginx::Nginx;
 use crate::{config, start, stop};
 
-/// Requests each way.
+/// Requests each way, unless `GAKE_DIFFERENTIAL` says how many.
 const REQUESTS: usize = 1_000;
+/// How many of them also go through nginx.
+const THROUGH_NGINX: usize = 400;
+
+/// What `GAKE_DIFFERENTIAL` says, for a long comparison.
+fn wanted() -> Option<usize> {
+    std::env::var("GAKE_DIFFERENTIAL").ok().map(|number| number.parse().unwrap())
+}
 
 /// A small generator: the same requests on every run.
 struct Draw(u64);
@@ -116,7 +123,7 @@ fn requests() -> Vec<String> {
         };
         format!("{method} {prefix}{path} HTTP/{version}\r\nHost: shop.test:81\r\n{lines}\r\n{body}")
     };
-    (0..REQUESTS).map(request).collect()
+    (0..wanted().unwrap_or(REQUESTS)).map(request).collect()
 }
 
 fn answer(seen: &Seen) -> Vec<u8> {
@@ -366,7 +373,7 @@ fn what_is_for_the_master_reaches_it_as_behind_nginx() {
     // Who is told to go on may leave before the answer; nginx holds back a 103 for what follows.
     let is_known = |one: &String| !one.contains("Expect") && !one.contains("/interim");
     let requests = requests.iter().enumerate().map(number).filter(is_known);
-    let requests: Vec<String> = requests.take(400).collect();
+    let requests: Vec<String> = requests.take(wanted().unwrap_or(THROUGH_NGINX)).collect();
     let ((ours, at_ours), (other, at_other)) = (backend(), backend());
     let nginx = Nginx::start(&format!(
         "proxy_http_version 1.1; proxy_set_header Connection \"\"; proxy_set_header Host $host;

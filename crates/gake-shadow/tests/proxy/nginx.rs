@@ -1,11 +1,12 @@
 //! nginx as master and shadow: its access logs count what came. Also as another proxy.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::thread;
 
 use gake_shadow::config::{Backend as Place, Config};
-use gake_shadow::{Category, Proxy};
+use gake_shadow::{Category, Proxy, ProxySummary};
 use tempfile::TempDir;
 
 use crate::client::Client;
@@ -21,18 +22,25 @@ pub struct Nginx {
 impl Nginx {
     /// Starts one whose servers have this in their locations.
     pub fn start(location: &str) -> Self {
-        // Another program may take a port in between.
-        (0..5).find_map(|_| Self::try_start(location)).expect("nginx does not start on any port")
+        Self::speaking("", location)
     }
 
-    fn try_start(location: &str) -> Option<Self> {
+    /// The same with this behind the address to listen at.
+    pub fn speaking(protocol: &str, location: &str) -> Self {
+        // Another program may take a port in between.
+        (0..5)
+            .find_map(|_| Self::try_start(protocol, location))
+            .expect("nginx does not start on any port")
+    }
+
+    fn try_start(protocol: &str, location: &str) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let free = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
         let ports = free.map(|listener| listener.local_addr().unwrap().port());
         let at = directory.path().display();
         let server = |number: usize| {
             format!(
-                "server {{ listen 127.0.0.1:{}; access_log {at}/{number};
+                "server {{ listen 127.0.0.1:{} {protocol}; access_log {at}/{number};
                    merge_slashes off; location / {{ {location} }} }}",
                 ports[number]
             )
@@ -67,9 +75,10 @@ impl Nginx {
         format!("http://127.0.0.1:{}", self.ports[number])
     }
 
-    fn logged(&self, number: usize) -> usize {
+    /// Requests in the log with a protocol.
+    fn logged(&self, number: usize, protocol: &str) -> usize {
         let log = fs::read_to_string(self.directory.path().join(number.to_string()));
-        log.unwrap_or_default().lines().filter(|line| line.contains("HTTP/1.1\"")).count()
+        log.unwrap_or_default().lines().filter(|line| line.contains(protocol)).count()
     }
 }
 
@@ -81,30 +90,58 @@ impl Drop for Nginx {
     }
 }
 
-#[test]
-fn nginx_answers_everything_and_sees_every_copy() {
-    let nginx = Nginx::start(r#"return 200 "hello\n";"#);
-    let mut config = Config::new(Place::new("nginx", &nginx.url(0)).unwrap());
+/// What came of a proxy between clients and an nginx that is its master and its shadow, at these
+/// URLs: each of eight clients sends what `ask` does.
+fn copied(urls: [String; 2], ask: impl Fn(&mut Client) + Send + Sync) -> ProxySummary {
+    let [master, shadow] = urls;
+    let mut config = Config::new(Place::new("nginx", &master).unwrap());
     config.threads = 2;
-    let mut shadow = shadow_at(0, &nginx.url(1));
+    let mut shadow = shadow_at(0, &shadow);
     shadow.queue = 10_000;
     config.shadows.push(shadow);
     let proxy = Proxy::new(config).unwrap().start().unwrap();
-    let addr: SocketAddr = proxy.addr();
-    let clients: Vec<_> = (0..8)
-        .map(|_| {
-            std::thread::spawn(move || {
-                let mut client = Client::new(addr);
-                for _ in 0..200 {
-                    let answer = client.get("/");
-                    assert_eq!((answer.status, answer.body.as_str()), (200, "hello\n"));
-                }
-            })
-        })
-        .collect();
-    clients.into_iter().for_each(|client| client.join().unwrap());
-    let summary = stop(proxy);
+    let addr = proxy.addr();
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| ask(&mut Client::new(addr)));
+        }
+    });
+    stop(proxy)
+}
+
+#[test]
+fn nginx_answers_everything_and_sees_every_copy() {
+    let nginx = Nginx::start(r#"return 200 "hello\n";"#);
+    let summary = copied([0, 1].map(|number| nginx.url(number)), |client| {
+        for _ in 0..200 {
+            let answer = client.get("/");
+            assert_eq!((answer.status, answer.body.as_str()), (200, "hello\n"));
+        }
+    });
     assert_eq!(summary.ledgers[0].count(Category::Ok), 1600, "{}", summary.ledgers[0]);
     assert_eq!(summary.stats.answers[2], 1600);
-    until("both logs are written", || nginx.logged(0) == 1600 && nginx.logged(1) == 1600);
+    let logged = |number| nginx.logged(number, "HTTP/1.1\"");
+    until("both logs are written", || logged(0) == 1600 && logged(1) == 1600);
+}
+
+/// nginx ends a connection after 50 requests and refuses those that were on their way.
+#[test]
+fn nginx_is_asked_in_http2_and_no_request_is_lost_with_its_connections() {
+    let nginx = Nginx::speaking("http2", "return 200 \"$request_method $host$request_uri\\n\";");
+    let urls = [0, 1].map(|number| nginx.url(number).replace("http:", "h2c:"));
+    let summary = copied(urls, |client| {
+        for number in 0..100 {
+            let path = format!("/{number}?a=b");
+            let answer = client.get(&path);
+            assert_eq!((answer.status, answer.body), (200, format!("GET h{path}\n")));
+            let head = format!("POST {path} HTTP/1.1\r\nHost: h\r\nContent-Length: 5");
+            client.write(format!("{head}\r\n\r\nhello"));
+            let answer = client.answer(false);
+            assert_eq!((answer.status, answer.body), (200, format!("POST h{path}\n")));
+        }
+    });
+    assert_eq!(summary.ledgers[0].count(Category::Ok), 1600, "{}", summary.ledgers[0]);
+    assert_eq!((summary.stats.answers[2], summary.stats.master_faults), (1600, 0));
+    let logged = |number| nginx.logged(number, "HTTP/2.0\"");
+    until("both logs are written", || logged(0) >= 1600 && logged(1) >= 1600);
 }

@@ -5,6 +5,7 @@ mod influx;
 mod native;
 mod otlp;
 mod otlp_grpc;
+mod otlp_spans;
 mod page;
 mod protobuf;
 mod remote_write;
@@ -19,6 +20,7 @@ use gake_core::clock::Nanos;
 use gake_core::record::{Outcome, Reading, Run};
 use gake_wire::{HttpRequest, Protocol, grpc_call};
 pub(crate) use influx::escape;
+pub(crate) use otlp_spans::SpanWriter;
 pub(crate) use script_series::{TrendFigure, Trends, request as script_request};
 use url::Url;
 
@@ -117,6 +119,24 @@ pub(crate) fn post(address: &SinkAddress) -> Post {
             grafana::post(address.address(), headers)
         }
         _ => influx::post(address),
+    }
+}
+
+/// Where the spans of a destination of OpenTelemetry are posted; `None` of another one, and of a URL
+/// that does not tell.
+pub(crate) fn span_post(address: &SinkAddress) -> Option<Post> {
+    let metrics = post(address);
+    match address.kind() {
+        SinkKind::Otlp => {
+            let base = metrics.url.strip_suffix("/v1/metrics")?;
+            Some(Post { url: format!("{base}/v1/traces"), first: None, ..metrics })
+        }
+        SinkKind::OtlpGrpc => {
+            let base = metrics.url.strip_suffix(otlp_grpc::METHOD)?;
+            let url = format!("{base}{}", otlp_spans::METHOD);
+            Some(Post { url, first: None, ..metrics })
+        }
+        _ => None,
     }
 }
 

@@ -61,7 +61,7 @@ pub(super) fn metric_name(family: &Family) -> String {
     family.name.replacen('_', ".", 1)
 }
 
-fn attributes<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Value> {
+pub(super) fn attributes<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Value> {
     pairs.map(|(key, value)| json!({"key": key, "value": {"stringValue": value}})).collect()
 }
 

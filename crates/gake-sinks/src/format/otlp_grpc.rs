@@ -43,11 +43,7 @@ impl SeriesWriter for OtlpGrpc {
 
     fn write(&self, totals: &Totals, started: u64, unix_ns: u64) -> Batch {
         let times = Times { started, now: unix_ns };
-        let mut scope = Message::default();
-        scope.bytes(1, b"gake");
-        scope.bytes(2, env!("CARGO_PKG_VERSION").as_bytes());
-        let mut metrics = Message::default();
-        metrics.message(1, &scope);
+        let mut metrics = scoped();
         let (families, histograms) = (totals.families(), totals.histograms());
         for family in &families {
             metrics.message(2, &metric(family, times));
@@ -55,23 +51,38 @@ impl SeriesWriter for OtlpGrpc {
         for (name, histogram) in &histograms {
             metrics.message(2, &exponential(name, histogram, times));
         }
-        let mut resource = Message::default();
-        attribute(&mut resource, 1, "service.name", &self.service);
-        for (name, value) in &self.tags {
-            attribute(&mut resource, 1, name, value);
-        }
-        let mut all = Message::default();
-        all.message(1, &resource);
-        all.message(2, &metrics);
-        let mut request = Message::default();
-        request.message(1, &all);
         let rows = (families.len() + histograms.len()) as u64;
-        Batch { bytes: grpc_frame(&request.bytes), rows }
+        Batch { bytes: call(&self.service, &self.tags, &metrics), rows }
     }
 }
 
+/// The beginning of what gake tells, with its name and version.
+pub(super) fn scoped() -> Message {
+    let mut scope = Message::default();
+    scope.bytes(1, b"gake");
+    scope.bytes(2, env!("CARGO_PKG_VERSION").as_bytes());
+    let mut scoped = Message::default();
+    scoped.message(1, &scope);
+    scoped
+}
+
+/// A call that exports what is told, of a service with these tags.
+pub(super) fn call(service: &str, tags: &[(String, String)], scoped: &Message) -> Vec<u8> {
+    let mut resource = Message::default();
+    attribute(&mut resource, 1, "service.name", service);
+    for (name, value) in tags {
+        attribute(&mut resource, 1, name, value);
+    }
+    let mut all = Message::default();
+    all.message(1, &resource);
+    all.message(2, scoped);
+    let mut request = Message::default();
+    request.message(1, &all);
+    grpc_frame(&request.bytes)
+}
+
 /// Adds a key with a text as its value.
-fn attribute(message: &mut Message, field: u32, key: &str, value: &str) {
+pub(super) fn attribute(message: &mut Message, field: u32, key: &str, value: &str) {
     let mut text = Message::default();
     text.bytes(1, value.as_bytes());
     let mut pair = Message::default();

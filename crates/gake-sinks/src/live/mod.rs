@@ -34,17 +34,22 @@ pub struct PageFrame {
     pub after: String,
 }
 
-/// Ends the run for a viewer who knows the token.
-pub struct StopButton {
+/// What a viewer who knows the token can do with the run.
+pub struct LiveControls {
     /// What the viewer must know.
     pub token: String,
     /// Ends the run.
-    pub press: Box<dyn Fn() + Send + Sync>,
+    pub stop: Box<dyn Fn() + Send + Sync>,
+    /// Sets the rate, in percent of the plan's, or says why it cannot.
+    pub rate: Option<RateSetter>,
 }
 
-impl std::fmt::Debug for StopButton {
+/// Sets the rate of a run, in percent of the plan's, or says why it cannot.
+pub type RateSetter = Box<dyn Fn(f64) -> Result<(), String> + Send + Sync>;
+
+impl std::fmt::Debug for LiveControls {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StopButton").finish_non_exhaustive()
+        f.debug_struct("LiveControls").finish_non_exhaustive()
     }
 }
 
@@ -62,7 +67,11 @@ impl LiveServer {
     ///
     /// # Errors
     /// Why it cannot listen there, in a sentence.
-    pub fn bind(address: &str, frame: PageFrame, stop: Option<StopButton>) -> Result<Self, String> {
+    pub fn bind(
+        address: &str,
+        frame: PageFrame,
+        controls: Option<LiveControls>,
+    ) -> Result<Self, String> {
         let bind = || {
             let listener = TcpListener::bind(address)?;
             listener.set_nonblocking(true)?;
@@ -70,7 +79,7 @@ impl LiveServer {
         };
         let (bound, listener) = bind().map_err(|error: io::Error| format!("{address}: {error}"))?;
         let host = address.rsplit_once(':').map_or(address, |(host, _)| host).to_owned();
-        let site = Arc::new(Site { frame, host, board: Board::default(), stop });
+        let site = Arc::new(Site { frame, host, board: Board::default(), controls });
         Ok(Self { listener, address: bound, site })
     }
 

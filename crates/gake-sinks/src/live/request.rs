@@ -8,6 +8,8 @@ pub(super) struct RequestHead<'a> {
     pub(super) method: &'a str,
     /// Without its query.
     pub(super) path: &'a str,
+    /// What follows the question mark.
+    pub(super) query: &'a str,
     headers: Vec<(&'a str, &'a str)>,
 }
 
@@ -20,10 +22,10 @@ impl<'a> RequestHead<'a> {
         if !version.starts_with("HTTP/1.") || first.next().is_some() || !target.starts_with('/') {
             return None;
         }
-        let path = target.split_once('?').map_or(target, |(path, _)| path);
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let headers = lines.take_while(|line| !line.is_empty()).map(|line| line.split_once(':'));
         let headers = headers.map(|header| header.map(|(name, value)| (name, value.trim())));
-        Some(Self { method, path, headers: headers.collect::<Option<_>>()? })
+        Some(Self { method, path, query, headers: headers.collect::<Option<_>>()? })
     }
 
     /// The value of a header that is there exactly once.
@@ -107,6 +109,7 @@ mod tests {
         }
         assert!(RequestHead::parse(b"GET / HTTP/1.1\r\nbroken\r\n\r\n").is_none());
         let query = head("GET /?a=/b HTTP/1.1\nHost: h");
-        assert_eq!(RequestHead::parse(query.as_bytes()).unwrap().path, "/");
+        let query = RequestHead::parse(query.as_bytes()).unwrap();
+        assert_eq!((query.path, query.query), ("/", "a=/b"));
     }
 }

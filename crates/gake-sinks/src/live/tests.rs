@@ -1,6 +1,7 @@
 //! Viewers that come late, hang, crowd and press buttons.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -9,9 +10,9 @@ use super::*;
 /// Far longer than anything here takes on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
 
-fn serving(stop: Option<StopButton>) -> LiveServer {
+fn serving(controls: Option<LiveControls>) -> LiveServer {
     let frame = PageFrame { before: "<before>".to_owned(), after: "<after>".to_owned() };
-    let server = LiveServer::bind("127.0.0.1:0", frame, stop).unwrap();
+    let server = LiveServer::bind("127.0.0.1:0", frame, controls).unwrap();
     server.show("0".to_owned());
     server.start().unwrap();
     server
@@ -107,14 +108,26 @@ fn too_many_visitors_are_turned_away_and_places_become_free_again() {
 }
 
 #[test]
-fn the_run_is_stopped_only_with_the_token() {
-    let pressed = Arc::new(AtomicUsize::new(0));
-    let counter = Arc::clone(&pressed);
-    let press = Box::new(move || {
+fn the_run_is_controlled_only_with_the_token() {
+    let (pressed, percent) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
+    let (counter, set) = (Arc::clone(&pressed), Arc::clone(&percent));
+    let stop = Box::new(move || {
         counter.fetch_add(1, Ordering::SeqCst);
     });
-    let server = serving(Some(StopButton { token: "secret".to_owned(), press }));
+    let rate: RateSetter = Box::new(move |percent| {
+        set.lock().unwrap().push(percent);
+        if percent < 900.0 { Ok(()) } else { Err("too much".to_owned()) }
+    });
+    let token = "secret".to_owned();
+    let server = serving(Some(LiveControls { token, stop, rate: Some(rate) }));
+    let set = |server: &LiveServer, query: &str| {
+        let head = format!("POST /rate{query} HTTP/1.1\nHost: HOST\nOrigin: http://HOST");
+        answered(server, &format!("{head}\nX-Gake-Token: secret"))
+    };
     for request in [
+        "POST /rate?percent=50 HTTP/1.1\nHost: HOST\nOrigin: http://HOST",
+        "POST /rate?percent=50 HTTP/1.1\nHost: HOST\nOrigin: http://evil.test\nX-Gake-Token: secret",
+        "GET /rate?percent=50 HTTP/1.1\nHost: HOST\nOrigin: http://HOST\nX-Gake-Token: secret",
         "POST /stop HTTP/1.1\nHost: HOST\nOrigin: http://HOST",
         "POST /stop HTTP/1.1\nHost: HOST\nX-Gake-Token: secret",
         "POST /stop HTTP/1.1\nHost: HOST\nOrigin: http://evil.test\nX-Gake-Token: secret",
@@ -128,6 +141,40 @@ fn the_run_is_stopped_only_with_the_token() {
     let request = "POST /stop HTTP/1.1\nHost: HOST\nOrigin: http://HOST\nX-Gake-Token: secret";
     assert!(answered(&server, request).starts_with("HTTP/1.1 202"));
     assert_eq!(pressed.load(Ordering::SeqCst), 1);
+    for query in ["", "?percent=", "?percent=0", "?percent=1001", "?percent=-5", "?percent=1e2"] {
+        assert!(set(&server, query).starts_with("HTTP/1.1 400"), "{query}");
+    }
+    assert!(percent.lock().unwrap().is_empty());
+    assert!(set(&server, "?percent=150").starts_with("HTTP/1.1 202"));
+    let refused = set(&server, "?percent=1000");
+    assert!(refused.starts_with("HTTP/1.1 409") && refused.ends_with("too much\n"), "{refused}");
+    assert_eq!(*percent.lock().unwrap(), [150.0, 1_000.0]);
     let without = answered(&serving(None), request);
     assert!(without.starts_with("HTTP/1.1 403"), "{without}");
+}
+
+#[test]
+fn ten_viewers_hold_a_text_each_at_most_and_all_who_read_get_the_end() {
+    const VIEWERS: usize = 10;
+    let server = serving(None);
+    let hung = asked(&server, "GET /events HTTP/1.1\nHost: HOST");
+    let readers: Vec<_> = (1..VIEWERS)
+        .map(|_| {
+            let events = events(&server);
+            std::thread::spawn(move || events.last())
+        })
+        .collect();
+    wait_until("all follow", || server.site.board.viewers() == VIEWERS);
+    let mut shown = Vec::new();
+    for number in 0..60 {
+        server.show(format!("{number}{}", "x".repeat(1 << 20)));
+        shown.push(Arc::downgrade(&server.site.board.newest().data));
+        // However slow they are: the newest, and the one that each is being sent.
+        let held = shown.iter().filter(|text| text.strong_count() > 0).count();
+        assert!(held <= VIEWERS + 1, "{held}");
+    }
+    drop(hung);
+    server.finish("[end]".to_owned(), Duration::ZERO);
+    let end = Some(("end".to_owned(), "[end]".to_owned()));
+    assert!(readers.into_iter().all(|reader| reader.join().unwrap() == end));
 }

@@ -1,12 +1,13 @@
-//! One visitor: the page, the events of the run, the stop button.
+//! One visitor: the page, the events of the run, what controls it.
 
 use std::io;
 use std::net::TcpStream;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::board::Board;
 use super::request::RequestHead;
-use super::{PageFrame, StopButton};
+use super::{LiveControls, PageFrame};
 use crate::visitor::{read_head, send};
 
 /// How long a visitor may take for its request, and to read an answer or event.
@@ -14,6 +15,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Longest silence: a viewer that has gone is noticed after it.
 const SILENCE: Duration = Duration::from_secs(15);
+
+/// The rates that can be asked for, in percent of the plan's.
+const PERCENT: RangeInclusive<u16> = 1..=1_000;
 
 /// What browsers are told with every answer: to keep nothing, guess nothing, and let no other site
 /// put the page into a frame or read it.
@@ -28,7 +32,7 @@ pub(super) struct Site {
     /// The host that it was told to listen at.
     pub(super) host: String,
     pub(super) board: Board,
-    pub(super) stop: Option<StopButton>,
+    pub(super) controls: Option<LiveControls>,
 }
 
 /// Answers a visitor.
@@ -44,14 +48,36 @@ pub(super) fn visit(mut visitor: TcpStream, site: &Site) -> io::Result<()> {
     match (request.method, request.path) {
         ("GET", "/") => page(&mut visitor, site),
         ("GET", "/events") => events(&mut visitor, &site.board),
-        ("POST", "/stop") => match &site.stop {
-            Some(button) if request.is_allowed(&button.token) => {
-                (button.press)();
-                text(&mut visitor, "202 Accepted", "the run is being stopped\n")
+        ("POST", path @ ("/stop" | "/rate")) => match &site.controls {
+            Some(controls) if request.is_allowed(&controls.token) => {
+                let (status, said) = if path == "/stop" {
+                    (controls.stop)();
+                    ("202 Accepted", "the run is being stopped\n".to_owned())
+                } else {
+                    set_rate(controls, request.query)
+                };
+                text(&mut visitor, status, &said)
             }
             _ => text(&mut visitor, "403 Forbidden", "wrong or missing token\n"),
         },
         _ => text(&mut visitor, "404 Not Found", "the page is at /\n"),
+    }
+}
+
+/// Sets the rate that a query asks for: its status, and what is said of it.
+fn set_rate(controls: &LiveControls, query: &str) -> (&'static str, String) {
+    let percent = query.strip_prefix("percent=").and_then(|text| text.parse::<u16>().ok());
+    let Some(percent) = percent.filter(|percent| PERCENT.contains(percent)) else {
+        let (least, most) = (PERCENT.start(), PERCENT.end());
+        let said = format!("write /rate?percent=N with N from {least} to {most}\n");
+        return ("400 Bad Request", said);
+    };
+    let Some(set) = &controls.rate else {
+        return ("409 Conflict", "this run has no rate that can be changed\n".to_owned());
+    };
+    match set(f64::from(percent)) {
+        Ok(()) => ("202 Accepted", format!("the rate is being set to {percent} % of the plan's\n")),
+        Err(why) => ("409 Conflict", format!("{why}\n")),
     }
 }
 

@@ -10,6 +10,7 @@ use prost_reflect::{
 use protox::file::{File, FileResolver, GoogleFileResolver};
 
 use super::error::GrpcError;
+use super::message::GrpcMessages;
 
 /// Bytes of a file with compiled definitions.
 const SET_MAX: u64 = 64 << 20;
@@ -232,6 +233,13 @@ impl GrpcMethod {
                 Ok(message.map_err(|error| wrong(error, number))?.encode_to_vec())
             })
             .collect()
+    }
+
+    /// Whether each message of a body passes `check` as JSON, and there is one.
+    pub(crate) fn returns(&self, body: &[u8], check: impl Fn(&[u8]) -> bool) -> bool {
+        let passes =
+            |message: &Vec<u8>| self.decode(message).is_ok_and(|json| check(json.as_bytes()));
+        GrpcMessages::of(body).is_ok_and(|all| !all.is_empty() && all.iter().all(passes))
     }
 
     /// A message that the method has returned, as JSON with every field.

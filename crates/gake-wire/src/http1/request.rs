@@ -54,6 +54,33 @@ impl Rendered {
     pub fn len(&self) -> usize {
         self.first.len() + self.rest.as_ref().map_or(0, |rest| rest.len())
     }
+
+    /// Its method and its target.
+    pub(crate) fn first_line(&self) -> (&str, &str) {
+        let end = self.first.iter().position(|byte| *byte == b'\r').unwrap_or(0);
+        let line = std::str::from_utf8(&self.first[..end]).unwrap_or_default();
+        let mut words = line.split(' ');
+        (words.next().unwrap_or_default(), words.next().unwrap_or_default())
+    }
+
+    /// The same with one more header; `None` when it has that header already.
+    pub(crate) fn with_header(&self, name: &str, value: &str) -> Option<Self> {
+        let end = self.first.windows(4).position(|bytes| bytes == b"\r\n\r\n")? + 2;
+        let (head, rest) = self.first.split_at(end);
+        let is_given = |line: &[u8]| {
+            let (start, colon) = (line.get(..name.len()), line.get(name.len()));
+            start.is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()))
+                && colon == Some(&b':')
+        };
+        if head.split(|byte| *byte == b'\n').any(is_given) {
+            return None;
+        }
+        let mut first = Vec::with_capacity(self.first.len() + name.len() + value.len() + 4);
+        first.extend_from_slice(head);
+        line(&mut first, name, value);
+        first.extend_from_slice(rest);
+        Some(Self { first: first.into(), ..self.clone() })
+    }
 }
 
 /// Why a request cannot be sent as described.

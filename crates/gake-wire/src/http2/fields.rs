@@ -31,7 +31,7 @@ pub(super) const CONNECTION_HEADERS: &[&[u8]] =
 
 impl FieldsMeaning {
     /// Takes one more field.
-    pub(super) fn add(&mut self, name: &[u8], value: &[u8]) {
+    pub(crate) fn add(&mut self, name: &[u8], value: &[u8]) {
         self.text_bytes = self.text_bytes.saturating_add((name.len() + value.len()) as u32);
         if self.error.is_none() {
             self.error = self.check(name, value).err();

@@ -31,7 +31,7 @@ static TABLE: LazyLock<DecodeTable> = LazyLock::new(|| {
 });
 
 /// Appends the text that `coded` stands for.
-pub(super) fn decode(coded: &[u8], text: &mut Vec<u8>) -> Result<(), HpackError> {
+pub(crate) fn decode(coded: &[u8], text: &mut Vec<u8>) -> Result<(), HpackError> {
     let table = &*TABLE;
     // The next bits, aligned to the left, and how many they are.
     let (mut bits, mut count) = (0_u64, 0_u32);
@@ -71,13 +71,13 @@ fn long(table: &DecodeTable, bits: u32) -> (u8, u8) {
 }
 
 /// Bytes that `text` takes when it is coded.
-pub(super) fn coded_len(text: &[u8]) -> usize {
+pub(crate) fn coded_len(text: &[u8]) -> usize {
     let bits: usize = text.iter().map(|byte| usize::from(CODES[usize::from(*byte)].1)).sum();
     bits.div_ceil(8)
 }
 
 /// Appends the code of `text`.
-pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn encode(text: &[u8], out: &mut Vec<u8>) {
     let (mut bits, mut count) = (0_u64, 0_u32);
     for byte in text {
         let (code, length) = CODES[usize::from(*byte)];

@@ -8,7 +8,7 @@ const INTEGER_MAX: usize = 1 << 28;
 
 /// Takes an integer with a prefix of `bits` from the front of `block`.
 #[inline]
-pub(super) fn take_integer(block: &mut &[u8], bits: u32) -> Result<usize, HpackError> {
+pub(crate) fn take_integer(block: &mut &[u8], bits: u32) -> Result<usize, HpackError> {
     let (&first, mut rest) = block.split_first().ok_or(HpackError::Truncated)?;
     let full = (1_usize << bits) - 1;
     let mut value = usize::from(first) & full;
@@ -32,7 +32,7 @@ pub(super) fn take_integer(block: &mut &[u8], bits: u32) -> Result<usize, HpackE
 }
 
 /// Takes a string from the front of `block` and appends it to `text`.
-pub(super) fn take_string(block: &mut &[u8], text: &mut Vec<u8>) -> Result<(), HpackError> {
+pub(crate) fn take_string(block: &mut &[u8], text: &mut Vec<u8>) -> Result<(), HpackError> {
     let is_coded = block.first().ok_or(HpackError::Truncated)? & 0x80 != 0;
     let length = take_integer(block, 7)?;
     let (string, rest) = block.split_at_checked(length).ok_or(HpackError::Truncated)?;
@@ -45,7 +45,7 @@ pub(super) fn take_string(block: &mut &[u8], text: &mut Vec<u8>) -> Result<(), H
 }
 
 /// Appends an integer with a prefix of `bits`; `first` has the bits before the prefix.
-pub(super) fn put_integer(out: &mut Vec<u8>, first: u8, bits: u32, value: usize) {
+pub(crate) fn put_integer(out: &mut Vec<u8>, first: u8, bits: u32, value: usize) {
     let full = (1_usize << bits) - 1;
     if value < full {
         out.push(first | value as u8);
@@ -61,7 +61,7 @@ pub(super) fn put_integer(out: &mut Vec<u8>, first: u8, bits: u32, value: usize)
 }
 
 /// Appends a string, coded when that is shorter.
-pub(super) fn put_string(out: &mut Vec<u8>, text: &[u8]) {
+pub(crate) fn put_string(out: &mut Vec<u8>, text: &[u8]) {
     let coded = huffman::coded_len(text);
     if coded < text.len() {
         put_integer(out, 0x80, 7, coded);

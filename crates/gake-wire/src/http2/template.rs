@@ -104,6 +104,11 @@ impl RequestTemplate {
         }
     }
 
+    /// Adds a header behind all others.
+    pub(crate) fn push(&mut self, name: &str, value: &[u8]) {
+        self.tail = [&self.tail[..], &literals(&[(name, value)])].concat().into_boxed_slice();
+    }
+
     /// Bytes of the longest form of its block, and of the body.
     #[must_use]
     pub fn bytes_max(&self) -> usize {

@@ -4,7 +4,7 @@ use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Answer, Exchange};
 
 use super::interface::{IdleState, Timing, Transport, TransportError};
-use super::{Http1, Http2, WebSocket};
+use super::{Http1, Http2, Http3, WebSocket};
 use crate::facts::ConnectionFacts;
 use crate::http1::Visitor;
 use crate::request::PreparedRequest;
@@ -16,6 +16,7 @@ use crate::scratch::Scratch;
 pub(crate) enum AnyTransport {
     Http1(Http1),
     Http2(Http2),
+    Http3(Http3),
     WebSocket(WebSocket),
 }
 
@@ -26,6 +27,7 @@ impl AnyTransport {
         match self {
             Self::Http1(http1) => Some(&http1.facts),
             Self::Http2(http2) => Some(&http2.facts),
+            Self::Http3(http3) => Some(&http3.facts),
             Self::WebSocket(_) => None,
         }
     }
@@ -35,7 +37,23 @@ impl AnyTransport {
         match self {
             Self::Http1(http1) => http1.until_ended(scratch).await,
             Self::Http2(http2) => http2.until_ended().await,
+            Self::Http3(http3) => http3.until_ended().await,
             Self::WebSocket(session) => session.until_ended().await,
+        }
+    }
+
+    /// Whether it speaks HTTP/3.
+    #[inline]
+    pub(crate) fn is_http3(&self) -> bool {
+        matches!(self, Self::Http3(_))
+    }
+
+    /// Gives it no further exchange; those under way go on.
+    pub(crate) fn retire(&self) {
+        match self {
+            Self::Http1(http1) => http1.retire(),
+            Self::Http2(http2) => http2.retire(),
+            Self::Http3(_) | Self::WebSocket(_) => {}
         }
     }
 
@@ -51,6 +69,7 @@ impl Transport for AnyTransport {
         match self {
             Self::Http1(http1) => http1.capacity(),
             Self::Http2(http2) => http2.capacity(),
+            Self::Http3(http3) => http3.capacity(),
             Self::WebSocket(session) => session.capacity(),
         }
     }
@@ -60,6 +79,7 @@ impl Transport for AnyTransport {
         match self {
             Self::Http1(http1) => http1.is_ending(),
             Self::Http2(http2) => http2.is_ending(),
+            Self::Http3(http3) => http3.is_ending(),
             Self::WebSocket(session) => session.is_ending(),
         }
     }
@@ -68,6 +88,7 @@ impl Transport for AnyTransport {
         match self {
             Self::Http1(http1) => http1.watch_room(watcher),
             Self::Http2(http2) => http2.watch_room(watcher),
+            Self::Http3(http3) => http3.watch_room(watcher),
             Self::WebSocket(session) => session.watch_room(watcher),
         }
     }
@@ -77,6 +98,7 @@ impl Transport for AnyTransport {
         match self {
             Self::Http1(http1) => http1.idle_state(now, scratch),
             Self::Http2(http2) => http2.idle_state(now, scratch),
+            Self::Http3(http3) => http3.idle_state(now, scratch),
             Self::WebSocket(session) => session.idle_state(now, scratch),
         }
     }
@@ -92,6 +114,10 @@ impl Transport for AnyTransport {
         match self {
             Self::Http1(http1) => http1.exchange(request, exchange, timing, visitor).await,
             Self::Http2(http2) => http2.exchange(request, exchange, timing, visitor).await,
+            // In a box, so that who waits on another transport has no room for it.
+            Self::Http3(http3) => {
+                Box::pin(http3.exchange(request, exchange, timing, visitor)).await
+            }
             Self::WebSocket(session) => session.exchange(request, exchange, timing, visitor).await,
         }
     }

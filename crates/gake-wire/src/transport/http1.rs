@@ -43,6 +43,11 @@ impl Http1 {
         Self { is_free: Cell::new(true), done: Cell::new(now), conn: RefCell::new(conn), facts }
     }
 
+    /// Gives it no further exchange.
+    pub(crate) fn retire(&self) {
+        self.is_free.set(false);
+    }
+
     /// Holds the connection until the peer ends it. What the peer sends before that (TLS session
     /// tickets, a time-out's 408) is read and forgotten.
     pub(crate) async fn until_ended(&self, scratch: &Scratch) {

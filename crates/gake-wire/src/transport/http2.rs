@@ -59,6 +59,11 @@ impl Http2 {
         Self { link, facts: opening.facts }
     }
 
+    /// Gives it no further exchange; those under way go on.
+    pub(crate) fn retire(&self) {
+        self.link.retire();
+    }
+
     /// Holds the connection until it ends.
     pub(crate) async fn until_ended(&self) {
         poll_fn(|cx| if self.link.has_ended(cx) { Poll::Ready(()) } else { Poll::Pending }).await;

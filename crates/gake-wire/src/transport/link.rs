@@ -28,6 +28,8 @@ pub(super) struct Link {
     is_ending: Cell<bool>,
     /// Whether it is for one exchange only.
     is_single_use: bool,
+    /// Whether it gets no further exchange, whatever the server allows.
+    is_retired: Cell<bool>,
     /// Why the connection ended; the fault is that of an exchange without an answer.
     broken: Cell<Option<Fault>>,
     /// Whether nobody needs the connection any more.
@@ -86,6 +88,7 @@ impl Link {
             capacity,
             is_ending: Cell::new(false),
             is_single_use,
+            is_retired: Cell::new(false),
             broken: Cell::new(None),
             is_unwanted: Cell::new(false),
             unread: Cell::new(0),
@@ -251,7 +254,7 @@ impl Link {
             (codec.capacity() as usize, codec.is_ending(), codec.bound())
         };
         self.open.meter().bound_streams(bound);
-        if self.is_single_use || self.broken.get().is_some() {
+        if self.is_single_use || self.is_retired.get() || self.broken.get().is_some() {
             return;
         }
         let before = (self.capacity.replace(capacity), self.is_ending.replace(is_ending));
@@ -291,6 +294,13 @@ impl Link {
         if let Some(waiter) = self.end_waiter.take() {
             waiter.wake();
         }
+    }
+
+    /// Gives it no further exchange.
+    pub(super) fn retire(&self) {
+        self.is_retired.set(true);
+        self.is_ending.set(true);
+        self.capacity.set(0);
     }
 
     /// Nobody needs the connection any more.

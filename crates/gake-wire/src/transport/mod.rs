@@ -1,4 +1,4 @@
-//! Transports of exchanges: the interface that HTTP/1.1 and HTTP/2 implement.
+//! Transports of exchanges: the interface that HTTP/1.1, HTTP/2 and HTTP/3 implement.
 //!
 //! A lane asks the pool for a place, which is room for one exchange on some connection, makes its
 //! exchange there and gives the place back. Whether a connection has one place or a hundred is
@@ -9,6 +9,9 @@ mod conn;
 mod http1;
 mod http2;
 mod http2_task;
+mod http3;
+mod http3_link;
+mod http3_task;
 mod interface;
 mod link;
 mod sampler;
@@ -21,5 +24,6 @@ mod websocket_turn;
 pub(crate) use any::AnyTransport;
 pub(crate) use http1::Http1;
 pub(crate) use http2::{Http2, Opening};
+pub(crate) use http3::Http3;
 pub(crate) use interface::{IdleState, Timing, Transport, TransportError};
 pub(crate) use websocket::WebSocket;

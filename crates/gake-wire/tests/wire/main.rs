@@ -18,6 +18,8 @@ mod framing;
 mod held;
 mod http2;
 mod http2_hostile;
+mod http3;
+mod http3_hostile;
 mod kept;
 mod lab;
 mod pool;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use gake_fleet::AllowRule;
+use gake_wire::Sources;
 
 use super::fleet::{NatsArgs, tag};
 use super::values;
@@ -35,6 +36,11 @@ pub struct AgentArgs {
     /// Maximum number of worker threads (default: the number of cores)
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub cores: Option<usize>,
+
+    /// Source addresses of its connections, instead of those that a run names: an address,
+    /// 127.0.0.2-127.0.0.20, 127.0.1.0/28, or an interface's name; may be repeated
+    #[arg(long, value_name = "SOURCES", value_parser = sources)]
+    pub sources: Vec<String>,
 
     /// A target that it may load: an address, a network as 10.0.0.0/8, or the host of a URL; may be
     /// repeated. Without it, none
@@ -69,4 +75,9 @@ pub struct AgentArgs {
     /// Become a NATS server that is configured by standard input
     #[arg(long, hide = true, requires = "parent")]
     pub serve_nats: bool,
+}
+
+/// Source addresses, as they are written.
+fn sources(text: &str) -> Result<String, String> {
+    Sources::default().add(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }

@@ -23,8 +23,9 @@ Examples:
                                                  and what limits it
   gake experiment users-db --db mysql://root@localhost/test    on a real database
 
-Exit codes: 0 every step is as theory expects; 1 it could not be run; 2 bad usage; 99 a step is
-not as expected; 130 interrupted (after the steps so far).")]
+Exit codes: 0 every step is as theory expects; 1 it could not be run; 2 bad usage; 3 a step could
+not be judged: the generator did not get its cores; 99 a step is not as expected; 130 interrupted
+(after the steps so far).")]
 pub struct ExperimentArgs {
     /// The experiment; without it, they are listed
     #[arg(value_name = "NAME", value_parser = NAMES, hide_possible_values = true)]

@@ -4,7 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::destinations::OutputArgs;
+use super::history::SaveArgs;
+use super::redaction::RedactionArgs;
 use super::values;
+use super::web::WebArgs;
 
 /// How the NATS server of a fleet is reached, and the fleet's token.
 #[derive(Debug, Clone, Default, Args)]
@@ -67,6 +71,11 @@ pub struct FleetArgs {
     #[arg(long, value_name = "ACTION", value_enum)]
     pub on_loss: Option<OnLossArg>,
 
+    /// How long agents go on without this process, so that `gake fleet attach` can go on with the
+    /// run (default 20s)
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    pub attach_within: Option<std::time::Duration>,
+
     /// How long to wait for the agents (default 5s)
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub agents_wait: Option<std::time::Duration>,
@@ -101,6 +110,11 @@ pub enum FleetCommand {
         #[command(flatten)]
         nats: NatsArgs,
     },
+    /// Go on with a run whose coordinator died: its agents have its load, JetStream its figures
+    Attach(Box<AttachArgs>),
+    /// Print a fleet on Kubernetes for `kubectl apply -f -`: agents as an Indexed Job, NATS with
+    /// JetStream, accounts, roles, limits
+    Manifest(ManifestArgs),
     /// Show the last events of agents: runs taken, refused, done, given up
     Logs {
         /// Names of agents (default: all)
@@ -110,6 +124,70 @@ pub enum FleetCommand {
         #[command(flatten)]
         nats: NatsArgs,
     },
+}
+
+/// A run that goes on, and where its result goes.
+#[derive(Debug, Args)]
+pub struct AttachArgs {
+    /// Its id, as `gake run` and `gake fleet ls` show it
+    pub run: String,
+
+    #[command(flatten)]
+    pub nats: NatsArgs,
+
+    #[command(flatten)]
+    pub output: OutputArgs,
+
+    #[command(flatten)]
+    pub web: WebArgs,
+
+    #[command(flatten)]
+    pub history: SaveArgs,
+
+    #[command(flatten)]
+    pub redaction: RedactionArgs,
+}
+
+/// A fleet on Kubernetes.
+#[derive(Debug, Args)]
+pub struct ManifestArgs {
+    /// How many agents
+    #[arg(long, value_name = "N", value_parser = values::connections)]
+    pub agents: usize,
+
+    /// The image with gake
+    #[arg(long, value_name = "IMAGE")]
+    pub image: String,
+
+    /// A target that the agents may load: an address, a network as 10.0.0.0/8, or the host of a
+    /// URL; may be repeated
+    #[arg(long, value_name = "TARGET", required = true, value_parser = target)]
+    pub allow: Vec<String>,
+
+    /// Highest rate of each agent
+    #[arg(long, value_name = "RATE", value_parser = values::finite_rate)]
+    pub max_rate: Option<f64>,
+
+    /// Cores of each agent
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::connections)]
+    pub cores: usize,
+
+    /// Memory of each agent
+    #[arg(long, value_name = "SIZE", default_value = "2Gi")]
+    pub memory: String,
+
+    /// The namespace
+    #[arg(long, value_name = "NAME", default_value = "gake")]
+    pub namespace: String,
+
+    /// The image of the NATS server
+    #[arg(long, value_name = "IMAGE", default_value = "nats:2.10-alpine")]
+    pub nats_image: String,
+}
+
+/// A target of `--allow`, as it is written.
+fn target(text: &str) -> Result<String, String> {
+    text.parse::<gake_fleet::AllowRule>().map(|_| text.to_owned())
 }
 
 /// What happens when an agent is lost.

@@ -19,6 +19,7 @@ mod serve;
 mod shadow;
 mod tips;
 mod tls;
+mod trace;
 mod values;
 mod watch;
 mod web;
@@ -39,7 +40,9 @@ pub use experiment::ExperimentArgs;
 #[cfg(test)]
 pub use experiment::NAMES as EXPERIMENTS;
 pub use find::{DimensionArg, FindArgs};
-pub use fleet::{FleetArgs, FleetCommand, FleetCommandArgs, NatsArgs, OnLossArg};
+pub use fleet::{
+    AttachArgs, FleetArgs, FleetCommand, FleetCommandArgs, ManifestArgs, NatsArgs, OnLossArg,
+};
 pub use history::{HistoryArgs, HistoryCommand, SaveArgs};
 pub use output::{Form, Output, files as output_files};
 pub use redaction::RedactionArgs;
@@ -53,6 +56,7 @@ pub use shadow::{
     ShadowCommand, ShadowReportArgs, TapArgs,
 };
 pub use tls::TlsArg;
+pub use trace::TraceArgs;
 use values::Known;
 pub use values::{WatchedSource, at_least_one as read_count, header as read_header};
 pub use watch::{WatchArgs, WatchFormat};

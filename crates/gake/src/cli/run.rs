@@ -14,6 +14,7 @@ use super::grpc::GrpcArgs;
 use super::history::SaveArgs;
 use super::redaction::RedactionArgs;
 use super::tls::TlsArgs;
+use super::trace::TraceArgs;
 use super::values::{self, Stages, WatchedSource};
 use super::web::WebArgs;
 use super::websocket::WebSocketArgs;
@@ -97,6 +98,9 @@ pub struct RunArgs {
 
     #[command(flatten)]
     pub fleet: FleetArgs,
+
+    #[command(flatten)]
+    pub trace: TraceArgs,
 
     #[command(flatten)]
     pub web: WebArgs,
@@ -304,6 +308,11 @@ pub enum HttpArg {
     Http2,
     /// HTTP/2 or 1.1
     Auto,
+    /// HTTP/3
+    #[value(name = "3")]
+    Http3,
+    /// As auto, and HTTP/3 where answers offer it (Alt-Svc)
+    Auto3,
 }
 
 /// How to connect.
@@ -330,11 +339,15 @@ pub struct ConnectionArgs {
     #[arg(long, conflicts_with = "http")]
     pub http2: bool,
 
+    /// Speak HTTP/3, over QUIC (--http 3)
+    #[arg(long, conflicts_with_all = ["http", "http2"])]
+    pub http3: bool,
+
     /// HTTP version (default 1.1); auto: what ALPN chooses over TLS, 1.1 in clear text
     #[arg(long, value_name = "VERSION", value_enum)]
     pub http: Option<HttpArg>,
 
-    /// Maximum number of concurrent requests on an HTTP/2 connection (default 100; in a closed loop
+    /// Maximum number of concurrent requests on a connection of HTTP/2 or 3 (default 100; in a closed loop
     /// the users per connection: -c 50 --streams 10 is 500 users)
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub streams: Option<usize>,

@@ -32,6 +32,7 @@ Examples:
   gake serve --listen :0 --stall 3s+1s             a free port; stops for 1 s, 3 s into the load
   gake serve --db sqlite:users.db                  /users, a row in SQLite for each POST
   gake serve --tls self                            HTTPS; writes the certificate to trust
+  gake serve --tls self --http3                    HTTP/3, too
   gake serve --listen 0.0.0.0:8080                 for clients on other machines")]
 pub struct ServeArgs {
     /// Where to listen: ADDRESS:PORT, or PORT on loopback; port 0 takes a free one
@@ -54,6 +55,10 @@ pub struct ServeArgs {
     /// folder for temporary files)
     #[arg(long, value_name = "FILE", requires = "tls")]
     pub tls_out: Option<PathBuf>,
+
+    /// Serve HTTP/3 as well, on the same port over UDP, and say so in answers (Alt-Svc)
+    #[arg(long, requires = "tls")]
+    pub http3: bool,
 
     /// Print nothing but the URL and, at the end, the counts
     #[arg(short, long)]
@@ -174,15 +179,18 @@ pub struct ModelArgs {
     #[arg(long, value_name = "WAIT,FACTOR,REST", value_parser = metastable, requires = "threads")]
     pub metastable: Option<Metastable>,
 
-    /// Maximum number of streams on an HTTP/2 connection (default: no limit)
+    /// Maximum number of streams on a connection of HTTP/2 (default: no limit) or HTTP/3 (at
+    /// most 1,024)
     #[arg(long, value_name = "N")]
     pub h2_max_streams: Option<u32>,
 
-    /// End an HTTP/2 connection with GOAWAY after N requests; all are answered (default: never)
+    /// End a connection of HTTP/2 or HTTP/3 with GOAWAY after N requests; all are answered (default:
+    /// never)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub goaway_every: Option<u32>,
 
-    /// Reset this share of the requests, 0 to 1: the stream with HTTP/2, else the connection
+    /// Reset this share of the requests, 0 to 1: the stream with HTTP/2 and HTTP/3, else the
+    /// connection
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, hide_default_value = true)]
     pub reset_rate: f64,
 

@@ -52,7 +52,7 @@ pub struct ShadowArgs {
     #[arg(long, value_name = "ADDR", value_parser = serve::listen)]
     pub listen: Option<SocketAddr>,
 
-    /// The backend that answers clients, as NAME=URL
+    /// The backend that answers clients, as NAME=URL; with h2c:// or h2:// it is asked in HTTP/2
     #[arg(long, value_name = "NAME=URL", required_unless_present = "config")]
     pub master: Option<String>,
 

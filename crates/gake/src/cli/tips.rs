@@ -101,7 +101,7 @@ const TIPS: &[Tip] = &[
     ),
     tip(&["--h2", "--h2c"], "http2", "is --http2 here"),
     tip(&["--http-version"], "http", "is --http here"),
-    absent(&["--http3", "--h3"], "does not exist here yet: gake speaks HTTP/1.1 and HTTP/2"),
+    tip(&["--h3"], "http3", "is --http3 here"),
     absent(
         &["--proxy-header"],
         "does not exist here: --proxy http://USER:PASSWORD@HOST:PORT gives the proxy credentials",

@@ -25,7 +25,7 @@ pub struct TlsArgs {
     #[arg(long)]
     pub session_tickets: bool,
 
-    /// Write the secrets of sessions to FILE, in the format of SSLKEYLOGFILE, for Wireshark
+    /// Write the secrets of sessions to FILE, as the variable SSLKEYLOGFILE does, for Wireshark
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub key_log: Option<PathBuf>,
 }

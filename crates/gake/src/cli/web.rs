@@ -24,7 +24,7 @@ pub struct WebArgs {
     #[arg(long)]
     pub web_open: bool,
 
-    /// Let viewers whose URL has the token stop the run
+    /// Let viewers whose URL has the token stop the run and change its rate
     #[arg(long)]
     pub web_control: bool,
 }

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::sync::Arc;
 
 use gake_fleet::{Agent, AgentEvent, AgentLimits};
 
 use crate::cli::AgentArgs;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
+use crate::spec::RecordedTraffic;
 use crate::{descriptors, fleet, origin, parent, signals};
 
 /// Waits for runs until SIGINT or SIGTERM.
@@ -33,6 +35,8 @@ pub fn run(args: &AgentArgs, console: &Console) -> Result<Exit, Failure> {
         host: origin::host(),
         tags: args.tags.iter().cloned().collect::<BTreeMap<_, _>>(),
         cores: args.cores,
+        sources: args.sources.clone(),
+        recordings: Some(Arc::new(RecordedTraffic)),
         limits: AgentLimits {
             allow: args.allow.clone(),
             max_rate: args.max_rate,

@@ -72,6 +72,7 @@ fn config(args: &ServeArgs) -> Result<LabConfig, Failure> {
         goaway_every: model.goaway_every,
         reset_rate: model.reset_rate,
         tls: args.tls.is_some(),
+        http3: args.http3,
         ..LabConfig::default()
     })
 }
@@ -117,13 +118,16 @@ fn announce(
     let place = if console.out_is_terminal() { String::new() } else { format!("{url}: ") };
     let socket = args.unix_socket.as_deref().map(Path::display);
     let socket = socket.map_or(String::new(), |path| format!("and on {path}: "));
-    let model = model(lab.config());
+    let tables = lab.config().tables();
+    let model = model(lab.config(), tables);
     console.note(&format!("{place}{socket}{model}; Ctrl-C ends it and prints the counts"));
     if !lab.addr().ip().is_loopback() {
         console
             .warn("clients on other machines can reach it, and can make it hang, stall or reset");
     }
-    if let Some(warning) = too_few_descriptors(lab.config(), descriptors) {
+    if tables < 2
+        && let Some(warning) = too_few_descriptors(lab.config(), descriptors)
+    {
         console.warn(&warning);
     }
     if let Some(warning) = capped(args.model.accept_count) {
@@ -132,8 +136,8 @@ fn announce(
     Ok(())
 }
 
-/// The model in force, in one line.
-fn model(config: &LabConfig) -> String {
+/// The model in force, with this number of descriptor tables, in one line.
+fn model(config: &LabConfig, tables: usize) -> String {
     let mut parts = Vec::new();
     parts.push(match config.threads {
         Some(threads) => plural(threads as u64, "thread"),
@@ -143,7 +147,13 @@ fn model(config: &LabConfig) -> String {
         Some(most) => format!("at most {}", plural(most as u64, "connection")),
         None => "no limit on connections".to_owned(),
     });
-    parts.push(format!("{} more in the backlog", count(config.accept_count.into())));
+    parts.push(match tables {
+        0 | 1 => format!("{} more in the backlog", count(config.accept_count.into())),
+        tables => format!(
+            "{} more in the backlog of each of {tables} threads with a descriptor table",
+            count(config.accept_count.into())
+        ),
+    });
     if let Some(queue) = config.queue {
         parts.push(format!(
             "at most {} wait and the rest is refused",
@@ -218,7 +228,7 @@ mod tests {
     fn the_model_is_told_in_one_line() {
         let plain = LabConfig::default();
         assert_eq!(
-            model(&plain),
+            model(&plain, 1),
             "no limit on threads, no limit on connections, 4,096 more in the backlog"
         );
         let tomcat = LabConfig {
@@ -230,7 +240,7 @@ mod tests {
             ..plain
         };
         assert_eq!(
-            model(&tomcat),
+            model(&tomcat, 1),
             "200 threads, at most 8,192 connections, 100 more in the backlog, \
              service time const:5s (seed 1), connections time out after 20s"
         );

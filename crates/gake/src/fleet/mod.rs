@@ -5,6 +5,7 @@ mod local;
 use std::path::Path;
 use std::time::Duration;
 
+use gake_core::duration::format_duration;
 use gake_core::spec::RunSpec;
 use gake_fleet::{Fleet, FleetError, FleetSettings, FleetToken, NatsSettings, OnLoss};
 use gake_run::Prepared;
@@ -18,6 +19,9 @@ const TOKEN_MAX: u64 = 4_096;
 
 /// How long agents are waited for.
 const WAIT: Duration = Duration::from_secs(5);
+
+/// How long agents go on without their coordinator.
+const ALONE: Duration = Duration::from_secs(20);
 
 /// Makes the fleets of a command.
 #[derive(Debug)]
@@ -41,6 +45,7 @@ impl FleetMaker {
                 || nats.nats_cert.is_some()
                 || nats.fleet_token_file.is_some()
                 || args.on_loss.is_some()
+                || args.attach_within.is_some()
                 || args.agents_wait.is_some();
             if is_meant {
                 return Err(Failure::usage("how many agents? say it with --agents N or --local N"));
@@ -64,8 +69,13 @@ impl FleetMaker {
             },
             version: env!("CARGO_PKG_VERSION").to_owned(),
             wait: args.agents_wait.unwrap_or(WAIT),
+            alone_max: args.attach_within.unwrap_or(ALONE),
+            keeps_journal: true,
         };
-        Ok(Some(Self { settings, _local: local }))
+        let is_local = local.is_some();
+        let maker = Self { settings, _local: local };
+        // The agents of a local fleet end with this process.
+        Ok(Some(if is_local { maker.without_journal() } else { maker }))
     }
 
     /// How many agents a fleet has.
@@ -73,12 +83,35 @@ impl FleetMaker {
         self.settings.agents
     }
 
+    /// The same for runs that are worth nothing without the process that asked for them.
+    pub fn without_journal(mut self) -> Self {
+        self.settings.keeps_journal = false;
+        // Nobody can take its agents over.
+        self.settings.alone_max = self.settings.alone_max.min(ALONE);
+        self
+    }
+
+    /// Whether another process may go on with its runs.
+    pub fn keeps_journal(&self) -> bool {
+        self.settings.keeps_journal
+    }
+
     /// The agents for a run, ready to start.
     ///
     /// # Errors
-    /// When there are too few, or one refuses.
+    /// When there are too few, one refuses, or they were to wait for another process and there is
+    /// no journal from which it could go on.
     pub fn assemble(&self, spec: &RunSpec, prepared: &Prepared) -> Result<Fleet, FleetError> {
-        Fleet::assemble(self.settings.clone(), spec, prepared)
+        let fleet = Fleet::assemble(self.settings.clone(), spec, prepared)?;
+        let is_long = self.settings.keeps_journal && self.settings.alone_max > ALONE;
+        match fleet.why_no_journal().filter(|_| is_long) {
+            // Dropped, the fleet calls its agents off.
+            Some(why) => Err(FleetError::System(format!(
+                "--attach-within is {} at most without a journal of the run: {why}",
+                format_duration(ALONE)
+            ))),
+            None => Ok(fleet),
+        }
     }
 }
 

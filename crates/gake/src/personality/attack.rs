@@ -37,6 +37,8 @@ pub struct Attacked {
 /// # Errors
 /// When something cannot be read or resolved.
 pub fn prepare(spec: &RunSpec) -> Result<Prepared, Failure> {
+    // How many descriptor tables it needs depends on their size.
+    descriptors::raise();
     Prepared::new(spec, spec::inputs()).map_err(|error| spec::failure(&error))
 }
 

@@ -70,6 +70,7 @@ pub fn cause(fault: Fault, address: &str) -> String {
         Fault::WebSocketClosed(_)
         | Fault::Grpc(_)
         | Fault::Proxy(_)
+        | Fault::Quic(_)
         | Fault::Script
         | Fault::Other(_) => fault.to_string(),
     }

@@ -26,10 +26,17 @@ pub fn warn(prepared: &Prepared, spec: &RunSpec, descriptors: u64, console: &Con
     let plans = prepared.plan.scenarios().iter();
     let connections: u64 =
         plans.map(|plan| (plan.connections + plan.idle_connections) as u64).sum();
-    if connections + OTHER_DESCRIPTORS > descriptors {
+    if prepared.plan.tables < 2 && connections + OTHER_DESCRIPTORS > descriptors {
         console.warn(&format!(
             "{connections} connections need more than the {descriptors} file descriptors of this \
              process; those over it will fail as no_descriptors (raise `ulimit -Hn`)"
+        ));
+    }
+    let (tables, workers) = (prepared.plan.tables, prepared.plan.workers());
+    if tables > workers {
+        console.warn(&format!(
+            "{connections} connections need {tables} descriptor tables, and {workers} users can have \
+             one each; those over them will fail as no_descriptors (add users: -c {tables})"
         ));
     }
     let ports = local_ports(prepared, spec);

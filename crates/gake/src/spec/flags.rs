@@ -314,13 +314,7 @@ fn connection(args: &ConnectionArgs) -> RunDraft {
             .connect_rate
             .map(|rate| RateValue(gake_core::plan::Rate::PerSecond(rate))),
         idle_connections: args.idle_connections.map(count),
-        http: match (args.http2, args.http) {
-            (true, _) | (_, Some(HttpArg::Http2)) => Some(HttpVersion::Http2),
-            (_, Some(HttpArg::Http10)) => Some(HttpVersion::Http10),
-            (_, Some(HttpArg::Http11)) => Some(HttpVersion::Http11),
-            (_, Some(HttpArg::Auto)) => Some(HttpVersion::Auto),
-            (false, None) => None,
-        },
+        http: http(args),
         streams: args.streams.map(count),
         sources: args.interface.clone(),
         resolve: args.resolve.clone(),
@@ -346,6 +340,23 @@ fn connection(args: &ConnectionArgs) -> RunDraft {
         key_log: args.tls.key_log.clone(),
     };
     RunDraft { connection, tls, ..RunDraft::default() }
+}
+
+fn http(args: &ConnectionArgs) -> Option<HttpVersion> {
+    if args.http2 {
+        return Some(HttpVersion::Http2);
+    }
+    if args.http3 {
+        return Some(HttpVersion::Http3);
+    }
+    Some(match args.http? {
+        HttpArg::Http10 => HttpVersion::Http10,
+        HttpArg::Http11 => HttpVersion::Http11,
+        HttpArg::Http2 => HttpVersion::Http2,
+        HttpArg::Auto => HttpVersion::Auto,
+        HttpArg::Http3 => HttpVersion::Http3,
+        HttpArg::Auto3 => HttpVersion::Auto3,
+    })
 }
 
 fn version(version: TlsArg) -> TlsVersion {

@@ -11,26 +11,30 @@ mod recording;
 mod tests;
 mod varying;
 
-use std::fs::File;
+use std::ffi::OsString;
+use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
-use std::path::Path;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
 
 use gake_core::schedule::Process;
 use gake_core::spec::file::SpecFile;
 use gake_core::spec::{
     FieldPath, LoadSpec, RequestSource, RunDraft, RunSpec, ScenarioSpec, Syntax,
 };
+use gake_files::Access;
 use gake_lab::{Lab, LabConfig};
 use gake_run::{Inputs, LoadedRequests, Prepared, RunError};
 use gake_wire::Origin;
 
 pub use announce::{announce, warn};
 pub use flags::without_load;
+pub use recording::RecordedTraffic;
 
 use crate::cli::{RunArgs, SpecFormat};
 use crate::cmd::demo;
+use crate::console::Console;
 use crate::exit::Failure;
-use recording::RecordedTraffic;
 
 /// What was asked for.
 #[derive(Debug)]
@@ -111,6 +115,27 @@ fn read(path: &Path) -> Result<SpecFile, Failure> {
 }
 
 impl Asked {
+    /// Writes the secrets of TLS to the file that the environment names, unless flags or the spec
+    /// name one. A file that cannot be written to is no reason not to run: the variable may be
+    /// meant for other programs.
+    pub fn key_log_from(&mut self, variable: Option<OsString>, console: &Console) {
+        let Some(path) = variable.filter(|path| !path.is_empty()).map(PathBuf::from) else {
+            return;
+        };
+        if self.spec.tls.key_log.is_some() {
+            return;
+        }
+        let shown = path.display();
+        // Whoever reads a pipe would take the end of this try for that of the secrets.
+        let is_pipe = fs::metadata(&path).is_ok_and(|kind| kind.file_type().is_fifo());
+        if !is_pipe && let Err(error) = gake_files::append(&path, Access::Owner) {
+            let problem = format!("SSLKEYLOGFILE: {shown}: {error}; no secrets are written");
+            return console.warn(&problem);
+        }
+        console.warn(&format!("SSLKEYLOGFILE: {shown} gets the secrets of TLS"));
+        self.spec.tls.key_log = Some(path);
+    }
+
     /// Reads what it sends.
     ///
     /// # Errors
@@ -161,6 +186,14 @@ impl Asked {
     /// # Errors
     /// When it cannot be started.
     pub fn start_demo(&mut self) -> Result<Option<Lab>, Failure> {
+        let connections: usize =
+            self.spec.scenarios.iter().map(|scenario| scenario.connections).sum();
+        // It is in this process too: what the table of the process holds is for both.
+        let has_many = connections > gake_files::table_size() / 2;
+        let config = LabConfig {
+            max_connections: has_many.then_some(connections.saturating_add(1_000)),
+            ..LabConfig::default()
+        };
         let mut lab = None;
         for scenario in &mut self.spec.scenarios {
             let RequestSource::Url(url) = &mut scenario.source else { continue };
@@ -168,7 +201,7 @@ impl Asked {
                 Some((_, demo)) if demo::is_demo(url) => url.clone_from(demo),
                 Some(_) => {}
                 None => {
-                    let (started, target) = demo::target(url, LabConfig::default())?;
+                    let (started, target) = demo::target(url, config.clone())?;
                     lab = started.map(|lab| (lab, target.clone()));
                     *url = target;
                 }
@@ -178,7 +211,7 @@ impl Asked {
     }
 
     /// The files that are read for it, so that nothing is written over them.
-    pub fn files(&self, spec: Option<&Path>) -> Vec<std::path::PathBuf> {
+    pub fn files(&self, spec: Option<&Path>) -> Vec<PathBuf> {
         let scenarios = self.spec.scenarios.iter().flat_map(|scenario| match &scenario.source {
             RequestSource::Targets(path) => vec![path.clone()],
             RequestSource::Recording(recording) => vec![recording.path.clone()],

@@ -160,7 +160,9 @@ fn a_folder_that_is_lost_during_the_search_costs_its_files_and_not_the_search() 
     let url = format!("http://{}/fast", lab.addr());
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("steps");
-    let flags = ["--slo", "p50<20s", "--max-rate", "64", "--budget", "16s", "-o", "json"];
+    // Two agents do it; it is the same search.
+    let flags = "--slo p50<20s --max-rate 64 --budget 16s -o json --local 2 --agents-wait 60s";
+    let flags = common::words(flags);
     let out = ["find", &url, "--out", folder.to_str().unwrap()];
     let search = start(&mut gake(&[&out[..], &flags].concat()));
     eventually("the first step has its file", || {
@@ -175,7 +177,10 @@ fn a_folder_that_is_lost_during_the_search_costs_its_files_and_not_the_search() 
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let form: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(form["answer"]["found"], "at_least", "{form}");
-    assert!(form["steps"].as_array().unwrap().len() >= 5);
+    let steps = form["steps"].as_array().unwrap();
+    assert!(steps.len() >= 5);
+    let ok: u64 = steps.iter().map(|step| step["ok"].as_u64().unwrap()).sum();
+    assert!(ok > 0 && ok <= lab.stats().requests, "{form}");
     assert!(ran.stderr.contains(&format!("warning: {}", folder.display())), "{ran:?}");
     assert!(ran.stderr.contains("more steps were lost too"), "{ran:?}");
     assert_eq!(fs::read_to_string(&folder).unwrap(), "in the way");
@@ -251,7 +256,15 @@ export default function () {
 }
 ";
 
+/// A search on a machine whose cores were taken away says so (exit code 3) and proves nothing: it
+/// is made again, a few times.
 fn search_script(other: &str, flags: &[&str]) -> (common::Ran, u64) {
+    let search = || search_script_once(other, flags);
+    let decided = (0..3).map(|_| search()).find(|(ran, _)| ran.code != Some(3));
+    decided.unwrap_or_else(search)
+}
+
+fn search_script_once(other: &str, flags: &[&str]) -> (common::Ran, u64) {
     let lab = Lab::start(LabConfig::default()).unwrap();
     let script = tempfile::Builder::new().suffix(".js").tempfile().unwrap();
     fs::write(script.path(), JOURNEY).unwrap();
@@ -306,7 +319,9 @@ fn streams_are_searched_on_the_connections_that_are_asked_for() {
     let url = format!("http://{}/delay/20ms", lab.addr());
     // Four at once take 20 ms, so that each of sixteen waits for 80 ms at least.
     let flags = ["--http2", "--dimension", "streams", "--slo", "p50<60ms", "--budget", "20s"];
-    let ran = find(&[&[url.as_str()], &flags[..], &["-c", "2", "-o", "json"]].concat());
+    let search = || find(&[&[url.as_str()], &flags[..], &["-c", "2", "-o", "json"]].concat());
+    let decided = (0..3).map(|_| search()).find(|ran| ran.code != Some(3));
+    let ran = decided.unwrap_or_else(search);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let form: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(

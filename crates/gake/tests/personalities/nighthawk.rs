@@ -171,7 +171,7 @@ fn http2_has_one_connection_for_many_requests() {
 #[test]
 fn what_cannot_be_honoured_is_refused_by_name() {
     for (line, said) in [
-        ("-p http3", "--protocol cannot be honoured"),
+        ("-p http4", "--protocol cannot be honoured"),
         ("--output-format yaml", "--output-format \"yaml\" cannot be honoured"),
         ("--prefetch-connections", "--prefetch-connections cannot be honoured"),
         ("--nope", "--nope"),

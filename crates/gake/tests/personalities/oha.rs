@@ -193,7 +193,7 @@ fn bad_command_lines_end_as_in_oha() {
         ("--zz http://h/", 2, "--zz"),
         ("-n x http://h/", 2, "-n \"x\""),
         ("-n 5 -z 1s http://h/", 2, "exclude each other"),
-        ("--http-version 3 http://h/", 2, "--http-version cannot be honoured"),
+        ("--http-version 0.9 http://h/", 2, "--http-version cannot be honoured"),
         ("", 2, "the URL is missing"),
         ("h", 1, "it begins with http://"),
         ("-a foo http://h/", 1, "user:password"),

@@ -12,6 +12,7 @@ mod support;
 mod causes;
 mod dashboards;
 mod database;
+mod experiments;
 mod golang;
 mod group;
 mod nginx;

@@ -61,18 +61,34 @@ impl Postgres {
             .unwrap();
         assert!(made.status.success(), "{made:?}");
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let child = as_nobody("postgres", &directory)
+        let child = Self::spawn(&directory, port, max_connections);
+        let database = Self { child, directory, port };
+        database.wait();
+        database
+    }
+
+    /// Ends all of its processes as a crash would, and starts it again with what is in its log.
+    pub fn crash(&mut self, max_connections: u32) {
+        kill_process(Pid::from_child(&self.child), Signal::QUIT).unwrap();
+        self.child.wait().unwrap();
+        self.child = Self::spawn(&self.directory, self.port, max_connections);
+        self.wait();
+    }
+
+    fn spawn(directory: &TempDir, port: u16, max_connections: u32) -> Child {
+        as_nobody("postgres", directory)
             .args(["-D", "data", "-k", ".", "-h", "127.0.0.1", "-p", &port.to_string()])
             .args(["-c", &format!("max_connections={max_connections}"), "-c", "fsync=off"])
             .stderr(Stdio::null())
             .spawn()
-            .unwrap();
-        let database = Self { child, directory, port };
+            .unwrap()
+    }
+
+    fn wait(&self) {
         eventually("PostgreSQL listens", || {
-            let status = database.directory.path().join("data/postmaster.pid");
+            let status = self.directory.path().join("data/postmaster.pid");
             fs::read_to_string(status).is_ok_and(|text| text.contains("ready"))
         });
-        database
     }
 
     /// Its URL, with what an account needs.
@@ -144,7 +160,10 @@ fn its_connections_are_told_whatever_way_the_password_is_proven() {
     let _together = together();
     for method in ["scram-sha-256", "md5", "password"] {
         let database = Postgres::start(20, method);
-        let told = database.watch(&format!("postgres://me:{ENCODED}@127.0.0.1:PORT"));
+        let watch = || database.watch(&format!("postgres://me:{ENCODED}@127.0.0.1:PORT"));
+        // A rate needs two readings, which a busy machine may not have within the time.
+        let has_rates = |told: &Ran| told.stdout.contains("\"db_connects\"");
+        let told = (0..4).map(|_| watch()).find(has_rates).unwrap_or_else(watch);
         assert_eq!(told.code, Some(0), "{method}: {told:?}");
         let line: serde_json::Value =
             serde_json::from_str(told.stdout.lines().last().unwrap()).unwrap();
@@ -153,7 +172,7 @@ fn its_connections_are_told_whatever_way_the_password_is_proven() {
         assert_eq!(level("db_max_connections"), Some(17.0), "{method}: {line}");
         assert!(level("db_open") >= Some(1.0) && level("db_running") >= Some(1.0), "{line}");
         assert_eq!(level("db_lock_waits"), Some(0.0), "{line}");
-        assert!(level("db_connects").is_some(), "{line}");
+        assert!(has_rates(&told), "{told:?}");
         assert_eq!(line["source"], format!("postgres://127.0.0.1:{}", database.port));
     }
 }

@@ -14,7 +14,7 @@ fn steps(line: &str, only: &str) -> Vec<Value> {
     let args = [&["experiment"], &*words(line), &["--only", only, "-q", "-o", "json"]].concat();
     let ran = ran(&args);
     // The machine may be too busy for a figure that is a time.
-    assert!(matches!(ran.code, Some(0 | 99)), "{ran:?}");
+    assert!(matches!(ran.code, Some(0 | 3 | 99)), "{ran:?}");
     let json: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(json["schema"], "gake.experiment/1");
     assert_eq!(json["as_expected"] == Value::Bool(true), ran.code == Some(0), "{json}");

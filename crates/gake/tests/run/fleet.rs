@@ -5,29 +5,30 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
 
 use gake_fleet::{Agent, AgentEvent, AgentLimits, FleetToken, NatsSettings};
+use gake_lab::LabConfig;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::support::*;
 
-const TOKEN: &str = "a token of the tests";
+pub const TOKEN: &str = "a token of the tests";
 
 /// A NATS server, ended when dropped.
-struct Nats {
+pub struct Nats {
     child: Child,
     folder: TempDir,
     url: String,
 }
 
 impl Nats {
-    fn start() -> Self {
+    pub fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (child, url) = serve(folder.path(), "-1");
         Self { child, folder, url }
     }
 
     /// Ends it, and starts another one in its place.
-    fn restart(&mut self) {
+    pub fn restart(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         let port = self.url.rsplit(':').next().unwrap().to_owned();
@@ -38,7 +39,9 @@ impl Nats {
 /// A server, and its URL.
 fn serve(folder: &Path, port: &str) -> (Child, String) {
     let mut child = Command::new("nats-server")
-        .args(["-a", "127.0.0.1", "-p", port, "--ports_file_dir"])
+        .args(["-a", "127.0.0.1", "-p", port, "-js", "-sd"])
+        .arg(folder.join("store"))
+        .arg("--ports_file_dir")
         .arg(folder)
         .stdin(Stdio::null())
         .stderr(Stdio::null())
@@ -68,14 +71,14 @@ impl Drop for Nats {
 }
 
 /// `gake` with the token and the server of the tests.
-fn with(nats: &Nats, token: &str, args: &[&str]) -> Command {
+pub fn with(nats: &Nats, token: &str, args: &[&str]) -> Command {
     let mut command = gake(args);
     command.env("GAKE_FLEET_TOKEN", token).env("GAKE_NATS", &nats.url);
     command
 }
 
 /// Agents `names`, which may load this machine; ended for sure with the test.
-fn agents(nats: &Nats, names: &[&str], flags: &[&str]) -> Vec<Started> {
+pub fn agents(nats: &Nats, names: &[&str], flags: &[&str]) -> Vec<Started> {
     let parent = std::process::id().to_string();
     let agent = |name: &&str| {
         let own = ["agent", "--name", name, "--parent", &parent];
@@ -84,16 +87,27 @@ fn agents(nats: &Nats, names: &[&str], flags: &[&str]) -> Vec<Started> {
     names.iter().map(agent).collect()
 }
 
-const HERE: &[&str] = &["--allow", "127.0.0.0/8", "--cores", "1", "--tags", "zone=a,disk=ssd"];
+pub const HERE: &[&str] = &["--allow", "127.0.0.0/8", "--cores", "1", "--tags", "zone=a,disk=ssd"];
 
 /// A run of the agents.
-fn run_of(nats: &Nats, url: &str, flags: &str) -> Command {
+pub fn run_of(nats: &Nats, url: &str, flags: &str) -> Command {
     let common = "--agents-wait 60s -o json --drain 20s";
     let line = format!("run {url} {common} {flags}");
     with(nats, TOKEN, &words(&line))
 }
 
-fn end(agents: Vec<Started>) {
+/// The id of the run that the first agent of the list has.
+pub fn id_of_run(nats: &Nats) -> String {
+    let mut id = String::new();
+    eventually("the list shows the run", || {
+        let listed = start(&mut with(nats, TOKEN, &["fleet", "ls"])).wait().stdout;
+        id = words(&listed).get(1).map_or(String::new(), |id| (*id).to_owned());
+        !id.is_empty() && id != "free"
+    });
+    id
+}
+
+pub fn end(agents: Vec<Started>) {
     for agent in agents {
         agent.signal(Signal::TERM);
         assert_eq!(agent.wait().code, Some(0));
@@ -163,6 +177,26 @@ fn a_local_fleet_needs_one_command() {
     assert_eq!((stats.routes["/fast"], stats.routes["/bytes"]), (25, 25));
     let said = ran.stderr.contains("2 agents with") && ran.stderr.contains("local-1, local-2");
     assert!(said, "{ran:?}");
+    // So do recordings, certificates and keys, which agents have in memory.
+    let secure = lab_with(LabConfig { tls: true, ..LabConfig::default() });
+    let own = rcgen::generate_simple_self_signed(["client".to_owned()]).unwrap();
+    let line = "::1 - - [22/Nov/2026:01:02:03 +0000] \"GET /fast HTTP/1.1\" 200 1\n";
+    for (name, text) in [
+        ("ca.pem", secure.certificate().unwrap().pem.clone()),
+        ("own.pem", own.cert.pem()),
+        ("own.key", own.signing_key.serialize_pem()),
+        ("access.log", line.repeat(60)),
+    ] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    let here = folder.path().display();
+    let line = format!(
+        "run {here}/access.log --target https://{} --cacert {here}/ca.pem --cert {here}/own.pem \
+         --key {here}/own.key --local 2 --agents-wait 60s -o json",
+        secure.addr()
+    );
+    let replayed = crate::support::ran(&words(&line)).done().json();
+    assert_eq!((replayed.count("requests.ok"), secure.stats().requests), (60, 60));
 }
 
 #[test]
@@ -209,12 +243,7 @@ fn a_killed_agent_is_lost_and_what_it_was_to_send_is_said() {
     eventually("the run goes on", || lab.stats().requests > seen);
     let fleet =
         |args: &str| start(&mut with(&nats, TOKEN, &words(&format!("fleet {args}")))).wait();
-    let mut id = String::new();
-    eventually("the list shows the run", || {
-        let listed = fleet("ls").stdout;
-        id = words(&listed).get(1).map_or(String::new(), |id| (*id).to_owned());
-        !id.is_empty() && id != "free"
-    });
+    let id = id_of_run(&nats);
     assert_eq!(fleet(&format!("stop {id}")).code, Some(0));
     let stopped = run.wait();
     assert_eq!(stopped.code, Some(130), "{stopped:?}");
@@ -252,6 +281,8 @@ fn what_must_not_be_is_refused_in_a_sentence() {
         host: String::new(),
         tags: [("zone".to_owned(), "c".to_owned())].into(),
         cores: None,
+        sources: Vec::new(),
+        recordings: None,
         limits: AgentLimits::default(),
         nats: NatsSettings::new(&nats.url),
         token: FleetToken::new(TOKEN).unwrap(),

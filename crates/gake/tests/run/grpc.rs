@@ -49,6 +49,18 @@ fn every_call_has_its_status() {
     assert_eq!((json.count("requests.ok"), json.count("status.200")), (200, 200), "{json:?}");
     assert_eq!(json.text("connections.protocol"), "HTTP/2");
     assert_eq!(json.count("connections.opened"), 2, "{json:?}");
+    // Each message of the reply is checked as JSON.
+    for (method, check, wrong) in [
+        ("Say", "json:text=hello", 0),
+        ("Repeat", "^.\"text\":\"hello", 0),
+        ("Say", "json:text=x", 3),
+    ] {
+        let data = r#"{"text":"hello","count":2}"#;
+        let line = ["run", "-o", "json", "-n", "3", "-c", "1", "--proto", &proto, "--data", data];
+        let json =
+            ran(&[&line[..], &["--expect-body", check, &grpc(&lab, method)]].concat()).json();
+        assert_eq!((json.count("requests.ok"), json.count("requests.failed")), (3 - wrong, wrong));
+    }
     // Failures of calls are faults by name: in a head that is all, and in trailers.
     let failing = |method: &str, data: &str, flags: &[&str]| {
         let line = ["run", "-o", "json", "-n", "3", "-c", "1", "--proto", &proto, "--data", data];
@@ -61,7 +73,7 @@ fn every_call_has_its_status() {
     assert_eq!(failing("Repeat", r#"{"status":5,"count":2}"#, &[]), not_found);
     assert_eq!(failing("Sing", "{}", &[]).1, "12 UNIMPLEMENTED");
     let served = lab.stats();
-    assert_eq!((served.requests, served.responses[&200]), (209, 209), "{served:?}");
+    assert_eq!((served.requests, served.responses[&200]), (218, 218), "{served:?}");
 }
 
 #[test]
@@ -131,7 +143,6 @@ fn what_cannot_be_called_is_refused() {
         (vec!["--http", "1.1", &say], "gRPC needs HTTP/2"),
         (vec!["-X", "PUT", &say], "always a POST"),
         (vec!["--ws-message", "hi", &say], "ws://"),
-        (vec!["--expect-body", "x", &say], "cannot be checked"),
         (vec!["--proto", &proto, "http://127.0.0.1:1/"], "grpc://"),
         (vec!["grpc://127.0.0.1:1/"], "package.Service/Method"),
     ] {

@@ -11,7 +11,7 @@ fn flags_of_other_tools_are_answered_with_ours() {
         ("run demo --vus=10", "--vus is --users here"),
         ("run demo --concurrency 10", "--concurrency is --users here"),
         ("run demo --proxy-header a:b", "--proxy-header does not exist here"),
-        ("run demo --http3", "gake speaks HTTP/1.1 and HTTP/2"),
+        ("run demo --h3", "--h3 is --http3 here"),
         ("run demo --h2c", "--h2c is --http2 here"),
         ("run demo --json", "--json is -o here: -o json"),
         ("run demo --output x.json", "--output is -o here"),

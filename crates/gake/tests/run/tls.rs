@@ -44,9 +44,16 @@ fn versions_and_ciphers_are_bounded_and_told() {
     assert_eq!((version.as_str(), cipher.as_str(), count), ("1.3", new, 6));
     // The first session has none before it.
     assert!((1..6).contains(&resumed), "{resumed}");
-    let keys = std::fs::read_to_string(keys).unwrap();
-    let secrets = keys.lines().filter(|line| line.starts_with("CLIENT_TRAFFIC_SECRET_0 "));
-    assert_eq!(secrets.count(), 6, "{keys}");
+    let secrets = || {
+        let keys = std::fs::read_to_string(&keys).unwrap();
+        keys.lines().filter(|line| line.starts_with("CLIENT_TRAFFIC_SECRET_0 ")).count()
+    };
+    assert_eq!(secrets(), 6);
+    // The variable names the same file, to which it is added; a warning says so.
+    let line = [&["run", "--tls-min", "1.3"], &common[..]].concat();
+    let ran = start(gake(&line).env("SSLKEYLOGFILE", &keys)).wait().done();
+    assert!(ran.stderr.contains("gets the secrets of TLS"), "{ran:?}");
+    assert_eq!(secrets(), 12);
 }
 
 #[test]

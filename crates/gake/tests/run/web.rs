@@ -84,7 +84,11 @@ impl Shown {
     }
 
     fn stop(&self, token: &str) -> String {
-        let mut stream = self.ask("POST /stop");
+        self.post("/stop", token)
+    }
+
+    fn post(&self, path: &str, token: &str) -> String {
+        let mut stream = self.ask(&format!("POST {path}"));
         let rest = format!("Origin: http://{}\r\nX-Gake-Token: {token}\r\n\r\n", self.address);
         stream.write_all(rest.as_bytes()).unwrap();
         let mut text = String::new();
@@ -100,6 +104,13 @@ impl Shown {
     }
 }
 
+/// Arrivals that each second asked for.
+fn asked(data: &str) -> Vec<f64> {
+    let data: Value = serde_json::from_str(data).unwrap();
+    let asked = data["series"]["asked"].as_array().unwrap();
+    asked.iter().filter_map(Value::as_f64).collect()
+}
+
 fn sent(data: &str) -> u64 {
     let data: Value = serde_json::from_str(data).unwrap();
     data["figures"]["sent"].as_u64().unwrap()
@@ -111,19 +122,29 @@ fn viewers_see_the_run_grow_and_then_its_report() {
     let folder = tempfile::tempdir().unwrap();
     let html = folder.path().join("report.html");
     let path = html.to_str().unwrap();
-    let load = ["-r", "200", "-d", "90s", "--web-control", "--html", path];
+    let load = ["-r", "200", "-d", "90s", "--threads", "1", "--web-control", "--html", path];
     let run = Shown::start(&[&[url(&lab, "/fast").as_str()], &load[..]].concat());
-    let mut is_stopped = false;
+    let (mut is_changed, mut is_stopped) = (false, false);
     let events = run.events(|so_far| {
-        // However busy the machine is: until it was seen to grow.
-        if !is_stopped && sent(&so_far[so_far.len() - 1].1) > sent(&so_far[0].1) {
+        let last = &so_far[so_far.len() - 1].1;
+        // However busy the machine is: until it was seen to grow, and then to have the new rate.
+        if !is_changed && sent(last) > sent(&so_far[0].1) {
+            is_changed = true;
+            assert!(run.post("/rate?percent=300", "0").starts_with("HTTP/1.1 403 "));
+            let answer = run.post("/rate?percent=300", &run.token);
+            assert!(answer.starts_with("HTTP/1.1 202 "), "{answer}");
+        }
+        if !is_stopped && asked(last).last() == Some(&600.0) {
             is_stopped = true;
             run.stop(&run.token);
         }
     });
     // The page of a viewer that came before the end.
     let first = &events[0].1;
-    assert!(first.contains("\"live\":{\"length_s\":90.0,\"control\":true}"), "{first}");
+    assert!(
+        first.contains("\"live\":{\"length_s\":90.0,\"control\":true,\"rate_percent\":100.0}"),
+        "{first}"
+    );
     let growing = events.iter().filter(|(name, _)| name == "run");
     let counts: Vec<u64> = growing.map(|event| sent(&event.1)).collect();
     assert!(counts.is_sorted() && counts.last() > counts.first(), "{counts:?}");
@@ -131,7 +152,16 @@ fn viewers_see_the_run_grow_and_then_its_report() {
     assert_eq!(name, "end");
     let ran = run.end();
     assert_eq!(ran.code, Some(130), "{ran:?}");
-    assert_eq!(sent(last), ran.json().count("requests.sent"));
+    let json = ran.json();
+    assert_eq!(sent(last), json.count("requests.sent"));
+    // What was asked for is told, and every arrival of the changed schedule was sent or dropped.
+    let text = json.at("events")[0]["text"].as_str().unwrap();
+    assert_eq!(text, "the rate was set to 300 % of the plan by hand: 600/s");
+    let stages = json.at("plan.load.stages").as_array().unwrap();
+    let rates: Vec<_> = stages.iter().map(|stage| stage["to"].as_f64().unwrap()).collect();
+    assert_eq!(rates, [200.0, 600.0]);
+    let due = json.number("rate.asked") * json.number("measured_s");
+    assert!((json.count("requests.due") as f64 - due).abs() <= 2.0, "{due}");
     // The data of the end are those of the report, byte for byte.
     assert!(fs::read_to_string(&html).unwrap().contains(last.as_str()));
     lab.shutdown();

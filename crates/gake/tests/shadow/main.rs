@@ -13,6 +13,7 @@ mod canaries;
 mod backends;
 mod compare;
 mod escapes;
+mod grpc;
 mod isolation;
 mod proxy;
 mod record;

@@ -28,9 +28,6 @@ impl Deciding<'_> {
             return Err(self.refuse("proto_paths", "it needs proto"));
         }
         self.without(&["method"], "a call of gRPC is always a POST")?;
-        if self.draft.expect_body.is_some() {
-            return Err(self.refuse("expect_body", "messages of gRPC cannot be checked"));
-        }
         let refuse = |key, problem| {
             Err(SpecError::new(FieldPath::root().key("connection").key(key), problem))
         };

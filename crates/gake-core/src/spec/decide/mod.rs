@@ -84,6 +84,7 @@ impl RunDraft {
             return Err(SpecError::new(path, format!("at most {SERIES_MAX}")));
         }
         let name = self.name.map(|name| named(name, &root.key("name"))).transpose()?;
+        let tls = tls(self.tls, connection.http)?;
         Ok(RunSpec {
             name,
             scenarios,
@@ -92,7 +93,7 @@ impl RunDraft {
             seed: self.seed.map_or(1, |CountValue(seed)| seed),
             warmup,
             connection,
-            tls: tls(self.tls)?,
+            tls,
             objectives: self.objectives,
             abort,
             max_series,
@@ -132,7 +133,14 @@ fn connection(draft: ConnectionDraft, at: &FieldPath) -> Result<ConnectionSpec, 
     let http = draft.http.unwrap_or(HttpVersion::Http11);
     let streams = draft.streams.map(|n| at_least_one(n, &at.key("streams"))).transpose()?;
     if streams.is_some() && !http.is_multiplexed() {
-        return Err(SpecError::new(at.key("streams"), "it needs HTTP/2"));
+        return Err(SpecError::new(at.key("streams"), "it needs HTTP/2 or HTTP/3"));
+    }
+    for (field, is_given) in
+        [("proxy", draft.proxy.is_some()), ("unix_socket", draft.unix_socket.is_some())]
+    {
+        if is_given && http == HttpVersion::Http3 {
+            return Err(SpecError::new(at.key(field), "it carries no UDP, which HTTP/3 needs"));
+        }
     }
     let keep = match (draft.keep_answers, draft.keep_body_bytes) {
         (None, None) => None,
@@ -181,7 +189,9 @@ fn window(
     at: &FieldPath,
 ) -> Result<Option<u32>, SpecError> {
     match bytes {
-        Some(_) if !http.is_multiplexed() => Err(SpecError::new(at.clone(), "it needs HTTP/2")),
+        Some(_) if !http.is_multiplexed() => {
+            Err(SpecError::new(at.clone(), "it needs HTTP/2 or HTTP/3"))
+        }
         Some(bytes) if !(least..=WINDOW_MAX).contains(&bytes) => {
             Err(SpecError::new(at.clone(), format!("it is from {least} to {WINDOW_MAX}")))
         }
@@ -189,7 +199,12 @@ fn window(
     }
 }
 
-fn tls(draft: TlsDraft) -> Result<TlsSpec, SpecError> {
+fn tls(draft: TlsDraft, http: HttpVersion) -> Result<TlsSpec, SpecError> {
+    let session_tickets = draft.session_tickets.unwrap_or(false);
+    if session_tickets && http == HttpVersion::Http3 {
+        let at = FieldPath::root().key("tls").key("session_tickets");
+        return Err(SpecError::new(at, "it needs TCP: HTTP/3 resumes no sessions here"));
+    }
     if let (Some(min), Some(max)) = (draft.min_version, draft.max_version)
         && min > max
     {
@@ -202,7 +217,7 @@ fn tls(draft: TlsDraft) -> Result<TlsSpec, SpecError> {
         ca_certificates: draft.ca_certificates,
         certificate: draft.certificate,
         key: draft.key,
-        session_tickets: draft.session_tickets.unwrap_or(false),
+        session_tickets,
         min_version: draft.min_version,
         max_version: draft.max_version,
         ciphers: draft.ciphers,
@@ -229,4 +244,24 @@ fn named(name: String, at: &FieldPath) -> Result<String, SpecError> {
         return Err(SpecError::new(at.clone(), "it holds a line feed or a control character"));
     }
     Ok(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file::SpecFile;
+
+    #[test]
+    fn http3_resumes_no_sessions() {
+        let decided = |http: &str| {
+            let text = format!(
+                "[connection]\nhttp = \"{http}\"\n[tls]\nsession_tickets = true\n\
+                 [[scenario]]\nurl = \"https://h/\"\nrate = 5\n"
+            );
+            SpecFile::read("a.toml", text.as_bytes()).unwrap().spec()
+        };
+        let refused = decided("3").unwrap_err();
+        assert_eq!(refused.field.to_string(), "tls.session_tickets");
+        // Its connections over TCP do.
+        assert!(decided("auto3").is_ok());
+    }
 }

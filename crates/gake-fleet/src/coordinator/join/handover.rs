@@ -22,6 +22,11 @@ impl Joiner {
         asked.map(|(_, handover)| handover.clone()).collect()
     }
 
+    /// Who is asked for what, to see whether that changed.
+    pub(crate) fn asked(&self) -> Vec<(u64, usize)> {
+        self.handovers.iter().map(|(_, handover)| (handover.id, handover.to)).collect()
+    }
+
     /// How many agents were lost whose arrivals nobody else sends to the end.
     pub(crate) fn unreplaced(&self) -> usize {
         let is_unreplaced = |state: &State| match state {

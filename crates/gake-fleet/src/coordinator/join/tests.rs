@@ -117,6 +117,13 @@ fn joiner(workers: &[usize]) -> Joiner {
     Joiner::new(&plan(), 1, &agents)
 }
 
+/// Looks after the agents, as a coordinator does.
+fn look(joiner: &mut Joiner, now: Nanos, connected: bool, stopped: Option<Nanos>) -> Vec<Message> {
+    let silent = joiner.silent(now, connected).into_iter();
+    let lost: Vec<_> = silent.map(|index| (index, "it is silent".to_owned())).collect();
+    joiner.look(now, &lost, stopped)
+}
+
 /// The run of the same workers in one process.
 fn alone(workers: &[usize], times: &[u64]) -> Run {
     let mut whole = Whole::new(workers.iter().sum());
@@ -198,13 +205,13 @@ proptest! {
             }
         }
         // Not yet; and not as long as nobody can be heard.
-        whole.take(joiner.look(SECOND + SILENCE_MAX, true, None));
-        whole.take(joiner.look(2 * SECOND, false, None));
+        whole.take(look(&mut joiner, SECOND + SILENCE_MAX, true, None));
+        whole.take(look(&mut joiner, 2 * SECOND, false, None));
         prop_assert_eq!(joiner.lost(), Vec::<usize>::new());
         let mut now = 2 * SECOND + SILENCE_MAX + 1 + dead_for * 1_000_000;
         while !joiner.is_over() {
             prop_assert!(now < 60 * SECOND, "it does not end");
-            whole.take(joiner.look(now, true, None));
+            whole.take(look(&mut joiner, now, true, None));
             now += 100_000_000;
         }
         let run = whole.finish();
@@ -259,7 +266,7 @@ fn a_lost_agent_owes_nothing_after_the_run_was_stopped() {
     let mut joiner = joiner(&[2]);
     let mut whole = Whole::new(2);
     whole.take(joiner.lose(0, SECOND, "it was told to end"));
-    whole.take(joiner.look(SECOND + 5, true, Some(SECOND)));
+    whole.take(look(&mut joiner, SECOND + 5, true, Some(SECOND)));
     assert!(joiner.is_over());
     let run = whole.finish();
     assert_eq!((run.tally.counts.lost, run.measured), (30, SECOND));

@@ -105,11 +105,15 @@ pub(super) struct ConnectionsForm {
     idle_lost: u64,
     /// Idle ones that could not be opened.
     idle_failed: u64,
-    /// What they spoke: `HTTP/1.1`, `HTTP/2`, `WebSocket`, or two of them joined by `and`.
+    /// What they spoke: `HTTP/1.1`, `HTTP/2`, `HTTP/3`, `WebSocket`, or several of
+    /// them, as in `HTTP/3, HTTP/2 and HTTP/1.1`.
     protocol: &'static str,
-    /// Where they spoke HTTP/2.
+    /// Where they spoke HTTP/2 or HTTP/3.
     #[serde(skip_serializing_if = "Option::is_none")]
     http2: Option<Http2Form>,
+    /// Where they spoke HTTP/3.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quic: Option<QuicForm>,
     /// Where they had sessions of a WebSocket.
     #[serde(skip_serializing_if = "Option::is_none")]
     websocket: Option<WebSocketForm>,
@@ -125,7 +129,20 @@ struct WebSocketForm {
     ended: u64,
 }
 
-/// Streams of HTTP/2.
+/// QUIC beneath HTTP/3.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct QuicForm {
+    /// Streams opened for requests; `http2.streams` holds them too.
+    streams: u64,
+    /// Packets sent, as far as sampled: about once a second on each connection, and when it ends
+    /// before the run does.
+    packets: u64,
+    /// Of these packets, those found lost.
+    lost: u64,
+}
+
+/// Streams of HTTP/2 and HTTP/3.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Http2Form {
@@ -178,6 +195,11 @@ impl From<&Run> for ConnectionsForm {
             idle_failed: counts.idle_failed,
             protocol: counts.spoken(),
             http2: Http2Form::of(counts),
+            quic: (counts.http3_streams > 0).then_some(QuicForm {
+                streams: counts.http3_streams,
+                packets: counts.quic_packets,
+                lost: counts.quic_lost,
+            }),
             websocket: (counts.sessions > 0).then_some(WebSocketForm {
                 sessions: counts.sessions,
                 ended: counts.sessions_ended,

@@ -73,6 +73,8 @@ fn connections(page: &Page, run: &Run) -> String {
         (counts.idle_lost, "idle one lost", "idle ones lost"),
         (counts.redirects, "redirect followed", "redirects followed"),
         (counts.unhandled, "sent again, not handled", "sent again, not handled"),
+        (counts.http3_fallbacks, "offer of HTTP/3 unusable", "offers of HTTP/3 unusable"),
+        (counts.quic_lost, "packet lost", "packets lost"),
         (counts.stream_resets, "stream reset", "streams reset"),
         (counts.goaways, "GOAWAY", "GOAWAYs"),
         (counts.sessions_ended, "session ended by the server", "sessions ended by the server"),

@@ -90,6 +90,18 @@ pub(super) struct ProgressForm {
     length_s: Option<f64>,
     /// Whether the page may stop the run.
     control: bool,
+    /// The rate in force in percent of the plan's, when the page may change it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate_percent: Option<f64>,
+}
+
+/// What a page may do with a run in progress.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PageControl {
+    /// It may stop the run.
+    pub stop: bool,
+    /// The rate in force in percent of the plan's, when it may change it.
+    pub rate_percent: Option<f64>,
 }
 
 /// A run behind another one.
@@ -152,9 +164,11 @@ pub fn run_over(summary: &Summary, name: &str, over: &Summary) -> Result<String,
 
 impl RunForm {
     /// The data of a run in progress, of which `summary` is what is there so far.
-    pub(super) fn running(summary: &Summary, points: usize, control: bool) -> Self {
+    pub(super) fn running(summary: &Summary, points: usize, control: PageControl) -> Self {
         let length_s = summary.run.plan.length().map(|length| length.as_secs_f64());
-        Self { live: Some(ProgressForm { length_s, control }), ..Self::new(summary, points) }
+        let PageControl { stop, rate_percent } = control;
+        let live = ProgressForm { length_s, control: stop, rate_percent };
+        Self { live: Some(live), ..Self::new(summary, points) }
     }
 
     /// The data of a run with another one, called `name`, behind it.

@@ -57,13 +57,18 @@ fn options(output: &Output) -> Value {
         .iter()
         .map(|(key, value)| json!({ "header": { "key": key, "value": value }, "append": false }))
         .collect();
+    let protocol = match (asked.is_http3, asked.max_streams) {
+        (true, _) => "HTTP3",
+        (false, Some(_)) => "HTTP2",
+        (false, None) => "HTTP1",
+    };
     let mut options = json!({
         "uri": asked.uri,
         "requests_per_second": asked.rps,
         "connections": asked.connections,
         "timeout": duration(asked.timeout.as_nanos()),
         "h2": false,
-        "protocol": { "value": if asked.max_streams.is_some() { "HTTP2" } else { "HTTP1" } },
+        "protocol": { "value": protocol },
         "concurrency": asked.concurrency,
         "verbosity": upper(&asked.verbosity),
         "output_format": upper(&asked.output_format),

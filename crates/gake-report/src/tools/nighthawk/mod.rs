@@ -55,8 +55,10 @@ pub struct Asked {
     pub max_active: u32,
     /// Most requests of a connection.
     pub max_per_connection: u32,
-    /// With HTTP/2, most requests at once on a connection.
+    /// With HTTP/2 and HTTP/3, most requests at once on a connection.
     pub max_streams: Option<u32>,
+    /// Whether the protocol is HTTP/3.
+    pub is_http3: bool,
     /// Counters that end the run, with what they must exceed.
     pub termination: Vec<(String, u64)>,
     /// Counters that fail it.
@@ -100,7 +102,7 @@ const BLOCKING: usize = 10;
 const CALLBACK: usize = 11;
 
 /// The counters, in Nighthawk's order. Those that stay at 0 are not shown.
-pub const COUNTERS: [&str; 16] = [
+pub const COUNTERS: [&str; 17] = [
     "benchmark.http_1xx",
     "benchmark.http_2xx",
     "benchmark.http_3xx",
@@ -112,6 +114,7 @@ pub const COUNTERS: [&str; 16] = [
     "benchmark.stream_resets",
     "upstream_cx_http1_total",
     "upstream_cx_http2_total",
+    "upstream_cx_http3_total",
     "upstream_cx_rx_bytes_total",
     "upstream_cx_total",
     "upstream_cx_tx_bytes_total",
@@ -124,25 +127,32 @@ const OVERFLOW: usize = 7;
 const RESETS: usize = 8;
 const CX_HTTP1: usize = 9;
 const CX_HTTP2: usize = 10;
-const RX_BYTES: usize = 11;
-const CX_TOTAL: usize = 12;
-const TX_BYTES: usize = 13;
-const PENDING_OVERFLOW: usize = 14;
-const RQ_TOTAL: usize = 15;
+const CX_HTTP3: usize = 11;
+const RX_BYTES: usize = 12;
+const CX_TOTAL: usize = 13;
+const TX_BYTES: usize = 14;
+const PENDING_OVERFLOW: usize = 15;
+const RQ_TOTAL: usize = 16;
 
 /// What one worker saw.
 #[derive(Debug, Clone, Default)]
 pub struct Worker {
     statistics: [Histogram; STATISTICS.len()],
     counters: [u64; COUNTERS.len()],
-    has_http2: bool,
+    /// The counter of connections, unless they speak HTTP/1.1.
+    connections: Option<usize>,
 }
 
 impl Worker {
-    /// A worker that has seen nothing, whose connections speak HTTP/2 or HTTP/1.1.
+    /// A worker that has seen nothing.
     #[must_use]
-    pub fn new(has_http2: bool) -> Self {
-        Self { has_http2, ..Self::default() }
+    pub fn new(asked: &Asked) -> Self {
+        let connections = match (asked.is_http3, asked.max_streams) {
+            (true, _) => Some(CX_HTTP3),
+            (false, Some(_)) => Some(CX_HTTP2),
+            (false, None) => None,
+        };
+        Self { connections, ..Self::default() }
     }
 
     /// Adds what came of one request. A request whose wait for a connection `queues` has it in its
@@ -158,7 +168,7 @@ impl Worker {
         self.counters[TX_BYTES] += exchange.bytes_out;
         if exchange.connect.is_some() {
             self.counters[CX_TOTAL] += 1;
-            self.counters[if self.has_http2 { CX_HTTP2 } else { CX_HTTP1 }] += 1;
+            self.counters[self.connections.unwrap_or(CX_HTTP1)] += 1;
         }
         match exchange.end {
             End::Answered(answer) => {

@@ -1,11 +1,12 @@
 //! What a number of connections at once would need.
 //!
 //! The figures are measured (a million connections on one machine, both ends on it): memory of
-//! the kernel for each end, the descriptors a process needs beside its connections, the share of
-//! the port range that opens at full speed, connections opened a second.
+//! the kernel for each end, and of gake's; the share of the port range that opens at full speed;
+//! connections opened a second.
 
 use std::time::Duration;
 
+use gake_core::plan::{TableShares, tables_for};
 use gake_judge::units::{bytes, count, duration, plural};
 
 use super::check::{Check, Group, Status};
@@ -17,9 +18,6 @@ pub const REMOTE_BYTES: u64 = 4_200 + 1_500;
 /// The same with both ends on this machine, and a lean server.
 pub const LOCAL_BYTES: u64 = 2 * REMOTE_BYTES;
 
-/// Descriptors of a process that are not connections.
-const DESCRIPTORS_OWN: u64 = 500;
-
 /// Connections opened a second, both ends on two cores.
 const OPENED_PER_S: f64 = 30_000.0;
 
@@ -28,8 +26,11 @@ const OPENED_PER_S: f64 = 30_000.0;
 pub struct Demand {
     /// Connections at once.
     pub connections: u64,
-    /// File tables: threads or processes with descriptors of their own.
-    pub shards: u64,
+    /// Threads of gake with a descriptor table each; `None` when no number of tables of this size
+    /// is enough.
+    pub shards: Option<u64>,
+    /// The same for a server to whose tables the kernel assigns connections at random.
+    pub server_shards: Option<u64>,
     /// Source addresses towards one target address and port.
     pub sources: Option<u64>,
     /// Bytes of memory here when the target is another machine.
@@ -42,21 +43,19 @@ pub struct Demand {
     pub opening: Duration,
 }
 
-/// Connections from one source address to one target that open at full speed. The kernel tries
-/// ports of one parity first; when those are used up, each further connect is a long search.
-pub fn ports_per_source(ports: u64) -> u64 {
-    ports * 9 / 20
-}
-
 impl Demand {
     /// What `connections` need on this machine.
     pub fn new(connections: u64, facts: &Facts) -> Self {
-        let table = facts.descriptors.1.saturating_sub(DESCRIPTORS_OWN).max(1);
-        let sources =
-            facts.ports_count().map(|ports| connections.div_ceil(ports_per_source(ports).max(1)));
+        let size = usize::try_from(facts.descriptors.1).unwrap_or(usize::MAX);
+        let shards = |shares| {
+            let tables = tables_for(usize::try_from(connections).ok()?, size, shares)?;
+            Some(tables as u64)
+        };
+        let sources = facts.ports_per_source().map(|most| connections.div_ceil(most.max(1)));
         Self {
             connections,
-            shards: connections.div_ceil(table),
+            shards: shards(TableShares::Equal),
+            server_shards: shards(TableShares::Random),
             sources,
             remote_bytes: connections.saturating_mul(REMOTE_BYTES),
             local_bytes: connections.saturating_mul(LOCAL_BYTES),
@@ -88,18 +87,27 @@ impl Demand {
     }
 
     fn tables(&self, facts: &Facts) -> Check {
-        let status = if self.shards == 1 { Status::Good } else { Status::Note };
-        let value = format!(
-            "{} for {}",
-            plural(self.shards, "shard"),
-            plural(self.connections, "connection")
-        );
-        Check::new("file tables for them", status, value).advise(format!(
-            "a file table holds {} descriptors: raise the hard limit to {} (`ulimit -Hn`), or \
-             spread the load over {} processes",
+        let name = "descriptor tables";
+        let connections = plural(self.connections, "connection");
+        let (Some(shards), Some(server)) = (self.shards, self.server_shards) else {
+            let value = format!("no number of tables is enough for {connections}");
+            return Check::new(name, Status::Bad, value).advise(format!(
+                "a table holds {} descriptors: raise the hard limit (`ulimit -Hn`)",
+                count(facts.descriptors.1)
+            ));
+        };
+        let status = if server == 1 { Status::Good } else { Status::Note };
+        let value = match server {
+            1 => format!("{} for {connections}", plural(shards, "table")),
+            _ => {
+                format!("{} for {connections}, {server} for `gake serve`", plural(shards, "table"))
+            }
+        };
+        Check::new(name, status, value).advise(format!(
+            "a table holds {} descriptors: `gake run` takes the threads it needs, each with its \
+             table; `gake serve` does with --max-connections {}",
             count(facts.descriptors.1),
-            count(self.connections.saturating_add(DESCRIPTORS_OWN)),
-            count(self.shards)
+            self.connections
         ))
     }
 
@@ -109,14 +117,10 @@ impl Demand {
         let have = facts.addresses.as_ref().map_or(1, |addresses| addresses.len() as u64);
         let status = if needed <= have.max(1) { Status::Good } else { Status::Note };
         let value = format!("{needed} to one target, {have} to other machines here");
-        // 127.0.0.1 is the system's own choice, so the range starts after it.
-        let last = needed.saturating_add(1);
-        let range = (last < 255).then(|| format!(" 127.0.0.2-127.0.0.{last}"));
-        let range = range.unwrap_or_else(|| " 127.0.0.0/16".to_owned());
         Check::new(name, status, value).advise(format!(
-            "give {} source addresses with --interface (on loopback, for example,{range}), or use \
-             several target ports",
-            count(needed)
+            "another machine needs {} more: add them to an interface and give all with \
+             --interface, or use several target ports; on loopback gake takes them by itself",
+            count(needed.saturating_sub(have))
         ))
     }
 
@@ -131,9 +135,14 @@ impl Demand {
             Some(free) if self.local_bytes > free => Status::Note,
             _ => Status::Good,
         };
-        let free = facts.memory_free().map_or("unknown".to_owned(), |free| bytes(free as f64));
-        Check::new("memory for them", status, value)
-            .advise(format!("only {free} can be had: use several machines, or fewer connections"))
+        let free = facts.memory_free().unwrap_or(u64::MAX);
+        let short = |needed: u64| bytes(needed.saturating_sub(free) as f64);
+        Check::new("memory for them", status, value).advise(format!(
+            "short by {} to another machine, by {} within this one: use several machines, or fewer \
+             connections",
+            short(self.remote_bytes),
+            short(self.local_bytes)
+        ))
     }
 
     fn tracking(&self, now: u64, most: u64) -> Check {
@@ -180,23 +189,28 @@ mod tests {
     #[test]
     fn a_million_connections() {
         let demand = Demand::new(1_000_000, &facts());
-        assert_eq!(demand.shards, 52); // 1,000,000 / 19,500
+        assert_eq!((demand.shards, demand.server_shards), (Some(51), Some(53)));
         assert_eq!(demand.sources, Some(79)); // 1,000,000 / (28,232 × 0.45)
         assert_eq!(demand.remote_bytes, 5_700_000_000);
         assert_eq!(demand.local_files, 2_000_000);
         assert_eq!(demand.opening.as_secs(), 33);
         let group = demand.group(&facts());
         let texts: Vec<_> = group.checks.iter().map(|check| check.value.as_str()).collect();
-        assert!(texts[0].contains("52 shards"), "{texts:?}");
+        assert!(
+            texts[0].contains("51 tables") && texts[0].contains("53 for `gake serve`"),
+            "{texts:?}"
+        );
         let advice = group.checks[1].advice.as_deref().unwrap();
-        assert!(advice.contains("127.0.0.2-127.0.0.80"), "{advice}");
+        assert!(advice.starts_with("another machine needs 78 more"), "{advice}");
         assert!(group.checks.iter().all(|check| check.status != Status::Bad), "{group:?}");
+        let new = Facts { has_socket_port_ranges: true, ..facts() };
+        assert_eq!(Demand::new(1_000_000, &new).sources, Some(40)); // 1,000,000 / (28,232 × 0.9)
     }
 
     #[test]
     fn few_connections_need_nothing() {
         let demand = Demand::new(1, &facts());
-        assert_eq!((demand.shards, demand.sources), (1, Some(1)));
+        assert_eq!((demand.shards, demand.sources), (Some(1), Some(1)));
         let checks = demand.group(&facts()).checks;
         assert!(checks.iter().all(|check| check.status == Status::Good), "{checks:?}");
     }
@@ -206,7 +220,7 @@ mod tests {
         let (descriptors, ports, memory) = ((1, 1), Some((9, 9)), Some(1));
         let tiny = Facts { descriptors, ports, memory, ..Facts::default() };
         let demand = Demand::new(u64::MAX, &tiny);
-        assert_eq!((demand.shards, demand.sources), (u64::MAX, Some(u64::MAX)));
+        assert_eq!((demand.shards, demand.sources), (None, Some(u64::MAX)));
         assert_eq!(demand.local_bytes, u64::MAX);
         let checks = demand.group(&tiny).checks;
         let memory = checks.iter().find(|check| check.name == "memory for them").unwrap();

@@ -18,6 +18,8 @@ pub struct Facts {
     pub epoll_watches: Option<u64>,
     /// The first and the last port of outgoing connections.
     pub ports: Option<(u16, u16)>,
+    /// Whether a socket can have a range of its own among them.
+    pub has_socket_port_ranges: bool,
     /// Addresses of this machine that are not loopback.
     pub addresses: Option<Vec<IpAddr>>,
     /// The longest backlog of a listener.
@@ -57,6 +59,7 @@ impl Facts {
             epoll_watches: number("/proc/sys/fs/epoll/max_user_watches"),
             ports: text("/proc/sys/net/ipv4/ip_local_port_range")
                 .and_then(|text| parse::port_range(&text)),
+            has_socket_port_ranges: gake_wire::has_socket_port_ranges(),
             addresses: addresses(),
             somaxconn: number("/proc/sys/net/core/somaxconn"),
             syn_backlog: number("/proc/sys/net/ipv4/tcp_max_syn_backlog"),
@@ -77,6 +80,12 @@ impl Facts {
     /// Ports of outgoing connections from one address.
     pub fn ports_count(&self) -> Option<u64> {
         self.ports.map(|(first, last)| u64::from(last - first) + 1)
+    }
+
+    /// Connections from one source address to one target that open at full speed.
+    pub fn ports_per_source(&self) -> Option<u64> {
+        let share = if self.has_socket_port_ranges { 18 } else { 9 };
+        self.ports_count().map(|ports| ports * share / 20)
     }
 
     /// Bytes of memory that can be had.

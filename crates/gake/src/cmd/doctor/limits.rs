@@ -61,10 +61,12 @@ fn epoll(facts: &Facts) -> Check {
 
 fn ports(facts: &Facts) -> Check {
     let name = "local ports";
-    let (Some((first, last)), Some(ports)) = (facts.ports, facts.ports_count()) else {
+    let (Some((first, last)), Some(ports), Some(quick)) =
+        (facts.ports, facts.ports_count(), facts.ports_per_source())
+    else {
         return Check::unknown(name);
     };
-    let quick = count(demand::ports_per_source(ports));
+    let quick = count(quick);
     let value = format!(
         "{first}-{last}: {quick} connections to one target from one address, then opening slows \
          down; {} at most",

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Findings;
 use super::check::{Check, Group, Status};
-use super::demand::{Demand, ports_per_source};
+use super::demand::Demand;
 use super::limits::round;
 
 /// The width of the column of names.
@@ -44,8 +44,7 @@ fn headline(findings: &Findings) -> String {
         parts.push(format!("about {requests} requests/s a worker thread ({cores})"));
         parts.push(format!("latencies from {} on", duration(measured.floor_p50 as f64)));
     }
-    if let Some(ports) = facts.ports_count() {
-        let most = ports_per_source(ports).min(facts.descriptors.1);
+    if let Some(most) = facts.ports_per_source() {
         parts.push(format!("{} connections from one address to one target", count(most)));
     }
     if parts.is_empty() {
@@ -150,7 +149,7 @@ fn limits(findings: &Findings) -> Value {
         "files": facts.files.map(|(open, most)| json!({ "open": open, "max": most })),
         "epoll_watches": facts.epoll_watches,
         "ports": facts.ports.map(|(first, last)| json!({ "first": first, "last": last })),
-        "connections_per_source": facts.ports_count().map(ports_per_source),
+        "connections_per_source": facts.ports_per_source(),
         "addresses": facts.addresses,
         "somaxconn": facts.somaxconn,
         "syn_backlog": facts.syn_backlog,
@@ -170,6 +169,7 @@ fn connections(demand: &Demand) -> Value {
     json!({
         "asked": demand.connections,
         "shards": demand.shards,
+        "server_shards": demand.server_shards,
         "sources": demand.sources,
         "memory_bytes": { "remote": demand.remote_bytes, "local": demand.local_bytes },
         "local_files": demand.local_files,

@@ -47,7 +47,7 @@ fn slow(bench: &mut Bench<'_>, users: usize) -> Result<(), Stopped> {
         return Ok(());
     }
     let server = bench.server("")?;
-    let duration = bench.seconds(10.0, 4.0);
+    let duration = bench.seconds(10.0, 3.0);
     let mut spec = closed(&server, "/slow", users, duration);
     // The users start together: until their delays have mixed.
     spec.warmup = Duration::from_secs(1);
@@ -69,7 +69,7 @@ fn fast(bench: &mut Bench<'_>, users: usize) -> Result<(), Stopped> {
         return Ok(());
     }
     let server = bench.server("")?;
-    let duration = bench.seconds(8.0, 4.0);
+    let duration = bench.seconds(8.0, 3.0);
     let summary = bench.fire(&closed(&server, "/fast", users, duration))?;
     let mut expectations = vec![little(&summary, users)];
     if users >= 200 {

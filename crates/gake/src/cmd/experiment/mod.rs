@@ -181,6 +181,7 @@ pub fn run(args: &ExperimentArgs, console: &Console) -> Result<Exit, Failure> {
             console.error("nothing succeeded: no step had an answer that was ok");
             Exit::CouldNot
         }
+        (false, 0) if report.disturbed() > 0 => Exit::Invalid,
         (false, 0) => Exit::Done,
         (false, _) => Exit::ObjectiveFailed,
     })

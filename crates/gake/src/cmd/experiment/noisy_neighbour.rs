@@ -38,7 +38,7 @@ fn step(
     if !bench.wants(name) {
         return Ok(());
     }
-    let duration = bench.seconds(10.0, 4.0);
+    let duration = bench.seconds(10.0, 3.0);
     let mut spec = load_on(server, "/fast", LoadSpec::rate(RATE, duration));
     spec.scenarios[0].name = "light".to_owned();
     // Until the queue is as long as it gets.

@@ -33,7 +33,7 @@ fn step(bench: &mut Bench<'_>, users: u32, threads: u32) -> Result<(), Stopped> 
         return Ok(());
     }
     let server = bench.server(&format!("--threads {threads} --service const:50ms"))?;
-    let duration = bench.seconds(8.0, 4.0);
+    let duration = bench.seconds(8.0, 3.0);
     let summary = bench.fire(&closed(&server, "/fast", users as usize, duration))?;
     let (rate, response) = closed_fixed(threads, SERVICE, users);
     let seen = summary.run.tally.latency.response().mean();

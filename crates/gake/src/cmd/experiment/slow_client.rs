@@ -17,8 +17,8 @@ use crate::exit::Failure;
 /// Threads of the server, and of the larger one.
 const THREADS: u64 = 10;
 const MORE_THREADS: u64 = 20;
-/// Requests a second that are measured, which need four threads: 80/s × 50 ms.
-const RATE: f64 = 80.0;
+/// Requests a second that are measured, which need three threads: 60/s × 50 ms.
+const RATE: f64 = 60.0;
 const SERVICE: Duration = Duration::from_millis(50);
 /// How long a request may take.
 const LIMIT: Duration = Duration::from_secs(2);
@@ -49,7 +49,7 @@ fn step(bench: &mut Bench<'_>, threads: u64, slow: u64) -> Result<(), Stopped> {
     }
     let server = bench.server(&format!("--threads {threads} --service const:50ms"))?;
     let slow_clients = SlowClients::start(&server, slow)?;
-    let duration = bench.seconds(10.0, 4.0);
+    let duration = bench.seconds(10.0, 3.0);
     let load = load_on(&server, "/fast", LoadSpec::rate(RATE, duration));
     let summary = bench.fire(&limited(load, LIMIT))?;
     drop(slow_clients);
@@ -85,7 +85,7 @@ fn own(bench: &mut Bench<'_>, slow: u64) -> Result<(), Stopped> {
     if taken < slow {
         bench.note(format!("{name}: the server took {taken} of them"));
     }
-    let duration = bench.seconds(10.0, 4.0);
+    let duration = bench.seconds(10.0, 3.0);
     let summary =
         bench.fire(&limited(load_on(&server, "", LoadSpec::rate(RATE, duration)), LIMIT))?;
     drop(slow_clients);

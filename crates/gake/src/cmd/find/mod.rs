@@ -55,7 +55,7 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     let results =
         Results::create(output.formats.iter().chain(&output.html), output.no_color, console)?;
     let history = history(output.save)?;
-    let agents = FleetMaker::of(&args.fleet)?;
+    let agents = FleetMaker::of(&args.fleet)?.map(FleetMaker::without_journal);
     // Each agent may have as many.
     let processes = agents.as_ref().map_or(1, |agents| agents.agents() as u64);
     let descriptors = descriptors::raise().saturating_mul(processes);
@@ -171,8 +171,9 @@ fn check(args: &FindArgs, spec: &RunSpec) -> Result<(), Failure> {
     if args.search.dimension != DimensionArg::Streams {
         return Ok(());
     }
-    if spec.connection.http != HttpVersion::Http2 {
-        return Err(Failure::usage("--dimension streams needs --http2: HTTP/1.1 has no streams"));
+    if !matches!(spec.connection.http, HttpVersion::Http2 | HttpVersion::Http3) {
+        let needs = "--dimension streams needs --http2 or --http3: HTTP/1.1 has no streams";
+        return Err(Failure::usage(needs));
     }
     if spec.connection.streams.is_some() {
         return Err(Failure::usage("--streams is what --dimension streams searches: leave it out"));

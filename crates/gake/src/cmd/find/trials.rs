@@ -300,10 +300,10 @@ impl<'a> Trials<'a> {
     ) -> Result<Recorded, RunError> {
         let beside = Beside {
             sinks,
-            users: None,
             interrupt: Some(self.signals.interrupt()),
             watching: Some(&mut self.watching),
             origin: origin(&self.args.search.slo, self.redactor),
+            ..Beside::default()
         };
         let Some(agents) = self.agents else { return prepared.record(beside, each) };
         let spec = self.target.inlined(&prepared.spec);

@@ -26,6 +26,9 @@ pub fn assemble(
     let fleet = maker.assemble(spec, prepared).map_err(failure)?;
     if !quiet {
         console.note(&fleet.describe());
+        if maker.keeps_journal() {
+            console.note(&fleet.describe_journal());
+        }
     }
     Ok(Some(fleet))
 }
@@ -36,8 +39,12 @@ pub fn conclude(fleet: &Fleet, quiet: bool, exit: Exit, console: &Console) -> Ex
         tell(fleet, console);
     }
     if fleet.is_stopped() {
-        console.warn("the run was ended by `gake fleet stop`");
+        console.warn("the run was told to stop");
         return Exit::Interrupted;
+    }
+    if let Some(why) = fleet.left() {
+        console.error(&format!("these figures end early: {why}"));
+        return Exit::CouldNot;
     }
     if fleet.is_aborted() {
         console.error("the run was ended because an agent was lost");

@@ -6,11 +6,13 @@ use gake_core::plan::Plan;
 use gake_judge::units::duration;
 use gake_run::{Interrupt, Moment, Prepared};
 
-use crate::cli::RunArgs;
+use crate::cli::OutputArgs;
 use crate::console::Console;
 use crate::exit::Failure;
 use crate::moving::Moving;
 use crate::tui::{self, Tui};
+
+use super::opening::Opening;
 
 /// A progress bar on a terminal, a line a second when asked for, or nothing.
 #[derive(Debug)]
@@ -22,19 +24,21 @@ pub struct Live {
     verbose: bool,
     /// Whether nobody is told that the run is being stopped.
     quiet: bool,
+    opening: Opening,
     /// How long arrivals come, when a time ends them.
     length: Option<Duration>,
 }
 
 impl Live {
     /// What suits the terminal and the flags.
-    pub fn new(args: &RunArgs, console: &Console, plan: &Plan) -> Self {
-        let wants_tui = args.output.tui;
-        let watched = !args.output.quiet && !args.output.verbose && !wants_tui;
+    pub fn new(output: &OutputArgs, console: &Console, plan: &Plan) -> Self {
+        let wants_tui = output.tui;
+        let watched = !output.quiet && !output.verbose && !wants_tui;
         let length = plan.length();
         let bar = if watched { console.moving(length) } else { None };
-        let (verbose, quiet) = (args.output.verbose, args.output.quiet);
-        Self { bar, tui: None, wants_tui, verbose, quiet, length }
+        let (verbose, quiet) = (output.verbose, output.quiet);
+        let opening = Opening::of(plan);
+        Self { bar, tui: None, wants_tui, verbose, quiet, opening, length }
     }
 
     /// Takes the whole terminal when that was asked for.
@@ -77,6 +81,7 @@ impl Live {
             return tui.show(moment, prepared);
         }
         let (second, asked) = (moment.second, moment.asked);
+        self.tell_limit(console, moment);
         if self.bar.is_none() && !self.verbose {
             return;
         }
@@ -88,8 +93,10 @@ impl Live {
             return;
         }
         let asked = asked.map_or(String::new(), |asked| format!("asked {asked:.0}/s, "));
+        let opening = self.opening.progress(moment.so_far.tally(), second.point.open);
+        let opening = opening.map_or(String::new(), |opening| format!("{opening}, "));
         let text = format!(
-            "{asked}sent {}/s, {} failed, p50 {}, p99 {}",
+            "{opening}{asked}sent {}/s, {} failed, p50 {}, p99 {}",
             counts.sent,
             counts.failed + counts.unsent + counts.dropped,
             duration(second.point.p50 as f64),
@@ -100,6 +107,19 @@ impl Live {
         }
         if let Some(bar) = &self.bar {
             bar.say(&text);
+        }
+    }
+
+    /// Says what first bounds the number of connections.
+    fn tell_limit(&mut self, console: &Console, moment: &Moment<'_>) {
+        if self.quiet {
+            return;
+        }
+        let limit = self.opening.limit(moment.so_far.tally(), moment.second.point.open);
+        match (&self.bar, limit) {
+            (_, None) => {}
+            (Some(bar), Some(limit)) => bar.above(&limit),
+            (None, Some(limit)) => console.note(&limit),
         }
     }
 

@@ -2,33 +2,32 @@
 
 mod fleet;
 mod live;
+mod opening;
 mod reconcile;
 mod rows;
 mod save;
+mod show;
+mod traces;
 mod web;
 
 pub use save::Saving;
-pub use web::Web;
+pub use web::{Controls, Web};
 
-use gake_core::record::Ending;
-use gake_judge::Summary;
-use gake_run::sink::{ExportSink, LogSink, RunFileSink};
-use gake_run::{Beside, Moment, RunError, Sink, Watching};
+use gake_fleet::Orphan;
+use gake_run::sink::ExportSink;
+use gake_run::{Prepared, Sink};
 use gake_sinks::{Exporter, SinkKind};
 
-use super::show::Results;
-use crate::cli::{OutputArgs, RunArgs, SinkArgs};
+use crate::cli::{AttachArgs, RunArgs, SinkArgs};
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
 use crate::files;
-use crate::fleet::FleetMaker;
-use crate::origin::origin;
+use crate::fleet::{FleetMaker, failure, settings};
 use crate::redaction::redactor;
-use crate::signals::Signals;
 use crate::spec;
-use live::Live;
 use reconcile::Reconciliation;
+use show::Show;
 
 /// Runs a load test, or prints its spec.
 ///
@@ -40,6 +39,9 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         console.result(&asked.print(format)?)?;
         return Ok(Exit::Done);
     }
+    if args.fleet.agents.is_none() {
+        asked.key_log_from(std::env::var_os("SSLKEYLOGFILE"), console);
+    }
     let agents = FleetMaker::of(&args.fleet)?;
     let descriptors = descriptors::raise();
     let lab = asked.start_demo()?;
@@ -47,84 +49,75 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     let loaded = asked.load()?;
     let mut prepared = asked.prepare_loaded(&loaded)?;
     prepared.redact(&redactor);
+    if agents.is_some() {
+        prepared.keep_to_one_table();
+    }
     let read = asked.files(args.spec.spec.as_deref());
     files::distinct(args.output.files(), read.iter().map(std::path::PathBuf::as_path))?;
     let quiet = args.output.quiet;
-    let is_plan_seen = !quiet && console.live() && console.out_is_terminal();
-    let results = Results::create(args.output.results(), args.output.no_color, console)?;
-    let results = results.brief(quiet).with_plan_told(is_plan_seen);
-    let failure = |error| asked.failure(error);
-    let mut watching = Watching::of(&prepared).map_err(failure)?;
-    let saving = Saving::start(&args.history)?;
-    let mut sinks = sinks(&args.output, saving.as_ref()).map_err(failure)?;
-    sinks.extend(destinations(&args.output.sinks, console)?);
-    if !quiet {
-        let descriptors = agents.is_none().then_some(descriptors);
-        spec::announce(&prepared, &asked.spec, descriptors, console);
-    }
-    let spec = loaded.inlined(&asked.spec);
-    let mut fleet = fleet::assemble(agents.as_ref(), &spec, &prepared, quiet, console)?;
-    let reconciliation = Reconciliation::begin(args.judge.reconcile.as_deref())?;
-    let mut live = Live::new(args, console, &prepared.plan);
-    let signals = Signals::telling(live.stopper(console)).map_err(Failure::signals)?;
-    let told = (!quiet && !args.output.tui).then_some(*console);
-    let web = Web::start(&args.web, &prepared, signals.interrupt(), told, console)?;
-    sinks.extend(web.sink());
-    live.open(console, &prepared, signals.interrupt())?;
-    let beside = Beside {
-        sinks,
-        users: None,
-        interrupt: Some(signals.interrupt()),
-        watching: Some(&mut watching),
-        origin: origin(&prepared.objectives, &redactor),
+    let has_agents = agents.is_some();
+    let spans = traces::start(&args.trace, &args.output.sinks, has_agents, &mut prepared)?;
+    let show = Show {
+        output: &args.output,
+        web: &args.web,
+        history: &args.history,
+        redactor: &redactor,
+        console,
     };
-    let show = |moment: &Moment<'_>| {
-        live.show(console, moment, &prepared);
-        None
+    let begin = || {
+        if !quiet {
+            let descriptors = agents.is_none().then_some(descriptors);
+            spec::announce(&prepared, &asked.spec, descriptors, console);
+        }
+        let spec = loaded.inlined(&asked.spec);
+        let fleet = fleet::assemble(agents.as_ref(), &spec, &prepared, quiet, console)?;
+        Ok((fleet, Reconciliation::begin(args.judge.reconcile.as_deref())?))
     };
-    let recorded = match &mut fleet {
-        Some(fleet) => prepared.run_elsewhere(fleet, beside, show),
-        None => prepared.run_beside(beside, show),
-    };
-    live.clear();
-    let recorded = recorded.map_err(failure)?;
+    let exit = show.run(&prepared, spans, begin, &|error| asked.failure(error))?;
     if let Some(lab) = lab {
         lab.shutdown();
     }
-    for loss in &recorded.losses {
-        console.warn(&loss.text);
-    }
-    let mut summary = Summary::new(recorded.run, &prepared.objectives);
-    if let Some(reconciliation) = reconciliation {
-        reconciliation.end(&mut summary);
-    }
-    let shown = results.show(&summary, console, &|_| Ok(()));
-    // Signals that come while the page is still open do not concern the run.
-    let exit = exit(&summary, signals.came(), console);
-    let exit = fleet.map_or(exit, |fleet| fleet::conclude(&fleet, quiet, exit, console));
-    web.finish(&summary);
-    let exit = match saving {
-        Some(saving) => saving.finish(&summary, exit, args.output.is_text_printed(), console)?,
-        None => exit,
-    };
-    shown?;
     Ok(exit)
 }
 
-/// The files written while the run goes on. They are created before it, so that a bad path costs
-/// nothing.
-fn sinks(args: &OutputArgs, saving: Option<&Saving>) -> Result<Vec<Box<dyn Sink>>, RunError> {
-    let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
-    if let Some(saving) = saving {
-        sinks.push(saving.sink()?);
+/// Goes on with a run whose coordinator died.
+///
+/// # Errors
+/// Why there is no result.
+pub fn attach(args: &AttachArgs, console: &Console) -> Result<Exit, Failure> {
+    let (nats, token) = settings(&args.nats)?;
+    let version = env!("CARGO_PKG_VERSION");
+    let orphan = Orphan::find(&nats, &token, &args.run, version).map_err(failure)?;
+    let redactor = redactor(&args.redaction, console)?;
+    let prepared = Prepared::new(orphan.spec(), spec::inputs());
+    let mut prepared = prepared.map_err(|error| spec::failure(&error))?;
+    prepared.redact(&redactor);
+    prepared.keep_to_one_table();
+    // What was read of the target before is lost, and the rest would stand at the wrong instants.
+    prepared.watch.clear();
+    let asked = prepared.objectives.len();
+    prepared.objectives.retain(|objective| !objective.is_about_target());
+    if prepared.objectives.len() < asked {
+        console.warn(
+            "`attach` does not go on with --watch: objectives about the target are not judged",
+        );
     }
-    if let Some(path) = &args.out {
-        sinks.push(Box::new(RunFileSink::create(path)?));
-    }
-    if let Some(path) = &args.log {
-        sinks.push(Box::new(LogSink::create(path)?));
-    }
-    Ok(sinks)
+    files::distinct(args.output.files(), std::iter::empty())?;
+    let show = Show {
+        output: &args.output,
+        web: &args.web,
+        history: &args.history,
+        redactor: &redactor,
+        console,
+    };
+    let begin = || {
+        let fleet = orphan.adopt(&prepared).map_err(failure)?;
+        if !args.output.quiet {
+            console.note(&fleet.describe());
+        }
+        Ok((Some(fleet), None))
+    };
+    show.run(&prepared, Vec::new(), begin, &|error| spec::failure(&error))
 }
 
 /// The destinations of figures. One that does not answer is said before anything is sent.
@@ -162,15 +155,4 @@ fn token(kind: SinkKind) -> Option<String> {
         _ => "GAKE_SINK_TOKEN",
     };
     std::env::var(name).ok().filter(|token| !token.is_empty())
-}
-
-/// The exit code of a run with a summary. An interrupt wins, since the figures are of a part.
-fn exit(summary: &Summary, interrupted: bool, console: &Console) -> Exit {
-    if let Ending::Aborted(_) = summary.run.ending {
-        return Exit::ObjectiveFailed;
-    }
-    if interrupted {
-        return Exit::Interrupted;
-    }
-    Exit::of(&summary.verdict, console)
 }

@@ -1,4 +1,5 @@
-//! The live page of a run: where it is, who may stop the run, and the browser that shows it.
+//! The live page of a run: where it is, who may stop it or change its rate, and the browser that
+//! shows it.
 
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
@@ -8,8 +9,8 @@ use std::time::Duration;
 use gake_engine::Stop;
 use gake_judge::Summary;
 use gake_run::sink::LivePage;
-use gake_run::{Interrupt, Prepared, Sink};
-use gake_sinks::StopButton;
+use gake_run::{Interrupt, Prepared, RateControl, Sink};
+use gake_sinks::{LiveControls, RateSetter};
 
 use crate::cli::WebArgs;
 use crate::console::Console;
@@ -27,23 +28,33 @@ pub struct Web {
     first: Duration,
 }
 
+/// What a viewer with the token can do with the run.
+#[derive(Debug, Clone, Copy)]
+pub struct Controls<'a> {
+    /// Ends it.
+    pub interrupt: &'a Interrupt,
+    /// Changes its rate, when it has one that can be changed.
+    pub rate: Option<&'a RateControl>,
+}
+
 impl Web {
-    /// Listens, and says where. That the run was stopped from the page is said on `told`.
+    /// Listens, and says where. What is done from the page is said on `told`.
     ///
     /// # Errors
     /// When it cannot listen, or this gake was built without the page.
     pub fn start(
         args: &WebArgs,
         prepared: &Prepared,
-        interrupt: &Interrupt,
+        controls: Controls<'_>,
         told: Option<Console>,
         console: &Console,
     ) -> Result<Self, Failure> {
         let mut web = Self { page: None, first: Duration::ZERO };
         let Some(address) = args.address() else { return Ok(web) };
         let token = if args.web_control { Some(token()?) } else { None };
-        let stop = token.clone().map(|token| button(token, interrupt, told));
-        let page = LivePage::bind(address, prepared.objectives.clone(), stop);
+        let rate = controls.rate.filter(|_| token.is_some()).cloned();
+        let controls = token.clone().map(|token| controls.of_page(token, told));
+        let page = LivePage::bind(address, prepared.objectives.clone(), controls, rate);
         let page = page.map_err(|why| Failure::could_not(format!("--web: {why}")))?;
         let bound = page.address();
         let is_local = match bound.ip() {
@@ -86,16 +97,29 @@ fn token() -> Result<String, Failure> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Ends the run as a first SIGINT does, and says so on `console`.
-fn button(token: String, interrupt: &Interrupt, console: Option<Console>) -> StopButton {
-    let interrupt = interrupt.clone();
-    let press = Box::new(move || {
-        if let Some(console) = console {
-            console.note("stopped from the live page: waiting for requests in flight");
-        }
-        interrupt.stop(Stop::Drain);
-    });
-    StopButton { token, press }
+impl Controls<'_> {
+    /// What the page does for whoever knows `token`; it is said on `console`. The run ends as it
+    /// does by a first SIGINT.
+    fn of_page(self, token: String, console: Option<Console>) -> LiveControls {
+        let interrupt = self.interrupt.clone();
+        let tell = move |text: &str| {
+            if let Some(console) = console {
+                console.note(text);
+            }
+        };
+        let stop = Box::new(move || {
+            tell("stopped from the live page: waiting for requests in flight");
+            interrupt.stop(Stop::Drain);
+        });
+        let change = |rate: RateControl| -> RateSetter {
+            Box::new(move |percent| {
+                rate.change(percent / 100.0).map_err(|error| error.to_string())?;
+                tell(&format!("rate set to {percent} % of the plan from the live page"));
+                Ok(())
+            })
+        };
+        LiveControls { token, stop, rate: self.rate.cloned().map(change) }
+    }
 }
 
 fn open(url: &str) -> std::io::Result<()> {

@@ -249,6 +249,7 @@ fn fatal(fault: Fault) -> Option<(String, u8)> {
         | Fault::Proxy(_)
         | Fault::StreamReset(_)
         | Fault::Goaway(_)
+        | Fault::Quic(_)
         | Fault::WebSocketClosed(_)
         | Fault::Grpc(_)
         | Fault::Script => return None,

@@ -68,7 +68,7 @@ fn run(options: &Options, native: &Native, console: &Console) -> Result<(), Fail
         Extent::Requests(_) => 0,
     };
     let tallied =
-        Arc::new(Mutex::new(Tallied::new(options.clients, prepared.plan.threads, warmup)));
+        Arc::new(Mutex::new(Tallied::new(options.clients, prepared.plan.workers(), warmup)));
     let sink = sink(&tallied, log.map(|file| RequestLog::new(file, unix_now())));
     let mut progress = Progress::new(options);
     let attacked = attack(&spec, &prepared, native, Some(sink), console, |moment: &Moment<'_>| {

@@ -5,7 +5,7 @@ use gake_judge::Summary;
 use gake_run::{Interrupt, Prepared, Sink};
 
 use crate::cli::{SaveArgs, SinkArgs, WebArgs};
-use crate::cmd::run::{Saving, Web, destinations};
+use crate::cmd::run::{Controls, Saving, Web, destinations};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 
@@ -85,7 +85,8 @@ impl BesideArgs {
         if let Some(saving) = &saving {
             sinks.push(saving.sink().map_err(Failure::could_not)?);
         }
-        let web = Web::start(&self.web, prepared, interrupt, Some(*console), console)?;
+        let controls = Controls { interrupt, rate: None };
+        let web = Web::start(&self.web, prepared, controls, Some(*console), console)?;
         sinks.extend(web.sink());
         Ok((OwnOutputs { web, saving }, sinks))
     }

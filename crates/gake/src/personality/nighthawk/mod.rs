@@ -118,7 +118,7 @@ fn spec(options: &Options) -> RunSpec {
     };
     spec.connection.timeouts = Timeouts { connect: asked.timeout, first_byte: None, total: NEVER };
     if let Some(streams) = asked.max_streams {
-        spec.connection.http = HttpVersion::Http2;
+        spec.connection.http = if asked.is_http3 { HttpVersion::Http3 } else { HttpVersion::Http2 };
         spec.connection.streams = Some(streams.min(asked.max_active) as usize);
     }
     spec.connection.keepalive = asked.max_per_connection != 1;
@@ -184,7 +184,7 @@ struct Member {
 
 impl Crew {
     fn new(options: &Options) -> Self {
-        let figures = Worker::new(options.asked.max_streams.is_some());
+        let figures = Worker::new(&options.asked);
         let members = vec![Member { figures, sent: 0 }; options.workers];
         Self { members: Arc::new(Mutex::new(members)), queues: options.asked.max_pending > 0 }
     }

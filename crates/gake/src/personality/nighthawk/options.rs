@@ -143,6 +143,7 @@ impl Options {
         let (concurrency, workers) = concurrency(parsed)?;
         let format = format(parsed)?;
         let max_streams = max_streams(parsed)?;
+        let is_http3 = parsed.last("protocol") == Some("http3");
         let reuse = parsed.last("experimental-h1-connection-reuse-strategy");
         if reuse.is_some_and(|strategy| strategy != "mru") {
             return Err("--experimental-h1-connection-reuse-strategy cannot be honoured: gake \
@@ -177,6 +178,7 @@ impl Options {
             )?,
             max_per_connection: number(parsed, "max-requests-per-connection", LARGEST, 1)?,
             max_streams,
+            is_http3,
             termination: predicates(parsed, "termination-predicate")?.unwrap_or_default(),
             failure: failures(parsed)?,
             labels: parsed.all("label").map(str::to_owned).collect(),
@@ -233,21 +235,21 @@ impl Options {
     }
 }
 
-/// Streams of a connection at most, with HTTP/2.
+/// Streams of a connection at most, with HTTP/2 and HTTP/3.
 fn max_streams(parsed: &Parsed) -> Result<Option<u32>, String> {
     let old = parsed.on("h2")?;
-    let http2 = match parsed.last("protocol") {
+    let is_multiplexed = match parsed.last("protocol") {
         Some(_) if old => return Err("--h2 and --protocol are mutually exclusive".to_owned()),
         None | Some("http1") => old,
-        Some("http2") => true,
+        Some("http2" | "http3") => true,
         Some(_) => {
-            let spoken = "gake speaks HTTP/1.1 and HTTP/2; write http1 or http2";
+            let spoken = "write http1, http2 or http3";
             return Err(format!("--protocol cannot be honoured: {spoken}"));
         }
     };
     let one = parsed.on("experimental-h2-use-multiple-connections")?;
     let streams = number(parsed, "max-concurrent-streams", if one { 1 } else { STREAMS }, 1)?;
-    Ok(http2.then_some(streams))
+    Ok(is_multiplexed.then_some(streams))
 }
 
 /// The text and the number of event loops.
@@ -351,7 +353,7 @@ Usage: nighthawk_client [flags] URI
   --no-default-failure-predicates
   --output-format human|json|csv|fortio  --label TEXT  -v LEVEL
   --sequencer-idle-strategy spin|poll|sleep  --address-family auto|v4|v6
-  -p http1|http2  --max-concurrent-streams N   streams of an HTTP/2 connection
+  -p http1|http2|http3  --max-concurrent-streams N   streams of a connection
 ";
 
 #[cfg(test)]
@@ -406,7 +408,7 @@ mod tests {
         for (line, said) in [
             ("", "give one URI"),
             ("h --h2 -p http2", "--h2 and --protocol"),
-            ("h --protocol http3", "--protocol"),
+            ("h --protocol http4", "--protocol"),
             ("h --output-format yaml", "--output-format"),
             ("h --rps 0", "--rps"),
             ("h --rps -5", "--rps"),

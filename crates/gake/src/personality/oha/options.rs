@@ -103,7 +103,7 @@ Request:
   -d BODY  -D FILE  -Z FILE (one line per request)  -F name=value  -F name=@file
   --urls-from-file                The URL is a file of URLs, sent in turn.
   -r N            Redirects to follow. Default 0.
-  --disable-compression  --disable-keepalive  --http-version 1.0|1.1|2  --http2
+  --disable-compression  --disable-keepalive  --http-version 1.0|1.1|2|3  --http2
 
 Connections:
   -t TIME         Time-out of a request. Default: none.
@@ -332,19 +332,20 @@ impl Options {
             None | Some("1.1") => Ok(HttpVersion::Http11),
             Some("1.0") => Ok(HttpVersion::Http10),
             Some("2" | "2.0") => Ok(HttpVersion::Http2),
-            Some("0.9" | "3" | "3.0") => {
-                let spoken = "gake speaks HTTP/1.0, 1.1 and 2";
+            Some("3" | "3.0") => Ok(HttpVersion::Http3),
+            Some("0.9") => {
+                let spoken = "gake speaks HTTP/1.0, 1.1, 2 and 3";
                 Err(format!("--http-version cannot be honoured: {spoken}"))
             }
-            Some(_) => Err("--http-version: write 1.0, 1.1 or 2".to_owned()),
+            Some(_) => Err("--http-version: write 1.0, 1.1, 2 or 3".to_owned()),
         }
     }
 
-    /// Requests at once on a connection, with HTTP/2.
+    /// Requests at once on a connection, with HTTP/2 and HTTP/3.
     fn streams(&self) -> Result<Option<usize>, String> {
         let streams = self.parsed.read_with("p", count)?.unwrap_or(1);
         let streams = usize::try_from(streams).unwrap_or(usize::MAX);
-        Ok((self.http()? == HttpVersion::Http2).then_some(streams))
+        Ok(self.http()?.is_multiplexed().then_some(streams))
     }
 
     /// Over which connections.

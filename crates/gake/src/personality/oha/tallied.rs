@@ -123,6 +123,7 @@ fn cause(fault: Fault) -> String {
         | Fault::Proxy(_)
         | Fault::StreamReset(_)
         | Fault::Goaway(_)
+        | Fault::Quic(_)
         | Fault::WebSocketClosed(_)
         | Fault::Grpc(_)
         | Fault::Script

@@ -154,7 +154,7 @@ fn what_cannot_be_is_refused_by_name() {
         ("-n 0 http://h/", "at least 1"),
         ("-t 5 http://h/", "a unit is missing"),
         ("-q -1 http://h/", "a number a second"),
-        ("--http-version 3 http://h/", "--http-version cannot be honoured"),
+        ("--http-version 0.9 http://h/", "--http-version cannot be honoured"),
     ] {
         let error = options(line).spec().unwrap_err().to_string();
         assert!(error.contains(said), "{line}: {error}");

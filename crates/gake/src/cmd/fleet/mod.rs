@@ -1,5 +1,8 @@
 //! `gake fleet`: who is there, what happened to them, and the end of their runs.
 
+mod manifest;
+mod yaml;
+
 use gake_fleet::{AgentList, AgentLogLine, ListedAgent, Stopped};
 
 use crate::cli::{FleetCommand, FleetCommandArgs};
@@ -32,6 +35,8 @@ pub fn run(args: &FleetCommandArgs, console: &Console) -> Result<Exit, Failure> 
                 }
             });
         }
+        FleetCommand::Manifest(args) => console.result(&manifest::manifest(args))?,
+        FleetCommand::Attach(args) => return super::run::attach(args, console),
         FleetCommand::Logs { agents, nats } => {
             let (nats, token) = fleet::settings(nats)?;
             let lines = AgentLogLine::ask(&nats, &token, agents).map_err(fleet::failure)?;

@@ -1,0 +1,132 @@
+//! Where due arrivals and idle lanes meet.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::task::Waker;
+
+use gake_core::clock::{Clock, Nanos};
+use gake_core::schedule::Schedule;
+use gake_core::work::Arrival;
+use tokio::sync::Notify;
+
+use crate::arrivals::{Arrivals, Source};
+use crate::shared::{Progress, Shared};
+use crate::takeover::Revision;
+
+/// A lane's place: what it is handed, and how to wake it.
+#[derive(Default)]
+pub(crate) struct Slot {
+    pub(crate) assigned: Cell<Option<Assigned>>,
+    pub(crate) waker: RefCell<Option<Waker>>,
+}
+
+/// An arrival that a lane has taken, and how long it waited for a free one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Assigned {
+    pub(crate) arrival: Arrival,
+    pub(crate) blocked: Nanos,
+}
+
+/// Where due arrivals and idle lanes meet.
+pub(crate) struct Dispatch {
+    shared: Rc<Shared>,
+    /// When the schedule begins.
+    pub(crate) start: Nanos,
+    arrivals: RefCell<Arrivals>,
+    pub(crate) next: Cell<Option<Arrival>>,
+    /// Arrivals before the next that wait for a lane, when their number is bounded.
+    waiting: RefCell<VecDeque<Arrival>>,
+    /// How many lanes are there.
+    pub(crate) opened: Cell<usize>,
+    /// The last one to fall idle is used first: its connection and caches are warm.
+    pub(crate) idle: RefCell<Vec<Rc<Slot>>>,
+    /// Since when every lane is busy and no more may open, as the pacer found it.
+    pub(crate) full_since: Cell<Option<Nanos>>,
+    /// Notified when a lane falls idle.
+    pub(crate) freed: Notify,
+}
+
+impl Dispatch {
+    pub(crate) fn new(own: Source, start: Nanos, shared: Rc<Shared>) -> Self {
+        let dispatch = Self {
+            shared,
+            start,
+            next: Cell::new(None),
+            arrivals: RefCell::new(Arrivals::new(own)),
+            opened: Cell::new(0),
+            waiting: RefCell::default(),
+            idle: RefCell::default(),
+            full_since: Cell::new(None),
+            freed: Notify::new(),
+        };
+        dispatch.advance();
+        dispatch
+    }
+
+    pub(crate) fn advance(&self) {
+        self.next.set(self.arrivals.borrow_mut().next());
+    }
+
+    /// Changes what is to be sent; `schedule` is the one in force.
+    pub(crate) fn revise(&self, revision: Revision, schedule: &mut Schedule) {
+        let unused = self.next.take();
+        match revision {
+            Revision::Add(source) => self.arrivals.borrow_mut().add(source, unused),
+            Revision::Follow(changed) => {
+                self.arrivals.borrow_mut().follow(&changed, self.start, unused);
+                *schedule = *changed;
+            }
+        }
+        self.advance();
+    }
+
+    /// Takes an arrival in, to wait, unless as many do as there is `room` for.
+    pub(crate) fn queue(&self, arrival: Arrival, room: usize) -> bool {
+        let mut waiting = self.waiting.borrow_mut();
+        let fits = waiting.len() < room;
+        if fits {
+            waiting.push_back(arrival);
+        }
+        fits
+    }
+
+    /// Takes the next arrival when it is due at `now`; first those that wait.
+    pub(crate) fn take_due(&self, now: Nanos) -> Option<Assigned> {
+        let first = self.waiting.borrow().front().copied();
+        let arrival = first.or(self.next.get()).filter(|next| next.due <= now)?;
+        if self.shared.progress.get() > Progress::Draining {
+            return None;
+        }
+        if first.is_some() {
+            self.waiting.borrow_mut().pop_front();
+        } else {
+            self.advance();
+        }
+        self.shared.pending.set(self.shared.pending.get() + 1);
+        let blocked =
+            self.full_since.get().map_or(0, |full| now.saturating_sub(full.max(arrival.due)));
+        Some(Assigned { arrival, blocked })
+    }
+
+    pub(crate) fn assign_to_idle(&self, now: Nanos) -> bool {
+        let Some(slot) = self.idle.borrow_mut().pop() else { return false };
+        slot.assigned.set(self.take_due(now));
+        if let Some(waker) = slot.waker.borrow().as_ref() {
+            waker.wake_by_ref();
+        }
+        true
+    }
+
+    /// Counts what was due before `end` and never fired as dropped.
+    pub(crate) fn give_up(&self, end: Nanos) {
+        let now = self.shared.clock.now();
+        for arrival in self.waiting.take() {
+            self.shared.recorder.drop_arrival(arrival.due, now);
+        }
+        while let Some(arrival) = self.next.get().filter(|next| next.due < end) {
+            self.shared.recorder.drop_arrival(arrival.due, now);
+            self.advance();
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Descriptor tables: their size, and threads with a table of their own.
+
+use std::io;
+use std::sync::OnceLock;
+
+use rustix::process::{Resource, getrlimit};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+/// How many descriptors a table holds at most; [`usize::MAX`] without a limit. The limit is named
+/// after the process (`RLIMIT_NOFILE`), but the kernel checks it in the table of the thread that
+/// opens something.
+#[must_use]
+pub fn table_size() -> usize {
+    let size = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(size).unwrap_or(usize::MAX)
+}
+
+/// Gives the calling thread a descriptor table of its own, which threads that it starts from now on
+/// share. What is open now is open in both tables until it is closed in both.
+///
+/// # Safety
+/// A descriptor that this thread, or one that it starts, opens from now on must not be used by other
+/// threads, nor one that those open from now on by this thread: its number means another file there,
+/// or none.
+///
+/// # Errors
+/// When the system refuses, or has no memory for the table.
+pub unsafe fn own_table() -> io::Result<()> {
+    // SAFETY: the caller promises that no descriptor is used in a table that does not have it.
+    Ok(unsafe { unshare_unsafe(UnshareFlags::FILES) }?)
+}
+
+/// Whether a thread of this process may have a table of its own: sandboxes may refuse the call.
+#[must_use]
+pub fn can_own_table() -> bool {
+    static CAN: OnceLock<bool> = OnceLock::new();
+    *CAN.get_or_init(|| {
+        // SAFETY: the thread opens nothing, and ends.
+        let tried = std::thread::Builder::new().spawn(|| unsafe { own_table() }.is_ok());
+        tried.is_ok_and(|thread| thread.join().unwrap_or(false))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    /// Whether a thread of this process has a file open.
+    fn has(thread: rustix::process::Pid, file: &Path) -> bool {
+        let table = PathBuf::from(format!("/proc/self/task/{}/fd", thread.as_raw_nonzero()));
+        let entries = std::fs::read_dir(table).unwrap().flatten();
+        let mut files = entries.flat_map(|entry| std::fs::read_link(entry.path()));
+        files.any(|open| open == file)
+    }
+
+    #[test]
+    fn a_thread_shares_only_what_was_open_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        let (before, after) = (folder.join("before"), folder.join("after"));
+        let _before = std::fs::File::create(&before).unwrap();
+        let main = rustix::thread::gettid();
+        let opened = after.clone();
+        let seen = std::thread::spawn(move || {
+            // SAFETY: the file opened below stays on this thread.
+            unsafe { own_table() }.unwrap();
+            let _after = std::fs::File::create(&opened).unwrap();
+            let own = rustix::thread::gettid();
+            [has(own, &before), has(own, &opened), has(main, &before), has(main, &opened)]
+        });
+        assert_eq!(seen.join().unwrap(), [true, true, true, false]);
+        assert!(after.exists());
+    }
+}

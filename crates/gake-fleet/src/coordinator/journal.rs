@@ -1,0 +1,390 @@
+//! The journal of a run: what its coordinator took and decided, in order, so that another one can
+//! go on with it. No network, no clock.
+//!
+//! | part of an entry, behind its seal | bytes |
+//! | --- | --- |
+//! | the generation: which coordinator wrote it | 4, low byte first |
+//! | its number among the entries of this coordinator, from 0 | 8 |
+//! | its kind | 1 |
+//! | its content | the rest |
+//!
+//! Agents keep a frame until its entry is stored: what a coordinator takes with it when it dies is
+//! sent again to the next one.
+
+pub(crate) mod description;
+pub(crate) mod stream;
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use gake_core::clock::Nanos;
+use serde::{Deserialize, Serialize};
+
+use crate::message::StopOrder;
+
+/// Bytes before the content.
+const HEADER: usize = 13;
+
+/// Entries are written again from the first one that is not stored, when nothing moved for this
+/// long.
+const AGAIN: Duration = Duration::from_millis(1_500);
+
+/// With a connection, a journal that stores nothing for longer is given up.
+const STUCK_MAX: Duration = Duration::from_secs(10);
+
+/// Bytes that may wait to be stored.
+const BYTES_MAX: usize = 256 << 20;
+
+/// What a coordinator took or decided.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Entry {
+    /// A part of the run's description, encrypted, and whether it is the last.
+    Description(Bytes, bool),
+    /// The order to start comes: the epoch on the first coordinator's monotonic clock, and in ns
+    /// since 1970.
+    Started(u64, u64),
+    /// A part of a frame of the agent with this index, taken at this instant of the run.
+    Part(usize, Nanos, Bytes),
+    /// A decision about the agents.
+    Decision(Decision),
+    /// A coordinator of this generation goes on; entries of earlier ones do not count from here on.
+    Attached,
+}
+
+/// What a look at the agents led to.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Decision {
+    /// When, since the epoch.
+    pub(crate) at: Nanos,
+    /// Agents that are given up, and why.
+    pub(crate) lost: Vec<(usize, String)>,
+    /// When the run was told to stop.
+    pub(crate) stopped: Option<Nanos>,
+    /// What is asked of the run.
+    pub(crate) asked: StopOrder,
+}
+
+impl Entry {
+    /// The entry as it is stored, before its seal.
+    pub(crate) fn encode(&self, generation: u32, number: u64) -> Bytes {
+        let mut bytes = Vec::with_capacity(HEADER + 64);
+        bytes.extend_from_slice(&generation.to_le_bytes());
+        bytes.extend_from_slice(&number.to_le_bytes());
+        match self {
+            Self::Description(part, is_last) => {
+                bytes.push(if *is_last { b'M' } else { b'm' });
+                bytes.extend_from_slice(part);
+            }
+            Self::Started(epoch, unix_ns) => {
+                bytes.push(b'S');
+                bytes.extend_from_slice(&epoch.to_le_bytes());
+                bytes.extend_from_slice(&unix_ns.to_le_bytes());
+            }
+            Self::Part(index, now, part) => {
+                bytes.push(b'P');
+                bytes.extend_from_slice(&(*index as u32).to_le_bytes());
+                bytes.extend_from_slice(&now.to_le_bytes());
+                bytes.extend_from_slice(part);
+            }
+            Self::Decision(decision) => {
+                bytes.push(b'D');
+                // Numbers and texts: this cannot fail.
+                bytes.extend(serde_json::to_vec(decision).unwrap_or_default());
+            }
+            Self::Attached => bytes.push(b'A'),
+        }
+        bytes.into()
+    }
+
+    fn decode(kind: u8, content: Bytes) -> Option<Self> {
+        Some(match kind {
+            b'M' | b'm' => Self::Description(content, kind == b'M'),
+            b'S' => {
+                let (epoch, rest) = content.split_first_chunk::<8>()?;
+                let unix_ns = rest.first_chunk::<8>()?;
+                Self::Started(u64::from_le_bytes(*epoch), u64::from_le_bytes(*unix_ns))
+            }
+            b'P' => {
+                let (index, rest) = content.split_first_chunk::<4>()?;
+                let (now, part) = rest.split_first_chunk::<8>()?;
+                let part = content.slice_ref(part);
+                Self::Part(u32::from_le_bytes(*index) as usize, u64::from_le_bytes(*now), part)
+            }
+            b'D' => Self::Decision(serde_json::from_slice(&content).ok()?),
+            b'A' => Self::Attached,
+            _ => return None,
+        })
+    }
+}
+
+/// An entry by which the coordinator of `generation` goes on.
+pub(crate) fn attached(generation: u32) -> Bytes {
+    Entry::Attached.encode(generation, 0)
+}
+
+/// The generation of an entry.
+pub(crate) fn generation(entry: &[u8]) -> Option<u32> {
+    entry.first_chunk().copied().map(u32::from_le_bytes)
+}
+
+/// Reads a journal from its start: each entry once, in the order of its number.
+#[derive(Debug, Default)]
+pub(crate) struct JournalReader {
+    generation: u32,
+    next: u64,
+}
+
+impl JournalReader {
+    /// The entry in these bytes, unless it was written before or by a coordinator that has been
+    /// replaced.
+    pub(crate) fn take(&mut self, bytes: &Bytes) -> Option<Entry> {
+        let (generation, rest) = bytes.split_first_chunk()?;
+        let (number, rest) = rest.split_first_chunk()?;
+        let (kind, content) = rest.split_first()?;
+        let generation = u32::from_le_bytes(*generation);
+        if *kind == b'A' && generation > self.generation || self.generation == 0 {
+            (self.generation, self.next) = (generation, 0);
+        }
+        if generation != self.generation || *kind == b'A' {
+            return None;
+        }
+        if u64::from_le_bytes(*number) != self.next {
+            return None;
+        }
+        self.next += 1;
+        Entry::decode(*kind, bytes.slice_ref(content))
+    }
+}
+
+/// Entries on their way to the journal, and which frames of agents are stored.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    generation: u32,
+    /// The number of the first entry that is not stored.
+    first: u64,
+    waiting: VecDeque<Waiting>,
+    bytes: usize,
+    /// How many of those waiting were sent in this attempt.
+    sent: usize,
+    attempt: u32,
+    /// How many frames of each agent are stored.
+    frames: Vec<u64>,
+    /// How many of those waiting decide what agents are told.
+    decisions: usize,
+    /// When something was stored, or sent again, last.
+    moved: Instant,
+    /// When something was stored last, or nothing waited.
+    stored: Instant,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    bytes: Bytes,
+    meaning: Meaning,
+}
+
+/// What depends on an entry being stored.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Meaning {
+    /// An agent, and how many of its frames are stored with the entry.
+    pub(crate) frames: Option<(usize, u64)>,
+    /// Whether it decides what agents are told.
+    pub(crate) is_decision: bool,
+}
+
+/// An entry to be written now.
+#[derive(Debug)]
+pub(crate) struct Unsent {
+    /// An answer to an earlier attempt says nothing of the order in which entries are stored.
+    pub(crate) attempt: u32,
+    pub(crate) number: u64,
+    pub(crate) bytes: Bytes,
+}
+
+impl Journal {
+    /// The journal of a coordinator of `generation`, from its entry `first` on; `frames` is how many
+    /// frames of each agent are stored already.
+    pub(crate) fn new((generation, first): (u32, u64), frames: Vec<u64>, now: Instant) -> Self {
+        Self {
+            generation,
+            first,
+            waiting: VecDeque::new(),
+            bytes: 0,
+            sent: 0,
+            attempt: 0,
+            frames,
+            decisions: 0,
+            moved: now,
+            stored: now,
+        }
+    }
+
+    /// How many frames of each agent are stored.
+    pub(crate) fn frames(&self) -> &[u64] {
+        &self.frames
+    }
+
+    /// Whether everything is stored.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Whether a decision is not stored yet, so that agents must not be told.
+    pub(crate) fn is_deciding(&self) -> bool {
+        self.decisions > 0
+    }
+
+    /// Writes an entry.
+    pub(crate) fn push(&mut self, entry: &Entry, meaning: Meaning, now: Instant) {
+        if self.waiting.is_empty() {
+            (self.moved, self.stored) = (now, now);
+        }
+        let number = self.first + self.waiting.len() as u64;
+        let bytes = entry.encode(self.generation, number);
+        self.bytes += bytes.len();
+        self.decisions += usize::from(meaning.is_decision);
+        self.waiting.push_back(Waiting { bytes, meaning });
+    }
+
+    /// The next entry that was not sent yet.
+    pub(crate) fn unsent(&mut self) -> Option<Unsent> {
+        let waiting = self.waiting.get(self.sent)?;
+        let number = self.first + self.sent as u64;
+        self.sent += 1;
+        Some(Unsent { attempt: self.attempt, number, bytes: waiting.bytes.clone() })
+    }
+
+    /// The entry with this number is stored, as it was sent in an attempt. Later ones of the same
+    /// attempt are not counted before it.
+    pub(crate) fn stored(&mut self, attempt: u32, number: u64, now: Instant) {
+        if attempt != self.attempt || number != self.first || self.sent == 0 {
+            return;
+        }
+        let Some(entry) = self.waiting.pop_front() else { return };
+        self.first += 1;
+        self.sent -= 1;
+        self.bytes -= entry.bytes.len();
+        (self.moved, self.stored) = (now, now);
+        self.decisions -= usize::from(entry.meaning.is_decision);
+        if let Some((agent, count)) = entry.meaning.frames
+            && let Some(frames) = self.frames.get_mut(agent)
+        {
+            *frames = count;
+        }
+    }
+
+    /// Looks after the entries, several times a second: everything is sent again when nothing
+    /// moved for long.
+    ///
+    /// # Errors
+    /// Why the journal cannot be kept.
+    pub(crate) fn look(&mut self, now: Instant, is_connected: bool) -> Result<(), &'static str> {
+        if self.bytes > BYTES_MAX {
+            return Err("NATS is too slow for it");
+        }
+        if self.waiting.is_empty() || !is_connected {
+            (self.moved, self.stored) = (now, now);
+            // What was under way when the connection broke may be lost.
+            if !is_connected && self.sent > 0 {
+                self.attempt += 1;
+                self.sent = 0;
+            }
+            return Ok(());
+        }
+        if now.duration_since(self.stored) > STUCK_MAX {
+            return Err("NATS does not store it");
+        }
+        if now.duration_since(self.moved) >= AGAIN {
+            self.moved = now;
+            self.attempt += 1;
+            self.sent = 0;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn part(number: u64) -> Entry {
+        Entry::Part(number as usize % 3, number * 7, Bytes::from(number.to_string()))
+    }
+
+    #[test]
+    fn entries_come_back() {
+        let decision =
+            Decision { at: 9, lost: vec![(1, "it is silent".to_owned())], ..Decision::default() };
+        let entries = [
+            Entry::Description(Bytes::from_static(b"x"), false),
+            Entry::Description(Bytes::new(), true),
+            Entry::Started(5, 6),
+            part(5),
+            Entry::Decision(decision),
+        ];
+        let mut reader = JournalReader::default();
+        for (number, entry) in entries.iter().enumerate() {
+            let bytes = entry.encode(7, number as u64);
+            assert_eq!(reader.take(&bytes).as_ref(), Some(entry));
+            assert_eq!(reader.take(&bytes), None, "once");
+        }
+        assert_eq!(reader.take(&Bytes::from_static(b"short")), None);
+    }
+
+    #[test]
+    fn a_coordinator_that_was_replaced_writes_nothing_more() {
+        let mut reader = JournalReader::default();
+        assert_eq!(reader.take(&part(0).encode(4, 0)), Some(part(0)));
+        assert_eq!(reader.take(&attached(6)), None);
+        assert_eq!(reader.take(&part(1).encode(4, 1)), None, "too late");
+        assert_eq!(reader.take(&attached(5)), None);
+        assert_eq!(reader.take(&part(2).encode(6, 0)), Some(part(2)));
+    }
+
+    proptest! {
+        /// Whatever is lost on the way, what counts as stored is read, in order.
+        #[test]
+        fn what_counts_as_stored_is_read(
+            steps in vec((0u8..4, any::<bool>(), any::<bool>()), 0..80),
+        ) {
+            let start = Instant::now();
+            let mut now = start;
+            let mut journal = Journal::new((3, 0), vec![0; 3], start);
+            let (mut stream, mut answers, mut pushed) = (Vec::new(), VecDeque::new(), 0);
+            for (step, is_lost, is_unanswered) in steps {
+                match step {
+                    0 => {
+                        journal.push(&part(pushed), Meaning::default(), now);
+                        pushed += 1;
+                    }
+                    1 => while let Some(unsent) = journal.unsent() {
+                        if is_lost && unsent.number % 2 == 0 {
+                            continue;
+                        }
+                        stream.push(unsent.bytes.clone());
+                        if !is_unanswered {
+                            answers.push_back((unsent.attempt, unsent.number));
+                        }
+                    },
+                    2 => if let Some((attempt, number)) = answers.pop_front() {
+                        journal.stored(attempt, number, now);
+                    },
+                    _ => {
+                        now += AGAIN;
+                        let _ = journal.look(now, !is_lost);
+                    }
+                }
+            }
+            let mut reader = JournalReader::default();
+            let read: Vec<_> = stream.iter().filter_map(|bytes| reader.take(bytes)).collect();
+            prop_assert!(read.len() as u64 >= journal.first, "{} of {}", read.len(), journal.first);
+            for (number, entry) in read.iter().enumerate() {
+                prop_assert_eq!(entry, &part(number as u64));
+            }
+        }
+    }
+}

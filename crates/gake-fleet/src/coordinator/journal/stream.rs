@@ -1,0 +1,168 @@
+//! The stream of JetStream that holds a journal. Its API is requests in JSON.
+
+use std::time::Duration;
+
+use async_nats::client::RequestErrorKind;
+use async_nats::{Client, HeaderMap, Request};
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::message::{journal_purpose, journal_subject, sealed_bytes};
+use crate::{FleetError, FleetToken, NatsSettings};
+
+/// How long the server may take to answer.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
+
+/// How long JetStream keeps the entries of a journal. The empty stream stays until it is deleted.
+const AGE_MAX: Duration = Duration::from_secs(24 * 3_600);
+
+/// The stream of a run's journal.
+#[derive(Debug, Clone)]
+pub(crate) struct JournalStream {
+    pub(crate) client: Client,
+    pub(crate) nats: NatsSettings,
+    pub(crate) token: FleetToken,
+    pub(crate) run: String,
+}
+
+/// What the server answers.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct StreamAnswer {
+    /// The number of the stored message.
+    pub(crate) seq: Option<u64>,
+    state: StreamState,
+    pub(crate) error: Option<StreamError>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct StreamState {
+    first_seq: u64,
+    last_seq: u64,
+}
+
+/// Why it does not do it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct StreamError {
+    code: u32,
+    err_code: u32,
+    pub(crate) description: String,
+}
+
+/// Another message was stored meanwhile.
+const WRONG_LAST_SEQUENCE: u32 = 10_071;
+
+impl StreamAnswer {
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        serde_json::from_slice(bytes).ok()
+    }
+}
+
+impl JournalStream {
+    fn name(&self) -> String {
+        format!("gake-{}", self.run)
+    }
+
+    /// Creates it; `false` when the server has no JetStream.
+    pub(crate) async fn create(&self) -> Result<bool, FleetError> {
+        let name = self.name();
+        let config = json!({
+            "name": name,
+            "subjects": [journal_subject(&self.run)],
+            "retention": "limits",
+            "storage": "file",
+            "discard": "new",
+            "max_age": AGE_MAX.as_nanos() as u64,
+            "num_replicas": 1,
+            "allow_direct": true,
+        });
+        match self.api(&format!("STREAM.CREATE.{name}"), &config).await? {
+            Some(StreamAnswer { error: Some(error), .. }) if error.code != 503 => {
+                Err(self.failed(&error.description))
+            }
+            Some(StreamAnswer { error: None, .. }) => Ok(true),
+            _ => Ok(false),
+        }
+    }
+
+    /// The numbers of its first and last message; `None` without such a stream.
+    pub(crate) async fn bounds(&self) -> Result<Option<(u64, u64)>, FleetError> {
+        match self.api(&format!("STREAM.INFO.{}", self.name()), &json!({})).await? {
+            Some(StreamAnswer { error: None, state, .. }) => {
+                Ok(Some((state.first_seq, state.last_seq)))
+            }
+            Some(StreamAnswer { error: Some(error), .. }) if error.code != 404 => {
+                Err(self.failed(&error.description))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The message with a number, out of its seal.
+    pub(crate) async fn get(&self, number: u64) -> Result<Bytes, FleetError> {
+        let subject = format!("$JS.API.DIRECT.GET.{}", self.name());
+        let body = serde_json::to_vec(&json!({ "seq": number })).unwrap_or_default();
+        let request = Request::new().payload(body.into()).timeout(Some(ANSWER_MAX));
+        let answer = self.client.send_request(subject, request).await;
+        let answer = answer.map_err(|error| self.nats.failed(error))?;
+        let opened = self.token.open(&journal_purpose(&self.run), &answer.payload);
+        match opened {
+            Some(body) if answer.status.is_none() => Ok(answer.payload.slice_ref(body)),
+            _ => Err(self.failed(&format!("entry {number} is missing"))),
+        }
+    }
+
+    /// Appends an entry if the message with the number `last` is still the last one.
+    pub(crate) async fn append_after(&self, last: u64, entry: &[u8]) -> Result<bool, FleetError> {
+        let mut headers = HeaderMap::new();
+        headers.insert("Nats-Expected-Last-Sequence", last.to_string().as_str());
+        let sealed = sealed_bytes(&self.token, &journal_purpose(&self.run), entry);
+        let request = Request::new().payload(sealed).headers(headers).timeout(Some(ANSWER_MAX));
+        let answer = self.client.send_request(journal_subject(&self.run), request).await;
+        let answer = answer.map_err(|error| self.nats.failed(error))?;
+        match StreamAnswer::read(&answer.payload) {
+            Some(StreamAnswer { error: None, seq: Some(_), .. }) => Ok(true),
+            Some(StreamAnswer { error: Some(error), .. })
+                if error.err_code == WRONG_LAST_SEQUENCE =>
+            {
+                Ok(false)
+            }
+            Some(StreamAnswer { error: Some(error), .. }) => Err(self.failed(&error.description)),
+            _ => Err(self.failed("its answer cannot be read")),
+        }
+    }
+
+    /// Where its deletion is asked for.
+    pub(crate) fn delete_subject(run: &str) -> String {
+        format!("$JS.API.STREAM.DELETE.gake-{run}")
+    }
+
+    /// Deletes it.
+    pub(crate) async fn delete(&self) -> Result<(), FleetError> {
+        self.api(&format!("STREAM.DELETE.{}", self.name()), &json!({})).await.map(drop)
+    }
+
+    /// Asks the API; `None` when the server has none.
+    async fn api(
+        &self,
+        what: &str,
+        body: &serde_json::Value,
+    ) -> Result<Option<StreamAnswer>, FleetError> {
+        let body = serde_json::to_vec(body).unwrap_or_default();
+        let request = Request::new().payload(body.into()).timeout(Some(ANSWER_MAX));
+        match self.client.send_request(format!("$JS.API.{what}"), request).await {
+            Ok(answer) => StreamAnswer::read(&answer.payload)
+                .map(Some)
+                .ok_or_else(|| self.failed("its answer cannot be read")),
+            Err(error) if error.kind() == RequestErrorKind::NoResponders => Ok(None),
+            Err(error) => Err(self.nats.failed(error)),
+        }
+    }
+
+    fn failed(&self, why: &str) -> FleetError {
+        self.nats.failed(format!("the journal of run {}: {why}", self.run))
+    }
+}

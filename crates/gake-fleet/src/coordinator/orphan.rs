@@ -1,0 +1,189 @@
+//! A run whose coordinator is gone, and the one that goes on with it.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::future::join_all;
+use gake_core::spec::RunSpec;
+use gake_run::Prepared;
+use tokio::runtime::Runtime;
+
+use super::find::Finder;
+use super::journal::description::RunDescription;
+use super::journal::stream::JournalStream;
+use super::journal::{attached, generation};
+use super::settings::FleetSettings;
+use super::{Fleet, Origin, unix_seconds};
+use crate::message::{Control, control_purpose, control_subject, figures_subject, opened, sealed};
+use crate::{FleetError, FleetToken, NatsSettings};
+
+/// A coordinator that is not heard for so long is gone.
+const HEARD_MAX: Duration = Duration::from_millis(1_500);
+
+/// How long an agent may take to tell its clock.
+const CLOCK_MAX: Duration = Duration::from_secs(2);
+
+/// How often the end of a journal is looked for, in which a coordinator still writes.
+const FENCES: usize = 20;
+
+/// A run whose coordinator is gone.
+#[derive(Debug)]
+pub struct Orphan {
+    runtime: Runtime,
+    stream: JournalStream,
+    description: RunDescription,
+    spec: RunSpec,
+    /// The epoch on the first coordinator's monotonic clock, and in ns since 1970.
+    epoch: (u64, u64),
+    version: String,
+}
+
+/// A run that goes on.
+pub(super) struct Adopted {
+    stream: JournalStream,
+    epoch: (u64, u64),
+}
+
+/// What the journal of a run is when another coordinator goes on.
+pub(super) struct Fenced {
+    /// Of the coordinator that goes on.
+    pub(super) generation: u32,
+    /// How many messages earlier coordinators wrote.
+    pub(super) entries: u64,
+}
+
+impl Orphan {
+    /// Looks for the run with the id `run`. Blocks.
+    ///
+    /// # Errors
+    /// When NATS cannot be used, the run has no whole journal there, it has a coordinator, another
+    /// version of gake started it, or one of its recordings cannot be read or has changed.
+    pub fn find(
+        nats: &NatsSettings,
+        token: &FleetToken,
+        run: &str,
+        version: &str,
+    ) -> Result<Self, FleetError> {
+        let none = || FleetError::NoJournal { run: run.to_owned() };
+        // It becomes a part of a subject.
+        if run.is_empty() || !run.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            return Err(none());
+        }
+        let runtime = super::runtime()?;
+        let (nats, token, run) = (nats.clone(), token.clone(), run.to_owned());
+        let (stream, description, epoch) = runtime.block_on(async {
+            let client = nats.connect("gake").await?;
+            let stream = JournalStream { client, nats, token, run };
+            let (first, last) = stream.bounds().await?.ok_or_else(none)?;
+            if has_coordinator(&stream).await? {
+                return Err(FleetError::HasCoordinator { run: stream.run });
+            }
+            if first > 1 {
+                let why = "its journal has lost its start: NATS keeps entries for 24 hours";
+                return Err(FleetError::Spec(format!("run {}: {why}", stream.run)));
+            }
+            let (description, epoch) = RunDescription::read(&stream, version, last).await?;
+            description.check_recordings(&stream.run)?;
+            Ok((stream, description, epoch))
+        })?;
+        let (spec, version) = (description.spec()?, version.to_owned());
+        Ok(Self { runtime, stream, description, spec, epoch, version })
+    }
+
+    /// What the run does.
+    #[must_use]
+    pub fn spec(&self) -> &RunSpec {
+        &self.spec
+    }
+
+    /// Its agents, with which the run goes on once the fleet is started. `prepared` was made of its
+    /// spec. Blocks.
+    ///
+    /// # Errors
+    /// When NATS cannot be used.
+    pub fn adopt(self, prepared: &Prepared) -> Result<Fleet, FleetError> {
+        let Self { runtime, stream, description, epoch, version, .. } = self;
+        let (client, run) = (stream.client.clone(), stream.run.clone());
+        let figures = runtime.block_on(client.subscribe(figures_subject(&run, "*")));
+        let figures = figures.map_err(|error| stream.nats.failed(error))?;
+        let agents = description.agents();
+        let settings = FleetSettings {
+            nats: stream.nats.clone(),
+            token: stream.token.clone(),
+            agents: agents.len(),
+            filter: Vec::new(),
+            on_loss: description.on_loss,
+            version,
+            wait: Duration::ZERO,
+            alone_max: Duration::from_nanos(description.alone_max),
+            keeps_journal: true,
+        };
+        let connection = (runtime, client, figures);
+        let origin = Origin::Adopted(Adopted { stream, epoch });
+        Ok(Fleet::ready(settings, run, connection, agents, prepared, origin))
+    }
+}
+
+/// Whether a coordinator of the run is heard.
+async fn has_coordinator(stream: &JournalStream) -> Result<bool, FleetError> {
+    let heard = stream.client.subscribe(control_subject(&stream.run)).await;
+    let mut heard = heard.map_err(|error| stream.nats.failed(error))?;
+    let purpose = control_purpose(&stream.run);
+    let until = tokio::time::Instant::now() + HEARD_MAX;
+    while let Ok(Some(message)) = tokio::time::timeout_at(until, heard.next()).await {
+        if opened::<Control>(&stream.token, &purpose, &message.payload).is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+impl Adopted {
+    pub(super) fn stream(&self) -> &JournalStream {
+        &self.stream
+    }
+
+    /// Takes the run over: from here on agents heed no earlier coordinator, and what one still
+    /// writes to the journal does not count.
+    pub(super) async fn fence(&self) -> Result<Fenced, FleetError> {
+        let stream = &self.stream;
+        for _ in 0..FENCES {
+            let none = || FleetError::NoJournal { run: stream.run.clone() };
+            let (_, entries) = stream.bounds().await?.ok_or_else(none)?;
+            let last = generation(&stream.get(entries).await?).unwrap_or(0);
+            let generation = unix_seconds().max(last.saturating_add(1));
+            let number = super::conduct::first_number(generation);
+            let control = Control { number, ..Control::default() };
+            let said = sealed(&stream.token, &control_purpose(&stream.run), &control);
+            let published = stream.client.publish(control_subject(&stream.run), said.into()).await;
+            published.map_err(|error| stream.nats.failed(error))?;
+            if stream.append_after(entries, &attached(generation)).await? {
+                return Ok(Fenced { generation, entries });
+            }
+        }
+        Err(FleetError::HasCoordinator { run: stream.run.clone() })
+    }
+
+    /// When the run started, in Unix time.
+    pub(super) fn started_unix_ns(&self) -> u64 {
+        self.epoch.1
+    }
+
+    /// The epoch on this machine's monotonic clock, modulo 2^64: by the clock of the agent that
+    /// answers fastest, or by the time of day when none does.
+    pub(super) async fn epoch(&self, finder: &Finder<'_>, agents: &[super::Chosen]) -> u64 {
+        let (started, started_unix_ns) = self.epoch;
+        let asked = agents.iter().map(|agent| async {
+            let offset = tokio::time::timeout(CLOCK_MAX, finder.offset(&agent.hello)).await;
+            let offset = offset.ok()?.ok()?;
+            // What the agent was told, on our clock.
+            Some((offset.error, offset.ours(agent.offset.theirs(started))))
+        });
+        let epochs = join_all(asked).await.into_iter().flatten();
+        let by_day = || {
+            let since = gake_run::unix_now().saturating_sub(started_unix_ns);
+            gake_run::monotonic_now().wrapping_sub(since)
+        };
+        epochs.min().map_or_else(by_day, |(_, epoch)| epoch)
+    }
+}

@@ -1,0 +1,199 @@
+//! Files that a spec names travel with it, once, by the hash of their contents: certificates and
+//! keys, recordings. An agent keeps them in memory; none is ever on its disk.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use aws_lc_rs::digest::{SHA256, digest};
+use bytes::Bytes;
+use gake_core::spec::{RequestSource, RunSpec};
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use crate::FleetError;
+use crate::message::{FilePart, from_hex, hex};
+
+/// Most bytes of the files of a spec.
+const BYTES_MAX: usize = 256 << 20;
+
+/// What stands before the hash in the place of a path.
+const BY_HASH: &str = "sha256:";
+
+/// Contents by their hash.
+pub(crate) type Contents = BTreeMap<String, Bytes>;
+
+/// The paths of a spec that agents read.
+fn paths(spec: &mut RunSpec) -> impl Iterator<Item = &mut PathBuf> {
+    let tls = &mut spec.tls;
+    let tls = tls.ca_certificates.iter_mut().chain(&mut tls.certificate).chain(&mut tls.key);
+    let recordings = spec.scenarios.iter_mut().filter_map(|one| match &mut one.source {
+        RequestSource::Recording(recording) => Some(&mut recording.path),
+        _ => None,
+    });
+    tls.chain(recordings)
+}
+
+/// Reads the files that a spec names, and puts their hashes in the place of their paths.
+pub(crate) fn take_along(spec: &mut RunSpec) -> Result<Contents, FleetError> {
+    let mut contents = Contents::new();
+    let mut left = BYTES_MAX;
+    for path in paths(spec) {
+        let bytes = read(path, left).map_err(|why| {
+            FleetError::Spec(format!("{} does not travel: {why}", path.display()))
+        })?;
+        left -= bytes.len();
+        let hash = hash(&bytes);
+        *path = PathBuf::from(format!("{BY_HASH}{hash}"));
+        contents.insert(hash, bytes.into());
+    }
+    Ok(contents)
+}
+
+/// The hashes of the recordings of a spec whose files were taken along, in its order.
+pub(crate) fn recordings(told: &RunSpec) -> Vec<String> {
+    let path = |source: &RequestSource| match source {
+        RequestSource::Recording(recording) => Some(recording.path.display().to_string()),
+        _ => None,
+    };
+    told.scenarios.iter().filter_map(|one| path(&one.source)).collect()
+}
+
+fn read(path: &Path, most: usize) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let read = file.take(most as u64 + 1).read_to_end(&mut bytes);
+    read.map_err(|error| error.to_string())?;
+    match bytes.len() <= most {
+        true => Ok(bytes),
+        false => Err(format!("the files of a spec are at most {} MB together", BYTES_MAX >> 20)),
+    }
+}
+
+fn hash(bytes: &[u8]) -> String {
+    hex(digest(&SHA256, bytes).as_ref())
+}
+
+/// The files that an agent has.
+#[derive(Debug, Default)]
+pub(crate) struct AgentFiles {
+    kept: Contents,
+    /// One that is not complete yet, and its hash.
+    arriving: (String, Vec<u8>),
+}
+
+impl AgentFiles {
+    /// Those of `hashes` that it does not have; it forgets all others.
+    pub(crate) fn missing(&mut self, hashes: &[String]) -> Vec<String> {
+        self.kept.retain(|hash, _| hashes.contains(hash));
+        hashes.iter().filter(|hash| !self.kept.contains_key(*hash)).cloned().collect()
+    }
+
+    /// Takes a part; how many bytes of the file are there.
+    pub(crate) fn take(&mut self, part: &FilePart) -> usize {
+        let (name, arriving) = &mut self.arriving;
+        if part.at == 0 {
+            name.clone_from(&part.hash);
+            arriving.clear();
+        }
+        let kept: usize = self.kept.values().map(Bytes::len).sum();
+        let bytes = from_hex(&part.bytes).unwrap_or_default();
+        let fits = kept + arriving.len() + bytes.len() <= BYTES_MAX;
+        if *name != part.hash || part.at != arriving.len() || !fits {
+            return arriving.len();
+        }
+        arriving.extend(bytes);
+        let count = arriving.len();
+        if part.is_last && hash(arriving) == part.hash {
+            self.kept.insert(part.hash.clone(), std::mem::take(arriving).into());
+        }
+        count
+    }
+
+    /// The files that it has.
+    pub(crate) fn contents(&self) -> Contents {
+        self.kept.clone()
+    }
+}
+
+/// Files of a spec that can be read by their paths, as long as they are kept.
+#[derive(Debug)]
+pub(crate) struct OpenFiles {
+    _files: Vec<File>,
+}
+
+impl OpenFiles {
+    /// Puts paths in the place of the hashes in a spec.
+    ///
+    /// # Errors
+    /// When the spec names a file of this machine, or one that is not among `contents`.
+    pub(crate) fn open(spec: &mut RunSpec, contents: &Contents) -> Result<Self, String> {
+        let mut files = Vec::new();
+        for path in paths(spec) {
+            let hash = path.to_str().and_then(|text| text.strip_prefix(BY_HASH));
+            let bytes = hash.and_then(|hash| contents.get(hash));
+            let bytes = bytes.ok_or("a file of the spec did not travel with it")?;
+            let file = in_memory(bytes).map_err(|error| format!("a file of the spec: {error}"))?;
+            *path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+            files.push(file);
+        }
+        Ok(Self { _files: files })
+    }
+}
+
+fn in_memory(bytes: &[u8]) -> std::io::Result<File> {
+    let mut file = File::from(memfd_create("gake", MemfdFlags::CLOEXEC)?);
+    file.write_all(bytes)?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use gake_core::spec::{LoadSpec, ScenarioSpec};
+
+    use super::*;
+
+    fn spec(key: &Path) -> RunSpec {
+        let url = RequestSource::Url("https://h/".to_owned());
+        let mut spec = RunSpec::new(ScenarioSpec::new(url, LoadSpec::closed(1)));
+        spec.tls.certificate = Some(key.to_owned());
+        spec.tls.key = Some(key.to_owned());
+        spec
+    }
+
+    #[test]
+    fn a_file_travels_once_and_is_read_by_its_path() {
+        let folder = std::env::temp_dir().join(format!("gake-files-{}", std::process::id()));
+        std::fs::write(&folder, b"a private key").unwrap();
+        let mut told = spec(&folder);
+        let contents = take_along(&mut told).unwrap();
+        std::fs::remove_file(&folder).unwrap();
+        assert_eq!(contents.len(), 1, "the same content");
+        let mut files = AgentFiles::default();
+        let hashes: Vec<_> = contents.keys().cloned().collect();
+        assert!(OpenFiles::open(&mut told.clone(), &files.contents()).is_err(), "not there yet");
+        for hash in files.missing(&hashes) {
+            let content = &contents[&hash];
+            for (at, bytes) in (0..).step_by(4).zip(content.chunks(4)) {
+                let is_last = at + bytes.len() == content.len();
+                let (nonce, hash, bytes) = (String::new(), hash.clone(), hex(bytes));
+                let part = FilePart { nonce, hash, at, bytes, is_last };
+                let there = files.take(&part);
+                assert_eq!(files.take(&part), if is_last { 0 } else { there }, "once");
+            }
+        }
+        assert_eq!(files.missing(&hashes), [""; 0]);
+        let open = OpenFiles::open(&mut told, &files.contents()).unwrap();
+        assert_eq!(std::fs::read(told.tls.key.unwrap()).unwrap(), b"a private key");
+        drop(open);
+        files.missing(&[]);
+        assert!(files.contents().is_empty(), "forgotten with the next spec");
+    }
+
+    #[test]
+    fn an_agent_reads_no_file_of_its_own_machine() {
+        let mut told = spec(Path::new("/etc/hostname"));
+        assert!(OpenFiles::open(&mut told, &Contents::new()).is_err());
+    }
+}

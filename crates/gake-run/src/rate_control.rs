@@ -1,0 +1,94 @@
+//! Control of the rate of a run in progress, from any thread.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use gake_core::clock::Nanos;
+use gake_core::plan::{Load, Plan};
+use gake_core::record::Event;
+use gake_core::schedule::{RateChange, Stage};
+use gake_engine::{RateChangeError, RateHandle};
+
+/// Changes the rates of the open loops of a run while it goes on, and the number of users where it
+/// is set from outside.
+#[derive(Debug, Clone, Default)]
+pub struct RateControl(Arc<Mutex<Option<RateHandle>>>);
+
+impl RateControl {
+    /// Whether a run of `plan` has a rate that can be changed.
+    #[must_use]
+    pub fn suits(plan: &Plan) -> bool {
+        plan.scenarios()
+            .iter()
+            .any(|plan| matches!(plan.load, Load::Open { .. } | Load::External { .. }))
+    }
+
+    /// Makes all rates those of the plan times `factor`, in a tenth of a second.
+    ///
+    /// # Errors
+    /// When that is not possible.
+    pub fn change(&self, factor: f64) -> Result<(), RateChangeError> {
+        let handle = self.lock().clone();
+        handle.ok_or(RateChangeError::NoRate)?.change(factor)
+    }
+
+    /// The factor asked for last; 1 at first.
+    #[must_use]
+    pub fn factor(&self) -> f64 {
+        let changes = self.lock().as_ref().map(RateHandle::changes).unwrap_or_default();
+        changes.last().map_or(1.0, |change| change.factor)
+    }
+
+    /// The run that starts is controlled through `handle`.
+    pub(crate) fn attach(&self, handle: Option<RateHandle>) {
+        *self.lock() = handle;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<RateHandle>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A change of the rate of `plan`, as the result tells it.
+pub(crate) fn event(change: &RateChange, plan: &Plan) -> Event {
+    let at = u64::try_from(change.at.as_nanos()).unwrap_or(Nanos::MAX);
+    let percent = change.factor * 100.0;
+    let (what, now) = match &plan.load {
+        Load::Open { stages, .. } => match stages.as_slice() {
+            [only] if only.from == only.to => {
+                let stage = Stage::step(only.from * change.factor, Duration::MAX);
+                ("rate", format!(": {stage}"))
+            }
+            _ => ("rate", String::new()),
+        },
+        Load::External { users, max } => {
+            let users = ((*users as f64 * change.factor).round() as usize).min(*max);
+            ("number of users", format!(": {users}"))
+        }
+        _ => ("load", String::new()),
+    };
+    Event { at, text: format!("the {what} was set to {percent:.0} % of the plan by hand{now}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gake_core::schedule::Process;
+
+    #[test]
+    fn a_change_is_told_with_the_rate_when_there_is_one() {
+        let told = |stages: Vec<Stage>| {
+            let plan = Plan::new("url", Load::Open { stages, process: Process::Uniform });
+            event(&RateChange { at: Duration::from_millis(1_500), factor: 1.5 }, &plan)
+        };
+        let step = Stage::step(100.0, Duration::from_secs(9));
+        let event = told(vec![step]);
+        assert_eq!(event.at, 1_500_000_000);
+        assert_eq!(event.text, "the rate was set to 150 % of the plan by hand: 150/s");
+        let text = told(vec![step, Stage::step(9.0, Duration::from_secs(1))]).text;
+        assert_eq!(text, "the rate was set to 150 % of the plan by hand");
+        let users = Plan::new("url", Load::External { users: 7, max: 10 });
+        let text = super::event(&RateChange { at: Duration::ZERO, factor: 1.2 }, &users).text;
+        assert_eq!(text, "the number of users was set to 120 % of the plan by hand: 8");
+    }
+}

@@ -1,0 +1,83 @@
+//! A copy to a shadow that speaks HTTP/2: a stream of a connection that the thread's lanes share.
+
+use std::pin::pin;
+
+use gake_core::record::{Fault, Phase};
+use http::Response;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+
+use super::Copied;
+use super::copy::CopyBody;
+use super::lane::{Sending, Sent, whole};
+use crate::proxy::fault;
+use crate::proxy::link::is_stale;
+use crate::proxy::shared_streams::{self, SharedStreams};
+use crate::proxy::watch::before;
+
+/// One copy and its answer, on a new connection if the old one turns out to be closed; `now` is
+/// the present tick.
+pub(super) async fn send(
+    sending: &mut Sending<'_>,
+    copy: &Copied,
+    streams: &SharedStreams<CopyBody>,
+    now: u64,
+) -> Result<Sent, Fault> {
+    let copy = whole(copy)?;
+    let mut taken = streams.take(now);
+    loop {
+        let mut place = match taken.take() {
+            Some(place) => place,
+            None => {
+                let stream = sending.stream().await?;
+                let opened = before(sending.watch, streams.open(stream, now)).await;
+                let opened = opened.ok_or(Fault::Timeout(Phase::Connect))?;
+                opened.map_err(|error| fault::of(&error, Phase::Connect))?
+            }
+        };
+        let body = CopyBody::new(copy.clone());
+        let headers = sending.headers(&copy);
+        let target = &sending.shade.target;
+        let request =
+            shared_streams::request(copy.method.clone(), &copy.uri, headers, target, body)?;
+        let asked = before(sending.watch, place.sender.try_send_request(request)).await;
+        let Some(asked) = asked else {
+            place.doubt();
+            return Err(Fault::Timeout(Phase::FirstByte));
+        };
+        let mut error = match asked {
+            Ok(answer) => return read(sending, answer).await,
+            Err(error) => error,
+        };
+        let fault = fault::of(error.error(), Phase::FirstByte);
+        let unsent = error.take_message().is_some() || fault::is_untouched(error.error());
+        let again = unsent || (copy.method.is_idempotent() && is_stale(fault));
+        if !(place.used && again) {
+            return Err(fault);
+        }
+    }
+}
+
+/// Reads an answer up to the limit. Dropped before its end, its stream is reset.
+async fn read(sending: &mut Sending<'_>, answer: Response<Incoming>) -> Result<Sent, Fault> {
+    let status = answer.status();
+    if let Some(slot) = &mut sending.slot {
+        slot.head(status, answer.headers());
+    }
+    let (status, mut bytes) = (status.as_u16(), 0);
+    let mut body = pin!(answer.into_body());
+    loop {
+        let frame = before(sending.watch, body.frame()).await;
+        let Some(frame) = frame.ok_or(Fault::Timeout(Phase::Body))? else {
+            return Ok(Sent { status, bytes, cut: false });
+        };
+        let frame = frame.map_err(|error| fault::of(&error, Phase::Body))?;
+        bytes += frame.data_ref().map_or(0, |piece| piece.len() as u64);
+        if let Some(slot) = &mut sending.slot {
+            slot.frame(&frame);
+        }
+        if bytes > sending.limit {
+            return Ok(Sent { status, bytes, cut: true });
+        }
+    }
+}

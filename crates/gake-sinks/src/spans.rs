@@ -1,0 +1,80 @@
+//! Spans of sampled requests on their way to OpenTelemetry.
+
+use gake_core::duration::parse_duration;
+use gake_wire::Spans;
+
+use crate::address::SinkAddress;
+use crate::carrier::{Carrier, Push};
+use crate::exporter::RETRY;
+use crate::format::{SpanWriter, span_post};
+
+/// Spans in one request.
+const BATCH: usize = 500;
+
+/// Sends spans to a destination during a run.
+pub struct SpanExporter {
+    name: String,
+    spans: Spans,
+    writer: SpanWriter,
+    push: Push,
+}
+
+impl SpanExporter {
+    /// Prepares to send `spans` to a destination of OpenTelemetry.
+    ///
+    /// # Errors
+    /// When it takes no spans, in a sentence.
+    pub fn new(address: &SinkAddress, spans: Spans) -> Result<Self, String> {
+        let Some(post) = span_post(address) else {
+            return Err(format!(
+                "{address} takes no traces: give otlp=http://host:4318 or otlp-grpc=http://host:4317"
+            ));
+        };
+        let retry = address.option("retry").and_then(|text| parse_duration(text).ok());
+        let push = Push::new(&post, retry.unwrap_or(RETRY));
+        Ok(Self { name: address.to_string(), spans, writer: SpanWriter::new(address), push })
+    }
+
+    /// Its name in messages, without secrets.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The run starts at this Unix time in nanoseconds.
+    pub fn begin(&mut self, started_unix_ns: u64) {
+        self.writer.started = started_unix_ns;
+    }
+
+    /// Sends the spans that are there; call it about once a second.
+    pub fn tick(&mut self) {
+        let spans: Vec<_> = self.spans.take().collect();
+        for spans in spans.chunks(BATCH) {
+            self.push.carry(self.writer.write(spans));
+        }
+    }
+
+    /// The run is over. Waits until everything is delivered or given up.
+    pub fn finish(&mut self) {
+        self.tick();
+        self.push.finish();
+    }
+
+    /// What was lost, in a sentence; `None` when everything arrived.
+    #[must_use]
+    pub fn loss(&self) -> Option<String> {
+        let mut lost = self.push.lost();
+        if self.spans.lost() > 0 {
+            lost.add(self.spans.lost(), "more came than could be sent");
+        }
+        let why = lost.why.map_or_else(String::new, |why| format!(": {why}"));
+        (lost.rows > 0)
+            .then(|| format!("{}: {} spans are missing there{why}", self.name, lost.rows))
+    }
+}
+
+impl std::fmt::Debug for SpanExporter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SpanExporter").field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,20 @@
+//! The HTTP/3 codec of a client, without input and output (RFC 9114, RFC 9204).
+//!
+//! A request is encoded once, as the bytes of its stream ([`StreamRequest`]); a [`ResponseReader`]
+//! reads the stream of one response, a [`ControlReader`] the server's control stream. Neither side
+//! has a dynamic table of QPACK: gake allows none, and a server that uses one breaks the protocol.
+
+mod control;
+mod frame;
+mod qpack;
+mod request;
+mod response;
+mod static_table;
+#[cfg(test)]
+mod tests;
+mod violation;
+
+pub use control::{ControlEvent, ControlReader, control_opening, stream_kind};
+pub use request::StreamRequest;
+pub use response::{ResponseReader, StreamResponse};
+pub use violation::StreamViolation;

@@ -1,0 +1,106 @@
+//! Opening a connection.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use gake_core::record::{Fault, Phase};
+use quinn::crypto::rustls::QuicClientConfig;
+use quinn::{
+    ClientConfig, ConnectError, Connection, ConnectionIdGenerator, Endpoint, EndpointConfig,
+    TokioRuntime, TransportConfig, VarInt,
+};
+
+use super::errors::of_lost;
+use super::socket::QuicSocket;
+use crate::fault;
+use crate::http2::ConnectionLimits;
+
+/// Streams that the server may open: its control stream and those of QPACK, and some that it
+/// invents (RFC 9114, section 6.2.3).
+const SERVER_STREAMS: u32 = 8;
+
+/// How connections are opened and bounded.
+#[derive(Debug, Clone)]
+pub(crate) struct QuicSettings {
+    client: ClientConfig,
+    endpoint: EndpointConfig,
+}
+
+impl QuicSettings {
+    /// Connections with `tls` and the flow-control windows of `limits`; `None` when TLS 1.3 or the
+    /// cipher suite that QUIC begins with (AES-128-GCM) is not offered.
+    pub(crate) fn new(tls: Arc<rustls::ClientConfig>, limits: &ConnectionLimits) -> Option<Self> {
+        let mut client = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).ok()?));
+        let mut transport = TransportConfig::default();
+        transport
+            .max_concurrent_bidi_streams(VarInt::from_u32(0))
+            .max_concurrent_uni_streams(VarInt::from_u32(SERVER_STREAMS))
+            .stream_receive_window(VarInt::from_u32(limits.stream_window))
+            .receive_window(VarInt::from_u32(limits.connection_window))
+            .datagram_receive_buffer_size(None)
+            // How long a request may take is the run's to say: the server's bound is kept alone.
+            .max_idle_timeout(None);
+        client.transport_config(Arc::new(transport));
+        let mut endpoint = EndpointConfig::default();
+        // A socket has one connection, which needs no name.
+        endpoint.cid_generator(|| Box::new(NoIds));
+        Some(Self { client, endpoint })
+    }
+}
+
+/// Names connections by nothing: an empty identifier.
+#[derive(Debug)]
+struct NoIds;
+
+impl ConnectionIdGenerator for NoIds {
+    fn generate_cid(&mut self) -> quinn::ConnectionId {
+        quinn::ConnectionId::new(&[])
+    }
+
+    fn cid_len(&self) -> usize {
+        0
+    }
+
+    fn cid_lifetime(&self) -> Option<std::time::Duration> {
+        None
+    }
+}
+
+/// Opens a connection to `name` at `peer` over `socket`, on the current runtime.
+pub(crate) async fn connect(
+    settings: &QuicSettings,
+    socket: std::net::UdpSocket,
+    (peer, name): (SocketAddr, &str),
+) -> Result<(Connection, Arc<QuicSocket>), Fault> {
+    let opened = || -> io::Result<_> {
+        let socket = QuicSocket::new(socket)?;
+        let endpoint = Endpoint::new_with_abstract_socket(
+            settings.endpoint.clone(),
+            None,
+            Arc::clone(&socket) as Arc<dyn quinn::AsyncUdpSocket>,
+            Arc::new(TokioRuntime),
+        )?;
+        Ok((endpoint, socket))
+    };
+    let (endpoint, socket) = opened().map_err(|error| fault::of_connect(&error))?;
+    let connecting = endpoint.connect_with(settings.client.clone(), peer, name);
+    let connecting = connecting.map_err(|error| of_begin(&error))?;
+    tokio::select! {
+        biased;
+        connected = connecting => match connected {
+            Ok(connection) => Ok((connection, socket)),
+            Err(error) => Err(of_lost(&error, Phase::Connect)),
+        },
+        () = socket.refused() => Err(Fault::ConnectRefused),
+    }
+}
+
+/// The fault of a connection that cannot even begin.
+fn of_begin(error: &ConnectError) -> Fault {
+    match error {
+        ConnectError::InvalidServerName(_) => Fault::Tls("the server name is not valid"),
+        ConnectError::InvalidRemoteAddress(_) => Fault::ConnectReset,
+        _ => Fault::Quic("the connection could not be started"),
+    }
+}

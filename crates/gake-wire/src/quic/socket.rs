@@ -1,0 +1,118 @@
+//! The UDP socket of one connection.
+//!
+//! It is connected to its peer, so that the kernel tells when nothing listens there, and each
+//! connection has its own, as those of different users do: servers and balancers distribute
+//! connections by address and port.
+
+use std::fmt;
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Context, Poll, ready};
+
+use quinn::udp::{RecvMeta, Transmit, UdpSocketState};
+use quinn::{AsyncUdpSocket, UdpPoller};
+use tokio::io::Interest;
+use tokio::net::UdpSocket;
+use tokio::sync::Notify;
+
+/// A connected UDP socket.
+pub(crate) struct QuicSocket {
+    io: UdpSocket,
+    state: UdpSocketState,
+    is_refused: AtomicBool,
+    refusal: Notify,
+}
+
+impl QuicSocket {
+    /// A socket that is connected and does not block. The current runtime watches it.
+    pub(crate) fn new(socket: std::net::UdpSocket) -> io::Result<Arc<Self>> {
+        let state = UdpSocketState::new((&socket).into())?;
+        let io = UdpSocket::from_std(socket)?;
+        let (is_refused, refusal) = (AtomicBool::new(false), Notify::new());
+        Ok(Arc::new(Self { io, state, is_refused, refusal }))
+    }
+
+    /// Waits until the peer's machine says that nothing listens there.
+    pub(crate) async fn refused(&self) {
+        while !self.is_refused.load(Relaxed) {
+            self.refusal.notified().await;
+        }
+    }
+
+    /// Takes note of an error. What could not be sent or read is a lost packet to QUIC.
+    fn note(&self, error: &io::Error) {
+        if error.kind() == io::ErrorKind::ConnectionRefused {
+            self.is_refused.store(true, Relaxed);
+            self.refusal.notify_one();
+        }
+    }
+}
+
+impl AsyncUdpSocket for QuicSocket {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        Box::pin(Writable(self))
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let send = || self.state.try_send((&self.io).into(), transmit);
+        match self.io.try_io(Interest::WRITABLE, send) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(error),
+            Err(error) => {
+                self.note(&error);
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.io.poll_recv_ready(cx))?;
+            let receive = || self.state.recv((&self.io).into(), buffers, meta);
+            match self.io.try_io(Interest::READABLE, receive) {
+                Ok(received) => return Poll::Ready(Ok(received)),
+                Err(error) => self.note(&error),
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.io.local_addr()
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.state.may_fragment()
+    }
+
+    fn max_transmit_segments(&self) -> usize {
+        self.state.max_gso_segments()
+    }
+
+    fn max_receive_segments(&self) -> usize {
+        self.state.gro_segments()
+    }
+}
+
+impl fmt::Debug for QuicSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QuicSocket").field("io", &self.io).finish_non_exhaustive()
+    }
+}
+
+/// Waits until the socket can be written. One connection alone writes to it.
+#[derive(Debug)]
+struct Writable(Arc<QuicSocket>);
+
+impl UdpPoller for Writable {
+    fn poll_writable(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.io.poll_send_ready(cx)
+    }
+}

@@ -1,0 +1,255 @@
+//! HTTP/3 against the lab, whose server is another implementation and whose counts must be ours.
+
+use std::net::UdpSocket;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gake_core::clock::Clock as _;
+use gake_core::record::{Answer, End, Exchange, Fault, Phase};
+use gake_core::schedule::Slice;
+use gake_lab::{Lab, LabConfig};
+use gake_wire::{
+    Client, Deadline, HttpRequest, Network, Protocol, Resolver, Settings, TlsOptions, WireError,
+};
+
+use crate::client::{PATIENCE, TestClock, fault_of, millis, on_runtime, status_of};
+use crate::http2::Sender;
+use crate::pki::{Kind, pki};
+use crate::server::{Again, Request, Server, send};
+
+pub fn settings() -> Settings {
+    Settings { protocol: Protocol::Http3, connections: 10, ..Settings::default() }
+}
+
+pub fn network(settings: Settings) -> Network {
+    let tls = TlsOptions { insecure: true, ..TlsOptions::default() };
+    Network::new(&Resolver::default(), &tls, settings).unwrap()
+}
+
+pub fn sender(request: &HttpRequest, settings: Settings) -> Rc<Sender> {
+    let mut network = network(settings);
+    let request = network.prepare(request).unwrap();
+    let client = Client::new(Arc::new(network), Slice::WHOLE, TestClock::new());
+    Rc::new(Sender { client, request })
+}
+
+pub fn get(url: &str, settings: Settings) -> Rc<Sender> {
+    sender(&HttpRequest::new("GET", url), settings)
+}
+
+fn lab(config: LabConfig) -> Lab {
+    Lab::start(LabConfig { cores: 1, tls: true, http3: true, ..config }).unwrap()
+}
+
+fn url(lab: &Lab, path: &str) -> String {
+    format!("https://{}{path}", lab.addr())
+}
+
+fn all_ok(exchanges: &[Exchange]) {
+    for exchange in exchanges {
+        assert_eq!(status_of(exchange), 200);
+        assert!(exchange.written && exchange.bytes_in > 0 && exchange.bytes_out > 0);
+    }
+}
+
+#[test]
+fn many_requests_share_one_connection() {
+    let lab = lab(LabConfig::default());
+    on_runtime(async {
+        let sender = get(&url(&lab, "/fast"), settings());
+        let mut exchanges = sender.together(90).await;
+        exchanges.extend(sender.together(90).await);
+        all_ok(&exchanges);
+        let opened = exchanges.iter().filter(|exchange| exchange.connect.is_some()).count();
+        assert_eq!(opened, 1);
+        let counts = sender.counts();
+        assert_eq!((counts.opened, counts.streams, counts.http3_streams), (1, 180, 180));
+        assert!(exchanges.iter().any(|exchange| exchange.tcp.is_some_and(|path| path.rtt > 0)));
+        assert!(counts.quic_packets > 0, "{counts:?}");
+        // Each on a connection of its own, too.
+        let single = Settings { keepalive: false, ..settings() };
+        let sender = get(&url(&lab, "/fast"), single);
+        all_ok(&sender.together(20).await);
+        assert_eq!(sender.counts().opened, 20);
+    });
+    let stats = lab.shutdown();
+    assert_eq!((stats.requests, stats.connections.opened), (200, 21));
+}
+
+#[test]
+fn the_servers_bound_on_streams_is_kept_and_waiting_is_blocked() {
+    let lab = lab(LabConfig { h2_max_streams: Some(4), ..LabConfig::default() });
+    on_runtime(async {
+        let one = Settings { connections: 1, ..settings() };
+        let sender = get(&url(&lab, "/delay/20ms"), one);
+        for _ in 0..2 {
+            let exchanges = sender.together(12).await;
+            all_ok(&exchanges);
+            let mut waited: Vec<_> = exchanges.iter().map(|one| millis(one.blocked)).collect();
+            waited.sort_unstable();
+            assert!(waited[4] >= 19 && waited[8] >= 38, "{waited:?}");
+        }
+        let counts = sender.counts();
+        assert_eq!((counts.opened, counts.streams, counts.unhandled), (1, 24, 0));
+        assert!(counts.stream_waits >= 16, "{counts:?}");
+        assert_eq!(counts.streams_allowed, 4 * counts.stream_waits);
+    });
+    assert_eq!(lab.shutdown().requests, 24);
+}
+
+#[test]
+fn who_waits_for_a_stream_until_its_time_is_over_was_blocked() {
+    let lab = lab(LabConfig { h2_max_streams: Some(1), ..LabConfig::default() });
+    on_runtime(async {
+        let one = Settings { connections: 1, ..settings() };
+        let sender = get(&url(&lab, "/delay/1500ms"), one);
+        let late = async {
+            tokio::time::sleep(Duration::from_millis(700)).await;
+            sender.within(Duration::from_millis(200)).await
+        };
+        let (first, late) = tokio::join!(sender.send(), late);
+        assert_eq!(status_of(&first), 200);
+        assert_eq!(fault_of(&late), Fault::Timeout(Phase::Connect));
+        assert!(!late.written && millis(late.blocked) >= 190, "{late:?}");
+        let counts = sender.counts();
+        assert_eq!((counts.opened, counts.streams), (1, 1));
+    });
+    assert_eq!(lab.shutdown().requests, 1);
+}
+
+#[test]
+fn goaway_again_and_again_loses_nothing_and_repeats_nothing() {
+    let lab = lab(LabConfig { goaway_every: Some(10), ..LabConfig::default() });
+    on_runtime(async {
+        let sender = get(&url(&lab, "/delay/1ms"), settings());
+        for _ in 0..10 {
+            all_ok(&sender.together(30).await);
+        }
+        let counts = sender.counts();
+        assert!(counts.goaways >= 10 && counts.opened >= 10, "{counts:?}");
+        assert_eq!(counts.streams, 300 + counts.unhandled + counts.stale_reconnects);
+    });
+    assert_eq!(lab.shutdown().requests, 300);
+}
+
+#[test]
+fn bodies_go_both_ways_under_flow_control() {
+    let lab = lab(LabConfig::default());
+    on_runtime(async {
+        let body: Arc<[u8]> = vec![b'x'; 3_000_000].into();
+        let post = HttpRequest { body: Some(body), ..HttpRequest::new("POST", url(&lab, "/fast")) };
+        let exchanges = sender(&post, settings()).together(3).await;
+        all_ok(&exchanges);
+        assert!(exchanges.iter().all(|exchange| exchange.bytes_out > 3_000_000));
+        let windows = (Some(65_535), Some(100_000));
+        let small =
+            Settings { stream_window: windows.0, connection_window: windows.1, ..settings() };
+        for exchange in get(&url(&lab, "/bytes/5000000"), small).together(3).await {
+            assert_eq!(exchange.end, End::Answered(Answer { status: 200, body_bytes: 5_000_000 }));
+        }
+        let head = sender(&HttpRequest::new("HEAD", url(&lab, "/bytes/1000")), settings());
+        let answer = Answer { status: 200, body_bytes: 0 };
+        assert_eq!(head.send().await.end, End::Answered(answer));
+    });
+}
+
+#[test]
+fn heads_and_bodies_are_kept() {
+    let lab = lab(LabConfig::default());
+    on_runtime(async {
+        let mut request = HttpRequest::new("PUT", url(&lab, "/echo?a=b"));
+        let headers = [("X-One", "1"), ("Connection", "close"), ("Cookie", "a=b")];
+        request.headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        request.body = Some(Arc::from(&b"hello"[..]));
+        let sender = sender(&request, settings());
+        let [note] = &sender.client.network().notes[..] else { panic!("one note") };
+        assert!(note.contains("HTTP/3") && note.contains("Connection"), "{note}");
+        let deadline = Deadline::within(sender.client.clock().now(), PATIENCE);
+        let (exchange, kept) = sender.client.send(&sender.request, deadline, 100_000).await;
+        assert_eq!(status_of(&exchange), 200);
+        let json = ("content-type".to_owned(), "application/json".to_owned());
+        assert!(kept.headers.contains(&json), "{kept:?}");
+        let echo = String::from_utf8(kept.body).unwrap();
+        for part in ["\"PUT\"", "/echo", "a=b", "x-one", "hello", "HTTP/3.0", "gake/", "\"5\""] {
+            assert!(echo.contains(part), "{part} in {echo}");
+        }
+        assert!(!echo.contains("\"close\""), "{echo}");
+    });
+}
+
+#[test]
+fn an_exchange_that_takes_too_long_or_is_reset_ends_alone() {
+    let lab = lab(LabConfig::default());
+    on_runtime(async {
+        let sender = get(&url(&lab, "/fast"), settings());
+        all_ok(&sender.together(1).await);
+        let hang = HttpRequest::new("GET", url(&lab, "/hang"));
+        let hang = sender.client.prepare(&hang).await.unwrap();
+        let now = sender.client.clock().now();
+        let deadline = Deadline::within(now, Duration::from_millis(50));
+        let exchange = sender.client.send_to(&hang, deadline, &mut ()).await;
+        assert!(matches!(fault_of(&exchange), Fault::Timeout(_)));
+        assert!(exchange.written && millis(exchange.done - now) >= 50);
+        for path in ["/reset", "/reset?after=100"] {
+            let reset = HttpRequest::new("GET", url(&lab, path));
+            let reset = sender.client.prepare(&reset).await.unwrap();
+            let deadline = Deadline::within(sender.client.clock().now(), PATIENCE);
+            let exchange = sender.client.send_to(&reset, deadline, &mut ()).await;
+            assert_eq!(fault_of(&exchange).to_string(), "stream_reset: H3_INTERNAL_ERROR");
+        }
+        all_ok(&sender.together(5).await);
+        let counts = sender.counts();
+        assert_eq!((counts.opened, counts.stream_resets), (1, 2));
+    });
+}
+
+#[test]
+fn an_offer_of_http3_is_taken_up_or_forgotten() {
+    let advertised = Settings { protocol: Protocol::Advertised, connections: 2, ..settings() };
+    let lab = lab(LabConfig::default());
+    on_runtime(async {
+        let sender = get(&url(&lab, "/fast"), advertised.clone());
+        // The first answer, over TCP, has the offer.
+        all_ok(&sender.together(1).await);
+        assert_eq!(sender.counts().http3_streams, 0);
+        all_ok(&sender.together(50).await);
+        let counts = sender.counts();
+        assert_eq!((counts.http3_streams, counts.http3_fallbacks), (50, 0), "{counts:?}");
+    });
+    assert_eq!(lab.shutdown().requests, 51);
+}
+
+#[test]
+fn an_offer_where_nobody_answers_is_forgotten_in_time() {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let offer = format!("Alt-Svc: h3=\":{port}\"\r\nContent-Length: 0");
+    let answer = send(format!("HTTP/1.1 200 OK\r\n{offer}\r\n\r\n"));
+    let server = Server::tls(pki().server(Kind::default()), [vec![Request, answer, Again]]);
+    // A request has less time than a connection may take.
+    let time = Duration::from_secs(2);
+    let mut short = Settings { protocol: Protocol::Advertised, connections: 1, ..settings() };
+    short.timeouts.total = time;
+    on_runtime(async {
+        let sender = get(&format!("https://{}/", server.addr), short);
+        for _ in 0..3 {
+            assert_eq!(status_of(&sender.within(time).await), 200);
+        }
+        let counts = sender.counts();
+        assert_eq!((counts.http3_streams, counts.http3_fallbacks), (0, 1), "{counts:?}");
+    });
+}
+
+#[test]
+fn what_http3_cannot_have_is_refused() {
+    let refused = |url: &str, tls: &TlsOptions| {
+        let network = Network::new(&Resolver::default(), tls, settings());
+        let mut network = network.unwrap();
+        let refused = network.prepare(&HttpRequest::new("GET", url)).unwrap_err();
+        assert!(matches!(refused, WireError::Http3(_)), "{refused}");
+    };
+    refused("http://127.0.0.1:1/", &TlsOptions::default());
+    let old = TlsOptions { ciphers: vec!["TLS_AES_256_GCM_SHA384".into()], ..Default::default() };
+    refused("https://127.0.0.1:1/", &old);
+}

@@ -1,0 +1,112 @@
+//! Runs whose coordinator dies.
+
+use rustix::process::Signal;
+
+use super::fleet::*;
+use crate::support::*;
+
+#[test]
+fn another_process_goes_on_with_a_run_whose_coordinator_died() {
+    let (nats, lab) = (Nats::start(), lab());
+    let two = agents(&nats, &["a", "b"], HERE);
+    let fleet =
+        |args: &str| start(&mut with(&nats, TOKEN, &words(&format!("fleet {args}")))).wait();
+    let flags = "-r 100 -d 600s --slo p50<60s --agents 2 --attach-within 600s";
+    let run = start(&mut run_of(&nats, &url(&lab, "/fast"), flags));
+    eventually("the run goes on", || lab.stats().requests > 20);
+    let id = id_of_run(&nats);
+    fleet(&format!("attach {id}")).refused(1, "has a coordinator");
+    run.signal(Signal::KILL);
+    let told = run.wait().stderr;
+    assert!(told.contains(&format!("`gake fleet attach {id}` goes on")), "{told}");
+    let seen = lab.stats().requests;
+    eventually("agents go on alone", || lab.stats().requests > seen + 20);
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run.hlog");
+    let line = format!("fleet attach {id} -o json --out {}", out.display());
+    let attached = start(&mut with(&nats, TOKEN, &words(&line)));
+    eventually("it has the first second", || {
+        let file = std::fs::read_to_string(&out).unwrap_or_default();
+        file.lines().any(|line| line.starts_with("Tag="))
+    });
+    assert_eq!(fleet(&format!("stop {id}")).code, Some(0));
+    let ran = attached.wait();
+    assert_eq!(ran.code, Some(130), "{ran:?}");
+    let json = ran.json();
+    assert_eq!(json.written(), lab.stats().requests, "nothing lost, nothing twice");
+    assert_eq!(json.count("requests.dropped"), 0);
+    assert_eq!(json.count("requests.due"), json.count("requests.sent"));
+    assert!(json.at("objectives").to_string().contains("p50"), "{}", json.0);
+    fleet(&format!("attach {id}")).refused(1, "there is no journal");
+    end(two);
+}
+
+/// What is killed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Victim {
+    Agent,
+    /// It is stopped, and killed after the run.
+    StoppedAgent,
+    Server,
+    Coordinator,
+}
+
+/// Requests of a run: 90 a second.
+const REQUESTS: u64 = 180;
+
+/// Kills `victim` once some requests are there, whose number `seed` makes.
+fn kill(victim: Victim, seed: u64) {
+    let (mut nats, lab) = (Nats::start(), lab());
+    let three = agents(&nats, &["a", "b", "c"], HERE);
+    let flags = "-r 90 -d 2s --agents 3 --attach-within 600s";
+    let run = start(&mut run_of(&nats, &url(&lab, "/fast"), flags));
+    let mixed = (seed + victim as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
+    eventually("some requests are there", || lab.stats().requests > mixed % 120);
+    match victim {
+        Victim::Agent => three[1].signal(Signal::KILL),
+        Victim::StoppedAgent => three[1].signal(Signal::STOP),
+        Victim::Server => nats.restart(),
+        Victim::Coordinator => run.signal(Signal::KILL),
+    }
+    let mut ran = run.wait();
+    if ran.code.is_none() {
+        let (_, said) = ran.stderr.split_once("`gake fleet attach ").unwrap();
+        let (id, _) = said.split_once('`').unwrap();
+        let line = format!("fleet attach {id} -o json");
+        ran = start(&mut with(&nats, TOKEN, &words(&line))).wait();
+    }
+    let json = ran.json();
+    let what = format!("{victim:?} {seed}: {ran:?}");
+    assert_eq!(json.count("requests.due"), REQUESTS, "{what}");
+    let (written, seen) = (json.written(), lab.stats().requests);
+    if json.at("events").to_string().contains("was lost after") {
+        let is_agent = matches!(victim, Victim::Agent | Victim::StoppedAgent);
+        assert!(is_agent && ran.code == Some(3), "{what}");
+        assert!(written <= seen && json.count("requests.sent") >= REQUESTS / 3 * 2, "{what}");
+    } else {
+        assert_eq!((written, json.count("requests.dropped")), (seen, 0), "{what}");
+    }
+    for (index, agent) in three.into_iter().enumerate() {
+        if index != 1 || !matches!(victim, Victim::Agent | Victim::StoppedAgent) {
+            end(vec![agent]);
+        } else {
+            agent.signal(Signal::KILL);
+            agent.wait();
+        }
+    }
+}
+
+/// More instants: `GAKE_KILL_SEEDS=10 cargo test -p gake --test run kills_at`.
+#[test]
+fn kills_at_any_instant_leave_figures_that_add_up() {
+    let seeds = std::env::var("GAKE_KILL_SEEDS").ok().and_then(|text| text.parse().ok());
+    let own = u64::from(std::process::id());
+    for seed in own..own + seeds.unwrap_or(1) {
+        use Victim::{Agent, Coordinator, Server, StoppedAgent};
+        std::thread::scope(|scope| {
+            for victim in [Agent, StoppedAgent, Server, Coordinator] {
+                scope.spawn(move || kill(victim, seed));
+            }
+        });
+    }
+}

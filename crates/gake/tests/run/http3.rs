@@ -1,0 +1,47 @@
+//! HTTP/3 on the lab: counts, stalls, and what results say of it.
+
+use crate::support::*;
+
+#[test]
+fn both_sides_count_the_same_over_http3() {
+    let lab = Peer::lab(&["--tls", "self", "--http3", "--stall", "200ms+500ms"]);
+    let url = format!("{}/fast", lab.url);
+    // 100 of the arrivals are due while the server stands still, and wait for its end.
+    let open =
+        run(&[&[url.as_str()], &*words("--http3 -k -r 200 -d 1s -c 2 --streams 50")].concat());
+    assert_eq!((open.count("requests.due"), open.count("requests.ok")), (200, 200), "{open:?}");
+    let latency = |name: &str| open.at("latency_ns.response")[name].as_f64().unwrap() / 1e6;
+    assert!(latency("p95") >= 400.0 && latency("max") >= 480.0, "{open:?}");
+    assert_eq!(open.text("connections.protocol"), "HTTP/3");
+    assert_eq!(open.count("connections.quic.streams"), 200, "{open:?}");
+    let packets = (open.count("connections.quic.packets"), open.count("connections.quic.lost"));
+    assert!(packets.0 > 0 && packets.1 <= packets.0, "{open:?}");
+    // Ten users on two connections; the text says so.
+    let line = words("--http3 -k -n 300 -c 2 --streams 5");
+    let closed = ran(&[&["run", &url], &*line].concat()).done().stdout;
+    assert!(closed.contains(", HTTP/3\n") && closed.contains("2 opened"), "{closed}");
+    // Another tool's flags.
+    let oha = ran(&[
+        &["as", "oha", "--http-version", "3", "--insecure"],
+        &*words("-n 40 -c 2 -p 2 --no-tui"),
+        &[&url],
+    ]
+    .concat());
+    assert!(oha.done().stdout.contains("[200] 40 responses"));
+    // An offer in an answer over TCP.
+    let auto = run(&[&[url.as_str()], &*words("--http auto3 -k -n 100 -c 1 --streams 1")].concat());
+    assert_eq!(auto.count("requests.ok"), 100, "{auto:?}");
+    assert_eq!(auto.count("connections.quic.streams"), 99, "{auto:?}");
+    assert_eq!(number_after(&lab.end(), "requests"), 200 + 300 + 40 + 100);
+}
+
+#[test]
+fn a_server_without_http3_is_told() {
+    let lab = Peer::lab(&["--tls", "self"]);
+    let nobody = ran(&["run", &lab.url, "--http3", "-k", "-n", "3", "-c", "1"]);
+    assert!(nobody.stdout.contains("connect_refused"), "{nobody:?}");
+    ran(&["run", "http://127.0.0.1:1/", "--http3", "-n", "1"])
+        .refused(2, "HTTP/3 has no clear text");
+    ran(&["run", &lab.url, "--http3", "--proxy", "http://127.0.0.1:1", "-n", "1"])
+        .refused(2, "--proxy");
+}
