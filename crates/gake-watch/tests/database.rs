@@ -25,7 +25,8 @@ impl Session {
     fn send(&mut self, payload: &[u8]) {
         let length = (payload.len() as u32).to_le_bytes();
         let head = [length[0], length[1], length[2], self.sequence];
-        self.stream.write_all(&[&head[..], payload].concat()).unwrap();
+        // A client that has gone is told by the next read.
+        let _ = self.stream.write_all(&[&head[..], payload].concat());
         self.sequence = self.sequence.wrapping_add(1);
     }
 

@@ -58,7 +58,15 @@ impl AsyncUdpSocket for QuicSocket {
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
         let send = || self.state.try_send((&self.io).into(), transmit);
-        match self.io.try_io(Interest::WRITABLE, send) {
+        let mut sent = self.io.try_io(Interest::WRITABLE, send);
+        if let Err(error) = &sent
+            && error.kind() == io::ErrorKind::ConnectionRefused
+        {
+            // An earlier datagram was refused. The call that tells so sends nothing itself.
+            self.note(error);
+            sent = self.io.try_io(Interest::WRITABLE, send);
+        }
+        match sent {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(error),
             Err(error) => {
                 self.note(&error);

@@ -2,11 +2,15 @@
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use gake_core::record::{ErrorCode, Fault};
 use quinn::crypto::rustls::QuicServerConfig;
-use quinn::{Connection, Endpoint, EndpointConfig, SendStream, TokioRuntime, VarInt};
+use quinn::{
+    Connection, ConnectionId, ConnectionIdGenerator, Endpoint, EndpointConfig, SendStream,
+    TokioRuntime, VarInt,
+};
 
 use crate::client::{fault_of, on_runtime, status_of};
 use crate::http3::{get, settings};
@@ -19,7 +23,29 @@ struct Server {
 
 impl Default for Server {
     fn default() -> Self {
-        Self { endpoint: EndpointConfig::default(), alpn: b"h3" }
+        let mut endpoint = EndpointConfig::default();
+        endpoint.cid_generator(|| Box::new(Unsigned));
+        Self { endpoint, alpn: b"h3" }
+    }
+}
+
+/// Names connections so that another endpoint takes the names for its own, too. By default quinn
+/// signs them with a key of the endpoint, and answers nothing to those of another.
+#[derive(Debug)]
+struct Unsigned;
+
+impl ConnectionIdGenerator for Unsigned {
+    fn generate_cid(&mut self) -> ConnectionId {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        ConnectionId::new(&NEXT.fetch_add(1, Relaxed).to_be_bytes())
+    }
+
+    fn cid_len(&self) -> usize {
+        size_of::<u64>()
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
     }
 }
 
