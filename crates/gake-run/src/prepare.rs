@@ -106,10 +106,10 @@ impl LoadedRequests {
             let mut settings =
                 connection::settings(&spec.connection, pooled, (plan.connections, plan.streams))?;
             settings.inspect = connection::inspection(scenario, &list.index(i))?;
-            if let (Some(inspection), Some(method)) = (&mut settings.inspect, &set.method)
+            if let (Some(inspection), Some(call)) = (&mut settings.inspect, &set.call)
                 && let Some(check) = inspection.body.take()
             {
-                let check = BodyCheck::clone(&check).of_messages(method.clone());
+                let check = BodyCheck::clone(&check).of_messages(call.method.clone());
                 inspection.body = Some(Arc::new(check));
             }
             settings.stream = scenario.stream || set.is_stream;
