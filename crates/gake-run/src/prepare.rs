@@ -9,7 +9,7 @@ use gake_core::spec::{FieldPath, RequestSource, RunSpec};
 use gake_judge::Objective;
 use gake_watch::{SourceError, WatchSource};
 use gake_wire::{
-    BodyCheck, Location, Protocol, Resolver, Settings, TlsOptions, Tracer, WeightedRequest, Wire,
+    BodyCheck, Location, Protocol, Resolver, Scheme, Settings, TlsOptions, Tracer, WeightedRequest, Wire,
     WireError, handshake_metrics, stream_metrics,
 };
 
@@ -76,6 +76,16 @@ impl LoadedRequests {
     #[must_use]
     pub fn name(&self) -> &str {
         self.sets.first().map_or("", |set| set.name.as_str())
+    }
+
+    /// Whether every request goes over TLS.
+    #[must_use]
+    pub fn is_secure(&self) -> bool {
+        let is_https = |url: &str| {
+            Location::parse(url).is_ok_and(|location| location.scheme == Scheme::Https)
+        };
+        let mut requests = self.sets.iter().flat_map(|set| &set.requests);
+        requests.all(|one| is_https(&one.request.url))
     }
 
     /// Hides secrets in its name.

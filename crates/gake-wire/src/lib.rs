@@ -55,6 +55,7 @@ mod settings;
 mod shared;
 mod sockopt;
 mod source;
+mod stapling;
 mod stream;
 mod tls;
 mod trace;

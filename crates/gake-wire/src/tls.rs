@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::facts::{TlsVersion, suite_name};
 use crate::key_log::TlsKeyLog;
 use crate::settings::Protocol;
-use rustls::client::ResolvesClientCert;
+use crate::stapling::NotingVerifier;
+use rustls::client::{ResolvesClientCert, WebPkiServerVerifier};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
@@ -110,12 +111,8 @@ impl TlsOptions {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(self.versions())
             .map_err(TlsError::Library)?;
-        let builder = if self.insecure {
-            let verifier = Arc::new(AcceptAny { provider: Arc::clone(&provider) });
-            builder.dangerous().with_custom_certificate_verifier(verifier)
-        } else {
-            builder.with_root_certificates(self.roots()?)
-        };
+        let verifier = NotingVerifier(self.verifier(&provider)?);
+        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
         let mut config = match self.client_certificate()? {
             None if !self.identities.is_empty() => {
                 let keys = self.identities.iter().map(|identity| identity.loaded(&provider));
@@ -137,6 +134,21 @@ impl TlsOptions {
             config.resumption = rustls::client::Resumption::disabled();
         }
         Ok(Arc::new(config))
+    }
+
+    fn verifier(
+        &self,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
+        let provider = Arc::clone(provider);
+        if self.insecure {
+            return Ok(Arc::new(AcceptAny { provider }));
+        }
+        let roots = Arc::new(self.roots()?);
+        match WebPkiServerVerifier::builder_with_provider(roots, provider).build() {
+            Ok(verifier) => Ok(verifier),
+            Err(error) => Err(TlsError::Library(rustls::Error::General(error.to_string()))),
+        }
     }
 
     fn provider(&self) -> CryptoProvider {

@@ -50,6 +50,7 @@ impl Nginx {
                  {listens}
                  server_name localhost;
                  ssl_certificate {at}/server.pem; ssl_certificate_key {at}/server.key;
+                 ssl_stapling on; ssl_stapling_file {at}/ocsp;
                  location / {{ return 200 \"hello\\n\"; }}
                  location /once {{ keepalive_requests 1; return 200 \"hello\\n\"; }}
                  location /moved {{ return 302 /there; }}
@@ -124,6 +125,8 @@ fn certificates(directory: &TempDir) {
     write("other.pem", other.pem());
     write("server.pem", certificate.pem());
     write("server.key", key.serialize_pem());
+    // An OCSP response that says only that the question was malformed.
+    fs::write(directory.path().join("ocsp"), [0x30, 3, 0x0a, 1, 1]).unwrap();
 }
 
 #[test]
@@ -239,6 +242,9 @@ fn tls_is_trusted_by_its_authority_only() {
     let json = with(&["--cacert", &nginx.path("ca.pem")]).done().json();
     assert_eq!((json.count("requests.ok"), json.count("latency_ns.tls.count")), (40, 4));
     assert!(json.count("latency_ns.tls.min") > 0);
+    let all = json.at("metrics.series").as_array().unwrap();
+    let stapled = all.iter().find(|one| one["metric"] == "tls_stapled").unwrap();
+    assert_eq!((&stapled["samples"], &stapled["passed"]), (&4.into(), &4.into()), "{stapled}");
     let json = with(&["--insecure"]).done().json();
     assert_eq!(json.count("requests.ok"), 40);
 
