@@ -182,6 +182,33 @@ fn counts_of_http2_agree_with_its_access_log() {
 }
 
 #[test]
+fn a_server_that_is_reloaded_under_load_loses_nothing() {
+    let nginx = Nginx::start();
+    let (clear, plain) = (format!("http://127.0.0.1:{}/", nginx.h2c_port), nginx.url("/"));
+    let access = PathBuf::from(nginx.path("access"));
+    let lines = || fs::read_to_string(&access).unwrap().lines().count();
+    let mut ok = 0;
+    for (url, flags) in [
+        (&clear, "--http2 -r 1000 -d 2s -c 3"),
+        (&clear, "--http2 -d 2s -c 3 --streams 10"),
+        (&plain, "-r 500 -d 2s -c 10"),
+    ] {
+        let before = lines();
+        let running = start(&mut gake(&[&["run", url, "-o", "json"], &*words(flags)].concat()));
+        for reload in 1..=3 {
+            let seen = before + reload * 300;
+            eventually("requests come", || lines() > seen);
+            kill_process(Pid::from_child(&nginx.child), Signal::HUP).unwrap();
+        }
+        let json = running.wait().done().json();
+        assert_eq!(json.count("requests.ok"), json.count("requests.sent"), "{flags}: {}", json.0);
+        assert!(json.count("connections.opened") > 3, "{flags}: {}", json.0);
+        ok += json.count("requests.ok");
+    }
+    assert_eq!(nginx.end(), ok);
+}
+
+#[test]
 fn counts_agree_after_an_interrupt() {
     let nginx = Nginx::start();
     let url = nginx.url("/");
