@@ -77,7 +77,7 @@ fn bodies_go_up_and_down_to_go() {
         let line = format!("{http} -n 6 -c 2 --streams 3 --data {body}");
         let json = all_ok(&url, &line);
         assert_eq!(json.count("requests.ok"), 6);
-        assert!(json.count("bytes.received") >= 12_000_000, "{}", json.0);
+        assert!(json.count("bytes.in") >= 12_000_000, "{}", json.0);
     }
     assert_eq!(number_after(&peer.end(), "bytes"), 12 * 3_000_000);
 }
