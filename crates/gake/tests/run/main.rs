@@ -23,6 +23,7 @@ mod fleet_attach;
 mod golang;
 mod grpc;
 mod grpc_go;
+mod h2spec;
 mod history;
 mod http2;
 mod http3;
