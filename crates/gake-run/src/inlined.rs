@@ -14,7 +14,14 @@ impl LoadedRequests {
     /// The same run, without the files and the standard input that its requests were read from. A
     /// recording, and what a program makes during the run, stays what it is.
     #[must_use]
-    pub fn inlined(scenario: &ScenarioSpec, set: &RequestSet) -> ScenarioSpec {
+    pub fn inlined(&self, spec: &RunSpec) -> RunSpec {
+        let scenarios = spec.scenarios.iter().zip(&self.sets);
+        let scenarios = scenarios.map(|(scenario, set)| inlined(scenario, set)).collect();
+        RunSpec { scenarios, ..spec.clone() }
+    }
+}
+
+fn inlined(scenario: &ScenarioSpec, set: &RequestSet) -> ScenarioSpec {
     // Its message is in the spec itself.
     let is_websocket = matches!(scenario.source, RequestSource::WebSocket(_));
     let is_made_later =
@@ -40,11 +47,7 @@ impl LoadedRequests {
 /// The same calls, with the definitions and the messages in the spec.
 fn defined(scenario: &ScenarioSpec, grpc: &GrpcSpec, call: &GrpcCall) -> ScenarioSpec {
     let set = BodySpec::Bytes(call.method.definitions().into());
-    let source = GrpcSpec {
-        url: grpc.url.clone(),
-        proto_set: Some(set),
-        ..GrpcSpec::default()
-    };
+    let source = GrpcSpec { url: grpc.url.clone(), proto_set: Some(set), ..GrpcSpec::default() };
     let mut scenario = scenario.clone();
     scenario.source = RequestSource::Grpc(source);
     scenario.request.body = Some(BodySpec::Bytes(Arc::clone(&call.json)));

@@ -9,8 +9,8 @@ use gake_core::spec::{FieldPath, RequestSource, RunSpec};
 use gake_judge::Objective;
 use gake_watch::{SourceError, WatchSource};
 use gake_wire::{
-    BodyCheck, Location, Protocol, Resolver, Scheme, Settings, TlsOptions, Tracer, WeightedRequest, Wire,
-    WireError, handshake_metrics, stream_metrics,
+    BodyCheck, Location, Protocol, Resolver, Scheme, Settings, TlsOptions, Tracer, WeightedRequest,
+    Wire, WireError, handshake_metrics, stream_metrics,
 };
 
 use crate::requests::{self, RequestSet};
@@ -81,9 +81,8 @@ impl LoadedRequests {
     /// Whether every request goes over TLS.
     #[must_use]
     pub fn is_secure(&self) -> bool {
-        let is_https = |url: &str| {
-            Location::parse(url).is_ok_and(|location| location.scheme == Scheme::Https)
-        };
+        let is_https =
+            |url: &str| Location::parse(url).is_ok_and(|location| location.scheme == Scheme::Https);
         let mut requests = self.sets.iter().flat_map(|set| &set.requests);
         requests.all(|one| is_https(&one.request.url))
     }

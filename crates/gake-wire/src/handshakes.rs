@@ -30,8 +30,8 @@ fn metric(name: &str, kind: MetricKind) -> Arc<Definition> {
     Arc::new(Definition { name: name.to_owned(), kind, unit: MetricUnit::Number })
 }
 
-/// The metrics of handshakes: `tls_handshakes`, a counter with the tags `version`, `cipher` and
-/// `group` (of the key exchange), `tls_resumed`, the rate of those that resumed a session, and
+/// The metrics of handshakes: `tls_handshakes`, a counter with the tags `version`, `cipher`,
+/// `group` (of the key exchange) and `ech`, `tls_resumed`, the rate of those that resumed a session, and
 /// `tls_stapled`, the rate of those with a stapled status (OCSP) among those with a certificate.
 #[must_use]
 pub fn handshake_metrics() -> [Arc<Definition>; 3] {
@@ -45,6 +45,7 @@ pub(crate) fn add(tally: &mut Tally, handshake: &Handshake, count: u64) {
         ("version", facts.version.name().to_owned()),
         ("cipher", facts.cipher_suite()),
         ("group", facts.group().to_owned()),
+        ("ech", facts.ech().to_owned()),
     ];
     let tags = Tags::new(tags.into_iter().filter(|(_, value)| !value.is_empty()));
     let handshakes = tally.series.intern(&HANDSHAKES, &tags);

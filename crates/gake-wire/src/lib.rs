@@ -21,6 +21,7 @@ mod client;
 mod deadline;
 mod dial;
 mod dial_quic;
+mod ech;
 mod encode;
 mod error;
 mod factory;

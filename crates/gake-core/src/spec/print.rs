@@ -238,6 +238,7 @@ fn tls(spec: &TlsSpec) -> TlsDraft {
         min_version: spec.min_version,
         max_version: spec.max_version,
         ciphers: spec.ciphers.clone(),
+        ech: spec.ech.clone(),
         key_log: spec.key_log.clone(),
     }
 }

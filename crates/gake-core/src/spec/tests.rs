@@ -228,6 +228,7 @@ fn run() -> impl Strategy<Value = RunSpec> {
                 min_version: spin.then_some(TlsVersion::Tls12),
                 max_version: spin.then_some(TlsVersion::Tls13),
                 ciphers: texts.clone(),
+                ech: name.clone().map(PathBuf::from),
                 key_log: name.clone().map(PathBuf::from),
             };
             RunSpec {

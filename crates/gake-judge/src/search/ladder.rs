@@ -112,9 +112,7 @@ impl Ladder {
             (
                 Dimension::Rate | Dimension::ConnectRate | Dimension::TlsHandshakes,
                 Some(highest),
-            ) => {
-                (TrialLoad::Rate((highest * FIRST_PART).max(FIRST_MIN).min(highest)), highest)
-            }
+            ) => (TrialLoad::Rate((highest * FIRST_PART).max(FIRST_MIN).min(highest)), highest),
             (Dimension::Users | Dimension::Streams, Some(highest)) => {
                 (TrialLoad::Users(1), highest)
             }

@@ -82,6 +82,37 @@ fn bodies_go_up_and_down_to_go() {
     assert_eq!(number_after(&peer.end(), "bytes"), 12 * 3_000_000);
 }
 
+#[test]
+fn an_encrypted_hello_is_accepted_by_whoever_has_its_key() {
+    let ((mut peer, secure), (mut other, _)) = (golang(WINDOW), golang(WINDOW));
+    // An address has no name that could be hidden.
+    let url = secure.replace("127.0.0.1", "localhost");
+    let folder = tempfile::tempdir().unwrap();
+    let list = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let (right, wrong) = (list("right", peer.line()), list("wrong", other.line()));
+    let ran = |ech: &str| {
+        ran(&[&["run", &url, "--ech", ech], &*words("-k -4 -n 5 -c 1 --no-keepalive -o json")]
+            .concat())
+    };
+    for (ech, told) in [(right.as_str(), "accepted"), ("grease", "grease")] {
+        let json = ran(ech).done().json();
+        assert_eq!(json.count("requests.ok"), 5, "{}", json.0);
+        let all = json.at("metrics.series").as_array().unwrap();
+        let handshakes = all.iter().find(|one| one["metric"] == "tls_handshakes").unwrap();
+        assert_eq!(handshakes["tags"]["ech"], told, "{handshakes}");
+    }
+    let json = ran(&wrong).json();
+    assert_eq!(json.count("faults.tls"), 5, "{}", json.0);
+    assert!(json.at("fault_details").to_string().contains("encrypted hello"), "{}", json.0);
+    let noise = list("noise", "noise".to_owned());
+    ran(&noise).refused(2, "configurations of ECH");
+    assert_eq!(number_after(&peer.end(), "http1"), 10);
+}
+
 /// The most memory that a process takes while `run` goes on, in bytes, and what came of it.
 fn watched(run: Started) -> (u64, Ran) {
     let status = format!("/proc/{}/status", run.pid());
@@ -119,7 +150,8 @@ fn large_bodies_flow_through_small_and_large_windows_in_bounded_memory() {
         assert!(peak < 100 << 20, "{peak} bytes with a window of {window}");
         let body = format!("@{path}");
         for (url, http) in [(&peer.url, "--http2"), (&secure, "--http3")] {
-            let line = ["run", url, "-k", http, "-n", "1", "-c", "1", "--data", &body, "-o", "json"];
+            let line =
+                ["run", url, "-k", http, "-n", "1", "-c", "1", "--data", &body, "-o", "json"];
             let (peak, ran) = watched(start(&mut gake(&line)));
             assert_eq!(ran.done().json().count("requests.ok"), 1);
             // The body itself is there once.

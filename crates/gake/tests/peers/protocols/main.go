@@ -3,18 +3,21 @@
 //
 // The argument is the window of HTTP/2, for a stream and for a connection, in bytes.
 //
-// The first line on standard output is the URL in clear, the second the one over TLS and QUIC; at
+// The first line on standard output is the URL in clear, the second the one over TLS and QUIC, the
+// third the configurations of its Encrypted Client Hello in base64; at
 // SIGTERM it prints the requests it read by protocol, the connections of TCP and of QUIC, and the
 // bytes of bodies it read.
 package main
 
 import (
 	"context"
+	"crypto/ecdh"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"log"
@@ -49,7 +52,11 @@ func main() {
 	protocols.SetUnencryptedHTTP2(true)
 	window, err := strconv.Atoi(os.Args[1])
 	check(err)
-	config := &tls.Config{Certificates: []tls.Certificate{certificate()}}
+	key, configurations := hello()
+	config := &tls.Config{
+		Certificates:             []tls.Certificate{certificate()},
+		EncryptedClientHelloKeys: []tls.EncryptedClientHelloKey{key},
+	}
 	server := &http.Server{
 		Handler:   handler(offer),
 		Protocols: &protocols,
@@ -75,7 +82,7 @@ func main() {
 	}
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGTERM)
-	fmt.Printf("http://%s\nhttps://%s\n", clear.Addr(), secure.Addr())
+	fmt.Printf("http://%s\nhttps://%s\n%s\n", clear.Addr(), secure.Addr(), configurations)
 	go server.Serve(clear)
 	go server.ServeTLS(secure, "", "")
 	go overQuic.Serve(packets)
@@ -143,6 +150,24 @@ func certificate() tls.Certificate {
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	check(err)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// A key for the Encrypted Client Hello, and the list of its one configuration in base64 (RFC 9849,
+// section 4).
+func hello() (tls.EncryptedClientHelloKey, string) {
+	key, err := ecdh.X25519().GenerateKey(rand.Reader)
+	check(err)
+	name := "public.test"
+	contents := []byte{1, 0, 0x20, 0, 32}
+	contents = append(contents, key.PublicKey().Bytes()...)
+	// HKDF-SHA256 with AES-128-GCM.
+	contents = append(contents, 0, 4, 0, 1, 0, 1, 0, byte(len(name)))
+	contents = append(contents, name...)
+	contents = append(contents, 0, 0)
+	config := append([]byte{0xfe, 0x0d, 0, byte(len(contents))}, contents...)
+	list := append([]byte{0, byte(len(config))}, config...)
+	own := tls.EncryptedClientHelloKey{Config: config, PrivateKey: key.Bytes(), SendAsRetry: true}
+	return own, base64.StdEncoding.EncodeToString(list)
 }
 
 func check(err error) {
