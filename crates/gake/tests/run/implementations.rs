@@ -109,7 +109,7 @@ fn an_encrypted_hello_is_accepted_by_whoever_has_its_key() {
     assert_eq!(json.count("faults.tls"), 5, "{}", json.0);
     assert!(json.at("fault_details").to_string().contains("encrypted hello"), "{}", json.0);
     let noise = list("noise", "noise".to_owned());
-    ran(&noise).refused(2, "configurations of ECH");
+    ran(&noise).refused(1, "configurations of ECH");
     assert_eq!(number_after(&peer.end(), "http1"), 10);
 }
 
@@ -154,8 +154,8 @@ fn large_bodies_flow_through_small_and_large_windows_in_bounded_memory() {
                 ["run", url, "-k", http, "-n", "1", "-c", "1", "--data", &body, "-o", "json"];
             let (peak, ran) = watched(start(&mut gake(&line)));
             assert_eq!(ran.done().json().count("requests.ok"), 1);
-            // The body itself is there once.
-            assert!(peak < size + (100 << 20), "{peak} bytes with a window of {window}");
+            // Reading the file takes the body twice or thrice, sending it nothing.
+            assert!(peak < 4 * size, "{peak} bytes with a window of {window}");
         }
         assert_eq!(number_after(&peer.end(), "bytes"), 2 * size);
     }
