@@ -33,6 +33,7 @@ const NEEDS: &[Need] = &[
     Need { program: "wrk", package: "wrk" },
     Need { program: "ab", package: "apache2-utils" },
     Need { program: "h2load", package: "nghttp2-client" },
+    Need { program: "nghttpd", package: "nghttp2-server" },
     Need { program: "git", package: "git" },
 ];
 

@@ -231,8 +231,12 @@ pub(crate) fn for_agents(spec: &RunSpec) -> Result<RunSpec, String> {
                     return file("a body");
                 }
             }
-            // A coordinator encodes the calls; an agent would ask a server that may not be allowed.
-            RequestSource::Grpc(_) => return Err("the calls of gRPC are not encoded".to_owned()),
+            // Without definitions an agent would ask a server that may not be allowed.
+            RequestSource::Grpc(grpc) => {
+                if !matches!(grpc.proto_set, Some(BodySpec::Bytes(_))) {
+                    return Err("the definitions of gRPC are not in the spec itself".to_owned());
+                }
+            }
             RequestSource::Targets(_) => return file("a list of targets"),
             RequestSource::Script(_) => return file("a script"),
             RequestSource::Given(_) => return Err("its requests are made here".to_owned()),
@@ -249,7 +253,7 @@ pub(crate) fn for_agents(spec: &RunSpec) -> Result<RunSpec, String> {
 
 #[cfg(test)]
 mod tests {
-    use gake_core::spec::{RequestSpec, ScenarioSpec};
+    use gake_core::spec::{GrpcSpec, RequestSpec, ScenarioSpec};
     use gake_run::Inputs;
 
     use super::*;
@@ -345,6 +349,10 @@ mod tests {
             changed(&|spec| {
                 let request = RequestSpec { body: body(), ..RequestSpec::new("http://h/") };
                 spec.scenarios[0].source = RequestSource::Requests(vec![request]);
+            }),
+            changed(&|spec| {
+                let grpc = GrpcSpec { proto: vec!["/etc/a.proto".into()], ..GrpcSpec::default() };
+                spec.scenarios[0].source = RequestSource::Grpc(grpc);
             }),
             changed(&|spec| spec.tls.key_log = Some("keys".into())),
             changed(&|spec| spec.connection.unix_socket = Some("/run/x".into())),

@@ -27,7 +27,9 @@ pub(crate) type Contents = BTreeMap<String, Bytes>;
 /// The paths of a spec that agents read.
 fn paths(spec: &mut RunSpec) -> impl Iterator<Item = &mut PathBuf> {
     let tls = &mut spec.tls;
-    let tls = tls.ca_certificates.iter_mut().chain(&mut tls.certificate).chain(&mut tls.key);
+    let ech = tls.ech.as_mut().filter(|path| path.as_os_str() != "grease");
+    let own = tls.certificate.iter_mut().chain(&mut tls.key).chain(ech);
+    let tls = tls.ca_certificates.iter_mut().chain(own);
     let recordings = spec.scenarios.iter_mut().filter_map(|one| match &mut one.source {
         RequestSource::Recording(recording) => Some(&mut recording.path),
         _ => None,

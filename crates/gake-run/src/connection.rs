@@ -123,6 +123,7 @@ pub(crate) fn tls(spec: &TlsSpec) -> Result<TlsOptions, RunError> {
         key: spec.key.clone(),
         version: spec.only_version(),
         ciphers: spec.ciphers.clone(),
+        ech: spec.ech.clone(),
         ..TlsOptions::default()
     })
 }

@@ -42,13 +42,18 @@ impl<'a> GrpcTarget<'a> {
         self.location.grpc_url()
     }
 
-    /// The call with this metadata, whose messages are described by `json`, and its method.
+    /// The call with this metadata, whose messages are described by `json`, and its method, as the
+    /// compiled `set` defines it if there is one.
     pub(crate) fn call(
         &self,
         metadata: &[(String, String)],
+        set: Option<&[u8]>,
         json: &[u8],
     ) -> Result<(HttpRequest, GrpcMethod), RunError> {
-        let schema = self.schema(metadata)?;
+        let schema = match set {
+            Some(set) => self.compiled(set)?,
+            None => self.schema(metadata)?,
+        };
         let method = schema.method(&self.location.target);
         let method = method.map_err(|error| RunError::spec(self.at.key("url"), error))?;
         let refuse = |why: String| RunError::spec(self.at.key("body"), why);
@@ -63,6 +68,13 @@ impl<'a> GrpcTarget<'a> {
         let url = format!("http{}", &self.grpc.url.trim()["grpc".len()..]);
         let timeout = self.spec.connection.timeouts.total;
         Ok((grpc_call(url, metadata, timeout, body), method))
+    }
+
+    fn compiled(&self, set: &[u8]) -> Result<GrpcSchema, RunError> {
+        let mut schema = GrpcSchema::default();
+        let added = schema.add_set(set);
+        added.map_err(|error| RunError::spec(self.at.key("proto_set"), error))?;
+        Ok(schema)
     }
 
     fn schema(&self, metadata: &[(String, String)]) -> Result<GrpcSchema, RunError> {

@@ -9,8 +9,8 @@ use gake_core::spec::{FieldPath, RequestSource, RunSpec};
 use gake_judge::Objective;
 use gake_watch::{SourceError, WatchSource};
 use gake_wire::{
-    BodyCheck, Location, Protocol, Resolver, Settings, TlsOptions, Tracer, WeightedRequest, Wire,
-    WireError, handshake_metrics, stream_metrics,
+    BodyCheck, Location, Protocol, Resolver, Scheme, Settings, TlsOptions, Tracer, WeightedRequest,
+    Wire, WireError, handshake_metrics, stream_metrics,
 };
 
 use crate::requests::{self, RequestSet};
@@ -78,6 +78,15 @@ impl LoadedRequests {
         self.sets.first().map_or("", |set| set.name.as_str())
     }
 
+    /// Whether every request goes over TLS.
+    #[must_use]
+    pub fn is_secure(&self) -> bool {
+        let is_https =
+            |url: &str| Location::parse(url).is_ok_and(|location| location.scheme == Scheme::Https);
+        let mut requests = self.sets.iter().flat_map(|set| &set.requests);
+        requests.all(|one| is_https(&one.request.url))
+    }
+
     /// Hides secrets in its name.
     pub fn redact(&mut self, redactor: &Redactor) {
         for set in &mut self.sets {
@@ -106,10 +115,10 @@ impl LoadedRequests {
             let mut settings =
                 connection::settings(&spec.connection, pooled, (plan.connections, plan.streams))?;
             settings.inspect = connection::inspection(scenario, &list.index(i))?;
-            if let (Some(inspection), Some(method)) = (&mut settings.inspect, &set.method)
+            if let (Some(inspection), Some(call)) = (&mut settings.inspect, &set.call)
                 && let Some(check) = inspection.body.take()
             {
-                let check = BodyCheck::clone(&check).of_messages(method.clone());
+                let check = BodyCheck::clone(&check).of_messages(call.method.clone());
                 inspection.body = Some(Arc::new(check));
             }
             settings.stream = scenario.stream || set.is_stream;

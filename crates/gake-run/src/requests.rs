@@ -34,19 +34,27 @@ pub(crate) struct RequestSet {
     pub(crate) notes: Vec<String>,
     /// Whether answers are streams of messages.
     pub(crate) is_stream: bool,
-    /// The method of gRPC that is called.
-    pub(crate) method: Option<GrpcMethod>,
+    /// The call of gRPC that is made.
+    pub(crate) call: Option<GrpcCall>,
     /// The file that errors are in, when there is one.
     pub(crate) file: Option<String>,
     /// The field that says what is sent.
     pub(crate) field: FieldPath,
 }
 
+/// A call of gRPC, as far as its request does not say it.
+#[derive(Debug)]
+pub(crate) struct GrpcCall {
+    pub(crate) method: GrpcMethod,
+    /// The messages in JSON.
+    pub(crate) json: Arc<[u8]>,
+}
+
 impl RequestSet {
     fn new(requests: Vec<WeightedRequest>, name: String, field: FieldPath) -> Self {
         let (order, trace, feed, file) = (None, None, None, None);
-        let (notes, is_stream, method) = (Vec::new(), false, None);
-        Self { requests, order, trace, feed, name, notes, is_stream, method, file, field }
+        let (notes, is_stream, call) = (Vec::new(), false, None);
+        Self { requests, order, trace, feed, name, notes, is_stream, call, file, field }
     }
 }
 
@@ -140,12 +148,13 @@ impl Reader<'_, '_> {
         let target = GrpcTarget::new(self.spec, grpc, &at)?;
         let common = &self.scenario.request;
         let json = common.body.as_ref().map(|body| self.body(body)).transpose()?;
-        let json = json.as_deref().unwrap_or(b"{}");
-        let (request, method) = target.call(&headers(common), json)?;
+        let json = json.unwrap_or_else(|| Arc::from(&b"{}"[..]));
+        let set = grpc.proto_set.as_ref().map(|set| self.body(set)).transpose()?;
+        let (request, method) = target.call(&headers(common), set.as_deref(), &json)?;
         let request = WeightedRequest { request, label: None, weight: 1 };
         let mut set = RequestSet::new(vec![request], target.name(), field);
         set.is_stream = method.is_server_streaming();
-        set.method = Some(method);
+        set.call = Some(GrpcCall { method, json });
         Ok(set)
     }
 

@@ -23,6 +23,7 @@ use crate::alternative::Alternatives;
 use crate::deadline::Deadline;
 use crate::facts::ConnectionFacts;
 use crate::fault;
+use crate::handshakes::Handshake;
 use crate::http1::KnownHeads;
 use crate::meter::{Meter, OpenGuard};
 use crate::network::{Network, is_loopback};
@@ -30,6 +31,7 @@ use crate::ports::LocalPorts;
 use crate::scratch::Scratch;
 use crate::settings::Protocol;
 use crate::sockopt;
+use crate::stapling;
 use crate::stream::Stream;
 use crate::transport::{AnyTransport, Http1, Http2, Opening, WebSocket, websocket_open};
 use crate::websocket::Upgrade;
@@ -158,11 +160,12 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         exchange.connect = Some(exchange.connect.unwrap_or(0) + connect);
         let stream = match (&origin.server_name, tls) {
             (Some(name), Some(config)) => {
-                let stream = secure(name, config, stream).await?;
+                let (stream, is_stapled) = stapling::watched(secure(name, config, stream)).await;
+                let stream = stream?;
                 let handshake = self.clock.now() - connected;
                 exchange.tls = Some(exchange.tls.unwrap_or(0) + handshake);
                 if let Some(facts) = stream.tls_facts() {
-                    self.meter.handshake(facts);
+                    self.meter.handshake(Handshake { facts, is_stapled });
                 }
                 stream
             }

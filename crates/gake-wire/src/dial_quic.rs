@@ -10,6 +10,7 @@ use crate::deadline::nanos;
 use crate::dial::Dialer;
 use crate::facts::{ConnectionFacts, TlsFacts};
 use crate::fault;
+use crate::handshakes::Handshake;
 use crate::meter::bump;
 use crate::network::{Network, is_loopback};
 use crate::quic;
@@ -50,7 +51,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         let connect = self.clock.now() - begun;
         exchange.connect = Some(exchange.connect.unwrap_or(0) + connect);
         let tls = TlsFacts::of_quic();
-        self.meter.handshake(tls);
+        self.meter.handshake(Handshake { facts: tls, is_stapled: None });
         let peer = Some(peer);
         let facts = ConnectionFacts { peer, is_http2: false, tls: Some(tls) };
         let limits = settings.connection_limits();

@@ -71,8 +71,8 @@ impl<C: Clock + Clone + 'static> Factory for HttpFactory<C> {
 
     fn observe(&self, tally: &mut Tally) -> Gauges {
         let handshakes = self.client.shared().meter.take_handshakes();
-        for (facts, count) in handshakes {
-            handshakes::add(tally, &facts, count);
+        for (handshake, count) in handshakes {
+            handshakes::add(tally, &handshake, count);
         }
         self.client.observe(&mut tally.counts)
     }

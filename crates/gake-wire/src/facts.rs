@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 
 pub use gake_core::spec::TlsVersion;
-use rustls::{CipherSuite, CommonState, HandshakeKind, NamedGroup, ProtocolVersion};
+use rustls::client::{ClientConnection, EchStatus};
+use rustls::{CipherSuite, HandshakeKind, NamedGroup, ProtocolVersion};
 
 /// The connection of an exchange.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,11 +26,12 @@ pub struct TlsFacts {
     group: Option<NamedGroup>,
     /// Whether an earlier session was resumed.
     pub is_resumed: bool,
+    ech: EchStatus,
 }
 
 impl TlsFacts {
     /// What a session agreed on, once its handshake is over.
-    pub(crate) fn of(session: &CommonState) -> Option<Self> {
+    pub(crate) fn of(session: &ClientConnection) -> Option<Self> {
         let version = match session.protocol_version()? {
             ProtocolVersion::TLSv1_2 => TlsVersion::Tls12,
             _ => TlsVersion::Tls13,
@@ -37,20 +39,32 @@ impl TlsFacts {
         let suite = session.negotiated_cipher_suite()?.suite();
         let group = session.negotiated_key_exchange_group().map(|group| group.name());
         let is_resumed = session.handshake_kind() == Some(HandshakeKind::Resumed);
-        Some(Self { version, suite, group, is_resumed })
+        Some(Self { version, suite, group, is_resumed, ech: session.ech_status() })
     }
 
     /// What is known of a full handshake of QUIC: its version, since QUIC has no other. quinn does
     /// not tell the cipher suite and the group.
     pub(crate) const fn of_quic() -> Self {
         let (version, suite) = (TlsVersion::Tls13, CipherSuite::Unknown(0));
-        Self { version, suite, group: None, is_resumed: false }
+        Self { version, suite, group: None, is_resumed: false, ech: EchStatus::NotOffered }
     }
 
     /// The cipher suite, as IANA names it; empty when that is not known.
     #[must_use]
     pub fn cipher_suite(&self) -> String {
         suite_name(self.suite.as_str().unwrap_or_default())
+    }
+
+    /// What came of an encrypted hello (ECH): `accepted`, `rejected`, or `grease` when it only looked
+    /// like one; empty when it was not encrypted.
+    #[must_use]
+    pub const fn ech(&self) -> &'static str {
+        match self.ech {
+            EchStatus::NotOffered => "",
+            EchStatus::Grease => "grease",
+            EchStatus::Accepted => "accepted",
+            EchStatus::Offered | EchStatus::Rejected => "rejected",
+        }
     }
 
     /// The group of the key exchange, as IANA names it; empty when there was none.

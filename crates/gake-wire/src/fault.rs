@@ -72,7 +72,7 @@ pub(crate) fn of_malformed(malformed: Malformed) -> Fault {
 
 /// What rustls says, in words that do not change from run to run.
 fn tls_reason(error: &io::Error) -> Option<&'static str> {
-    use rustls::{AlertDescription, CertificateError, Error};
+    use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
     let error = error.get_ref()?.downcast_ref::<Error>()?;
     Some(match error {
         Error::InvalidCertificate(reason) => match reason {
@@ -115,6 +115,9 @@ fn tls_reason(error: &io::Error) -> Option<&'static str> {
         ) => "the peer rejects the client certificate",
         Error::AlertReceived(_) => "the peer sent an alert",
         Error::InvalidMessage(_) => "the peer does not speak TLS",
+        Error::PeerIncompatible(PeerIncompatible::ServerRejectedEncryptedClientHello(_)) => {
+            "the peer rejected the encrypted hello (ECH)"
+        }
         Error::PeerIncompatible(_) => "the peer offers nothing in common",
         _ => "the TLS session failed",
     })

@@ -1,4 +1,5 @@
-//! Handshakes of TLS as metrics: what they agreed on, and the share that resumed a session.
+//! Handshakes of TLS as metrics: what they agreed on, and the shares that resumed a session and that
+//! came with the status of the certificate.
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,23 +14,38 @@ static HANDSHAKES: LazyLock<Arc<Definition>> =
 static RESUMED: LazyLock<Arc<Definition>> =
     LazyLock::new(|| metric("tls_resumed", MetricKind::Rate));
 
+static STAPLED: LazyLock<Arc<Definition>> =
+    LazyLock::new(|| metric("tls_stapled", MetricKind::Rate));
+
+/// What is known of a handshake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Handshake {
+    pub(crate) facts: TlsFacts,
+    /// Whether the server stapled the status of its certificate; `None` when it showed none, or
+    /// that is not told.
+    pub(crate) is_stapled: Option<bool>,
+}
+
 fn metric(name: &str, kind: MetricKind) -> Arc<Definition> {
     Arc::new(Definition { name: name.to_owned(), kind, unit: MetricUnit::Number })
 }
 
-/// The metrics of handshakes: `tls_handshakes`, a counter with the tags `version`, `cipher` and
-/// `group` (of the key exchange), and `tls_resumed`, the rate of those that resumed a session.
+/// The metrics of handshakes: `tls_handshakes`, a counter with the tags `version`, `cipher`,
+/// `group` (of the key exchange) and `ech`, `tls_resumed`, the rate of those that resumed a session, and
+/// `tls_stapled`, the rate of those with a stapled status (OCSP) among those with a certificate.
 #[must_use]
-pub fn handshake_metrics() -> [Arc<Definition>; 2] {
-    [&HANDSHAKES, &RESUMED].map(|metric| Arc::clone(metric))
+pub fn handshake_metrics() -> [Arc<Definition>; 3] {
+    [&HANDSHAKES, &RESUMED, &STAPLED].map(|metric| Arc::clone(metric))
 }
 
-/// Adds `count` handshakes that agreed on `facts`.
-pub(crate) fn add(tally: &mut Tally, facts: &TlsFacts, count: u64) {
+/// Adds `count` handshakes of this kind.
+pub(crate) fn add(tally: &mut Tally, handshake: &Handshake, count: u64) {
+    let Handshake { facts, is_stapled } = handshake;
     let tags = [
         ("version", facts.version.name().to_owned()),
         ("cipher", facts.cipher_suite()),
         ("group", facts.group().to_owned()),
+        ("ech", facts.ech().to_owned()),
     ];
     let tags = Tags::new(tags.into_iter().filter(|(_, value)| !value.is_empty()));
     let handshakes = tally.series.intern(&HANDSHAKES, &tags);
@@ -37,5 +53,11 @@ pub(crate) fn add(tally: &mut Tally, facts: &TlsFacts, count: u64) {
     for _ in 0..count {
         tally.series.add(handshakes, 1.0, 0);
         tally.series.add(resumed, f64::from(facts.is_resumed), 0);
+    }
+    if let Some(is_stapled) = is_stapled {
+        let stapled = tally.series.intern(&STAPLED, &Tags::default());
+        for _ in 0..count {
+            tally.series.add(stapled, f64::from(*is_stapled), 0);
+        }
     }
 }

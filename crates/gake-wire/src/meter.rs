@@ -7,7 +7,7 @@ use gake_core::clock::Nanos;
 use gake_core::record::Counts;
 use gake_core::work::Gauges;
 
-use crate::facts::TlsFacts;
+use crate::handshakes::Handshake;
 use crate::http2::ConnectionCounts;
 
 /// Counters of one worker. Not shared with other threads.
@@ -49,7 +49,7 @@ pub(crate) struct Meter {
     open: Cell<u64>,
     peak: Cell<u64>,
     /// Handshakes of TLS by what they agreed on.
-    handshakes: RefCell<Vec<(TlsFacts, u64)>>,
+    handshakes: RefCell<Vec<(Handshake, u64)>>,
 }
 
 /// Adds one to a counter.
@@ -74,16 +74,16 @@ impl Meter {
     }
 
     /// Counts a handshake.
-    pub(crate) fn handshake(&self, facts: TlsFacts) {
+    pub(crate) fn handshake(&self, handshake: Handshake) {
         let mut all = self.handshakes.borrow_mut();
-        match all.iter_mut().find(|(known, _)| *known == facts) {
+        match all.iter_mut().find(|(known, _)| *known == handshake) {
             Some((_, count)) => *count += 1,
-            None => all.push((facts, 1)),
+            None => all.push((handshake, 1)),
         }
     }
 
     /// Takes the handshakes since the last call, by what they agreed on.
-    pub(crate) fn take_handshakes(&self) -> Vec<(TlsFacts, u64)> {
+    pub(crate) fn take_handshakes(&self) -> Vec<(Handshake, u64)> {
         self.handshakes.take()
     }
 

@@ -4,11 +4,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::ech;
 use crate::facts::{TlsVersion, suite_name};
 use crate::key_log::TlsKeyLog;
 use crate::settings::Protocol;
-use rustls::client::ResolvesClientCert;
+use crate::stapling::NotingVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{ResolvesClientCert, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
@@ -39,6 +41,8 @@ pub struct TlsOptions {
     pub ciphers: Vec<String>,
     /// Takes the secrets of every session.
     pub key_log: Option<Arc<TlsKeyLog>>,
+    /// Encrypt the hello (ECH) by the configurations in this file; `grease` only looks like it.
+    pub ech: Option<PathBuf>,
     /// Resume sessions. Otherwise every connection makes a full handshake.
     pub session_tickets: bool,
 }
@@ -107,15 +111,15 @@ impl TlsOptions {
     /// When a file cannot be read or has the wrong content.
     pub fn config(&self, protocol: Protocol) -> Result<Arc<ClientConfig>, TlsError> {
         let provider = Arc::new(self.provider());
-        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-            .with_protocol_versions(self.versions())
-            .map_err(TlsError::Library)?;
-        let builder = if self.insecure {
-            let verifier = Arc::new(AcceptAny { provider: Arc::clone(&provider) });
-            builder.dangerous().with_custom_certificate_verifier(verifier)
-        } else {
-            builder.with_root_certificates(self.roots()?)
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
+        let builder = match &self.ech {
+            // Only TLS 1.3 has it.
+            Some(path) => builder.with_ech(ech::mode(path)?),
+            None => builder.with_protocol_versions(self.versions()),
         };
+        let builder = builder.map_err(TlsError::Library)?;
+        let verifier = NotingVerifier(self.verifier(&provider)?);
+        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
         let mut config = match self.client_certificate()? {
             None if !self.identities.is_empty() => {
                 let keys = self.identities.iter().map(|identity| identity.loaded(&provider));
@@ -137,6 +141,21 @@ impl TlsOptions {
             config.resumption = rustls::client::Resumption::disabled();
         }
         Ok(Arc::new(config))
+    }
+
+    fn verifier(
+        &self,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
+        let provider = Arc::clone(provider);
+        if self.insecure {
+            return Ok(Arc::new(AcceptAny { provider }));
+        }
+        let roots = Arc::new(self.roots()?);
+        match WebPkiServerVerifier::builder_with_provider(roots, provider).build() {
+            Ok(verifier) => Ok(verifier),
+            Err(error) => Err(TlsError::Library(rustls::Error::General(error.to_string()))),
+        }
     }
 
     fn provider(&self) -> CryptoProvider {
@@ -216,7 +235,7 @@ fn certificates(path: &Path, role: &'static str) -> Result<Vec<CertificateDer<'s
     Ok(chain)
 }
 
-fn read(path: &Path, role: &'static str) -> Result<Vec<u8>, TlsError> {
+pub(crate) fn read(path: &Path, role: &'static str) -> Result<Vec<u8>, TlsError> {
     gake_files::read(path, role, PEM_BYTES_MAX).map_err(|error| match error.io() {
         // The path is said by who shows it.
         Some(error) => file_error(path, role, error),
@@ -224,7 +243,7 @@ fn read(path: &Path, role: &'static str) -> Result<Vec<u8>, TlsError> {
     })
 }
 
-fn file_error(path: &Path, role: &'static str, reason: &impl ToString) -> TlsError {
+pub(crate) fn file_error(path: &Path, role: &'static str, reason: &impl ToString) -> TlsError {
     TlsError::File { path: path.to_owned(), role, reason: reason.to_string() }
 }
 

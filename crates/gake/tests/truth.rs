@@ -18,10 +18,11 @@ use support::*;
 /// A busy machine wakes late, which can only add: an upper bound may be tried again.
 const TRIES: usize = 5;
 
-fn percentiles(rate: u64, connections: &str) -> (f64, f64) {
+fn percentiles(rate: u64, http: &str, connections: &str) -> (f64, f64) {
     let peer = Peer::lab(&["--stall", "3s+1s"]);
     let url = format!("{}/fast", peer.url);
-    let json = run(&[&url, "-r", &rate.to_string(), "-d", "10s", "-c", connections]);
+    let rate_flag = rate.to_string();
+    let json = run(&[&url, "-r", &rate_flag, "-d", "10s", "--http", http, "-c", connections]);
     let end = peer.end();
     let due = rate * 10;
     assert_eq!((json.count("requests.ok"), json.count("requests.due")), (due, due));
@@ -35,9 +36,11 @@ fn percentiles(rate: u64, connections: &str) -> (f64, f64) {
 #[test]
 fn a_stall_is_told_in_full_whatever_the_bound_on_connections() {
     let rate = if full() { 1_000 } else { 200 };
-    for connections in ["5", "50", "1000"] {
+    for (http, connections) in
+        [("1.1", "5"), ("1.1", "50"), ("1.1", "1000"), ("2", "1"), ("2", "50")]
+    {
         for tries in 1..=TRIES {
-            let (p99, p95) = percentiles(rate, connections);
+            let (p99, p95) = percentiles(rate, http, connections);
             assert!(
                 p99 >= 900.0 * 0.98 && p95 >= 500.0 * 0.96,
                 "too good to be true with {connections} connections: p99 {p99} ms, p95 {p95} ms"

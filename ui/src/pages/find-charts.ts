@@ -50,7 +50,7 @@ export function steps(found: Find): Chart | null {
   const { answer, dimension } = found;
   // A trial of streams has a user for each.
   const own = dimension === "streams" ? "users" : dimension;
-  const load = dimension === "connect-rate" ? "rate" : own;
+  const load = dimension === "connect-rate" || dimension === "tls-handshakes" ? "rate" : own;
   const binding = answer.bound_by === null ? -1 : found.objectives.indexOf(answer.bound_by);
   const missed = (step: Step): number => {
     const own = binding < 0 ? step.of_allowed : step.of_allowed.slice(binding, binding + 1);

@@ -20,7 +20,7 @@ export interface FindData {
 /** The schema gake.find/1, in which docs/gake.find.1.schema.json says what is what. */
 export interface Find {
   target: string;
-  dimension: "rate" | "users" | "connections" | "connect-rate" | "streams";
+  dimension: "rate" | "users" | "connections" | "connect-rate" | "tls-handshakes" | "streams";
   arrivals: string;
   objectives: string[];
   budget_s: number;

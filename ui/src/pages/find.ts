@@ -69,6 +69,7 @@ function bar({ answer, dimension, objectives }: Find): Bar {
 function level(dimension: Find["dimension"], value: number): string {
   if (dimension === "rate") return rate(value);
   if (dimension === "connect-rate") return `${rate(value)} connections`;
+  if (dimension === "tls-handshakes") return `${rate(value)} TLS handshakes`;
   const whole = Math.round(value);
   return `${count(whole)} ${whole === 1 ? dimension.slice(0, -1) : dimension}`;
 }

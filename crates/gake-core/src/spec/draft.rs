@@ -125,6 +125,9 @@ pub struct ScenarioDraft {
     /// Files that define the services of gRPC.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proto: Vec<PathBuf>,
+    /// A compiled set of definitions in place of the files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proto_set: Option<BodyValue>,
     /// Folders that these files import from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proto_paths: Vec<PathBuf>,
@@ -312,6 +315,9 @@ pub struct TlsDraft {
     /// The cipher suites that are offered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ciphers: Vec<String>,
+    /// The configurations by which the hello is encrypted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ech: Option<PathBuf>,
     /// Where the secrets of sessions are written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_log: Option<PathBuf>,

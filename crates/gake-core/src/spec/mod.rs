@@ -240,6 +240,9 @@ pub struct TlsSpec {
     /// The cipher suites that are offered, by their IANA names, the preferred one first; if empty,
     /// the library's.
     pub ciphers: Vec<String>,
+    /// The file with the configurations by which the hello is encrypted (ECH); `grease` only looks
+    /// like it.
+    pub ech: Option<PathBuf>,
     /// Where the secrets of sessions are written, for programs that decrypt captured traffic.
     pub key_log: Option<PathBuf>,
 }

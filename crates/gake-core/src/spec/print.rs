@@ -101,6 +101,7 @@ fn source(source: &RequestSource, draft: &mut ScenarioDraft) {
         RequestSource::Grpc(grpc) => {
             draft.url = Some(grpc.url.clone());
             draft.proto.clone_from(&grpc.proto);
+            draft.proto_set = body(grpc.proto_set.as_ref());
             draft.proto_paths.clone_from(&grpc.proto_paths);
         }
         RequestSource::Requests(requests) => draft.request = requests.iter().map(request).collect(),
@@ -237,6 +238,7 @@ fn tls(spec: &TlsSpec) -> TlsDraft {
         min_version: spec.min_version,
         max_version: spec.max_version,
         ciphers: spec.ciphers.clone(),
+        ech: spec.ech.clone(),
         key_log: spec.key_log.clone(),
     }
 }

@@ -77,6 +77,9 @@ pub struct GrpcSpec {
     /// Files of definitions: `.proto` sources, or compiled sets. The server's reflection tells
     /// them if there are none.
     pub proto: Vec<PathBuf>,
+    /// A compiled set in place of the files, as `protoc --descriptor_set_out --include_imports`
+    /// writes it: a spec that is to be run elsewhere has it in itself.
+    pub proto_set: Option<BodySpec>,
     /// Folders that the sources import from; by default their own.
     pub proto_paths: Vec<PathBuf>,
 }

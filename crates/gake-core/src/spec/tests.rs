@@ -228,6 +228,7 @@ fn run() -> impl Strategy<Value = RunSpec> {
                 min_version: spin.then_some(TlsVersion::Tls12),
                 max_version: spin.then_some(TlsVersion::Tls13),
                 ciphers: texts.clone(),
+                ech: name.clone().map(PathBuf::from),
                 key_log: name.clone().map(PathBuf::from),
             };
             RunSpec {
@@ -377,6 +378,7 @@ fn a_method_of_grpc_is_known_by_its_scheme() {
     let grpc = GrpcSpec {
         url: "grpcs://h/S/M".to_owned(),
         proto: vec!["a.proto".into()],
+        proto_set: None,
         proto_paths: vec!["p".into()],
     };
     assert_eq!(asked.scenarios[0].source, RequestSource::Grpc(grpc));
@@ -385,8 +387,14 @@ fn a_method_of_grpc_is_known_by_its_scheme() {
     assert!(expect.accepts(200) && !expect.accepts(204));
     let printed = asked.draft().write(Syntax::Toml).unwrap();
     assert_eq!(read(&printed), Ok(asked), "{printed}");
+    let inlined = spec("proto_set = { base64 = \"CgD/\" }").unwrap();
+    let RequestSource::Grpc(grpc) = &inlined.scenarios[0].source else { panic!("{inlined:?}") };
+    assert_eq!(grpc.proto_set, Some(BodySpec::Bytes(vec![10, 0, 255].into())));
+    let printed = inlined.draft().write(Syntax::Toml).unwrap();
+    assert_eq!(read(&printed), Ok(inlined), "{printed}");
     for (fields, said) in [
         ("method = \"GET\"", "method: a call of gRPC is always a POST"),
+        ("proto = [\"p\"]\nproto_set = \"x\"", "it takes the place of proto"),
         ("proto_paths = [\"p\"]", "it needs proto"),
         ("[connection]\nhttp = \"1.1\"", "connection.http: gRPC needs HTTP/2"),
         ("[connection]\nmax_redirects = 1", "follow no redirects"),

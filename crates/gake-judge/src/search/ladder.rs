@@ -109,9 +109,10 @@ impl Ladder {
     pub(super) fn new(clauses: &[Clause], options: &Options) -> Self {
         let limit = clauses.iter().filter_map(Clause::limit).min();
         let (load, highest) = match (options.dimension, options.highest) {
-            (Dimension::Rate | Dimension::ConnectRate, Some(highest)) => {
-                (TrialLoad::Rate((highest * FIRST_PART).max(FIRST_MIN).min(highest)), highest)
-            }
+            (
+                Dimension::Rate | Dimension::ConnectRate | Dimension::TlsHandshakes,
+                Some(highest),
+            ) => (TrialLoad::Rate((highest * FIRST_PART).max(FIRST_MIN).min(highest)), highest),
             (Dimension::Users | Dimension::Streams, Some(highest)) => {
                 (TrialLoad::Users(1), highest)
             }
@@ -245,7 +246,7 @@ impl Search {
         self.timing = self.timing();
         let top = self.ladder.load.level();
         match self.options.dimension {
-            Dimension::Rate | Dimension::ConnectRate => {
+            Dimension::Rate | Dimension::ConnectRate | Dimension::TlsHandshakes => {
                 self.scale = self.ladder.best;
                 let floor = self.timing.short + self.timing.short_warmup;
                 // The ladder's rungs are too short for a reading of the target.

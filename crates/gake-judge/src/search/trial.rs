@@ -16,6 +16,8 @@ pub enum Dimension {
     Connections,
     /// New connections a second: the rate, with a connection for each request.
     ConnectRate,
+    /// Handshakes of TLS a second: the rate, with a connection for each request.
+    TlsHandshakes,
     /// Concurrent requests on shared connections of HTTP/2: users of a closed loop.
     Streams,
 }
@@ -29,6 +31,7 @@ impl Dimension {
             Self::Users => "users",
             Self::Connections => "connections",
             Self::ConnectRate => "connect-rate",
+            Self::TlsHandshakes => "tls-handshakes",
             Self::Streams => "streams",
         }
     }
@@ -36,14 +39,20 @@ impl Dimension {
     /// Whether its levels are arrivals a second, and not whole numbers.
     #[must_use]
     pub fn is_rate(self) -> bool {
-        matches!(self, Self::Rate | Self::ConnectRate)
+        matches!(self, Self::Rate) || self.connects_each()
+    }
+
+    /// Whether each request has a connection of its own.
+    #[must_use]
+    pub fn connects_each(self) -> bool {
+        matches!(self, Self::ConnectRate | Self::TlsHandshakes)
     }
 
     /// The load of a trial at `level`.
     #[must_use]
     pub fn load(self, level: f64) -> TrialLoad {
         match self {
-            Self::Rate | Self::ConnectRate => TrialLoad::Rate(level),
+            Self::Rate | Self::ConnectRate | Self::TlsHandshakes => TrialLoad::Rate(level),
             Self::Users | Self::Streams => TrialLoad::Users(level.round().max(1.0) as usize),
             Self::Connections => TrialLoad::Connections(level.round().max(1.0) as usize),
         }

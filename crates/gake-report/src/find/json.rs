@@ -26,8 +26,8 @@ pub(crate) struct FindForm {
     schema: &'static str,
     /// What was loaded: a URL or a targets file.
     target: String,
-    /// What was searched: `rate`, `users`, `connections`, `connect-rate` or `streams`. Every level
-    /// below is in its unit: requests a second, or a number.
+    /// What was searched: `rate`, `users`, `connections`, `connect-rate`, `tls-handshakes` or
+    /// `streams`. Every level below is in its unit: requests a second, or a number.
     dimension: &'static str,
     /// How arrivals were spread: `uniform` or `poisson`.
     arrivals: String,

@@ -59,6 +59,7 @@ fn level(dimension: Dimension, level: f64) -> String {
     match dimension {
         Dimension::Rate => units::rate(level),
         Dimension::ConnectRate => format!("{} connections", units::rate(level)),
+        Dimension::TlsHandshakes => format!("{} TLS handshakes", units::rate(level)),
         Dimension::Users => units::plural(level.round() as u64, "user"),
         Dimension::Streams => units::plural(level.round() as u64, "stream"),
         Dimension::Connections => units::plural(level.round() as u64, "connection"),

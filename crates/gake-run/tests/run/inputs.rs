@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use gake_core::exact;
 use gake_run::spec::{
-    BodySpec, LoadSpec, RecordingSpec, RequestSource, RunSpec, ScenarioSpec, ScriptSpec,
+    BodySpec, GrpcSpec, HttpVersion, LoadSpec, RecordingSpec, RequestSource, RunSpec, ScenarioSpec,
+    ScriptSpec,
 };
 use gake_run::{GivenRequests, Inputs, LoadedRequests, Prepared, RunError};
 use gake_wire::{HttpRequest, WeightedRequest};
@@ -110,6 +111,41 @@ fn an_inlined_spec_sends_the_same_without_its_files() {
         (counts.ok, counts.bytes_out, run.plan.labels.clone())
     };
     assert_eq!((told(&after), told(&before).0), (told(&before), 6));
+}
+
+#[test]
+fn an_inlined_call_of_grpc_has_its_definitions() {
+    let lab = lab();
+    let folder = tempfile::tempdir().unwrap();
+    let (proto, json) = (folder.path().join("echo.proto"), folder.path().join("messages"));
+    let definitions = "syntax = \"proto3\"; package gake.lab.v1; message Text { string text = 1; }
+        service Echo { rpc Chat(stream Text) returns (stream Text); }";
+    std::fs::write(&proto, definitions).unwrap();
+    std::fs::write(&json, r#"{"text":"a"} {"text":"ab"}"#).unwrap();
+    let grpc = GrpcSpec {
+        url: format!("grpc://{}/gake.lab.v1.Echo/Chat", lab.addr()),
+        proto: vec![proto],
+        ..GrpcSpec::default()
+    };
+    let mut spec = of(RequestSource::Grpc(grpc));
+    spec.connection.http = HttpVersion::Http2;
+    spec.scenarios[0].request.body = Some(BodySpec::File(json));
+    let inlined = |check: Option<&str>| {
+        let mut spec = spec.clone();
+        spec.scenarios[0].expect_body = check.map(str::to_owned);
+        let loaded = LoadedRequests::read(&spec, Inputs::default()).unwrap();
+        exact::encode(&loaded.inlined(&spec)).unwrap()
+    };
+    let checks = [(None, 3), (Some("^.\"text\":\"a"), 3), (Some("json:text=a"), 0)];
+    let specs = checks.map(|(check, _)| inlined(check));
+    drop(folder);
+    for (bytes, (check, ok)) in specs.iter().zip(checks) {
+        let spec: RunSpec = exact::decode(bytes).unwrap();
+        let run = Prepared::new(&spec, Inputs::default()).unwrap().run().unwrap();
+        assert_eq!((run.tally.counts.ok, run.tally.counts.sent), (ok, 3), "{check:?}");
+        let all = run.tally.series.series().map(|(key, _)| key.metric.name.as_str());
+        assert!(all.collect::<Vec<_>>().contains(&"stream_events"), "{check:?}");
+    }
 }
 
 #[test]

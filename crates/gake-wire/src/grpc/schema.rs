@@ -160,6 +160,12 @@ impl GrpcMethod {
         format!("{}/{}", self.descriptor.parent_service().full_name(), self.descriptor.name())
     }
 
+    /// The definitions that it comes from, as a descriptor set like those of protoc.
+    #[must_use]
+    pub fn definitions(&self) -> Vec<u8> {
+        self.descriptor.parent_pool().encode_to_vec()
+    }
+
     /// The name of its package; empty without one.
     #[must_use]
     pub fn package(&self) -> String {

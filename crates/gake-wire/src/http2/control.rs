@@ -74,14 +74,14 @@ impl ClientConnection {
             setting::MAX_CONCURRENT_STREAMS => self.peer.streams = value,
             setting::INITIAL_WINDOW_SIZE => {
                 if i64::from(value) > WINDOW_MAX {
-                    return Err(Violation::Settings);
+                    return Err(Violation::WindowOverflow);
                 }
                 let change = i64::from(value) - i64::from(self.peer.first_window);
                 self.peer.first_window = value;
                 for (_, stream) in self.streams.iter_mut() {
                     stream.window += change;
                     if stream.window > WINDOW_MAX {
-                        return Err(Violation::WindowUpdate);
+                        return Err(Violation::WindowOverflow);
                     }
                 }
             }
@@ -138,8 +138,11 @@ impl ClientConnection {
         let more = i64::from(number(payload) & 0x7fff_ffff);
         if header.stream == 0 {
             self.peer.window += more;
-            let is_wrong = more == 0 || self.peer.window > WINDOW_MAX;
-            return if is_wrong { Err(Violation::WindowUpdate) } else { Ok(()) };
+            return match self.peer.window > WINDOW_MAX {
+                _ if more == 0 => Err(Violation::WindowUpdate),
+                true => Err(Violation::WindowOverflow),
+                false => Ok(()),
+            };
         }
         if self.is_idle(header.stream) {
             return Err(Violation::FrameStream);
@@ -147,8 +150,11 @@ impl ClientConnection {
         if let Some(slot) = self.streams.find(header.stream) {
             let stream = self.streams.get(slot);
             stream.window += more;
-            if more == 0 || stream.window > WINDOW_MAX {
+            let is_over = stream.window > WINDOW_MAX;
+            if more == 0 {
                 self.malformed(slot, MessageError::Window, events);
+            } else if is_over {
+                self.malformed(slot, MessageError::WindowOverflow, events);
             }
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! What is wrong with one response, while its connection is sound (RFC 9113, section 8.1.1).
 
+use gake_core::record::ErrorCode;
+
 /// What is wrong with one response. Its stream is reset; the connection continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum MessageError {
@@ -39,9 +41,12 @@ pub enum MessageError {
     /// More 1xx than the bound.
     #[error("more interim responses came than the bound")]
     TooManyInterim,
-    /// WINDOW_UPDATE of 0, or beyond 2^31−1, on the stream.
-    #[error("the server broke the flow control of the stream")]
+    /// WINDOW_UPDATE of 0 on the stream.
+    #[error("the server widened the window of the stream by nothing")]
     Window,
+    /// A window of the stream beyond 2^31−1.
+    #[error("the server widened the window of the stream beyond what windows can be")]
+    WindowOverflow,
 }
 
 impl MessageError {
@@ -62,6 +67,15 @@ impl MessageError {
             Self::Interim => "interim",
             Self::TooManyInterim => "too_many_interim",
             Self::Window => "stream_window",
+            Self::WindowOverflow => "stream_window_overflow",
+        }
+    }
+
+    /// The code with which the stream is reset.
+    pub(super) const fn code(self) -> ErrorCode {
+        match self {
+            Self::WindowOverflow => ErrorCode::FlowControlError,
+            _ => ErrorCode::ProtocolError,
         }
     }
 }

@@ -187,7 +187,7 @@ impl ClientConnection {
         events: &mut E,
     ) {
         let owner = self.streams.get(slot).owner;
-        let end = self.abort(slot, ErrorCode::ProtocolError, StreamEnding::Malformed(error));
+        let end = self.abort(slot, error.code(), StreamEnding::Malformed(error));
         events.ended(owner, end);
     }
 }

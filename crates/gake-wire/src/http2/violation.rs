@@ -35,9 +35,12 @@ pub enum Violation {
     /// More DATA than the window allowed.
     #[error("the server sent more than the window allows")]
     Window,
-    /// WINDOW_UPDATE of 0, or beyond 2^31−1, on the connection.
-    #[error("the server broke the flow control of the connection")]
+    /// WINDOW_UPDATE of 0 on the connection.
+    #[error("the server widened the window of the connection by nothing")]
     WindowUpdate,
+    /// A window beyond 2^31−1: of the connection by WINDOW_UPDATE, or of streams by a setting.
+    #[error("the server widened a window beyond what windows can be")]
+    WindowOverflow,
     /// PUSH_PROMISE, which gake switches off.
     #[error("the server pushed although push is off")]
     Push,
@@ -64,6 +67,7 @@ impl Violation {
             Self::Settings => "settings",
             Self::Window => "window",
             Self::WindowUpdate => "window_update",
+            Self::WindowOverflow => "window_overflow",
             Self::Push => "push_promise",
             Self::Flood => "flood",
             Self::Hpack(HpackError::Truncated) => "hpack_truncated",
@@ -87,7 +91,7 @@ impl Violation {
     pub const fn code(self) -> ErrorCode {
         match self {
             Self::FrameTooLarge | Self::FrameLength => ErrorCode::FrameSizeError,
-            Self::Window => ErrorCode::FlowControlError,
+            Self::Window | Self::WindowOverflow => ErrorCode::FlowControlError,
             Self::Hpack(HpackError::TooLarge) | Self::HeaderBlockTooLarge | Self::Flood => {
                 ErrorCode::EnhanceYourCalm
             }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Answer, ErrorCode, Exchange, Fault, Phase};
 
-use super::http2_task::Task;
+use super::http2_task::{Task, Turn};
 use super::interface::{IdleState, Timing, Transport, TransportError};
 use super::link::{Link, Shown};
 use super::sampler::TcpSampler;
@@ -54,7 +54,8 @@ impl Http2 {
         let codec = ClientConnection::new(opening.limits);
         let link = Link::new(codec, stream.is_plain(), opening.is_single_use, open);
         let sampler = TcpSampler::new(opening.at, opening.took);
-        let task = Task { stream, link: Rc::clone(&link), scratch, sampler, clock, broken: None };
+        let (link_of_task, turn) = (Rc::clone(&link), Turn::default());
+        let task = Task { stream, link: link_of_task, scratch, sampler, clock, broken: None, turn };
         tokio::task::spawn_local(task.run());
         Self { link, facts: opening.facts }
     }

@@ -1,7 +1,8 @@
 //! The task of an HTTP/2 connection: the only one that reads and writes its socket.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
+use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
@@ -27,6 +28,20 @@ pub(super) struct Task<C> {
     pub(super) clock: C,
     /// The fault that ended writing; answers may still come.
     pub(super) broken: Option<Fault>,
+    pub(super) turn: Turn,
+}
+
+/// What the task does next: the requests that follow answers gather until no more answers are
+/// there, since a write costs far more than a look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Turn {
+    /// Writes.
+    #[default]
+    Write,
+    /// Answers have come: the runtime shall look for more before what follows them is written.
+    Look,
+    /// The runtime has looked: reads before it writes.
+    Read,
 }
 
 impl<C: Clock> Task<C> {
@@ -51,6 +66,28 @@ impl<C: Clock> Task<C> {
             self.link.codec().borrow_mut().close(ErrorCode::NoError);
             return Poll::Ready(Fault::ClosedEarly(Phase::FirstByte));
         }
+        match self.turn {
+            Turn::Look if self.broken.is_none() && self.gathers() => {
+                self.turn = Turn::Read;
+                // The runtime looks for events, and then wakes this task.
+                let _ = pin!(tokio::task::yield_now()).poll(cx);
+                return Poll::Pending;
+            }
+            Turn::Read => {
+                self.turn = Turn::Write;
+                match self.read(cx) {
+                    Poll::Ready(None) => {
+                        self.turn = Turn::Write;
+                        // Those whose answers came write first.
+                        cx.waker().wake_by_ref();
+                        return Poll::Pending;
+                    }
+                    Poll::Ready(Some(fault)) => return Poll::Ready(fault),
+                    Poll::Pending => {}
+                }
+            }
+            Turn::Look | Turn::Write => {}
+        }
         let is_blocked = self.broken.is_none() && self.write(cx).is_pending();
         self.link.note_stall(&self.clock);
         for _ in 0..READS_MAX {
@@ -58,7 +95,11 @@ impl<C: Clock> Task<C> {
                 return Poll::Pending;
             }
             match self.read(cx) {
-                Poll::Ready(None) => {}
+                Poll::Ready(None) => {
+                    if gathering() {
+                        self.turn = Turn::Look
+                    }
+                }
                 Poll::Ready(Some(fault)) => return Poll::Ready(fault),
                 Poll::Pending => {
                     // Those whose answers came write first, and all of it goes out at once.
@@ -75,6 +116,12 @@ impl<C: Clock> Task<C> {
         }
         cx.waker().wake_by_ref();
         Poll::Pending
+    }
+
+    /// Whether requests gather: others than those that are to be written are under way.
+    fn gathers(&self) -> bool {
+        let mut codec = self.link.codec().borrow_mut();
+        codec.live() > 1 && !codec.output().is_empty()
     }
 
     fn has_output(&self) -> bool {
@@ -162,4 +209,10 @@ fn of_violation(violation: Violation) -> Fault {
     } else {
         Fault::Malformed(violation.name())
     }
+}
+
+fn gathering() -> bool {
+    static ON: std::sync::LazyLock<bool> =
+        std::sync::LazyLock::new(|| std::env::var_os("GAKE_BATCH").is_some());
+    *ON
 }

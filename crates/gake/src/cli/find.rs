@@ -183,6 +183,8 @@ pub enum DimensionArg {
     Connections,
     /// New connections a second, one for each request
     ConnectRate,
+    /// Handshakes of TLS a second, one for each request
+    TlsHandshakes,
     /// Concurrent requests on the connections of HTTP/2
     Streams,
 }
@@ -194,6 +196,7 @@ impl From<DimensionArg> for Dimension {
             DimensionArg::Users => Self::Users,
             DimensionArg::Connections => Self::Connections,
             DimensionArg::ConnectRate => Self::ConnectRate,
+            DimensionArg::TlsHandshakes => Self::TlsHandshakes,
             DimensionArg::Streams => Self::Streams,
         }
     }

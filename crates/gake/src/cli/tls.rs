@@ -25,6 +25,11 @@ pub struct TlsArgs {
     #[arg(long)]
     pub session_tickets: bool,
 
+    /// Encrypt the hello, with the server's name in it, by the configurations in FILE (ECH, as in
+    /// DNS: binary, base64 or PEM); `grease` sends what only looks like it. TLS 1.3 alone
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub ech: Option<PathBuf>,
+
     /// Write the secrets of sessions to FILE, as the variable SSLKEYLOGFILE does, for Wireshark
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub key_log: Option<PathBuf>,

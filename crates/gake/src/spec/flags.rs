@@ -73,6 +73,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("max_version", "--tls-max"),
     ("ciphers", "--ciphers"),
     ("session_tickets", "--session-tickets"),
+    ("ech", "--ech"),
     ("key_log", "--key-log"),
     ("objectives", "--slo"),
     ("watch", "--watch"),
@@ -337,6 +338,7 @@ fn connection(args: &ConnectionArgs) -> RunDraft {
         min_version: args.tls.tls_min.map(version),
         max_version: args.tls.tls_max.map(version),
         ciphers: args.tls.ciphers.clone(),
+        ech: args.tls.ech.clone(),
         key_log: args.tls.key_log.clone(),
     };
     RunDraft { connection, tls, ..RunDraft::default() }

@@ -314,6 +314,24 @@ fn what_a_script_decides_itself_is_no_flag() {
 }
 
 #[test]
+fn handshakes_of_tls_are_searched() {
+    let lab = LabConfig { tls: true, ..LabConfig::default() };
+    let lab = Lab::start(lab).unwrap();
+    let url = format!("https://{}/fast", lab.addr());
+    let flags = ["--dimension", "tls-handshakes", "--slo", "p50<20s", "--max-rate", "40", "-k"];
+    let ran = find(&[&[url.as_str()], &flags[..], &["--budget", "10s", "-o", "json"]].concat());
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
+    let form: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(form["dimension"], "tls-handshakes");
+    // Each request has a connection, and with it a handshake, of its own.
+    let served = lab.shutdown();
+    assert!(served.requests > 0, "{form}");
+    assert_eq!(served.connections.opened, served.requests, "{served:?}");
+    let plain = ["http://127.0.0.1:9/", "--dimension", "tls-handshakes"];
+    find(&plain).refused(2, "needs https://");
+}
+
+#[test]
 fn streams_are_searched_on_the_connections_that_are_asked_for() {
     let lab = Lab::start(LabConfig { threads: Some(4), ..LabConfig::default() }).unwrap();
     let url = format!("http://{}/delay/20ms", lab.addr());

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use tempfile::TempDir;
 
 use crate::support::*;
-use crate::{alone, source};
+use crate::{alone, source, together};
 
 /// A server whose handler sleeps, one request a thread.
 pub struct Server {
@@ -130,6 +130,20 @@ fn half_as_many_again_as_there_are_threads_wait_once() {
         assert!(response("p50") >= 499.0 && response("p50") < 900.0, "{name}: {}", json.0);
         assert!(response("p75") >= 900.0, "{name}: {}", json.0);
     }
+}
+
+#[test]
+fn tomcat_counts_the_same_over_http2() {
+    let _together = together();
+    let server = tomcat(Settings { sleep_ms: 1, ..threads(20) });
+    let mut sent = 0;
+    for flags in ["-n 300 -c 3 --streams 10", "-n 300 -c 1 --streams 100", "-r 200 -d 1s -c 2"] {
+        let json = run(&[&[server.peer.url.as_str(), "--http2"], &*words(flags)].concat());
+        assert_eq!(json.count("requests.ok"), json.count("requests.sent"), "{}", json.0);
+        assert_eq!(json.text("connections.protocol"), "HTTP/2");
+        sent += json.count("requests.ok");
+    }
+    assert_eq!(number_after(&server.peer.end(), "requests"), sent);
 }
 
 #[test]

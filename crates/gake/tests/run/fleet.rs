@@ -177,6 +177,15 @@ fn a_local_fleet_needs_one_command() {
     assert_eq!((stats.routes["/fast"], stats.routes["/bytes"]), (25, 25));
     let said = ran.stderr.contains("2 agents with") && ran.stderr.contains("local-1, local-2");
     assert!(said, "{ran:?}");
+    // So do the definitions of gRPC, by which replies are checked.
+    let say = format!("grpc://{}/gake.lab.v1.Echo/Say", lab.addr());
+    for (text, ok) in [("hello", 6), ("bye", 0)] {
+        let check = format!("json:text={text}");
+        let line = ["run", &say, "--data", r#"{"text":"hello"}"#, "--expect-body", &check];
+        let ran = crate::support::ran(&[&line[..], &words("-n 6 -c 2 --local 2 -o json")].concat());
+        let counts = ["requests.ok", "requests.failed"].map(|name| ran.json().count(name));
+        assert_eq!(counts, [ok, 6 - ok], "{ran:?}");
+    }
     // So do recordings, certificates and keys, which agents have in memory.
     let secure = lab_with(LabConfig { tls: true, ..LabConfig::default() });
     let own = rcgen::generate_simple_self_signed(["client".to_owned()]).unwrap();

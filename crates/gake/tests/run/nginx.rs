@@ -50,6 +50,7 @@ impl Nginx {
                  {listens}
                  server_name localhost;
                  ssl_certificate {at}/server.pem; ssl_certificate_key {at}/server.key;
+                 ssl_stapling on; ssl_stapling_file {at}/ocsp;
                  location / {{ return 200 \"hello\\n\"; }}
                  location /once {{ keepalive_requests 1; return 200 \"hello\\n\"; }}
                  location /moved {{ return 302 /there; }}
@@ -124,6 +125,8 @@ fn certificates(directory: &TempDir) {
     write("other.pem", other.pem());
     write("server.pem", certificate.pem());
     write("server.key", key.serialize_pem());
+    // An OCSP response that says only that the question was malformed.
+    fs::write(directory.path().join("ocsp"), [0x30, 3, 0x0a, 1, 1]).unwrap();
 }
 
 #[test]
@@ -176,6 +179,33 @@ fn counts_of_http2_agree_with_its_access_log() {
         written += json.count("requests.ok");
     }
     assert_eq!(nginx.end(), written);
+}
+
+#[test]
+fn a_server_that_is_reloaded_under_load_loses_nothing() {
+    let nginx = Nginx::start();
+    let (clear, plain) = (format!("http://127.0.0.1:{}/", nginx.h2c_port), nginx.url("/"));
+    let access = PathBuf::from(nginx.path("access"));
+    let lines = || fs::read_to_string(&access).unwrap().lines().count();
+    let mut ok = 0;
+    for (url, flags) in [
+        (&clear, "--http2 -r 1000 -d 2s -c 3"),
+        (&clear, "--http2 -d 2s -c 3 --streams 10"),
+        (&plain, "-r 500 -d 2s -c 10"),
+    ] {
+        let before = lines();
+        let running = start(&mut gake(&[&["run", url, "-o", "json"], &*words(flags)].concat()));
+        for reload in 1..=3 {
+            let seen = before + reload * 300;
+            eventually("requests come", || lines() > seen);
+            kill_process(Pid::from_child(&nginx.child), Signal::HUP).unwrap();
+        }
+        let json = running.wait().done().json();
+        assert_eq!(json.count("requests.ok"), json.count("requests.sent"), "{flags}: {}", json.0);
+        assert!(json.count("connections.opened") > 3, "{flags}: {}", json.0);
+        ok += json.count("requests.ok");
+    }
+    assert_eq!(nginx.end(), ok);
 }
 
 #[test]
@@ -239,6 +269,9 @@ fn tls_is_trusted_by_its_authority_only() {
     let json = with(&["--cacert", &nginx.path("ca.pem")]).done().json();
     assert_eq!((json.count("requests.ok"), json.count("latency_ns.tls.count")), (40, 4));
     assert!(json.count("latency_ns.tls.min") > 0);
+    let all = json.at("metrics.series").as_array().unwrap();
+    let stapled = all.iter().find(|one| one["metric"] == "tls_stapled").unwrap();
+    assert_eq!((&stapled["samples"], &stapled["passed"]), (&4.into(), &4.into()), "{stapled}");
     let json = with(&["--insecure"]).done().json();
     assert_eq!(json.count("requests.ok"), 40);
 

@@ -18,6 +18,11 @@ fn handshakes(json: &Json) -> (String, String, u64, u64) {
         series["tags"][key].as_str().unwrap_or_default().to_owned()
     };
     let (agreed, resumed) = (only("tls_handshakes"), only("tls_resumed"));
+    let stapled = only("tls_stapled");
+    assert_eq!(
+        (stapled["passed"].as_u64(), stapled["samples"].as_u64() > Some(0)),
+        (Some(0), true)
+    );
     assert_ne!(tag(agreed, "group"), "", "{agreed}");
     let count = agreed["samples"].as_u64().unwrap();
     assert_eq!(resumed["samples"].as_u64(), Some(count));

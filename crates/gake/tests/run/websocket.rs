@@ -41,6 +41,19 @@ fn a_rate_is_of_messages_and_latency_counts_from_when_they_are_due() {
 }
 
 #[test]
+fn many_sessions_lose_no_message() {
+    let lab = lab();
+    let users = if full() { 10_000 } else { 500 };
+    let users_flag = users.to_string();
+    let line = ["-c", &users_flag, "--think", "1s", "-d", "3s", "--ws-message", "hello"];
+    let json = run(&[&line[..], &["--ws-expect", "^hello$", &ws(&lab, "/ws")]].concat());
+    let counts = ["requests.ok", "requests.sent"].map(|name| json.count(name));
+    assert_eq!(counts, [lab.stats().requests; 2], "{}", json.0);
+    assert!(counts[0] >= users, "{}", json.0);
+    assert_eq!(json.count("connections.websocket.sessions"), users, "{}", json.0);
+}
+
+#[test]
 fn large_messages_go_through_tls_and_come_back_whole() {
     let lab = lab_with(LabConfig { tls: true, ..LabConfig::default() });
     let url = format!("wss://{}/ws", lab.addr());

@@ -13,9 +13,14 @@ impl Deciding<'_> {
     /// The method that `url` names, if it is one of gRPC.
     pub(super) fn grpc(&mut self) -> Result<Option<RequestSource>, SpecError> {
         let proto = std::mem::take(&mut self.draft.proto);
+        let proto_set = self.draft.proto_set.take().map(|set| set.0);
         let proto_paths = std::mem::take(&mut self.draft.proto_paths);
         if !is_grpc(&self.draft) {
-            let given = [("proto", proto.is_empty()), ("proto_paths", proto_paths.is_empty())];
+            let given = [
+                ("proto", proto.is_empty()),
+                ("proto_set", proto_set.is_none()),
+                ("proto_paths", proto_paths.is_empty()),
+            ];
             return match given.into_iter().find(|(_, is_empty)| !is_empty) {
                 Some((key, _)) => {
                     Err(self.refuse(key, "it needs a URL that begins with grpc:// or grpcs://"))
@@ -27,6 +32,9 @@ impl Deciding<'_> {
         if proto.is_empty() && !proto_paths.is_empty() {
             return Err(self.refuse("proto_paths", "it needs proto"));
         }
+        if proto_set.is_some() && !proto.is_empty() {
+            return Err(self.refuse("proto_set", "it takes the place of proto"));
+        }
         self.without(&["method"], "a call of gRPC is always a POST")?;
         let refuse = |key, problem| {
             Err(SpecError::new(FieldPath::root().key("connection").key(key), problem))
@@ -37,6 +45,6 @@ impl Deciding<'_> {
         if self.connection.max_redirects > 0 {
             return refuse("max_redirects", "calls of gRPC follow no redirects");
         }
-        Ok(Some(RequestSource::Grpc(GrpcSpec { url, proto, proto_paths })))
+        Ok(Some(RequestSource::Grpc(GrpcSpec { url, proto, proto_set, proto_paths })))
     }
 }

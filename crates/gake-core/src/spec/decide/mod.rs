@@ -13,7 +13,7 @@ use super::error::{FieldPath, SpecError};
 use super::value::{CountValue, TimeValue};
 use super::{
     ConnectionDraft, ConnectionSpec, HttpVersion, KeepSpec, RunDraft, RunSpec, SCENARIOS_MAX,
-    SERIES_MAX, ScenarioSpec, TlsDraft, TlsSpec, VERSION,
+    SERIES_MAX, ScenarioSpec, TlsDraft, TlsSpec, TlsVersion, VERSION,
 };
 use crate::metric::MAX_SERIES;
 use crate::plan::{Rate, Timeouts};
@@ -212,6 +212,10 @@ fn tls(draft: TlsDraft, http: HttpVersion) -> Result<TlsSpec, SpecError> {
         let problem = format!("{} is newer than max_version, {}", min.name(), max.name());
         return Err(SpecError::new(at, problem));
     }
+    if draft.ech.is_some() && draft.max_version == Some(TlsVersion::Tls12) {
+        let at = FieldPath::root().key("tls").key("ech");
+        return Err(SpecError::new(at, "it needs TLS 1.3"));
+    }
     Ok(TlsSpec {
         insecure: draft.insecure.unwrap_or(false),
         ca_certificates: draft.ca_certificates,
@@ -221,6 +225,7 @@ fn tls(draft: TlsDraft, http: HttpVersion) -> Result<TlsSpec, SpecError> {
         min_version: draft.min_version,
         max_version: draft.max_version,
         ciphers: draft.ciphers,
+        ech: draft.ech,
         key_log: draft.key_log,
     })
 }

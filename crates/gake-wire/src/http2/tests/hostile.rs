@@ -1,5 +1,7 @@
 //! Servers that break the rules: each is told by name, or bounded.
 
+use gake_core::record::ErrorCode;
+
 use super::super::frame::{flag, kind, setting};
 use super::super::{
     ClientConnection, ConnectionLimits, HpackError, MessageError, StreamEnding, Violation,
@@ -113,9 +115,12 @@ fn bad_compression_ends_the_connection() {
 #[test]
 fn windows_and_settings_have_bounds() {
     assert_eq!(violation(&number(kind::WINDOW_UPDATE, 0, 0)), Violation::WindowUpdate);
-    assert_eq!(violation(&number(kind::WINDOW_UPDATE, 0, (1 << 31) - 1)), Violation::WindowUpdate);
+    let most = number(kind::WINDOW_UPDATE, 0, (1 << 31) - 1);
+    assert_eq!(violation(&most), Violation::WindowOverflow);
+    let first = settings(&[(setting::INITIAL_WINDOW_SIZE, 1 << 31)]);
+    assert_eq!(violation(&first), Violation::WindowOverflow);
+    assert_eq!(Violation::WindowOverflow.code(), ErrorCode::FlowControlError);
     for (setting, value) in [
-        (setting::INITIAL_WINDOW_SIZE, 1 << 31),
         (setting::MAX_FRAME_SIZE, 16_383),
         (setting::MAX_FRAME_SIZE, 1 << 24),
         (setting::ENABLE_PUSH, 1),
@@ -124,7 +129,7 @@ fn windows_and_settings_have_bounds() {
     }
     let more = number(kind::WINDOW_UPDATE, 1, 1 << 30);
     let larger = settings(&[(setting::INITIAL_WINDOW_SIZE, (1 << 31) - 1)]);
-    assert_eq!(violation(&[more, larger].concat()), Violation::WindowUpdate);
+    assert_eq!(violation(&[more, larger].concat()), Violation::WindowOverflow);
     assert_eq!(
         violation(&frame(kind::PUSH_PROMISE, flag::END_HEADERS, 1, &[0, 0, 0, 2])),
         Violation::Push
@@ -179,7 +184,7 @@ fn a_bad_response_ends_its_stream_alone() {
         ([ok(1, false), ok(1, true)].concat(), MessageError::PseudoHeader),
         (headers(1, false, &status("100")).repeat(101), MessageError::TooManyInterim),
         (number(kind::WINDOW_UPDATE, 1, 0), MessageError::Window),
-        (number(kind::WINDOW_UPDATE, 1, (1 << 31) - 1), MessageError::Window),
+        (number(kind::WINDOW_UPDATE, 1, (1 << 31) - 1), MessageError::WindowOverflow),
     ] {
         assert_eq!(message_error(&bytes), error);
     }

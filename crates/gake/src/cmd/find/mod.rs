@@ -140,6 +140,10 @@ fn target(
         check(args, spec)?;
         let target = LoadedRequests::read(spec, spec::inputs());
         let mut target = target.map_err(|error| spec::failure(&error))?;
+        if args.search.dimension == DimensionArg::TlsHandshakes && !target.is_secure() {
+            let needs = "--dimension tls-handshakes needs https:// (or grpcs://) in every URL";
+            return Err(Failure::usage(needs));
+        }
         target.redact(redactor);
         return Ok((Target::Requests(target), given.clone()));
     }
@@ -161,12 +165,13 @@ fn target(
 /// Rejects what a search by streams, and one of a WebSocket, cannot have.
 fn check(args: &FindArgs, spec: &RunSpec) -> Result<(), Failure> {
     let is_websocket = |one: &ScenarioSpec| matches!(one.source, RequestSource::WebSocket(_));
-    if args.search.dimension == DimensionArg::ConnectRate && spec.scenarios.iter().any(is_websocket)
-    {
-        return Err(Failure::usage(
-            "--dimension connect-rate opens a connection for each request, and the sessions of a \
-             WebSocket stay open: search by rate, users or connections",
-        ));
+    let dimension = Dimension::from(args.search.dimension);
+    if dimension.connects_each() && spec.scenarios.iter().any(is_websocket) {
+        return Err(Failure::usage(format!(
+            "--dimension {} opens a connection for each request, and the sessions of a WebSocket \
+             stay open: search by rate, users or connections",
+            dimension.name()
+        )));
     }
     if args.search.dimension != DimensionArg::Streams {
         return Ok(());
@@ -278,6 +283,7 @@ fn plan_line(args: &FindArgs, target: &Target, clauses: &[Clause]) -> String {
         Dimension::Users => "the most users",
         Dimension::Connections => "the most open connections",
         Dimension::ConnectRate => "the most new connections a second",
+        Dimension::TlsHandshakes => "the most TLS handshakes a second",
         Dimension::Streams => "the most concurrent streams",
     };
     let texts: Vec<&str> = clauses.iter().map(|clause| clause.text.as_str()).collect();

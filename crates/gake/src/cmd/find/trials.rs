@@ -373,7 +373,7 @@ impl<'a> Trials<'a> {
         spec.warmup = trial.warmup;
         spec.threads = self.args.search.threads;
         spec.connection.idle_connections = idle;
-        spec.connection.keepalive &= self.dimension != Dimension::ConnectRate;
+        spec.connection.keepalive &= !self.dimension.connects_each();
         for scenario in &mut spec.scenarios {
             *scenario = ScenarioSpec {
                 load: load.clone(),

@@ -5,6 +5,7 @@
 // The first line on standard output is its URL, the second the base of an Actuator beside it, on a
 // port of its own as management.server.port gives: a full pool must not hide itself. Its metrics
 // are those of Tomcat's own ThreadPool MBean, which is where Spring Boot takes them from.
+// At SIGTERM it prints how many requests its handler took.
 
 import com.sun.net.httpserver.HttpServer;
 import jakarta.servlet.http.HttpServlet;
@@ -16,6 +17,7 @@ import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.util.Map;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import javax.management.MBeanServer;
@@ -23,6 +25,7 @@ import javax.management.ObjectName;
 import org.apache.catalina.Context;
 import org.apache.catalina.connector.Connector;
 import org.apache.catalina.startup.Tomcat;
+import org.apache.coyote.http2.Http2Protocol;
 
 public class Peer {
     /** Metrics of Actuator and the attributes of the MBean. */
@@ -35,6 +38,7 @@ public class Peer {
     public static void main(String[] args) throws Exception {
         Logger.getLogger("").setLevel(Level.SEVERE);
         long sleep = Long.parseLong(args[3]);
+        LongAdder requests = new LongAdder();
 
         Connector connector = new Connector("org.apache.coyote.http11.Http11NioProtocol");
         connector.setPort(0);
@@ -44,6 +48,8 @@ public class Peer {
         connector.setProperty("acceptCount", args[2]);
         // A connection of the load is not to be closed for its age.
         connector.setProperty("maxKeepAliveRequests", "-1");
+        // HTTP/2 in clear, by prior knowledge.
+        connector.addUpgradeProtocol(new Http2Protocol());
 
         Tomcat tomcat = new Tomcat();
         tomcat.setBaseDir(Files.createTempDirectory("tomcat-peer").toString());
@@ -53,6 +59,7 @@ public class Peer {
             @Override
             protected void doGet(HttpServletRequest request, HttpServletResponse response)
                     throws IOException {
+                requests.increment();
                 try {
                     Thread.sleep(sleep);
                 } catch (InterruptedException interrupted) {
@@ -67,6 +74,7 @@ public class Peer {
         int management = actuator();
         System.out.println("http://127.0.0.1:" + connector.getLocalPort());
         System.out.println("http://127.0.0.1:" + management + "/actuator");
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> System.out.println("requests " + requests.sum())));
         tomcat.getServer().await();
     }
 

@@ -1,0 +1,207 @@
+//! Servers of HTTP/2 and HTTP/3 that others wrote: Go, Node, nghttpd, and their own counts.
+
+use std::fs::File;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::*;
+
+/// The window of Go's server, unless a test is about it.
+const WINDOW: u32 = 1 << 20;
+
+fn golang(window: u32) -> (Peer, String) {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let program = BUILT.get_or_init(|| go_program("protocols"));
+    let mut peer = Peer::start(Command::new(program).arg(window.to_string()));
+    let secure = peer.line();
+    (peer, secure)
+}
+
+fn node(arguments: &[&str]) -> Peer {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/node/server.mjs");
+    Peer::start(Command::new("node").arg(script).args(arguments))
+}
+
+/// Runs a line against `url`: how many requests were ok, which are all that were sent.
+fn all_ok(url: &str, line: &str) -> Json {
+    let json = run(&[&[url, "-k"], &*words(line)].concat());
+    let counts = ["requests.ok", "requests.sent", "requests.written"].map(|name| json.count(name));
+    assert_eq!(counts, [counts[0]; 3], "{line}: {}", json.0);
+    json
+}
+
+#[test]
+fn go_counts_the_same_over_every_protocol() {
+    let (peer, secure) = golang(WINDOW);
+    let mut sent = [0; 4];
+    let mut opened = [0; 2];
+    for (url, version, line) in [
+        (&peer.url, 1, "-n 100 -c 4"),
+        (&peer.url, 2, "--http2 -n 300 -c 3 --streams 10"),
+        (&peer.url, 2, "--http2 -r 300 -d 1s -c 2"),
+        (&secure, 2, "--http2 -n 300 -c 3 --streams 10"),
+        (&secure, 2, "--http auto -n 100 -c 2 --streams 5"),
+        (&secure, 3, "--http3 -n 300 -c 3 --streams 10"),
+        (&secure, 3, "--http3 -r 300 -d 1s -c 2"),
+        (&secure, 3, "--http3 -n 30 -c 3 --streams 1 --no-keepalive"),
+    ] {
+        let json = all_ok(url, line);
+        sent[version] += json.count("requests.ok");
+        opened[version / 3] += json.count("connections.opened");
+    }
+    let json = all_ok(&secure, "--http auto3 -n 50 -c 1 --streams 1");
+    // The first answer, over TCP, makes the offer.
+    sent[2] += 1;
+    sent[3] += 49;
+    assert_eq!(json.count("connections.opened"), 2, "{}", json.0);
+    let end = peer.end();
+    let counts = ["http1", "http2", "http3"].map(|name| number_after(&end, name));
+    assert_eq!(counts, sent[1..], "{end}");
+    let counts = ["connections", "quic"].map(|name| number_after(&end, name));
+    assert_eq!(counts, [opened[0] + 1, opened[1] + 1], "{end}");
+}
+
+#[test]
+fn bodies_go_up_and_down_to_go() {
+    let (peer, secure) = golang(WINDOW);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("body");
+    std::fs::write(&path, vec![b'x'; 3_000_000]).unwrap();
+    let body = format!("@{}", path.display());
+    let url = format!("{secure}/?bytes=2000000");
+    for http in ["--http2", "--http3"] {
+        let line = format!("{http} -n 6 -c 2 --streams 3 --data {body}");
+        let json = all_ok(&url, &line);
+        assert_eq!(json.count("requests.ok"), 6);
+        assert!(json.count("bytes.in") >= 12_000_000, "{}", json.0);
+    }
+    assert_eq!(number_after(&peer.end(), "bytes"), 12 * 3_000_000);
+}
+
+#[test]
+fn an_encrypted_hello_is_accepted_by_whoever_has_its_key() {
+    let ((mut peer, secure), (mut other, _)) = (golang(WINDOW), golang(WINDOW));
+    // An address has no name that could be hidden.
+    let url = secure.replace("127.0.0.1", "localhost");
+    let folder = tempfile::tempdir().unwrap();
+    let list = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let (right, wrong) = (list("right", peer.line()), list("wrong", other.line()));
+    let ran = |ech: &str| {
+        ran(&[&["run", &url, "--ech", ech], &*words("-k -4 -n 5 -c 1 --no-keepalive -o json")]
+            .concat())
+    };
+    for (ech, told) in [(right.as_str(), "accepted"), ("grease", "grease")] {
+        let json = ran(ech).done().json();
+        assert_eq!(json.count("requests.ok"), 5, "{}", json.0);
+        let all = json.at("metrics.series").as_array().unwrap();
+        let handshakes = all.iter().find(|one| one["metric"] == "tls_handshakes").unwrap();
+        assert_eq!(handshakes["tags"]["ech"], told, "{handshakes}");
+    }
+    let json = ran(&wrong).json();
+    assert_eq!(json.count("faults.tls"), 5, "{}", json.0);
+    assert!(json.at("fault_details").to_string().contains("encrypted hello"), "{}", json.0);
+    let noise = list("noise", "noise".to_owned());
+    ran(&noise).refused(1, "configurations of ECH");
+    assert_eq!(number_after(&peer.end(), "http1"), 10);
+}
+
+/// The most memory that a process takes while `run` goes on, in bytes, and what came of it.
+fn watched(run: Started) -> (u64, Ran) {
+    let status = format!("/proc/{}/status", run.pid());
+    let watch = std::thread::spawn(move || {
+        let mut peak = 0;
+        // It is gone, or has no memory any more, once it has ended.
+        while let Ok(text) = std::fs::read_to_string(&status)
+            && text.contains("VmHWM:")
+        {
+            peak = number_after(&text, "VmHWM:") * 1024;
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        peak
+    });
+    let ran = run.wait();
+    (watch.join().unwrap(), ran)
+}
+
+#[test]
+fn large_bodies_flow_through_small_and_large_windows_in_bounded_memory() {
+    let size: u64 = if full() { 1 << 30 } else { 100 << 20 };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("body");
+    // A file of zeros that takes no room.
+    File::create(&path).unwrap().set_len(size).unwrap();
+    let path = path.display().to_string();
+    for (window, bits) in [(1 << 16, "16"), (1 << 24, "24")] {
+        let (peer, secure) = golang(window);
+        let down = format!("{}/?bytes={size}", peer.url);
+        let line = ["as", "h2load", "-n", "1", "-c", "1", "-w", bits, "-W", bits, &down];
+        let (peak, ran) = watched(start(&mut gake(&line)));
+        let ran = ran.done();
+        let told = format!("({size}) data");
+        assert!(ran.stdout.contains(&told) && ran.stdout.contains("1 succeeded"), "{ran:?}");
+        assert!(peak < 100 << 20, "{peak} bytes with a window of {window}");
+        let body = format!("@{path}");
+        for (url, http) in [(&peer.url, "--http2"), (&secure, "--http3")] {
+            let line =
+                ["run", url, "-k", http, "-n", "1", "-c", "1", "--data", &body, "-o", "json"];
+            let (peak, ran) = watched(start(&mut gake(&line)));
+            assert_eq!(ran.done().json().count("requests.ok"), 1);
+            // Reading the file takes the body twice or thrice, sending it nothing.
+            assert!(peak < 4 * size, "{peak} bytes with a window of {window}");
+        }
+        assert_eq!(number_after(&peer.end(), "bytes"), 2 * size);
+    }
+}
+
+#[test]
+fn node_counts_the_same_while_its_bound_on_streams_falls() {
+    let peer = node(&[]);
+    let line = "--http2 -n 500 -c 3 --streams 20";
+    assert_eq!(all_ok(&peer.url, line).count("connections.opened"), 3);
+    let end = peer.end();
+    let counts = ["requests", "sessions"].map(|name| number_after(&end, name));
+    assert_eq!(counts, [500, 3], "{end}");
+    for line in ["-n 400 -c 1 --streams 40", "-n 400 -c 3 --streams 20", "-r 400 -d 1s -c 2"] {
+        let peer = node(&["falling"]);
+        let json = all_ok(&peer.url, &format!("--http2 {line}"));
+        assert_eq!(json.count("requests.ok"), 400, "{line}");
+        assert!(json.count("connections.http2.stream_waits") > 0, "{line}: {}", json.0);
+        assert_eq!(number_after(&peer.end(), "requests"), 400, "{line}");
+    }
+}
+
+#[test]
+fn nghttpd_counts_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("index.html"), "hello\n").unwrap();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let log = folder.path().join("log");
+    // It writes what it receives, each line as it comes.
+    let mut child = Command::new("stdbuf")
+        .args(["-oL", "nghttpd", "-v", "--no-tls", "-a", "127.0.0.1", "-m", "10", "-d"])
+        .arg(folder.path())
+        .arg(port.to_string())
+        .stdout(File::create(&log).unwrap())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("nghttpd is needed for this test: install the Debian package nghttp2-server");
+    eventually("nghttpd listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    let url = format!("http://127.0.0.1:{port}/");
+    let mut sent = 0;
+    for line in ["-n 300 -c 3 --streams 10", "-n 300 -c 1 --streams 50", "-r 300 -d 1s -c 2"] {
+        sent += all_ok(&url, &format!("--http2 {line}")).count("requests.ok");
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    child.wait().unwrap();
+    let log = std::fs::read_to_string(&log).unwrap();
+    assert_eq!(log.matches("recv HEADERS frame").count() as u64, sent);
+    assert_eq!(sent, 900);
+}
