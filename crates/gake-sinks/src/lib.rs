@@ -15,6 +15,7 @@ mod format;
 mod live;
 mod points;
 mod script;
+mod script_seconds;
 mod spans;
 mod visitor;
 
@@ -23,4 +24,5 @@ pub use exporter::{ExportSecond, ExportStart, ExportVerdict, Exporter};
 pub use live::{LiveControls, LiveServer, PageFrame, RateSetter};
 pub use points::{InfluxPoint, InfluxPoints};
 pub use script::ScriptSeries;
+pub use script_seconds::ScriptSeconds;
 pub use spans::SpanExporter;

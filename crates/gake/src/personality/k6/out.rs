@@ -15,7 +15,7 @@ use gake_k6::options::Options;
 use gake_k6::out::{CsvLines, JsonLines, SamplePoint, TimeFormat};
 use gake_k6::test::{SampleTap, WrittenSample};
 use gake_k6::values::scaled;
-use gake_sinks::{InfluxPoint, InfluxPoints, ScriptSeries, SinkAddress};
+use gake_sinks::{InfluxPoint, InfluxPoints, ScriptSeconds, ScriptSeries, SinkAddress};
 
 use super::prometheus::PrometheusSettings;
 
@@ -66,8 +66,14 @@ fn database(url: &str) -> Result<(String, Writer), String> {
     let url = if url.is_empty() { USUAL_DATABASE } else { url };
     let address: SinkAddress =
         format!("influxdb={url}").parse().map_err(|error| format!("--out {error}"))?;
+    let refused = |why: String| format!("--out {address}: {why}");
+    if address.is_aggregated() {
+        let mut seconds = ScriptSeconds::new(&address);
+        seconds.check().map_err(refused)?;
+        return Ok((address.to_string(), Box::new(move |batches| bring(seconds, batches))));
+    }
     let mut points = InfluxPoints::new(&address);
-    points.check().map_err(|why| format!("--out {address}: {why}"))?;
+    points.check().map_err(refused)?;
     Ok((address.to_string(), Box::new(move |batches| bring(points, batches))))
 }
 
@@ -216,6 +222,20 @@ impl SampleDatabase for InfluxPoints {
             value: scaled(sample.metric.unit, sample.value),
             unix_ns: sample.unix_ns,
         });
+    }
+
+    fn tick(&mut self) {
+        self.tick();
+    }
+
+    fn finish(&mut self) -> Option<String> {
+        self.finish()
+    }
+}
+
+impl SampleDatabase for ScriptSeconds {
+    fn take(&mut self, sample: &WrittenSample) {
+        self.write(&sample.metric, &sample.tags, sample.value, sample.unix_ns);
     }
 
     fn tick(&mut self) {
