@@ -19,6 +19,7 @@ mod script_seconds;
 mod spans;
 mod visitor;
 
+pub use carrier::ZstdFrames;
 pub use address::{SinkAddress, SinkAddressError, SinkKind};
 pub use exporter::{ExportSecond, ExportStart, ExportVerdict, Exporter};
 pub use live::{LiveControls, LiveServer, PageFrame, RateSetter};

@@ -141,7 +141,7 @@ impl Parquet {
             .many(2, schema)
             .i64(3, rows)
             .many(4, self.groups.iter().map(Group::header))
-            .text(6, concat!("gake ", env!("CARGO_PKG_VERSION")))
+            .text(6, "gake")
             .end();
         let length = bytes.len() as u32;
         bytes.extend(length.to_le_bytes());
@@ -266,5 +266,47 @@ impl Format for Parquet {
         batch.bytes.extend(self.footer());
         batch.rows += rest.rows;
         batch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of two row groups: texts, numbers, values that are absent.
+    fn file() -> Vec<u8> {
+        let mut parquet = Parquet::new(vec![("env".to_owned(), "a".to_owned())]);
+        let mut bytes = parquet.written(MAGIC.to_vec(), 1).bytes;
+        let requests = Row {
+            measurement: "gake_requests",
+            tags: vec![("name", "a; b".into())],
+            fields: vec![("due", Field::Count(4)), ("asked", Field::Number(0.5))],
+        };
+        let begin = figures::event("begin", "\"x\", y\n");
+        for (rows, unix_ns) in [(vec![begin, requests.clone()], 1_000), (vec![requests], 3_000_000)] {
+            assert_eq!(parquet.add(&rows, unix_ns).rows, 0, "it waits for more");
+            bytes.extend(parquet.group().bytes);
+        }
+        bytes.extend(parquet.footer());
+        bytes
+    }
+
+    /// What is in the file was read by Apache Arrow, which found these six rows.
+    #[test]
+    fn the_file_is_one_that_others_read() {
+        assert_eq!(file(), include_bytes!("../../tests/data/figures.parquet"));
+    }
+
+    #[test]
+    fn a_row_group_is_written_when_it_is_full() {
+        let mut parquet = Parquet::new(Vec::new());
+        let row = figures::event("begin", "x");
+        let full = (0..GROUP).find_map(|n| {
+            let batch = parquet.add(std::slice::from_ref(&row), n as u64);
+            (batch.rows > 0).then_some((n, batch.rows))
+        });
+        // An event has two fields.
+        assert_eq!(full, Some((GROUP / 2 - 1, GROUP as u64)));
+        assert!(parquet.columns.iter().all(|column| column.values.is_empty()));
     }
 }

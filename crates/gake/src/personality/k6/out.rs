@@ -15,7 +15,9 @@ use gake_k6::options::Options;
 use gake_k6::out::{CsvLines, JsonLines, SamplePoint, TimeFormat};
 use gake_k6::test::{SampleTap, WrittenSample};
 use gake_k6::values::scaled;
-use gake_sinks::{InfluxPoint, InfluxPoints, ScriptSeconds, ScriptSeries, SinkAddress};
+use gake_sinks::{
+    InfluxPoint, InfluxPoints, ScriptSeconds, ScriptSeries, SinkAddress, ZstdFrames,
+};
 
 use super::prometheus::PrometheusSettings;
 
@@ -54,9 +56,12 @@ fn file(form: Form, path: &str, kind: &str) -> Result<(String, Writer), String> 
     let file = gake_files::create(Path::new(path), gake_files::Access::Mask)
         .map_err(|error| format!("{path}: {error}"))?;
     let file = BufWriter::new(file);
-    let out: Box<dyn Write + Send> = match path.ends_with(".gz") {
-        true => Box::new(GzEncoder::new(file, Compression::fast())),
-        false => Box::new(file),
+    let out: Box<dyn Write + Send> = if path.ends_with(".gz") {
+        Box::new(GzEncoder::new(file, Compression::fast()))
+    } else if path.ends_with(".zst") {
+        Box::new(ZstdFrames::new(file))
+    } else {
+        Box::new(file)
     };
     Ok((path.to_owned(), Box::new(move |batches| write(form, out, batches))))
 }

@@ -9,20 +9,27 @@ function* naturals() {
   }
 }
 
-async function* delayed(values) {
-  for (const value of values) {
-    await null;
-    yield value;
+function* pairs(left, right) {
+  const [one, other] = [left(), right()];
+  for (;;) {
+    try {
+      yield [one.next().value, other.next().value];
+    } finally {
+      sleep(0.001);
+    }
   }
 }
 
-export default async function () {
+export default function () {
   let sum = 0;
-  for (const n of naturals()) {
-    if (n > 10) break;
-    sum += n;
+  for (const [one, other] of pairs(naturals, naturals)) {
+    if (one > 10) break;
+    sum += one * other;
   }
-  const seen = [];
-  for await (const value of delayed([1, 2, 3])) seen.push(value);
-  check(null, { sum: () => sum === 55, seen: () => seen.join() === '1,2,3' });
+  const early = naturals();
+  early.next();
+  check(null, {
+    sum: () => sum === 385,
+    'it ends early': () => early.return(7).value === 7 && early.next().done,
+  });
 }
