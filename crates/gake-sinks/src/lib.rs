@@ -19,8 +19,8 @@ mod script_seconds;
 mod spans;
 mod visitor;
 
-pub use carrier::ZstdFrames;
 pub use address::{SinkAddress, SinkAddressError, SinkKind};
+pub use carrier::ZstdFrames;
 pub use exporter::{ExportSecond, ExportStart, ExportVerdict, Exporter};
 pub use live::{LiveControls, LiveServer, PageFrame, RateSetter};
 pub use points::{InfluxPoint, InfluxPoints};

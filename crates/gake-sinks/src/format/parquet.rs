@@ -283,7 +283,8 @@ mod tests {
             fields: vec![("due", Field::Count(4)), ("asked", Field::Number(0.5))],
         };
         let begin = figures::event("begin", "\"x\", y\n");
-        for (rows, unix_ns) in [(vec![begin, requests.clone()], 1_000), (vec![requests], 3_000_000)] {
+        for (rows, unix_ns) in [(vec![begin, requests.clone()], 1_000), (vec![requests], 3_000_000)]
+        {
             assert_eq!(parquet.add(&rows, unix_ns).rows, 0, "it waits for more");
             bytes.extend(parquet.group().bytes);
         }

@@ -18,11 +18,9 @@ impl HeaderList {
     pub(super) fn push(&mut self, name: &str, value: &[u8]) {
         self.text.push_str(name);
         let name = self.text.len();
-        for chunk in value.utf8_chunks() {
-            self.text.push_str(chunk.valid());
-            if !chunk.invalid().is_empty() {
-                self.text.push(char::REPLACEMENT_CHARACTER);
-            }
+        match std::str::from_utf8(value) {
+            Ok(text) => self.text.push_str(text),
+            Err(_) => self.text.push_str(&String::from_utf8_lossy(value)),
         }
         self.ends.push((name, self.text.len()));
     }

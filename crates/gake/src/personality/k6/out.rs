@@ -15,9 +15,7 @@ use gake_k6::options::Options;
 use gake_k6::out::{CsvLines, JsonLines, SamplePoint, TimeFormat};
 use gake_k6::test::{SampleTap, WrittenSample};
 use gake_k6::values::scaled;
-use gake_sinks::{
-    InfluxPoint, InfluxPoints, ScriptSeconds, ScriptSeries, SinkAddress, ZstdFrames,
-};
+use gake_sinks::{InfluxPoint, InfluxPoints, ScriptSeconds, ScriptSeries, SinkAddress, ZstdFrames};
 
 use super::prometheus::PrometheusSettings;
 
