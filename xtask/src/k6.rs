@@ -9,6 +9,9 @@ use anyhow::{Context, Result, bail};
 
 use crate::command;
 
+/// Names the real k6 that is to run beside gake.
+const LIVE: &str = "GAKE_K6_LIVE";
+
 /// Where `go install go.k6.io/k6@v1.8.1` puts it.
 ///
 /// # Errors
@@ -44,7 +47,7 @@ pub fn main(args: &[String]) -> Result<()> {
             return soak::run(minutes, gake);
         }
         [one, part @ ..] if one == "--record" => ("GAKE_K6_RECORD", part),
-        [one, part @ ..] if one == "--live" => ("GAKE_K6_LIVE", part),
+        [one, part @ ..] if one == "--live" => (LIVE, part),
         [] => bail!("say --record, --live or --soak MINUTES"),
         other => bail!("unknown arguments: {}", other.join(" ")),
     };
@@ -58,5 +61,9 @@ pub fn main(args: &[String]) -> Result<()> {
     variables.extend(part);
     let test = "scripts_run_as_k6_runs_them";
     command::run_with("cargo", &["test", "-p", "gake", "--test", "k6", test], &variables)?;
+    if variable == LIVE && variables.len() == 1 {
+        let panels = "the_panels_of_dashboard_2587";
+        command::run_with("cargo", &["test", "-p", "gake", "--test", "real", panels], &variables)?;
+    }
     Ok(())
 }

@@ -32,14 +32,15 @@ usage: cargo xtask TASK
   deny               licences, bans and sources of the dependencies, against deny.toml
   bench [PART ...]   gake and its peers, measured side by side: cpu, arrival, stall, memory and
                      start; over HTTP/2 beside h2load: http2; the shadow proxy beside nginx:
-                     shadow (about 3 minutes); scripts beside the real k6: k6
+                     shadow (about 3 minutes); scripts beside the real k6: k6; what sinks
+                     cost the load: sinks
       --rounds N     rounds of each comparison (5)
       --only PART    the same as PART; may be repeated
       --quick        short runs, to see that the bench works; its figures are not kept
       --with-oha     build oha too (cargo install, some minutes)
       --gake PATH    measure this binary and do not build one
       --out FILE     write the report here (a whole run writes bench/YYYY-MM-DD.txt,
-                     http2, shadow and k6 alone YYYY-MM-DD-http2.txt and so on)
+                     http2, shadow, k6 and sinks alone YYYY-MM-DD-http2.txt and so on)
   causes             what is said of each limit on real servers, beside the truth: the matrix of
                      docs/causes.md (about 2 minutes a run)
       --runs N       runs of each cell (3)

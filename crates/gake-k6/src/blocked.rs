@@ -68,6 +68,11 @@ impl BlockedTargets {
         Some(Blocked { code: 1111, error: "hostname is blocked", told })
     }
 
+    /// Whether any address may be blocked.
+    pub(crate) fn looks_at_addresses(&self) -> bool {
+        !self.networks.is_empty()
+    }
+
     /// Why a host with these addresses is blocked, if it is: one blocked address is enough.
     pub(crate) fn address(&self, addresses: &[IpAddr]) -> Option<Blocked> {
         addresses.iter().find_map(|address| {

@@ -19,6 +19,7 @@ use gake_wire::{Client, Network};
 use crate::test::{LogLevel, Test};
 use crate::user::book::Book;
 use crate::user::clock::UserClock;
+use crate::user::requests::RequestCache;
 use crate::user::script_user::{CallEnd, ScriptUser};
 use crate::user::vu::{ScenarioFacts, VuParts};
 
@@ -60,6 +61,7 @@ pub struct ScriptFactory {
     /// Speaks HTTP/2 alone.
     grpc: Client<UserClock>,
     book: Rc<Book>,
+    requests: Rc<RequestCache>,
     stacks: Rc<Stacks>,
     /// The users made and not yet given out.
     ready: RefCell<VecDeque<ScriptUser>>,
@@ -84,6 +86,7 @@ impl ScriptFactory {
             client,
             grpc,
             book,
+            requests: Rc::default(),
             stacks: Stacks::new(),
             ready: RefCell::default(),
         }
@@ -94,6 +97,7 @@ impl ScriptFactory {
         let parts = VuParts {
             test: Arc::clone(&self.load.test),
             book: Rc::clone(&self.book),
+            requests: Rc::clone(&self.requests),
             clock: self.clock.clone(),
             scenario: Rc::clone(&self.scenario),
             number,

@@ -14,6 +14,7 @@ pub struct Interrupt(Arc<Mutex<State>>);
 #[derive(Debug, Default)]
 struct State {
     asked: Option<Stop>,
+    is_urgent: bool,
     running: Option<StopHandle>,
 }
 
@@ -24,6 +25,17 @@ impl Interrupt {
         let mut state = self.lock();
         state.asked = state.asked.max(Some(stop));
         state.tell();
+    }
+
+    /// Asks for an end at once, of what a script does after its run too.
+    pub fn insist(&self) {
+        self.lock().is_urgent = true;
+        self.stop(Stop::Now);
+    }
+
+    /// Whether somebody insists.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.lock().is_urgent
     }
 
     /// Whether an end was asked for.

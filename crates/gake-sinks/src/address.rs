@@ -34,12 +34,14 @@ pub enum SinkKind {
     Json,
     /// CSV in a file.
     Csv,
+    /// Parquet in a file.
+    Parquet,
     /// Annotations of a Grafana: events alone.
     Grafana,
 }
 
 impl SinkKind {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::InfluxDb,
         Self::RemoteWrite,
         Self::Prometheus,
@@ -50,6 +52,7 @@ impl SinkKind {
         Self::Nats,
         Self::Json,
         Self::Csv,
+        Self::Parquet,
         Self::Grafana,
     ];
 
@@ -67,6 +70,7 @@ impl SinkKind {
             Self::Nats => "nats",
             Self::Json => "json",
             Self::Csv => "csv",
+            Self::Parquet => "parquet",
             Self::Grafana => "grafana",
         }
     }
@@ -74,14 +78,14 @@ impl SinkKind {
     /// Its options besides `tags`.
     fn options(self) -> &'static [&'static str] {
         match self {
-            Self::InfluxDb => &["raw", "version", "org", "token", "retry"],
+            Self::InfluxDb => &["raw", "aggregate", "version", "org", "token", "retry"],
             Self::RemoteWrite => &["native", "token", "retry"],
             Self::Grafana => &["token", "retry"],
             Self::Otlp | Self::OtlpGrpc => &["token", "retry", "service"],
             Self::StatsD | Self::Graphite => &["prefix"],
             Self::Nats => &["subject", "token"],
             Self::Prometheus => &["linger"],
-            Self::Json | Self::Csv => &[],
+            Self::Json | Self::Csv | Self::Parquet => &[],
         }
     }
 
@@ -164,6 +168,7 @@ fn example(kind: SinkKind) -> &'static str {
         SinkKind::Graphite => "127.0.0.1:2003",
         SinkKind::Nats => "nats://127.0.0.1:4222",
         SinkKind::Json | SinkKind::Csv => "figures.json",
+        SinkKind::Parquet => "figures.parquet",
         SinkKind::Grafana => "http://127.0.0.1:3000",
     }
 }
@@ -212,6 +217,12 @@ impl SinkAddress {
             .collect()
     }
 
+    /// Whether samples of a script are to be a point for each series and second.
+    #[must_use]
+    pub fn is_aggregated(&self) -> bool {
+        self.option("aggregate").is_some()
+    }
+
     /// Whether histograms are to be Prometheus' native ones.
     pub(crate) fn is_native(&self) -> bool {
         matches!(self.option("native"), Some("" | "true"))
@@ -240,7 +251,14 @@ impl SinkAddress {
     /// The file it writes, if it writes one.
     #[must_use]
     pub fn file(&self) -> Option<&str> {
-        matches!(self.kind, SinkKind::Json | SinkKind::Csv).then_some(&self.address)
+        let is_file = matches!(self.kind, SinkKind::Json | SinkKind::Csv | SinkKind::Parquet);
+        is_file.then_some(&self.address)
+    }
+
+    /// Whether its name asks to compress what is compressed within, and would not be read then.
+    fn is_packed_twice(&self) -> bool {
+        let is_packed = |ending| self.address.ends_with(ending);
+        self.kind == SinkKind::Parquet && [".gz", ".zst"].into_iter().any(is_packed)
     }
 
     fn check(&self) -> Result<(), SinkAddressError> {
@@ -269,6 +287,10 @@ impl SinkAddress {
         if self.option("version").is_some_and(|version| !["1", "2", "3"].contains(&version)) {
             return value("version", "1, 2 or 3");
         }
+        let is_raw = self.option("raw").is_some();
+        if self.option("aggregate").is_some_and(|time| time != "1s" || is_raw) {
+            return value("aggregate", "1s, without raw beside it");
+        }
         for option in ["raw", "native"] {
             if self.option(option).is_some_and(|is| !["", "true", "false"].contains(&is)) {
                 return value(option, "true or false");
@@ -289,7 +311,7 @@ impl SinkAddress {
             if !matches!(port, Some(Ok(_))) {
                 return Err(SinkAddressError::Address { kind, address: address() });
             }
-        } else if self.address.is_empty() {
+        } else if self.address.is_empty() || self.is_packed_twice() {
             return Err(SinkAddressError::Address { kind, address: address() });
         }
         Ok(())
@@ -384,6 +406,9 @@ mod tests {
             ("graphite=h:2003?raw=true", "graphite has no option \"raw\"; it has tags, prefix"),
             ("otlp=http://h:1?retry=soon", "retry=\"soon\": a time such as 30s"),
             ("otlp=http://h:1?tags=a", "NAME:VALUE pairs"),
+            ("influxdb=http://h:1/d?aggregate=5s", "1s, without raw beside it"),
+            ("influxdb=http://h:1/d?aggregate=1s&raw", "1s, without raw beside it"),
+            ("parquet=a.parquet.gz", "is not an address such as figures.parquet"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");

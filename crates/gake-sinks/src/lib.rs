@@ -15,12 +15,15 @@ mod format;
 mod live;
 mod points;
 mod script;
+mod script_seconds;
 mod spans;
 mod visitor;
 
 pub use address::{SinkAddress, SinkAddressError, SinkKind};
+pub use carrier::ZstdFrames;
 pub use exporter::{ExportSecond, ExportStart, ExportVerdict, Exporter};
 pub use live::{LiveControls, LiveServer, PageFrame, RateSetter};
 pub use points::{InfluxPoint, InfluxPoints};
 pub use script::ScriptSeries;
+pub use script_seconds::ScriptSeconds;
 pub use spans::SpanExporter;

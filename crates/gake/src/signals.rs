@@ -32,7 +32,7 @@ impl Signals {
             each(count);
             match count {
                 1 => interrupt.stop(Stop::Drain),
-                2 => interrupt.stop(Stop::Now),
+                2 => interrupt.insist(),
                 _ => leave(),
             }
         })?;

@@ -27,17 +27,17 @@ const DROPPED: Duration = Duration::from_millis(500);
 const RATES: [u64; 2] = [1_000, 10_000];
 /// Stolen from both cores together in a run that counts as undisturbed: one tick, the
 /// resolution of the kernel's figure.
-const UNDISTURBED_MS: f64 = 10.0;
+pub const UNDISTURBED_MS: f64 = 10.0;
 /// Rounds at most, in multiples of those that were asked for.
-const PATIENCE: usize = 4;
+pub const PATIENCE: usize = 4;
 
 /// The absolute error of a run, in milliseconds, and what arrived.
 #[derive(Clone, Copy)]
-struct Error {
+pub struct Error {
     /// Taken by the hypervisor from both cores during the run.
-    stolen_ms: f64,
-    p50_ms: f64,
-    p99_ms: f64,
+    pub stolen_ms: f64,
+    pub p50_ms: f64,
+    pub p99_ms: f64,
     max_ms: f64,
     rate: f64,
 }
@@ -112,14 +112,18 @@ fn row(label: &str, errors: &[Error]) -> Vec<String> {
 }
 
 /// What a recorder saw of a run.
-struct Seen {
+pub struct Seen {
     /// In nanoseconds, one for each arrival.
     instants: Vec<u64>,
     stolen_ms: f64,
 }
 
 /// Fires at a recorder.
-fn measure(bench: &Bench, fire: impl Fn(&str) -> Result<Ended>, limit: Duration) -> Result<Seen> {
+pub fn measure(
+    bench: &Bench,
+    fire: impl Fn(&str) -> Result<Ended>,
+    limit: Duration,
+) -> Result<Seen> {
     let recording = Recording::start(bench.server_core, None, limit * 2)?;
     let before = stolen::milliseconds()?;
     fire(&recording.url())?;
@@ -136,7 +140,7 @@ fn metronome(bench: &Bench, url: &str, rate: u64, seconds: u64) -> Result<Ended>
 }
 
 /// The error of a run against the grid of its rate.
-fn error(seen: &Seen, rate: u64) -> Result<Error> {
+pub fn error(seen: &Seen, rate: u64) -> Result<Error> {
     let Seen { instants, stolen_ms } = seen;
     let first = instants.first().copied().unwrap_or_default();
     let from = first + u64::try_from(DROPPED.as_nanos())?;

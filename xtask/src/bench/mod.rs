@@ -22,6 +22,7 @@ pub mod recorder;
 mod recording;
 mod report;
 mod shadow;
+mod sinks;
 mod stall;
 mod start;
 mod stats;
@@ -40,7 +41,8 @@ use process::{Ended, Launch, Running};
 use report::Report;
 
 /// The parts, in their order.
-const PARTS: [&str; 9] = ["cpu", "arrival", "stall", "memory", "start", HTTP2, GRPC, SHADOW, K6];
+const PARTS: [&str; 10] =
+    ["cpu", "arrival", "stall", "memory", "start", HTTP2, GRPC, SHADOW, K6, SINKS];
 
 /// The part with servers of its own, done when it is asked for.
 const HTTP2: &str = "http2";
@@ -54,8 +56,11 @@ const SHADOW: &str = "shadow";
 /// The part beside the real k6, done when it is asked for.
 const K6: &str = "k6";
 
+/// What sinks cost a load, done when it is asked for.
+const SINKS: &str = "sinks";
+
 /// The parts that are done only when they are asked for; each keeps a report of its own.
-const ON_REQUEST: [&str; 4] = [HTTP2, GRPC, SHADOW, K6];
+const ON_REQUEST: [&str; 5] = [HTTP2, GRPC, SHADOW, K6, SINKS];
 
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -129,6 +134,7 @@ fn run(options: Options, tools_dir: &Path, dir: &Path) -> Result<()> {
             GRPC => grpc::run(&bench, &mut report),
             SHADOW => shadow::run(&bench, &mut report),
             K6 => k6::run(&bench, &mut report),
+            SINKS => sinks::run(&bench, &mut report),
             _ => start::run(&bench, &mut report),
         };
         if let Err(error) = result {
@@ -195,7 +201,7 @@ impl Options {
     pub fn needs(&self, tool: Tool) -> bool {
         match self.parts.as_slice() {
             [part] if part == HTTP2 => matches!(tool, Tool::Gake | Tool::H2load),
-            [part] if part == K6 || part == GRPC => tool == Tool::Gake,
+            [part] if [K6, GRPC, SINKS].contains(&part.as_str()) => tool == Tool::Gake,
             _ => true,
         }
     }
@@ -265,6 +271,7 @@ mod tests {
         assert_eq!(parse("--quick").unwrap().rounds, 1);
         let shadow = parse("shadow").unwrap();
         assert!(shadow.is_alone(SHADOW) && !shadow.is_whole() && parse("").unwrap().is_whole());
+        assert!(parse("sinks").unwrap().is_alone(SINKS));
         assert!(parse("--only http2").unwrap().is_alone(HTTP2));
         let k6 = parse("--only k6").unwrap();
         assert!(k6.is_alone(K6) && k6.needs(Tool::Gake) && !k6.needs(Tool::Wrk));

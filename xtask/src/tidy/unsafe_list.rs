@@ -135,6 +135,11 @@ pub const UNSAFE: &[Unsafe] = &[
         count: 2,
         why: "setpriority, and socket options of servers that misbehave",
     },
+    Unsafe {
+        path: "xtask/src/bench/sinks/receivers.rs",
+        count: 1,
+        why: "sched_setscheduler of the receivers' threads, which shall delay nobody",
+    },
     Unsafe { path: "xtask/src/debian.rs", count: 1, why: "geteuid" },
     // Tests.
     Unsafe { path: "crates/gake-core/tests/hostile.rs", count: 5, why: "an allocator that counts" },

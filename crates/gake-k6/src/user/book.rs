@@ -20,6 +20,9 @@ pub const KEYS: [&str; 4] = ["check", "expected_response", "group", "scenario"];
 /// Maximum number of remembered sets of tags.
 const SETS_MAX: usize = 10_000;
 
+/// Sets that are found without a hash.
+const RECENT: usize = 4;
+
 /// Between the values of two tags; no tag holds it.
 const SEPARATOR: char = '\u{1f}';
 
@@ -40,9 +43,29 @@ pub struct Book {
     wants_all: bool,
     metrics: RefCell<Vec<Arc<Definition>>>,
     sets: RefCell<HashMap<Box<str>, Rc<TagSet>>>,
-    /// The set that was asked for last, and what it is known by.
-    last: RefCell<Option<(Box<str>, Rc<TagSet>)>>,
+    /// The sets that were asked for last, and what they are known by: an iteration asks for a few
+    /// in turn.
+    recent: RefCell<Recent>,
     text: RefCell<String>,
+}
+
+/// A few sets by what they are known by; the oldest goes first.
+#[derive(Debug, Default)]
+struct Recent {
+    sets: [Option<(Box<str>, Rc<TagSet>)>; RECENT],
+    next: usize,
+}
+
+impl Recent {
+    fn get(&self, text: &str) -> Option<&Rc<TagSet>> {
+        let found = self.sets.iter().flatten().find(|(known, _)| **known == *text);
+        found.map(|(_, set)| set)
+    }
+
+    fn put(&mut self, text: &str, set: &Rc<TagSet>) {
+        self.sets[self.next] = Some((text.into(), Rc::clone(set)));
+        self.next = (self.next + 1) % RECENT;
+    }
 }
 
 /// One set of tags, and its series by metric.
@@ -87,7 +110,7 @@ impl Book {
             wants_all,
             metrics: RefCell::new(builtin()),
             sets: RefCell::default(),
-            last: RefCell::default(),
+            recent: RefCell::default(),
             text: RefCell::default(),
         }
     }
@@ -150,9 +173,7 @@ impl Book {
             }
             text.push(SEPARATOR);
         }
-        if let Some((known, set)) = &*self.last.borrow()
-            && **known == **text
-        {
+        if let Some(set) = self.recent.borrow().get(&text) {
             return Rc::clone(set);
         }
         let mut sets = self.sets.borrow_mut();
@@ -170,7 +191,7 @@ impl Book {
                 new
             }
         };
-        *self.last.borrow_mut() = Some((text.as_str().into(), Rc::clone(&set)));
+        self.recent.borrow_mut().put(&text, &set);
         set
     }
 

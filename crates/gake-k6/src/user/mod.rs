@@ -7,6 +7,7 @@ mod exports;
 mod globals;
 pub(crate) mod loader;
 pub mod notes;
+pub mod requests;
 pub mod script_user;
 mod syntax;
 pub mod vu;

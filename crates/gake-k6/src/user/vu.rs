@@ -14,6 +14,7 @@ use rquickjs::Ctx;
 use super::book::{Book, TagSet, TagSource};
 use super::clock::UserClock;
 use super::notes::Notes;
+use super::requests::RequestCache;
 use crate::errors::go_error;
 use crate::metrics::{Builtin, MetricNumber};
 use crate::test::Test;
@@ -66,12 +67,16 @@ pub struct Vu {
     pub test: Arc<Test>,
     /// The series of its worker.
     pub book: Rc<Book>,
+    /// The requests that its worker has prepared.
+    pub requests: Rc<RequestCache>,
     /// The run's clock.
     pub clock: UserClock,
     /// Its scenario.
     pub scenario: Rc<ScenarioFacts>,
     /// `__VU`.
     pub number: u64,
+    /// The headers of a request that names none.
+    pub headers: Rc<Vec<(String, String)>>,
     /// Its connections; none before the run.
     pub client: RefCell<Option<Client<UserClock>>>,
     /// What its connections of gRPC are made of; none before the run.
@@ -93,7 +98,7 @@ pub struct Vu {
     /// Its cookies.
     pub jar: Rc<RefCell<CookieStore>>,
     /// Its default for which responses are expected.
-    pub expected: RefCell<Expected>,
+    pub expected: RefCell<Rc<Expected>>,
     /// Whether it ended the test itself: its iteration counts.
     pub aborts: Cell<bool>,
     /// Its activity that is not yet recorded.
@@ -139,6 +144,8 @@ pub struct VuParts {
     pub test: Arc<Test>,
     /// The series of its worker.
     pub book: Rc<Book>,
+    /// The requests that its worker has prepared.
+    pub requests: Rc<RequestCache>,
     /// The run's clock.
     pub clock: UserClock,
     /// Its scenario.
@@ -151,14 +158,21 @@ impl Vu {
     /// A user that is about to load its script.
     #[must_use]
     pub fn new(parts: VuParts) -> Rc<Self> {
-        let VuParts { test, book, clock, scenario, number } = parts;
+        let VuParts { test, book, requests, clock, scenario, number } = parts;
+        let agent = &test.settings().user_agent;
+        let headers = match agent.is_empty() {
+            true => Vec::new(),
+            false => vec![("User-Agent".to_owned(), agent.clone())],
+        };
         let tags = test.settings().tags.iter().chain(&scenario.tags).cloned().collect();
         Rc::new(Self {
             test,
             book,
+            requests,
             clock,
             scenario,
             number,
+            headers: Rc::new(headers),
             client: RefCell::default(),
             grpc: RefCell::default(),
             stage: Cell::new(VuStage::Init),

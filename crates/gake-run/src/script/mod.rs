@@ -200,7 +200,9 @@ impl LoadedScript {
         let network = Arc::new(network(run, self.key_log(run)?)?);
         let keys: Keys = run.keys.clone().into();
         let mut aside = Tally::default();
-        let setup = self.setup(run, &network, &keys, &mut aside);
+        let own = Interrupt::default();
+        let interrupt = beside.interrupt.unwrap_or(&own).clone();
+        let setup = self.setup(run, &network, &keys, &mut aside, || interrupt.came());
         let is_void = setup.is_err() || self.test.aborted().is_some();
         let (setup_data, setup) = match setup {
             Ok(data) => (data, Ok(())),
@@ -225,8 +227,6 @@ impl LoadedScript {
         let make = move |context: WorkerContext| {
             ScriptFactory::new(loads[context.scenario].clone(), context.slice, context.clock)
         };
-        let own = Interrupt::default();
-        let interrupt = beside.interrupt.unwrap_or(&own).clone();
         let beside = Beside { interrupt: Some(&interrupt), ..beside };
         let stopper = interrupt.clone();
         self.test.on_abort(move || stopper.stop(Stop::Now));
@@ -241,7 +241,14 @@ impl LoadedScript {
             each(moment)
         });
         let teardown = match run.teardown.filter(|_| self.has("teardown") && !is_void) {
-            Some(limit) => self.teardown(&network, &keys, setup_data.as_deref(), limit, &mut aside),
+            Some(limit) => {
+                let user = StageUser::load(&self.test, Some((&network, &keys)));
+                let (stage, data) = (VuStage::Teardown, setup_data.as_deref());
+                let is_cut = || interrupt.is_urgent();
+                let called = user
+                    .and_then(|user| user.call(stage, "teardown", data, limit, &mut aside, is_cut));
+                called.map(drop)
+            }
             None => Ok(()),
         };
         let mut recorded = recorded?;
@@ -286,23 +293,12 @@ impl LoadedScript {
         network: &Arc<Network>,
         keys: &Keys,
         aside: &mut Tally,
+        is_cut: impl Fn() -> bool,
     ) -> Result<Option<String>, ScriptRunError> {
         let Some(limit) = run.setup.filter(|_| self.has("setup")) else { return Ok(None) };
         let user = StageUser::load(&self.test, Some((network, keys)))?;
-        let called = user.call(VuStage::Setup, "setup", None, limit, aside)?;
+        let called = user.call(VuStage::Setup, "setup", None, limit, aside, is_cut)?;
         Ok(Some(called.unwrap_or_else(|| "null".to_owned())))
-    }
-
-    fn teardown(
-        &self,
-        network: &Arc<Network>,
-        keys: &Keys,
-        data: Option<&str>,
-        limit: Duration,
-        aside: &mut Tally,
-    ) -> Result<(), ScriptRunError> {
-        let user = StageUser::load(&self.test, Some((network, keys)))?;
-        user.call(VuStage::Teardown, "teardown", data, limit, aside).map(drop)
     }
 
     /// What `handleSummary` returns for `data`, as JSON.
@@ -316,7 +312,8 @@ impl LoadedScript {
     ) -> Result<Option<String>, ScriptRunError> {
         let user = StageUser::load(&self.test, None)?;
         let mut nothing = Tally::default();
-        user.call(VuStage::Summary, "handleSummary", Some(data), limit, &mut nothing)
+        let never = || false;
+        user.call(VuStage::Summary, "handleSummary", Some(data), limit, &mut nothing, never)
     }
 
     fn loads(

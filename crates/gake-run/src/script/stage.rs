@@ -23,6 +23,9 @@ use tokio::runtime::{Builder, LocalOptions};
 use super::{Keys, ScriptRunError};
 use crate::RunError;
 
+/// How often it is looked whether a call is to end.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
 /// A user with the number 0.
 pub(super) struct StageUser {
     pub(super) user: ScriptUser,
@@ -39,6 +42,7 @@ impl StageUser {
         let parts = VuParts {
             test: Arc::clone(test),
             book: Rc::new(Book::new(keys.iter().map(String::as_str), test.tap.get().is_some())),
+            requests: Rc::default(),
             clock: clock.clone(),
             scenario: Rc::new(ScenarioFacts::default()),
             number: 0,
@@ -55,7 +59,7 @@ impl StageUser {
     }
 
     /// Calls a function of the script and adds what it records to `tally`. Returns what it returned,
-    /// as JSON.
+    /// as JSON. It ends early when `is_cut`, which is asked now and then.
     pub(super) fn call(
         &self,
         stage: VuStage,
@@ -63,6 +67,7 @@ impl StageUser {
         argument: Option<&str>,
         limit: Duration,
         tally: &mut Tally,
+        is_cut: impl Fn() -> bool,
     ) -> Result<Option<String>, ScriptRunError> {
         let cannot = |error: std::io::Error| RunError::cannot(error);
         let runtime = Builder::new_current_thread()
@@ -85,7 +90,16 @@ impl StageUser {
                 vu.notes.record(&vu.test, &vu.book, &iteration);
                 polled
             });
-            Ok::<_, RunError>(end.await)
+            let cut = async {
+                while !is_cut() {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                }
+            };
+            let end = tokio::select! {
+                end = end => end,
+                () = cut => Ok(CallEnd::Ended),
+            };
+            Ok::<_, RunError>(end)
         })?;
         vu.notes.record(&vu.test, &vu.book, &iteration);
         let (recorded, _) = recorder.take(Tally::default());
@@ -95,7 +109,7 @@ impl StageUser {
             Ok(CallEnd::Rejected(exception)) => Err(ScriptRunError::Rejected(exception)),
             Ok(CallEnd::NoData(wrong)) => Err(ScriptRunError::SetupData(wrong)),
             Ok(CallEnd::Thrown(exception)) => Err(ScriptRunError::Thrown { stage, exception }),
-            // The script ended the test, which everybody learns from the test.
+            // The script ended the test, which everybody learns from the test, or a user did.
             Ok(CallEnd::Ended) => Ok(None),
             Err(_) => Err(ScriptRunError::Late { stage, function, limit }),
         }

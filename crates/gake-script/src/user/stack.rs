@@ -137,7 +137,8 @@ impl StackLease {
         // SAFETY: both callers name bytes within the stack, which nobody runs on now; the kernel
         // has set to zero what nobody wrote.
         let part = unsafe { std::slice::from_raw_parts(self.low.as_ptr().add(offset), bytes) };
-        part.iter().all(|byte| *byte == 0)
+        // Looked at to the end: without a branch for each byte it is a few instructions.
+        part.iter().fold(0, |all, byte| all | byte) == 0
     }
 }
 

@@ -22,25 +22,38 @@ pub(crate) struct File {
 enum Writer {
     Plain(BufWriter<std::fs::File>),
     Gzip(Box<GzEncoder<BufWriter<std::fs::File>>>),
-    Zstd(Frames),
+    Zstd(ZstdFrames<std::fs::File>),
 }
 
-/// A file of zstd: frames one after the other, as the format allows.
-struct Frames {
-    file: std::fs::File,
+/// Compresses what is written to it by zstd: frames one after the other, as the format allows. What
+/// was written since the last frame is lost without a [`flush`](Write::flush).
+#[derive(Debug)]
+pub struct ZstdFrames<W> {
+    inner: W,
     waiting: Vec<u8>,
 }
 
-impl Frames {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+impl<W: Write> ZstdFrames<W> {
+    /// Writes frames to `inner`.
+    pub fn new(inner: W) -> Self {
+        Self { inner, waiting: Vec::new() }
+    }
+}
+
+impl<W: Write> Write for ZstdFrames<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.waiting.extend_from_slice(bytes);
-        if self.waiting.len() >= FRAME { self.flush() } else { Ok(()) }
+        if self.waiting.len() >= FRAME {
+            self.flush()?;
+        }
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let frame = compress_to_vec(self.waiting.as_slice(), CompressionLevel::Fastest);
         self.waiting.clear();
-        self.file.write_all(&frame)
+        self.inner.write_all(&frame)?;
+        self.inner.flush()
     }
 }
 
@@ -53,7 +66,7 @@ impl File {
             let file = BufWriter::new(file);
             Writer::Gzip(Box::new(GzEncoder::new(file, Compression::fast())))
         } else if path.ends_with(".zst") {
-            Writer::Zstd(Frames { file, waiting: Vec::new() })
+            Writer::Zstd(ZstdFrames::new(file))
         } else {
             Writer::Plain(BufWriter::new(file))
         };
@@ -67,7 +80,7 @@ impl Carrier for File {
             // Whoever follows the file sees each second.
             Some(Writer::Plain(file)) => file.write_all(&batch.bytes).and_then(|()| file.flush()),
             Some(Writer::Gzip(file)) => file.write_all(&batch.bytes),
-            Some(Writer::Zstd(frames)) => frames.write(&batch.bytes),
+            Some(Writer::Zstd(frames)) => frames.write_all(&batch.bytes),
             None => return self.lost.add(batch.rows, "it could not be written"),
         };
         if let Err(error) = written {

@@ -9,6 +9,7 @@ mod push;
 
 pub(crate) use datagrams::Datagrams;
 pub(crate) use file::File;
+pub use file::ZstdFrames;
 pub(crate) use lines::{Lines, Reconnecting};
 pub(crate) use nats::{Nats, is_subject};
 pub(crate) use page::Page;

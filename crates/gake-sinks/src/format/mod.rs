@@ -7,6 +7,7 @@ mod otlp;
 mod otlp_grpc;
 mod otlp_spans;
 mod page;
+mod parquet;
 mod protobuf;
 mod remote_write;
 mod rows;
@@ -15,6 +16,7 @@ mod series;
 mod statsd;
 #[cfg(test)]
 mod tests;
+mod thrift;
 
 use gake_core::clock::Nanos;
 use gake_core::record::{Outcome, Reading, Run};
@@ -66,6 +68,7 @@ pub(crate) fn of(address: &SinkAddress) -> Box<dyn Format> {
             Box::new(rows::Rows::new(rows::JsonRows::new(tags), false))
         }
         SinkKind::Csv => Box::new(rows::Rows::new(rows::CsvRows::new(tags), false)),
+        SinkKind::Parquet => Box::new(parquet::Parquet::new(tags)),
         SinkKind::StatsD => Box::new(rows::Rows::new(statsd::StatsD::new(prefix(), tags), false)),
         SinkKind::Graphite => {
             Box::new(rows::Rows::new(statsd::Graphite::new(prefix(), tags), false))

@@ -85,10 +85,57 @@ fn influx_gets_a_line_a_series_and_second() {
     );
 }
 
+/// A destination of every kind that gets the figures of each second.
+const EVERY_KIND: [&str; 12] = [
+    "influxdb=http://h:1/d",
+    "influxdb=http://h:1/d?version=3",
+    "prometheus-rw=http://h:1/",
+    "prometheus-rw=http://h:1/?native",
+    "prometheus=h:1",
+    "otlp=http://h:1",
+    "otlp-grpc=http://h:1",
+    "statsd=h:1",
+    "graphite=h:1",
+    "nats=nats://h:1",
+    "json=figures.json",
+    "csv=figures.csv",
+];
+
+/// A second with `requests` answers after 1 to 50 ms, one in ten of them a 503.
+fn spread(requests: u64) -> Tally {
+    let mut tally = Tally::new(1);
+    for number in 0..requests {
+        let status = if number % 10 == 0 { 503 } else { 200 };
+        let done = (1 + number % 50) * MS;
+        let exchange = Exchange {
+            end: End::Answered(Answer { status, body_bytes: 5 }),
+            done,
+            written: true,
+            bytes_out: 10,
+            first_byte: Some(done),
+            ..Exchange::unfinished(0)
+        };
+        tally.record_exchange(0, &exchange, &Expect::default());
+    }
+    tally
+}
+
 #[test]
-fn the_volume_does_not_grow_with_the_rate() {
-    let few = lines(&mut Rows::new(Influx::new(Vec::new()), false), 3).len();
-    assert_eq!(lines(&mut Rows::new(Influx::new(Vec::new()), false), 30_000).len(), few);
+fn fifty_thousand_requests_a_second_are_as_many_points_as_fifty() {
+    for text in EVERY_KIND {
+        let address: SinkAddress = text.parse().unwrap();
+        let points = |requests| {
+            let mut format = of(&address);
+            started(&mut *format);
+            let tally = spread(requests);
+            let batch = format.second(&second(&tally, &[]));
+            (batch.rows, batch.bytes.len())
+        };
+        let ((few, bytes), (many, more)) = (points(50), points(50_000));
+        assert!(few > 0 && few == many, "{text}: {few} and {many}");
+        // Longer numbers, and no more of them.
+        assert!(more < 2 * bytes, "{text}: {bytes} and {more}");
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod commands;
 #[path = "../common/mod.rs"]
 mod common;
 mod convert;
+mod hostile;
 mod ledger;
 mod normal;
 mod ntlm;

@@ -114,7 +114,8 @@ fn driver() -> PathBuf {
     let room = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ui/test");
     fs::create_dir_all(&room).unwrap();
-    for name in ["package.json", "package-lock.json", "browser.mjs", "pages.mjs", "live.mjs"] {
+    let scripts = ["browser.mjs", "pages.mjs", "live.mjs", "watching.mjs"];
+    for name in ["package.json", "package-lock.json"].into_iter().chain(scripts) {
         fs::copy(source.join(name), room.join(name)).unwrap();
     }
     let lock = fs::read(room.join("package-lock.json")).unwrap();

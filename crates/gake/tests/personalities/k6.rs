@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -125,7 +126,10 @@ fn samples_go_to_files_one_by_one() {
          export const options = { iterations: 3, tags: { run: 'r' } };
          export default () => { check(http.get(`${__ENV.BASE}/fast`), { ok: (r) => r.status === 200 }) }",
     );
-    let flags = format!("-e BASE={} -o json=DIR/o.json -o csv=DIR/o.csv", url(&lab, ""));
+    let flags = format!(
+        "-e BASE={} -o json=DIR/o.json -o csv=DIR/o.csv -o csv=DIR/z.csv.zst",
+        url(&lab, "")
+    );
     let ran = as_k6(folder.path(), &flags);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     let text = fs::read_to_string(folder.path().join("o.json")).unwrap();
@@ -145,6 +149,9 @@ fn samples_go_to_files_one_by_one() {
     assert_eq!(points("checks")[0]["tags"]["check"], "ok");
     let csv = fs::read_to_string(folder.path().join("o.csv")).unwrap();
     assert_eq!(csv.lines().filter(|line| line.starts_with("http_reqs,")).count(), 3);
+    let packed = fs::File::open(folder.path().join("z.csv.zst")).unwrap();
+    let unpacked = Command::new("zstd").args(["-dcq"]).stdin(packed).output().unwrap();
+    assert_eq!(String::from_utf8(unpacked.stdout).unwrap(), csv);
 }
 
 #[test]

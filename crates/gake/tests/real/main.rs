@@ -15,6 +15,7 @@ mod database;
 mod experiments;
 mod golang;
 mod group;
+mod k6_dashboard;
 mod nginx;
 mod postgres;
 mod sinks;

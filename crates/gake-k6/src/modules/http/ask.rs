@@ -1,5 +1,6 @@
 //! What a script asks for: the arguments of `http.request` and its kin.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -50,12 +51,14 @@ pub(crate) enum Authentication {
 /// A request as a script asks for it.
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
-    pub(crate) method: String,
+    pub(crate) method: Cow<'static, str>,
     /// As it was written.
-    pub(crate) url: String,
+    pub(crate) url: Rc<str>,
     /// The tag `name`, when it is not the URL.
     pub(crate) name: Option<String>,
-    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) headers: Rc<Vec<(String, String)>>,
+    /// Those that the arguments name, while they are read.
+    own_headers: Vec<(String, String)>,
     pub(crate) body: Option<Arc<[u8]>>,
     /// The body before it is compressed.
     pub(crate) plain_body: Option<Arc<[u8]>>,
@@ -68,7 +71,7 @@ pub(crate) struct Ask {
     pub(crate) timeout: Duration,
     pub(crate) tags: Vec<(String, String)>,
     pub(crate) kind: BodyKind,
-    pub(crate) expected: Expected,
+    pub(crate) expected: Rc<Expected>,
     pub(crate) throw: bool,
     pub(crate) jar: Rc<RefCell<CookieStore>>,
     /// Cookies of this request alone: name, value, and whether they replace those of the jar.
@@ -80,7 +83,7 @@ impl Ask {
     pub(crate) fn read<'js>(
         ctx: &Ctx<'js>,
         vu: &Vu,
-        method: String,
+        method: Cow<'static, str>,
         url: &Value<'js>,
         body: Option<Value<'js>>,
         params: Option<Value<'js>>,
@@ -93,9 +96,10 @@ impl Ask {
         };
         let mut ask = Self {
             method,
-            url,
+            url: url.into(),
             name,
-            headers: Vec::new(),
+            headers: Rc::clone(&vu.headers),
+            own_headers: Vec::new(),
             body: None,
             plain_body: None,
             compression: String::new(),
@@ -105,7 +109,7 @@ impl Ask {
             timeout: TIMEOUT,
             tags: Vec::new(),
             kind,
-            expected: vu.expected.borrow().clone(),
+            expected: Rc::clone(&vu.expected.borrow()),
             throw: settings.throw,
             jar: Rc::clone(&vu.jar),
             cookies: Vec::new(),
@@ -123,9 +127,11 @@ impl Ask {
                 ask.default_header("Content-Type", &content_type);
             }
         }
-        let agent = &settings.user_agent;
-        if !agent.is_empty() {
-            ask.default_header("User-Agent", agent);
+        if !ask.own_headers.is_empty() {
+            for (name, value) in &*vu.headers {
+                ask.default_header(name, value);
+            }
+            ask.headers = Rc::new(std::mem::take(&mut ask.own_headers));
         }
         Ok(ask)
     }
@@ -142,7 +148,7 @@ impl Ask {
         }
         let compressed = compress::compressed(plain.to_vec(), &self.compression);
         let compressed = compressed.map_err(|why| go_error(ctx, &why))?;
-        let own = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(ENCODING));
+        let own = self.own_headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(ENCODING));
         if own.is_some_and(|(_, value)| *value != self.compression) {
             let message = format!(
                 "There's a mismatch between the desired `compression` the manually set \
@@ -159,8 +165,8 @@ impl Ask {
     }
 
     fn default_header(&mut self, name: &str, value: &str) {
-        if !self.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
-            self.headers.push((name.to_owned(), value.to_owned()));
+        if !self.own_headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
+            self.own_headers.push((name.to_owned(), value.to_owned()));
         }
     }
 
@@ -168,12 +174,12 @@ impl Ask {
         for property in params.props::<String, Value<'js>>() {
             let (key, value) = property?;
             if key == "responseCallback" {
-                self.expected = expected::of(ctx, &value)?;
+                self.expected = Rc::new(expected::of(ctx, &value)?);
                 continue;
             }
             let Some(value) = given(Some(value)) else { continue };
             match key.as_str() {
-                "headers" => self.headers = headers(ctx, &value)?,
+                "headers" => self.own_headers = headers(ctx, &value)?,
                 "tags" => {
                     self.tags = value::tags(ctx, Some(value))?.map_err(|why| {
                         go_error(ctx, &format!("invalid HTTP request metric tags: {why}"))
@@ -209,7 +215,7 @@ impl Ask {
         if let Ok(url) = Url::parse(&self.url)
             && url.host_str().is_none()
         {
-            self.name.get_or_insert_with(|| self.url.clone());
+            self.name.get_or_insert_with(|| self.url.to_string());
         }
         Ok(())
     }

@@ -59,7 +59,7 @@ fn ask<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, request: &Value<'js>) -> rquickjs::Resu
     if let Some(array) = request.as_array() {
         let argument = |place: usize| array.get::<Value<'js>>(place).ok();
         let url = argument(1).unwrap_or_else(|| Value::new_undefined(ctx.clone()));
-        return Ask::read(ctx, vu, get(argument(0))?, &url, argument(2), argument(3));
+        return Ask::read(ctx, vu, get(argument(0))?.into(), &url, argument(2), argument(3));
     }
     if let Some(object) = request.as_object()
         && !object.contains_key("name")?
@@ -70,9 +70,9 @@ fn ask<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, request: &Value<'js>) -> rquickjs::Resu
             return Err(go_error(ctx, message));
         };
         let method = get(argument("method"))?;
-        return Ask::read(ctx, vu, method, &url, argument("body"), argument("params"));
+        return Ask::read(ctx, vu, method.into(), &url, argument("body"), argument("params"));
     }
-    Ask::read(ctx, vu, "GET".to_owned(), request, None, None)
+    Ask::read(ctx, vu, "GET".into(), request, None, None)
 }
 
 type Flight<'a> = Pin<Box<dyn Future<Output = ResponseFacts> + 'a>>;
@@ -133,7 +133,7 @@ pub(super) fn request_later<'js>(
     params: Option<Value<'js>>,
 ) -> rquickjs::Result<Promise<'js>> {
     vu.not_in_init(ctx, IN_INIT)?;
-    let ask = Ask::read(ctx, vu, method, url, body, params)?;
+    let ask = Ask::read(ctx, vu, method.into(), url, body, params)?;
     let (promise, resolve, reject) = ctx.promise()?;
     let (resolve, reject) = (Persistent::save(ctx, resolve), Persistent::save(ctx, reject));
     let user = Rc::clone(vu);

@@ -31,7 +31,7 @@ pub(super) fn response(vu: &Vu, parts: DebugParts, response: &ResponseFacts) {
     }
     let ResponseFacts { proto, status, reason, .. } = response;
     let mut text = format!("Response:\n{proto} {status} {reason}\n");
-    for (name, value) in &response.headers {
+    for (name, value) in response.headers.iter() {
         let _ = writeln!(text, "{name}: {value}");
     }
     log(vu, parts, text, response.body.as_deref().unwrap_or_default());

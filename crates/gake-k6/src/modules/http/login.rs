@@ -1,5 +1,7 @@
 //! The answers to servers that ask who sends a request.
 
+use std::rc::Rc;
+
 use url::Url;
 
 use super::ask::Authentication;
@@ -25,12 +27,14 @@ pub(super) struct Login {
 
 impl Login {
     /// Takes the credentials out of the URL where the server must not get them at once.
-    pub(super) fn new(authentication: Authentication, url: &mut Url) -> Self {
+    pub(super) fn new(authentication: Authentication, url: &mut Rc<Url>) -> Self {
         let credentials = match authentication {
             Authentication::Basic => None,
-            Authentication::Digest | Authentication::Ntlm => Credentials::taken_from(url),
+            Authentication::Digest | Authentication::Ntlm => {
+                Credentials::taken_from(Rc::make_mut(url))
+            }
         };
-        let host = url.host_str().map(str::to_owned);
+        let host = credentials.as_ref().and_then(|_| url.host_str().map(str::to_owned));
         Self { authentication, credentials, host, answered: 0 }
     }
 
@@ -80,5 +84,5 @@ impl Login {
 /// All that a server offers: some name each scheme in a header of its own.
 fn offers(response: &ResponseFacts) -> String {
     let offers = response.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(CHALLENGE));
-    offers.map(|(_, offer)| offer.as_str()).collect::<Vec<_>>().join(", ")
+    offers.map(|(_, offer)| offer).collect::<Vec<_>>().join(", ")
 }

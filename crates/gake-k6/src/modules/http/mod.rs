@@ -10,6 +10,7 @@ mod decode;
 mod digest;
 mod expected;
 mod form;
+mod headers;
 mod login;
 mod ntlm;
 mod response;
@@ -17,6 +18,7 @@ mod samples;
 mod select;
 mod send;
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use rquickjs::function::{Func, Opt, Rest};
@@ -47,7 +49,7 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
     for (name, method) in [("get", "GET"), ("head", "HEAD")] {
         let vu = Rc::clone(vu);
         let send = move |ctx: Ctx<'js>, url: Value<'js>, params: Opt<Value<'js>>| {
-            request(&ctx, &vu, method.to_owned(), &url, None, params.0)
+            request(&ctx, &vu, method.into(), &url, None, params.0)
         };
         module.set(name, Func::from(send))?;
     }
@@ -63,7 +65,7 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
                          url: Value<'js>,
                          body: Opt<Value<'js>>,
                          params: Opt<Value<'js>>| {
-            request(&ctx, &vu, method.to_owned(), &url, body.0, params.0)
+            request(&ctx, &vu, method.into(), &url, body.0, params.0)
         };
         module.set(name, Func::from(send))?;
     }
@@ -74,7 +76,7 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
                      body: Opt<Value<'js>>,
                      params: Opt<Value<'js>>| {
         let method = value::text(&ctx, &method)?;
-        request(&ctx, &user, method, &url, body.0, params.0)
+        request(&ctx, &user, method.into(), &url, body.0, params.0)
     };
     module.set("request", Func::from(send))?;
     // What forms and links of a response are sent with.
@@ -118,7 +120,7 @@ fn helpers<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, module: &Object<'js>) -> rquickjs::
     module.set("expectedStatuses", Func::from(expect))?;
     let user = Rc::clone(vu);
     let set = move |ctx: Ctx<'js>, callback: Value<'js>| -> rquickjs::Result<()> {
-        *user.expected.borrow_mut() = expected::of(&ctx, &callback)?;
+        *user.expected.borrow_mut() = Rc::new(expected::of(&ctx, &callback)?);
         Ok(())
     };
     module.set("setResponseCallback", Func::from(set))?;
@@ -152,19 +154,19 @@ fn file<'js>(
 fn request<'js>(
     ctx: &Ctx<'js>,
     vu: &Rc<Vu>,
-    method: String,
+    method: Cow<'static, str>,
     url: &Value<'js>,
     body: Option<Value<'js>>,
     params: Option<Value<'js>>,
 ) -> rquickjs::Result<Class<'js, Response>> {
     vu.not_in_init(ctx, IN_INIT)?;
-    let (name, shown) = (method.clone(), value::text(ctx, url)?);
+    let name = method.clone();
     match Ask::read(ctx, vu, method, url, body, params) {
         Ok(ask) => {
             let facts = vu.wait(ctx, send::send(vu, &ask))?;
             give(ctx, facts, ask.throw)
         }
-        Err(error) => refused(ctx, vu, name, shown, error),
+        Err(error) => refused(ctx, vu, name, url, error),
     }
 }
 
@@ -173,8 +175,8 @@ fn request<'js>(
 fn refused<'js>(
     ctx: &Ctx<'js>,
     vu: &Vu,
-    method: String,
-    url: String,
+    method: Cow<'static, str>,
+    url: &Value<'js>,
     error: rquickjs::Error,
 ) -> rquickjs::Result<Class<'js, Response>> {
     if vu.test.settings().throw || !error.is_exception() {
@@ -183,6 +185,7 @@ fn refused<'js>(
     let thrown = ctx.catch();
     let why = thrown.as_exception().and_then(rquickjs::Exception::message).unwrap_or_default();
     vu.test.log(LogLevel::Warning, "Request Failed", &[("error", why.as_str())]);
+    let url = value::text(ctx, url)?.into();
     Class::instance(ctx.clone(), Response(ResponseFacts::refused(method, url, why)))
 }
 

@@ -1,6 +1,8 @@
 //! What a script gets for a request. Its parts are made when they are read.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use gake_core::clock::Nanos;
@@ -13,6 +15,7 @@ use rquickjs::{Class, Ctx, Function, IntoJs, JsLifetime, Object, Value};
 
 use super::ask::{Ask, BodyKind};
 use super::decode::decoded;
+use super::headers::HeaderList;
 use super::select::select;
 use crate::errors::go_error;
 use crate::modules::html::kit;
@@ -60,14 +63,14 @@ impl Timings {
 #[derive(Debug, Clone)]
 pub(crate) struct ResponseFacts {
     /// The URL that the script asked for.
-    pub(super) asked: String,
+    pub(super) asked: Rc<str>,
     /// That of the last request.
-    pub(super) url: String,
+    pub(super) url: Rc<str>,
     /// 0 without a response.
     pub(super) status: u16,
     pub(super) reason: String,
     pub(super) proto: &'static str,
-    pub(super) headers: Vec<(String, String)>,
+    pub(super) headers: HeaderList,
     pub(super) body: Option<Vec<u8>>,
     pub(super) kind: BodyKind,
     pub(super) timings: Timings,
@@ -75,8 +78,8 @@ pub(crate) struct ResponseFacts {
     pub(super) tls: Option<TlsFacts>,
     pub(super) error: String,
     pub(super) error_code: u32,
-    pub(super) method: String,
-    pub(super) sent_headers: Vec<(String, String)>,
+    pub(super) method: Cow<'static, str>,
+    pub(super) sent_headers: Rc<Vec<(String, String)>>,
     pub(super) sent_body: Option<Arc<[u8]>>,
     /// The cookies that were sent.
     pub(super) sent_cookies: Vec<(String, String)>,
@@ -91,22 +94,22 @@ impl ResponseFacts {
     pub(super) fn failed(ask: &Ask, error_code: u32, error: String) -> Self {
         Self {
             kind: ask.kind,
-            sent_headers: ask.headers.clone(),
+            sent_headers: Rc::clone(&ask.headers),
             sent_body: ask.body.clone(),
             error_code,
-            ..Self::refused(ask.method.clone(), ask.url.clone(), error)
+            ..Self::refused(ask.method.clone(), Rc::clone(&ask.url), error)
         }
     }
 
     /// The request could not even be made of what the script gave.
-    pub(super) fn refused(method: String, url: String, error: String) -> Self {
+    pub(super) fn refused(method: Cow<'static, str>, url: Rc<str>, error: String) -> Self {
         Self {
-            asked: url.clone(),
+            asked: Rc::clone(&url),
             url,
             status: 0,
             reason: String::new(),
             proto: "",
-            headers: Vec::new(),
+            headers: HeaderList::default(),
             body: None,
             kind: BodyKind::Text,
             timings: Timings::default(),
@@ -114,7 +117,7 @@ impl ResponseFacts {
             error,
             error_code: 1000,
             method,
-            sent_headers: Vec::new(),
+            sent_headers: Rc::default(),
             sent_body: None,
             sent_cookies: Vec::new(),
             is_challenge: false,
@@ -146,7 +149,7 @@ impl ResponseFacts {
     /// The value of the first header of a name, in any case.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
-        Some(&found.1)
+        Some(found.1)
     }
 }
 
@@ -230,7 +233,7 @@ fn read<'js>(
     let response = this.borrow();
     let facts = &response.0;
     match name {
-        "url" => facts.url.as_str().into_js(ctx),
+        "url" => (&*facts.url).into_js(ctx),
         "status" => facts.status.into_js(ctx),
         "status_text" => match facts.status {
             0 => "".into_js(ctx),
@@ -284,11 +287,11 @@ fn canonical(name: &str) -> String {
 
 fn headers<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Object<'js>> {
     let mut joined: Vec<(String, String)> = Vec::with_capacity(facts.headers.len());
-    for (name, value) in &facts.headers {
+    for (name, value) in facts.headers.iter() {
         let name = canonical(name);
         match joined.iter_mut().find(|(known, _)| *known == name) {
             Some((_, values)) => *values += &format!(", {value}"),
-            None => joined.push((name, value.clone())),
+            None => joined.push((name, value.to_owned())),
         }
     }
     let headers = Object::new(ctx.clone())?;
@@ -302,7 +305,7 @@ fn cookies<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Objec
     let cookies = Object::new(ctx.clone())?;
     let set = facts.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
     for (_, value) in set {
-        let Ok(cookie) = cookie_store::RawCookie::parse(value.as_str()) else { continue };
+        let Ok(cookie) = cookie_store::RawCookie::parse(value) else { continue };
         let entry = Object::new(ctx.clone())?;
         entry.set("name", cookie.name())?;
         entry.set("value", cookie.value())?;
@@ -349,10 +352,10 @@ fn timings<'js>(ctx: &Ctx<'js>, timings: &Timings) -> rquickjs::Result<Object<'j
 /// What was sent, as k6 tells it.
 fn request<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Object<'js>> {
     let request = Object::new(ctx.clone())?;
-    request.set("method", facts.method.as_str())?;
-    request.set("url", facts.asked.as_str())?;
+    request.set("method", &*facts.method)?;
+    request.set("url", &*facts.asked)?;
     let headers = Object::new(ctx.clone())?;
-    for (name, value) in &facts.sent_headers {
+    for (name, value) in &*facts.sent_headers {
         headers.set(canonical(name), vec![value.as_str()])?;
     }
     request.set("headers", headers)?;

@@ -64,7 +64,7 @@ impl TagSource for HttpTags<'_> {
     fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
         let Self { vu, ask, url, response, expected } = self;
         match key {
-            "method" => Some(response.method.as_str().into()),
+            "method" => Some((&*response.method).into()),
             "url" | "name" => Some(ask.name.as_deref().unwrap_or(url).into()),
             "status" => Some(response.status.to_string().into()),
             "proto" => (!response.proto.is_empty()).then(|| response.proto.into()),

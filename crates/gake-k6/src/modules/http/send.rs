@@ -1,23 +1,27 @@
 //! Sending a request: its redirects, its cookies, its samples.
 
+use std::borrow::Cow;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{End, Exchange, Fault};
 use gake_wire::http1::{ResponseHead, Version, Visitor};
-use gake_wire::{Client, ConnectionFacts, Deadline, HttpRequest};
+use gake_wire::{Client, ConnectionFacts, Deadline, HttpRequest, PreparedRequest};
 use url::Url;
 
 use super::ask::{Ask, Authentication, BodyKind};
 use super::codes;
 use super::debug;
+use super::headers::HeaderList;
 use super::login::Login;
 use super::response::{ResponseFacts, Timings};
 use super::samples::note;
 use crate::blocked::Blocked;
 use crate::test::LogLevel;
 use crate::user::clock::UserClock;
+use crate::user::requests::{KnownRequest, RequestKey};
 use crate::user::vu::Vu;
 
 const AUTHORIZATION: &str = "Authorization";
@@ -30,9 +34,16 @@ pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
     let Some(client) = vu.client.borrow().clone() else {
         return ResponseFacts::failed(ask, 1000, "there is no connection here".to_owned());
     };
-    let url = match checked(&ask.url) {
-        Ok(url) => url,
-        Err((code, error)) => return refuse(vu, ask, code, error),
+    let known = match ask.body {
+        None => vu.requests.get(&key(ask)),
+        Some(_) => None,
+    };
+    let url = match &known {
+        Some(known) => Rc::clone(&known.url),
+        None => match checked(&ask.url) {
+            Ok(url) => Rc::new(url),
+            Err((code, error)) => return refuse(vu, ask, code, error),
+        },
     };
     if let Some(pause) = vu.test.pace() {
         vu.clock.sleep_until(vu.now().saturating_add(nanos(pause))).await;
@@ -41,21 +52,24 @@ pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
     let end = start.saturating_add(nanos(ask.timeout));
     let mut hop = Hop {
         method: ask.method.clone(),
-        headers: ask.headers.clone(),
+        headers: Rc::clone(&ask.headers),
         body: ask.body.clone(),
         url,
+        known: known.map(|known| Rc::clone(&known.prepared)),
         number: 0,
     };
     let mut login = Login::new(ask.authentication, &mut hop.url);
     loop {
         let mut response = hop.run(vu, &client, ask, end, login.may_be_challenged()).await;
         while let Some(answer) = login.answer(&response, &hop.method, &hop.url) {
-            hop.headers.push((AUTHORIZATION.to_owned(), answer));
+            Rc::make_mut(&mut hop.headers).push((AUTHORIZATION.to_owned(), answer));
+            hop.known = None;
             response = hop.run(vu, &client, ask, end, false).await;
             if ask.authentication == Authentication::Ntlm {
                 // It proves a connection, and no other request.
-                hop.headers.pop();
-                response.sent_headers.retain(|(name, _)| name != AUTHORIZATION);
+                Rc::make_mut(&mut hop.headers).pop();
+                let sent = Rc::make_mut(&mut response.sent_headers);
+                sent.retain(|(name, _)| name != AUTHORIZATION);
             }
         }
         let Some(next) = hop.next(&response) else { return response };
@@ -66,7 +80,7 @@ pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
                      }} in request params or set global maxRedirects to silence this",
                     ask.redirects + 1
                 );
-                vu.test.log(LogLevel::Warning, &message, &[("url", ask.url.as_str())]);
+                vu.test.log(LogLevel::Warning, &message, &[("url", &*ask.url)]);
             }
             return response;
         }
@@ -78,6 +92,11 @@ pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
             Err(error) => return ResponseFacts { error, error_code: 1000, ..response },
         }
     }
+}
+
+/// What a request that only the arguments make is known by.
+fn key(ask: &Ask) -> RequestKey<'_> {
+    RequestKey { method: &ask.method, url: &ask.url, headers: &ask.headers }
 }
 
 fn nanos(duration: Duration) -> Nanos {
@@ -116,10 +135,12 @@ fn refuse(vu: &Vu, ask: &Ask, code: u32, error: String) -> ResponseFacts {
 
 /// One request on the wire.
 struct Hop {
-    method: String,
-    url: Url,
-    headers: Vec<(String, String)>,
+    method: Cow<'static, str>,
+    url: Rc<Url>,
+    headers: Rc<Vec<(String, String)>>,
     body: Option<Arc<[u8]>>,
+    /// What is sent, if it has been prepared before and no cookies join it.
+    known: Option<Rc<PreparedRequest>>,
     number: u32,
 }
 
@@ -129,7 +150,7 @@ struct Collector {
     connection: ConnectionFacts,
     version: Option<Version>,
     reason: String,
-    headers: Vec<(String, String)>,
+    headers: HeaderList,
     body: Vec<u8>,
     keep: bool,
 }
@@ -142,10 +163,10 @@ impl Visitor for Collector {
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.version = Some(head.version);
         self.reason = head.reason.to_owned();
-        let line = |header: &gake_wire::http1::Header<'_>| {
-            (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned())
-        };
-        self.headers = head.headers.iter().map(line).collect();
+        self.headers = HeaderList::with_room(head.headers.len());
+        for header in head.headers {
+            self.headers.push(header.name, header.value);
+        }
         self.body.clear();
     }
 
@@ -192,16 +213,14 @@ impl Hop {
         may_be_challenged: bool,
     ) -> ResponseFacts {
         let cookies = self.cookies(ask);
-        let mut request = HttpRequest::new(self.method.clone(), self.url.as_str());
-        request.headers.clone_from(&self.headers);
-        request.body.clone_from(&self.body);
+        let mut headers = Rc::clone(&self.headers);
         if !cookies.is_empty() {
-            join_cookies(&mut request.headers, &cookies);
+            join_cookies(Rc::make_mut(&mut headers), &cookies);
         }
         // The first one as the script wrote it, without its credentials.
-        let shown = match self.number {
-            0 if !has_credentials(&self.url) => ask.url.clone(),
-            _ => shown_url(&self.url),
+        let shown: Rc<str> = match self.number {
+            0 if !has_credentials(&self.url) => Rc::clone(&ask.url),
+            _ => shown_url(&self.url).into(),
         };
         let settings = vu.test.settings();
         let host = self.url.host_str().unwrap_or_default();
@@ -213,15 +232,21 @@ impl Hop {
         let mut flight = Flight { vu, client, ask, url: &shown, start, exchange, is_over: false };
         let keep = ask.kind != BodyKind::Dropped;
         let mut collector = Collector { keep, ..Collector::default() };
-        match client.prepare(&request).await {
+        let prepared = match &self.known {
+            Some(known) if cookies.is_empty() => Ok(Rc::clone(known)),
+            _ => self.prepare(vu, client, ask, &headers).await,
+        };
+        match prepared {
             Ok(prepared) => {
-                let addresses = client.network().addresses(&prepared);
-                if let Some(blocked) = settings.blocked.address(&addresses) {
+                if settings.blocked.looks_at_addresses()
+                    && let addresses = client.network().addresses(&prepared)
+                    && let Some(blocked) = settings.blocked.address(&addresses)
+                {
                     flight.is_over = true;
                     return self.stopped(vu, ask, &shown, blocked);
                 }
                 if let Some(parts) = settings.http_debug {
-                    debug::request(vu, parts, &request, &self.url);
+                    debug::request(vu, parts, &self.request(&headers), &self.url);
                 }
                 let deadline = Deadline::within(start, Duration::from_nanos(end - start.min(end)));
                 let now = vu.now();
@@ -232,7 +257,8 @@ impl Hop {
             Err(fault) => client.end(&mut flight.exchange, End::Fault(fault)),
         }
         flight.is_over = true;
-        let mut response = self.response(ask, shown.clone(), &request, collector, &flight.exchange);
+        let url = Rc::clone(&shown);
+        let mut response = self.response(ask, url, headers, collector, &flight.exchange);
         response.sent_cookies = cookies;
         response.is_challenge = may_be_challenged && response.status == 401;
         if let Some(parts) = settings.http_debug {
@@ -247,11 +273,36 @@ impl Hop {
         response
     }
 
+    /// What it says, with these headers.
+    fn request(&self, headers: &[(String, String)]) -> HttpRequest {
+        let (headers, body) = (headers.to_vec(), self.body.clone());
+        HttpRequest { headers, body, ..HttpRequest::new(&*self.method, self.url.as_str()) }
+    }
+
+    /// Prepares it. One that only the arguments make is remembered.
+    async fn prepare(
+        &self,
+        vu: &Vu,
+        client: &Client<UserClock>,
+        ask: &Ask,
+        headers: &Rc<Vec<(String, String)>>,
+    ) -> Result<Rc<PreparedRequest>, Fault> {
+        let prepared = Rc::new(client.prepare(&self.request(headers)).await?);
+        // Credentials in the URL are taken out of it, or are not for every request.
+        let is_plain = ask.authentication == Authentication::Basic && !has_credentials(&self.url);
+        let is_as_asked = self.number == 0 && self.body.is_none() && is_plain;
+        if is_as_asked && Rc::ptr_eq(headers, &ask.headers) {
+            let (url, prepared) = (Rc::clone(&self.url), Rc::clone(&prepared));
+            vu.requests.put(KnownRequest::new(&key(ask), url, prepared));
+        }
+        Ok(prepared)
+    }
+
     /// What comes of a request that the options block: it counts as one that failed.
     fn stopped(&self, vu: &Vu, ask: &Ask, shown: &str, blocked: Blocked) -> ResponseFacts {
         let exchange = Exchange::faulted(vu.now(), Fault::Malformed("request"));
         let response = ResponseFacts {
-            url: shown.to_owned(),
+            url: shown.into(),
             method: self.method.clone(),
             ..ResponseFacts::failed(ask, blocked.code, blocked.error.to_owned())
         };
@@ -263,19 +314,18 @@ impl Hop {
     fn response(
         &self,
         ask: &Ask,
-        url: String,
-        request: &HttpRequest,
+        url: Rc<str>,
+        headers: Rc<Vec<(String, String)>>,
         collector: Collector,
         exchange: &Exchange,
     ) -> ResponseFacts {
         let mut response = ResponseFacts {
-            asked: ask.url.clone(),
             url,
             method: self.method.clone(),
-            sent_headers: request.headers.clone(),
+            sent_headers: headers,
             sent_body: match self.number {
                 0 => ask.plain_body.clone(),
-                _ => request.body.clone(),
+                _ => self.body.clone(),
             },
             ..ResponseFacts::failed(ask, 0, String::new())
         };
@@ -343,20 +393,21 @@ impl Hop {
         }
         let location = response.header("location").filter(|location| !location.is_empty())?;
         let url = match self.url.join(location) {
-            Ok(url) if matches!(url.scheme(), "http" | "https") => url,
+            Ok(url) if matches!(url.scheme(), "http" | "https") => Rc::new(url),
             _ => return Some(Err(format!("invalid redirect to {location:?}"))),
         };
         let becomes_get =
-            matches!(response.status, 301..=303) && !matches!(self.method.as_str(), "GET" | "HEAD");
+            matches!(response.status, 301..=303) && !matches!(&*self.method, "GET" | "HEAD");
         let mut next = Self {
-            method: if becomes_get { "GET".to_owned() } else { self.method.clone() },
-            headers: self.headers.clone(),
+            method: if becomes_get { "GET".into() } else { self.method.clone() },
+            headers: Rc::clone(&self.headers),
             body: if becomes_get { None } else { self.body.clone() },
+            known: None,
             number: self.number + 1,
             url,
         };
         let is_elsewhere = next.url.host_str() != self.url.host_str();
-        next.headers.retain(|(name, _)| {
+        Rc::make_mut(&mut next.headers).retain(|(name, _)| {
             let name = name.to_ascii_lowercase();
             let is_secret =
                 matches!(name.as_str(), "authorization" | "cookie" | "www-authenticate");

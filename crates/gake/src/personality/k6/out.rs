@@ -15,7 +15,7 @@ use gake_k6::options::Options;
 use gake_k6::out::{CsvLines, JsonLines, SamplePoint, TimeFormat};
 use gake_k6::test::{SampleTap, WrittenSample};
 use gake_k6::values::scaled;
-use gake_sinks::{InfluxPoint, InfluxPoints, ScriptSeries, SinkAddress};
+use gake_sinks::{InfluxPoint, InfluxPoints, ScriptSeconds, ScriptSeries, SinkAddress, ZstdFrames};
 
 use super::prometheus::PrometheusSettings;
 
@@ -54,9 +54,12 @@ fn file(form: Form, path: &str, kind: &str) -> Result<(String, Writer), String> 
     let file = gake_files::create(Path::new(path), gake_files::Access::Mask)
         .map_err(|error| format!("{path}: {error}"))?;
     let file = BufWriter::new(file);
-    let out: Box<dyn Write + Send> = match path.ends_with(".gz") {
-        true => Box::new(GzEncoder::new(file, Compression::fast())),
-        false => Box::new(file),
+    let out: Box<dyn Write + Send> = if path.ends_with(".gz") {
+        Box::new(GzEncoder::new(file, Compression::fast()))
+    } else if path.ends_with(".zst") {
+        Box::new(ZstdFrames::new(file))
+    } else {
+        Box::new(file)
     };
     Ok((path.to_owned(), Box::new(move |batches| write(form, out, batches))))
 }
@@ -66,8 +69,14 @@ fn database(url: &str) -> Result<(String, Writer), String> {
     let url = if url.is_empty() { USUAL_DATABASE } else { url };
     let address: SinkAddress =
         format!("influxdb={url}").parse().map_err(|error| format!("--out {error}"))?;
+    let refused = |why: String| format!("--out {address}: {why}");
+    if address.is_aggregated() {
+        let mut seconds = ScriptSeconds::new(&address);
+        seconds.check().map_err(refused)?;
+        return Ok((address.to_string(), Box::new(move |batches| bring(seconds, batches))));
+    }
     let mut points = InfluxPoints::new(&address);
-    points.check().map_err(|why| format!("--out {address}: {why}"))?;
+    points.check().map_err(refused)?;
     Ok((address.to_string(), Box::new(move |batches| bring(points, batches))))
 }
 
@@ -216,6 +225,20 @@ impl SampleDatabase for InfluxPoints {
             value: scaled(sample.metric.unit, sample.value),
             unix_ns: sample.unix_ns,
         });
+    }
+
+    fn tick(&mut self) {
+        self.tick();
+    }
+
+    fn finish(&mut self) -> Option<String> {
+        self.finish()
+    }
+}
+
+impl SampleDatabase for ScriptSeconds {
+    fn take(&mut self, sample: &WrittenSample) {
+        self.write(&sample.metric, &sample.tags, sample.value, sample.unix_ns);
     }
 
     fn tick(&mut self) {

@@ -1,0 +1,58 @@
+//! The headers of a response, in one piece of memory.
+
+/// Names and values, in their order.
+#[derive(Debug, Clone, Default)]
+pub(super) struct HeaderList {
+    text: String,
+    /// Where each name and each value ends.
+    ends: Vec<(usize, usize)>,
+}
+
+impl HeaderList {
+    /// A list with room for what a response usually says.
+    pub(super) fn with_room(headers: usize) -> Self {
+        Self { text: String::with_capacity(32 * headers), ends: Vec::with_capacity(headers) }
+    }
+
+    /// Adds a header; of its value, what is not UTF-8 becomes U+FFFD.
+    pub(super) fn push(&mut self, name: &str, value: &[u8]) {
+        self.text.push_str(name);
+        let name = self.text.len();
+        match std::str::from_utf8(value) {
+            Ok(text) => self.text.push_str(text),
+            Err(_) => self.text.push_str(&String::from_utf8_lossy(value)),
+        }
+        self.ends.push((name, self.text.len()));
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Names with their values.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        let mut start = 0;
+        self.ends.iter().map(move |&(name, value)| {
+            let pair = (&self.text[start..name], &self.text[name..value]);
+            start = value;
+            pair
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_those_that_were_added() {
+        let mut headers = HeaderList::with_room(1);
+        headers.push("Server", b"nginx");
+        headers.push("X-Empty", b"");
+        headers.push("X-Odd", b"a\xffb");
+        let all: Vec<_> = headers.iter().collect();
+        assert_eq!(all, [("Server", "nginx"), ("X-Empty", ""), ("X-Odd", "a\u{fffd}b")]);
+        assert_eq!(headers.len(), 3);
+    }
+}

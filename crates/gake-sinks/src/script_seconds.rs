@@ -1,0 +1,208 @@
+//! The metrics of a script for InfluxDB, a point for each series and second: the volume does not
+//! grow with the rate.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use gake_core::clock::Nanos;
+use gake_core::metric::{Definition, MetricUnit, SeriesKey, SeriesTable, SeriesValue, Tags};
+
+use crate::address::SinkAddress;
+use crate::carrier::{Batch, Carrier, Push};
+use crate::exporter::RETRY;
+use crate::format::{self, escape};
+
+/// Tags whose values are too many for an index.
+const UNINDEXED: [&str; 3] = ["url", "vu", "iter"];
+/// Seconds that wait for late samples.
+const OPEN: u64 = 2;
+/// Nanoseconds in a second.
+const SECOND: i128 = 1_000_000_000;
+/// The percentiles of trends.
+const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
+
+/// Sends the series of a script's metrics to a database during a run, second by second.
+pub struct ScriptSeconds {
+    name: String,
+    tags: Vec<(String, String)>,
+    push: Push,
+    /// By Unix second; each is bounded in the number of its series.
+    seconds: BTreeMap<u64, SeriesTable>,
+    /// The newest second that was sent. A point of it that comes again would replace the first.
+    sent: u64,
+}
+
+impl ScriptSeconds {
+    /// Prepares to write to a database of the kind `influxdb`.
+    #[must_use]
+    pub fn new(address: &SinkAddress) -> Self {
+        Self {
+            name: address.to_string(),
+            tags: address.tags(),
+            push: Push::new(&format::post(address), RETRY),
+            seconds: BTreeMap::new(),
+            sent: 0,
+        }
+    }
+
+    /// Checks that the database answers; creates it if necessary.
+    ///
+    /// # Errors
+    /// What is wrong with it, in a sentence.
+    pub fn check(&mut self) -> Result<(), String> {
+        self.push.check()
+    }
+
+    /// Takes a sample; times in nanoseconds. One that is late counts in the oldest second that is
+    /// not sent yet.
+    pub fn write(&mut self, metric: &Arc<Definition>, tags: &Tags, value: f64, unix_ns: i128) {
+        let second = u64::try_from(unix_ns / SECOND).unwrap_or(0).max(self.sent + 1);
+        let table = self.seconds.entry(second).or_default();
+        let has = |name: &&&str| tags.get(name).is_some();
+        let tags = UNINDEXED.iter().filter(has).fold(tags.clone(), |tags, name| tags.without(name));
+        let series = table.intern(metric, &tags);
+        table.add(series, value, Nanos::try_from(unix_ns).unwrap_or(0));
+    }
+
+    /// Sends seconds that are over; call it about once a second.
+    pub fn tick(&mut self) {
+        let newest = self.seconds.last_key_value().map_or(0, |(second, _)| *second);
+        self.flush(newest.saturating_sub(OPEN));
+    }
+
+    /// Ends the writing. Waits until everything is delivered or given up; returns what was lost,
+    /// in a sentence.
+    pub fn finish(&mut self) -> Option<String> {
+        self.flush(u64::MAX);
+        self.push.finish();
+        self.push.lost().sentence(&self.name)
+    }
+
+    /// Sends the seconds up to this one.
+    fn flush(&mut self, up_to: u64) {
+        while let Some(entry) = self.seconds.first_entry().filter(|entry| *entry.key() <= up_to) {
+            let (second, table) = entry.remove_entry();
+            self.sent = second;
+            self.push.carry(points(&table, &self.tags, second));
+        }
+    }
+}
+
+/// A point for each series of a second.
+fn points(table: &SeriesTable, tags: &[(String, String)], second: u64) -> Batch {
+    let (mut lines, mut rows) = (String::new(), 0);
+    for (SeriesKey { metric, tags: own }, value) in table.series() {
+        escape(&metric.name, &mut lines);
+        for (name, value) in tags.iter().chain(own.pairs()).filter(|pair| !pair.1.is_empty()) {
+            lines.push(',');
+            escape(name, &mut lines);
+            lines.push('=');
+            escape(value, &mut lines);
+        }
+        for (at, (name, number)) in fields(value, metric.unit).into_iter().enumerate() {
+            let separator = if at == 0 { ' ' } else { ',' };
+            // A string takes everything.
+            let _ = write!(lines, "{separator}{name}={number}");
+        }
+        let _ = writeln!(lines, " {second}000000000");
+        rows += 1;
+    }
+    Batch { bytes: lines.into_bytes(), rows }
+}
+
+/// The fields of a point. `value` is what k6's field of that name would add up to, or average.
+fn fields(value: &SeriesValue, unit: MetricUnit) -> Vec<(&'static str, f64)> {
+    // Times are in milliseconds.
+    let scale = if unit == MetricUnit::Time { 1e-6 } else { 1.0 };
+    match value {
+        SeriesValue::Counter { sum, samples } => {
+            vec![("value", sum.value() * scale), ("count", *samples as f64)]
+        }
+        SeriesValue::Gauge { last, min, max, samples, .. } => vec![
+            ("value", last * scale),
+            ("min", min * scale),
+            ("max", max * scale),
+            ("count", *samples as f64),
+        ],
+        SeriesValue::Rate { passed, samples } => vec![
+            ("value", *passed as f64 / (*samples).max(1) as f64),
+            ("sum", *passed as f64),
+            ("count", *samples as f64),
+        ],
+        SeriesValue::Trend(trend) => {
+            let mut fields = vec![
+                ("value", trend.mean() * scale),
+                ("count", trend.count() as f64),
+                ("sum", trend.sum_number() * scale),
+                ("min", trend.min_number() * scale),
+                ("max", trend.max_number() * scale),
+            ];
+            let percentile = |(name, q): (&'static str, f64)| (name, trend.interpolated(q) * scale);
+            fields.extend(PERCENTILES.map(percentile));
+            fields
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gake_core::metric::MetricKind;
+
+    use super::*;
+
+    fn metric(name: &str, kind: MetricKind, unit: MetricUnit) -> Arc<Definition> {
+        Arc::new(Definition { name: name.to_owned(), kind, unit })
+    }
+
+    fn seconds() -> ScriptSeconds {
+        ScriptSeconds::new(&"influxdb=http://127.0.0.1:1/k6?tags=env:t".parse().unwrap())
+    }
+
+    fn lines(seconds: &ScriptSeconds, second: u64) -> Vec<String> {
+        let batch = points(&seconds.seconds[&second], &seconds.tags, second);
+        let text = String::from_utf8(batch.bytes).unwrap();
+        assert_eq!(text.lines().count() as u64, batch.rows);
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_series_is_a_point_a_second_whatever_its_rate() {
+        let mut seconds = seconds();
+        let requests = metric("http_reqs", MetricKind::Counter, MetricUnit::Number);
+        let duration = metric("http_req_duration", MetricKind::Trend, MetricUnit::Time);
+        let checks = metric("checks", MetricKind::Rate, MetricUnit::Number);
+        for number in 0..1_000_u32 {
+            let (vu, url) = (number.to_string(), format!("http://h/{number}"));
+            let tags = Tags::new([("name", "a b"), ("vu", &vu), ("url", &url)]);
+            let at = 5 * SECOND + i128::from(number);
+            seconds.write(&requests, &tags, 1.0, at);
+            seconds.write(&duration, &tags, 2e6 + f64::from(number % 2) * 2e6, at);
+            seconds.write(&checks, &tags, f64::from(u8::from(number % 4 != 0)), at);
+        }
+        let lines = lines(&seconds, 5);
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        assert_eq!(lines[0], "http_reqs,env=t,name=a\\ b value=1000,count=1000 5000000000");
+        let trend =
+            "http_req_duration,env=t,name=a\\ b value=3,count=1000,sum=3000,min=2,max=4,p50=";
+        assert!(lines[1].starts_with(trend), "{}", lines[1]);
+        assert_eq!(lines[2], "checks,env=t,name=a\\ b value=0.75,sum=750,count=1000 5000000000");
+    }
+
+    #[test]
+    fn late_samples_replace_no_point_that_was_sent() {
+        let mut seconds = seconds();
+        let vus = metric("vus", MetricKind::Gauge, MetricUnit::Number);
+        let mut write = |seconds: &mut ScriptSeconds, second: i128, value| {
+            seconds.write(&vus, &Tags::default(), value, second * SECOND);
+        };
+        write(&mut seconds, 5, 3.0);
+        write(&mut seconds, 8, 4.0);
+        seconds.tick();
+        assert_eq!(seconds.sent, 5);
+        write(&mut seconds, 4, 9.0);
+        assert_eq!(lines(&seconds, 6), ["vus,env=t value=9,min=9,max=9,count=1 6000000000"]);
+        seconds.flush(u64::MAX);
+        assert!(seconds.seconds.is_empty() && seconds.sent == 8);
+    }
+}

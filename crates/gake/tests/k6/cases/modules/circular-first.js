@@ -1,0 +1,4 @@
+// part of circular-too-early
+import { second } from './circular-second.js';
+
+export const first = `${second} and first`;

@@ -1,0 +1,4 @@
+// part of circular-too-early
+import { first } from './circular-first.js';
+
+export const second = `second with ${first}`;

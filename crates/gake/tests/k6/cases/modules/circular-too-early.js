@@ -1,0 +1,5 @@
+import { first } from './circular-first.js';
+
+export default function () {
+  console.log(first);
+}

@@ -1,0 +1,150 @@
+//! Scripts that harm themselves, and runs that are interrupted: the others go on, and counts are
+//! those of the server.
+
+use std::fs;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::common::{Ran, eventually, gake, start};
+use crate::lab;
+
+/// Six executors that go on for long.
+const LONG: &str = "
+import http from 'k6/http';
+const plain = { duration: '60s', exec: 'one', gracefulStop: '1s' };
+const stages = [{ duration: '60s', target: 20 }];
+export const options = { scenarios: {
+  a: { executor: 'constant-vus', vus: 2, ...plain },
+  b: { executor: 'ramping-vus', startVUs: 1, stages, exec: 'one' },
+  c: { executor: 'constant-arrival-rate', rate: 20, preAllocatedVUs: 5, ...plain },
+  d: { executor: 'ramping-arrival-rate', startRate: 10, exec: 'one', preAllocatedVUs: 5, stages },
+  e: { executor: 'shared-iterations', vus: 3, iterations: 70000, exec: 'one' },
+  f: { executor: 'per-vu-iterations', vus: 3, iterations: 20000, exec: 'one' },
+} };
+export function one() { http.get(`${__ENV.URL}/delay/20ms`); }
+";
+
+/// Ends with a teardown that would take a minute.
+const SLOW_END: &str = "
+import http from 'k6/http';
+import { sleep } from 'k6';
+export const options = { vus: 2, duration: '60s' };
+export default () => { http.get(`${__ENV.URL}/delay/20ms`); };
+export function teardown() { console.log('teardown began'); sleep(50); }
+";
+
+/// Begins with a setup that takes a minute.
+const SLOW_START: &str = "
+import http from 'k6/http';
+import { sleep } from 'k6';
+export function setup() { http.get(`${__ENV.URL}/fast`); sleep(50); }
+export default () => { http.get(`${__ENV.URL}/fast`); };
+";
+
+/// One user never waits, one recurses without end, one eats all memory; the others work.
+const HARMFUL: &str = "
+import http from 'k6/http';
+import { Counter } from 'k6/metrics';
+import exec from 'k6/execution';
+const good = new Counter('good');
+const harms = [
+  () => { for (;;) { /* never waits */ } },
+  () => { const down = () => down() + 1; down(); },
+  () => { const all = []; for (;;) all.push(new Array(65536).fill(all.length)); },
+];
+export const options = { vus: 6, duration: '5s', gracefulStop: '0s' };
+export default () => {
+  const harm = harms[exec.vu.idInTest - 1];
+  if (harm) harm();
+  http.get(`${__ENV.URL}/fast`);
+  good.add(1);
+};
+";
+
+fn summary(folder: &tempfile::TempDir) -> Value {
+    serde_json::from_slice(&fs::read(folder.path().join("summary.json")).unwrap()).unwrap()
+}
+
+fn count(summary: &Value, metric: &str) -> u64 {
+    summary["metrics"][metric]["count"].as_u64().unwrap_or_else(|| panic!("{metric}: {summary}"))
+}
+
+/// A script in a folder, and gake that is to run it.
+fn script(text: &str, lab: &gake_lab::Lab) -> (tempfile::TempDir, std::process::Command) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("s.js"), text).unwrap();
+    let url = format!("URL=http://{}", lab.addr());
+    let mut command = gake(&["as", "k6", "run", "-q", "-e", &url, "--address", ""]);
+    command.args(["--summary-export", "summary.json", "s.js"]).current_dir(folder.path());
+    (folder, command)
+}
+
+#[test]
+fn after_an_interrupt_the_counts_are_the_servers() {
+    let lab = lab();
+    let (folder, mut command) = script(LONG, &lab);
+    let run = start(&mut command);
+    eventually("all users are at work", || lab.stats().requests > 300);
+    run.signal(Signal::INT);
+    let ran = run.wait();
+    assert_eq!(ran.code, Some(105), "{ran:?}");
+    let summary = summary(&folder);
+    let requests = lab.shutdown().requests;
+    assert_eq!(count(&summary, "http_reqs"), requests, "{summary}");
+}
+
+#[test]
+fn a_second_interrupt_ends_what_the_first_one_waits_for() {
+    let lab = lab();
+    let (_folder, mut command) = script(SLOW_END, &lab);
+    let run = start(&mut command);
+    eventually("the users are at work", || lab.stats().requests > 10);
+    run.signal(Signal::INT);
+    // Its requests end, and then teardown begins.
+    let mut before = lab.stats().requests;
+    eventually("the users have ended", || {
+        std::thread::sleep(Duration::from_millis(300));
+        let now = lab.stats().requests;
+        std::mem::replace(&mut before, now) == now
+    });
+    run.signal(Signal::INT);
+    let ran: Ran = run.wait();
+    assert_eq!(ran.code, Some(105), "{ran:?}");
+    assert!(ran.took < Duration::from_secs(40), "{ran:?}");
+    lab.shutdown();
+}
+
+#[test]
+fn an_interrupt_ends_a_setup_that_goes_on() {
+    let lab = lab();
+    let (_folder, mut command) = script(SLOW_START, &lab);
+    let run = start(&mut command);
+    eventually("setup has begun", || lab.stats().requests == 1);
+    run.signal(Signal::INT);
+    let ran = run.wait();
+    assert_eq!(ran.code, Some(105), "{ran:?}");
+    assert!(ran.took < Duration::from_secs(40), "{ran:?}");
+    assert_eq!(lab.shutdown().requests, 1);
+}
+
+#[test]
+fn what_a_script_does_to_itself_it_does_to_no_other_user() {
+    let lab = lab();
+    let (folder, mut command) = script(HARMFUL, &lab);
+    let ran = start(&mut command).wait();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let summary = summary(&folder);
+    // An iteration is cut at the end wherever it is.
+    let (good, requests) = (count(&summary, "good"), lab.shutdown().requests);
+    assert!(good > 100 && (good..=good + 3).contains(&requests), "{good}: {summary}");
+    assert_eq!(count(&summary, "http_reqs"), requests, "{summary}");
+    for told in ["stack", "memory"] {
+        assert!(
+            ran.stderr.contains(told),
+            "{told}: {}",
+            &ran.stderr[..ran.stderr.len().min(4_000)]
+        );
+    }
+}

@@ -1,0 +1,137 @@
+//! Destinations that fail in their own ways: the run's figures are whole, what could be delivered
+//! later is delivered, and what could not is counted.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use crate::support::*;
+
+/// What a database answers to its Nth write, and after which time.
+type Answers = fn(usize) -> (u16, Duration);
+
+/// A database of InfluxDB's protocol that takes lines, or does not.
+struct Database {
+    port: u16,
+    /// The lines of writes that it answered with 2xx.
+    lines: Arc<Mutex<Vec<String>>>,
+    /// Every write that it saw.
+    writes: Arc<Mutex<usize>>,
+}
+
+impl Database {
+    fn start(answers: Answers) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (lines, writes) = (Arc::<Mutex<Vec<_>>>::default(), Arc::<Mutex<usize>>::default());
+        let (taken, seen) = (Arc::clone(&lines), Arc::clone(&writes));
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (taken, seen) = (Arc::clone(&taken), Arc::clone(&seen));
+                thread::spawn(move || serve(stream, answers, &taken, &seen));
+            }
+        });
+        Self { port, lines, writes }
+    }
+
+    fn sink(&self, options: &str) -> String {
+        format!("influxdb=http://127.0.0.1:{}/gake{options}", self.port)
+    }
+
+    /// The sum of a field over the seconds, and how many seconds there are.
+    fn sum(&self, field: &str) -> (u64, usize) {
+        let lines = self.lines.lock().unwrap();
+        let seconds = lines.iter().filter(|line| line.starts_with("gake_requests "));
+        let values: Vec<u64> =
+            seconds.map(|line| number_after(line, &format!("{field}="))).collect();
+        (values.iter().sum(), values.len())
+    }
+}
+
+/// Answers the requests of a connection: writes as told, all others with 200.
+fn serve(stream: TcpStream, answers: Answers, taken: &Mutex<Vec<String>>, writes: &Mutex<usize>) {
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while reader.read_line(&mut head).is_ok_and(|bytes| bytes > 0) {
+        if !head.ends_with("\r\n\r\n") {
+            continue;
+        }
+        let length = head.lines().find_map(|line| {
+            line.to_ascii_lowercase().strip_prefix("content-length: ")?.trim().parse().ok()
+        });
+        let mut body = vec![0; length.unwrap_or(0)];
+        if reader.read_exact(&mut body).is_err() {
+            return;
+        }
+        let mut status = 200;
+        if head.contains("/write?") || head.contains("/write_lp?") {
+            let number = {
+                let mut writes = writes.lock().unwrap();
+                *writes += 1;
+                *writes - 1
+            };
+            let (told, pause) = answers(number);
+            thread::sleep(pause);
+            status = told;
+            if (200..300).contains(&status) {
+                let text = String::from_utf8(body).unwrap();
+                taken.lock().unwrap().extend(text.lines().map(str::to_owned));
+            }
+        }
+        let answer = format!("HTTP/1.1 {status} as told\r\nContent-Length: 0\r\n\r\n");
+        if reader.get_mut().write_all(answer.as_bytes()).is_err() {
+            return;
+        }
+        head.clear();
+    }
+}
+
+#[test]
+fn destinations_that_fail_cost_their_own_figures_and_nothing_else() {
+    let ill = Database::start(|number| (if number < 4 { 500 } else { 204 }, Duration::ZERO));
+    let slow = Database::start(|_| (204, Duration::from_millis(1_500)));
+    let strict = Database::start(|_| (401, Duration::ZERO));
+    let lab = lab();
+    let url = url(&lab, "/fast");
+    let sinks = [
+        ill.sink(""),
+        slow.sink(""),
+        strict.sink("?version=2&token=s3cret"),
+        "json=/dev/full".to_owned(),
+    ];
+    let sinks: Vec<&str> = sinks.iter().flat_map(|sink| ["--sink", sink]).collect();
+    let args = [&["run", &url, "-r", "100", "-d", "4s", "-o", "json"], &sinks[..]].concat();
+    let ran = ran(&args).done();
+    let json = ran.json();
+    assert_eq!((json.count("requests.ok"), lab.stats().requests), (400, 400), "{ran:?}");
+    // What could be delivered later is there, once.
+    for (name, database) in [("ill", &ill), ("slow", &slow)] {
+        let (sent, seconds) = database.sum("sent");
+        assert_eq!(sent, 400, "{name}: {:?}", database.lines.lock().unwrap());
+        // A row a second, those of the drain too.
+        assert!((4..=10).contains(&seconds), "{name}: {seconds}");
+        let lines = database.lines.lock().unwrap();
+        assert!(lines.iter().any(|line| line.contains("gake_run_verdict")), "{name}: {lines:?}");
+    }
+    assert!(*ill.writes.lock().unwrap() > 4);
+    // What could not is counted, by destination and with the reason.
+    assert!(strict.lines.lock().unwrap().is_empty());
+    let lost: Vec<&str> = ran.stderr.lines().filter(|line| line.contains("missing")).collect();
+    assert_eq!(lost.len(), 2, "{ran:?}");
+    for (destination, why) in [(strict.port.to_string(), "401"), ("/dev/full".to_owned(), "space")]
+    {
+        let said = lost.iter().find(|line| line.contains(&destination));
+        let said = said.unwrap_or_else(|| panic!("{destination}: {ran:?}"));
+        assert!(figures(said) > 20 && said.contains(why), "{said}");
+    }
+    assert!(!ran.stderr.contains("s3cret"), "{ran:?}");
+    lab.shutdown();
+}
+
+/// The number in `N figures are missing`.
+fn figures(sentence: &str) -> u64 {
+    let before = sentence.split_once(" figures are missing").unwrap().0;
+    before.rsplit(' ').next().unwrap().parse().unwrap()
+}

@@ -1,0 +1,29 @@
+// Watches a run in a real Chromium to its end, and prints what the page held meanwhile, as JSON: bytes
+// of the heap after a collection, and nodes. Called with the address of the live page by
+// crates/gake/tests/pages/.
+
+import assert from "node:assert/strict";
+import { troublesOf, withBrowser } from "./browser.mjs";
+
+const [address] = process.argv.slice(2);
+const pause = 2_000;
+
+await withBrowser(async (browser) => {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+  const page = await context.newPage();
+  const troubles = troublesOf(page);
+  await page.goto(address);
+  const running = page.locator(".bar .pill", { hasText: "Running" });
+  await running.waitFor();
+  const session = await context.newCDPSession(page);
+  const looks = [];
+  while ((await running.count()) > 0) {
+    await session.send("HeapProfiler.collectGarbage");
+    const { usedSize } = await session.send("Runtime.getHeapUsage");
+    const { nodes } = await session.send("Memory.getDOMCounters");
+    looks.push({ heap: usedSize, nodes });
+    await page.waitForTimeout(pause);
+  }
+  assert.deepEqual(troubles, []);
+  console.log(JSON.stringify(looks));
+});
