@@ -136,6 +136,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         };
         let turn = self.turn();
         let addresses = &origin.addresses;
+        let permitted = self.network.permitted()?;
         let (stream, peer) = match &addresses[turn % addresses.len()] {
             // Each source takes its turn with every address.
             Address::Tcp(address) => {
@@ -151,7 +152,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             }
             (_, stream) => stream,
         };
-        let guard = self.meter.opened();
+        let guard = self.meter.opened(permitted);
         let connected = self.clock.now();
         let connect = connected - begun;
         // The times of an arrival that opens several connections, for redirects, add up.
