@@ -71,7 +71,7 @@ const own = new Counter('own');
 
 export const options = {
   scenarios: {
-    rate: { executor: 'constant-arrival-rate', rate: 60, duration: '1s', preAllocatedVUs: 6,
+    rate: { executor: 'constant-arrival-rate', rate: 30, duration: '2s', preAllocatedVUs: 6,
             exec: 'rate' },
     shared: { executor: 'shared-iterations', vus: 3, iterations: 31, exec: 'shared' },
     users: { executor: 'per-vu-iterations', vus: 5, iterations: 4, exec: 'users' },
@@ -180,11 +180,19 @@ fn a_script_on_agents_is_one_test() {
     assert!((10..=14).all(|user| each_user.contains_key(&user)), "{each_user:?}");
     let on: BTreeSet<_> = done.iter().map(|one| one.agent.as_str()).collect();
     assert_eq!(on, ["a", "b", "c"].into());
+    // One machine makes the same of it.
+    let here = start(&mut script.run(&nats, &lab, "-e WANTED=111")).wait();
+    let alone = metrics(&here);
+    for path in ["/own/values/count", "/own{kind:users}/values/count", "/iterations/values/count"] {
+        assert_eq!(figures.pointer(path), alone.pointer(path), "{path}");
+    }
+    assert_eq!(figures["checks"], alone["checks"]);
+    assert_eq!(here.code, Some(0), "{here:?}");
     // A threshold on the figures of all decides the exit code.
     let missed = start(&mut script.run(&nats, &lab, "-e WANTED=112 --agents 2 -q")).wait();
     assert_eq!(missed.code, Some(99), "{missed:?}");
     assert!(missed.stderr.contains("thresholds on metrics 'own' have been crossed"), "{missed:?}");
-    assert_eq!(lab.stats().routes["/fast"], 222);
+    assert_eq!(lab.stats().routes["/fast"], 333);
     end(three);
 }
 

@@ -155,7 +155,8 @@ pub fn run(
         let second = moment.second.second;
         let elapsed = Duration::from_nanos(second * SECOND);
         let judge = || shown.thresholds.judge(&moment.so_far.tally().series, elapsed, false);
-        let results = (!shown.thresholds.is_empty() && second % THRESHOLDS_EVERY == 0).then(judge);
+        let results =
+            (!shown.thresholds.is_empty() && second.is_multiple_of(THRESHOLDS_EVERY)).then(judge);
         is_tainted = results.as_ref().map_or(is_tainted, |results| results.message().is_some());
         api.second(second, is_tainted, || {
             shown.data(moment.so_far.tally(), elapsed, &judge(), None).for_script()
