@@ -329,6 +329,19 @@ mod tests {
     }
 
     #[test]
+    fn a_name_is_enough_unless_the_run_resolves_it() {
+        let rules = rules(&["api.test", "10.0.0.0/8"]);
+        let ip = |text: &str| text.parse().unwrap();
+        assert!(allows(&rules, true, "API.test", ip("192.168.0.1")));
+        assert!(!allows(&rules, false, "api.test", ip("192.168.0.1")));
+        assert!(allows(&rules, false, "other.test", ip("10.0.0.1")));
+        assert!(!allows(&rules, true, "other.test", ip("192.168.0.1")));
+        let bounded = AgentLimits { max_rate: Some(1.0), ..AgentLimits::default() };
+        assert!(bounded.check_script().unwrap_err().contains("--max-rate"));
+        assert_eq!(AgentLimits::default().check_script(), Ok(()));
+    }
+
+    #[test]
     fn an_agent_keeps_its_bounds() {
         let allow = rules(&["127.0.0.0/8"]);
         let slice = Slice::new(0, 4);

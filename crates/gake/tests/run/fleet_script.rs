@@ -39,12 +39,15 @@ impl Scripts {
         self
     }
 
-    /// A run of the script on the agents.
+    /// A run of the script, on the agents if the flags say so.
     fn run(&self, nats: &Nats, lab: &Lab, flags: &str) -> Command {
         let path = self.path();
         let base = format!("BASE=http://{}", lab.addr());
-        let mut args = vec!["run", path.to_str().unwrap(), "-e", &base, "--agents-wait", "60s"];
+        let mut args = vec!["run", path.to_str().unwrap(), "-e", &base];
         args.extend(words(flags));
+        if flags.contains("--agents") {
+            args.extend(["--agents-wait", "60s"]);
+        }
         with(nats, TOKEN, &args)
     }
 }
@@ -257,6 +260,16 @@ export default function () {
     assert!(matches!(nobody, Err(ErrorKind::WouldBlock)), "{nobody:?}");
     let stats = lab.stats();
     assert_eq!((stats.routes["/fast"], stats.routes["/delay"]), (1, 2));
+    // Files of the agent's machine are not there, whatever the script asks for there.
+    let reading = Scripts::new(
+        "
+if (__VU > 0) open('/etc/hostname');
+export default function () {}
+",
+    );
+    let ran = start(&mut reading.run(&nats, &lab, "--agents 1")).wait();
+    assert_eq!(ran.code, Some(255), "{ran:?}");
+    assert!(ran.stderr.contains("agent one refuses the run: user 1 was not made"), "{ran:?}");
     end(one);
     // Scripts must be wanted, and have no rate that a limit could bound.
     let one = agents(&nats, &["plain"], HERE);
@@ -282,7 +295,7 @@ fn a_killed_agent_leaves_a_test_that_says_so() {
         "
 import http from 'k6/http';
 export const options = { scenarios: { rate: {
-  executor: 'constant-arrival-rate', rate: 50, duration: '3s', preAllocatedVUs: 10,
+  executor: 'constant-arrival-rate', rate: 50, duration: __ENV.LONG ? '6s' : '3s', preAllocatedVUs: 10,
 } } };
 export function setup() { http.get(`${__ENV.BASE}/bytes/1`) }
 export function teardown() { http.get(`${__ENV.BASE}/bytes/1`) }
@@ -303,6 +316,16 @@ export default function () { http.get(`${__ENV.BASE}/fast`) }
     assert_eq!(lab.stats().routes["/bytes"], 2, "teardown ran");
     assert_eq!(count(&figures, "http_reqs"), made + 2);
     assert!(lab.stats().routes["/fast"] >= made, "it may have made more than it told");
+    // Others make, from the next second on, what an agent that leaves was to make.
+    let third = agents(&nats, &["quits"], SCRIPTS);
+    let seen = lab.stats().routes["/fast"];
+    let run = start(&mut script.run(&nats, &lab, "--agents 2 --on-loss redistribute -e LONG=1"));
+    eventually("some requests are there", || lab.stats().routes["/fast"] > seen + 20);
+    end(third);
+    let figures = metrics(&run.wait());
+    let (made, dropped) = (count(&figures, "iterations"), count(&figures, "dropped_iterations"));
+    assert_eq!(made + dropped, 300, "{figures}");
+    assert!(made > 150, "the other made more than its own: {figures}");
     end(two);
 }
 
@@ -346,6 +369,7 @@ fn what_agents_cannot_do_of_a_script_is_refused_by_name() {
     let script = Scripts::new(
         "
 import http from 'k6/http';
+export function setup() { if (__ENV.THROWS) throw new Error('no start'); }
 export default function () { http.get(`${__ENV.BASE}/fast`) }
 ",
     );
@@ -368,7 +392,10 @@ export default function () { http.get(`${__ENV.BASE}/fast`) }
         assert!(ran.stderr.contains(why), "{flags}: {ran:?}");
         assert!(!matches!(ran.code, Some(0)), "{flags}: {ran:?}");
     }
-    assert_eq!(lab.stats().requests, 0);
+    // Without what setup was to do, no agent does anything.
+    let ran = local("-e THROWS=1");
+    assert!(ran.stderr.contains("no start") && !ran.stderr.contains("local-1"), "{ran:?}");
+    assert_eq!((ran.code, lab.stats().requests), (Some(107), 0));
     let ran = local("-u 3 -i 20");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!((lab.stats().requests, count(&metrics(&ran), "http_reqs")), (20, 20));
