@@ -7,7 +7,7 @@ use std::time::Duration;
 use gake_core::plan::{Load, Plan, format_duration};
 use gake_core::schedule::Slice;
 use gake_core::spec::{BodySpec, ConnectionSpec, LoadSpec, RequestSource, RunSpec};
-use gake_run::{Destination, Prepared};
+use gake_run::{ConnectionPermit, Destination, Prepared};
 
 /// Targets that an agent may load: an address, a network, or a host by its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,14 +134,31 @@ impl AgentLimits {
         RateBudget { left: self.max_rate.map(|max| max - own()) }
     }
 
+    /// Whether a script may be run, whose requests and targets nobody knows beforehand.
+    ///
+    /// # Errors
+    /// Why not, in a sentence.
+    pub(crate) fn check_script(&self) -> Result<(), String> {
+        match self.max_rate {
+            None => Ok(()),
+            Some(_) => {
+                Err("a script's requests have no rate that --max-rate could bound".to_owned())
+            }
+        }
+    }
+
+    /// The connections that a script may open, each checked when it is.
+    pub(crate) fn permit(&self, by: &ConnectionSpec) -> ConnectionPermit {
+        let (allow, by_name) = (self.allow.clone(), is_by_name(by));
+        let allows = move |host: &str, address| allows(&allow, by_name, host, address);
+        ConnectionPermit::new(allows, self.max_connections)
+    }
+
     fn check_targets(&self, by: &ConnectionSpec, targets: &[Destination]) -> Result<(), String> {
-        // A name that the spec itself resolves is no longer that of the host.
-        let by_name = by.resolve.is_empty() && by.connect_to.is_empty();
+        let by_name = is_by_name(by);
         for Destination { host, addresses } in targets {
-            let is_named = by_name && self.allow.iter().any(|rule| rule.names(host));
-            let refused = addresses
-                .iter()
-                .find(|address| !is_named && !self.allow.iter().any(|rule| rule.allows(**address)));
+            let refused =
+                addresses.iter().find(|address| !allows(&self.allow, by_name, host, **address));
             if let Some(address) = refused {
                 let place = match host.parse::<IpAddr>() {
                     Ok(_) => address.to_string(),
@@ -152,6 +169,17 @@ impl AgentLimits {
         }
         Ok(())
     }
+}
+
+/// Whether a host's name is enough: a name that the spec itself resolves is no longer that of the
+/// host.
+fn is_by_name(by: &ConnectionSpec) -> bool {
+    by.resolve.is_empty() && by.connect_to.is_empty()
+}
+
+/// Whether an address of a host may be loaded.
+fn allows(rules: &[AllowRule], by_name: bool, host: &str, address: IpAddr) -> bool {
+    rules.iter().any(|rule| by_name && rule.names(host) || rule.allows(address))
 }
 
 /// The highest rate of an open loop's slice.
@@ -220,7 +248,8 @@ pub(crate) fn for_agents(spec: &RunSpec) -> Result<RunSpec, String> {
     for scenario in &spec.scenarios {
         let is_file = |body: &Option<BodySpec>| matches!(body, Some(BodySpec::File(_)));
         match &scenario.source {
-            RequestSource::Url(_) | RequestSource::Recording(_) => {}
+            // A script's file, and those that it reads, travel in its archive.
+            RequestSource::Url(_) | RequestSource::Recording(_) | RequestSource::Script(_) => {}
             RequestSource::WebSocket(websocket) => {
                 if is_file(&websocket.message) {
                     return file("a message");
@@ -238,7 +267,6 @@ pub(crate) fn for_agents(spec: &RunSpec) -> Result<RunSpec, String> {
                 }
             }
             RequestSource::Targets(_) => return file("a list of targets"),
-            RequestSource::Script(_) => return file("a script"),
             RequestSource::Given(_) => return Err("its requests are made here".to_owned()),
         }
         if is_file(&scenario.request.body) {
@@ -302,6 +330,19 @@ mod tests {
         assert!(refusal(&named, &run, Slice::WHOLE).contains("10.0.0.7"));
         let networks = AgentLimits { allow: rules(&["10.0.0.0/8"]), ..none };
         assert_eq!(refusal(&networks, &run, Slice::WHOLE), "");
+    }
+
+    #[test]
+    fn a_name_is_enough_unless_the_run_resolves_it() {
+        let rules = rules(&["api.test", "10.0.0.0/8"]);
+        let ip = |text: &str| text.parse().unwrap();
+        assert!(allows(&rules, true, "API.test", ip("192.168.0.1")));
+        assert!(!allows(&rules, false, "api.test", ip("192.168.0.1")));
+        assert!(allows(&rules, false, "other.test", ip("10.0.0.1")));
+        assert!(!allows(&rules, true, "other.test", ip("192.168.0.1")));
+        let bounded = AgentLimits { max_rate: Some(1.0), ..AgentLimits::default() };
+        assert!(bounded.check_script().unwrap_err().contains("--max-rate"));
+        assert_eq!(AgentLimits::default().check_script(), Ok(()));
     }
 
     #[test]

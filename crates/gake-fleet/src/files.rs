@@ -1,5 +1,5 @@
 //! Files that a spec names travel with it, once, by the hash of their contents: certificates and
-//! keys, recordings. An agent keeps them in memory; none is ever on its disk.
+//! keys, recordings, scripts. An agent keeps them in memory; none is ever on its disk.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,7 +13,8 @@ use gake_core::spec::{RequestSource, RunSpec};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::FleetError;
-use crate::message::{FilePart, from_hex, hex};
+use crate::message::{FilePart, ScriptOffer, from_hex, hex};
+use crate::script::ScriptParcel;
 
 /// Most bytes of the files of a spec.
 const BYTES_MAX: usize = 256 << 20;
@@ -53,6 +54,37 @@ pub(crate) fn take_along(spec: &mut RunSpec) -> Result<Contents, FleetError> {
     Ok(contents)
 }
 
+/// What travels of a script, and the offer that names it. `data` is what `setup` returned.
+///
+/// # Errors
+/// When it is too large.
+pub(crate) fn take_script(
+    parcel: &ScriptParcel,
+    data: Option<&str>,
+) -> Result<(ScriptOffer, Contents), FleetError> {
+    let size = parcel.archive.len() + data.map_or(0, str::len);
+    if size > BYTES_MAX {
+        let why = format!(
+            "the script, what it reads and the data of its setup take {size} bytes, and {} MB travel",
+            BYTES_MAX >> 20
+        );
+        return Err(FleetError::Spec(why));
+    }
+    let mut contents = Contents::new();
+    let mut take = |bytes: Bytes| {
+        let hash = hash(&bytes);
+        contents.insert(hash.clone(), bytes);
+        hash
+    };
+    let offer = ScriptOffer {
+        archive: take(parcel.archive.clone().into()),
+        data: data.map(|data| take(data.to_owned().into())),
+        seed: parcel.seed,
+        is_verbose: parcel.is_verbose,
+    };
+    Ok((offer, contents))
+}
+
 /// The hashes of the recordings of a spec whose files were taken along, in its order.
 pub(crate) fn recordings(told: &RunSpec) -> Vec<String> {
     let path = |source: &RequestSource| match source {
@@ -73,7 +105,7 @@ fn read(path: &Path, most: usize) -> Result<Vec<u8>, String> {
     }
 }
 
-fn hash(bytes: &[u8]) -> String {
+pub(crate) fn hash(bytes: &[u8]) -> String {
     hex(digest(&SHA256, bytes).as_ref())
 }
 

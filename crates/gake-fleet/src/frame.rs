@@ -13,6 +13,7 @@ use gake_run::Message;
 use serde::de::DeserializeOwned;
 
 use crate::message::{HandoverAnswer, LastWord};
+use crate::script::ScriptEvent;
 
 /// Bytes before the content.
 pub(crate) const HEADER: usize = 17;
@@ -29,6 +30,8 @@ pub(crate) enum Content {
     Ended(WorkerEnd),
     /// Whether the agent sends arrivals of a lost one.
     Handover(HandoverAnswer),
+    /// What a script does beside its figures.
+    Script(ScriptEvent),
     /// The agent is done.
     Last(LastWord),
     /// The agent gives up; why, in a sentence.
@@ -68,6 +71,11 @@ impl Frame {
     /// The frame of an answer to a handover.
     pub(crate) fn handover(answer: &HandoverAnswer) -> Self {
         Self { kind: b'H', bytes: serde_json::to_vec(answer).unwrap_or_default() }
+    }
+
+    /// The frame of what a script does beside its figures.
+    pub(crate) fn script(event: &ScriptEvent) -> Self {
+        Self { kind: b'S', bytes: serde_json::to_vec(event).unwrap_or_default() }
     }
 
     /// The frame of an agent that is done.
@@ -115,6 +123,7 @@ impl Frame {
             b'I' => Content::Interval(Box::new(exact::decode(&self.bytes)?)),
             b'E' => Content::Ended(exact::decode(&self.bytes)?),
             b'H' => Content::Handover(self.json("an answer cannot be read")?),
+            b'S' => Content::Script(self.json("what its script does cannot be read")?),
             b'L' => Content::Last(self.json("its end cannot be read")?),
             b'G' => Content::GaveUp(String::from_utf8_lossy(&self.bytes).into_owned()),
             _ => return Err(FrameError::Senseless("it is of no known kind")),

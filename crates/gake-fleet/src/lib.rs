@@ -21,6 +21,7 @@ mod files;
 mod frame;
 mod message;
 mod nats;
+mod script;
 #[cfg(test)]
 mod sim;
 mod token;
@@ -32,4 +33,5 @@ pub use coordinator::{
 };
 pub use error::FleetError;
 pub use nats::NatsSettings;
+pub use script::{ScriptEvent, ScriptLine, ScriptListener, ScriptParcel};
 pub use token::FleetToken;

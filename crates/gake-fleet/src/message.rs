@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::token::FleetToken;
 
 /// The version of the protocol.
-pub(crate) const PROTOCOL: u32 = 3;
+pub(crate) const PROTOCOL: u32 = 4;
 
 /// Where agents listen for coordinators.
 pub(crate) const DISCOVER: &str = "gake.discover";
@@ -115,6 +115,8 @@ pub(crate) struct AgentHello {
     pub(crate) protocol: u32,
     pub(crate) tags: BTreeMap<String, String>,
     pub(crate) cores: usize,
+    /// Whether it runs scripts.
+    pub(crate) takes_scripts: bool,
     /// The run that it has a slice of.
     pub(crate) run: Option<String>,
     /// What the next offer must hold, so that no offer can be made twice.
@@ -130,8 +132,24 @@ pub(crate) struct Offer {
     pub(crate) of: usize,
     /// How long the agent goes on without a word of the coordinator, in ns.
     pub(crate) alone: u64,
-    /// The exact encoding of the spec, or what is left of it after the parts sent before.
+    /// The exact encoding of the spec, or what is left of it after the parts sent before; empty for
+    /// a script.
     pub(crate) spec: String,
+    /// The script, if it is the run of one.
+    pub(crate) script: Option<ScriptOffer>,
+}
+
+/// A script, whose options say what is to be done.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ScriptOffer {
+    /// The hash of its archive.
+    pub(crate) archive: String,
+    /// The hash of what `setup` returned, as JSON.
+    pub(crate) data: Option<String>,
+    /// What the `Math.random` of its users begins with.
+    pub(crate) seed: Option<u64>,
+    /// Whether `console.debug` is to be told.
+    pub(crate) is_verbose: bool,
 }
 
 /// A part of a spec that is too long for one message. It belongs to the offer with this nonce.

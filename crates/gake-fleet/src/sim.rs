@@ -647,9 +647,7 @@ fn whatever_the_network_does_each_arrival_counts_once() {
         replaced += u64::from(end.lost > 0 && end.unreplaced == 0);
         whole += u64::from(end.lost == 0);
         // Everything is sent again once the faults are over and the last second began.
-        // An entry of the journal that is lost here costs 1.5 s before others are asked.
-        let has_journal = faults.orphans || !seed.is_multiple_of(4);
-        let calm = end.faults_end / SECOND + if has_journal { 12 } else { 6 };
+        let calm = end.faults_end / SECOND + 6;
         let is_made_up = end.on_loss == OnLoss::Redistribute && end.unreplaced == 0;
         if is_made_up && !end.aborted {
             let late: u64 = end

@@ -21,6 +21,10 @@ pub fn advice(fault: Fault) -> &'static str {
             "this machine is out of file descriptors: raise ulimit -n, or use \
              fewer connections"
         }
+        Fault::NotAllowed(_) => {
+            "the limits of an agent kept the connection from being opened: start it with the \
+             --allow or --max-connections that the load needs"
+        }
         Fault::Tls(_) => {
             "check the certificate and the host name, or give --cacert; --insecure \
              skips the check"

@@ -177,6 +177,14 @@ impl Levels {
         self.ready.fetch_add(1, Relaxed);
     }
 
+    /// Takes over the levels of users in other processes: how many were made, and how many
+    /// iterations they completed and had cut short.
+    pub fn take_over(&self, ready: u64, completed: u64, interrupted: u64) {
+        self.ready.store(ready, Relaxed);
+        self.completed.store(completed, Relaxed);
+        self.interrupted.store(interrupted, Relaxed);
+    }
+
     /// Counts an iteration that begins.
     pub fn begin(&self) {
         self.iterating.fetch_add(1, Relaxed);
@@ -220,6 +228,8 @@ pub struct Test {
     pub levels: Levels,
     /// How many users are active. Set before any user runs an iteration.
     pub active_users: OnceLock<ActiveUsers>,
+    /// How many processes share the test, if this is not the only one. Set before any user runs.
+    pub processes: OnceLock<NonZeroU64>,
     /// Nanoseconds from `began` to the next request that `rps` allows.
     next_request: AtomicU64,
     log: ScriptLog,
@@ -227,6 +237,7 @@ pub struct Test {
     abort: Mutex<Option<Abort>>,
     failed: AtomicBool,
     on_abort: Mutex<Option<Box<dyn Fn() + Send>>>,
+    on_fail: Mutex<Option<Box<dyn Fn() + Send>>>,
 }
 
 impl Test {
@@ -248,12 +259,14 @@ impl Test {
             began: Instant::now(),
             levels: Levels::default(),
             active_users: OnceLock::new(),
+            processes: OnceLock::new(),
             next_request: AtomicU64::new(0),
             log,
             arrays: Mutex::default(),
             abort: Mutex::default(),
             failed: AtomicBool::new(false),
             on_abort: Mutex::default(),
+            on_fail: Mutex::default(),
         }
     }
 
@@ -263,9 +276,11 @@ impl Test {
         self.active_users.get().map_or(0, |active| active(at)).max(iterating)
     }
 
-    /// Reserves a request under the bound `rps`; returns how long to wait before sending it.
+    /// Reserves a request under this process's part of the bound `rps`; returns how long to wait
+    /// before sending it.
     pub fn pace(&self) -> Option<Duration> {
-        let gap = SECOND / self.settings().rps?;
+        let processes = self.processes.get().map_or(1, |processes| processes.get());
+        let gap = SECOND.saturating_mul(processes) / self.settings().rps?;
         let now = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let place = |next: u64| Some(next.max(now).saturating_add(gap));
         let before = self.next_request.fetch_update(Relaxed, Relaxed, place).unwrap_or(now);
@@ -367,6 +382,14 @@ impl Test {
     /// Marks the test as failed; it continues.
     pub fn fail(&self) {
         self.failed.store(true, Relaxed);
+        if let Some(tell) = &*lock(&self.on_fail) {
+            tell();
+        }
+    }
+
+    /// Calls `tell` when the script marks the test as failed.
+    pub fn on_fail(&self, tell: impl Fn() + Send + 'static) {
+        *lock(&self.on_fail) = Some(Box::new(tell));
     }
 
     /// Whether the script marked it as failed.

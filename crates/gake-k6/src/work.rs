@@ -39,6 +39,10 @@ pub struct ScriptLoad {
     pub start: Nanos,
     /// Users of the scenarios before this one: the first user's number is one more.
     pub users_before: u64,
+    /// Those of them in this process.
+    pub users_before_here: u64,
+    /// The part of the scenario's users that are in this process.
+    pub process: Slice,
     /// What `setup` returned, as JSON.
     pub data: Option<Arc<str>>,
     /// Tags by which series are distinguished, besides those of the summary.
@@ -93,7 +97,9 @@ impl ScriptFactory {
     }
 
     fn user(&self, lane: usize) -> Result<ScriptUser, String> {
-        let number = self.load.users_before + self.slice.number(lane) as u64 + 1;
+        let before = self.slice.number(lane);
+        let number_in_test = self.load.users_before + before as u64 + 1;
+        let number = self.load.users_before_here + (before / self.load.process.of) as u64 + 1;
         let parts = VuParts {
             test: Arc::clone(&self.load.test),
             book: Rc::clone(&self.book),
@@ -101,9 +107,11 @@ impl ScriptFactory {
             clock: self.clock.clone(),
             scenario: Rc::clone(&self.scenario),
             number,
+            number_in_test,
         };
         let user = ScriptUser::load(&self.stacks, parts);
-        let mut user = user.map_err(|error| format!("user {number} was not made: {error}"))?;
+        let mut user =
+            user.map_err(|error| format!("user {number_in_test} was not made: {error}"))?;
         if let Some(data) = &self.load.data {
             user.give_data(data);
         }
@@ -138,6 +146,7 @@ impl Factory for ScriptFactory {
         ScriptWork {
             user,
             iterations: 0,
+            processes: self.load.process.of as u64,
             begun: Arc::clone(&self.load.begun),
             least: self.load.least,
             is_fired: false,
@@ -157,6 +166,8 @@ pub struct ScriptWork {
     /// Only without one when the engine asks for more than it announced.
     user: Option<ScriptUser>,
     iterations: u64,
+    /// How many processes share the scenario.
+    processes: u64,
     begun: Arc<AtomicU64>,
     least: Nanos,
     is_fired: bool,
@@ -165,7 +176,7 @@ pub struct ScriptWork {
 
 impl Work for ScriptWork {
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
-        let Self { user, iterations, begun, least, is_fired, clock } = self;
+        let Self { user, iterations, processes, begun, least, is_fired, clock } = self;
         let Some(user) = user else { return Err(Exhausted) };
         let vu = Rc::clone(&user.vu);
         if vu.test.aborted().is_some() {
@@ -173,6 +184,7 @@ impl Work for ScriptWork {
             return Err(Exhausted);
         }
         vu.scenario_iteration.set(iteration.arrival.number);
+        vu.instance_iteration.set(iteration.arrival.number / *processes);
         vu.own_iteration.set(*iterations);
         *is_fired = true;
         vu.test.levels.begin();

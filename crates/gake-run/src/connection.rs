@@ -55,6 +55,7 @@ pub(crate) fn settings(
         stream_window: spec.stream_window,
         connection_window: spec.connection_window,
         answer: MessageAnswer::Next,
+        permit: None,
     })
 }
 

@@ -54,6 +54,7 @@ pub use gake_engine::{
     Collector, Message, Ready, RunClock, Running, Stop, StopHandle, Takeover, beside,
     monotonic_now, process_rss,
 };
+pub use gake_wire::ConnectionPermit;
 pub use inputs::{GivenRequests, Inputs, Recordings, Replay};
 pub use interrupt::Interrupt;
 pub use moment::Moment;

@@ -138,6 +138,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         };
         let turn = self.turn();
         let addresses = &origin.addresses;
+        let permitted = self.network.permitted()?;
         let (stream, peer) = match &addresses[turn % addresses.len()] {
             // Each source takes its turn with every address.
             Address::Tcp(address) => {
@@ -153,7 +154,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             }
             (_, stream) => stream,
         };
-        let guard = self.meter.opened();
+        let guard = self.meter.opened(permitted);
         let connected = self.clock.now();
         let connect = connected - begun;
         // The times of an arrival that opens several connections, for redirects, add up.

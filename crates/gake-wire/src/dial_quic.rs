@@ -44,10 +44,11 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         };
         peer.set_port(port.unwrap_or(peer.port()));
         let source = self.udp_source(peer, turn / addresses.len());
+        let permitted = self.network.permitted()?;
         let socket = settings.sources.udp_socket(peer, source);
         let socket = socket.map_err(|error| fault::of_connect(&error))?;
         let opened = quic::connect(quic, socket, (peer, &name.to_str())).await?;
-        let guard = self.meter.opened();
+        let guard = self.meter.opened(permitted);
         let connect = self.clock.now() - begun;
         exchange.connect = Some(exchange.connect.unwrap_or(0) + connect);
         let tls = TlsFacts::of_quic();

@@ -33,6 +33,9 @@ pub enum WireError {
     /// What HTTP/3 cannot have.
     #[error("HTTP/3 {0}")]
     Http3(&'static str),
+    /// A host that may not be connected to.
+    #[error("connections to {0:?} are not allowed")]
+    NotAllowed(String),
     /// A name that no certificate can have.
     #[error("{0:?} cannot be checked against a certificate")]
     ServerName(String),

@@ -9,6 +9,7 @@ use gake_core::work::Gauges;
 
 use crate::handshakes::Handshake;
 use crate::http2::ConnectionCounts;
+use crate::permit::PermittedConnection;
 
 /// Counters of one worker. Not shared with other threads.
 #[derive(Debug, Default)]
@@ -58,13 +59,13 @@ pub(crate) fn bump(counter: &Cell<u64>) {
 }
 
 impl Meter {
-    /// Counts a connection as open for as long as the guard lives.
-    pub(crate) fn opened(self: &Rc<Self>) -> OpenGuard {
+    /// Counts a connection as open for as long as the guard lives, which keeps its permit.
+    pub(crate) fn opened(self: &Rc<Self>, permitted: Option<PermittedConnection>) -> OpenGuard {
         bump(&self.opened);
         bump(&self.open);
         self.peak.set(self.peak.get().max(self.open.get()));
         self.numbered.set(self.numbered.get().wrapping_add(1));
-        OpenGuard { meter: Rc::clone(self), number: self.numbered.get() }
+        OpenGuard { meter: Rc::clone(self), number: self.numbered.get(), _permitted: permitted }
     }
 
     /// Counts a call of connect() that took `cpu` of this thread's time.
@@ -181,6 +182,7 @@ impl Meter {
 pub(crate) struct OpenGuard {
     meter: Rc<Meter>,
     number: u32,
+    _permitted: Option<PermittedConnection>,
 }
 
 impl OpenGuard {

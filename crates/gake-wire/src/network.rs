@@ -13,6 +13,7 @@ use crate::http1::request::{Rendered, RequestError};
 use crate::http2::{RequestTemplate, SharedFields};
 use crate::location::{Location, LocationError, Scheme};
 use crate::origin::{DiscoveredOrigins, Origin};
+use crate::permit::{ConnectionPermit, PermittedConnection};
 use crate::ports::LocalPorts;
 use crate::proxy::HttpProxy;
 use crate::quic::QuicSettings;
@@ -95,7 +96,7 @@ impl Network {
             numbers: HashMap::new(),
             resolver: resolver.clone(),
             tls_options: tls.clone(),
-            discovered: DiscoveredOrigins::new(resolver.clone(), settings.sources.clone()),
+            discovered: DiscoveredOrigins::new(resolver.clone(), &settings),
             settings,
         };
         if is_open { network.to_any_origin() } else { Ok(network) }
@@ -148,7 +149,7 @@ impl Network {
             numbers: HashMap::new(),
             resolver: self.resolver.clone(),
             tls_options: self.tls_options.clone(),
-            discovered: DiscoveredOrigins::new(self.resolver.clone(), settings.sources.clone()),
+            discovered: DiscoveredOrigins::new(self.resolver.clone(), &settings),
             settings,
         }
     }
@@ -343,6 +344,11 @@ impl Network {
         Ok((self.origins.len() + self.discovered.number(location).await?) as u32)
     }
 
+    /// Permits another connection, when connections need that.
+    pub(crate) fn permitted(&self) -> Result<Option<PermittedConnection>, Fault> {
+        self.settings.permit.as_ref().map(ConnectionPermit::take).transpose()
+    }
+
     /// An origin that was not known before the run.
     pub(crate) fn discovered(&self, number: u32) -> Option<Arc<Origin>> {
         self.discovered.get((number as usize).checked_sub(self.origins.len())?)
@@ -353,7 +359,8 @@ impl Network {
         if let Some(&known) = self.numbers.get(&place) {
             return Ok(known);
         }
-        let (origin, refusing) = Origin::resolve(location, &self.resolver, &self.settings.sources)?;
+        let by = (&self.settings.sources, self.settings.permit.as_deref());
+        let (origin, refusing) = Origin::resolve(location, &self.resolver, by)?;
         if let (Some(first), false) = (origin.addresses.first(), refusing.is_empty()) {
             let refusing: Vec<_> = refusing.iter().map(ToString::to_string).collect();
             let host = &location.host;

@@ -11,6 +11,8 @@ use tokio::sync::{OnceCell, oneshot};
 use crate::address::{Address, Resolver};
 use crate::error::WireError;
 use crate::location::{Location, Scheme};
+use crate::permit::{ConnectionPermit, NO_TARGET};
+use crate::settings::Settings;
 use crate::source::Sources;
 
 /// Maximum number of origins discovered in one run.
@@ -74,10 +76,14 @@ impl Origin {
     pub(crate) fn resolve(
         location: &Location,
         resolver: &Resolver,
-        sources: &Sources,
+        (sources, permit): (&Sources, Option<&ConnectionPermit>),
     ) -> Result<(Self, Vec<Address>), WireError> {
         let addresses = resolver.resolve(&location.host, location.port)?;
         let addresses = sources.reaching(&location.host, addresses)?;
+        // Before any of them is asked whether it answers.
+        if permit.is_some_and(|permit| !permit.allows(&location.host, &addresses)) {
+            return Err(WireError::NotAllowed(location.host.clone()));
+        }
         let (addresses, refusing) = answering(addresses);
         let server_name = match location.scheme {
             Scheme::Http => None,
@@ -109,36 +115,39 @@ impl Origin {
 pub(crate) struct DiscoveredOrigins {
     resolver: Arc<Resolver>,
     sources: Arc<Sources>,
+    permit: Option<Arc<ConnectionPermit>>,
     all: Mutex<Vec<Arc<Discovered>>>,
 }
 
 #[derive(Debug)]
 struct Discovered {
     location: Location,
-    origin: OnceCell<Option<Arc<Origin>>>,
+    origin: OnceCell<Result<Arc<Origin>, Fault>>,
 }
 
 impl DiscoveredOrigins {
-    pub(crate) fn new(resolver: Resolver, sources: Sources) -> Self {
-        Self { resolver: resolver.into(), sources: sources.into(), all: Mutex::default() }
+    pub(crate) fn new(resolver: Resolver, settings: &Settings) -> Self {
+        let (sources, permit) = (settings.sources.clone(), settings.permit.clone());
+        let (resolver, sources) = (resolver.into(), sources.into());
+        Self { resolver, sources, permit, all: Mutex::default() }
     }
 
     /// The number of the origin of `location` among those discovered.
     ///
     /// # Errors
-    /// When its name has no address; that is not tried again.
+    /// When its name has no address, or connections to it are not allowed; that is not tried again.
     pub(crate) async fn number(&self, location: &Location) -> Result<usize, Fault> {
         let (number, entry) = self.entry(location).ok_or(Fault::RedirectLimit)?;
         match entry.origin.get_or_init(|| self.resolve(location)).await {
-            Some(_) => Ok(number),
-            None => Err(Fault::Dns),
+            Ok(_) => Ok(number),
+            Err(fault) => Err(*fault),
         }
     }
 
     /// The origin with a number that [`number`](Self::number) gave.
     pub(crate) fn get(&self, number: usize) -> Option<Arc<Origin>> {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        all.get(number)?.origin.get()?.clone()
+        all.get(number)?.origin.get()?.clone().ok()
     }
 
     fn entry(&self, location: &Location) -> Option<(usize, Arc<Discovered>)> {
@@ -155,20 +164,25 @@ impl DiscoveredOrigins {
         Some((all.len() - 1, entry))
     }
 
-    async fn resolve(&self, location: &Location) -> Option<Arc<Origin>> {
+    async fn resolve(&self, location: &Location) -> Result<Arc<Origin>, Fault> {
         let (answer, answered) = oneshot::channel();
         let (resolver, sources) = (Arc::clone(&self.resolver), Arc::clone(&self.sources));
-        let location = location.clone();
+        let (location, permit) = (location.clone(), self.permit.clone());
         // Not on the runtime's blocking pool, whose threads the end of a run would wait for.
         std::thread::Builder::new()
             .name("gake-resolve".to_owned())
             .spawn(move || {
-                let origin = Origin::resolve(&location, &resolver, &sources);
+                let by = (sources.as_ref(), permit.as_deref());
+                let origin = match Origin::resolve(&location, &resolver, by) {
+                    Ok((origin, _)) => Ok(Arc::new(origin)),
+                    Err(WireError::NotAllowed(_)) => Err(NO_TARGET),
+                    Err(_) => Err(Fault::Dns),
+                };
                 // Whoever asked may have been abandoned.
-                let _ = answer.send(origin.ok().map(|(origin, _)| Arc::new(origin)));
+                let _ = answer.send(origin);
             })
-            .ok()?;
-        answered.await.ok().flatten()
+            .map_err(|_| Fault::Dns)?;
+        answered.await.unwrap_or(Err(Fault::Dns))
     }
 }
 

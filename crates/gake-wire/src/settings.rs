@@ -10,6 +10,7 @@ use crate::check::BodyCheck;
 use crate::feed::Feed;
 use crate::http1::{ResponseLimits, Version};
 use crate::http2::ConnectionLimits;
+use crate::permit::ConnectionPermit;
 use crate::source::Sources;
 
 /// The settings of a network's clients, and of the load that uses them.
@@ -57,6 +58,8 @@ pub struct Settings {
     pub connection_window: Option<u32>,
     /// What ends an exchange in a session of a WebSocket.
     pub answer: MessageAnswer,
+    /// Which connections may be opened; any without one.
+    pub permit: Option<Arc<ConnectionPermit>>,
 }
 
 /// The protocol of a connection.
@@ -165,6 +168,7 @@ impl Default for Settings {
             stream_window: None,
             connection_window: None,
             answer: MessageAnswer::Next,
+            permit: None,
         }
     }
 }

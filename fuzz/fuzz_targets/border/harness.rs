@@ -59,6 +59,7 @@ pub fn cross(expression: &str) -> Crossed {
         clock: UserClock::new(Impatient(Instant::now())),
         scenario: Rc::new(ScenarioFacts::default()),
         number: 1,
+        number_in_test: 1,
     };
     let user = ScriptUser::load(&Stacks::new(), parts).expect("the script loads");
     let call = user.call(VuStage::Iteration, "default", None).expect("a stack");

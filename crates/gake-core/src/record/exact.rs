@@ -59,6 +59,7 @@ impl FaultCount {
             return Some(fault);
         }
         Some(match self.name.as_str() {
+            "not_allowed" => Fault::NotAllowed(kept(&self.reason)),
             "tls" => Fault::Tls(kept(&self.reason)),
             "malformed" => Fault::Malformed(kept(&self.reason)),
             "too_large" => Fault::TooLarge(kept(&self.reason)),
@@ -234,6 +235,7 @@ mod tests {
             Fault::ConnectReset,
             Fault::NoLocalPort,
             Fault::NoDescriptors,
+            Fault::NotAllowed("its host is outside --allow"),
             Fault::Tls("unknown issuer"),
             Fault::Write,
             Fault::Reset,

@@ -32,6 +32,9 @@ pub enum Fault {
     NoLocalPort,
     /// The generator has no file descriptor left (EMFILE, ENFILE).
     NoDescriptors,
+    /// The generator may not open the connection, as an agent of a fleet outside its limits: which
+    /// limit.
+    NotAllowed(&'static str),
     /// The TLS handshake or session failed, with the reason.
     Tls(&'static str),
     /// Writing the request failed.
@@ -78,6 +81,7 @@ impl Fault {
             Self::ConnectReset => "connect_reset",
             Self::NoLocalPort => "no_local_port",
             Self::NoDescriptors => "no_descriptors",
+            Self::NotAllowed(_) => "not_allowed",
             Self::Tls(_) => "tls",
             Self::Write => "write",
             Self::Reset => "reset",
@@ -100,7 +104,7 @@ impl Fault {
     /// Whether the generator hit its own limit, so that the server is not to blame.
     #[must_use]
     pub fn is_generators(self) -> bool {
-        matches!(self, Self::NoLocalPort | Self::NoDescriptors)
+        matches!(self, Self::NoLocalPort | Self::NoDescriptors | Self::NotAllowed(_))
     }
 
     /// Whether the request may have reached the server: not when there was no connection.
@@ -114,6 +118,7 @@ impl Fault {
                 | Self::ConnectReset
                 | Self::NoLocalPort
                 | Self::NoDescriptors
+                | Self::NotAllowed(_)
                 | Self::Proxy(_)
                 | Self::Timeout(Phase::Connect)
         )
@@ -130,7 +135,8 @@ impl Fault {
     #[must_use]
     pub fn detail(self) -> String {
         match self {
-            Self::Tls(reason)
+            Self::NotAllowed(reason)
+            | Self::Tls(reason)
             | Self::Malformed(reason)
             | Self::TooLarge(reason)
             | Self::Proxy(reason)

@@ -8,25 +8,31 @@ use gake_core::exact;
 use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 use gake_core::spec::RunSpec;
+use gake_run::script::ScriptSlice;
 use gake_run::{Inputs, Prepared, Ready, Recordings};
 
-use super::slice_run::SliceRun;
+use super::slice_run::{SliceRun, SliceScript};
 use super::slice_state::Outcome;
+use super::voice::ScriptVoice;
 use super::{Agent, AgentEvent, Serving, all_cores};
 use crate::FleetError;
 use crate::allow::for_agents;
 use crate::files::{Contents, OpenFiles};
 use crate::message::{
     ClockAnswer, ClockQuestion, FilePart, FileTaken, FilesMissing, FilesQuestion, LogAnswer,
-    LogQuestion, Offer, OfferAnswer, SpecPart, SpecTaken, StartAnswer, StartOrder, StopAnswer,
-    StopRequest, revealed,
+    LogQuestion, Offer, OfferAnswer, ScriptOffer, SpecPart, SpecTaken, StartAnswer, StartOrder,
+    StopAnswer, StopRequest, revealed,
 };
 use crate::token::random_text;
+
+/// Why an agent refuses every script.
+const NO_SCRIPTS: &str = "it runs no scripts: start it with --scripts";
 
 /// A slice that can start.
 struct Prepare {
     ready: Ready,
     plan: Arc<Plan>,
+    script: Option<SliceScript>,
 }
 
 impl<T: FnMut(AgentEvent)> Serving<'_, T> {
@@ -154,16 +160,20 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
         let (agent, spec) = (self.agent.clone(), self.parts.concat() + &offer.spec);
         self.parts.clear();
         let files = self.files.contents();
-        let preparing = tokio::task::spawn_blocking(move || prepare(&agent, &spec, files, slice));
+        let script = offer.script;
+        let preparing = tokio::task::spawn_blocking(move || match script {
+            Some(script) => prepare_script(&agent, &script, &files, slice),
+            None => prepare(&agent, &spec, files, slice),
+        });
         let prepared = preparing.await.unwrap_or_else(|error| Err(error.to_string()));
         Ok(match prepared {
-            Ok(Prepare { ready, plan }) => {
+            Ok(Prepare { ready, plan, script }) => {
                 let workers = ready.workers();
                 let (number, of) = (offer.index + 1, offer.of);
                 self.say(AgentEvent::Taken(format!("slice {number} of {of}: {plan}")));
                 let budget = self.agent.limits.budget(&plan, slice);
                 let run = (offer.run, offer.index, Duration::from_nanos(offer.alone));
-                self.slice = Some(SliceRun::new(run, plan, ready, control, budget));
+                self.slice = Some(SliceRun::new(run, plan, (ready, script), control, budget));
                 OfferAnswer::Ready { workers }
             }
             Err(why) => {
@@ -189,5 +199,34 @@ fn prepare(agent: &Agent, spec: &str, files: Contents, slice: Slice) -> Result<P
     agent.limits.check(&spec, &prepared, slice)?;
     prepared.limit_threads(agent.cores.unwrap_or_else(all_cores));
     let ready = prepared.ready(slice).map_err(|error| error.to_string())?;
-    Ok(Prepare { ready, plan: Arc::clone(&prepared.plan) })
+    Ok(Prepare { ready, plan: Arc::clone(&prepared.plan), script: None })
+}
+
+/// Makes the users of a slice of a script's run ready, unless the agent must not do it.
+fn prepare_script(
+    agent: &Agent,
+    offer: &ScriptOffer,
+    files: &Contents,
+    slice: Slice,
+) -> Result<Prepare, String> {
+    let scripts = agent.scripts.as_ref().ok_or(NO_SCRIPTS)?;
+    agent.limits.check_script()?;
+    let file = |hash: &String| files.get(hash).ok_or("the script did not travel with its run");
+    let archive = file(&offer.archive)?;
+    let data = offer.data.as_ref().map(file).transpose()?;
+    let data = data.map(|bytes| std::str::from_utf8(bytes)).transpose();
+    let data = data.map_err(|_| "what setup returned is not UTF-8")?;
+    let voice = Arc::new(ScriptVoice::default());
+    let (script, mut run) = scripts.load(archive, offer.seed, voice.log(offer.is_verbose))?;
+    run.spec = for_agents(&run.spec)?;
+    if !agent.sources.is_empty() {
+        run.spec.connection.sources.clone_from(&agent.sources);
+    }
+    let mut prepared = script.prepare(&run).map_err(|error| error.to_string())?;
+    agent.limits.check(&run.spec, &prepared, slice)?;
+    prepared.limit_threads(agent.cores.unwrap_or_else(all_cores));
+    let part = ScriptSlice { slice, data, permit: agent.limits.permit(&run.spec.connection) };
+    let ready = script.ready(&run, &prepared, part).map_err(|error| error.to_string())?;
+    let plan = Arc::clone(&prepared.plan);
+    Ok(Prepare { ready, plan, script: Some(SliceScript { script, voice }) })
 }

@@ -7,12 +7,18 @@ use gake_core::record::Interval;
 use gake_run::{Message, Running, Stop, beside, process_rss};
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::voice::ScriptVoice;
 use crate::frame::Frame;
 use crate::message::LastWord;
 
 /// Turns what the workers hand over into frames, to the end of the slice, on a thread of its own.
 /// The frames that nobody has received yet are bounded by what the agent keeps.
-pub(crate) fn forward(running: Running, plan: Arc<Plan>, frames: UnboundedSender<Frame>) {
+pub(crate) fn forward(
+    running: Running,
+    plan: Arc<Plan>,
+    frames: UnboundedSender<Frame>,
+    voice: Option<Arc<ScriptVoice>>,
+) {
     let forward = move || {
         let mut forwarder = Forwarder { running, frames, ended: 0 };
         // What accompanies an open loop must not delay its arrivals; what is left after the last
@@ -28,6 +34,9 @@ pub(crate) fn forward(running: Running, plan: Arc<Plan>, frames: UnboundedSender
             Err(why) => Frame::gave_up(&why),
         };
         running.join();
+        if let Some(voice) = voice {
+            voice.end();
+        }
         // The agent may have given the run up.
         let _ = frames.send(last);
     };

@@ -5,6 +5,7 @@ mod forward;
 mod outbox;
 mod slice_run;
 pub(crate) mod slice_state;
+mod voice;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -16,6 +17,7 @@ use async_nats::{Client, Message, Subscriber};
 use futures_util::StreamExt;
 use gake_core::clock::SECOND;
 use gake_run::Recordings;
+use gake_run::script::ScriptArchives;
 use serde::Serialize;
 use slice_run::{SliceInput, SliceRun};
 use slice_state::Outcome;
@@ -50,6 +52,8 @@ pub struct Agent {
     pub sources: Vec<String>,
     /// Reads recordings; without it, runs of recordings are refused.
     pub recordings: Option<Arc<dyn Recordings + Send + Sync>>,
+    /// Reads scripts; without it, runs of scripts are refused.
+    pub scripts: Option<Arc<dyn ScriptArchives + Send + Sync>>,
     /// What it may be made to do.
     pub limits: AgentLimits,
     /// The NATS server.
@@ -183,6 +187,7 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
                     protocol: PROTOCOL,
                     tags: self.agent.tags.clone(),
                     cores: self.agent.cores.unwrap_or_else(all_cores),
+                    takes_scripts: self.agent.scripts.is_some(),
                     run: self.slice.as_ref().map(|slice| slice.run.clone()),
                     nonce: self.nonce.clone(),
                 };

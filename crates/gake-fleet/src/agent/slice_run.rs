@@ -9,11 +9,13 @@ use futures_util::StreamExt;
 use gake_core::clock::{Clock, SECOND};
 use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
+use gake_run::script::LoadedScript;
 use gake_run::{Ready, RunClock, Stop, StopHandle, Takeover};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::forward::forward;
 use super::slice_state::{Outcome, SliceState, next_second};
+use super::voice::ScriptVoice;
 use crate::allow::RateBudget;
 use crate::frame::{self, Frame, HEADER};
 use crate::message::{
@@ -34,6 +36,7 @@ pub(crate) struct SliceRun {
     plan: Arc<Plan>,
     control: Subscriber,
     ready: Option<Ready>,
+    script: Option<SliceScript>,
     workers: Option<Workers>,
     state: SliceState,
     budget: RateBudget,
@@ -45,6 +48,26 @@ struct Workers {
     takeover: Takeover,
     clock: RunClock,
     frames: UnboundedReceiver<Frame>,
+}
+
+/// The script of a slice, and what it says.
+pub(crate) struct SliceScript {
+    pub(crate) script: LoadedScript,
+    pub(crate) voice: Arc<ScriptVoice>,
+}
+
+impl SliceScript {
+    /// The script may end the test from here on: its own slice at once.
+    fn connect(&self, frames: &UnboundedSender<Frame>, stop: StopHandle) {
+        self.voice.connect(frames);
+        let voice = Arc::clone(&self.voice);
+        self.script.on_fail(move || voice.fail());
+        let voice = Arc::clone(&self.voice);
+        self.script.on_abort(move |reason| {
+            voice.abort(reason);
+            stop.stop(Stop::Now);
+        });
+    }
 }
 
 /// What a slice waits for.
@@ -59,7 +82,7 @@ impl SliceRun {
     pub(crate) fn new(
         (run, index, alone_max): (String, usize, Duration),
         plan: Arc<Plan>,
-        ready: Ready,
+        (ready, script): (Ready, Option<SliceScript>),
         control: Subscriber,
         budget: RateBudget,
     ) -> Self {
@@ -70,6 +93,7 @@ impl SliceRun {
             plan,
             control,
             ready: Some(ready),
+            script,
             workers: None,
             state: SliceState::new(index, alone_max, Instant::now()),
             budget,
@@ -103,7 +127,11 @@ impl SliceRun {
             frames,
         });
         self.state.start(Instant::now());
-        forward(running, Arc::clone(&self.plan), sender);
+        if let Some(script) = &self.script {
+            script.connect(&sender, running.stop.clone());
+        }
+        let voice = self.script.as_ref().map(|script| Arc::clone(&script.voice));
+        forward(running, Arc::clone(&self.plan), sender, voice);
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! What goes on between coordinator and agents during a run.
 
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_nats::connection::State;
@@ -18,6 +19,7 @@ use crate::message::{
     Control, StopAnswer, StopRequest, control_purpose, control_subject, figures_purpose,
     journal_purpose, journal_subject, opened, sealed, sealed_bytes,
 };
+use crate::script::ScriptListener;
 use crate::token::FleetToken;
 
 /// How often agents are looked after.
@@ -28,6 +30,9 @@ const STORED_MAX: Duration = Duration::from_secs(5);
 
 /// Entries of a journal that are asked for at once.
 const READ_AT_ONCE: usize = 64;
+
+/// The numbers of the agents that are lost, as they are known during the run.
+pub(crate) type LostAgents = Arc<Mutex<Vec<usize>>>;
 
 /// Passes on what the agents of a run send, to its end.
 pub(crate) struct Feed {
@@ -48,6 +53,10 @@ pub(crate) struct Feed {
     pub(crate) stop: StopHandle,
     /// Counts from the run's epoch.
     pub(crate) clock: RunClock,
+    /// Hears what scripts do.
+    pub(crate) listener: Option<ScriptListener>,
+    /// The agents that are lost by now, for others.
+    pub(crate) lost: LostAgents,
 }
 
 impl Feed {
@@ -132,6 +141,11 @@ impl Feed {
         let purpose = figures_purpose(&self.run, index);
         let Some(part) = self.token.open(&purpose, &message.payload) else { return };
         let messages = self.conduct.take(index, part, (Instant::now(), self.now()));
+        for (index, event) in std::mem::take(&mut self.conduct.joiner.scripted) {
+            if let Some(listener) = &self.listener {
+                listener(&self.conduct.joiner.members[index].name, event);
+            }
+        }
         self.pass_on(messages);
     }
 
@@ -197,6 +211,7 @@ impl Feed {
         let now = (Instant::now(), self.now());
         let looked = self.conduct.look(now, is_connected, self.stop.asked());
         self.pass_on(looked.messages);
+        *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = self.conduct.joiner.lost();
         if looked.drain {
             self.stop.stop(Stop::Drain);
         }

@@ -16,8 +16,8 @@ use super::settings::FleetSettings;
 use crate::files::Contents;
 use crate::message::{
     AgentHello, ClockAnswer, ClockQuestion, DISCOVER, Discover, FilePart, FileTaken, FilesMissing,
-    FilesQuestion, Greeting, Offer, OfferAnswer, PROTOCOL, SpecPart, SpecTaken, StartAnswer,
-    StartOrder, agent_subject, from_hex, hex, hidden, opened, revealed, sealed,
+    FilesQuestion, Greeting, Offer, OfferAnswer, PROTOCOL, ScriptOffer, SpecPart, SpecTaken,
+    StartAnswer, StartOrder, agent_subject, from_hex, hex, hidden, opened, revealed, sealed,
 };
 use crate::token::{SEAL, random_text};
 use crate::{FleetError, FleetToken, NatsSettings};
@@ -31,11 +31,36 @@ const ROUND: Duration = Duration::from_millis(300);
 /// How long an agent may take to prepare a run: it resolves names.
 const PREPARE_MAX: Duration = Duration::from_secs(30);
 
+/// The same for a script, whose users it loads. Agents wait longer than that for the start.
+const LOAD_MAX: Duration = Duration::from_secs(50);
+
 /// Round trips by which a clock is measured.
 const CLOCK_ROUNDS: u32 = 9;
 
 /// A part of a spec takes this part of a message at most: as text within text it grows.
 const PART_OF_PAYLOAD: usize = 4;
+
+/// What agents are offered.
+pub(crate) struct Offered {
+    /// The exact encoding of the spec; empty for a script.
+    spec: String,
+    script: Option<ScriptOffer>,
+    files: Contents,
+}
+
+impl Offered {
+    /// A spec, with the files that it names by their hashes.
+    pub(crate) fn spec(spec: &RunSpec, files: Contents) -> Result<Self, FleetError> {
+        let spec = exact::encode(spec).map_err(|error| FleetError::Spec(error.to_string()))?;
+        let spec = String::from_utf8_lossy(&spec).into_owned();
+        Ok(Self { spec, script: None, files })
+    }
+
+    /// A script, whose options say what is to be done.
+    pub(crate) fn script((script, files): (ScriptOffer, Contents)) -> Self {
+        Self { spec: String::new(), script: Some(script), files }
+    }
+}
 
 /// An agent that has a slice.
 #[derive(Debug, Clone)]
@@ -109,31 +134,33 @@ impl Finder<'_> {
         if let Some((key, value)) = missing {
             return Some(format!("does not have {key}={value}"));
         }
+        if self.settings.needs_scripts && !hello.takes_scripts {
+            return Some("runs no scripts: start it with --scripts".to_owned());
+        }
         hello.run.is_some().then(|| "has a run already".to_owned())
     }
 
-    /// Offers each agent its slice of `spec`; they are ready then.
+    /// Offers each agent its slice of `load`; they are ready then.
     pub(crate) async fn offer(
         &self,
         agents: Vec<AgentHello>,
-        spec: &RunSpec,
-        files: &Contents,
+        load: &Offered,
     ) -> Result<Vec<Chosen>, FleetError> {
-        let spec = exact::encode(spec)
-            .map_err(|error| FleetError::Spec(error.to_string()))
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())?;
+        let Offered { spec, script, files } = load;
+        let patience = if script.is_some() { LOAD_MAX } else { PREPARE_MAX };
         let of = agents.len();
         let offers = agents.into_iter().enumerate().map(|(index, hello)| {
             let (run, nonce) = (self.run.to_owned(), hello.nonce.clone());
-            let (before, last) = split(&spec, self.client.max_payload() / PART_OF_PAYLOAD);
+            let (before, last) = split(spec, self.client.max_payload() / PART_OF_PAYLOAD);
             async move {
                 self.send_files(&hello, files).await?;
                 self.send_parts(&hello, &before).await?;
                 let alone = super::nanos(self.settings.alone_max);
-                let offer = Offer { run, nonce, index, of, alone, spec: last.to_owned() };
+                let (spec, script) = (last.to_owned(), script.clone());
+                let offer = Offer { run, nonce, index, of, alone, spec, script };
                 let purpose = format!("offer-answer {}", offer.nonce);
                 let answer: OfferAnswer =
-                    self.request(&hello, "offer", &offer, &purpose, PREPARE_MAX).await?;
+                    self.request(&hello, "offer", &offer, &purpose, patience).await?;
                 match answer {
                     OfferAnswer::Ready { workers } => {
                         let offset = self.offset(&hello).await?;

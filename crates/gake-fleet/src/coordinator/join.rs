@@ -16,6 +16,7 @@ use gake_run::{Collector, Message};
 use super::lost::{Holding, LostShare, Reported};
 use crate::frame::{Assembler, Content};
 use crate::message::{Handover, LastWord};
+use crate::script::ScriptEvent;
 
 /// An agent that is silent for longer is lost.
 pub(crate) const SILENCE_MAX: Nanos = 3_000_000_000;
@@ -64,6 +65,8 @@ pub(crate) struct Joiner {
     seed: u64,
     pub(crate) members: Vec<Member>,
     pub(crate) events: Vec<Event>,
+    /// What scripts did that nobody has heard yet, each with the number of the agent.
+    pub(crate) scripted: Vec<(usize, ScriptEvent)>,
     /// Whether others take over what a lost agent was to send.
     redistributes: bool,
     /// When the run was told to stop.
@@ -101,6 +104,7 @@ impl Joiner {
             plan: Arc::clone(plan),
             seed,
             events: Vec::new(),
+            scripted: Vec::new(),
             redistributes: false,
             stopped: None,
             handovers: Vec::new(),
@@ -150,6 +154,10 @@ impl Joiner {
             Ok(None) => return Vec::new(),
             Ok(Some(Content::Handover(answer))) => {
                 self.answered(index, answer, now).map(|()| Vec::new())
+            }
+            Ok(Some(Content::Script(event))) => {
+                self.scripted.push((index, event));
+                Ok(Vec::new())
             }
             Ok(Some(content)) => member.accept(&self.plan, content, now),
             Err(error) => Err(format!("its figures cannot be read: {error}")),
@@ -296,8 +304,10 @@ impl Member {
                 self.state = State::Done;
                 Vec::new()
             }
-            // The joiner knows what it was asked.
-            Content::Handover(_) => return Err("it answers twice".to_owned()),
+            // The joiner takes them.
+            Content::Handover(_) | Content::Script(_) => {
+                return Err("it says something at the wrong place".to_owned());
+            }
             Content::GaveUp(why) => return Err(why),
         })
     }

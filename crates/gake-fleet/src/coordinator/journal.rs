@@ -14,7 +14,7 @@
 pub(crate) mod description;
 pub(crate) mod stream;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -29,6 +29,10 @@ const HEADER: usize = 13;
 /// Entries are written again from the first one that is not stored, when nothing moved for this
 /// long.
 const AGAIN: Duration = Duration::from_millis(1_500);
+
+/// The same when NATS has stored later entries, but not the first one: it was lost. Answers may
+/// overtake each other by less.
+const GAP_MAX: Duration = Duration::from_millis(200);
 
 /// With a connection, a journal that stores nothing for longer is given up.
 const STUCK_MAX: Duration = Duration::from_secs(10);
@@ -168,6 +172,10 @@ pub(crate) struct Journal {
     /// How many of those waiting were sent in this attempt.
     sent: usize,
     attempt: u32,
+    /// Entries after the first that this attempt has stored.
+    later: BTreeSet<u64>,
+    /// Since when there are such entries.
+    gap: Option<Instant>,
     /// How many frames of each agent are stored.
     frames: Vec<u64>,
     /// How many of those waiting decide what agents are told.
@@ -213,6 +221,8 @@ impl Journal {
             bytes: 0,
             sent: 0,
             attempt: 0,
+            later: BTreeSet::new(),
+            gap: None,
             frames,
             decisions: 0,
             moved: now,
@@ -255,23 +265,44 @@ impl Journal {
         Some(Unsent { attempt: self.attempt, number, bytes: waiting.bytes.clone() })
     }
 
-    /// The entry with this number is stored, as it was sent in an attempt. Later ones of the same
-    /// attempt are not counted before it.
+    /// The entry with this number is stored, as it was sent in an attempt. Those of one attempt are
+    /// stored in order, however their answers come; one after a lost one is stored again.
     pub(crate) fn stored(&mut self, attempt: u32, number: u64, now: Instant) {
-        if attempt != self.attempt || number != self.first || self.sent == 0 {
+        let sent = self.first..self.first + self.sent as u64;
+        if attempt != self.attempt || !sent.contains(&number) {
             return;
         }
+        self.later.insert(number);
+        let before = self.first;
+        while self.later.remove(&self.first) {
+            self.first_is_stored();
+        }
+        if self.first > before {
+            (self.moved, self.stored, self.gap) = (now, now, None);
+        }
+        if !self.later.is_empty() {
+            self.gap.get_or_insert(now);
+        }
+    }
+
+    fn first_is_stored(&mut self) {
         let Some(entry) = self.waiting.pop_front() else { return };
         self.first += 1;
         self.sent -= 1;
         self.bytes -= entry.bytes.len();
-        (self.moved, self.stored) = (now, now);
         self.decisions -= usize::from(entry.meaning.is_decision);
         if let Some((agent, count)) = entry.meaning.frames
             && let Some(frames) = self.frames.get_mut(agent)
         {
             *frames = count;
         }
+    }
+
+    /// Sends everything again that is not stored.
+    fn begin_attempt(&mut self) {
+        self.attempt += 1;
+        (self.sent, self.gap) = (0, None);
+        self.later.clear();
     }
 
     /// Looks after the entries, several times a second: everything is sent again when nothing
@@ -287,18 +318,17 @@ impl Journal {
             (self.moved, self.stored) = (now, now);
             // What was under way when the connection broke may be lost.
             if !is_connected && self.sent > 0 {
-                self.attempt += 1;
-                self.sent = 0;
+                self.begin_attempt();
             }
             return Ok(());
         }
         if now.duration_since(self.stored) > STUCK_MAX {
             return Err("NATS does not store it");
         }
-        if now.duration_since(self.moved) >= AGAIN {
+        let is_lost = self.gap.is_some_and(|since| now.duration_since(since) >= GAP_MAX);
+        if is_lost || now.duration_since(self.moved) >= AGAIN {
             self.moved = now;
-            self.attempt += 1;
-            self.sent = 0;
+            self.begin_attempt();
         }
         Ok(())
     }
@@ -345,6 +375,29 @@ mod tests {
         assert_eq!(reader.take(&part(2).encode(6, 0)), Some(part(2)));
     }
 
+    #[test]
+    fn what_is_lost_is_sent_again_soon() {
+        let start = Instant::now();
+        let mut journal = Journal::new((3, 0), vec![0; 3], start);
+        (0..4).for_each(|number| journal.push(&part(number), Meaning::default(), start));
+        while journal.unsent().is_some() {}
+        // Answers that overtake each other are no loss.
+        journal.stored(0, 1, start);
+        journal.stored(0, 0, start);
+        assert_eq!(journal.first, 2);
+        journal.stored(0, 3, start);
+        assert!(journal.look(start + GAP_MAX / 2, true).is_ok() && journal.unsent().is_none());
+        assert!(journal.look(start + GAP_MAX, true).is_ok());
+        let again: Vec<_> = std::iter::from_fn(|| journal.unsent()).collect();
+        let again: Vec<_> = again.iter().map(|unsent| (unsent.attempt, unsent.number)).collect();
+        assert_eq!(again, [(1, 2), (1, 3)]);
+        journal.stored(0, 2, start);
+        assert_eq!(journal.first, 2, "an answer to an earlier attempt");
+        journal.stored(1, 3, start);
+        journal.stored(1, 2, start);
+        assert!(journal.is_stored());
+    }
+
     proptest! {
         /// Whatever is lost on the way, what counts as stored is read, in order.
         #[test]
@@ -370,9 +423,13 @@ mod tests {
                             answers.push_back((unsent.attempt, unsent.number));
                         }
                     },
-                    2 => if let Some((attempt, number)) = answers.pop_front() {
-                        journal.stored(attempt, number, now);
-                    },
+                    2 => {
+                        // The last answer first, sometimes.
+                        let answer = if is_lost { answers.pop_back() } else { answers.pop_front() };
+                        if let Some((attempt, number)) = answer {
+                            journal.stored(attempt, number, now);
+                        }
+                    }
                     _ => {
                         now += AGAIN;
                         let _ = journal.look(now, !is_lost);

@@ -14,19 +14,21 @@ mod settings;
 mod start;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 pub use ask::{AgentLogLine, Stopped};
 use async_nats::{Client, Subscriber};
 use conduct::Conduct;
-use feed::call_off;
-use find::{Chosen, Finder};
+use feed::{LostAgents, call_off};
+use find::{Chosen, Finder, Offered};
 use gake_core::clock::SECOND;
 use gake_core::duration::format_duration;
 use gake_core::record::{Ending, Event, Run};
+use gake_core::schedule::Slice;
 use gake_core::spec::RunSpec;
+use gake_run::script::LostParts;
 use gake_run::{Prepared, RemoteWorkers, RunError, Running, Stop, StopHandle};
 use join::Joiner;
 use journal::description::RunDescription;
@@ -40,8 +42,9 @@ use tokio::runtime::Runtime;
 
 use crate::FleetError;
 use crate::allow::for_agents;
-use crate::files::{recordings, take_along};
+use crate::files::{recordings, take_along, take_script};
 use crate::message::figures_subject;
+use crate::script::{ScriptListener, ScriptParcel};
 use crate::token::random_text;
 
 /// What one agent recorded.
@@ -74,6 +77,9 @@ pub struct Fleet {
     is_stopped: bool,
     lost: usize,
     unreplaced: usize,
+    /// Hears what scripts do.
+    listener: Option<ScriptListener>,
+    lost_now: LostAgents,
 }
 
 /// Where the run of a fleet comes from.
@@ -104,6 +110,49 @@ impl Fleet {
     ) -> Result<Self, FleetError> {
         let mut told = for_agents(spec).map_err(FleetError::Spec)?;
         let files = take_along(&mut told)?;
+        let offered = Offered::spec(&told, files)?;
+        Self::gather(settings, (spec, &told), &offered, prepared)
+    }
+
+    /// As [`assemble`](Self::assemble), for a script: each agent makes its users of `parcel`, and
+    /// gives them `data`, what `setup` returned, as JSON. `spec` and `prepared` are those of the
+    /// script; `listener` hears what it does on the agents. There is no journal of the run.
+    ///
+    /// # Errors
+    /// Likewise, and when the script cannot run on agents.
+    pub fn assemble_script(
+        settings: FleetSettings,
+        (spec, prepared): (&RunSpec, &Prepared),
+        (parcel, data): (&ScriptParcel, Option<&str>),
+        listener: ScriptListener,
+    ) -> Result<Self, FleetError> {
+        let settings = FleetSettings { needs_scripts: true, keeps_journal: false, ..settings };
+        let told = for_agents(spec).map_err(FleetError::Spec)?;
+        let offered = Offered::script(take_script(parcel, data)?);
+        let mut fleet = Self::gather(settings, (spec, &told), &offered, prepared)?;
+        fleet.listener = Some(listener);
+        Ok(fleet)
+    }
+
+    /// Whether enough agents are there that could do a run, or come in time. Blocks.
+    ///
+    /// # Errors
+    /// When NATS cannot be used, or agents are missing.
+    pub fn find(settings: &FleetSettings) -> Result<(), FleetError> {
+        runtime()?.block_on(async {
+            let client = settings.nats.connect("gake").await?;
+            let finder = Finder { client: &client, settings, run: "" };
+            finder.agents().await.map(drop)
+        })
+    }
+
+    /// Finds agents and offers them `offered`, which `told` was made of.
+    fn gather(
+        settings: FleetSettings,
+        (spec, told): (&RunSpec, &RunSpec),
+        offered: &Offered,
+        prepared: &Prepared,
+    ) -> Result<Self, FleetError> {
         let runtime = runtime()?;
         let run = random_text::<8>()?;
         let (client, figures, agents, journal) = runtime.block_on(async {
@@ -112,9 +161,9 @@ impl Fleet {
             let figures = client.subscribe(figures_subject(&run, "*")).await;
             let figures = figures.map_err(|error| settings.nats.failed(error))?;
             let found = finder.agents().await?;
-            match finder.offer(found, &told, &files).await {
+            match finder.offer(found, offered).await {
                 Ok(agents) => {
-                    let about = (spec, &told, agents.as_slice());
+                    let about = (spec, told, agents.as_slice());
                     let journal = begin_journal(&client, &settings, &run, about).await;
                     Ok((client, figures, agents, journal))
                 }
@@ -161,6 +210,8 @@ impl Fleet {
             is_stopped: false,
             lost: 0,
             unreplaced: 0,
+            listener: None,
+            lost_now: LostAgents::default(),
         }
     }
 
@@ -242,6 +293,16 @@ impl Fleet {
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.is_stopped
+    }
+
+    /// Tells the slices of the agents that are lost by now, during the run.
+    #[must_use]
+    pub fn lost_parts(&self) -> LostParts {
+        let (lost, of) = (Arc::clone(&self.lost_now), self.agents.len());
+        Arc::new(move || {
+            let lost = lost.lock().unwrap_or_else(PoisonError::into_inner);
+            lost.iter().map(|index| Slice::new(*index, of)).collect()
+        })
     }
 
     /// How many agents were lost.

@@ -112,6 +112,7 @@ impl Orphan {
             token: stream.token.clone(),
             agents: agents.len(),
             filter: Vec::new(),
+            needs_scripts: false,
             on_loss: description.on_loss,
             version,
             wait: Duration::ZERO,

@@ -17,6 +17,8 @@ pub struct FleetSettings {
     pub agents: usize,
     /// Tags that each of them has: keys and values.
     pub filter: Vec<(String, String)>,
+    /// Whether each must run scripts.
+    pub needs_scripts: bool,
     /// What happens when one is lost.
     pub on_loss: OnLoss,
     /// The version of gake; agents of other versions are not taken.

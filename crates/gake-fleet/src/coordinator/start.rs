@@ -1,5 +1,6 @@
 //! Starts the agents of a fleet, or goes on with those that another process started.
 
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
@@ -91,6 +92,8 @@ impl Fleet {
             messages: sender,
             stop: running.stop.clone(),
             clock,
+            listener: self.listener.clone(),
+            lost: Arc::clone(&self.lost_now),
         };
         let thread = std::thread::Builder::new().name("gake-fleet".to_owned());
         let feed = thread.spawn(move || {

@@ -100,7 +100,7 @@ fn scenario<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
         vu.test.unix_ms() - milliseconds(ago).floor()
     })?;
     scenario.getter("progress", |vu| vu.progress())?;
-    scenario.getter("iterationInInstance", |vu| vu.scenario_iteration.get() as f64)?;
+    scenario.getter("iterationInInstance", |vu| vu.instance_iteration.get() as f64)?;
     scenario.getter("iterationInTest", |vu| vu.scenario_iteration.get() as f64)?;
     Ok(scenario.object)
 }
@@ -171,7 +171,7 @@ fn user<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     object.getter("iterationInInstance", |vu| vu.iteration.get() as f64)?;
     object.getter("iterationInScenario", |vu| vu.own_iteration.get() as f64)?;
     object.getter("idInInstance", |vu| vu.number as f64)?;
-    object.getter("idInTest", |vu| vu.number as f64)?;
+    object.getter("idInTest", |vu| vu.number_in_test as f64)?;
     let tags = tags(ctx, vu)?;
     object.constant("tags", tags.clone())?;
     let metrics = Object::new(ctx.clone())?;

@@ -35,7 +35,7 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<()> 
     crypto.prop("subtle", Accessor::new_get(subtle_once).enumerable().configurable())?;
     globals.set("crypto", crypto)?;
     if let Some(seed) = vu.test.settings().seed {
-        seed_random(ctx, seed.wrapping_add(vu.number.wrapping_mul(USER_STEP)))?;
+        seed_random(ctx, seed.wrapping_add(vu.number_in_test.wrapping_mul(USER_STEP)))?;
     }
     let timers = Rc::new(Timers::default());
     for (name, repeats) in [("setTimeout", false), ("setInterval", true)] {

@@ -73,10 +73,12 @@ pub struct Vu {
     pub clock: UserClock,
     /// Its scenario.
     pub scenario: Rc<ScenarioFacts>,
-    /// `__VU`.
+    /// `__VU`: its number in this process.
     pub number: u64,
     /// The headers of a request that names none.
     pub headers: Rc<Vec<(String, String)>>,
+    /// Its number in the whole test, on however many machines.
+    pub number_in_test: u64,
     /// Its connections; none before the run.
     pub client: RefCell<Option<Client<UserClock>>>,
     /// What its connections of gRPC are made of; none before the run.
@@ -89,6 +91,8 @@ pub struct Vu {
     pub own_iteration: Cell<u64>,
     /// The number of its iteration among all in the scenario.
     pub scenario_iteration: Cell<u64>,
+    /// The number of its iteration among those of this process in the scenario.
+    pub instance_iteration: Cell<u64>,
     /// When its scenario began.
     pub scenario_start: Cell<Nanos>,
     /// The path of its group, as `::outer::inner`.
@@ -150,15 +154,17 @@ pub struct VuParts {
     pub clock: UserClock,
     /// Its scenario.
     pub scenario: Rc<ScenarioFacts>,
-    /// `__VU`.
+    /// `__VU`: its number in this process.
     pub number: u64,
+    /// Its number in the whole test, on however many machines.
+    pub number_in_test: u64,
 }
 
 impl Vu {
     /// A user that is about to load its script.
     #[must_use]
     pub fn new(parts: VuParts) -> Rc<Self> {
-        let VuParts { test, book, requests, clock, scenario, number } = parts;
+        let VuParts { test, book, requests, clock, scenario, number, number_in_test } = parts;
         let agent = &test.settings().user_agent;
         let headers = match agent.is_empty() {
             true => Vec::new(),
@@ -173,12 +179,14 @@ impl Vu {
             scenario,
             number,
             headers: Rc::new(headers),
+            number_in_test,
             client: RefCell::default(),
             grpc: RefCell::default(),
             stage: Cell::new(VuStage::Init),
             iteration: Cell::new(0),
             own_iteration: Cell::new(0),
             scenario_iteration: Cell::new(0),
+            instance_iteration: Cell::new(0),
             scenario_start: Cell::new(0),
             group: RefCell::new("".into()),
             tags: RefCell::new(tags),

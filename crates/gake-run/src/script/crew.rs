@@ -6,10 +6,16 @@ use std::time::Duration;
 
 use gake_core::clock::Nanos;
 use gake_core::plan::UserStage;
+use gake_core::schedule::Slice;
 use gake_core::spec::{LoadSpec, ScenarioSpec};
+use gake_k6::test::ActiveUsers;
 use gake_k6::work::ScriptLoad;
 
 use super::nanos;
+use crate::UserControl;
+
+/// The slices of a run whose process is lost by now, from any thread.
+pub type LostParts = Arc<dyn Fn() -> Vec<Slice> + Send + Sync>;
 
 /// The users of one scenario.
 pub(super) struct Crew {
@@ -18,7 +24,7 @@ pub(super) struct Crew {
     start: Nanos,
     /// Without one, a number of iterations ends it.
     end: Option<Nanos>,
-    begun: Arc<AtomicU64>,
+    pub(super) begun: Arc<AtomicU64>,
 }
 
 impl Crew {
@@ -38,6 +44,11 @@ impl Crew {
             end: length.map(|length: Duration| start.saturating_add(nanos(length))),
             begun: Arc::clone(&load.begun),
         }
+    }
+
+    /// All of its users, active or not.
+    pub(super) fn users(&self) -> usize {
+        self.load.users().unwrap_or(self.lanes)
     }
 
     /// Iterations that it has to make, where that is a number.
@@ -68,6 +79,24 @@ impl Crew {
             load => load.users().unwrap_or(0),
         }
     }
+}
+
+/// How many users of all crews are active at an instant of the run, without those that are lost.
+pub(super) fn active(
+    crews: &Arc<[Crew]>,
+    control: UserControl,
+    lost: Option<LostParts>,
+) -> ActiveUsers {
+    let crews = Arc::clone(crews);
+    Arc::new(move |at| {
+        let lost = lost.as_ref().map(|lost| lost()).unwrap_or_default();
+        let there = |(number, crew): (usize, &Crew)| {
+            let active = crew.active(at, control.asked(number));
+            let gone: usize = lost.iter().map(|slice| slice.part(active)).sum();
+            active.saturating_sub(gone)
+        };
+        crews.iter().enumerate().map(there).sum()
+    })
 }
 
 /// The number of users that a ramp has reached `into` it.

@@ -4,7 +4,10 @@
 //! fires the users' iterations, `teardown` runs, and all they recorded is one run.
 
 mod crew;
+mod elsewhere;
+mod levels;
 mod remote;
+mod slice;
 mod stage;
 
 use std::path::Path;
@@ -14,22 +17,29 @@ use std::time::Duration;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::metric::{Definition, SeriesKey, SeriesValue, Tags};
 use gake_core::record::{Run, Sum, Tally};
+use gake_core::schedule::Slice;
 use gake_core::spec::{FieldPath, HttpVersion, RequestSource, RunSpec, STREAMS, ScenarioSpec};
 use gake_engine::{Stop, WorkerContext};
 use gake_k6::Exception;
 use gake_k6::files::ScriptFiles;
 use gake_k6::metrics::{Builtin, registry};
 use gake_k6::secrets::Secrets;
-use gake_k6::test::{LogLevel, ScriptLog, Test, UserSettings, WrittenSample};
+use gake_k6::test::{Test, UserSettings};
 use gake_k6::user::script_user::LoadError;
 use gake_k6::user::vu::{ScenarioFacts, VuStage};
 use gake_k6::work::{ScriptFactory, ScriptLoad};
-use gake_wire::{Network, Protocol, Settings, TlsKeyLog, TlsOptions};
+use gake_wire::{ConnectionPermit, Network, Protocol, Settings, TlsKeyLog, TlsOptions};
 pub use gake_wire::{TlsIdentity, TlsVersion, tls12_suites};
 
 use crate::{Beside, Interrupt, Moment, Prepared, Recorded, RunError, connection};
 use crew::Crew;
+pub use crew::LostParts;
+use elsewhere::Followed;
+pub use elsewhere::RemoteUsers;
+pub use gake_k6::test::{LogLevel, LogLine, ScriptLog};
+use levels::Levels;
 pub use remote::fetcher;
+pub use slice::{ScriptArchives, ScriptSlice};
 use stage::StageUser;
 
 /// Tags that sub-metrics may select by, besides those that the summary needs.
@@ -195,9 +205,35 @@ impl LoadedScript {
         run: &ScriptRun,
         prepared: &Prepared,
         beside: Beside<'_>,
+        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+    ) -> Result<ScriptRecorded, ScriptRunError> {
+        self.run_with(run, prepared, None, beside, each)
+    }
+
+    /// As [`run`](Self::run), with users in other processes. `setup` and `teardown` run here.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn run_elsewhere(
+        &self,
+        run: &ScriptRun,
+        prepared: &Prepared,
+        users: &mut dyn RemoteUsers,
+        beside: Beside<'_>,
+        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+    ) -> Result<ScriptRecorded, ScriptRunError> {
+        self.run_with(run, prepared, Some(users), beside, each)
+    }
+
+    fn run_with(
+        &self,
+        run: &ScriptRun,
+        prepared: &Prepared,
+        remote: Option<&mut dyn RemoteUsers>,
+        beside: Beside<'_>,
         mut each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<ScriptRecorded, ScriptRunError> {
-        let network = Arc::new(network(run, self.key_log(run)?)?);
+        let network = Arc::new(network(run, self.key_log(run)?, None)?);
         let keys: Keys = run.keys.clone().into();
         let mut aside = Tally::default();
         let own = Interrupt::default();
@@ -208,25 +244,16 @@ impl LoadedScript {
             Ok(data) => (data, Ok(())),
             Err(error) => (None, Err(error)),
         };
-        let mut loads = self.loads(run, &network, &keys, setup_data.as_deref());
+        // Without a setup that completed nothing runs, for which no other process is needed.
+        let remote = remote.filter(|_| !is_void);
+        let mut loads =
+            self.loads(run, prepared, (&network, &keys), (setup_data.as_deref(), Slice::WHOLE));
         loads.iter_mut().for_each(|load| load.is_void = is_void);
-        let crew: Vec<Crew> = run
-            .spec
-            .scenarios
-            .iter()
-            .zip(&loads)
-            .map(|(spec, load)| Crew::of(spec, load))
-            .collect();
-        let crew = Arc::new(crew);
-        let (active, control) = (Arc::clone(&crew), beside.users.cloned().unwrap_or_default());
+        let crews = crews(run, &loads);
+        let control = beside.users.cloned().unwrap_or_default();
+        let lost = remote.as_ref().map(|remote| remote.lost());
         // Set once: a script runs once.
-        let _ = self.test.active_users.set(Arc::new(move |at| {
-            let crews = active.iter().enumerate();
-            crews.map(|(number, crew)| crew.active(at, control.asked(number))).sum()
-        }));
-        let make = move |context: WorkerContext| {
-            ScriptFactory::new(loads[context.scenario].clone(), context.slice, context.clock)
-        };
+        let _ = self.test.active_users.set(crew::active(&crews, control, lost));
         let beside = Beside { interrupt: Some(&interrupt), ..beside };
         let stopper = interrupt.clone();
         self.test.on_abort(move || stopper.stop(Stop::Now));
@@ -234,12 +261,29 @@ impl LoadedScript {
             interrupt.stop(Stop::Now);
         }
         let mut levels = Levels::default();
-        let recorded = prepared.run_works(make, beside, |moment| {
+        let followed = remote.is_some().then(|| Followed { test: &self.test, crews: &crews });
+        let each = |moment: &Moment<'_>| {
+            if let Some(followed) = &followed {
+                followed.follow(moment.so_far);
+            }
             if self.test.aborted().is_none() && !is_void {
                 levels.see(&self.test, &self.metrics, moment.second.second * SECOND);
             }
             each(moment)
-        });
+        };
+        let recorded = match remote {
+            Some(remote) => {
+                let ready = remote.assemble(setup_data.as_deref());
+                ready.and_then(|workers| prepared.run_elsewhere(workers, beside, each))
+            }
+            None => {
+                let make = move |context: WorkerContext| {
+                    let load = loads[context.scenario].clone();
+                    ScriptFactory::new(load, context.slice, context.clock)
+                };
+                prepared.run_works(make, beside, each)
+            }
+        };
         let teardown = match run.teardown.filter(|_| self.has("teardown") && !is_void) {
             Some(limit) => {
                 let user = StageUser::load(&self.test, Some((&network, &keys)));
@@ -252,11 +296,14 @@ impl LoadedScript {
             None => Ok(()),
         };
         let mut recorded = recorded?;
+        if let Some(followed) = &followed {
+            followed.end(&recorded.run);
+        }
         self.warn_of_dropped(run, &recorded.run);
         let tally = &mut recorded.run.tally;
         tally.merge(&aside);
         levels.add_to(tally, &self.metrics);
-        let left: u64 = crew.iter().map(Crew::left).sum();
+        let left: u64 = crews.iter().map(Crew::left).sum();
         let is_whole = !is_void && self.test.aborted().is_none();
         let dropped = tally.counts.dropped + if is_whole { left } else { 0 };
         if dropped > 0 {
@@ -275,7 +322,8 @@ impl LoadedScript {
             false => recorded.scenarios.iter().map(|scenario| &scenario.tally).collect(),
         };
         for ((spec, executor), tally) in run.spec.scenarios.iter().zip(&run.executors).zip(parts) {
-            if tally.counts.dropped > 0 {
+            // Those of a lost agent say nothing about users.
+            if tally.counts.dropped > tally.counts.lost {
                 let message = format!(
                     "Insufficient VUs, reached {} active VUs and cannot initialize more",
                     spec.lanes
@@ -316,75 +364,47 @@ impl LoadedScript {
         user.call(VuStage::Summary, "handleSummary", Some(data), limit, &mut nothing, never)
     }
 
+    /// What the users of `slice` of the run are made with, for each scenario.
     fn loads(
         &self,
         run: &ScriptRun,
-        network: &Arc<Network>,
-        keys: &Keys,
-        data: Option<&str>,
+        prepared: &Prepared,
+        (network, keys): (&Arc<Network>, &Keys),
+        (data, slice): (Option<&str>, Slice),
     ) -> Vec<ScriptLoad> {
         let data: Option<Arc<str>> = data.map(Arc::from);
-        let mut users_before = 0;
-        let scenarios = run.spec.scenarios.iter().enumerate();
-        let loads = scenarios.map(|(number, scenario)| {
+        let (mut users_before, mut users_before_here) = (0, 0);
+        let scenarios = run.spec.scenarios.iter().zip(prepared.plan.scenarios()).enumerate();
+        let loads = scenarios.map(|(number, (scenario, plan))| {
             let executor = run.executors.get(number).cloned().unwrap_or_default();
+            let lanes = plan.lanes();
+            // A process without a part in it makes no users of it.
+            let process = slice.among(lanes);
             let load = ScriptLoad {
                 test: Arc::clone(&self.test),
                 network: Arc::clone(network),
                 scenario: facts(scenario, executor),
                 start: nanos(scenario.start),
                 users_before,
+                users_before_here,
+                process: process.unwrap_or(slice),
                 data: data.clone(),
                 keys: Arc::clone(keys),
                 least: nanos(run.least_iteration),
                 begun: Arc::default(),
                 is_void: false,
             };
-            users_before += scenario.load.users().unwrap_or(scenario.lanes) as u64;
+            users_before += lanes as u64;
+            users_before_here += process.map_or(0, |process| process.part(lanes)) as u64;
             load
         });
         loads.collect()
     }
 }
 
-/// The gauges `vus` and `vus_max`, seen once a second.
-#[derive(Default)]
-struct Levels {
-    users: Option<SeriesValue>,
-    users_max: Option<SeriesValue>,
-}
-
-impl Levels {
-    fn see(&mut self, test: &Test, metrics: &[Arc<Definition>], at: Nanos) {
-        let now = test.active(at) as f64;
-        let all = test.levels.ready() as f64;
-        // The last moment of a run comes when nobody is left.
-        if now == 0.0 {
-            return;
-        }
-        for (seen, metric, level) in
-            [(&mut self.users, Builtin::Vus, now), (&mut self.users_max, Builtin::VusMax, all)]
-        {
-            let fresh = SeriesValue::Gauge { last: level, at, min: level, max: level, samples: 1 };
-            match seen {
-                Some(seen) => seen.merge(&fresh),
-                None => *seen = Some(fresh),
-            }
-            if let Some(tap) = test.tap.get() {
-                let metric = Arc::clone(&metrics[usize::from(metric.number())]);
-                let (tags, unix_ns) = (Tags::default(), test.unix_ns());
-                tap(vec![WrittenSample { metric, tags, value: level, unix_ns }]);
-            }
-        }
-    }
-
-    fn add_to(self, tally: &mut Tally, metrics: &[Arc<Definition>]) {
-        for (seen, metric) in [(self.users, Builtin::Vus), (self.users_max, Builtin::VusMax)] {
-            if let Some(value) = seen {
-                tally.series.add_value(key(metrics, metric), &value);
-            }
-        }
-    }
+/// The users of each scenario.
+fn crews(run: &ScriptRun, loads: &[ScriptLoad]) -> Arc<[Crew]> {
+    run.spec.scenarios.iter().zip(loads).map(|(spec, load)| Crew::of(spec, load)).collect()
 }
 
 fn nanos(duration: Duration) -> Nanos {
@@ -406,14 +426,19 @@ fn facts(scenario: &ScenarioSpec, executor: String) -> ScenarioFacts {
     }
 }
 
-/// The network of all users: any origin, and no redirect of its own.
-fn network(run: &ScriptRun, key_log: Option<Arc<TlsKeyLog>>) -> Result<Network, RunError> {
+/// The network of all users: any origin, as far as the permit goes, and no redirect of its own.
+fn network(
+    run: &ScriptRun,
+    key_log: Option<Arc<TlsKeyLog>>,
+    permit: Option<Arc<ConnectionPermit>>,
+) -> Result<Network, RunError> {
     let spec = &run.spec;
     let resolver = connection::resolver(spec)?;
     let streams = spec.connection.streams.unwrap_or(STREAMS);
     let settings = Settings {
         max_redirects: 0,
         protocol: Protocol::Negotiated,
+        permit,
         ..connection::settings(&spec.connection, false, (usize::MAX, streams))?
     };
     let common = connection::tls(&spec.tls)?;

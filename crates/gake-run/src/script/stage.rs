@@ -46,6 +46,7 @@ impl StageUser {
             clock: clock.clone(),
             scenario: Rc::new(ScenarioFacts::default()),
             number: 0,
+            number_in_test: 0,
         };
         let user = ScriptUser::load(&Stacks::new(), parts)?;
         if let Some((network, _)) = network {

@@ -20,7 +20,9 @@ Examples:
   export GAKE_FLEET_TOKEN=$(openssl rand -hex 32)  the same for agents and coordinator
   gake agent --nats nats://10.0.0.1:4222 --allow 10.0.0.0/8
   gake agent --nats tls://nats.example.org --allow api.example.org --tags zone=a --max-rate 5k
-  gake run http://10.0.0.9:8080/ -r 20k -d 5m --nats nats://10.0.0.1:4222 --agents 4")]
+  gake run http://10.0.0.9:8080/ -r 20k -d 5m --nats nats://10.0.0.1:4222 --agents 4
+  gake agent --nats nats://10.0.0.1:4222 --allow 10.0.0.0/8 --scripts
+  gake run journey.js --nats nats://10.0.0.1:4222 --agents 4")]
 pub struct AgentArgs {
     #[command(flatten)]
     pub nats: NatsArgs,
@@ -47,7 +49,12 @@ pub struct AgentArgs {
     #[arg(long, value_name = "TARGET", help_heading = "Limits")]
     pub allow: Vec<AllowRule>,
 
-    /// Highest rate of its slice; closed loops are refused then
+    /// Run scripts too: JavaScript of whoever has the token, which connects to what --allow names
+    /// alone, and reads no files of this machine
+    #[arg(long, help_heading = "Limits")]
+    pub scripts: bool,
+
+    /// Highest rate of its slice; closed loops and scripts are refused then
     #[arg(long, value_name = "RATE", value_parser = values::finite_rate, help_heading = "Limits")]
     pub max_rate: Option<f64>,
 

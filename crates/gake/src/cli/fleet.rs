@@ -164,9 +164,13 @@ pub struct ManifestArgs {
     #[arg(long, value_name = "TARGET", required = true, value_parser = target)]
     pub allow: Vec<String>,
 
-    /// Highest rate of each agent
+    /// Highest rate of each agent; scripts are refused then
     #[arg(long, value_name = "RATE", value_parser = values::finite_rate)]
     pub max_rate: Option<f64>,
+
+    /// Let the agents run scripts too
+    #[arg(long)]
+    pub scripts: bool,
 
     /// Cores of each agent
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::connections)]

@@ -10,6 +10,7 @@ use gake_fleet::{Agent, AgentEvent, AgentLimits};
 use crate::cli::AgentArgs;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
+use crate::personality::k6::agents::ArchivedScripts;
 use crate::spec::RecordedTraffic;
 use crate::{descriptors, fleet, origin, parent, signals};
 
@@ -37,6 +38,7 @@ pub fn run(args: &AgentArgs, console: &Console) -> Result<Exit, Failure> {
         cores: args.cores,
         sources: args.sources.clone(),
         recordings: Some(Arc::new(RecordedTraffic)),
+        scripts: args.scripts.then(|| Arc::new(ArchivedScripts) as _),
         limits: AgentLimits {
             allow: args.allow.clone(),
             max_rate: args.max_rate,

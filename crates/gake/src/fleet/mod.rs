@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use gake_core::duration::format_duration;
 use gake_core::spec::RunSpec;
-use gake_fleet::{Fleet, FleetError, FleetSettings, FleetToken, NatsSettings, OnLoss};
+use gake_fleet::{
+    Fleet, FleetError, FleetSettings, FleetToken, NatsSettings, OnLoss, ScriptListener,
+    ScriptParcel,
+};
 use gake_run::Prepared;
 use local::Local;
 
@@ -62,6 +65,7 @@ impl FleetMaker {
             token,
             agents,
             filter: args.filter.clone(),
+            needs_scripts: false,
             on_loss: match args.on_loss {
                 Some(OnLossArg::Abort) => OnLoss::Abort,
                 Some(OnLossArg::Redistribute) => OnLoss::Redistribute,
@@ -78,6 +82,22 @@ impl FleetMaker {
         Ok(Some(if is_local { maker.without_journal() } else { maker }))
     }
 
+    /// The same for a script's runs, with which no other process goes on: `teardown` and the summary
+    /// are those of this one.
+    ///
+    /// # Errors
+    /// Likewise, and when another process was to go on.
+    pub fn of_script(args: &FleetArgs) -> Result<Option<Self>, Failure> {
+        let maker = Self::of(args)?.map(Self::without_journal);
+        if maker.is_some() && args.attach_within.is_some() {
+            return Err(Failure::usage("--attach-within: scripts cannot be attached to"));
+        }
+        Ok(maker.map(|mut maker| {
+            maker.settings.needs_scripts = true;
+            maker
+        }))
+    }
+
     /// How many agents a fleet has.
     pub fn agents(&self) -> usize {
         self.settings.agents
@@ -89,6 +109,27 @@ impl FleetMaker {
         // Nobody can take its agents over.
         self.settings.alone_max = self.settings.alone_max.min(ALONE);
         self
+    }
+
+    /// Looks for the agents of a run, and leaves them alone.
+    ///
+    /// # Errors
+    /// When there are too few.
+    pub fn find(&self) -> Result<(), FleetError> {
+        Fleet::find(&self.settings)
+    }
+
+    /// The agents for a script's run, ready to start, as [`Fleet::assemble_script`] has them.
+    ///
+    /// # Errors
+    /// When there are too few, or one refuses.
+    pub fn assemble_script(
+        &self,
+        of: (&RunSpec, &Prepared),
+        parcel: (&ScriptParcel, Option<&str>),
+        listener: ScriptListener,
+    ) -> Result<Fleet, FleetError> {
+        Fleet::assemble_script(self.settings.clone(), of, parcel, listener)
     }
 
     /// Whether another process may go on with its runs.

@@ -292,6 +292,7 @@ fn what_must_not_be_is_refused_in_a_sentence() {
         cores: None,
         sources: Vec::new(),
         recordings: None,
+        scripts: None,
         limits: AgentLimits::default(),
         nats: NatsSettings::new(&nats.url),
         token: FleetToken::new(TOKEN).unwrap(),

@@ -20,6 +20,7 @@ mod expect;
 mod experiment;
 mod fleet;
 mod fleet_attach;
+mod fleet_script;
 mod golang;
 mod grpc;
 mod grpc_go;

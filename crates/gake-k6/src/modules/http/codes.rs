@@ -14,6 +14,7 @@ pub(super) fn of(fault: Fault) -> (u32, String) {
         Fault::ConnectReset => (1210, "dial: connection reset by peer".to_owned()),
         Fault::NoLocalPort => (1210, "dial: cannot assign requested address".to_owned()),
         Fault::NoDescriptors => (1210, "dial: too many open files".to_owned()),
+        Fault::NotAllowed(why) => (1110, format!("not allowed: {why}")),
         Fault::Tls(reason) => (1300, format!("tls: {reason}")),
         Fault::Write | Fault::Reset => (1220, "read: connection reset by peer".to_owned()),
         Fault::ClosedEarly(Phase::Body) => (1000, "unexpected EOF".to_owned()),

@@ -213,6 +213,9 @@ fn agent_args(args: &ManifestArgs) -> Vec<String> {
     if let Some(rate) = args.max_rate {
         list.extend(["--max-rate".to_owned(), rate.to_string()]);
     }
+    if args.scripts {
+        list.push("--scripts".to_owned());
+    }
     list
 }
 
@@ -264,6 +267,7 @@ mod tests {
             image: "example.org/gake:1.0".to_owned(),
             allow: vec!["10.0.0.0/8".to_owned(), "api.example.org".to_owned()],
             max_rate: Some(5_000.0),
+            scripts: false,
             cores: 2,
             memory: "2Gi".to_owned(),
             namespace: "load".to_owned(),
@@ -330,6 +334,7 @@ mod tests {
             assert!(text.contains(line), "{line}: {text}");
         }
         assert_eq!(text.matches("secretKeyRef").count(), 3);
-        assert!(!text.contains("kind: Secret"), "{text}");
+        assert!(!text.contains("kind: Secret") && !text.contains("--scripts"), "{text}");
+        assert!(manifest(&ManifestArgs { scripts: true, ..args() }).contains("\"--scripts\""));
     }
 }

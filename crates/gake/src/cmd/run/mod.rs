@@ -10,6 +10,7 @@ mod show;
 mod traces;
 mod web;
 
+pub use fleet::conclude;
 pub use save::Saving;
 pub use web::{Controls, Web};
 

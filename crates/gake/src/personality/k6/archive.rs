@@ -1,10 +1,13 @@
 //! `k6 archive`: a script with its options and everything that it reads, in one file.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gake_k6::archive::Archive;
+use gake_k6::options::Options;
+use gake_run::script::LoadedScript;
 
 use super::flags::RunFlags;
 use super::load::{Loaded, Refused, load};
@@ -55,13 +58,21 @@ fn archive(args: &[String], console: &Console) -> Result<Option<&'static str>, (
 }
 
 fn bytes(loaded: &Loaded, flags: &RunFlags, no_environment: bool) -> Result<Vec<u8>, String> {
-    let test = &loaded.script.test;
-    let script = test.main.strip_prefix("file://").unwrap_or(STDIN).into();
-    let options = serde_json::to_value(loaded.given.shown_to_users());
     let environment = if no_environment { Default::default() } else { flags.environment.clone() };
-    let files = test.files.all().into_iter().map(|(path, bytes)| (path, bytes.to_vec()));
+    pack(&loaded.script, &loaded.given, environment)
+}
+
+/// An archive of a loaded script with these options, as they were given, and environment.
+pub(super) fn pack(
+    script: &LoadedScript,
+    given: &Options,
+    environment: BTreeMap<String, String>,
+) -> Result<Vec<u8>, String> {
+    let path = script.test.main.strip_prefix("file://").unwrap_or(STDIN).into();
+    let options = serde_json::to_value(given.shown_to_users());
+    let files = script.test.files.all().into_iter().map(|(path, bytes)| (path, bytes.to_vec()));
     let archive = Archive {
-        script,
+        script: path,
         options: options.map_err(|error| error.to_string())?,
         environment,
         files: files.collect(),

@@ -4,7 +4,7 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 use gake_judge::Summary;
 use gake_run::{Interrupt, Prepared, Sink};
 
-use crate::cli::{SaveArgs, SinkArgs, WebArgs};
+use crate::cli::{FleetArgs, SaveArgs, SinkArgs, WebArgs};
 use crate::cmd::run::{Controls, Saving, Web, destinations};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
@@ -24,6 +24,10 @@ pub struct BesideArgs {
     /// Where figures go.
     #[command(flatten)]
     pub sinks: SinkArgs,
+
+    /// The agents that do it.
+    #[command(flatten)]
+    pub fleet: FleetArgs,
 }
 
 /// What goes on beside a script's run.
@@ -124,6 +128,9 @@ mod tests {
         assert_eq!(own.web.address(), Some("127.0.0.1:0"));
         assert_eq!(own.history.baseline.as_deref(), Some("last"));
         assert!(own.history.save && own.sinks.annotate.len() == 1);
+        let (own, others) = take("--agents 4 --nats=nats://h s.js --local-ips 127.0.0.1").unwrap();
+        assert_eq!((own.fleet.agents, own.fleet.local), (Some(4), None));
+        assert_eq!(others, ["s.js", "--local-ips", "127.0.0.1"]);
         let (own, others) = take("--web s.js -d 1s").unwrap();
         assert_eq!((own.web.address().is_some(), others.len()), (true, 3), "--web takes no word");
         assert!(take("s.js").unwrap().0.web.address().is_none());

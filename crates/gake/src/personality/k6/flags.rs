@@ -100,6 +100,8 @@ pub struct RunFlags {
     pub summary_export: Option<String>,
     /// Whether `console.debug` is shown.
     pub verbose: bool,
+    /// Whether nothing is said of agents.
+    pub quiet: bool,
     /// Whether nothing has colours.
     pub no_color: bool,
     /// Where the REST API listens; nowhere if it is empty.
@@ -180,6 +182,7 @@ impl RunFlags {
             secret_sources: parsed.all("secret-source").map(str::to_owned).collect(),
             summary_export: parsed.last("summary-export").map(str::to_owned),
             verbose: parsed.on("verbose")?,
+            quiet: parsed.on("quiet")?,
             no_color: parsed.on("no-color")?,
             address: parsed.last("address").map(str::to_owned),
             serves_by_default: false,

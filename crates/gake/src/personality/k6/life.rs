@@ -20,18 +20,21 @@ use gake_k6::user::vu::VuStage;
 use gake_k6::work::{REJECTED, stack_text};
 use gake_run::script::{LoadedScript, ScriptRecorded, ScriptRun, ScriptRunError};
 use gake_run::sink::RunFileSink;
-use gake_run::{Beside, Prepared};
+use gake_run::{Beside, Moment, Prepared};
 use serde_json::Value;
 
+use super::agents::{self, ForAgents, ScriptAgents};
 use super::api::{self, Api, DEFAULT_ADDRESS};
 use super::beside::BesideArgs;
 use super::flags::RunFlags;
 use super::load::{Loaded, Refused, load};
 use super::out::{self, Outputs};
 use super::{ANY, log};
+use crate::cmd::run::conclude;
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
+use crate::fleet::FleetMaker;
 use crate::origin::origin;
 use crate::personality::native::Native;
 use crate::redaction::usual;
@@ -81,6 +84,10 @@ struct Ready {
     run: ScriptRun,
     prepared: Prepared,
     outputs: Option<Outputs>,
+    /// The options as they were given.
+    given: Options,
+    /// What its users see as `__ENV`.
+    environment: Vec<(String, String)>,
 }
 
 /// `k6 run`.
@@ -93,8 +100,9 @@ pub fn run(
     native: &Native,
     console: &Console,
 ) -> Result<Exit, Failure> {
+    let maker = FleetMaker::of_script(&own.fleet)?;
     descriptors::raise();
-    let mut ready = match ready(flags, console) {
+    let mut ready = match ready(flags, maker.is_some(), console) {
         Ok(ready) => ready,
         Err(Refused { why, exit, log: Some(log) }) => {
             let hint = ("hint", "script exception".to_owned());
@@ -134,13 +142,21 @@ pub fn run(
         origin: origin(&[], &redactor),
         ..Beside::default()
     };
+    let mut agents = match ready.agents(maker.as_ref(), flags, console) {
+        Ok(agents) => agents,
+        Err(why) => {
+            console.error(&why);
+            return Ok(ANY);
+        }
+    };
     let shown = ready.shown(flags, console);
     let mut is_tainted = false;
-    let recorded = ready.script.run(&ready.run, &ready.prepared, beside, |moment| {
+    let each = |moment: &Moment<'_>| {
         let second = moment.second.second;
         let elapsed = Duration::from_nanos(second * SECOND);
         let judge = || shown.thresholds.judge(&moment.so_far.tally().series, elapsed, false);
-        let results = (!shown.thresholds.is_empty() && second % THRESHOLDS_EVERY == 0).then(judge);
+        let results =
+            (!shown.thresholds.is_empty() && second.is_multiple_of(THRESHOLDS_EVERY)).then(judge);
         is_tainted = results.as_ref().map_or(is_tainted, |results| results.message().is_some());
         api.second(second, is_tainted, || {
             shown.data(moment.so_far.tally(), elapsed, &judge(), None).for_script()
@@ -148,7 +164,13 @@ pub fn run(
         results
             .filter(|results| results.aborts)
             .map(|results| results.message().unwrap_or_default())
-    });
+    };
+    let (script, run, prepared) = (&ready.script, &ready.run, &ready.prepared);
+    let recorded = match &mut agents {
+        Some(agents) => script.run_elsewhere(run, prepared, agents, beside, each),
+        None => script.run(run, prepared, beside, each),
+    };
+    let fleet = agents.and_then(|agents| agents.fleet);
     api.end();
     for wrong in ready.outputs.take().map(Outputs::finish).unwrap_or_default() {
         console.warn(&wrong);
@@ -158,6 +180,10 @@ pub fn run(
         Ok(recorded) => {
             let how = (signals.came(), api.has_stopped());
             let (exit, summary) = finish(&ready, flags, recorded, how, native, console)?;
+            let exit = match &fleet {
+                Some(fleet) => conclude(fleet, flags.quiet, exit, console),
+                None => exit,
+            };
             own.finish(&summary, exit, console)
         }
         Err(error) => {
@@ -168,18 +194,22 @@ pub fn run(
 }
 
 /// Reads everything that says what is to be run.
-fn ready(flags: &RunFlags, console: &Console) -> Result<Ready, Refused> {
+fn ready(flags: &RunFlags, has_agents: bool, console: &Console) -> Result<Ready, Refused> {
     let log = log::log(console, flags.log_output.as_deref(), flags.verbose)
         .map_err(|why| Refused { why, exit: ANY, log: None })?;
-    let Loaded { script, options, run, thresholds, outs, .. } = load(flags, Arc::clone(&log))?;
+    let loaded = load(flags, Arc::clone(&log))?;
+    let Loaded { script, options, run, thresholds, outs, given, environment, .. } = loaded;
     let refused = |why: String| Refused { why, exit: ANY, log: Some(Arc::clone(&log)) };
+    if let Some(why) = agents::cannot(flags, &options).filter(|_| has_agents) {
+        return Err(refused(why));
+    }
     let prepared = script.prepare(&run).map_err(|error| refused(error.to_string()))?;
     let outputs = out::start(&flags.out, &options, &outs).map_err(refused)?;
     if let Some(outputs) = &outputs {
         let _ = script.test.system_tags.set(options.system_tags.clone().unwrap_or_default());
         let _ = script.test.tap.set(Arc::clone(&outputs.tap));
     }
-    Ok(Ready { script, options, thresholds, run, prepared, outputs })
+    Ok(Ready { script, options, thresholds, run, prepared, outputs, given, environment })
 }
 
 /// Shows the summary, and says how it went.
@@ -271,6 +301,19 @@ struct Shown<'a> {
 }
 
 impl Ready {
+    /// The agents that are to run it, if it is not this process.
+    fn agents<'a>(
+        &'a self,
+        maker: Option<&'a FleetMaker>,
+        flags: &'a RunFlags,
+        console: &'a Console,
+    ) -> Result<Option<ScriptAgents<'a>>, String> {
+        let Some(maker) = maker else { return Ok(None) };
+        let (given, environment) = (&self.given, self.environment.as_slice());
+        let script = ForAgents { script: &self.script, given, environment, flags };
+        ScriptAgents::find(maker, &script, (&self.run, &self.prepared), console).map(Some)
+    }
+
     fn shown<'a>(&'a self, flags: &RunFlags, console: &'a Console) -> Shown<'a> {
         Shown {
             metrics: registry(&self.script.metrics),

@@ -38,17 +38,31 @@ pub(super) struct Loaded {
     pub(super) run: ScriptRun,
     pub(super) thresholds: Thresholds,
     pub(super) outs: OutSettings,
+    /// What its users see as `__ENV`.
+    pub(super) environment: Vec<(String, String)>,
 }
 
 /// Loads the script, and joins the options of all tiers.
 pub(super) fn load(flags: &RunFlags, log: ScriptLog) -> Result<Loaded, Refused> {
-    let told_to = Arc::clone(&log);
-    let refused = |why: String, exit: Exit| Refused { why, exit, log: Some(Arc::clone(&told_to)) };
     let system: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
-    let ScriptSource { path, files, archived } =
-        ScriptSource::read(&flags.script).map_err(|why| refused(why, ANY))?;
+    match ScriptSource::read(&flags.script) {
+        Ok(source) => load_source(source, flags, &system, log),
+        Err(why) => Err(Refused { why, exit: ANY, log: Some(log) }),
+    }
+}
+
+/// The same for a script that is read already, in an environment.
+pub(super) fn load_source(
+    source: ScriptSource,
+    flags: &RunFlags,
+    system: &BTreeMap<String, String>,
+    log: ScriptLog,
+) -> Result<Loaded, Refused> {
+    let told_to = Arc::clone(&log);
+    let refused = |why: String, exit: Exit| Refused { why, exit, log: Some(Arc::clone(&told_to)) };
+    let ScriptSource { path, files, archived } = source;
     let mut environment = if flags.system_environment { system.clone() } else { BTreeMap::new() };
     environment.extend(archived.iter().flat_map(|archived| archived.environment.clone()));
     environment.extend(flags.environment.clone());
@@ -63,7 +77,7 @@ pub(super) fn load(flags: &RunFlags, log: ScriptLog) -> Result<Loaded, Refused> 
     };
     let invalid = |why: String| refused(why, code::INVALID);
     let Consolidated { options, given, warnings } =
-        consolidated(&script, own.as_deref(), flags, &system).map_err(invalid)?;
+        consolidated(&script, own.as_deref(), flags, system).map_err(invalid)?;
     for warning in warnings {
         script.test.log(LogLevel::Warning, &warning, &[]);
     }
@@ -80,7 +94,7 @@ pub(super) fn load(flags: &RunFlags, log: ScriptLog) -> Result<Loaded, Refused> 
     for warning in network::warnings(&options).into_iter().chain(tls::warning(&options)) {
         script.test.log(LogLevel::Warning, &warning, &[]);
     }
-    let mut settings = plan::user_settings(&options, environment).map_err(invalid)?;
+    let mut settings = plan::user_settings(&options, environment.clone()).map_err(invalid)?;
     settings.seed = flags.seed;
     settings.profile = flags.script_profile.then(Arc::default);
     // Set once, before any user runs.
@@ -88,8 +102,8 @@ pub(super) fn load(flags: &RunFlags, log: ScriptLog) -> Result<Loaded, Refused> 
     let shown = serde_json::to_string(&options.shown_to_scripts()).unwrap_or_default();
     let _ = script.test.options.set(shown);
     let csv_times = system.get("K6_CSV_TIME_FORMAT").cloned();
-    let outs = OutSettings { csv_times, prometheus: PrometheusSettings::of(&system) };
-    Ok(Loaded { script, options, given, own, run, thresholds, outs })
+    let outs = OutSettings { csv_times, prometheus: PrometheusSettings::of(system) };
+    Ok(Loaded { script, options, given, own, run, thresholds, outs, environment })
 }
 
 /// The options of all tiers.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::PathBuf;
 
-use gake_k6::archive::Archive;
+use gake_k6::archive::{Archive, ArchiveError};
 use gake_k6::files::ScriptFiles;
 use gake_run::script::fetcher;
 
@@ -49,13 +49,20 @@ impl ScriptSource {
             (path, bytes)
         };
         if Archive::is_archive(&bytes) {
-            let archive = Archive::read(&bytes).map_err(|error| format!("{name}: {error}"))?;
-            let Archive { script, options, environment, files } = archive;
-            let archived = Some(Archived { options: options.to_string(), environment });
-            return Ok(Self { path: script, files: ScriptFiles::of_archive(files), archived });
+            return Self::of_archive(&bytes).map_err(|error| format!("{name}: {error}"));
         }
         let files = ScriptFiles::on_disk(Some(fetcher(module_folder()))).with(&path, bytes);
         Ok(Self { path, files, archived: None })
+    }
+
+    /// Reads an archive.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn of_archive(bytes: &[u8]) -> Result<Self, ArchiveError> {
+        let Archive { script, options, environment, files } = Archive::read(bytes)?;
+        let archived = Some(Archived { options: options.to_string(), environment });
+        Ok(Self { path: script, files: ScriptFiles::of_archive(files), archived })
     }
 }
 

@@ -1,0 +1,51 @@
+//! A script whose users are in other processes.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use gake_core::record::{Counts, Run};
+use gake_engine::Collector;
+use gake_k6::test::Test;
+
+use super::crew::{Crew, LostParts};
+use crate::{RemoteWorkers, RunError};
+
+/// Users of a script in other processes.
+pub trait RemoteUsers {
+    /// Makes them ready; `data` is what `setup` returned, as JSON.
+    ///
+    /// # Errors
+    /// When one of the processes cannot; none of them goes on then.
+    fn assemble(&mut self, data: Option<&str>) -> Result<&mut dyn RemoteWorkers, RunError>;
+
+    /// The parts of the users that are lost by now.
+    fn lost(&self) -> LostParts;
+}
+
+/// What the users of other processes have done so far, by the figures that came of them.
+pub(super) struct Followed<'a> {
+    pub(super) test: &'a Test,
+    pub(super) crews: &'a [Crew],
+}
+
+impl Followed<'_> {
+    /// Takes over the counts of the run so far.
+    pub(super) fn follow(&self, so_far: &Collector) {
+        let several: Vec<_> = so_far.scenarios().map(|(tally, _)| tally.counts).collect();
+        self.note(&several, so_far.tally().counts);
+    }
+
+    /// Takes over the counts of the whole run.
+    pub(super) fn end(&self, run: &Run) {
+        let several: Vec<_> = run.scenarios.iter().map(|one| one.tally.counts).collect();
+        self.note(&several, run.tally.counts);
+    }
+
+    fn note(&self, several: &[Counts], whole: Counts) {
+        let each = if several.is_empty() { std::slice::from_ref(&whole) } else { several };
+        for (crew, counts) in self.crews.iter().zip(each) {
+            crew.begun.store(counts.started, Relaxed);
+        }
+        let users: usize = self.crews.iter().map(Crew::users).sum();
+        self.test.levels.take_over(users as u64, whole.finished(), whole.interrupted);
+    }
+}

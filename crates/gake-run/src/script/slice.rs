@@ -1,0 +1,88 @@
+//! A slice of a script's run, in a process of its own.
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+use gake_core::schedule::Slice;
+use gake_engine::{Ready, WorkerContext, prepare};
+use gake_k6::test::ScriptLog;
+use gake_k6::work::ScriptFactory;
+use gake_wire::ConnectionPermit;
+
+use super::crew;
+use super::{Keys, LoadedScript, ScriptRun, crews, network};
+use crate::{Prepared, RunError, UserControl};
+
+/// Reads scripts from archives, with the options in them.
+pub trait ScriptArchives {
+    /// Loads the script in `archive`, a file as `gake as k6 archive` writes it. It reads nothing
+    /// that is not in there. Each user's `Math.random` begins with `seed`, and what scripts write
+    /// goes to `log`.
+    ///
+    /// # Errors
+    /// What is wrong with it, in a sentence.
+    fn load(
+        &self,
+        archive: &[u8],
+        seed: Option<u64>,
+        log: ScriptLog,
+    ) -> Result<(LoadedScript, ScriptRun), String>;
+}
+
+/// What a process does of a script's run.
+#[derive(Debug)]
+pub struct ScriptSlice<'a> {
+    /// Which part.
+    pub slice: Slice,
+    /// What `setup` returned, as JSON.
+    pub data: Option<&'a str>,
+    /// Where its users may connect to.
+    pub permit: ConnectionPermit,
+}
+
+impl LoadedScript {
+    /// Calls `tell` with the reason when a user ends the test.
+    pub fn on_abort(&self, tell: impl Fn(&str) + Send + 'static) {
+        let test = Arc::downgrade(&self.test);
+        self.test.on_abort(move || {
+            if let Some(abort) = test.upgrade().and_then(|test| test.aborted()) {
+                tell(&abort.reason);
+            }
+        });
+    }
+
+    /// Calls `tell` when a user marks the test as failed.
+    pub fn on_fail(&self, tell: impl Fn() + Send + 'static) {
+        self.test.on_fail(tell);
+    }
+
+    /// The users of a slice of the run, which start when they are told the epoch. The slices of all
+    /// processes are the run; `setup` and `teardown` are none of them. A script runs once.
+    ///
+    /// # Errors
+    /// When the users cannot be made; nothing has been sent then.
+    pub fn ready(
+        &self,
+        run: &ScriptRun,
+        prepared: &Prepared,
+        part: ScriptSlice<'_>,
+    ) -> Result<Ready, RunError> {
+        let ScriptSlice { slice, data, permit } = part;
+        let network = Arc::new(network(run, None, Some(Arc::new(permit)))?);
+        let keys: Keys = run.keys.clone().into();
+        if let Some(processes) = NonZeroU64::new(slice.of as u64) {
+            // Set once, as the active users are: a script runs once.
+            let _ = self.test.processes.set(processes);
+        }
+        let loads = self.loads(run, prepared, (&network, &keys), (data, slice));
+        let crews = crews(run, &loads);
+        let active = crew::active(&crews, UserControl::default(), None);
+        // Those of this process, as users see it.
+        let _ = self.test.active_users.set(Arc::new(move |at| slice.part(active(at))));
+        let make = move |context: WorkerContext| {
+            let load = loads[context.scenario].clone();
+            ScriptFactory::new(load, context.slice, context.clock)
+        };
+        prepare(&prepared.plan, prepared.seed, slice, None, make).map_err(RunError::cannot)
+    }
+}

@@ -1,0 +1,178 @@
+//! A script's run on the agents of a fleet: what goes to them, and what comes back.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+use gake_core::spec::RunSpec;
+use gake_fleet::{Fleet, ScriptEvent, ScriptListener, ScriptParcel};
+use gake_k6::options::{Executor, Options};
+use gake_k6::test::{LogLevel, LogLine, ScriptLog, Test};
+use gake_run::script::{LoadedScript, LostParts, RemoteUsers, ScriptArchives, ScriptRun};
+use gake_run::{Prepared, RemoteWorkers, RunError};
+
+use super::archive::pack;
+use super::flags::RunFlags;
+use super::load::load_source;
+use super::source::ScriptSource;
+use crate::console::Console;
+use crate::fleet::FleetMaker;
+
+/// Names of the environment that begin so are gake's own: its tokens are no agent's business.
+const OWN: &str = "GAKE_";
+
+/// Scripts that come to an agent in archives.
+#[derive(Debug)]
+pub struct ArchivedScripts;
+
+impl ScriptArchives for ArchivedScripts {
+    fn load(
+        &self,
+        archive: &[u8],
+        seed: Option<u64>,
+        log: ScriptLog,
+    ) -> Result<(LoadedScript, ScriptRun), String> {
+        let source = ScriptSource::of_archive(archive).map_err(|error| error.to_string())?;
+        let flags = RunFlags::read(&["archive.tar".to_owned()])?;
+        let mut flags = flags.ok_or("a script has no options")?;
+        flags.seed = seed;
+        // What is wrong with options, and what the script says at its first look, the coordinator
+        // has told already.
+        let is_loaded = Arc::new(AtomicBool::new(false));
+        let is_told = Arc::clone(&is_loaded);
+        let log: ScriptLog = Arc::new(move |line: &LogLine| {
+            if is_told.load(Relaxed) {
+                log(line);
+            }
+        });
+        // Nothing of this machine's environment.
+        let loaded = load_source(source, &flags, &BTreeMap::new(), log);
+        let loaded = loaded.map_err(|refused| refused.why)?;
+        is_loaded.store(true, Relaxed);
+        Ok((loaded.script, loaded.run))
+    }
+}
+
+/// What of a script's run agents cannot do, by name; `None` when they can.
+pub(super) fn cannot(flags: &RunFlags, options: &Options) -> Option<String> {
+    let is_external = options
+        .scenarios
+        .iter()
+        .flatten()
+        .any(|(_, scenario)| scenario.executor == Executor::ExternallyControlled);
+    let has_segment =
+        options.execution_segment.is_some() || options.execution_segment_sequence.is_some();
+    let reasons = [
+        (
+            !flags.out.is_empty(),
+            "--out: the samples of agents do not travel one by one; use --sink",
+        ),
+        (!flags.secret_sources.is_empty(), "--secret-source: secrets stay on this machine"),
+        (flags.script_profile, "--script-profile: profiles stay where the script runs"),
+        (
+            options.local_ips.is_some(),
+            "--local-ips: agents have addresses of their own, by gake agent --sources",
+        ),
+        (has_segment, "--execution-segment: each agent has a segment already"),
+        (is_external, "the executor externally-controlled: the number of its users is set by hand"),
+    ];
+    let (_, why) = reasons.into_iter().find(|(is_so, _)| *is_so)?;
+    Some(format!("agents cannot do {why}"))
+}
+
+/// A script that is loaded here, to be run by agents.
+pub(super) struct ForAgents<'a> {
+    pub(super) script: &'a LoadedScript,
+    /// Its options as they were given.
+    pub(super) given: &'a Options,
+    /// What its users see as `__ENV`.
+    pub(super) environment: &'a [(String, String)],
+    pub(super) flags: &'a RunFlags,
+}
+
+impl ForAgents<'_> {
+    /// What travels to agents.
+    fn parcel(&self) -> Result<ScriptParcel, String> {
+        let own = self.environment.iter().filter(|(name, _)| !name.starts_with(OWN)).cloned();
+        let archive = pack(self.script, self.given, own.collect())?;
+        Ok(ScriptParcel { archive, seed: self.flags.seed, is_verbose: self.flags.verbose })
+    }
+}
+
+/// The agents of a script's run.
+pub(super) struct ScriptAgents<'a> {
+    maker: &'a FleetMaker,
+    spec: &'a RunSpec,
+    prepared: &'a Prepared,
+    parcel: ScriptParcel,
+    listener: ScriptListener,
+    /// Where what is said of them goes, if anything is.
+    console: Option<&'a Console>,
+    lost: Arc<OnceLock<LostParts>>,
+    /// They are there once `setup` has completed.
+    pub(super) fleet: Option<Fleet>,
+}
+
+impl<'a> ScriptAgents<'a> {
+    /// Looks for the agents, before anything runs.
+    ///
+    /// # Errors
+    /// When there are too few that run scripts, or the script cannot travel.
+    pub(super) fn find(
+        maker: &'a FleetMaker,
+        script: &ForAgents<'_>,
+        (run, prepared): (&'a ScriptRun, &'a Prepared),
+        console: &'a Console,
+    ) -> Result<Self, String> {
+        let parcel = script.parcel()?;
+        maker.find().map_err(|error| error.to_string())?;
+        Ok(Self {
+            maker,
+            spec: &run.spec,
+            prepared,
+            parcel,
+            listener: listener(&script.script.test),
+            console: (!script.flags.quiet).then_some(console),
+            lost: Arc::default(),
+            fleet: None,
+        })
+    }
+}
+
+impl RemoteUsers for ScriptAgents<'_> {
+    fn assemble(&mut self, data: Option<&str>) -> Result<&mut dyn RemoteWorkers, RunError> {
+        let (of, parcel) = ((self.spec, self.prepared), (&self.parcel, data));
+        let fleet = self.maker.assemble_script(of, parcel, Arc::clone(&self.listener));
+        let fleet = fleet.map_err(RunError::cannot)?;
+        if let Some(console) = self.console {
+            console.note(&fleet.describe());
+        }
+        // Set once: a script runs once.
+        let _ = self.lost.set(fleet.lost_parts());
+        Ok(self.fleet.insert(fleet))
+    }
+
+    fn lost(&self) -> LostParts {
+        let lost = Arc::clone(&self.lost);
+        Arc::new(move || lost.get().map(|lost| lost()).unwrap_or_default())
+    }
+}
+
+/// Lets what a script does on an agent happen here: its log is written, and it ends the run of all.
+fn listener(test: &Arc<Test>) -> ScriptListener {
+    let test = Arc::clone(test);
+    Arc::new(move |agent, event| match event {
+        ScriptEvent::Line(line) => {
+            let LogLine { level, message, fields } = line.into();
+            let own = fields.iter().map(|(key, value)| (*key, value.as_str()));
+            let fields: Vec<_> = own.chain([("agent", agent)]).collect();
+            test.log(level, &message, &fields);
+        }
+        ScriptEvent::LinesLost(count) => {
+            let message = format!("{count} lines of the log were left out: there were too many");
+            test.log(LogLevel::Warning, &message, &[("agent", agent)]);
+        }
+        ScriptEvent::Aborted(reason) => test.abort(reason),
+        ScriptEvent::Failed => test.fail(),
+    })
+}
