@@ -106,18 +106,21 @@ fn build(target: &str) -> Result<PathBuf> {
         // as linker would add its own for a dynamic program.
         env.push((&compiler, "musl-gcc"));
     }
-    let strip = "profile.fastest.strip=\"symbols\"";
+    // A profile's `strip` is lost on a package whose optimisation level is its own, as this one's.
     let build = [
-        "build",
+        "rustc",
         "--profile",
         "fastest",
-        "--config",
-        strip,
         "--locked",
         "-p",
         "gake",
+        "--bin",
+        "gake",
         "--target",
         target,
+        "--",
+        "-C",
+        "strip=symbols",
     ];
     command::run_with("cargo", &build, &env)?;
     Ok(workspace::root().join("target").join(target).join("fastest/gake"))
