@@ -17,6 +17,12 @@ mod http2;
 mod http3;
 mod oracle3;
 
+/// What visitors are shown of a connection, without TLS.
+mod facts {
+    #[derive(Debug, Clone, Copy)]
+    pub struct ConnectionFacts;
+}
+
 use http1::{ResponseHead, Visitor};
 use http2::HpackError;
 use http3::{
