@@ -18,6 +18,8 @@ use h3::quic::{
 pub enum Answer {
     /// A response: status, header fields, bytes of the body, whether there were trailers.
     Whole { status: u16, fields: Vec<(String, Vec<u8>)>, body_bytes: u64, trailers: bool },
+    /// An interim response, which the oracle takes for the final one.
+    Interim,
     /// Why there is none.
     Failed(String),
 }
@@ -158,6 +160,9 @@ async fn ask(server: Server, field_bytes: u64) -> Result<Answer, String> {
     let mut stream = stream.map_err(|error| error.to_string())?;
     stream.finish().await.map_err(|error| error.to_string())?;
     let head = stream.recv_response().await.map_err(|error| error.to_string())?;
+    if head.status().is_informational() {
+        return Ok(Answer::Interim);
+    }
     let mut body_bytes = 0;
     while let Some(part) = stream.recv_data().await.map_err(|error| error.to_string())? {
         body_bytes += part.remaining() as u64;

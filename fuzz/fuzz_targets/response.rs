@@ -8,6 +8,12 @@
 #[path = "../../crates/gake-wire/src/http1/mod.rs"]
 mod http1;
 
+/// What visitors are shown of a connection, without TLS.
+mod facts {
+    #[derive(Debug, Clone, Copy)]
+    pub struct ConnectionFacts;
+}
+
 use http1::{Eof, Progress, ResponseHead, ResponseLimits, MAX_HEADERS, Malformed, Response, ResponseParser, Visitor};
 use libfuzzer_sys::{Corpus, fuzz_target};
 

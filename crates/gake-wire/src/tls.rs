@@ -10,7 +10,7 @@ use crate::key_log::TlsKeyLog;
 use crate::settings::Protocol;
 use crate::stapling::NotingVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{ResolvesClientCert, WebPkiServerVerifier};
+use rustls::client::{EchMode, ResolvesClientCert, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
@@ -114,7 +114,7 @@ impl TlsOptions {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
         let builder = match &self.ech {
             // Only TLS 1.3 has it.
-            Some(path) => builder.with_ech(ech::mode(path)?),
+            Some(path) => builder.with_ech(hello(path)?),
             None => builder.with_protocol_versions(self.versions()),
         };
         let builder = builder.map_err(TlsError::Library)?;
@@ -222,6 +222,15 @@ impl TlsOptions {
     }
 }
 
+/// How the hello is encrypted by the configurations in a file, or looks like it.
+fn hello(path: &Path) -> Result<EchMode, TlsError> {
+    if path.as_os_str() == "grease" {
+        return ech::grease().map_err(TlsError::Library);
+    }
+    let role = "configurations of ECH";
+    ech::encrypted(&read(path, role)?).map_err(|error| file_error(path, role, &error))
+}
+
 /// Bytes of a file of certificates: the system's bundles have less than one.
 const PEM_BYTES_MAX: u64 = 16 << 20;
 
@@ -235,7 +244,7 @@ fn certificates(path: &Path, role: &'static str) -> Result<Vec<CertificateDer<'s
     Ok(chain)
 }
 
-pub(crate) fn read(path: &Path, role: &'static str) -> Result<Vec<u8>, TlsError> {
+fn read(path: &Path, role: &'static str) -> Result<Vec<u8>, TlsError> {
     gake_files::read(path, role, PEM_BYTES_MAX).map_err(|error| match error.io() {
         // The path is said by who shows it.
         Some(error) => file_error(path, role, error),
@@ -243,7 +252,7 @@ pub(crate) fn read(path: &Path, role: &'static str) -> Result<Vec<u8>, TlsError>
     })
 }
 
-pub(crate) fn file_error(path: &Path, role: &'static str, reason: &impl ToString) -> TlsError {
+fn file_error(path: &Path, role: &'static str, reason: &impl ToString) -> TlsError {
     TlsError::File { path: path.to_owned(), role, reason: reason.to_string() }
 }
 

@@ -66,27 +66,8 @@ impl<C: Clock> Task<C> {
             self.link.codec().borrow_mut().close(ErrorCode::NoError);
             return Poll::Ready(Fault::ClosedEarly(Phase::FirstByte));
         }
-        match self.turn {
-            Turn::Look if self.broken.is_none() && self.gathers() => {
-                self.turn = Turn::Read;
-                // The runtime looks for events, and then wakes this task.
-                let _ = pin!(tokio::task::yield_now()).poll(cx);
-                return Poll::Pending;
-            }
-            Turn::Read => {
-                self.turn = Turn::Write;
-                match self.read(cx) {
-                    Poll::Ready(None) => {
-                        self.turn = Turn::Write;
-                        // Those whose answers came write first.
-                        cx.waker().wake_by_ref();
-                        return Poll::Pending;
-                    }
-                    Poll::Ready(Some(fault)) => return Poll::Ready(fault),
-                    Poll::Pending => {}
-                }
-            }
-            Turn::Look | Turn::Write => {}
+        if let Some(polled) = self.gather(cx) {
+            return polled;
         }
         let is_blocked = self.broken.is_none() && self.write(cx).is_pending();
         self.link.note_stall(&self.clock);
@@ -95,11 +76,7 @@ impl<C: Clock> Task<C> {
                 return Poll::Pending;
             }
             match self.read(cx) {
-                Poll::Ready(None) => {
-                    if gathering() {
-                        self.turn = Turn::Look
-                    }
-                }
+                Poll::Ready(None) => self.turn = Turn::Look,
                 Poll::Ready(Some(fault)) => return Poll::Ready(fault),
                 Poll::Pending => {
                     // Those whose answers came write first, and all of it goes out at once.
@@ -116,6 +93,35 @@ impl<C: Clock> Task<C> {
         }
         cx.waker().wake_by_ref();
         Poll::Pending
+    }
+
+    /// Puts off a write that may become one of more requests: what the task says meanwhile, or
+    /// `None` when it is to write.
+    fn gather(&mut self, cx: &mut Context<'_>) -> Option<Poll<Fault>> {
+        match self.turn {
+            Turn::Look if self.broken.is_none() && self.gathers() => {
+                self.turn = Turn::Read;
+                // The runtime looks for events, and then wakes this task.
+                let _ = pin!(tokio::task::yield_now()).poll(cx);
+                Some(Poll::Pending)
+            }
+            Turn::Read if !self.link.has_unread() => {
+                self.turn = Turn::Write;
+                match self.read(cx) {
+                    Poll::Ready(Some(fault)) => Some(Poll::Ready(fault)),
+                    Poll::Ready(None) => {
+                        // Those whose answers came write first.
+                        cx.waker().wake_by_ref();
+                        Some(Poll::Pending)
+                    }
+                    Poll::Pending => None,
+                }
+            }
+            _ => {
+                self.turn = Turn::Write;
+                None
+            }
+        }
     }
 
     /// Whether requests gather: others than those that are to be written are under way.
@@ -209,10 +215,4 @@ fn of_violation(violation: Violation) -> Fault {
     } else {
         Fault::Malformed(violation.name())
     }
-}
-
-fn gathering() -> bool {
-    static ON: std::sync::LazyLock<bool> =
-        std::sync::LazyLock::new(|| std::env::var_os("GAKE_BATCH").is_some());
-    *ON
 }

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use gake_lab::LabConfig;
+
 use crate::common::*;
 use crate::layout::layout;
 
@@ -67,6 +69,15 @@ fn rows(text: &str) -> Vec<Vec<f64>> {
         )
     );
     lines.map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect()).collect()
+}
+
+#[test]
+fn http2_has_all_workers_on_one_connection() {
+    let lab = lab_with(LabConfig { tls: true, ..LabConfig::default() });
+    let ran = ours("-h2 -n 40 -c 4", &format!("https://{}/fast", lab.addr()));
+    assert!(ran.stdout.contains("[200]\t40 responses"), "{ran:?}");
+    let served = lab.shutdown();
+    assert_eq!((served.requests, served.connections.opened), (40, 1), "{served:?}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ func main() {
 	if err == nil {
 		err = h2spec.RunClientSpec(&config.Config{
 			Host:         "127.0.0.1",
-			Timeout:      3 * time.Second,
+			Timeout:      time.Second,
 			MaxHeaderLen: 4000,
 			Strict:       true,
 			FromPort:     port,
