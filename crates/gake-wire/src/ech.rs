@@ -4,7 +4,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rustls::client::{EchConfig, EchGreaseConfig, EchMode};
+use rustls::client::{EchConfig, EchGreaseConfig, EchMode, EchStatus};
 use rustls::crypto::aws_lc_rs::hpke;
 use rustls::pki_types::EchConfigListBytes;
 use rustls::pki_types::pem::PemObject as _;
@@ -28,6 +28,15 @@ pub(crate) fn mode(path: &Path) -> Result<EchMode, TlsError> {
     let list = list(&crate::tls::read(path, ROLE)?);
     let config = EchConfig::new(list, hpke::ALL_SUPPORTED_SUITES);
     config.map(EchMode::from).map_err(|error| crate::tls::file_error(path, ROLE, &error))
+}
+
+/// What came of the offer at `path` once a handshake is over: a rejection ends the handshake.
+pub(crate) fn once_open(path: Option<&Path>) -> EchStatus {
+    match path {
+        None => EchStatus::NotOffered,
+        Some(path) if path.as_os_str() == GREASE => EchStatus::Grease,
+        Some(_) => EchStatus::Accepted,
+    }
 }
 
 /// The list in a file: as it is, in PEM, or in base64, as DNS records are shown.

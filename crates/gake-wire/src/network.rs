@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use gake_core::record::Fault;
 use rustls::ClientConfig;
+use rustls::client::EchStatus;
 
 use crate::address::{Address, Resolver};
+use crate::ech;
 use crate::error::WireError;
 use crate::http1::request::{Rendered, RequestError};
 use crate::http2::{RequestTemplate, SharedFields};
@@ -341,6 +343,11 @@ impl Network {
             return Ok(known as u32);
         }
         Ok((self.origins.len() + self.discovered.number(location).await?) as u32)
+    }
+
+    /// What came of an encrypted hello when a connection is open.
+    pub(crate) fn ech_once_open(&self) -> EchStatus {
+        ech::once_open(self.tls_options.ech.as_deref())
     }
 
     /// An origin that was not known before the run.
