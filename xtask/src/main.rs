@@ -1,5 +1,5 @@
-//! The project's own tasks: `cargo xtask test | tidy | deny | bench | causes | experiments | dist |
-//! k6 | sim`.
+//! The project's own tasks: `cargo xtask test | servers | tidy | deny | bench | causes |
+//! experiments | dist | k6 | sim`.
 //!
 //! A task runs the tools a person would run and prints each command, so nothing
 //! here has to be trusted: any line can be repeated by hand.
@@ -13,6 +13,7 @@ mod debian;
 mod deny;
 mod dist;
 mod experiments;
+mod golang;
 mod k6;
 mod suite;
 mod test;
@@ -27,7 +28,10 @@ const USAGE: &str = "\
 usage: cargo xtask TASK
 
   test [--quick]     format, lints, tidy, build, all tests (--quick: says what it leaves out); what
-                     fails is run again alone, and named in the summary
+                     fails is run again alone, and named in the summary; packages that are missing
+                     are installed or named, and Go is fetched where it is too old
+  servers            builds the servers in Go that tests run against, a step of `test`; fetches Go
+                     where it is too old
   tidy               the walls between the crates and the rules of the house
   deny               licences, bans and sources of the dependencies, against deny.toml
   bench [PART ...]   gake and its peers, measured side by side: cpu, arrival, stall, memory and
@@ -79,6 +83,7 @@ fn dispatch(args: &[String]) -> Result<()> {
     };
     match task.as_str() {
         "test" => test::main(rest),
+        "servers" => golang::main(rest),
         "tidy" => tidy::main(rest),
         "deny" => deny::main(rest),
         "bench" => bench::main(rest),

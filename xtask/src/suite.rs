@@ -15,12 +15,17 @@ use crate::{command, workspace};
 /// More than this fail for a reason that a second look will not change.
 const MOST_FAILED: usize = 8;
 
-/// Runs `cargo test` with `args`; returns the tests that passed only when they were alone.
+/// A variable in the environment of the tests.
+type Variable = (&'static str, String);
+
+/// Runs `cargo test` with `args` and a variable; returns the tests that passed only when they were
+/// alone.
 ///
 /// # Errors
 /// If something does not compile, a test fails twice, or more fail than a machine explains.
-pub fn run(args: &[&str]) -> Result<Vec<String>> {
-    let first = watched(&[&["test"], args, &["--no-fail-fast"]].concat(), &threads())?;
+pub fn run(args: &[&str], variable: Option<Variable>) -> Result<Vec<String>> {
+    let mut env = Vec::from_iter(variable.into_iter().chain(threads()));
+    let first = watched(&[&["test"], args, &["--no-fail-fast"]].concat(), &env)?;
     if first.passed {
         return Ok(Vec::new());
     }
@@ -35,7 +40,8 @@ pub fn run(args: &[&str]) -> Result<Vec<String>> {
     // Tests in documentation wait for nothing: one that failed is not run again, and stays failed.
     let targets: &[&str] = if args.contains(&"--lib") { &[] } else { &["--tests"] };
     let alone = [&["test"], args, targets, &["--", "--exact", "--test-threads=1"], &names].concat();
-    let second = watched(&alone, &None)?;
+    env.retain(|(name, _)| *name != THREADS);
+    let second = watched(&alone, &env)?;
     let again: Vec<_> = failed.iter().filter(|name| !second.ok.contains(*name)).cloned().collect();
     if !second.passed || !again.is_empty() {
         bail!("failed alone too: {}", again.join(", "));
@@ -43,9 +49,11 @@ pub fn run(args: &[&str]) -> Result<Vec<String>> {
     Ok(failed)
 }
 
+/// Tests at once, unless the caller says how many.
+const THREADS: &str = "RUST_TEST_THREADS";
+
 /// Most tests wait most of their time, for a run to end: two a core take half as long as one.
-fn threads() -> Option<(&'static str, String)> {
-    const THREADS: &str = "RUST_TEST_THREADS";
+fn threads() -> Option<Variable> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::env::var_os(THREADS).is_none().then(|| (THREADS, (2 * cores).to_string()))
 }
@@ -58,7 +66,7 @@ struct Said {
 }
 
 /// Runs cargo with its output passed on line by line, and notes how each test ended.
-fn watched(args: &[&str], env: &Option<(&str, String)>) -> Result<Said> {
+fn watched(args: &[&str], env: &[Variable]) -> Result<Said> {
     let env: Vec<_> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
     println!("$ {}", command::shown("cargo", args, &env));
     let mut child = Command::new(workspace::cargo())

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::debian::Need;
-use crate::{command, debian, deny, suite, tidy};
+use crate::{command, debian, deny, golang, suite, tidy};
 
 /// What the build needs for the HTML page, and what the end-to-end tests run against or with.
 const NEEDS: &[Need] = &[
@@ -43,6 +43,8 @@ enum Action {
     Tidy,
     Deny,
     Cargo(&'static [&'static str]),
+    /// The servers in Go that tests run against.
+    Servers,
     Tests(&'static [&'static str]),
 }
 
@@ -70,6 +72,7 @@ const STEPS: &[Step] = &[
     Step { name: "tidy", when: When::Always, action: Action::Tidy },
     Step { name: "dependencies", when: When::Always, action: Action::Deny },
     Step { name: "build", when: When::Whole, action: Action::Cargo(BUILD) },
+    Step { name: "servers", when: When::Whole, action: Action::Servers },
     Step { name: "unit tests", when: When::Quick, action: Action::Tests(UNIT_TESTS) },
     Step { name: "all tests", when: When::Whole, action: Action::Tests(ALL_TESTS) },
 ];
@@ -115,7 +118,7 @@ fn run(step: &Step) -> (String, Option<anyhow::Error>) {
     let started = Instant::now();
     let mut alone = Vec::new();
     let result = match step.action {
-        Action::Packages => debian::ensure("the test run", NEEDS),
+        Action::Packages => debian::ensure("the test run", NEEDS).and_then(|()| golang::ensure()),
         Action::Tidy => {
             println!("$ cargo xtask tidy");
             tidy::main(&[])
@@ -125,7 +128,8 @@ fn run(step: &Step) -> (String, Option<anyhow::Error>) {
             deny::main(&[])
         }
         Action::Cargo(args) => command::run("cargo", args).map(drop),
-        Action::Tests(args) => suite::run(args).map(|tests| alone = tests),
+        Action::Servers => golang::build_peers(),
+        Action::Tests(args) => tests(step, args).map(|tests| alone = tests),
     };
     let word = if result.is_ok() { "ok" } else { "FAILED" };
     let mut line = summary_line(step.name, word, started.elapsed());
@@ -133,6 +137,13 @@ fn run(step: &Step) -> (String, Option<anyhow::Error>) {
         line += &format!("\n             passed only alone: {test}");
     }
     (line, result.err())
+}
+
+/// Runs tests; returns those that passed only alone.
+fn tests(step: &Step, args: &[&str]) -> Result<Vec<String>> {
+    // The unit tests of a quick run have no servers, and do not ask for them.
+    let servers = (step.when == When::Whole).then(golang::peers_variable).transpose()?;
+    suite::run(args, servers)
 }
 
 fn summary_line(name: &str, word: &str, took: Duration) -> String {

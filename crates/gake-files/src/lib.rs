@@ -9,5 +9,5 @@ mod read;
 mod table;
 
 pub use create::{Access, append, create, replace};
-pub use read::{InputError, bounded, read, read_to_string};
+pub use read::{InputError, bounded, read, read_shared, read_to_string};
 pub use table::{can_own_table, own_table, table_size};

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Bytes read of what has no length of its own: pipes and devices.
 const STREAM_MAX: u64 = 256 << 20;
@@ -47,18 +48,74 @@ impl InputError {
 /// When it cannot be read, or is longer. Of pipes and devices, which need not end, at most 256 MiB
 /// are read.
 pub fn read(path: &Path, what: &'static str, limit: u64) -> Result<Vec<u8>, InputError> {
-    let failed = |error| InputError::Io { path: path.to_owned(), error };
-    let file = File::open(path).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
-    if metadata.is_dir() {
-        return Err(failed(io::ErrorKind::IsADirectory.into()));
+    Input::open(path, what, limit)?.rest(0)
+}
+
+/// The same, to be shared. While a file is read it takes its own length in memory, and no more.
+///
+/// # Errors
+/// As of [`read`].
+pub fn read_shared(path: &Path, what: &'static str, limit: u64) -> Result<Arc<[u8]>, InputError> {
+    let mut input = Input::open(path, what, limit)?;
+    let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, input.length).collect();
+    let got = Arc::get_mut(&mut bytes).map_or(Ok(0), |room| input.fill(room))?;
+    let rest = input.rest(got as u64)?;
+    if got == bytes.len() && rest.is_empty() {
+        return Ok(bytes);
     }
-    let limit = if metadata.is_file() { limit } else { limit.min(STREAM_MAX) };
-    let too_large = || InputError::TooLarge { path: path.to_owned(), what, limit };
-    if metadata.is_file() && metadata.len() > limit {
-        return Err(too_large());
+    // It has no length of its own, or another one by now.
+    Ok([&bytes[..got], &rest].concat().into())
+}
+
+/// What is read from.
+struct Input<'a> {
+    file: File,
+    path: &'a Path,
+    what: &'static str,
+    limit: u64,
+    /// The bytes that it says it has; 0 of what has no length of its own.
+    length: usize,
+}
+
+impl<'a> Input<'a> {
+    fn open(path: &'a Path, what: &'static str, limit: u64) -> Result<Self, InputError> {
+        let failed = |error| InputError::Io { path: path.to_owned(), error };
+        let file = File::open(path).map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
+        if metadata.is_dir() {
+            return Err(failed(io::ErrorKind::IsADirectory.into()));
+        }
+        if !metadata.is_file() {
+            return Ok(Self { file, path, what, limit: limit.min(STREAM_MAX), length: 0 });
+        }
+        if metadata.len() > limit {
+            return Err(InputError::TooLarge { path: path.to_owned(), what, limit });
+        }
+        let length = usize::try_from(metadata.len()).unwrap_or(0);
+        Ok(Self { file, path, what, limit, length })
     }
-    bounded(file, limit).map_err(failed)?.ok_or_else(too_large)
+
+    /// Reads until `room` is full or there is no more; returns how many bytes that were.
+    fn fill(&mut self, room: &mut [u8]) -> Result<usize, InputError> {
+        let mut got = 0;
+        while got < room.len() {
+            match self.file.read(&mut room[got..]) {
+                Ok(0) => break,
+                Ok(count) => got += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(InputError::Io { path: self.path.to_owned(), error }),
+            }
+        }
+        Ok(got)
+    }
+
+    /// Reads what is left after `got` bytes.
+    fn rest(&self, got: u64) -> Result<Vec<u8>, InputError> {
+        let Self { path, what, limit, .. } = *self;
+        let rest = bounded(&self.file, limit.saturating_sub(got));
+        let rest = rest.map_err(|error| InputError::Io { path: path.to_owned(), error })?;
+        rest.ok_or_else(|| InputError::TooLarge { path: path.to_owned(), what, limit })
+    }
 }
 
 /// Reads a file of UTF-8; see [`read`].
@@ -113,6 +170,21 @@ mod tests {
         // As long as it says, and no byte of it on the disk.
         File::create(&path).unwrap().set_len(1 << 40).unwrap();
         assert!(matches!(read(&path, "a test", 1 << 30), Err(InputError::TooLarge { .. })));
+    }
+
+    #[test]
+    fn what_is_shared_is_the_same_of_files_and_of_what_has_no_length() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "12345").unwrap();
+        for path in [file.path(), Path::new("/proc/version"), Path::new("/dev/null")] {
+            let shared = read_shared(path, "a test", 1 << 20).unwrap();
+            assert_eq!(shared[..], read(path, "a test", 1 << 20).unwrap());
+        }
+        let error = read_shared(file.path(), "a test", 4).unwrap_err();
+        assert!(matches!(error, InputError::TooLarge { limit: 4, .. }));
+        let error = read_shared(Path::new("/dev/zero"), "a test", 1 << 20).unwrap_err();
+        assert!(matches!(error, InputError::TooLarge { .. }));
+        assert_eq!(*read_shared(file.path(), "a test", 5).unwrap(), *b"12345");
     }
 
     #[test]

@@ -50,12 +50,11 @@ impl Bodies {
         if let Some(bytes) = self.files.get(path) {
             return Ok(Arc::clone(bytes));
         }
-        let bytes: Arc<[u8]> = gake_files::read(path, "a body", BODY_BYTES_MAX)
-            .map_err(|error| match error.io() {
-                Some(error) => format!("body file {}: {error}", path.display()),
-                None => format!("body file {error}"),
-            })?
-            .into();
+        let read = gake_files::read_shared(path, "a body", BODY_BYTES_MAX);
+        let bytes = read.map_err(|error| match error.io() {
+            Some(error) => format!("body file {}: {error}", path.display()),
+            None => format!("body file {error}"),
+        })?;
         self.files.insert(path.to_owned(), Arc::clone(&bytes));
         Ok(bytes)
     }

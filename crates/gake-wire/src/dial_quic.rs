@@ -51,7 +51,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         let guard = self.meter.opened(permitted);
         let connect = self.clock.now() - begun;
         exchange.connect = Some(exchange.connect.unwrap_or(0) + connect);
-        let tls = TlsFacts::of_quic();
+        let tls = TlsFacts::of_quic(self.network.ech_once_open());
         self.meter.handshake(Handshake { facts: tls, is_stapled: None });
         let peer = Some(peer);
         let facts = ConnectionFacts { peer, is_http2: false, tls: Some(tls) };

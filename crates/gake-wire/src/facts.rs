@@ -43,10 +43,11 @@ impl TlsFacts {
     }
 
     /// What is known of a full handshake of QUIC: its version, since QUIC has no other. quinn does
-    /// not tell the cipher suite and the group.
-    pub(crate) const fn of_quic() -> Self {
+    /// not tell the cipher suite and the group, nor what came of an encrypted hello, which follows
+    /// from what was offered (`ech`).
+    pub(crate) const fn of_quic(ech: EchStatus) -> Self {
         let (version, suite) = (TlsVersion::Tls13, CipherSuite::Unknown(0));
-        Self { version, suite, group: None, is_resumed: false, ech: EchStatus::NotOffered }
+        Self { version, suite, group: None, is_resumed: false, ech }
     }
 
     /// The cipher suite, as IANA names it; empty when that is not known.

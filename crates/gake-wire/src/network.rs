@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use gake_core::record::Fault;
 use rustls::ClientConfig;
+use rustls::client::EchStatus;
 
 use crate::address::{Address, Resolver};
+use crate::ech;
 use crate::error::WireError;
 use crate::http1::request::{Rendered, RequestError};
 use crate::http2::{RequestTemplate, SharedFields};
@@ -347,6 +349,11 @@ impl Network {
     /// Permits another connection, when connections need that.
     pub(crate) fn permitted(&self) -> Result<Option<PermittedConnection>, Fault> {
         self.settings.permit.as_ref().map(ConnectionPermit::take).transpose()
+    }
+
+    /// What came of an encrypted hello when a connection is open.
+    pub(crate) fn ech_once_open(&self) -> EchStatus {
+        self.tls_options.ech_once_open()
     }
 
     /// An origin that was not known before the run.

@@ -220,11 +220,23 @@ impl TlsOptions {
             .map_err(|error| file_error(path, "a client key", &error))?;
         Ok(Some((chain, key)))
     }
+
+    /// What came of an encrypted hello once a handshake is over: a rejection ends the handshake.
+    pub(crate) fn ech_once_open(&self) -> EchStatus {
+        match &self.ech {
+            None => EchStatus::NotOffered,
+            Some(path) if path.as_os_str() == GREASE => EchStatus::Grease,
+            Some(_) => EchStatus::Accepted,
+        }
+    }
 }
+
+/// In place of a file: a hello that only looks encrypted.
+const GREASE: &str = "grease";
 
 /// How the hello is encrypted by the configurations in a file, or looks like it.
 fn hello(path: &Path) -> Result<EchMode, TlsError> {
-    if path.as_os_str() == "grease" {
+    if path.as_os_str() == GREASE {
         return ech::grease().map_err(TlsError::Library);
     }
     let role = "configurations of ECH";

@@ -36,9 +36,10 @@ fn percentiles(rate: u64, http: &str, connections: &str) -> (f64, f64) {
 #[test]
 fn a_stall_is_told_in_full_whatever_the_bound_on_connections() {
     let rate = if full() { 1_000 } else { 200 };
-    for (http, connections) in
-        [("1.1", "5"), ("1.1", "50"), ("1.1", "1000"), ("2", "1"), ("2", "50")]
-    {
+    let cells = [("1.1", "5"), ("1.1", "50"), ("1.1", "1000"), ("2", "1"), ("2", "50")];
+    // Each takes 10 s, with nothing beside it: one of HTTP/2 is enough for every day.
+    let count = if full() { cells.len() } else { cells.len() - 1 };
+    for (http, connections) in cells.into_iter().take(count) {
         for tries in 1..=TRIES {
             let (p99, p95) = percentiles(rate, http, connections);
             assert!(

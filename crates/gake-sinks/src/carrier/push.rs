@@ -18,6 +18,13 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(4));
 /// Bytes that may wait for the destination.
 const WAITING_MAX: usize = 32 << 20;
+/// Bytes up to which batches of lines go in one request: half of what servers in front of a
+/// destination usually let pass.
+const JOINED_MAX: usize = 512 << 10;
+/// How long after the run's end what waits is still sent, even when nothing is tried again.
+const LAST: Duration = Duration::from_secs(1);
+/// Why figures are missing at a destination that answers.
+const TOO_SLOW: &str = "it takes less than comes";
 /// The statuses of gRPC after which OTLP makes a call again: cancelled, deadline exceeded, aborted,
 /// out of range, unavailable, data loss. After "resource exhausted" it does so only where the
 /// answer says when, which is not read.
@@ -45,6 +52,14 @@ impl Post {
     ) -> Self {
         Self { url, headers, first, protocol: Protocol::Http1 }
     }
+
+    /// Whether batches after one another are one batch: lines of text are, documents are not.
+    fn is_lines(&self) -> bool {
+        let is_text = |(name, value): &(String, String)| {
+            name.eq_ignore_ascii_case("content-type") && value.starts_with("text/plain")
+        };
+        self.headers.iter().any(is_text)
+    }
 }
 
 /// Posts batches on a thread of its own.
@@ -65,9 +80,42 @@ struct SharedQueue {
 struct Queue {
     waiting: VecDeque<Batch>,
     bytes: usize,
-    /// When it is given up, once the run is over.
-    end: Option<Instant>,
+    /// Once the run is over.
+    end: Option<EndOfRun>,
     lost: Lost,
+}
+
+/// What there is time for after the run.
+#[derive(Clone, Copy)]
+struct EndOfRun {
+    /// Until then a failed request is made again.
+    retry: Instant,
+    /// Until then requests are begun.
+    send: Instant,
+}
+
+impl Queue {
+    /// The batch that goes next; batches of lines with those behind it.
+    fn pop(&mut self, is_lines: bool) -> Option<Batch> {
+        let mut batch = self.waiting.pop_front()?;
+        while is_lines
+            && let Some(next) = self.waiting.front()
+            && batch.bytes.len() + next.bytes.len() <= JOINED_MAX
+        {
+            batch.bytes.extend_from_slice(&next.bytes);
+            batch.rows += next.rows;
+            self.waiting.pop_front();
+        }
+        Some(batch)
+    }
+
+    /// Gives up what waits.
+    fn lose_waiting(&mut self, why: &str) {
+        let rows = self.waiting.drain(..).map(|batch| batch.rows).sum();
+        if rows > 0 {
+            self.lost.add(rows, why);
+        }
+    }
 }
 
 impl SharedQueue {
@@ -111,7 +159,7 @@ impl Carrier for Push {
     fn carry(&mut self, batch: Batch) {
         let mut queue = self.shared.lock();
         if queue.bytes + batch.bytes.len() > WAITING_MAX {
-            queue.lost.add(batch.rows, "it takes less than comes");
+            queue.lost.add(batch.rows, TOO_SLOW);
         } else {
             queue.bytes += batch.bytes.len();
             queue.waiting.push_back(batch);
@@ -122,16 +170,14 @@ impl Carrier for Push {
     }
 
     fn finish(&mut self) {
-        self.shared.lock().end = Some(Instant::now() + self.retry);
+        let now = Instant::now();
+        let end = EndOfRun { retry: now + self.retry, send: now + self.retry.max(LAST) };
+        self.shared.lock().end = Some(end);
         self.shared.changed.notify_one();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        let mut queue = self.shared.lock();
-        let rows = queue.waiting.drain(..).map(|batch| batch.rows).sum();
-        if rows > 0 {
-            queue.lost.add(rows, "it could not be reached");
-        }
+        self.shared.lock().lose_waiting("it could not be reached");
     }
 
     fn lost(&self) -> Lost {
@@ -164,7 +210,7 @@ fn run(post: &Post, shared: &SharedQueue) {
     // A destination that was started late is made ready when it is there.
     let mut first = post.first.clone();
     loop {
-        let Some(batch) = next(shared) else { return };
+        let Some(batch) = next(shared, post.is_lines()) else { return };
         let ready = first.as_ref().map_or(Ok(()), |request| sender.send(request));
         let sent = ready.and_then(|()| {
             first = None;
@@ -187,14 +233,14 @@ fn run(post: &Post, shared: &SharedQueue) {
             }
             Err(Refused::ForNow(why)) => {
                 let now = Instant::now();
-                if queue.end.is_some_and(|end| now + pause >= end) {
+                if queue.end.is_some_and(|end| now + pause >= end.retry) {
                     queue.lost.add(batch.rows, why);
                     return;
                 }
                 queue.waiting.push_front(batch);
                 // A second that comes does not shorten the pause; the end of the run does.
-                let until = now + pause;
-                while Instant::now() < until {
+                let (until, is_over) = (now + pause, queue.end.is_some());
+                while Instant::now() < until && queue.end.is_some() == is_over {
                     let left = until.saturating_duration_since(Instant::now());
                     let waited = shared.changed.wait_timeout(queue, left);
                     queue = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -205,11 +251,14 @@ fn run(post: &Post, shared: &SharedQueue) {
     }
 }
 
-/// The next batch; `None` when there are no more.
-fn next(shared: &SharedQueue) -> Option<Batch> {
+/// The next batch; `None` when there are no more, or no time for them.
+fn next(shared: &SharedQueue, is_lines: bool) -> Option<Batch> {
     let mut queue = shared.lock();
     loop {
-        if let Some(batch) = queue.waiting.pop_front() {
+        if queue.end.is_some_and(|end| Instant::now() >= end.send) {
+            queue.lose_waiting(TOO_SLOW);
+        }
+        if let Some(batch) = queue.pop(is_lines) {
             return Some(batch);
         }
         if queue.end.is_some() {
@@ -282,5 +331,125 @@ impl Sender {
             }
         };
         self.local.block_on(&self.runtime, exchange)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::TcpListener;
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// A destination that waits before each answer, and the bodies that it took.
+    fn destination(wait: impl Fn() + Send + 'static) -> (String, mpsc::Receiver<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let (taken, bodies) = mpsc::channel();
+        let serve = move || {
+            for stream in listener.incoming() {
+                let mut stream = BufReader::new(stream.unwrap());
+                while let Some(body) = body(&mut stream) {
+                    wait();
+                    // The test may be over.
+                    let _ = taken.send(body);
+                    stream.get_mut().write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
+                }
+            }
+        };
+        std::thread::spawn(serve);
+        (url, bodies)
+    }
+
+    /// The body of the next request; `None` at the connection's end.
+    fn body(stream: &mut impl BufRead) -> Option<String> {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            if stream.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            let line = line.to_ascii_lowercase();
+            if let Some(value) = line.strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+            if line == "\r\n" {
+                break;
+            }
+        }
+        let mut body = String::new();
+        stream.take(length).read_to_string(&mut body).unwrap();
+        Some(body)
+    }
+
+    fn push(url: String, kind: &str, retry: Duration) -> Push {
+        let headers = vec![("Content-Type".to_owned(), kind.to_owned())];
+        Push::new(&Post::new(url, headers, None), retry)
+    }
+
+    fn row() -> Batch {
+        Batch { bytes: b"row\n".to_vec(), rows: 1 }
+    }
+
+    #[test]
+    fn a_slow_destination_does_not_hold_the_end_of_a_run() {
+        // 80 documents would take it 8 s.
+        let (url, bodies) = destination(|| std::thread::sleep(Duration::from_millis(100)));
+        let mut push = push(url, "application/json", Duration::ZERO);
+        for _ in 0..80 {
+            push.carry(row());
+        }
+        let begun = Instant::now();
+        push.finish();
+        assert!(begun.elapsed() < LAST + PATIENCE, "{:?}", begun.elapsed());
+        let lost = push.lost();
+        assert_eq!(lost.rows + bodies.try_iter().count() as u64, 80);
+        assert!(lost.rows > 0);
+        assert_eq!(lost.why.as_deref(), Some(TOO_SLOW));
+    }
+
+    #[test]
+    fn what_waits_at_the_end_is_still_sent_when_nothing_is_tried_again() {
+        let (url, bodies) = destination(|| {});
+        let mut push = push(url, "application/json", Duration::ZERO);
+        push.carry(row());
+        push.finish();
+        assert_eq!((push.lost().rows, bodies.try_iter().count()), (0, 1));
+    }
+
+    #[test]
+    fn lines_that_wait_go_in_one_request() {
+        let (begin, begun) = mpsc::channel();
+        let (release, released) = mpsc::channel::<()>();
+        let (url, bodies) = destination(move || {
+            begin.send(()).unwrap();
+            // Once the test has let it go, each is answered at once.
+            let _ = released.recv();
+        });
+        let mut push = push(url, "text/plain; charset=utf-8", Duration::from_secs(5));
+        push.carry(row());
+        begun.recv().unwrap();
+        for _ in 0..50 {
+            push.carry(row());
+        }
+        drop(release);
+        push.finish();
+        assert_eq!(push.lost().rows, 0);
+        let rows: Vec<_> = bodies.try_iter().map(|body| body.matches("row\n").count()).collect();
+        assert_eq!(rows, [1, 50]);
+    }
+
+    #[test]
+    fn batches_are_joined_up_to_a_bound_and_documents_never() {
+        let queue = || {
+            let batch = |_| Batch { bytes: vec![b'x'; JOINED_MAX / 2], rows: 1 };
+            Queue { waiting: (0..3).map(batch).collect(), ..Queue::default() }
+        };
+        let rows = |is_lines| {
+            let mut queue = queue();
+            std::iter::from_fn(|| queue.pop(is_lines)).map(|batch| batch.rows).collect::<Vec<_>>()
+        };
+        assert_eq!((rows(true), rows(false)), (vec![2, 1], vec![1; 3]));
     }
 }

@@ -80,6 +80,7 @@ fn alert(number: u64, is_peers: bool) -> &'static str {
         (116, true) => "the peer asks for a client certificate",
         (40, true) => "the peer refused the handshake",
         (112, true) => "the peer does not know the server name",
+        (121, false) => "the peer rejected the encrypted hello (ECH)",
         (120, _) => "the peer does not offer the version of HTTP that is asked for",
         (_, true) => "the peer sent an alert",
         (_, false) => "the handshake failed",
@@ -102,6 +103,10 @@ mod tests {
         assert_eq!(
             code(TransportErrorCode::crypto(48), false),
             Fault::Tls("the certificate's issuer is not trusted")
+        );
+        assert_eq!(
+            code(TransportErrorCode::crypto(121), false),
+            Fault::Tls("the peer rejected the encrypted hello (ECH)")
         );
         let closed = |code: u32| of_application(VarInt::from_u32(code), Phase::Body);
         assert_eq!(closed(0x100), Fault::ClosedEarly(Phase::Body));

@@ -77,7 +77,7 @@ fn asked(args: &RunArgs) -> Result<Asked, Failure> {
     }
 }
 
-/// Refuses certificates that nothing would use: every origin is reached without TLS, and no
+/// Refuses certificates and an encrypted hello that nothing would use: every origin is reached without TLS, and no
 /// redirect can lead to another.
 ///
 /// # Errors
@@ -91,6 +91,7 @@ fn check_tls<'a>(
         ("certificate", tls.certificate.is_some()),
         ("key", tls.key.is_some()),
         ("ca_certificates", !tls.ca_certificates.is_empty()),
+        ("ech", tls.ech.is_some()),
     ];
     let Some((field, _)) = given.into_iter().find(|(_, is_given)| *is_given) else {
         return Ok(());

@@ -17,20 +17,27 @@ use serde_json::Value;
 /// No run of a test takes longer than this, whatever else the machine does.
 pub const PATIENCE: Duration = Duration::from_secs(100);
 
-/// Builds the Go program in `tests/peers/NAME`; once for a test binary, if the caller keeps it.
+/// The Go program in `tests/peers/NAME`: as `cargo xtask test` has built it, else built now; once
+/// for a test binary, if the caller keeps it.
 pub fn go_program(name: &str) -> PathBuf {
+    if let Some(peers) = std::env::var_os("GAKE_PEERS") {
+        return PathBuf::from(peers).join(name);
+    }
+    let own = Path::new(env!("CARGO_TARGET_TMPDIR"));
     // Test binaries run after one another, but each has programs of its own.
-    let binary = format!("{}-{name}", env!("CARGO_CRATE_NAME"));
-    let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join(binary);
-    let built = Command::new("go")
+    let binary = own.join(format!("{}-{name}", env!("CARGO_CRATE_NAME")));
+    // It is there when the system's is too old.
+    let fetched = own.with_file_name("tools").join("go/bin/go");
+    let go = if fetched.is_file() { fetched } else { PathBuf::from("go") };
+    let built = Command::new(go)
         .args(["build", "-o"])
         .arg(&binary)
         .arg(".")
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(name))
         .envs([("GOFLAGS", "-buildvcs=false"), ("GOTOOLCHAIN", "local"), ("CGO_ENABLED", "0")])
         .output()
-        .expect("go is needed for this test: install the Debian package golang-go");
-    assert!(built.status.success(), "{built:?}");
+        .expect("Go 1.24 or newer is needed for this test: `cargo xtask servers` fetches it");
+    assert!(built.status.success(), "is Go too old? `cargo xtask servers` fetches one: {built:?}");
     binary
 }
 

@@ -81,6 +81,7 @@ fn what_would_be_ignored_is_refused() {
     for (line, what) in [
         ("run http://127.0.0.1:1/ --cert nofile --key nofile -n 1", "--cert needs an https URL"),
         ("run http://127.0.0.1:1/ --cacert nofile -n 1", "--cacert needs an https URL"),
+        ("run http://127.0.0.1:1/ --ech grease -n 1", "--ech needs an https URL"),
         ("run demo --seed 5 -n 1", "add --arrivals poisson"),
         ("run demo --seed 5 -r 10 -d 1s", "add --arrivals poisson"),
     ] {

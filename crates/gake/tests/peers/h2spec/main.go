@@ -1,8 +1,9 @@
 // The cases of h2spec for clients of HTTP/2: a server for each, to which a command connects.
 //
-//	h2spec FROM_PORT 'COMMAND'
+//	h2spec FROM_PORT 'COMMAND' [SECTION ...]
 //
-// The command gets the URL as its last argument. h2spec prints each case, and how many passed.
+// The command gets the URL as its last argument; the cases of these sections alone have servers, if
+// any are named (client/4). h2spec prints each case, and how many passed.
 package main
 
 import (
@@ -25,6 +26,7 @@ func main() {
 			Strict:       true,
 			FromPort:     port,
 			Exec:         os.Args[2],
+			Sections:     os.Args[3:],
 		})
 	}
 	if err != nil {
