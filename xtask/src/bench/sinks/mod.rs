@@ -178,7 +178,7 @@ impl Part<'_> {
             "stolen ms (max)",
         ];
         let rows = WAYS.iter().enumerate().map(|(at, way)| {
-            let of = |value: fn(&Sample) -> f64| samples(rounds, at).map(|one| value(&one));
+            let of = |value: fn(&Sample) -> f64| samples(rounds, at).map(move |one| value(&one));
             let middle = |value| median(&of(value).collect::<Vec<_>>());
             let more = |value: fn(&Sample) -> f64| {
                 let first = samples(rounds, 0).map(|one| value(&one));
