@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
-use gake_core::plan::{Load, Plan, format_duration};
+use gake_core::plan::{DRAIN, Load, Plan, format_duration};
 use gake_core::schedule::Slice;
 use gake_core::spec::{BodySpec, ConnectionSpec, LoadSpec, RequestSource, RunSpec};
 use gake_run::{ConnectionPermit, Destination, Prepared};
@@ -80,7 +80,9 @@ pub struct AgentLimits {
     pub max_rate: Option<f64>,
     /// Maximum number of connections.
     pub max_connections: Option<usize>,
-    /// Longest run.
+    /// Maximum number of users of a script.
+    pub max_users: Option<usize>,
+    /// Longest run: nothing begins later, and what is in flight has [`DRAIN`] more.
     pub max_duration: Option<Duration>,
 }
 
@@ -116,22 +118,47 @@ impl AgentLimits {
                 return Err(format!("{connections} connections are more than its {max}"));
             }
         }
-        if let Some(max) = self.max_duration {
-            let length = run.plan.length().ok_or_else(|| {
-                format!("nothing but a count ends the run, and it allows {}", format_duration(max))
-            })?;
-            if length > max {
-                let (length, max) = (format_duration(length), format_duration(max));
-                return Err(format!("the run takes {length}, and it allows {max}"));
+        self.check_length(&run.plan)
+    }
+
+    /// Whether the slice of a script's run keeps to the limits that it has beforehand; its
+    /// connections are checked when they are opened.
+    ///
+    /// # Errors
+    /// Which limit it does not keep to, in a sentence.
+    pub(crate) fn check_users(&self, run: &Plan, slice: Slice) -> Result<(), String> {
+        let part = |lanes| slice.among(lanes).map_or(0, |slice| slice.part(lanes));
+        let users = run.scenarios().iter().map(|plan| part(plan.lanes()));
+        let users = users.fold(0_usize, usize::saturating_add);
+        match self.max_users {
+            Some(max) if users > max => {
+                Err(format!("{users} users are more than its {max} (--max-users)"))
             }
+            _ => self.check_length(run),
+        }
+    }
+
+    fn check_length(&self, run: &Plan) -> Result<(), String> {
+        let Some(max) = self.max_duration else { return Ok(()) };
+        let end = |plan: &Plan| plan.start.checked_add(plan.length()?);
+        let mut ends = run.scenarios().iter().map(end);
+        let length = ends.try_fold(Duration::ZERO, |last, end| Some(last.max(end?)));
+        let length = length.ok_or_else(|| {
+            format!("nothing but a count ends the run, and it allows {}", format_duration(max))
+        })?;
+        if length > max {
+            let (length, max) = (format_duration(length), format_duration(max));
+            return Err(format!("the run takes {length}, and it allows {max}"));
         }
         Ok(())
     }
 
-    /// What an agent with `slice` of a run may send beside it.
-    pub(crate) fn budget(&self, run: &Plan, slice: Slice) -> RateBudget {
+    /// What bounds an agent with `slice` of a run during it.
+    pub(crate) fn bounds(&self, run: &Plan, slice: Slice) -> SliceBounds {
         let own = || run.scenarios().iter().filter_map(|plan| peak(plan, slice)).sum::<f64>();
-        RateBudget { left: self.max_rate.map(|max| max - own()) }
+        let budget = RateBudget { left: self.max_rate.map(|max| max - own()) };
+        let end = self.max_duration.map(|max| max.saturating_add(DRAIN));
+        SliceBounds { budget, end }
     }
 
     /// Whether a script may be run, whose requests and targets nobody knows beforehand.
@@ -198,6 +225,15 @@ fn peak_of(load: &Load, of: usize) -> Option<f64> {
         Load::Replay(trace) => Some(trace.peak() as f64 / of as f64),
         _ => None,
     }
+}
+
+/// What bounds a slice while it runs.
+#[derive(Debug)]
+pub(crate) struct SliceBounds {
+    /// For what it takes over.
+    pub(crate) budget: RateBudget,
+    /// When everything ends that is in flight still, after the epoch.
+    pub(crate) end: Option<Duration>,
 }
 
 /// What is left of an agent's highest rate.
@@ -354,6 +390,7 @@ mod tests {
             allow: allow.clone(),
             max_rate: Some(100.0),
             max_connections: Some(250),
+            max_users: None,
             max_duration: Some(Duration::from_secs(60)),
         };
         assert_eq!(refusal(&bound, &open, slice), "");
@@ -363,7 +400,19 @@ mod tests {
         assert!(refusal(&fewer, &open, slice).contains("250 connections"));
         let shorter = AgentLimits { max_duration: Some(Duration::from_secs(59)), ..bound.clone() };
         assert!(refusal(&shorter, &open, slice).contains("1m"));
+        let mut late = open.clone();
+        late.scenarios[0].start = Duration::from_secs(1);
+        assert!(refusal(&bound, &late, slice).contains("the run takes 1m1s"), "it starts later");
+        let end = bound.bounds(&Prepared::new(&open, Inputs::default()).unwrap().plan, slice).end;
+        assert_eq!(end, Some(Duration::from_secs(60) + DRAIN));
         let closed = spec("http://127.0.0.1:9/", LoadSpec::closed(5));
+        let plan = Prepared::new(&closed, Inputs::default()).unwrap().plan;
+        let users = |max| {
+            let limits = AgentLimits { max_users: Some(max), ..AgentLimits::default() };
+            limits.check_users(&plan, slice)
+        };
+        assert_eq!(users(2), Ok(()), "two of five in the first of four parts");
+        assert!(users(1).unwrap_err().contains("2 users are more than its 1"));
         assert!(refusal(&bound, &closed, slice).contains("--max-rate"));
         let free = AgentLimits { allow, ..AgentLimits::default() };
         assert_eq!(refusal(&free, &closed, slice), "");

@@ -21,6 +21,9 @@ pub enum FleetError {
         /// Why others do not, in sentences.
         refusals: Vec<String>,
     },
+    /// Whoever wanted the run does not wait for agents any more.
+    #[error("interrupted while agents were waited for")]
+    Interrupted,
     /// An agent refuses the run.
     #[error("agent {agent} refuses the run: {why}")]
     Refused {

@@ -17,7 +17,7 @@ use crate::message::{FilePart, ScriptOffer, from_hex, hex};
 use crate::script::ScriptParcel;
 
 /// Most bytes of the files of a spec.
-const BYTES_MAX: usize = 256 << 20;
+pub(crate) const BYTES_MAX: usize = 256 << 20;
 
 /// What stands before the hash in the place of a path.
 const BY_HASH: &str = "sha256:";
@@ -62,14 +62,7 @@ pub(crate) fn take_script(
     parcel: &ScriptParcel,
     data: Option<&str>,
 ) -> Result<(ScriptOffer, Contents), FleetError> {
-    let size = parcel.archive.len() + data.map_or(0, str::len);
-    if size > BYTES_MAX {
-        let why = format!(
-            "the script, what it reads and the data of its setup take {size} bytes, and {} MB travel",
-            BYTES_MAX >> 20
-        );
-        return Err(FleetError::Spec(why));
-    }
+    parcel.check_size(data)?;
     let mut contents = Contents::new();
     let mut take = |bytes: Bytes| {
         let hash = hash(&bytes);

@@ -5,11 +5,17 @@ use std::sync::Arc;
 use gake_run::script::{LogLevel, LogLine};
 use serde::{Deserialize, Serialize};
 
+use crate::FleetError;
+use crate::files::BYTES_MAX;
+
 /// The names of fields that lines of a script's log have; others do not travel.
 const FIELDS: [&str; 6] = ["source", "executor", "scenario", "error", "hint", "module"];
 
 /// Bytes of a line that travel.
 const LINE_MAX: usize = 64 << 10;
+
+/// The same of a field of a line, and of the reason for which a script ends the test.
+const FIELD_MAX: usize = 4 << 10;
 
 /// A script for agents.
 #[derive(Debug, Clone)]
@@ -23,6 +29,23 @@ pub struct ScriptParcel {
     pub is_verbose: bool,
 }
 
+impl ScriptParcel {
+    /// Whether it is small enough to travel, with `data` of its setup.
+    ///
+    /// # Errors
+    /// Its size, and the bound.
+    pub fn check_size(&self, data: Option<&str>) -> Result<(), FleetError> {
+        let size = self.archive.len() + data.map_or(0, str::len);
+        if size <= BYTES_MAX {
+            return Ok(());
+        }
+        Err(FleetError::Spec(format!(
+            "the script, what it reads and the data of its setup take {size} bytes, and {} MB travel",
+            BYTES_MAX >> 20
+        )))
+    }
+}
+
 /// What a script does on an agent beside its figures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ScriptEvent {
@@ -34,6 +57,18 @@ pub enum ScriptEvent {
     Aborted(String),
     /// It marked the test as failed.
     Failed,
+}
+
+impl ScriptEvent {
+    /// It ended the test: for `reason`, as far as that travels.
+    pub(crate) fn aborted(reason: &str) -> Self {
+        Self::Aborted(cut(reason, FIELD_MAX))
+    }
+}
+
+/// The first bytes of a text, `most` at most.
+fn cut(text: &str, most: usize) -> String {
+    text[..text.floor_char_boundary(most)].to_owned()
 }
 
 /// Hears what scripts do: the name of the agent, and what happened there. Must not block.
@@ -52,10 +87,9 @@ const LEVELS: [LogLevel; 4] = [LogLevel::Debug, LogLevel::Info, LogLevel::Warnin
 impl From<&LogLine> for ScriptLine {
     fn from(line: &LogLine) -> Self {
         let level = LEVELS.iter().position(|level| *level == line.level).unwrap_or(0) as u8;
-        let mut message = line.message.clone();
-        message.truncate(message.floor_char_boundary(LINE_MAX));
-        let fields = line.fields.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
-        Self { level, message, fields: fields.collect() }
+        let own = line.fields.iter().filter(|(key, _)| FIELDS.contains(key));
+        let fields = own.map(|(key, value)| ((*key).to_owned(), cut(value, FIELD_MAX)));
+        Self { level, message: cut(&line.message, LINE_MAX), fields: fields.collect() }
     }
 }
 
@@ -76,6 +110,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_too_large_to_travel_is_known_beforehand() {
+        let archive = vec![0; BYTES_MAX];
+        let mut parcel = ScriptParcel { archive, seed: None, is_verbose: false };
+        assert!(parcel.check_size(None).is_ok());
+        assert!(parcel.check_size(Some("x")).unwrap_err().to_string().contains("256 MB travel"));
+        parcel.archive.push(0);
+        assert!(parcel.check_size(None).is_err());
+    }
+
+    #[test]
     fn lines_come_back() {
         for level in LEVELS {
             let fields = vec![("source", "console".to_owned()), ("scenario", "a".to_owned())];
@@ -85,5 +129,8 @@ mod tests {
         let long =
             LogLine { level: LogLevel::Info, message: "é".repeat(LINE_MAX), fields: vec![] };
         assert_eq!(ScriptLine::from(&long).message.len(), LINE_MAX);
+        let long = LogLine { fields: vec![("error", long.message.clone())], ..long };
+        assert_eq!(ScriptLine::from(&long).fields[0].1.len(), FIELD_MAX);
+        assert_eq!(ScriptEvent::aborted(&long.message), ScriptEvent::Aborted("é".repeat(2 << 10)));
     }
 }

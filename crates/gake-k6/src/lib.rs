@@ -32,4 +32,4 @@ pub mod values;
 pub mod work;
 
 pub use gake_script::Exception;
-pub use gake_script::user::Stacks;
+pub use gake_script::user::{Stacks, within};

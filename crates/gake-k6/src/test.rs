@@ -228,7 +228,9 @@ pub struct Test {
     pub levels: Levels,
     /// How many users are active. Set before any user runs an iteration.
     pub active_users: OnceLock<ActiveUsers>,
-    /// How many processes share the test, if this is not the only one. Set before any user runs.
+    /// When all users must be loaded, if that must not take for ever. Set before any is.
+    pub load_until: OnceLock<Instant>,
+    /// How many processes with users share the test, if this is not the only one. Set before any user runs.
     pub processes: OnceLock<NonZeroU64>,
     /// Nanoseconds from `began` to the next request that `rps` allows.
     next_request: AtomicU64,
@@ -259,6 +261,7 @@ impl Test {
             began: Instant::now(),
             levels: Levels::default(),
             active_users: OnceLock::new(),
+            load_until: OnceLock::new(),
             processes: OnceLock::new(),
             next_request: AtomicU64::new(0),
             log,

@@ -184,11 +184,13 @@ impl Work for ScriptWork {
             return Err(Exhausted);
         }
         vu.scenario_iteration.set(iteration.arrival.number);
-        vu.instance_iteration.set(iteration.arrival.number / *processes);
         vu.own_iteration.set(*iterations);
         *is_fired = true;
         vu.test.levels.begin();
-        begun.fetch_add(1, Relaxed);
+        let before = begun.fetch_add(1, Relaxed);
+        // With several processes a number may come from another one, which is lost.
+        let here = if *processes > 1 { before } else { iteration.arrival.number };
+        vu.instance_iteration.set(here);
         let mut polls = 0_u32;
         let end = {
             let mut call = pin!(user.iterate(&vu.scenario.function, *iterations));

@@ -366,7 +366,7 @@ impl Network {
         if let Some(&known) = self.numbers.get(&place) {
             return Ok(known);
         }
-        let by = (&self.settings.sources, self.settings.permit.as_deref());
+        let by = (&self.settings.sources, self.settings.permit.as_ref());
         let (origin, refusing) = Origin::resolve(location, &self.resolver, by)?;
         if let (Some(first), false) = (origin.addresses.first(), refusing.is_empty()) {
             let refusing: Vec<_> = refusing.iter().map(ToString::to_string).collect();

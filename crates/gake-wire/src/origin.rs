@@ -76,7 +76,7 @@ impl Origin {
     pub(crate) fn resolve(
         location: &Location,
         resolver: &Resolver,
-        (sources, permit): (&Sources, Option<&ConnectionPermit>),
+        (sources, permit): (&Sources, Option<&Arc<ConnectionPermit>>),
     ) -> Result<(Self, Vec<Address>), WireError> {
         let addresses = resolver.resolve(&location.host, location.port)?;
         let addresses = sources.reaching(&location.host, addresses)?;
@@ -84,7 +84,7 @@ impl Origin {
         if permit.is_some_and(|permit| !permit.allows(&location.host, &addresses)) {
             return Err(WireError::NotAllowed(location.host.clone()));
         }
-        let (addresses, refusing) = answering(addresses);
+        let (addresses, refusing) = answering(addresses, permit);
         let server_name = match location.scheme {
             Scheme::Http => None,
             Scheme::Https => Some(
@@ -172,7 +172,7 @@ impl DiscoveredOrigins {
         std::thread::Builder::new()
             .name("gake-resolve".to_owned())
             .spawn(move || {
-                let by = (sources.as_ref(), permit.as_deref());
+                let by = (sources.as_ref(), permit.as_ref());
                 let origin = match Origin::resolve(&location, &resolver, by) {
                     Ok((origin, _)) => Ok(Arc::new(origin)),
                     Err(WireError::NotAllowed(_)) => Err(NO_TARGET),
@@ -187,8 +187,12 @@ impl DiscoveredOrigins {
 }
 
 /// Splits the addresses of a name into those that take a connection and those that do not; when
-/// none does, all are kept, for the run to report. One address is not asked.
-fn answering(addresses: Vec<Address>) -> (Vec<Address>, Vec<Address>) {
+/// none does, all are kept, for the run to report. One address is not asked. Where connections need
+/// a permit, so does asking: without one an address counts as answering.
+fn answering(
+    addresses: Vec<Address>,
+    permit: Option<&Arc<ConnectionPermit>>,
+) -> (Vec<Address>, Vec<Address>) {
     if addresses.len() < 2 {
         return (addresses, Vec::new());
     }
@@ -196,13 +200,46 @@ fn answering(addresses: Vec<Address>) -> (Vec<Address>, Vec<Address>) {
         Address::Tcp(address) => TcpStream::connect_timeout(address, PROBE).is_ok(),
         Address::Unix(_) => true,
     };
-    // All at once: a name may have many addresses, and each may take the whole time.
-    let asked = std::thread::scope(|scope| {
-        let asking: Vec<_> = addresses.iter().map(|a| scope.spawn(move || answers(a))).collect();
-        asking.into_iter().map(|answer| answer.join().unwrap_or(true)).collect::<Vec<_>>()
-    });
+    let asked: Vec<bool> = match permit {
+        // One after the other: each needs one of the connections that may be open.
+        Some(permit) => {
+            let permitted = |address| permit.take().map_or(true, |_open| answers(address));
+            addresses.iter().map(permitted).collect()
+        }
+        // All at once: a name may have many addresses, and each may take the whole time.
+        None => std::thread::scope(|scope| {
+            let asking: Vec<_> =
+                addresses.iter().map(|a| scope.spawn(move || answers(a))).collect();
+            asking.into_iter().map(|answer| answer.join().unwrap_or(true)).collect()
+        }),
+    };
     let mut asked = asked.into_iter();
     let (good, bad): (Vec<_>, Vec<_>) =
         addresses.into_iter().partition(|_| asked.next().unwrap_or(true));
     if good.is_empty() { (bad, Vec::new()) } else { (good, bad) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+
+    use super::*;
+
+    #[test]
+    fn asking_an_address_takes_one_of_the_permitted_connections() {
+        let open = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        open.set_nonblocking(true).unwrap();
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let (open_at, free_at) = (open.local_addr().unwrap(), free.local_addr().unwrap());
+        drop(free);
+        let addresses = || [open_at, free_at].map(Address::Tcp).to_vec();
+        let permit = Arc::new(ConnectionPermit::new(|_, _| true, Some(1)));
+        let at = |address: SocketAddr| vec![Address::Tcp(address)];
+        assert_eq!(answering(addresses(), Some(&permit)), (at(open_at), at(free_at)));
+        assert!(open.accept().is_ok(), "it was asked");
+        let held = permit.take().unwrap();
+        assert_eq!(answering(addresses(), Some(&permit)), (addresses(), Vec::new()));
+        assert!(open.accept().is_err(), "nothing is opened without a permit");
+        drop(held);
+    }
 }

@@ -10,7 +10,7 @@ use crate::key_log::TlsKeyLog;
 use crate::settings::Protocol;
 use crate::stapling::NotingVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{EchMode, ResolvesClientCert, WebPkiServerVerifier};
+use rustls::client::{EchMode, EchStatus, ResolvesClientCert, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};

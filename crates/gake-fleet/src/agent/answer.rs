@@ -1,14 +1,14 @@
 //! What an agent answers coordinators.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_nats::Message;
 use gake_core::exact;
 use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 use gake_core::spec::RunSpec;
-use gake_run::script::ScriptSlice;
+use gake_run::script::{ScriptSlice, within};
 use gake_run::{Inputs, Prepared, Ready, Recordings};
 
 use super::slice_run::{SliceRun, SliceScript};
@@ -27,6 +27,12 @@ use crate::token::random_text;
 
 /// Why an agent refuses every script.
 const NO_SCRIPTS: &str = "it runs no scripts: start it with --scripts";
+
+/// How long the users of a script may take to load: less than its coordinator waits for.
+const LOAD_MAX: Duration = Duration::from_secs(40);
+
+/// How long a slice may take to be made ready. What takes longer is left to itself.
+const PREPARE_MAX: Duration = Duration::from_secs(45);
 
 /// A slice that can start.
 struct Prepare {
@@ -165,15 +171,18 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
             Some(script) => prepare_script(&agent, &script, &files, slice),
             None => prepare(&agent, &spec, files, slice),
         });
-        let prepared = preparing.await.unwrap_or_else(|error| Err(error.to_string()));
+        let prepared = match tokio::time::timeout(PREPARE_MAX, preparing).await {
+            Ok(prepared) => prepared.unwrap_or_else(|error| Err(error.to_string())),
+            Err(_) => Err(format!("it is not ready after {} s", PREPARE_MAX.as_secs())),
+        };
         Ok(match prepared {
             Ok(Prepare { ready, plan, script }) => {
                 let workers = ready.workers();
                 let (number, of) = (offer.index + 1, offer.of);
                 self.say(AgentEvent::Taken(format!("slice {number} of {of}: {plan}")));
-                let budget = self.agent.limits.budget(&plan, slice);
+                let bounds = self.agent.limits.bounds(&plan, slice);
                 let run = (offer.run, offer.index, Duration::from_nanos(offer.alone));
-                self.slice = Some(SliceRun::new(run, plan, (ready, script), control, budget));
+                self.slice = Some(SliceRun::new(run, plan, (ready, script), control, bounds));
                 OfferAnswer::Ready { workers }
             }
             Err(why) => {
@@ -217,15 +226,18 @@ fn prepare_script(
     let data = data.map(|bytes| std::str::from_utf8(bytes)).transpose();
     let data = data.map_err(|_| "what setup returned is not UTF-8")?;
     let voice = Arc::new(ScriptVoice::default());
-    let (script, mut run) = scripts.load(archive, offer.seed, voice.log(offer.is_verbose))?;
+    let load_until = Instant::now() + LOAD_MAX;
+    let log = voice.log(offer.is_verbose);
+    let (script, mut run) = within(load_until, || scripts.load(archive, offer.seed, log))?;
     run.spec = for_agents(&run.spec)?;
     if !agent.sources.is_empty() {
         run.spec.connection.sources.clone_from(&agent.sources);
     }
     let mut prepared = script.prepare(&run).map_err(|error| error.to_string())?;
-    agent.limits.check(&run.spec, &prepared, slice)?;
+    agent.limits.check_users(&prepared.plan, slice)?;
     prepared.limit_threads(agent.cores.unwrap_or_else(all_cores));
-    let part = ScriptSlice { slice, data, permit: agent.limits.permit(&run.spec.connection) };
+    let permit = agent.limits.permit(&run.spec.connection);
+    let part = ScriptSlice { slice, data, permit, load_until };
     let ready = script.ready(&run, &prepared, part).map_err(|error| error.to_string())?;
     let plan = Arc::clone(&prepared.plan);
     Ok(Prepare { ready, plan, script: Some(SliceScript { script, voice }) })

@@ -112,7 +112,7 @@ impl Agent {
             .enable_all()
             .build()
             .map_err(|error| FleetError::System(error.to_string()))?;
-        runtime.block_on(async {
+        let served = runtime.block_on(async {
             let client = self.nats.connect(&self.name).await?;
             let mut serving = Serving {
                 agent: self,
@@ -126,7 +126,10 @@ impl Agent {
                 tell,
             };
             serving.serve(until).await
-        })
+        });
+        // What could not be made ready in time is not waited for.
+        runtime.shutdown_background();
+        served
     }
 }
 

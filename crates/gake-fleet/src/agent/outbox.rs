@@ -9,6 +9,9 @@ use crate::frame::Frame;
 /// long.
 const BYTES_MAX: usize = 64 << 20;
 
+/// Bytes that may wait before a script's log is left out, so that it takes no place of figures.
+const BEHIND: usize = BYTES_MAX / 16;
+
 /// How long a frame may wait before it is sent again.
 const AGAIN: Duration = Duration::from_millis(1_500);
 
@@ -41,6 +44,11 @@ impl Outbox {
     /// Whether more waits than is kept.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes > BYTES_MAX
+    }
+
+    /// Whether so much waits that only figures may be added.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.bytes > BEHIND
     }
 
     /// Whether everything was taken.
@@ -90,5 +98,8 @@ mod tests {
         outbox.taken(9, late);
         assert!(outbox.is_empty());
         assert_eq!(outbox.push(Frame::gave_up("x"), late), 4);
+        assert!(!outbox.is_behind());
+        outbox.push(Frame::gave_up(&"x".repeat(BEHIND)), late);
+        assert!(outbox.is_behind() && !outbox.is_full());
     }
 }

@@ -16,7 +16,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::forward::forward;
 use super::slice_state::{Outcome, SliceState, next_second};
 use super::voice::ScriptVoice;
-use crate::allow::RateBudget;
+use crate::allow::SliceBounds;
 use crate::frame::{self, Frame, HEADER};
 use crate::message::{
     Control, Handover, HandoverAnswer, StopOrder, control_purpose, control_subject,
@@ -39,7 +39,7 @@ pub(crate) struct SliceRun {
     script: Option<SliceScript>,
     workers: Option<Workers>,
     state: SliceState,
-    budget: RateBudget,
+    bounds: SliceBounds,
 }
 
 /// The workers of a slice that has started.
@@ -77,14 +77,13 @@ pub(crate) enum SliceInput {
 }
 
 impl SliceRun {
-    /// Slice `index` of a run, whose workers wait for the start. What it takes over must fit into
-    /// `budget`.
+    /// Slice `index` of a run, whose workers wait for the start, within `bounds`.
     pub(crate) fn new(
         (run, index, alone_max): (String, usize, Duration),
         plan: Arc<Plan>,
         (ready, script): (Ready, Option<SliceScript>),
         control: Subscriber,
-        budget: RateBudget,
+        bounds: SliceBounds,
     ) -> Self {
         Self {
             purpose: figures_purpose(&run, index),
@@ -96,7 +95,7 @@ impl SliceRun {
             script,
             workers: None,
             state: SliceState::new(index, alone_max, Instant::now()),
-            budget,
+            bounds,
         }
     }
 
@@ -193,7 +192,7 @@ impl SliceRun {
         let plan = self.plan.scenarios().get(scenario);
         let takeover = self.workers.as_ref().map(|workers| &workers.takeover);
         let can = index < of && takeover.is_some_and(|takeover| takeover.is_possible(scenario));
-        let is_possible = can && plan.is_some_and(|plan| self.budget.take(&plan.load, of));
+        let is_possible = can && plan.is_some_and(|plan| self.bounds.budget.take(&plan.load, of));
         let now = self.workers.as_ref().map_or(0, |workers| workers.clock.now());
         let from = is_possible.then(|| next_second(now.max(not_before)));
         // The answer comes before any figure of these arrivals.
@@ -240,10 +239,26 @@ impl SliceRun {
         let now = Instant::now();
         let is_connected = client.connection_state() == State::Connected;
         let outcome = self.state.look(now, is_connected);
+        self.end_in_time();
+        if let Some(SliceScript { voice, .. }) = &self.script {
+            voice.hold(self.state.is_behind());
+        }
         if outcome == Outcome::Kept && self.state.is_quiet(now) {
             self.publish(client, token, &frame::alive()).await;
         }
         outcome
+    }
+
+    /// Ends what goes on past the bounds, whatever the plan says.
+    fn end_in_time(&mut self) {
+        let Some(workers) = &self.workers else { return };
+        let now = Duration::from_nanos(workers.clock.now());
+        if self.bounds.end.take_if(|end| now > *end).is_some() {
+            workers.stop.stop(Stop::Now);
+            if let Some(SliceScript { voice, .. }) = &self.script {
+                voice.warn("the agent's --max-duration is over: what was in flight was cut");
+            }
+        }
     }
 
     /// Ends it at once, and says why to the coordinator.

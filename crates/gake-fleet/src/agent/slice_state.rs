@@ -142,6 +142,11 @@ impl SliceState {
         Outcome::GivenUp(why.to_owned())
     }
 
+    /// Whether so much waits for the coordinator that only figures may be added.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.outbox.is_behind()
+    }
+
     /// Whether a sign of life is due.
     pub(crate) fn is_quiet(&self, now: Instant) -> bool {
         self.is_started && now.duration_since(self.sent) > ALIVE_EVERY

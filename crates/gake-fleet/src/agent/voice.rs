@@ -12,6 +12,9 @@ use crate::script::ScriptEvent;
 /// Lines a second that are passed on.
 const LINES_MAX: u32 = 100;
 
+/// Bytes a second of them; as many before the start.
+const BYTES_MAX: usize = 256 << 10;
+
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Passes on what a script says, from all threads.
@@ -27,6 +30,9 @@ struct Said {
     /// When the second began whose lines are counted.
     since: Option<Instant>,
     lines: u32,
+    bytes: usize,
+    /// Whether no line is passed on now.
+    is_held: bool,
     /// Lines that were not passed on.
     lost: u64,
     has_aborted: bool,
@@ -48,7 +54,7 @@ impl ScriptVoice {
     pub(crate) fn abort(&self, reason: &str) {
         let mut said = self.lock();
         if !std::mem::replace(&mut said.has_aborted, true) {
-            said.say(&ScriptEvent::Aborted(reason.to_owned()));
+            said.say(&ScriptEvent::aborted(reason));
         }
     }
 
@@ -70,6 +76,17 @@ impl ScriptVoice {
         }
     }
 
+    /// Passes on a line of the agent's own.
+    pub(crate) fn warn(&self, message: &str) {
+        let (level, fields) = (LogLevel::Warning, Vec::new());
+        self.lock().line(&LogLine { level, message: message.to_owned(), fields }, Instant::now());
+    }
+
+    /// Leaves lines out, and counts them, as long as it `is_held`.
+    pub(crate) fn hold(&self, is_held: bool) {
+        self.lock().is_held = is_held;
+    }
+
     /// Says what was not passed on.
     pub(crate) fn end(&self) {
         self.lock().tell_lost();
@@ -82,17 +99,26 @@ impl ScriptVoice {
 
 impl Said {
     fn line(&mut self, line: &LogLine, now: Instant) {
-        if self.since.is_none_or(|since| now.duration_since(since) >= SECOND) {
-            (self.since, self.lines) = (Some(now), 0);
-            self.tell_lost();
+        let is_over = self.since.is_none_or(|since| now.duration_since(since) >= SECOND);
+        // All the time before the start counts as one second.
+        if is_over && (self.since.is_none() || self.frames.is_some()) {
+            (self.since, self.lines, self.bytes) = (Some(now), 0, 0);
+            if !self.is_held {
+                self.tell_lost();
+            }
         }
-        let is_full = self.frames.is_none() && self.early.len() >= LINES_MAX as usize;
-        if is_full || self.lines == LINES_MAX {
+        if self.is_held || self.lines == LINES_MAX {
+            self.lost += 1;
+            return;
+        }
+        let frame = Frame::script(&ScriptEvent::Line(line.into()));
+        if self.bytes + frame.len() > BYTES_MAX {
             self.lost += 1;
             return;
         }
         self.lines += 1;
-        self.say(&ScriptEvent::Line(line.into()));
+        self.bytes += frame.len();
+        self.pass_on(frame);
     }
 
     fn tell_lost(&mut self) {
@@ -103,7 +129,10 @@ impl Said {
     }
 
     fn say(&mut self, event: &ScriptEvent) {
-        let frame = Frame::script(event);
+        self.pass_on(Frame::script(event));
+    }
+
+    fn pass_on(&mut self, frame: Frame) {
         match self.frames.as_ref().map(WeakUnboundedSender::upgrade) {
             None => self.early.push(frame),
             Some(Some(frames)) => drop(frames.send(frame)),
@@ -142,5 +171,32 @@ mod tests {
         // The abort once, the lines left out once, and one line of the next second.
         assert_eq!(count, LINES_MAX + 3);
         voice.abort("nobody hears it");
+    }
+
+    #[test]
+    fn bytes_of_lines_are_bounded_as_well() {
+        let voice = Arc::new(ScriptVoice::default());
+        let (sender, mut frames) = unbounded_channel();
+        voice.connect(&sender);
+        let message = "x".repeat(60 << 10);
+        let line = LogLine { level: LogLevel::Info, message, fields: Vec::new() };
+        let start = Instant::now();
+        let mut bytes = |at| {
+            for _ in 0..LINES_MAX {
+                voice.lock().line(&line, at);
+            }
+            let all = std::iter::from_fn(|| frames.try_recv().ok());
+            all.map(|frame| frame.len()).collect::<Vec<_>>()
+        };
+        assert_eq!(bytes(start).len(), 4, "256 KiB");
+        let sizes = bytes(start + SECOND);
+        assert_eq!(sizes.len(), 5, "those left out are told: {sizes:?}");
+        // While the coordinator takes nothing only the end of the test is told.
+        voice.hold(true);
+        assert_eq!(bytes(start + 2 * SECOND).len(), 0);
+        voice.abort("over");
+        assert_eq!(bytes(start + 3 * SECOND).len(), 1);
+        voice.hold(false);
+        assert_eq!(bytes(start + 4 * SECOND).len(), 5);
     }
 }

@@ -28,6 +28,9 @@ const ANSWER_MAX: Duration = Duration::from_secs(5);
 /// How long answers to one question are collected.
 const ROUND: Duration = Duration::from_millis(300);
 
+/// How often an interrupt is looked for.
+const HEAR_EVERY: Duration = Duration::from_millis(100);
+
 /// How long an agent may take to prepare a run: it resolves names.
 const PREPARE_MAX: Duration = Duration::from_secs(30);
 
@@ -140,6 +143,23 @@ impl Finder<'_> {
         hello.run.is_some().then(|| "has a run already".to_owned())
     }
 
+    /// What `work` gives, unless the wait for agents is interrupted before.
+    pub(crate) async fn unless_interrupted<T>(
+        &self,
+        work: impl Future<Output = Result<T, FleetError>>,
+    ) -> Result<T, FleetError> {
+        let Some(interrupt) = &self.settings.interrupt else { return work.await };
+        let interrupted = async {
+            while !interrupt.came() {
+                tokio::time::sleep(HEAR_EVERY).await;
+            }
+        };
+        tokio::select! {
+            done = work => done,
+            () = interrupted => Err(FleetError::Interrupted),
+        }
+    }
+
     /// Offers each agent its slice of `load`; they are ready then.
     pub(crate) async fn offer(
         &self,
@@ -149,14 +169,19 @@ impl Finder<'_> {
         let Offered { spec, script, files } = load;
         let patience = if script.is_some() { LOAD_MAX } else { PREPARE_MAX };
         let of = agents.len();
+        let (before, last) = &split(spec, self.client.max_payload() / PART_OF_PAYLOAD);
+        // An agent that is ready waits for its start no longer than an offer takes: files that
+        // others do not have yet may take longer.
+        let sent = agents.iter().map(|hello| async move {
+            self.send_files(hello, files).await?;
+            self.send_parts(hello, before).await
+        });
+        join_all(sent).await.into_iter().collect::<Result<(), _>>()?;
         let offers = agents.into_iter().enumerate().map(|(index, hello)| {
             let (run, nonce) = (self.run.to_owned(), hello.nonce.clone());
-            let (before, last) = split(spec, self.client.max_payload() / PART_OF_PAYLOAD);
             async move {
-                self.send_files(&hello, files).await?;
-                self.send_parts(&hello, &before).await?;
                 let alone = super::nanos(self.settings.alone_max);
-                let (spec, script) = (last.to_owned(), script.clone());
+                let (spec, script) = ((*last).to_owned(), script.clone());
                 let offer = Offer { run, nonce, index, of, alone, spec, script };
                 let purpose = format!("offer-answer {}", offer.nonce);
                 let answer: OfferAnswer =

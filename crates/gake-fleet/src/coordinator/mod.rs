@@ -137,12 +137,12 @@ impl Fleet {
     /// Whether enough agents are there that could do a run, or come in time. Blocks.
     ///
     /// # Errors
-    /// When NATS cannot be used, or agents are missing.
+    /// When NATS cannot be used, agents are missing, or whoever asks does not wait for them.
     pub fn find(settings: &FleetSettings) -> Result<(), FleetError> {
         runtime()?.block_on(async {
             let client = settings.nats.connect("gake").await?;
             let finder = Finder { client: &client, settings, run: "" };
-            finder.agents().await.map(drop)
+            finder.unless_interrupted(finder.agents()).await.map(drop)
         })
     }
 
@@ -160,8 +160,8 @@ impl Fleet {
             let finder = Finder { client: &client, settings: &settings, run: &run };
             let figures = client.subscribe(figures_subject(&run, "*")).await;
             let figures = figures.map_err(|error| settings.nats.failed(error))?;
-            let found = finder.agents().await?;
-            match finder.offer(found, offered).await {
+            let found = finder.unless_interrupted(finder.agents()).await?;
+            match finder.unless_interrupted(finder.offer(found, offered)).await {
                 Ok(agents) => {
                     let about = (spec, told, agents.as_slice());
                     let journal = begin_journal(&client, &settings, &run, about).await;
@@ -347,16 +347,8 @@ impl Fleet {
 impl Drop for Fleet {
     /// Tells agents that were never started, and ends a run that nobody waits for.
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take()
-            && let Origin::New(journal) = &self.origin
-        {
-            runtime.block_on(async {
-                call_off(&self.client, &self.settings.token, &self.run).await;
-                if let Ok((stream, ..)) = journal {
-                    // Otherwise its entries go after a day, and the empty stream stays.
-                    let _ = stream.delete().await;
-                }
-            });
+        if let Some(runtime) = self.runtime.take() {
+            self.call_off(&runtime);
         }
         if let (Some(feed), Some(stop)) = (self.feed.take(), &self.stop) {
             stop.stop(Stop::Now);

@@ -116,6 +116,7 @@ impl Orphan {
             on_loss: description.on_loss,
             version,
             wait: Duration::ZERO,
+            interrupt: None,
             alone_max: Duration::from_nanos(description.alone_max),
             keeps_journal: true,
         };

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gake_run::Interrupt;
 use serde::{Deserialize, Serialize};
 
 use crate::{FleetToken, NatsSettings};
@@ -25,6 +26,8 @@ pub struct FleetSettings {
     pub version: String,
     /// How long agents are waited for.
     pub wait: Duration,
+    /// Ends the wait for agents, until they are ready; none with `None`.
+    pub interrupt: Option<Interrupt>,
     /// How long agents go on without their coordinator.
     pub alone_max: Duration,
     /// Whether a journal of the run is kept in JetStream, so that another process can go on with

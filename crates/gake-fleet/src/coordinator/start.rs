@@ -7,6 +7,7 @@ use std::time::Instant;
 use async_nats::Subscriber;
 use gake_core::clock::Nanos;
 use gake_run::{RunClock, Running};
+use tokio::runtime::Runtime;
 
 use super::conduct::{Conduct, Rules};
 use super::feed::{Feed, call_off};
@@ -59,8 +60,8 @@ impl Fleet {
         let (heard, begun) = match begun {
             Ok(begun) => begun,
             Err(error) => {
-                // Dropped with a runtime, it calls the run off.
-                self.runtime = Some(runtime);
+                // Some may have been started.
+                self.call_off(&runtime);
                 return Err(error);
             }
         };
@@ -144,6 +145,19 @@ impl Fleet {
         let fenced = adopted.fence().await?;
         let earlier = Some((adopted.stream().clone(), fenced.entries));
         Ok(Begun { epoch, generation: fenced.generation, journal: None, earlier })
+    }
+
+    /// Tells the agents of a run that this process began that it will not be, and deletes its
+    /// journal.
+    pub(super) fn call_off(&self, runtime: &Runtime) {
+        let Origin::New(journal) = &self.origin else { return };
+        runtime.block_on(async {
+            call_off(&self.client, &self.settings.token, &self.run).await;
+            if let Ok((stream, ..)) = journal {
+                // Otherwise its entries go after a day, and the empty stream stays.
+                let _ = stream.delete().await;
+            }
+        });
     }
 
     /// Calls the run off over a new connection.

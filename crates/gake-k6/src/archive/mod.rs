@@ -90,7 +90,17 @@ impl Archive {
     /// left out.
     #[must_use]
     pub fn write(&self, unix_s: u64) -> Vec<u8> {
-        let script = anonymous(&self.script);
+        self.write_named(unix_s, anonymous)
+    }
+
+    /// The same with paths as they are, for other processes that run the same test.
+    #[must_use]
+    pub fn write_with_paths(&self, unix_s: u64) -> Vec<u8> {
+        self.write_named(unix_s, Path::to_owned)
+    }
+
+    fn write_named(&self, unix_s: u64, name: impl Fn(&Path) -> PathBuf) -> Vec<u8> {
+        let script = name(&self.script);
         let folder = file_url(script.parent().unwrap_or(Path::new("/")));
         let metadata = json!({
             "type": "js",
@@ -108,11 +118,11 @@ impl Archive {
         let data = data.map(|(_, data)| data.as_slice()).unwrap_or_default();
         tar::append(&mut bytes, "data", data, unix_s);
         for (path, content) in &self.files {
-            let name = match path.to_str().and_then(|path| path.strip_prefix("https://")) {
+            let entry = match path.to_str().and_then(|path| path.strip_prefix("https://")) {
                 Some(rest) => format!("https/{rest}"),
-                None => format!("file{}", anonymous(path).display()),
+                None => format!("file{}", name(path).display()),
             };
-            tar::append(&mut bytes, &name, content, unix_s);
+            tar::append(&mut bytes, &entry, content, unix_s);
         }
         tar::end(&mut bytes);
         bytes
@@ -148,6 +158,22 @@ mod tests {
             [&format!("{folder}/data.csv"), "https://a.test/x.js", &format!("{folder}/s.js")];
         assert_eq!(paths, expected);
         assert_eq!(read.files[2].1, archive.files[2].1);
+    }
+
+    #[test]
+    fn files_of_two_users_stay_two_where_paths_are_kept() {
+        let file = |path: &str, text: &str| (PathBuf::from(path), text.as_bytes().to_vec());
+        let archive = Archive {
+            script: "/home/ada/s.js".into(),
+            options: json!({}),
+            environment: BTreeMap::new(),
+            files: vec![
+                file("/home/ada/data.csv", "1"),
+                file("/home/bob/data.csv", "2"),
+                file("/home/ada/s.js", ""),
+            ],
+        };
+        assert_eq!(Archive::read(&archive.write_with_paths(0)).unwrap(), archive);
     }
 
     #[test]

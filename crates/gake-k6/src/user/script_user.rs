@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use gake_core::clock::Clock;
-use gake_script::user::{Cut, Fiber, Stacks, User};
+use gake_script::user::{Cut, Fiber, Stacks, User, is_late, within};
 use gake_script::{Exception, ScriptError};
 use gake_wire::Client;
 use rquickjs::promise::PromiseState;
@@ -62,6 +62,9 @@ pub enum LoadError {
     /// It ended the test while it was loaded.
     #[error("{0}")]
     Aborted(String),
+    /// Its init code took too long.
+    #[error("its init code took too long")]
+    Late,
     /// Out of memory.
     #[error("{0}")]
     NoMemory(String),
@@ -71,8 +74,18 @@ impl ScriptUser {
     /// A user that has loaded its script.
     ///
     /// # Errors
-    /// When the script cannot be loaded.
+    /// When the script cannot be loaded, or not by when its test or [`within`] wants it.
     pub fn load(stacks: &Rc<Stacks>, parts: VuParts) -> Result<Self, LoadError> {
+        match parts.test.load_until.get().copied() {
+            Some(until) => within(until, || Self::load_in_time(stacks, parts)),
+            None => Self::load_in_time(stacks, parts),
+        }
+    }
+
+    fn load_in_time(stacks: &Rc<Stacks>, parts: VuParts) -> Result<Self, LoadError> {
+        if is_late() {
+            return Err(LoadError::Late);
+        }
         let vu = Vu::new(parts);
         let modules = Modules::new(&vu);
         let memory = vu.test.settings().memory;
@@ -86,6 +99,10 @@ impl ScriptUser {
 
     fn evaluate(&self, ctx: &Ctx<'_>) -> Result<Persistent<Object<'static>>, LoadError> {
         let thrown = |error| match self.vu.test.aborted().filter(|_| self.vu.aborts.get()) {
+            _ if is_late() => {
+                let _ = ctx.catch();
+                LoadError::Late
+            }
             Some(abort) => {
                 let _ = ctx.catch();
                 LoadError::Aborted(abort.reason)
@@ -97,7 +114,10 @@ impl ScriptUser {
         let module = self.modules.main(ctx, &main);
         let module = module.map_err(|error| LoadError::Syntax(loader::caught(ctx, error)))?;
         let (module, promise) = Module::eval(module).map_err(thrown)?;
-        while promise.state() == PromiseState::Pending && ctx.execute_pending_job() {}
+        while promise.state() == PromiseState::Pending && !is_late() && ctx.execute_pending_job() {}
+        if is_late() {
+            return Err(LoadError::Late);
+        }
         if let Some(result) = promise.result::<Value<'_>>() {
             result.map_err(thrown)?;
         }

@@ -21,6 +21,8 @@ pub type LostParts = Arc<dyn Fn() -> Vec<Slice> + Send + Sync>;
 pub(super) struct Crew {
     load: LoadSpec,
     lanes: usize,
+    /// The part of it that is in this process.
+    process: Slice,
     start: Nanos,
     /// Without one, a number of iterations ends it.
     end: Option<Nanos>,
@@ -40,22 +42,25 @@ impl Crew {
         Self {
             load: spec.load.clone(),
             lanes: spec.lanes,
+            process: load.process,
             start,
             end: length.map(|length: Duration| start.saturating_add(nanos(length))),
             begun: Arc::clone(&load.begun),
         }
     }
 
-    /// All of its users, active or not.
+    /// All of its users in all processes, active or not.
     pub(super) fn users(&self) -> usize {
         self.load.users().unwrap_or(self.lanes)
     }
 
-    /// Iterations that it has to make, where that is a number.
+    /// Iterations that it has to make in this process, where that is a number.
     fn total(&self) -> Option<u64> {
         match self.load {
-            LoadSpec::Shared { iterations, .. } => Some(iterations),
-            LoadSpec::PerUser { users, iterations } => Some(iterations * users as u64),
+            LoadSpec::Shared { iterations, .. } => Some(self.process.numbers(iterations)),
+            LoadSpec::PerUser { users, iterations } => {
+                Some(iterations * self.process.part(users) as u64)
+            }
             _ => None,
         }
     }
@@ -65,23 +70,25 @@ impl Crew {
         self.total().map_or(0, |total| total.saturating_sub(self.begun.load(Relaxed)))
     }
 
-    /// Users that are active at an instant of the run, as long as the scenario lasts; `asked` is
+    /// Users of this process that are active at an instant of the run, as long as the scenario lasts; `asked` is
     /// the number that was set from outside.
     pub(super) fn active(&self, at: Nanos, asked: Option<usize>) -> usize {
         let is_over = self.end.is_some_and(|end| at >= end);
         if at < self.start || is_over || self.total().is_some() && self.left() == 0 {
             return 0;
         }
-        match &self.load {
+        let active = match &self.load {
             LoadSpec::Open { .. } => self.lanes,
             LoadSpec::Ramping { stages, .. } => ramped(stages, at - self.start),
             LoadSpec::External { users, .. } => asked.unwrap_or(*users),
             load => load.users().unwrap_or(0),
-        }
+        };
+        self.process.part(active)
     }
 }
 
-/// How many users of all crews are active at an instant of the run, without those that are lost.
+/// How many users of all crews are active in this process at an instant of the run, without those
+/// that are lost.
 pub(super) fn active(
     crews: &Arc<[Crew]>,
     control: UserControl,
@@ -110,4 +117,41 @@ fn ramped(stages: &[UserStage], mut into: Nanos) -> usize {
         into -= length;
     }
     stages.last().map_or(0, |stage| stage.to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn crew(load: LoadSpec, process: Slice) -> Crew {
+        Crew { load, lanes: 5, process, start: 0, end: None, begun: Arc::default() }
+    }
+
+    #[test]
+    fn the_users_of_all_processes_are_those_of_the_scenario() {
+        for load in [
+            LoadSpec::closed(5),
+            LoadSpec::Shared { users: 5, iterations: 7 },
+            LoadSpec::PerUser { users: 5, iterations: 2 },
+            LoadSpec::rate(10.0, Duration::from_secs(1)),
+        ] {
+            let parts = Slice::WHOLE.split(3).map(|part| crew(load.clone(), part));
+            assert_eq!(parts.map(|crew| crew.active(0, None)).sum::<usize>(), 5, "{load:?}");
+        }
+    }
+
+    #[test]
+    fn nobody_is_active_once_all_iterations_of_the_process_have_begun() {
+        let part = Slice::new(0, 2);
+        for (load, own) in [
+            (LoadSpec::Shared { users: 5, iterations: 7 }, 4),
+            (LoadSpec::PerUser { users: 5, iterations: 2 }, 6),
+        ] {
+            let crew = crew(load, part);
+            crew.begun.store(own - 1, Relaxed);
+            assert_eq!((crew.active(0, None), crew.left()), (3, 1));
+            crew.begun.store(own, Relaxed);
+            assert_eq!((crew.active(0, None), crew.left()), (0, 0));
+        }
+    }
 }

@@ -17,6 +17,10 @@ pub trait RemoteUsers {
     /// When one of the processes cannot; none of them goes on then.
     fn assemble(&mut self, data: Option<&str>) -> Result<&mut dyn RemoteWorkers, RunError>;
 
+    /// Ends those that are ready or run already, when the run cannot be made. Blocks until they have
+    /// been told.
+    fn give_up(&mut self);
+
     /// The parts of the users that are lost by now.
     fn lost(&self) -> LostParts;
 }

@@ -37,6 +37,7 @@ pub use crew::LostParts;
 use elsewhere::Followed;
 pub use elsewhere::RemoteUsers;
 pub use gake_k6::test::{LogLevel, LogLine, ScriptLog};
+pub use gake_k6::within;
 use levels::Levels;
 pub use remote::fetcher;
 pub use slice::{ScriptArchives, ScriptSlice};
@@ -238,13 +239,20 @@ impl LoadedScript {
         let mut aside = Tally::default();
         let own = Interrupt::default();
         let interrupt = beside.interrupt.unwrap_or(&own).clone();
-        let setup = self.setup(run, &network, &keys, &mut aside, || interrupt.came());
-        let is_void = setup.is_err() || self.test.aborted().is_some();
+        let beside = Beside { interrupt: Some(&interrupt), ..beside };
+        // Who was told to end while agents were waited for sets nothing up.
+        let setup = match interrupt.came() {
+            false => self.setup(run, &network, &keys, &mut aside, || interrupt.came()),
+            true => Ok(Called::Ended),
+        };
+        // As in k6: after a setup that failed or was interrupted nothing runs, teardown neither.
+        let is_set_up = matches!(setup, Ok(Called::Returned(_))) && self.test.aborted().is_none();
+        let is_void = !is_set_up || interrupt.came();
         let (setup_data, setup) = match setup {
             Ok(data) => (data, Ok(())),
             Err(error) => (None, Err(error)),
         };
-        // Without a setup that completed nothing runs, for which no other process is needed.
+        // Where nothing runs no other process is needed.
         let remote = remote.filter(|_| !is_void);
         let mut loads =
             self.loads(run, prepared, (&network, &keys), (setup_data.as_deref(), Slice::WHOLE));
@@ -254,7 +262,6 @@ impl LoadedScript {
         let lost = remote.as_ref().map(|remote| remote.lost());
         // Set once: a script runs once.
         let _ = self.test.active_users.set(crew::active(&crews, control, lost));
-        let beside = Beside { interrupt: Some(&interrupt), ..beside };
         let stopper = interrupt.clone();
         self.test.on_abort(move || stopper.stop(Stop::Now));
         if is_void {
@@ -274,7 +281,9 @@ impl LoadedScript {
         let recorded = match remote {
             Some(remote) => {
                 let ready = remote.assemble(setup_data.as_deref());
-                ready.and_then(|workers| prepared.run_elsewhere(workers, beside, each))
+                let run = ready.and_then(|workers| prepared.run_elsewhere(workers, beside, each));
+                // None of them sends anything while `teardown` runs.
+                run.inspect_err(|_| remote.give_up())
             }
             None => {
                 let make = move |context: WorkerContext| {
@@ -284,7 +293,8 @@ impl LoadedScript {
                 prepared.run_works(make, beside, each)
             }
         };
-        let teardown = match run.teardown.filter(|_| self.has("teardown") && !is_void) {
+        let has_teardown = self.has("teardown") && is_set_up;
+        let teardown = match run.teardown.filter(|_| has_teardown) {
             Some(limit) => {
                 let user = StageUser::load(&self.test, Some((&network, &keys)));
                 let (stage, data) = (VuStage::Teardown, setup_data.as_deref());
@@ -295,6 +305,10 @@ impl LoadedScript {
             }
             None => Ok(()),
         };
+        if let (Err(_), Err(error)) = (&recorded, &teardown) {
+            // The run's error is what is returned.
+            self.test.log(LogLevel::Error, &error.to_string(), &[]);
+        }
         let mut recorded = recorded?;
         if let Some(followed) = &followed {
             followed.end(&recorded.run);
@@ -304,7 +318,7 @@ impl LoadedScript {
         tally.merge(&aside);
         levels.add_to(tally, &self.metrics);
         let left: u64 = crews.iter().map(Crew::left).sum();
-        let is_whole = !is_void && self.test.aborted().is_none();
+        let is_whole = !is_failed && self.test.aborted().is_none();
         let dropped = tally.counts.dropped + if is_whole { left } else { 0 };
         if dropped > 0 {
             let mut sum = Sum::default();

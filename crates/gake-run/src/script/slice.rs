@@ -2,7 +2,9 @@
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
+use std::time::Instant;
 
+use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 use gake_engine::{Ready, WorkerContext, prepare};
 use gake_k6::test::ScriptLog;
@@ -38,6 +40,8 @@ pub struct ScriptSlice<'a> {
     pub data: Option<&'a str>,
     /// Where its users may connect to.
     pub permit: ConnectionPermit,
+    /// When they must be loaded.
+    pub load_until: Instant,
 }
 
 impl LoadedScript {
@@ -60,29 +64,50 @@ impl LoadedScript {
     /// processes are the run; `setup` and `teardown` are none of them. A script runs once.
     ///
     /// # Errors
-    /// When the users cannot be made; nothing has been sent then.
+    /// When the users cannot be made, or not in time; nothing has been sent then.
     pub fn ready(
         &self,
         run: &ScriptRun,
         prepared: &Prepared,
         part: ScriptSlice<'_>,
     ) -> Result<Ready, RunError> {
-        let ScriptSlice { slice, data, permit } = part;
+        let ScriptSlice { slice, data, permit, load_until } = part;
         let network = Arc::new(network(run, None, Some(Arc::new(permit)))?);
         let keys: Keys = run.keys.clone().into();
-        if let Some(processes) = NonZeroU64::new(slice.of as u64) {
-            // Set once, as the active users are: a script runs once.
+        let lanes = prepared.plan.scenarios().iter().map(Plan::lanes);
+        if let Some(processes) = with_users(slice, lanes) {
+            // Set once, as what follows: a script runs once.
             let _ = self.test.processes.set(processes);
         }
+        let _ = self.test.load_until.set(load_until);
         let loads = self.loads(run, prepared, (&network, &keys), (data, slice));
         let crews = crews(run, &loads);
-        let active = crew::active(&crews, UserControl::default(), None);
         // Those of this process, as users see it.
-        let _ = self.test.active_users.set(Arc::new(move |at| slice.part(active(at))));
+        let _ = self.test.active_users.set(crew::active(&crews, UserControl::default(), None));
         let make = move |context: WorkerContext| {
             let load = loads[context.scenario].clone();
             ScriptFactory::new(load, context.slice, context.clock)
         };
         prepare(&prepared.plan, prepared.seed, slice, None, make).map_err(RunError::cannot)
+    }
+}
+
+/// How many of the processes of a run have users, by the lanes of its scenarios.
+fn with_users(slice: Slice, lanes: impl Iterator<Item = usize>) -> Option<NonZeroU64> {
+    NonZeroU64::new(lanes.max()?.min(slice.of) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_without_users_have_no_part_of_the_rate() {
+        let count = |of, lanes: &[usize]| {
+            with_users(Slice::new(0, of), lanes.iter().copied()).map(NonZeroU64::get)
+        };
+        assert_eq!(count(4, &[10, 1]), Some(4));
+        assert_eq!(count(4, &[1, 2]), Some(2));
+        assert_eq!(count(4, &[1]), Some(1));
     }
 }

@@ -10,7 +10,9 @@ use gake_k6::files::ScriptFiles;
 use gake_k6::secrets::Secrets;
 use gake_k6::test::{LogLevel, LogLine, UserSettings};
 use gake_lab::{Lab, LabConfig};
-use gake_run::script::{LoadedScript, ScriptRecorded, ScriptRun, ScriptRunError, ScriptTls};
+use gake_run::script::{
+    LoadedScript, RemoteUsers, ScriptRecorded, ScriptRun, ScriptRunError, ScriptTls,
+};
 use gake_run::spec::{LoadSpec, RequestSource, RunSpec, ScenarioSpec, ScriptSpec};
 use gake_run::{Beside, Interrupt};
 
@@ -58,6 +60,12 @@ pub struct Metric {
     pub sum: f64,
 }
 
+/// The lines of a log, as they come.
+pub type Log = Arc<Mutex<Vec<LogLine>>>;
+
+/// Makes users in other processes, who may write to the log.
+pub type MakeRemote = Box<dyn FnOnce(Log) -> Box<dyn RemoteUsers>>;
+
 /// A script and how it runs.
 pub struct Case {
     pub text: String,
@@ -66,6 +74,8 @@ pub struct Case {
     pub graceful_stop: Duration,
     pub settings: UserSettings,
     pub interrupt: Option<Interrupt>,
+    /// Users in other processes, told what is logged.
+    pub remote: Option<MakeRemote>,
     pub keys: Vec<String>,
 }
 
@@ -87,6 +97,7 @@ impl Case {
             graceful_stop: Duration::from_secs(30),
             settings: UserSettings::default(),
             interrupt: None,
+            remote: None,
             keys: Vec::new(),
         }
     }
@@ -101,40 +112,55 @@ impl Case {
     pub fn run_in(self, lab: Option<&Lab>, folder: &Path) -> Ran {
         let base = lab.map_or_else(String::new, |lab| format!("http://{}", lab.addr()));
         let path = folder.join("script.js");
-        let log = Arc::new(Mutex::new(Vec::new()));
+        let log = Log::default();
         let lines = Arc::clone(&log);
         let sink = Arc::new(move |line: &LogLine| lines.lock().unwrap().push(line.clone()));
         let text = self.text.replace("BASE", &base).into_bytes();
         let files = ScriptFiles::on_disk(None).with(&path, text);
         let result = LoadedScript::load(&path, files, Vec::new(), Secrets::none(), sink)
-            .and_then(|script| self.fire(&script, &path));
+            .and_then(|script| self.fire(&script, &path, &log));
         let log = log.lock().unwrap().clone();
         Ran { result, log }
     }
 
-    fn fire(self, script: &LoadedScript, path: &Path) -> Result<ScriptRecorded, ScriptRunError> {
-        script.test.settings.set(self.settings).unwrap();
+    fn fire(
+        self,
+        script: &LoadedScript,
+        path: &Path,
+        log: &Log,
+    ) -> Result<ScriptRecorded, ScriptRunError> {
+        script.test.settings.set(self.settings.clone()).unwrap();
+        let run = self.script_run(path);
+        let prepared = script.prepare(&run)?;
+        let beside = Beside { interrupt: self.interrupt.as_ref(), ..Beside::default() };
+        match self.remote.map(|make| make(Arc::clone(log))) {
+            Some(mut users) => {
+                script.run_elsewhere(&run, &prepared, users.as_mut(), beside, |_| None)
+            }
+            None => script.run(&run, &prepared, beside, |_| None),
+        }
+    }
+
+    /// How it runs.
+    pub fn script_run(&self, path: &Path) -> ScriptRun {
         let source = RequestSource::Script(ScriptSpec {
             path: path.to_owned(),
             function: None,
             environment: Vec::new(),
         });
-        let mut scenario = ScenarioSpec::new(source, self.load);
+        let mut scenario = ScenarioSpec::new(source, self.load.clone());
         scenario.duration = self.duration;
         scenario.graceful_stop = self.graceful_stop;
         let limit = Some(Duration::from_secs(60));
-        let run = ScriptRun {
+        ScriptRun {
             tls: ScriptTls::default(),
             spec: RunSpec::new(scenario),
             executors: vec!["shared-iterations".to_owned()],
-            keys: self.keys,
+            keys: self.keys.clone(),
             least_iteration: Duration::ZERO,
             setup: limit,
             teardown: limit,
-        };
-        let prepared = script.prepare(&run)?;
-        let beside = Beside { interrupt: self.interrupt.as_ref(), ..Beside::default() };
-        script.run(&run, &prepared, beside, |_| None)
+        }
     }
 }
 

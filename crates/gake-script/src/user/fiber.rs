@@ -55,6 +55,8 @@ struct Frame {
 
 thread_local! {
     static CURRENT: Cell<Option<Frame>> = const { Cell::new(None) };
+    /// When what runs outside of fibers has to end.
+    static DEADLINE: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
 /// A function under way on a stack of its own.
@@ -165,9 +167,30 @@ pub fn wait_long<F: Future>(future: F) -> Result<F::Output, Cut> {
     wait(future)
 }
 
-/// Lets others run when the fiber had its turn. Returns whether it has to end.
+/// Runs `function`, which ends the scripts that it runs outside of fibers at `deadline`. A shorter
+/// one around it holds too.
+pub fn within<T>(deadline: Instant, function: impl FnOnce() -> T) -> T {
+    struct Restore(Option<Instant>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            DEADLINE.set(self.0);
+        }
+    }
+    let outer = DEADLINE.get();
+    let _restore = Restore(outer);
+    DEADLINE.set(Some(outer.map_or(deadline, |outer| outer.min(deadline))));
+    function()
+}
+
+/// Whether the deadline of [`within`] has passed.
+#[must_use]
+pub fn is_late() -> bool {
+    DEADLINE.get().is_some_and(|deadline| Instant::now() >= deadline)
+}
+
+/// Lets others run when the fiber had its turn. Returns whether the script has to end.
 pub(crate) fn give_way() -> bool {
-    let Some(frame) = CURRENT.get() else { return false };
+    let Some(frame) = CURRENT.get() else { return is_late() };
     match frame.signal {
         Signal::End => true,
         Signal::Poll(_) if frame.resumed.elapsed() < TURN => false,

@@ -21,7 +21,7 @@ use rquickjs::loader::{Loader, Resolver};
 use rquickjs::{Context, Ctx, Runtime, qjs};
 
 pub use builtins::{Builtins, add_builtins};
-pub use fiber::{Cut, Fiber, wait, wait_long, yield_once};
+pub use fiber::{Cut, Fiber, is_late, wait, wait_long, within, yield_once};
 pub use sample::SAMPLE_STEPS;
 pub use stack::Stacks;
 pub use tasks::{Completion, Tasks};

@@ -58,11 +58,21 @@ pub struct AgentArgs {
     #[arg(long, value_name = "RATE", value_parser = values::finite_rate, help_heading = "Limits")]
     pub max_rate: Option<f64>,
 
-    /// Maximum number of connections of its slice
+    /// Maximum number of connections of its slice; of a script, those open at once
     #[arg(long, value_name = "N", value_parser = values::connections, help_heading = "Limits")]
     pub max_connections: Option<usize>,
 
-    /// Longest run
+    /// Maximum number of users that a script has here, each with up to 512 MB of heap
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = values::connections,
+        default_value_t = 10_000,
+        help_heading = "Limits"
+    )]
+    pub max_users: usize,
+
+    /// Longest run, counted from its start: what is in flight then is cut 5 s later
     #[arg(
         long,
         value_name = "TIME",

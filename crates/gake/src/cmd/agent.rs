@@ -43,6 +43,7 @@ pub fn run(args: &AgentArgs, console: &Console) -> Result<Exit, Failure> {
             allow: args.allow.clone(),
             max_rate: args.max_rate,
             max_connections: args.max_connections,
+            max_users: Some(args.max_users),
             max_duration: args.max_duration,
         },
         nats,

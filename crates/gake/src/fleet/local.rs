@@ -44,7 +44,8 @@ impl Local {
             // Whom it may load is the user's own decision here.
             agent.args(["agent", "--quiet", "--name", &name, "--cores", &cores]);
             agent.args(["--allow", "0.0.0.0/0", "--allow", "::/0", "--parent", &own_id()]);
-            agent.arg("--scripts");
+            // So is the number of their users.
+            agent.args(["--scripts", "--max-users", &usize::MAX.to_string()]);
             agent.env("GAKE_NATS", &local.nats.url).env("GAKE_FLEET_TOKEN", &secret);
             agent.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             let child = agent.spawn().map_err(|error| {

@@ -11,7 +11,7 @@ use gake_fleet::{
     Fleet, FleetError, FleetSettings, FleetToken, NatsSettings, OnLoss, ScriptListener,
     ScriptParcel,
 };
-use gake_run::Prepared;
+use gake_run::{Interrupt, Prepared};
 use local::Local;
 
 use crate::cli::{FleetArgs, NatsArgs, OnLossArg};
@@ -73,6 +73,7 @@ impl FleetMaker {
             },
             version: env!("CARGO_PKG_VERSION").to_owned(),
             wait: args.agents_wait.unwrap_or(WAIT),
+            interrupt: None,
             alone_max: args.attach_within.unwrap_or(ALONE),
             keeps_journal: true,
         };
@@ -96,6 +97,12 @@ impl FleetMaker {
             maker.settings.needs_scripts = true;
             maker
         }))
+    }
+
+    /// The same with a wait for agents that `interrupt` ends.
+    pub fn interrupted_by(mut self, interrupt: &Interrupt) -> Self {
+        self.settings.interrupt = Some(interrupt.clone());
+        self
     }
 
     /// How many agents a fleet has.

@@ -21,6 +21,7 @@ mod experiment;
 mod fleet;
 mod fleet_attach;
 mod fleet_script;
+mod fleet_script_ends;
 mod golang;
 mod grpc;
 mod grpc_go;

@@ -7,10 +7,11 @@ use std::sync::{Arc, OnceLock};
 use gake_core::spec::RunSpec;
 use gake_fleet::{Fleet, ScriptEvent, ScriptListener, ScriptParcel};
 use gake_k6::options::{Executor, Options};
-use gake_k6::test::{LogLevel, LogLine, ScriptLog, Test};
+use gake_k6::test::{LogLine, ScriptLog, Test};
 use gake_run::script::{LoadedScript, LostParts, RemoteUsers, ScriptArchives, ScriptRun};
 use gake_run::{Prepared, RemoteWorkers, RunError};
 
+use super::agent_lines::AgentLines;
 use super::archive::pack;
 use super::flags::RunFlags;
 use super::load::load_source;
@@ -93,9 +94,20 @@ pub(super) struct ForAgents<'a> {
 impl ForAgents<'_> {
     /// What travels to agents.
     fn parcel(&self) -> Result<ScriptParcel, String> {
-        let own = self.environment.iter().filter(|(name, _)| !name.starts_with(OWN)).cloned();
-        let archive = pack(self.script, self.given, own.collect())?;
-        Ok(ScriptParcel { archive, seed: self.flags.seed, is_verbose: self.flags.verbose })
+        let archive = pack(self.script, self.given, self.told())?;
+        // Paths as they are: two users' files must not become one.
+        let archive = archive.write_with_paths(0);
+        let parcel =
+            ScriptParcel { archive, seed: self.flags.seed, is_verbose: self.flags.verbose };
+        parcel.check_size(None).map_err(|error| error.to_string())?;
+        Ok(parcel)
+    }
+
+    /// The environment that agents are told: without gake's own variables, unless `-e` gives them.
+    fn told(&self) -> BTreeMap<String, String> {
+        let given = &self.flags.environment;
+        let is_told = |name: &String| !name.starts_with(OWN) || given.contains_key(name);
+        self.environment.iter().filter(|(name, _)| is_told(name)).cloned().collect()
     }
 }
 
@@ -105,12 +117,13 @@ pub(super) struct ScriptAgents<'a> {
     spec: &'a RunSpec,
     prepared: &'a Prepared,
     parcel: ScriptParcel,
+    lines: AgentLines,
     listener: ScriptListener,
     /// Where what is said of them goes, if anything is.
     console: Option<&'a Console>,
     lost: Arc<OnceLock<LostParts>>,
     /// They are there once `setup` has completed.
-    pub(super) fleet: Option<Fleet>,
+    fleet: Option<Fleet>,
 }
 
 impl<'a> ScriptAgents<'a> {
@@ -126,16 +139,25 @@ impl<'a> ScriptAgents<'a> {
     ) -> Result<Self, String> {
         let parcel = script.parcel()?;
         maker.find().map_err(|error| error.to_string())?;
+        let test = &script.script.test;
+        let lines = AgentLines::start(test).map_err(|error| error.to_string())?;
         Ok(Self {
             maker,
             spec: &run.spec,
             prepared,
             parcel,
-            listener: listener(&script.script.test),
+            listener: listener(test, lines.clone()),
+            lines,
             console: (!script.flags.quiet).then_some(console),
             lost: Arc::default(),
             fleet: None,
         })
+    }
+
+    /// The agents after the run. What they said is in the log then.
+    pub(super) fn finish(self) -> Option<Fleet> {
+        self.lines.flush();
+        self.fleet
     }
 }
 
@@ -152,6 +174,11 @@ impl RemoteUsers for ScriptAgents<'_> {
         Ok(self.fleet.insert(fleet))
     }
 
+    fn give_up(&mut self) {
+        // Dropped, the fleet ends what its agents do.
+        self.fleet = None;
+    }
+
     fn lost(&self) -> LostParts {
         let lost = Arc::clone(&self.lost);
         Arc::new(move || lost.get().map(|lost| lost()).unwrap_or_default())
@@ -159,19 +186,11 @@ impl RemoteUsers for ScriptAgents<'_> {
 }
 
 /// Lets what a script does on an agent happen here: its log is written, and it ends the run of all.
-fn listener(test: &Arc<Test>) -> ScriptListener {
+fn listener(test: &Arc<Test>, lines: AgentLines) -> ScriptListener {
     let test = Arc::clone(test);
     Arc::new(move |agent, event| match event {
-        ScriptEvent::Line(line) => {
-            let LogLine { level, message, fields } = line.into();
-            let own = fields.iter().map(|(key, value)| (*key, value.as_str()));
-            let fields: Vec<_> = own.chain([("agent", agent)]).collect();
-            test.log(level, &message, &fields);
-        }
-        ScriptEvent::LinesLost(count) => {
-            let message = format!("{count} lines of the log were left out: there were too many");
-            test.log(LogLevel::Warning, &message, &[("agent", agent)]);
-        }
+        ScriptEvent::Line(line) => lines.line(agent, line.into()),
+        ScriptEvent::LinesLost(count) => lines.lost(agent, count),
         ScriptEvent::Aborted(reason) => test.abort(reason),
         ScriptEvent::Failed => test.fail(),
     })

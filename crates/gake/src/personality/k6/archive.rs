@@ -50,14 +50,14 @@ fn archive(args: &[String], console: &Console) -> Result<Option<&'static str>, (
     flags.system_environment = false;
     let told = log::log(console, flags.log_output.as_deref(), flags.verbose).map_err(any)?;
     let loaded = load(&flags, told).map_err(|Refused { why, exit, .. }| (why, exit))?;
-    let bytes = bytes(&loaded, &flags, own.no_environment).map_err(any)?;
+    let bytes = archived(&loaded, &flags, own.no_environment).map_err(any)?.write(unix_s());
     let written = gake_files::create(Path::new(&own.out), gake_files::Access::Mask)
         .and_then(|mut file| file.write_all(&bytes));
     written.map_err(|error| any(format!("{} cannot be written: {error}", own.out)))?;
     Ok(None)
 }
 
-fn bytes(loaded: &Loaded, flags: &RunFlags, no_environment: bool) -> Result<Vec<u8>, String> {
+fn archived(loaded: &Loaded, flags: &RunFlags, no_environment: bool) -> Result<Archive, String> {
     let environment = if no_environment { Default::default() } else { flags.environment.clone() };
     pack(&loaded.script, &loaded.given, environment)
 }
@@ -67,18 +67,22 @@ pub(super) fn pack(
     script: &LoadedScript,
     given: &Options,
     environment: BTreeMap<String, String>,
-) -> Result<Vec<u8>, String> {
+) -> Result<Archive, String> {
     let path = script.test.main.strip_prefix("file://").unwrap_or(STDIN).into();
     let options = serde_json::to_value(given.shown_to_users());
     let files = script.test.files.all().into_iter().map(|(path, bytes)| (path, bytes.to_vec()));
-    let archive = Archive {
+    Ok(Archive {
         script: path,
         options: options.map_err(|error| error.to_string())?,
         environment,
         files: files.collect(),
-    };
+    })
+}
+
+/// Seconds since 1970.
+fn unix_s() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    Ok(archive.write(now.map_or(0, |since| since.as_secs())))
+    now.map_or(0, |since| since.as_secs())
 }
 
 /// The flags of this command alone, and those that it has in common with `run`.

@@ -116,6 +116,7 @@ pub fn run(
         }
     };
     let signals = Signals::watch().map_err(Failure::signals)?;
+    let maker = maker.map(|maker| maker.interrupted_by(signals.interrupt()));
     let redactor = usual(Names::default())?;
     let (own, mut sinks) = own.start(&ready.prepared, signals.interrupt(), console)?;
     if let Some(path) = native.run_file() {
@@ -146,7 +147,7 @@ pub fn run(
         Ok(agents) => agents,
         Err(why) => {
             console.error(&why);
-            return Ok(ANY);
+            return Ok(if signals.came() { code::INTERRUPTED } else { ANY });
         }
     };
     let shown = ready.shown(flags, console);
@@ -170,7 +171,7 @@ pub fn run(
         Some(agents) => script.run_elsewhere(run, prepared, agents, beside, each),
         None => script.run(run, prepared, beside, each),
     };
-    let fleet = agents.and_then(|agents| agents.fleet);
+    let fleet = agents.and_then(ScriptAgents::finish);
     api.end();
     for wrong in ready.outputs.take().map(Outputs::finish).unwrap_or_default() {
         console.warn(&wrong);
@@ -188,7 +189,7 @@ pub fn run(
         }
         Err(error) => {
             say(test, &error);
-            Ok(exit_of(&error))
+            Ok(if signals.came() { code::INTERRUPTED } else { exit_of(&error) })
         }
     }
 }

@@ -1,0 +1,123 @@
+//! Scripts whose users are in other processes: what is left when these cannot be made, and how long
+//! they may load.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gake_core::schedule::Slice;
+use gake_engine::Stop;
+use gake_k6::files::ScriptFiles;
+use gake_k6::secrets::Secrets;
+use gake_k6::test::{LogLevel, LogLine};
+use gake_run::script::{LoadedScript, LostParts, RemoteUsers, ScriptSlice, within};
+use gake_run::spec::LoadSpec;
+use gake_run::{Interrupt, RemoteWorkers, RunError};
+use gake_wire::ConnectionPermit;
+
+use crate::support::{Case, Log};
+
+/// Users who cannot be made.
+struct Refusing(Log);
+
+impl Refusing {
+    fn say(&self, message: &str) {
+        let line =
+            LogLine { level: LogLevel::Info, message: message.to_owned(), fields: Vec::new() };
+        self.0.lock().unwrap().push(line);
+    }
+}
+
+impl RemoteUsers for Refusing {
+    fn assemble(&mut self, _data: Option<&str>) -> Result<&mut dyn RemoteWorkers, RunError> {
+        self.say("assemble");
+        Err(RunError::cannot("an agent does not start"))
+    }
+
+    fn give_up(&mut self) {
+        self.say("give up");
+    }
+
+    fn lost(&self) -> LostParts {
+        Arc::new(Vec::new)
+    }
+}
+
+fn case(teardown: &str) -> Case {
+    let mut case = Case::of(&format!(
+        "export function setup() {{ console.log('setup') }}
+         export default function () {{ console.log('iteration') }}
+         export function teardown() {{ console.log('teardown'); {teardown} }}"
+    ));
+    case.remote = Some(Box::new(|log| Box::new(Refusing(log))));
+    case
+}
+
+#[test]
+fn nobody_sends_anything_during_the_teardown_of_a_run_that_failed() {
+    let ran = case("").run(None);
+    assert_eq!(ran.messages(LogLevel::Info), ["setup", "assemble", "give up", "teardown"]);
+    assert!(ran.result.unwrap_err().to_string().contains("does not start"));
+}
+
+#[test]
+fn what_teardown_throws_is_told_beside_why_the_run_failed() {
+    let ran = case("throw new Error('not torn down')").run(None);
+    let errors = ran.messages(LogLevel::Error);
+    assert!(errors.len() == 1 && errors[0].contains("not torn down"), "{errors:?}");
+    assert!(ran.result.unwrap_err().to_string().contains("does not start"));
+}
+
+#[test]
+fn who_is_interrupted_before_sets_nothing_up() {
+    let mut case = case("");
+    case.load = LoadSpec::closed(1);
+    let interrupt = Interrupt::default();
+    interrupt.stop(Stop::Drain);
+    case.interrupt = Some(interrupt);
+    let ran = case.run(None);
+    assert_eq!(ran.messages(LogLevel::Info), [""; 0]);
+    assert_eq!(ran.run().tally.counts.started, 0);
+}
+
+fn load(text: &str) -> Result<LoadedScript, String> {
+    let path = Path::new("/script.js");
+    let files = ScriptFiles::on_disk(None).with(path, text.as_bytes().to_vec());
+    let loaded =
+        LoadedScript::load(path, files, Vec::new(), Secrets::none(), Arc::new(|_: &LogLine| ()));
+    loaded.map_err(|error| error.to_string())
+}
+
+#[test]
+fn init_code_without_an_end_is_ended() {
+    let late = |script: Result<LoadedScript, String>| {
+        assert_eq!(script.map(drop), Err("its init code took too long".to_owned()));
+    };
+    let soon = || Instant::now() + Duration::from_millis(200);
+    for endless in [
+        "while (true) {}",
+        "try { for (;;); } finally { for (;;); }",
+        "async function turn() { for (;;) await 0 }; await turn();",
+        "const turn = () => Promise.resolve().then(turn); await turn();",
+    ] {
+        late(within(soon(), || load(&format!("{endless} export default function () {{}}"))));
+        // At the first look it ends, and for users it does not.
+        let there = format!("if (__VU > 0) {{ {endless} }} export default function () {{}}");
+        let script = load(&there).unwrap();
+        script.test.settings.set(Default::default()).unwrap();
+        let mut case = Case::of(&there);
+        case.load = LoadSpec::PerUser { users: 3, iterations: 1 };
+        let run = case.script_run(Path::new("/script.js"));
+        let prepared = script.prepare(&run).unwrap();
+        let slice = ScriptSlice {
+            slice: Slice::new(0, 2),
+            data: None,
+            permit: ConnectionPermit::new(|_, _| true, None),
+            load_until: soon(),
+        };
+        let refused = script.ready(&run, &prepared, slice).map(drop).unwrap_err().to_string();
+        assert!(refused.contains("was not made: its init code took too long"), "{refused}");
+    }
+    // Without a bound it takes what it takes.
+    load("for (let i = 0; i < 1e5; i++); export default function () {}").unwrap();
+}
