@@ -236,7 +236,7 @@ mod tests {
     fn late_samples_replace_no_point_that_was_sent() {
         let mut seconds = seconds();
         let vus = metric("vus", MetricKind::Gauge, MetricUnit::Number);
-        let mut write = |seconds: &mut ScriptSeconds, second: i128, value| {
+        let write = |seconds: &mut ScriptSeconds, second: i128, value| {
             seconds.write(&vus, &Tags::default(), value, second * SECOND);
         };
         write(&mut seconds, 5, 3.0);

@@ -56,6 +56,7 @@ pub fn cross(expression: &str) -> Crossed {
     let parts = VuParts {
         test,
         book: Rc::new(Book::new([], false)),
+        requests: Rc::default(),
         clock: UserClock::new(Impatient(Instant::now())),
         scenario: Rc::new(ScenarioFacts::default()),
         number: 1,
