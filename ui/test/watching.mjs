@@ -1,12 +1,13 @@
 // Watches a run in a real Chromium to its end, and prints what the page held meanwhile, as JSON: bytes
-// of the heap after a collection, and nodes. Called with the address of the live page by
-// crates/gake/tests/pages/.
+// of the heap after a collection, and nodes. Called with the address of the live page, and the seconds
+// after which the run must have ended, by crates/gake/tests/pages/.
 
 import assert from "node:assert/strict";
 import { troublesOf, withBrowser } from "./browser.mjs";
 
-const [address] = process.argv.slice(2);
-const pause = 2_000;
+const [address, limit] = process.argv.slice(2);
+const pause = 500;
+const deadline = Date.now() + limit * 1_000;
 
 await withBrowser(async (browser) => {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
@@ -18,6 +19,7 @@ await withBrowser(async (browser) => {
   const session = await context.newCDPSession(page);
   const looks = [];
   while ((await running.count()) > 0) {
+    assert(Date.now() < deadline, `the page says that the run goes on after ${limit} s`);
     await session.send("HeapProfiler.collectGarbage");
     const { usedSize } = await session.send("Runtime.getHeapUsage");
     const { nodes } = await session.send("Memory.getDOMCounters");

@@ -126,6 +126,9 @@ pub enum SinkAddressError {
         /// What was given.
         address: String,
     },
+    /// A file of Parquet is to be compressed once more.
+    #[error("parquet: {0:?}: Parquet is compressed within: leave out the .gz or .zst")]
+    Packed(String),
     /// The kind has no such option.
     #[error("{kind} has no option {option:?}; it has {known}", kind = kind.name(),
             known = known(*kind))]
@@ -311,7 +314,9 @@ impl SinkAddress {
             if !matches!(port, Some(Ok(_))) {
                 return Err(SinkAddressError::Address { kind, address: address() });
             }
-        } else if self.address.is_empty() || self.is_packed_twice() {
+        } else if self.is_packed_twice() {
+            return Err(SinkAddressError::Packed(address()));
+        } else if self.address.is_empty() {
             return Err(SinkAddressError::Address { kind, address: address() });
         }
         Ok(())
@@ -408,7 +413,8 @@ mod tests {
             ("otlp=http://h:1?tags=a", "NAME:VALUE pairs"),
             ("influxdb=http://h:1/d?aggregate=5s", "1s, without raw beside it"),
             ("influxdb=http://h:1/d?aggregate=1s&raw", "1s, without raw beside it"),
-            ("parquet=a.parquet.gz", "is not an address such as figures.parquet"),
+            ("parquet=", "is not an address such as figures.parquet"),
+            ("parquet=a.parquet.gz", "\"a.parquet.gz\": Parquet is compressed within: leave out"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");

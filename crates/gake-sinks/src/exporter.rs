@@ -96,9 +96,8 @@ impl Exporter {
                 Box::new(carrier::Reconnecting::new(lines))
             }
             SinkKind::Nats => Box::new(carrier::Reconnecting::new(address.nats()?)),
-            SinkKind::Json | SinkKind::Csv | SinkKind::Parquet => {
-                Box::new(carrier::File::create(address.address())?)
-            }
+            SinkKind::Json | SinkKind::Csv => Box::new(carrier::File::create(address.address())?),
+            SinkKind::Parquet => Box::new(carrier::File::create_whole(address.address())?),
         };
         let format = format::of(address);
         let takes_outcomes = format.takes_outcomes();

@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use gake_core::clock::Nanos;
-use gake_core::metric::{Definition, MetricUnit, SeriesKey, SeriesTable, SeriesValue, Tags};
+use gake_core::metric::{
+    Definition, MAX_SERIES, MetricUnit, SeriesKey, SeriesTable, SeriesValue, Tags,
+};
 
 use crate::address::SinkAddress;
 use crate::carrier::{Batch, Carrier, Push};
@@ -31,6 +33,10 @@ pub struct ScriptSeconds {
     seconds: BTreeMap<u64, SeriesTable>,
     /// The newest second that was sent. A point of it that comes again would replace the first.
     sent: u64,
+    /// Samples over the bound on series, which are in the series `other` of their metric.
+    over: u64,
+    /// Samples left out, as they are not finite numbers.
+    not_numbers: u64,
 }
 
 impl ScriptSeconds {
@@ -43,6 +49,8 @@ impl ScriptSeconds {
             push: Push::new(&format::post(address), RETRY),
             seconds: BTreeMap::new(),
             sent: 0,
+            over: 0,
+            not_numbers: 0,
         }
     }
 
@@ -59,8 +67,7 @@ impl ScriptSeconds {
     pub fn write(&mut self, metric: &Arc<Definition>, tags: &Tags, value: f64, unix_ns: i128) {
         let second = u64::try_from(unix_ns / SECOND).unwrap_or(0).max(self.sent + 1);
         let table = self.seconds.entry(second).or_default();
-        let has = |name: &&&str| tags.get(name).is_some();
-        let tags = UNINDEXED.iter().filter(has).fold(tags.clone(), |tags, name| tags.without(name));
+        let tags = tags.without_any(|name| UNINDEXED.contains(&name));
         let series = table.intern(metric, &tags);
         table.add(series, value, Nanos::try_from(unix_ns).unwrap_or(0));
     }
@@ -71,12 +78,27 @@ impl ScriptSeconds {
         self.flush(newest.saturating_sub(OPEN));
     }
 
-    /// Ends the writing. Waits until everything is delivered or given up; returns what was lost,
-    /// in a sentence.
+    /// Ends the writing. Waits until everything is delivered or given up; returns what was lost, or
+    /// is not there as it was measured, in a sentence.
     pub fn finish(&mut self) -> Option<String> {
         self.flush(u64::MAX);
         self.push.finish();
-        self.push.lost().sentence(&self.name)
+        let limits = self.limits();
+        match self.push.lost().sentence(&self.name) {
+            Some(lost) => Some([vec![lost], limits].concat().join("; ")),
+            None if limits.is_empty() => None,
+            None => Some(format!("{}: {}", self.name, limits.join("; "))),
+        }
+    }
+
+    /// What is not there as it was measured, even if everything was delivered.
+    fn limits(&self) -> Vec<String> {
+        let said = [
+            (self.over, format!("in series=other, as a second has more than {MAX_SERIES} series")),
+            (self.not_numbers, "left out, as they are not finite numbers".to_owned()),
+        ];
+        let said = said.into_iter().filter(|(samples, _)| *samples > 0);
+        said.map(|(samples, what)| format!("{samples} samples are {what}")).collect()
     }
 
     /// Sends the seconds up to this one.
@@ -84,6 +106,8 @@ impl ScriptSeconds {
         while let Some(entry) = self.seconds.first_entry().filter(|entry| *entry.key() <= up_to) {
             let (second, table) = entry.remove_entry();
             self.sent = second;
+            self.over += table.over();
+            self.not_numbers += table.not_numbers();
             self.push.carry(points(&table, &self.tags, second));
         }
     }
@@ -187,6 +211,25 @@ mod tests {
             "http_req_duration,env=t,name=a\\ b value=3,count=1000,sum=3000,min=2,max=4,p50=";
         assert!(lines[1].starts_with(trend), "{}", lines[1]);
         assert_eq!(lines[2], "checks,env=t,name=a\\ b value=0.75,sum=750,count=1000 5000000000");
+    }
+
+    #[test]
+    fn samples_that_are_not_there_as_they_were_measured_are_said() {
+        let mut seconds = seconds();
+        let vus = metric("vus", MetricKind::Gauge, MetricUnit::Number);
+        seconds.write(&vus, &Tags::default(), 1.0, SECOND);
+        seconds.flush(1);
+        assert_eq!(seconds.limits(), [""; 0]);
+        seconds.write(&vus, &Tags::default(), f64::NAN, 2 * SECOND);
+        for number in 0..MAX_SERIES + 4 {
+            let tags = Tags::new([("name", number.to_string())]);
+            seconds.write(&vus, &tags, 1.0, 2 * SECOND);
+        }
+        seconds.flush(2);
+        // The one without tags is a series as well.
+        let over = "5 samples are in series=other, as a second has more than 10000 series";
+        let not_numbers = "1 samples are left out, as they are not finite numbers";
+        assert_eq!(seconds.limits(), [over, not_numbers]);
     }
 
     #[test]

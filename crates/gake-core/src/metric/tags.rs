@@ -41,7 +41,16 @@ impl Tags {
     /// These tags without `key`.
     #[must_use]
     pub fn without(&self, key: &str) -> Self {
-        Self(self.0.iter().filter(|pair| pair.0 != key).cloned().collect())
+        self.without_any(|name| name == key)
+    }
+
+    /// These tags without those that `is_out` names; a copy only when there are some.
+    #[must_use]
+    pub fn without_any(&self, is_out: impl Fn(&str) -> bool) -> Self {
+        if !self.0.iter().any(|pair| is_out(&pair.0)) {
+            return self.clone();
+        }
+        Self(self.0.iter().filter(|pair| !is_out(&pair.0)).cloned().collect())
     }
 
     /// Whether there are no tags.

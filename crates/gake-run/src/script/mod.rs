@@ -41,7 +41,7 @@ pub use gake_k6::within;
 use levels::Levels;
 pub use remote::fetcher;
 pub use slice::{ScriptArchives, ScriptSlice};
-use stage::StageUser;
+use stage::{Called, StageUser};
 
 /// Tags that sub-metrics may select by, besides those that the summary needs.
 type Keys = Arc<[String]>;
@@ -133,9 +133,9 @@ pub struct ScriptTls {
 pub struct ScriptRecorded {
     /// The run, `setup` and `teardown` included.
     pub recorded: Recorded,
-    /// What `setup` returned, as JSON.
+    /// What `setup` returned, as JSON; `None` when it did not return.
     pub setup_data: Option<String>,
-    /// Why `setup` did not complete, if it did not; nothing ran then.
+    /// Why `setup` failed, if it did; nothing ran then, nor after one that was cut.
     pub setup: Result<(), ScriptRunError>,
     /// Why `teardown` did not complete, if it did not.
     pub teardown: Result<(), ScriptRunError>,
@@ -249,7 +249,7 @@ impl LoadedScript {
         let is_set_up = matches!(setup, Ok(Called::Returned(_))) && self.test.aborted().is_none();
         let is_void = !is_set_up || interrupt.came();
         let (setup_data, setup) = match setup {
-            Ok(data) => (data, Ok(())),
+            Ok(called) => (called.returned(), Ok(())),
             Err(error) => (None, Err(error)),
         };
         // Where nothing runs no other process is needed.
@@ -348,7 +348,7 @@ impl LoadedScript {
         }
     }
 
-    /// What `setup` returned, as JSON; none without a `setup`.
+    /// What `setup` returned, as JSON; nothing without a `setup`.
     fn setup(
         &self,
         run: &ScriptRun,
@@ -356,11 +356,16 @@ impl LoadedScript {
         keys: &Keys,
         aside: &mut Tally,
         is_cut: impl Fn() -> bool,
-    ) -> Result<Option<String>, ScriptRunError> {
-        let Some(limit) = run.setup.filter(|_| self.has("setup")) else { return Ok(None) };
+    ) -> Result<Called, ScriptRunError> {
+        let Some(limit) = run.setup.filter(|_| self.has("setup")) else {
+            return Ok(Called::Returned(None));
+        };
         let user = StageUser::load(&self.test, Some((network, keys)))?;
         let called = user.call(VuStage::Setup, "setup", None, limit, aside, is_cut)?;
-        Ok(Some(called.unwrap_or_else(|| "null".to_owned())))
+        Ok(match called {
+            Called::Returned(None) => Called::Returned(Some("null".to_owned())),
+            called => called,
+        })
     }
 
     /// What `handleSummary` returns for `data`, as JSON.
@@ -375,7 +380,9 @@ impl LoadedScript {
         let user = StageUser::load(&self.test, None)?;
         let mut nothing = Tally::default();
         let never = || false;
-        user.call(VuStage::Summary, "handleSummary", Some(data), limit, &mut nothing, never)
+        let stage = VuStage::Summary;
+        let called = user.call(stage, "handleSummary", Some(data), limit, &mut nothing, never)?;
+        Ok(called.returned())
     }
 
     /// What the users of `slice` of the run are made with, for each scenario.

@@ -26,6 +26,25 @@ use crate::RunError;
 /// How often it is looked whether a call is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
+/// How a call of a function ended.
+#[derive(Debug)]
+pub(super) enum Called {
+    /// It returned this, as JSON.
+    Returned(Option<String>),
+    /// It did not: the script ended the test, or it was cut.
+    Ended,
+}
+
+impl Called {
+    /// What it returned, as JSON.
+    pub(super) fn returned(self) -> Option<String> {
+        match self {
+            Self::Returned(json) => json,
+            Self::Ended => None,
+        }
+    }
+}
+
 /// A user with the number 0.
 pub(super) struct StageUser {
     pub(super) user: ScriptUser,
@@ -59,8 +78,8 @@ impl StageUser {
         Ok(Self { user })
     }
 
-    /// Calls a function of the script and adds what it records to `tally`. Returns what it returned,
-    /// as JSON. It ends early when `is_cut`, which is asked now and then.
+    /// Calls a function of the script and adds what it records to `tally`. It ends early when
+    /// `is_cut`, which is asked now and then.
     pub(super) fn call(
         &self,
         stage: VuStage,
@@ -69,7 +88,7 @@ impl StageUser {
         limit: Duration,
         tally: &mut Tally,
         is_cut: impl Fn() -> bool,
-    ) -> Result<Option<String>, ScriptRunError> {
+    ) -> Result<Called, ScriptRunError> {
         let cannot = |error: std::io::Error| RunError::cannot(error);
         let runtime = Builder::new_current_thread()
             .enable_all()
@@ -106,12 +125,12 @@ impl StageUser {
         let (recorded, _) = recorder.take(Tally::default());
         tally.merge(&recorded);
         match end {
-            Ok(CallEnd::Returned(json)) => Ok(json),
+            Ok(CallEnd::Returned(json)) => Ok(Called::Returned(json)),
             Ok(CallEnd::Rejected(exception)) => Err(ScriptRunError::Rejected(exception)),
             Ok(CallEnd::NoData(wrong)) => Err(ScriptRunError::SetupData(wrong)),
             Ok(CallEnd::Thrown(exception)) => Err(ScriptRunError::Thrown { stage, exception }),
             // The script ended the test, which everybody learns from the test, or a user did.
-            Ok(CallEnd::Ended) => Ok(None),
+            Ok(CallEnd::Ended) => Ok(Called::Ended),
             Err(_) => Err(ScriptRunError::Late { stage, function, limit }),
         }
     }

@@ -16,6 +16,10 @@ const FRAME: usize = 256 << 10;
 /// A file that is written during the run.
 pub(crate) struct File {
     writer: Option<Writer>,
+    /// Whether nothing of it can be read without its end.
+    needs_end: bool,
+    /// Rows that it took.
+    taken: u64,
     lost: Lost,
 }
 
@@ -70,7 +74,21 @@ impl File {
         } else {
             Writer::Plain(BufWriter::new(file))
         };
-        Ok(Self { writer: Some(writer), lost: Lost::default() })
+        Ok(Self { writer: Some(writer), needs_end: false, taken: 0, lost: Lost::default() })
+    }
+
+    /// A file of which nothing can be read without its end.
+    pub(crate) fn create_whole(path: &str) -> Result<Self, String> {
+        Ok(Self { needs_end: true, ..Self::create(path)? })
+    }
+
+    /// What it takes when it breaks: these rows, or everything.
+    fn broken(&mut self, rows: u64, why: String) {
+        self.writer = None;
+        match self.needs_end {
+            true => self.lost.add(self.taken, format!("{why}: the file cannot be read")),
+            false => self.lost.add(rows, why),
+        }
     }
 }
 
@@ -83,9 +101,9 @@ impl Carrier for File {
             Some(Writer::Zstd(frames)) => frames.write_all(&batch.bytes),
             None => return self.lost.add(batch.rows, "it could not be written"),
         };
+        self.taken += batch.rows;
         if let Err(error) = written {
-            self.writer = None;
-            self.lost.add(batch.rows, error.to_string());
+            self.broken(batch.rows, error.to_string());
         }
     }
 
@@ -98,7 +116,7 @@ impl Carrier for File {
         };
         if let Err(error) = ended {
             let error: io::Error = error;
-            self.lost.add(1, format!("it has no end: {error}"));
+            self.broken(1, format!("it has no end: {error}"));
         }
     }
 
@@ -109,11 +127,36 @@ impl Carrier for File {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::OpenOptions;
     use std::io::Read;
 
     use ruzstd::decoding::StreamingDecoder;
 
     use super::*;
+
+    /// What is lost of a file that takes 5 rows, and then of 2 and 4 none.
+    fn lost(mut file: File) -> Lost {
+        let mut carry = |file: &mut File, rows| {
+            file.carry(Batch { bytes: b"abc".to_vec(), rows });
+        };
+        carry(&mut file, 5);
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        file.writer = Some(Writer::Plain(BufWriter::new(full)));
+        carry(&mut file, 2);
+        carry(&mut file, 4);
+        file.finish();
+        file.lost()
+    }
+
+    #[test]
+    fn a_broken_file_costs_what_cannot_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a").to_str().unwrap().to_owned();
+        assert_eq!(lost(File::create(&path).unwrap()).rows, 6);
+        let whole = lost(File::create_whole(&path).unwrap());
+        assert_eq!(whole.rows, 11);
+        assert!(whole.why.unwrap().ends_with("the file cannot be read"));
+    }
 
     #[test]
     fn frames_of_zstd_are_the_text_that_was_written() {

@@ -1,6 +1,6 @@
 //! Parquet: the rows of the CSV file in columns, with numbers as numbers.
 //!
-//! A file is complete only with its footer, which is written at the end of the run. Columns are
+//! A file can be read only with its footer, which is written at the end of the run. Columns are
 //! plain, in pages compressed by snappy: one page for each column of a row group.
 
 use std::mem;
@@ -17,8 +17,14 @@ use crate::figures::{self, Field, Row};
 
 /// What a file begins and ends with.
 const MAGIC: &[u8; 4] = b"PAR1";
-/// Values of a row group: some 5 MB, which is what a run holds of its file.
+/// Rows of a row group at most: some 5 MB of usual ones, which is what a run holds of its file.
 const GROUP: usize = 65_536;
+/// Bytes of the values of a row group, after which it ends whatever its rows: tags and texts may be
+/// long.
+const GROUP_BYTES: usize = 8 << 20;
+
+/// The form in which readers look for the version of a writer.
+const CREATED_BY: &str = concat!("gake version ", env!("CARGO_PKG_VERSION"));
 
 // Parquet's own numbers.
 const INT64: i32 = 2;
@@ -106,7 +112,9 @@ impl Parquet {
                 self.waiting += 1;
             }
         }
-        if self.waiting < GROUP as u64 { Batch::default() } else { self.group() }
+        let bytes: usize = self.columns.iter().map(|column| column.values.len()).sum();
+        let is_full = self.waiting >= GROUP as u64 || bytes >= GROUP_BYTES;
+        if is_full { self.group() } else { Batch::default() }
     }
 
     /// Writes what waits as a row group.
@@ -115,7 +123,7 @@ impl Parquet {
         if rows == 0 {
             return Batch::default();
         }
-        let mut bytes = Vec::new();
+        let mut bytes = if self.length == 0 { MAGIC.to_vec() } else { Vec::new() };
         let mut chunks = Vec::new();
         for (column, (_, _, is_optional)) in self.columns.iter_mut().zip(COLUMNS) {
             let (page, plain) = column.page(is_optional);
@@ -124,15 +132,11 @@ impl Parquet {
             bytes.extend(page);
         }
         self.groups.push(Group { rows, chunks });
-        self.written(bytes, rows)
-    }
-
-    fn written(&mut self, bytes: Vec<u8>, rows: u64) -> Batch {
         self.length += bytes.len() as u64;
         Batch { bytes, rows }
     }
 
-    fn footer(&self) -> Vec<u8> {
+    fn footer(&self, created_by: &str) -> Vec<u8> {
         let rows = self.groups.iter().map(|group| group.rows).sum();
         let root = Struct::default().text(4, "gake").i32(5, COLUMNS.len() as i32);
         let schema = std::iter::once(root).chain(COLUMNS.into_iter().map(element));
@@ -141,7 +145,7 @@ impl Parquet {
             .many(2, schema)
             .i64(3, rows)
             .many(4, self.groups.iter().map(Group::header))
-            .text(6, "gake")
+            .text(6, created_by)
             .end();
         let length = bytes.len() as u32;
         bytes.extend(length.to_le_bytes());
@@ -239,8 +243,7 @@ impl Format for Parquet {
     fn begin(&mut self, start: &ExportStart<'_>) -> Batch {
         self.started = start.started_unix_ns;
         let text = format!("{} {}", start.target, start.command);
-        self.add(&[figures::event("begin", text)], self.started);
-        self.written(MAGIC.to_vec(), 1)
+        self.add(&[figures::event("begin", text)], self.started)
     }
 
     fn second(&mut self, second: &ExportSecond<'_>) -> Batch {
@@ -263,7 +266,7 @@ impl Format for Parquet {
         let mut batch = self.add(&rows, self.started + run.elapsed);
         let rest = self.group();
         batch.bytes.extend(rest.bytes);
-        batch.bytes.extend(self.footer());
+        batch.bytes.extend(self.footer(CREATED_BY));
         batch.rows += rest.rows;
         batch
     }
@@ -276,7 +279,7 @@ mod tests {
     /// A file of two row groups: texts, numbers, values that are absent.
     fn file() -> Vec<u8> {
         let mut parquet = Parquet::new(vec![("env".to_owned(), "a".to_owned())]);
-        let mut bytes = parquet.written(MAGIC.to_vec(), 1).bytes;
+        let mut bytes = Vec::new();
         let requests = Row {
             measurement: "gake_requests",
             tags: vec![("name", "a; b".into())],
@@ -288,13 +291,14 @@ mod tests {
             assert_eq!(parquet.add(&rows, unix_ns).rows, 0, "it waits for more");
             bytes.extend(parquet.group().bytes);
         }
-        bytes.extend(parquet.footer());
+        bytes.extend(parquet.footer("gake version 0.1.0"));
         bytes
     }
 
     /// What is in the file was read by Apache Arrow, which found these six rows.
     #[test]
     fn the_file_is_one_that_others_read() {
+        std::fs::write("/tmp/fix13/figures.parquet", file()).unwrap();
         assert_eq!(file(), include_bytes!("../../tests/data/figures.parquet"));
     }
 
@@ -309,5 +313,15 @@ mod tests {
         // An event has two fields.
         assert_eq!(full, Some((GROUP / 2 - 1, GROUP as u64)));
         assert!(parquet.columns.iter().all(|column| column.values.is_empty()));
+    }
+
+    #[test]
+    fn a_row_group_ends_before_long_texts_take_the_memory() {
+        let mut parquet = Parquet::new(Vec::new());
+        let row = figures::event("begin", "x".repeat(1 << 20));
+        let rows: Vec<u64> =
+            (0..16).map(|n| parquet.add(std::slice::from_ref(&row), n).rows).collect();
+        // Each event is two values, of which one is a MiB and a little.
+        assert_eq!(rows, [0, 0, 0, 0, 0, 0, 0, 16].repeat(2));
     }
 }

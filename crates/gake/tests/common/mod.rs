@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -44,8 +45,8 @@ pub fn go_program(name: &str) -> PathBuf {
 /// A gake that goes on.
 pub struct Started {
     child: Child,
-    stdout: JoinHandle<String>,
-    stderr: JoinHandle<String>,
+    stdout: Output,
+    stderr: Output,
     begun: Instant,
 }
 
@@ -70,17 +71,38 @@ pub fn gake(args: &[&str]) -> Command {
 /// Starts a command with both outputs watched.
 pub fn start(command: &mut Command) -> Started {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let stdout = read(child.stdout.take().unwrap());
-    let stderr = read(child.stderr.take().unwrap());
+    let stdout = Output::of(child.stdout.take().unwrap());
+    let stderr = Output::of(child.stderr.take().unwrap());
     Started { child, stdout, stderr, begun: Instant::now() }
 }
 
-fn read(mut stream: impl Read + Send + 'static) -> JoinHandle<String> {
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).unwrap();
-        String::from_utf8(bytes).unwrap()
-    })
+/// What a process writes, read while it goes on.
+struct Output {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
+}
+
+impl Output {
+    fn of(mut stream: impl Read + Send + 'static) -> Self {
+        let bytes = Arc::<Mutex<Vec<u8>>>::default();
+        let read = Arc::clone(&bytes);
+        let reader = thread::spawn(move || {
+            let mut part = [0; 8 << 10];
+            loop {
+                match stream.read(&mut part).unwrap() {
+                    0 => break,
+                    length => read.lock().unwrap().extend(&part[..length]),
+                }
+            }
+        });
+        Self { bytes, reader }
+    }
+
+    /// Everything, once the process has ended.
+    fn whole(self) -> String {
+        self.reader.join().unwrap();
+        String::from_utf8(std::mem::take(&mut *self.bytes.lock().unwrap())).unwrap()
+    }
 }
 
 impl Started {
@@ -91,6 +113,11 @@ impl Started {
 
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// What it has said on standard error so far.
+    pub fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.stderr.bytes.lock().unwrap()).into_owned()
     }
 
     pub fn write(&mut self, text: &str) {
@@ -117,7 +144,7 @@ impl Started {
             thread::sleep(Duration::from_millis(5));
         };
         let took = self.begun.elapsed();
-        let (stdout, stderr) = (self.stdout.join().unwrap(), self.stderr.join().unwrap());
+        let (stdout, stderr) = (self.stdout.whole(), self.stderr.whole());
         let ran = Ran { code: status.code(), stdout, stderr, took };
         assert!(!hung, "it went on for more than {limit:?}: {ran:?}");
         assert!(!ran.stderr.contains("panicked"), "{ran:?}");

@@ -3,12 +3,23 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
 use crate::driver;
 use crate::support::*;
+
+/// A run that ends with the test, also when the test fails.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // One that has ended needs nothing.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
 
 #[test]
 fn the_live_page_becomes_the_report() {
@@ -17,9 +28,9 @@ fn the_live_page_becomes_the_report() {
     let room = driver();
     let flags = words("demo -r 300 -d 90s --slo p99<10s --web=127.0.0.1:0 --web-control --html");
     let run = [&["run"], &*flags, &[html.to_str().unwrap()]].concat();
-    let mut child =
-        gake(&run).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("gake starts");
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let run = gake(&run).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut child = Guard(run.expect("gake starts"));
+    let mut lines = BufReader::new(child.0.stderr.take().unwrap()).lines();
     let url = lines.find_map(|line| line.unwrap().strip_prefix("live page: ").map(str::to_owned));
     // What it says further must find room.
     let rest = std::thread::spawn(move || lines.map_while(Result::ok).count());
@@ -30,7 +41,7 @@ fn the_live_page_becomes_the_report() {
         .expect("node is needed: apt-get install nodejs npm chromium");
     let texts = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     assert!(output.status.success(), "{}", texts.join("\n"));
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(child.0.wait().unwrap().code(), Some(130));
     rest.join().unwrap();
     assert!(fs::read(&saved).unwrap() == fs::read(&html).unwrap(), "what was saved is the report");
 }
@@ -38,34 +49,38 @@ fn the_live_page_becomes_the_report() {
 /// `GAKE_VIEWERS=600` is the long form.
 #[test]
 fn a_page_that_follows_a_run_holds_a_bounded_memory() {
-    let seconds = std::env::var("GAKE_VIEWERS").map_or(30, |seconds| seconds.parse().unwrap());
+    let seconds =
+        std::env::var("GAKE_VIEWERS").map_or(10, |seconds| seconds.parse::<u64>().unwrap());
     let room = driver();
     let duration = format!("{seconds}s");
     let run = ["run", "demo", "-r", "200", "-d", &duration, "--web=127.0.0.1:0", "-q"];
-    let mut child =
-        gake(&run).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("gake starts");
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let run = gake(&run).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut child = Guard(run.expect("gake starts"));
+    let mut lines = BufReader::new(child.0.stderr.take().unwrap()).lines();
     let url = lines.find_map(|line| line.unwrap().strip_prefix("live page: ").map(str::to_owned));
     let rest = std::thread::spawn(move || lines.map_while(Result::ok).count());
+    let limit = (seconds + 60).to_string();
     let output = Command::new("node")
-        .args([room.join("watching.mjs").as_os_str(), url.unwrap().as_ref()])
+        .args([room.join("watching.mjs").as_os_str(), url.unwrap().as_ref(), limit.as_ref()])
         .current_dir(&room)
         .output()
         .expect("node is needed: apt-get install nodejs npm chromium");
     let texts = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     assert!(output.status.success(), "{}", texts.join("\n"));
-    assert!(matches!(child.wait().unwrap().code(), Some(0 | 3)));
+    assert!(matches!(child.0.wait().unwrap().code(), Some(0 | 3)));
     rest.join().unwrap();
     let looks: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
     // From when all charts are there; the last look may see the report being made.
+    let looks = &looks[..looks.len() - 1];
+    assert!(looks.len() >= 12, "{looks:?}");
     let half = looks.len() / 2;
-    for name in ["heap", "nodes"] {
+    // A point of each chart a second; a chart that is left behind at each event has hundreds of nodes.
+    for (name, a_second, noise) in [("heap", 32 << 10, 768 << 10), ("nodes", 4, 100)] {
         let most = |looks: &[Value]| looks.iter().map(|look| look[name].as_u64().unwrap()).max();
         let (early, late) = (most(&looks[half / 2..half]), most(&looks[half..]));
         let (early, late) = (early.unwrap(), late.unwrap());
         println!("{name}: {early} in the second quarter, {late} after it");
-        // A point of each chart for each second, until seconds are joined.
-        let bound = early + early / 4 + if name == "heap" { 4 << 20 } else { 500 };
+        let bound = early + noise + a_second * seconds / 2;
         assert!(late <= bound, "{name}: {early}, then {late}: {looks:?}");
     }
 }

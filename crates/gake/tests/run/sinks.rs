@@ -91,7 +91,7 @@ fn serve(stream: TcpStream, answers: Answers, taken: &Mutex<Vec<String>>, writes
 #[test]
 fn destinations_that_fail_cost_their_own_figures_and_nothing_else() {
     let ill = Database::start(|number| (if number < 4 { 500 } else { 204 }, Duration::ZERO));
-    let slow = Database::start(|_| (204, Duration::from_millis(1_500)));
+    let slow = Database::start(|_| (204, Duration::from_millis(250)));
     let strict = Database::start(|_| (401, Duration::ZERO));
     let lab = lab();
     let url = url(&lab, "/fast");
@@ -100,6 +100,7 @@ fn destinations_that_fail_cost_their_own_figures_and_nothing_else() {
         slow.sink(""),
         strict.sink("?version=2&token=s3cret"),
         "json=/dev/full".to_owned(),
+        "parquet=/dev/full".to_owned(),
     ];
     let sinks: Vec<&str> = sinks.iter().flat_map(|sink| ["--sink", sink]).collect();
     let args = [&["run", &url, "-r", "100", "-d", "4s", "-o", "json"], &sinks[..]].concat();
@@ -119,10 +120,12 @@ fn destinations_that_fail_cost_their_own_figures_and_nothing_else() {
     // What could not is counted, by destination and with the reason.
     assert!(strict.lines.lock().unwrap().is_empty());
     let lost: Vec<&str> = ran.stderr.lines().filter(|line| line.contains("missing")).collect();
-    assert_eq!(lost.len(), 2, "{ran:?}");
-    for (destination, why) in [(strict.port.to_string(), "401"), ("/dev/full".to_owned(), "space")]
+    assert_eq!(lost.len(), 3, "{ran:?}");
+    let port = strict.port.to_string();
+    for (destination, why) in
+        [(&*port, "401"), ("json=/dev/full", "space"), ("parquet=/dev/full", "cannot be read")]
     {
-        let said = lost.iter().find(|line| line.contains(&destination));
+        let said = lost.iter().find(|line| line.contains(destination));
         let said = said.unwrap_or_else(|| panic!("{destination}: {ran:?}"));
         assert!(figures(said) > 20 && said.contains(why), "{said}");
     }

@@ -113,13 +113,14 @@ impl Receivers {
     /// # Errors
     /// When one got nothing.
     pub fn taken(&self) -> Result<String> {
-        let mut text = Vec::new();
-        for (name, count) in &self.counts {
-            match count.swap(0, Relaxed) {
-                0 => bail!("{name} got nothing"),
-                count => text.push(format!("{name} {count}")),
-            }
+        // All begin anew, also when one got nothing: the next run is counted for itself.
+        let taken: Vec<(&str, u64)> =
+            self.counts.iter().map(|(name, count)| (*name, count.swap(0, Relaxed))).collect();
+        if let Some((name, _)) = taken.iter().find(|(_, count)| *count == 0) {
+            bail!("{name} got nothing");
         }
+        let text: Vec<String> =
+            taken.iter().map(|(name, count)| format!("{name} {count}")).collect();
         Ok(text.join(", "))
     }
 }
@@ -235,5 +236,6 @@ mod tests {
             receivers.counts.iter().map(|(_, count)| count.load(Relaxed)).collect();
         assert_eq!(counts, [1, 1, 1, 0, 1, 0, 0]);
         assert_eq!(receivers.taken().unwrap_err().to_string(), "graphite got nothing");
+        assert!(receivers.counts.iter().all(|(_, count)| count.load(Relaxed) == 0));
     }
 }
