@@ -9,7 +9,6 @@ use rustls::ClientConfig;
 use rustls::client::EchStatus;
 
 use crate::address::{Address, Resolver};
-use crate::ech;
 use crate::error::WireError;
 use crate::http1::request::{Rendered, RequestError};
 use crate::http2::{RequestTemplate, SharedFields};

@@ -318,7 +318,7 @@ impl LoadedScript {
         tally.merge(&aside);
         levels.add_to(tally, &self.metrics);
         let left: u64 = crews.iter().map(Crew::left).sum();
-        let is_whole = !is_failed && self.test.aborted().is_none();
+        let is_whole = is_set_up && self.test.aborted().is_none();
         let dropped = tally.counts.dropped + if is_whole { left } else { 0 };
         if dropped > 0 {
             let mut sum = Sum::default();

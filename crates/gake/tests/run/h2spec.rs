@@ -37,20 +37,16 @@ fn every_case_of_h2spec_for_clients_passes() {
     let started = PARTS.map(|(sections, cases)| {
         let first = port.to_string();
         port += cases;
-        let args = [&[first.as_str(), &gake][..], &words(sections)].concat();
-        let part = move || {
-            let mut part = Command::new(&program);
-            part.args(&args);
-            part
-        };
-        (start(&mut part()), part, cases)
+        let mut part = Command::new(&program);
+        part.args([&first, &gake]).args(words(sections));
+        (start(&mut part), part, cases)
     });
-    for (started, again, cases) in started {
+    for (started, mut part, cases) in started {
         let mut ran = started.wait();
         // On a busy machine a case takes more than h2spec's 3 s.
         for _ in 0..3 {
             if ran.stdout.contains("Error: Timeout") {
-                ran = start(&mut again()).wait();
+                ran = start(&mut part).wait();
             }
         }
         let summary = format!("{cases} tests, {cases} passed, 0 skipped, 0 failed");
