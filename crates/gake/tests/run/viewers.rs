@@ -88,9 +88,7 @@ fn many_viewers_are_shown_a_run_in_bounded_memory() {
             let (address, seen, is_over) = (&address, &seen, &is_over);
             // One in three goes and comes back, and gets what it missed.
             let time = if number % 3 == 0 { VISIT } else { Duration::MAX };
-            scope.spawn(move || {
-                while !is_over.load(Relaxed) && !view(address, time, seen) {}
-            });
+            scope.spawn(move || while !is_over.load(Relaxed) && !view(address, time, seen) {});
         }
         let begun = Instant::now();
         let end = begun + Duration::from_secs(seconds) + PATIENCE;

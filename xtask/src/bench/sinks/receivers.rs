@@ -119,7 +119,8 @@ impl Receivers {
         if let Some((name, _)) = taken.iter().find(|(_, count)| *count == 0) {
             bail!("{name} got nothing");
         }
-        let text: Vec<String> = taken.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        let text: Vec<String> =
+            taken.iter().map(|(name, count)| format!("{name} {count}")).collect();
         Ok(text.join(", "))
     }
 }
