@@ -402,7 +402,7 @@ mod tests {
         assert!(refusal(&shorter, &open, slice).contains("1m"));
         let mut late = open.clone();
         late.scenarios[0].start = Duration::from_secs(1);
-        assert!(refusal(&bound, &late, slice).contains("the run takes 1m1s"), "it starts later");
+        assert!(refusal(&bound, &late, slice).contains("the run takes 61s"), "it starts later");
         let end = bound.bounds(&Prepared::new(&open, Inputs::default()).unwrap().plan, slice).end;
         assert_eq!(end, Some(Duration::from_secs(60) + DRAIN));
         let closed = spec("http://127.0.0.1:9/", LoadSpec::closed(5));

@@ -77,7 +77,9 @@ fn write_all(
     write: &impl Fn(LogLevel, &str, &[(&'static str, &str)]),
 ) {
     for waiting in waiting {
-        for (agent, count) in std::mem::take(&mut *lock(lost)) {
+        // A statement of its own: the lock is not held while a line is written.
+        let left_out = std::mem::take(&mut *lock(lost));
+        for (agent, count) in left_out {
             let message = format!("{count} lines of the log were left out: there were too many");
             write(LogLevel::Warning, &message, &[("agent", &agent)]);
         }
