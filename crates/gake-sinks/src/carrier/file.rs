@@ -136,7 +136,7 @@ mod tests {
 
     /// What is lost of a file that takes 5 rows, and then of 2 and 4 none.
     fn lost(mut file: File) -> Lost {
-        let mut carry = |file: &mut File, rows| {
+        let carry = |file: &mut File, rows| {
             file.carry(Batch { bytes: b"abc".to_vec(), rows });
         };
         carry(&mut file, 5);
