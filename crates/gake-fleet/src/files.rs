@@ -13,8 +13,7 @@ use gake_core::spec::{RequestSource, RunSpec};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::FleetError;
-use crate::message::{FilePart, ScriptOffer, from_hex, hex};
-use crate::script::ScriptParcel;
+use crate::message::{FilePart, from_hex, hex};
 
 /// Most bytes of the files of a spec.
 pub(crate) const BYTES_MAX: usize = 256 << 20;
@@ -52,30 +51,6 @@ pub(crate) fn take_along(spec: &mut RunSpec) -> Result<Contents, FleetError> {
         contents.insert(hash, bytes.into());
     }
     Ok(contents)
-}
-
-/// What travels of a script, and the offer that names it. `data` is what `setup` returned.
-///
-/// # Errors
-/// When it is too large.
-pub(crate) fn take_script(
-    parcel: &ScriptParcel,
-    data: Option<&str>,
-) -> Result<(ScriptOffer, Contents), FleetError> {
-    parcel.check_size(data)?;
-    let mut contents = Contents::new();
-    let mut take = |bytes: Bytes| {
-        let hash = hash(&bytes);
-        contents.insert(hash.clone(), bytes);
-        hash
-    };
-    let offer = ScriptOffer {
-        archive: take(parcel.archive.clone().into()),
-        data: data.map(|data| take(data.to_owned().into())),
-        seed: parcel.seed,
-        is_verbose: parcel.is_verbose,
-    };
-    Ok((offer, contents))
 }
 
 /// The hashes of the recordings of a spec whose files were taken along, in its order.

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use gake_run::script::{LogLevel, LogLine};
 use serde::{Deserialize, Serialize};
 
 use crate::FleetError;
-use crate::files::BYTES_MAX;
+use crate::files::{BYTES_MAX, Contents, hash};
+use crate::message::ScriptOffer;
 
 /// The names of fields that lines of a script's log have; others do not travel.
 const FIELDS: [&str; 6] = ["source", "executor", "scenario", "error", "hint", "module"];
@@ -44,6 +46,30 @@ impl ScriptParcel {
             BYTES_MAX >> 20
         )))
     }
+}
+
+/// What travels of a script, and the offer that names it. `data` is what `setup` returned.
+///
+/// # Errors
+/// When it is too large.
+pub(crate) fn take_script(
+    parcel: &ScriptParcel,
+    data: Option<&str>,
+) -> Result<(ScriptOffer, Contents), FleetError> {
+    parcel.check_size(data)?;
+    let mut contents = Contents::new();
+    let mut take = |bytes: Bytes| {
+        let hash = hash(&bytes);
+        contents.insert(hash.clone(), bytes);
+        hash
+    };
+    let offer = ScriptOffer {
+        archive: take(parcel.archive.clone().into()),
+        data: data.map(|data| take(data.to_owned().into())),
+        seed: parcel.seed,
+        is_verbose: parcel.is_verbose,
+    };
+    Ok((offer, contents))
 }
 
 /// What a script does on an agent beside its figures.

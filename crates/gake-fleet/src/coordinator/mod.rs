@@ -42,9 +42,9 @@ use tokio::runtime::Runtime;
 
 use crate::FleetError;
 use crate::allow::for_agents;
-use crate::files::{recordings, take_along, take_script};
+use crate::files::{recordings, take_along};
 use crate::message::figures_subject;
-use crate::script::{ScriptListener, ScriptParcel};
+use crate::script::{ScriptListener, ScriptParcel, take_script};
 use crate::token::random_text;
 
 /// What one agent recorded.

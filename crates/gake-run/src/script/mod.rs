@@ -293,17 +293,12 @@ impl LoadedScript {
                 prepared.run_works(make, beside, each)
             }
         };
-        let has_teardown = self.has("teardown") && is_set_up;
-        let teardown = match run.teardown.filter(|_| has_teardown) {
-            Some(limit) => {
-                let user = StageUser::load(&self.test, Some((&network, &keys)));
-                let (stage, data) = (VuStage::Teardown, setup_data.as_deref());
-                let is_cut = || interrupt.is_urgent();
-                let called = user
-                    .and_then(|user| user.call(stage, "teardown", data, limit, &mut aside, is_cut));
-                called.map(drop)
+        let is_cut = || interrupt.is_urgent();
+        let teardown = match is_set_up {
+            true => {
+                self.teardown(run, (&network, &keys), setup_data.as_deref(), &mut aside, is_cut)
             }
-            None => Ok(()),
+            false => Ok(()),
         };
         if let (Err(_), Err(error)) = (&recorded, &teardown) {
             // The run's error is what is returned.
@@ -366,6 +361,19 @@ impl LoadedScript {
             Called::Returned(None) => Called::Returned(Some("null".to_owned())),
             called => called,
         })
+    }
+
+    fn teardown(
+        &self,
+        run: &ScriptRun,
+        network: (&Arc<Network>, &Keys),
+        data: Option<&str>,
+        aside: &mut Tally,
+        is_cut: impl Fn() -> bool,
+    ) -> Result<(), ScriptRunError> {
+        let Some(limit) = run.teardown.filter(|_| self.has("teardown")) else { return Ok(()) };
+        let user = StageUser::load(&self.test, Some(network))?;
+        user.call(VuStage::Teardown, "teardown", data, limit, aside, is_cut).map(drop)
     }
 
     /// What `handleSummary` returns for `data`, as JSON.
