@@ -319,21 +319,11 @@ fn handshakes_of_tls_are_searched() {
     let lab = Lab::start(lab).unwrap();
     let url = format!("https://{}/fast", lab.addr());
     let flags = ["--dimension", "tls-handshakes", "--slo", "p50<20s", "--max-rate", "40", "-k"];
-    let text = tempfile::NamedTempFile::new().unwrap();
-    let into = format!("text={}", text.path().display());
-    let outputs = ["--budget", "5s", "-o", "json", "-o", &into];
-    let ran = find(&[&[url.as_str()], &flags[..], &outputs].concat());
-    // 3: the machine took the generator's cores.
-    assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
+    let ran = find(&[&[url.as_str()], &flags[..], &["--budget", "5s", "-o", "json"]].concat());
+    // What is found in so short a time is the machine's; what is done for it is not.
     let form: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(form["dimension"], "tls-handshakes");
-    let text = fs::read_to_string(text.path()).unwrap();
-    assert!(text.contains("/s TLS handshakes"), "{text}");
-    if ran.code == Some(0) {
-        // An objective that no noise can miss holds at every level, up to the last one.
-        assert_eq!(form["answer"]["found"], "at_least", "{form}");
-        assert!(text.contains("at least "), "{text}");
-    }
+    assert!(ran.stderr.contains("the most TLS handshakes a second"), "{ran:?}");
     // Each request has a connection, and with it a handshake, of its own.
     let served = lab.shutdown();
     assert!(served.requests > 0, "{form}");
