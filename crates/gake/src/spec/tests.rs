@@ -82,7 +82,7 @@ fn example(line: &str) -> Option<String> {
     let line = line.split("   ").next()?.trim();
     let line = line.split(" > ").next()?.split(" | ").next()?.trim();
     // Not of one word, of a shell, or of files that are no examples.
-    let is_whole = !["...", "$(", "script.js", "FILE", "--help", "`", "--spec", ".pem"]
+    let is_whole = !["...", "$(", ".js", "FILE", "--help", "`", "--spec", ".pem"]
         .iter()
         .any(|part| line.contains(part));
     (is_run && is_whole).then(|| line.to_owned())
