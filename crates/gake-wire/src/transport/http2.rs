@@ -88,7 +88,7 @@ impl Transport for Http2 {
     }
 
     fn watch_room(&self, watcher: impl Fn() + 'static) {
-        self.link.watch_room(Box::new(watcher));
+        self.link.room.watch(Box::new(watcher));
     }
 
     #[inline]

@@ -62,7 +62,7 @@ impl<C: Clock> Task<C> {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Fault> {
         self.link.know_task(cx);
-        if self.link.is_unwanted() {
+        if self.link.room.is_unwanted() {
             self.link.codec().borrow_mut().close(ErrorCode::NoError);
             return Poll::Ready(Fault::ClosedEarly(Phase::FirstByte));
         }

@@ -74,7 +74,7 @@ impl Transport for Http3 {
     }
 
     fn watch_room(&self, watcher: impl Fn() + 'static) {
-        self.link.watch_room(Box::new(watcher));
+        self.link.room.watch(Box::new(watcher));
     }
 
     fn idle_state(&self, _now: Nanos, _scratch: &Scratch) -> IdleState {

@@ -11,6 +11,7 @@ use gake_core::record::{ErrorCode, Fault, TcpSample};
 use quinn::{Connection, RecvStream, SendStream, VarInt};
 use tokio::sync::Notify;
 
+use super::room::RoomWatch;
 use crate::alarm::know;
 use crate::http2::{ConnectionCounts, ConnectionLimits};
 use crate::http3::StreamViolation;
@@ -38,11 +39,10 @@ pub(super) struct Http3Link {
     leaving: Notify,
     /// Why the connection ended; the fault is that of an exchange without an answer.
     broken: Cell<Option<Fault>>,
-    is_unwanted: Cell<bool>,
     /// Those who wait for a response, by the number of their stream's place.
     waiting: RefCell<Vec<Option<Waker>>>,
     free: RefCell<Vec<usize>>,
-    room_watcher: RefCell<Option<Box<dyn Fn()>>>,
+    pub(super) room: RoomWatch,
     end_waiter: RefCell<Option<Waker>>,
     /// The buffer of decoded header fields.
     pub(super) text: RefCell<Vec<u8>>,
@@ -69,10 +69,9 @@ impl Http3Link {
             goaway: Cell::new(None),
             leaving: Notify::new(),
             broken: Cell::new(None),
-            is_unwanted: Cell::new(false),
             waiting: RefCell::default(),
             free: RefCell::default(),
-            room_watcher: RefCell::default(),
+            room: RoomWatch::default(),
             end_waiter: RefCell::default(),
             text: RefCell::default(),
             sampled: Cell::default(),
@@ -106,10 +105,6 @@ impl Http3Link {
 
     pub(super) fn broken(&self) -> Option<Fault> {
         self.broken.get()
-    }
-
-    pub(super) fn watch_room(&self, watcher: Box<dyn Fn()>) {
-        *self.room_watcher.borrow_mut() = Some(watcher);
     }
 
     /// Whether the connection has ended; the calling task is woken when that comes.
@@ -184,7 +179,7 @@ impl Http3Link {
             waker.wake_by_ref();
         }
         self.leaving.notify_waiters();
-        self.tell_room();
+        self.room.tell();
     }
 
     /// The server has reset a stream.
@@ -238,7 +233,7 @@ impl Http3Link {
         }
         self.is_ending.set(true);
         self.count_packets(0);
-        self.tell_room();
+        self.room.tell();
         if let Some(waiter) = self.end_waiter.take() {
             waiter.wake();
         }
@@ -246,21 +241,8 @@ impl Http3Link {
 
     /// Nobody needs the connection any more.
     pub(super) fn abandon(&self) {
-        self.is_unwanted.set(true);
-        // It may hold what holds this.
-        self.room_watcher.take();
+        self.room.abandon();
         self.connection.close(number(ErrorCode::H3NoError), b"");
-    }
-
-    fn tell_room(&self) {
-        // The watcher may let go of the connection, and itself with it.
-        let watcher = self.room_watcher.take();
-        if let Some(watch) = watcher {
-            watch();
-            if !self.is_unwanted.get() {
-                *self.room_watcher.borrow_mut() = Some(watch);
-            }
-        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::task::{Context, Waker};
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{ErrorCode, Fault, TcpSample};
 
+use super::room::RoomWatch;
 use crate::alarm::know;
 use crate::http2::{ClientConnection, HeaderFields, RequestTemplate, StreamEnd, StreamEvents};
 use crate::meter::{OpenGuard, bump};
@@ -22,8 +23,7 @@ pub(super) struct Link {
     task: RefCell<Option<Waker>>,
     /// Who waits for the end of the connection.
     end_waiter: RefCell<Option<Waker>>,
-    /// Hears that the room may have changed.
-    room_watcher: RefCell<Option<Box<dyn Fn()>>>,
+    pub(super) room: RoomWatch,
     capacity: Cell<usize>,
     is_ending: Cell<bool>,
     /// Whether it is for one exchange only.
@@ -32,8 +32,6 @@ pub(super) struct Link {
     is_retired: Cell<bool>,
     /// Why the connection ended; the fault is that of an exchange without an answer.
     broken: Cell<Option<Fault>>,
-    /// Whether nobody needs the connection any more.
-    is_unwanted: Cell<bool>,
     unread: Cell<usize>,
     pub(super) sample: Cell<Option<TcpSample>>,
     /// Whether what is written goes to the kernel as it is.
@@ -84,13 +82,12 @@ impl Link {
             lanes: RefCell::default(),
             task: RefCell::default(),
             end_waiter: RefCell::default(),
-            room_watcher: RefCell::default(),
+            room: RoomWatch::default(),
             capacity,
             is_ending: Cell::new(false),
             is_single_use,
             is_retired: Cell::new(false),
             broken: Cell::new(None),
-            is_unwanted: Cell::new(false),
             unread: Cell::new(0),
             sample: Cell::new(None),
             is_plain,
@@ -121,20 +118,12 @@ impl Link {
         self.broken.get()
     }
 
-    pub(super) fn is_unwanted(&self) -> bool {
-        self.is_unwanted.get()
-    }
-
     pub(super) fn has_unread(&self) -> bool {
         self.unread.get() > UNREAD_MAX
     }
 
     pub(super) fn codec(&self) -> &RefCell<ClientConnection> {
         &self.codec
-    }
-
-    pub(super) fn watch_room(&self, watcher: Box<dyn Fn()>) {
-        *self.room_watcher.borrow_mut() = Some(watcher);
     }
 
     /// Makes the calling task the one that reads and writes.
@@ -259,7 +248,7 @@ impl Link {
         }
         let before = (self.capacity.replace(capacity), self.is_ending.replace(is_ending));
         if before != (capacity, is_ending) {
-            self.tell_room();
+            self.room.tell();
         }
     }
 
@@ -290,7 +279,7 @@ impl Link {
             codec.end_all(|owner, end| delivery.ended(owner, end));
             self.open.meter().add_http2(&codec.take_counts());
         }
-        self.tell_room();
+        self.room.tell();
         if let Some(waiter) = self.end_waiter.take() {
             waiter.wake();
         }
@@ -305,21 +294,8 @@ impl Link {
 
     /// Nobody needs the connection any more.
     pub(super) fn abandon(&self) {
-        self.is_unwanted.set(true);
-        // It may hold what holds this.
-        self.room_watcher.take();
+        self.room.abandon();
         self.wake_task();
-    }
-
-    fn tell_room(&self) {
-        // The watcher may let go of the connection, and itself with it.
-        let watcher = self.room_watcher.take();
-        if let Some(watch) = watcher {
-            watch();
-            if !self.is_unwanted.get() {
-                *self.room_watcher.borrow_mut() = Some(watch);
-            }
-        }
     }
 }
 

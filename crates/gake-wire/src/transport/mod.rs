@@ -14,6 +14,7 @@ mod http3_link;
 mod http3_task;
 mod interface;
 mod link;
+mod room;
 mod sampler;
 mod transaction;
 mod websocket;
