@@ -129,7 +129,7 @@ pub enum Command {
     History(HistoryArgs),
     /// Wait for runs of a fleet, and do a slice of each
     Agent(Box<AgentArgs>),
-    /// List the agents of a fleet
+    /// List the agents of a fleet, and stop, continue or look into its runs
     Fleet(FleetCommandArgs),
     /// Show what this machine can generate, and what limits it
     Doctor(DoctorArgs),
