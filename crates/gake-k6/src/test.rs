@@ -19,6 +19,9 @@ use crate::profile::ScriptProfile;
 use crate::secrets::Secrets;
 use crate::typescript::StrippedModules;
 
+/// Bytes of the text of a log line, and of each field.
+const LINE_MAX: usize = 1 << 20;
+
 /// The severity of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
@@ -314,7 +317,12 @@ impl Test {
 
     /// Writes a line of the log.
     pub fn log(&self, level: LogLevel, message: &str, fields: &[(&'static str, &str)]) {
-        let shown = |text: &str| self.secrets().redacted(text).unwrap_or_else(|| text.to_owned());
+        let shown = |text: &str| {
+            let mut text = self.secrets().redacted(text).unwrap_or_else(|| text.to_owned());
+            // After the redaction, which does not know half a secret.
+            text.truncate(text.floor_char_boundary(LINE_MAX));
+            text
+        };
         let fields = fields.iter().map(|(key, value)| (*key, shown(value))).collect();
         (self.log)(&LogLine { level, message: shown(message), fields });
     }

@@ -9,9 +9,6 @@ use super::vu::Vu;
 use crate::modules::shown;
 use crate::test::LogLevel;
 
-/// The longest line, in bytes; a script must not fill the disk with one.
-const LINE_MAX: usize = 1 << 20;
-
 /// Gives a script its `console`.
 pub(crate) fn install<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<()> {
     let console = Object::new(ctx.clone())?;
@@ -31,7 +28,6 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<()> 
                 }
                 line += &shown(&ctx, value);
             }
-            line.truncate(line.floor_char_boundary(LINE_MAX));
             vu.test.log(level, &line, &[("source", "console")]);
         };
         console.set(name, Func::from(write))?;
