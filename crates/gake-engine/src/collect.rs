@@ -247,7 +247,8 @@ impl Collector {
         self.scenarios.iter().map(Figures::warmup_end).min().unwrap_or(0)
     }
 
-    /// The whole run. Call it after the end, when every second was taken.
+    /// The whole run, without the memory of the processes that fired it. Call it after the end, when
+    /// every second was taken.
     #[must_use]
     pub fn finish(mut self, started_unix_ns: u64, ending: Ending, cores: usize) -> Run {
         let warmup_end = self.warmup_end();
@@ -293,7 +294,8 @@ impl Collector {
                 cpu: self.cpu.iter().sum(),
                 busiest: busiest as f64 / span as f64,
                 run_delay: self.run_delay,
-                rss_bytes: crate::usage::process_rss(),
+                // Whoever has the workers knows it.
+                rss_bytes: 0,
                 threads: self.cpu.len(),
                 cores,
             },

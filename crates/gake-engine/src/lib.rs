@@ -47,4 +47,4 @@ pub use ready::{Ready, Running, StartError, prepare};
 pub use start::start;
 pub use takeover::Takeover;
 pub use timer::{Sleep, Timer};
-pub use usage::process_rss;
+pub use usage::MemoryPeak;

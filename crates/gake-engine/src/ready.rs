@@ -21,6 +21,7 @@ use crate::rate::RateHandle;
 use crate::scenario::Part;
 use crate::table::OwnTables;
 use crate::takeover::{ScenarioWorkers, Takeover};
+use crate::usage::MemoryPeak;
 use crate::worker::{Assignment, Worker};
 
 /// Seconds whose intervals may wait for the receiver; past that, workers keep theirs longer.
@@ -61,6 +62,8 @@ pub struct Running {
     pub rate: Option<RateHandle>,
     /// The run's clock.
     pub clock: RunClock,
+    /// The memory of this process, to which workers in other processes add nothing.
+    pub memory: MemoryPeak,
     pub(crate) threads: Vec<JoinHandle<()>>,
 }
 
@@ -70,8 +73,9 @@ impl Running {
     pub fn elsewhere(messages: Receiver<Message>, workers: usize, clock: RunClock) -> Self {
         let (stop, _) = StopHandle::new();
         let (spares, users, threads) = (Vec::new(), Vec::new(), Vec::new());
-        let takeover = Takeover::default();
-        Self { messages, workers, spares, stop, users, takeover, rate: None, clock, threads }
+        let (takeover, memory) = (Takeover::default(), MemoryPeak::default());
+        let rate = None;
+        Self { messages, workers, spares, stop, users, takeover, rate, clock, memory, threads }
     }
 
     /// Whether every worker in this process has ended: what is left to receive delays no arrival.
@@ -162,6 +166,7 @@ where
     let (messages_sender, messages) = sync_channel(workers * intervals);
     let (ready_sender, ready) = channel();
     let make = Arc::new(make);
+    let memory = MemoryPeak::default();
     let mut threads = Vec::with_capacity(workers);
     let mut epochs = Vec::with_capacity(workers);
     let mut spares = Vec::with_capacity(workers);
@@ -190,6 +195,7 @@ where
                 messages: messages_sender.clone(),
                 spares: spare,
                 log: log.clone(),
+                memory: memory.clone(),
                 is_fine,
             },
         };
@@ -213,7 +219,7 @@ where
     let takeover = Takeover::new(&takers);
     let rate = Some(RateHandle::new(plan, &takers, &users, &clock, &stop));
     let running =
-        Running { messages, workers, spares, stop, users, takeover, rate, clock, threads };
+        Running { messages, workers, spares, stop, users, takeover, rate, clock, memory, threads };
     Ok(Ready { running, epochs })
 }
 

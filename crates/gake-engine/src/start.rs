@@ -89,9 +89,9 @@ where
                 return;
             }
         };
-        let Running { messages, workers, spares, stop, users, takeover, clock, threads, .. } =
-            running;
-        let _ = started_sender.send(Ok((messages, workers, spares, clock)));
+        let Running { messages, workers, spares, stop, users, takeover, clock, .. } = running;
+        let Running { memory, threads, .. } = running;
+        let _ = started_sender.send(Ok((messages, workers, spares, clock, memory)));
         relay.block_on(pass_on(asked, &stop, working));
         for thread in threads {
             // A worker that panicked has not sent its end, which the receiver notices.
@@ -102,10 +102,10 @@ where
     let starter = std::thread::Builder::new().name("gake-starter".to_owned()).spawn(starter);
     let threads = vec![starter.map_err(StartError::Thread)?];
     let ended = || StartError::Worker("the workers' thread ended before the run".to_owned());
-    let (messages, workers, spares, clock) = started.recv().map_err(|_| ended())??;
+    let (messages, workers, spares, clock, memory) = started.recv().map_err(|_| ended())??;
     let (users, takeover) = (vec![None; scenarios], Takeover::default());
     let rate = None;
-    Ok(Running { messages, workers, spares, stop, users, takeover, rate, clock, threads })
+    Ok(Running { messages, workers, spares, stop, users, takeover, rate, clock, memory, threads })
 }
 
 fn first_runtime() -> io::Result<()> {

@@ -1,5 +1,8 @@
 //! What the generator itself uses.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use gake_core::clock::{Nanos, SECOND};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -43,9 +46,26 @@ fn thread_run_delay() -> Nanos {
         .unwrap_or(0)
 }
 
+/// The highest resident memory of this process that was seen in a run. Workers look as each second
+/// ends and when they end: what the connections of a run took is gone after it.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryPeak(Arc<AtomicU64>);
+
+impl MemoryPeak {
+    pub(crate) fn look(&self) {
+        self.0.fetch_max(process_rss(), Relaxed);
+    }
+
+    /// Looks once more, and returns the highest so far in bytes; 0 where it cannot be read.
+    #[must_use]
+    pub fn highest(&self) -> u64 {
+        self.look();
+        self.0.load(Relaxed)
+    }
+}
+
 /// Resident memory of this process in bytes; 0 where it cannot be read.
-#[must_use]
-pub fn process_rss() -> u64 {
+fn process_rss() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm")
         .ok()
         .and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok());

@@ -16,7 +16,7 @@ use crate::message::Message;
 use crate::pace;
 use crate::scenario::{Common, Part, Scenario};
 use crate::timer::Timer;
-use crate::usage::ThreadUsage;
+use crate::usage::{MemoryPeak, ThreadUsage};
 
 /// What a worker is given.
 pub(crate) struct Assignment {
@@ -27,6 +27,7 @@ pub(crate) struct Assignment {
     pub(crate) messages: SyncSender<Message>,
     pub(crate) spares: Receiver<Tally>,
     pub(crate) log: Option<LogSender>,
+    pub(crate) memory: MemoryPeak,
     /// Whether it hands over ten times a second.
     pub(crate) is_fine: bool,
 }
@@ -47,8 +48,8 @@ impl<F: Factory + 'static> Worker<F> {
         assignment: Assignment,
         make: impl Fn(&Part) -> F,
     ) -> Result<Self, String> {
-        let Assignment { scenarios: parts, worker, clock, stop, messages, spares, log, is_fine } =
-            assignment;
+        let Assignment { scenarios: parts, worker, clock, stop, messages, .. } = assignment;
+        let Assignment { spares, log, memory, is_fine, .. } = assignment;
         let timer = || {
             Timer::new(clock.clone()).map_err(|error| format!("no timer could be made: {error}"))
         };
@@ -73,6 +74,8 @@ impl<F: Factory + 'static> Worker<F> {
             scenarios,
             spares,
             usage: RefCell::new(ThreadUsage::new()),
+            memory,
+            looked: Cell::new(0),
             is_fine,
             awaited: Cell::new(pace::next_tenth(0, is_fine)),
         });
@@ -127,6 +130,9 @@ struct Reporter<F: Factory> {
     spares: Receiver<Tally>,
     made: RefCell<Vec<Tally>>,
     usage: RefCell<ThreadUsage>,
+    memory: MemoryPeak,
+    /// The last second at whose end it looked at the memory.
+    looked: Cell<u64>,
     is_fine: bool,
     /// The tenth of a second at whose end it hands over next.
     awaited: Cell<u64>,
@@ -151,12 +157,23 @@ impl<F: Factory + 'static> Reporter<F> {
         given_back.or_else(|| self.made.borrow_mut().pop()).unwrap_or_default()
     }
 
+    /// The memory is the process's: one worker looks as a second ends, and each before its
+    /// connections are closed.
+    fn look_at_memory(&self, tenth: u64, is_last: bool) {
+        let second = tenth / pace::TENTHS;
+        let is_new = second > self.looked.replace(second);
+        if is_last || (is_new && self.worker == 0) {
+            self.memory.look();
+        }
+    }
+
     /// Hands over what was recorded up to now. When the receiver is behind, it is kept and goes
     /// with the next piece: nothing is lost, and nothing piles up. `wait` makes it wait instead.
     fn hand_over(&self, tenth: u64, wait: bool) {
         if let Some(log) = &self.log {
             log.flush();
         }
+        self.look_at_memory(tenth, wait);
         let parts = self.scenarios.iter().map(|scenario| scenario.take(self.spare()));
         let parts = parts.collect();
         let (cpu, run_delay) = self.usage.borrow_mut().take();

@@ -311,6 +311,7 @@ impl From<StopOrder> for Stop {
 /// What an agent says at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LastWord {
+    /// The highest during the run.
     pub(crate) rss_bytes: u64,
     pub(crate) cores: usize,
 }

@@ -93,6 +93,12 @@ pub struct LabConfig {
     /// Whether to serve HTTP/3 too, on the same port over UDP, and to say so in answers over TCP
     /// (`Alt-Svc`); needs [`tls`](Self::tls).
     pub http3: bool,
+    /// Whether clients that resume a session may send requests with their handshake (TLS 1.3 early
+    /// data, 0-RTT); needs [`tls`](Self::tls).
+    pub early_data: bool,
+    /// Reject what goes with the handshake of every n-th connection, over TCP and QUIC together;
+    /// needs [`early_data`](Self::early_data). `None` (the default) rejects nothing.
+    pub reject_early_data_every: Option<u64>,
     /// Number of requests, from the first, whose instants of reading are kept; see
     /// [`Lab::arrivals`](crate::Lab::arrivals). 0 (the default) keeps none.
     pub record_arrivals: usize,
@@ -131,12 +137,29 @@ impl Default for LabConfig {
             reset_rate: 0.0,
             tls: false,
             http3: false,
+            early_data: false,
+            reject_early_data_every: None,
             record_arrivals: 0,
         }
     }
 }
 
 impl LabConfig {
+    /// Rejects settings of early data that no server can have.
+    fn check_early_data(&self) -> Result<(), LabError> {
+        let reject = |what: &str| Err(LabError::Config(what.to_owned()));
+        match self.reject_early_data_every {
+            _ if self.early_data && !self.tls => {
+                reject("early_data needs tls: it goes with the handshake")
+            }
+            Some(0) => reject("reject_early_data_every must be at least 1"),
+            Some(_) if !self.early_data => {
+                reject("reject_early_data_every needs early_data: there is none")
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Rejects settings that no server can have.
     pub(crate) fn check(&self) -> Result<(), LabError> {
         let reject = |what: &str| Err(LabError::Config(what.to_owned()));
@@ -173,6 +196,7 @@ impl LabConfig {
         if self.leak_every == Some(0) {
             return reject("leak_every must be at least 1");
         }
+        self.check_early_data()?;
         if let Some(every) = self.stall_every {
             let Some(stall) = self.stall else {
                 return reject("stall_every needs stall: it repeats it");

@@ -13,7 +13,7 @@ use h3::server::{RequestResolver, RequestStream};
 use http::header::CONTENT_LENGTH;
 use http::{Method, Request, Response};
 use http_body::{Body, Frame};
-use quinn::{Endpoint, EndpointConfig, Incoming, TokioRuntime};
+use quinn::{ConnectionError, Endpoint, EndpointConfig, Incoming, TokioRuntime};
 
 use crate::accepted::Place;
 use crate::body::Answer;
@@ -21,6 +21,7 @@ use crate::connection::{Connection, Requests};
 use crate::cut::Cut;
 use crate::handler::Handler;
 use crate::io::FlushWatch;
+use crate::shared::Shared;
 use crate::worker::Worker;
 
 /// Accepts connections on one thread's socket until the lab stops.
@@ -49,7 +50,9 @@ fn endpoint(socket: UdpSocket, worker: &Worker) -> io::Result<Endpoint> {
 
 /// Serves a connection until it ends. `place` comes before what it counts, to be dropped last.
 async fn serve(incoming: Incoming, place: Place, worker: Arc<Worker>) {
-    let Ok(quic) = incoming.await else { return worker.counters().malformed.add(1) };
+    let Ok(quic) = open(incoming, &worker).await else {
+        return worker.counters().malformed.add(1);
+    };
     let peer = Some(quic.remote_address());
     let (flushes, requests) = (Arc::new(FlushWatch::default()), Requests::default());
     let most = worker.shared.config.goaway_every.unwrap_or(u32::MAX);
@@ -80,6 +83,22 @@ async fn serve(incoming: Incoming, place: Place, worker: Arc<Worker>) {
                 return;
             }
         }
+    }
+}
+
+/// Makes the handshake. Where requests may come with it, they are answered before its end.
+async fn open(incoming: Incoming, worker: &Worker) -> Result<quinn::Connection, ConnectionError> {
+    let Shared { identity, config, .. } = &*worker.shared;
+    let connecting = match identity {
+        Some(identity) => identity.accept_quic(incoming)?,
+        None => incoming.accept()?,
+    };
+    if !config.early_data {
+        return connecting.await;
+    }
+    match connecting.into_0rtt() {
+        Ok((connection, _)) => Ok(connection),
+        Err(connecting) => connecting.await,
     }
 }
 

@@ -65,8 +65,7 @@ impl Lab {
             senders.push(sender);
             receivers.push(receiver);
         }
-        let identity =
-            config.tls.then(|| Identity::new(addr, config.h2_max_streams)).transpose()?;
+        let identity = config.tls.then(|| Identity::new(addr, &config)).transpose()?;
         let shared = Arc::new(Shared::new(config, addr, identity, senders));
         // The handle comes first: if a thread cannot be started, dropping it
         // stops those that were.

@@ -1,21 +1,24 @@
 //! TLS with a certificate that the lab makes itself.
 
-use std::io;
+use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use quinn::crypto::rustls::{NoInitialCipherSuite, QuicServerConfig};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
+use rustls::server::ServerSessionMemoryCache;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::LabError;
+use crate::{LabConfig, LabError};
 
 /// Streams that a client may have open on a connection of HTTP/3, unless the bound is lower: quinn
 /// reserves memory for each of them when a connection begins.
@@ -24,6 +27,12 @@ const STREAMS: u32 = 1_024;
 /// How often a connection of HTTP/3 shows that it lives while an answer takes its time: both sides
 /// give up one that is silent for 30 s.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// Bytes of early data on a connection over TCP, when it is allowed. QUIC knows all or none.
+const EARLY_BYTES: u32 = 16 << 10;
+
+/// Sessions that may be resumed: early data needs the server to remember them.
+const SESSIONS: usize = 1 << 14;
 
 /// The certificate of a lab that serves TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,12 +50,17 @@ pub(crate) struct Identity {
     config: Arc<ServerConfig>,
     /// The settings of QUIC.
     pub(crate) quic: quinn::ServerConfig,
+    /// The same for connections whose early data is rejected.
+    quic_rejecting: Arc<quinn::ServerConfig>,
+    /// Early data is rejected on every such connection.
+    reject_every: Option<u64>,
+    /// Connections so far, when some are rejected.
+    accepted: AtomicU64,
 }
 
 impl Identity {
     /// A new certificate for this machine, which listens at `addr`.
-    /// `streams` bounds what a client may have open on a connection of HTTP/3.
-    pub(crate) fn new(addr: SocketAddr, streams: Option<u32>) -> Result<Identity, LabError> {
+    pub(crate) fn new(addr: SocketAddr, lab: &LabConfig) -> Result<Identity, LabError> {
         let failed = |error: &dyn std::fmt::Display| LabError::Certificate(error.to_string());
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let mut names: Vec<_> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
@@ -69,8 +83,22 @@ impl Identity {
             })
             .map_err(|error| failed(&error))?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        let quic = quic(&config, streams).map_err(|error| failed(&error))?;
-        Ok(Identity { certificate, config: Arc::new(config), quic })
+        if lab.early_data {
+            config.max_early_data_size = EARLY_BYTES;
+            config.session_storage = ServerSessionMemoryCache::new(SESSIONS);
+        }
+        let early_bytes = if lab.early_data { u32::MAX } else { 0 };
+        let streams = lab.h2_max_streams;
+        let quic_rejecting = quic(&config, streams, 0).map_err(|error| failed(&error))?;
+        let quic = quic(&config, streams, early_bytes).map_err(|error| failed(&error))?;
+        Ok(Identity {
+            certificate,
+            config: Arc::new(config),
+            quic,
+            quic_rejecting: Arc::new(quic_rejecting),
+            reject_every: lab.reject_early_data_every,
+            accepted: AtomicU64::new(0),
+        })
     }
 
     /// Makes a handshake.
@@ -78,18 +106,50 @@ impl Identity {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        TlsAcceptor::from(Arc::clone(&self.config)).accept(stream).await.map(Secured)
+        let rejects = self.rejects_next();
+        let acceptor = TlsAcceptor::from(Arc::clone(&self.config));
+        let mut stream = acceptor
+            .accept_with(stream, |session| {
+                if rejects {
+                    session.reject_early_data();
+                }
+            })
+            .await?;
+        let mut early = Vec::new();
+        if let Some(mut data) = stream.get_mut().1.early_data() {
+            data.read_to_end(&mut early)?;
+        }
+        Ok(Secured { stream, early: io::Cursor::new(early) })
+    }
+
+    /// Begins the handshake of a connection of QUIC.
+    pub(crate) fn accept_quic(
+        &self,
+        incoming: quinn::Incoming,
+    ) -> Result<quinn::Connecting, quinn::ConnectionError> {
+        match self.rejects_next() {
+            true => incoming.accept_with(Arc::clone(&self.quic_rejecting)),
+            false => incoming.accept(),
+        }
+    }
+
+    /// Whether early data of the next connection is rejected.
+    fn rejects_next(&self) -> bool {
+        let number = || self.accepted.fetch_add(1, Relaxed) + 1;
+        self.reject_every.is_some_and(|every| number().is_multiple_of(every))
     }
 }
 
-/// The settings of QUIC with the same certificate.
+/// The settings of QUIC with the same certificate and the same sessions.
 fn quic(
     config: &ServerConfig,
     streams: Option<u32>,
-) -> Result<quinn::ServerConfig, quinn::crypto::rustls::NoInitialCipherSuite> {
+    early_bytes: u32,
+) -> Result<quinn::ServerConfig, NoInitialCipherSuite> {
     let mut config = config.clone();
     config.alpn_protocols = vec![b"h3".to_vec()];
-    let crypto = quinn::crypto::rustls::QuicServerConfig::try_from(config)?;
+    config.max_early_data_size = early_bytes;
+    let crypto = QuicServerConfig::try_from(config)?;
     let mut transport = quinn::TransportConfig::default();
     transport.max_concurrent_bidi_streams(streams.unwrap_or(STREAMS).min(STREAMS).into());
     transport.keep_alive_interval(Some(KEEP_ALIVE));
@@ -100,11 +160,15 @@ fn quic(
 
 /// A stream in TLS.
 #[derive(Debug)]
-pub(crate) struct Secured<S>(TlsStream<S>);
+pub(crate) struct Secured<S> {
+    stream: TlsStream<S>,
+    /// What came with the handshake.
+    early: io::Cursor<Vec<u8>>,
+}
 
 impl<S: AsFd> AsFd for Secured<S> {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.get_ref().0.as_fd()
+        self.stream.get_ref().0.as_fd()
     }
 }
 
@@ -114,7 +178,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Secured<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, buf)
+        if self.early.position() < self.early.get_ref().len() as u64 {
+            return Pin::new(&mut self.early).poll_read(cx, buf);
+        }
+        Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 
@@ -124,14 +191,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Secured<S> {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, buf)
+        Pin::new(&mut self.stream).poll_write(cx, buf)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
+        Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

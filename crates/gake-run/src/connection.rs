@@ -120,6 +120,7 @@ pub(crate) fn tls(spec: &TlsSpec) -> Result<TlsOptions, RunError> {
         insecure: spec.insecure,
         cacert: spec.ca_certificates.clone(),
         session_tickets: spec.session_tickets,
+        early_data: spec.early_data,
         cert: spec.certificate.clone(),
         key: spec.key.clone(),
         version: spec.only_version(),

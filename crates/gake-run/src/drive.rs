@@ -164,6 +164,7 @@ impl Prepared {
         gake_engine::beside(&self.plan, || collecting.collect(Until::NoWorker))?;
         // On a machine whose cores others have, what is left would take the lowest class minutes.
         collecting.collect(Until::Over)?;
+        let memory = collecting.running.memory.clone();
         let (collector, reason, changes) = collecting.finish();
         let ending = match reason {
             Some(reason) => Ending::Aborted(reason),
@@ -177,6 +178,7 @@ impl Prepared {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let log_lost = collector.log_lost();
         let mut run = Run { origin, ..collector.finish(started_unix_ns, ending, cores) };
+        run.generator.rss_bytes = memory.highest();
         watching.end(&mut run);
         workers.complete(&mut run);
         run.bodies.redact(&self.redactor);

@@ -51,8 +51,7 @@ pub use error::RunError;
 pub use gake_core::record::{Run, ScenarioRun};
 pub use gake_core::spec;
 pub use gake_engine::{
-    Collector, Message, Ready, RunClock, Running, Stop, StopHandle, Takeover, beside,
-    monotonic_now, process_rss,
+    Collector, Message, Ready, RunClock, Running, Stop, StopHandle, Takeover, beside, monotonic_now,
 };
 pub use gake_wire::ConnectionPermit;
 pub use inputs::{GivenRequests, Inputs, Recordings, Replay};

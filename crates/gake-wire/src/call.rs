@@ -90,7 +90,7 @@ impl<'a, C: Clock + Clone + 'static, V: Visitor> Call<'a, C, V> {
         let (mut may_reuse, mut unhandled) = (true, 0);
         loop {
             let Seat { place, write, is_reused } =
-                self.seat(request.origin, now, may_reuse).await?;
+                self.seat((request.origin, Some(request)), now, may_reuse).await?;
             if self.exchange.bytes_out == 0 {
                 self.exchange.write = write;
             }
@@ -128,13 +128,14 @@ impl<'a, C: Clock + Clone + 'static, V: Visitor> Call<'a, C, V> {
 
     /// Opens a connection to an origin, unless one with room is open.
     pub(crate) async fn connect(&mut self, origin: u32, now: Nanos) -> Result<(), Fault> {
-        self.seat(origin, now, true).await.map(drop)
+        self.seat((origin, None), now, true).await.map(drop)
     }
 
-    /// Takes a place on a connection that is open, opens one, or waits for either.
+    /// Takes a place on a connection that is open, opens one, or waits for either. A connection that
+    /// is opened for a request may send it with its handshake.
     async fn seat(
         &mut self,
-        origin: u32,
+        (origin, request): (u32, Option<&PreparedRequest>),
         mut now: Nanos,
         mut may_reuse: bool,
     ) -> Result<Seat<'a>, Fault> {
@@ -149,7 +150,7 @@ impl<'a, C: Clock + Clone + 'static, V: Visitor> Call<'a, C, V> {
                 if let Some(permit) = pool.permit(origin) {
                     // Apart, so that who opens nothing carries nothing of it along.
                     let dialing = pool.dialing();
-                    let connection = Box::pin(self.dial(origin)).await?;
+                    let connection = Box::pin(self.dial(origin, request)).await?;
                     drop(dialing);
                     let place = pool.admit(connection, origin, permit);
                     return Ok(Seat { place, write: clock.now(), is_reused: false });
@@ -166,8 +167,13 @@ impl<'a, C: Clock + Clone + 'static, V: Visitor> Call<'a, C, V> {
         }
     }
 
-    async fn dial(&mut self, origin: u32) -> Result<AnyTransport, Fault> {
-        self.shared.dialer.dial(origin, self.alarm, self.deadline, self.exchange).await
+    async fn dial(
+        &mut self,
+        origin: u32,
+        request: Option<&PreparedRequest>,
+    ) -> Result<AnyTransport, Fault> {
+        let to = (origin, request);
+        self.shared.dialer.dial(to, self.alarm, self.deadline, self.exchange).await
     }
 
     /// Whether an answer on this connection may say that HTTP/3 is to be had. Neither a proxy nor

@@ -13,6 +13,7 @@ use gake_core::clock::{Clock, Nanos, SECOND};
 use gake_core::record::{Exchange, Fault, Phase};
 use rustix::time::{ClockId, clock_gettime};
 use rustls::ClientConfig;
+use rustls::client::ClientConnection;
 use rustls::pki_types::ServerName;
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
@@ -21,6 +22,7 @@ use crate::address::Address;
 use crate::alarm::Alarm;
 use crate::alternative::Alternatives;
 use crate::deadline::Deadline;
+use crate::early::EarlyRequest;
 use crate::facts::ConnectionFacts;
 use crate::fault;
 use crate::handshakes::Handshake;
@@ -28,6 +30,7 @@ use crate::http1::KnownHeads;
 use crate::meter::{Meter, OpenGuard};
 use crate::network::{Network, is_loopback};
 use crate::ports::LocalPorts;
+use crate::request::PreparedRequest;
 use crate::scratch::Scratch;
 use crate::settings::Protocol;
 use crate::sockopt;
@@ -57,6 +60,18 @@ pub(crate) struct Dialer<C> {
     pub(crate) alternatives: Alternatives,
 }
 
+/// A connection before anything is spoken on it.
+pub(crate) struct Connected {
+    pub(crate) stream: Stream,
+    /// `None` for a Unix socket.
+    peer: Option<SocketAddr>,
+    pub(crate) open: OpenGuard,
+    /// When it was open, and how long that took.
+    times: (Nanos, Nanos),
+    /// Bytes of the request that the server accepted with the handshake.
+    early: usize,
+}
+
 impl<C: Clock + Clone + 'static> Dialer<C> {
     /// `first` is where the turns start, different for each worker.
     pub(crate) fn new(
@@ -72,12 +87,13 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         Self { network, clock, meter, scratch, next, paused, known, alternatives }
     }
 
-    /// Opens a connection to origin number `number`, and notes in `exchange` how long it took.
-    /// `alarm` is set to the end of the request; the connect time-out is kept within it, and it is
-    /// set back after.
+    /// Opens a connection to an origin, by its number, and notes in `exchange` how long it took. The
+    /// request that it is opened for may go with the handshake; then it is to be the first on the
+    /// connection. `alarm` is set to the end of the request; the connect time-out is kept within it,
+    /// and it is set back after.
     pub(crate) async fn dial(
         &self,
-        number: u32,
+        to: (u32, Option<&PreparedRequest>),
         alarm: &Alarm<'_>,
         deadline: &Deadline,
         exchange: &mut Exchange,
@@ -85,7 +101,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         let begun = self.clock.now();
         let limit = begun.saturating_add(deadline.connect);
         alarm.set(limit.min(deadline.end));
-        let opened = alarm.before(pin!(self.open(number, begun, exchange))).await;
+        let opened = alarm.before(pin!(self.open(to, begun, exchange))).await;
         alarm.set(deadline.end);
         opened.unwrap_or(Err(match limit < deadline.end {
             true => Fault::ConnectTimeout,
@@ -95,13 +111,14 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
 
     async fn open(
         &self,
-        number: u32,
+        (number, request): (u32, Option<&PreparedRequest>),
         begun: Nanos,
         exchange: &mut Exchange,
     ) -> Result<AnyTransport, Fault> {
-        let Network { tls, upgrade, settings, .. } = &*self.network;
+        let Network { tls, early, upgrade, settings, .. } = &*self.network;
+        let request = request.filter(|request| request.rendered.replayable);
         if settings.protocol == Protocol::Http3 {
-            return self.open_quic(number, None, begun, exchange).await;
+            return self.open_quic((number, request), None, begun, exchange).await;
         }
         if let Some(port) = self.alternatives.port(number)
             && let Some(opened) = self.open_alternative(number, port, begun, exchange).await
@@ -109,25 +126,27 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             return Ok(opened);
         }
         let is_tunnelled = upgrade.is_some();
-        let (stream, peer, guard, times) =
-            self.connect(number, begun, exchange, tls.as_ref(), is_tunnelled).await?;
+        let tls = match (&early.tls, request) {
+            (Some(tls), Some(request)) => (Some(tls), Some(&*request.rendered.first)),
+            _ => (tls.as_ref(), None),
+        };
+        let connected = self.connect(number, begun, exchange, tls, is_tunnelled).await?;
         match upgrade {
-            Some(upgrade) => self.upgrade(stream, upgrade, guard, times, exchange).await,
-            None => self.speak(stream, (number, peer), guard, times),
+            Some(upgrade) => self.upgrade(connected, upgrade, exchange).await,
+            None => self.speak(connected, number),
         }
     }
 
-    /// Connects to an origin, with TLS if it has a name for that; the peer, when the connection was
-    /// open, and how long that took. Even a plain one goes through the proxy's tunnel if it
-    /// `is_tunnelled`.
+    /// Connects to an origin, with TLS if it has a name for that; with the handshake may go a
+    /// request. Even a plain one goes through the proxy's tunnel if it `is_tunnelled`.
     pub(crate) async fn connect(
         &self,
         number: u32,
         begun: Nanos,
         exchange: &mut Exchange,
-        tls: Option<&Arc<ClientConfig>>,
+        (tls, request): (Option<&Arc<ClientConfig>>, Option<&[u8]>),
         is_tunnelled: bool,
-    ) -> Result<(Stream, Option<SocketAddr>, OpenGuard, (Nanos, Nanos)), Fault> {
+    ) -> Result<Connected, Fault> {
         let discovered;
         let origin = match self.network.origins.get(number as usize) {
             Some(origin) => origin,
@@ -154,57 +173,72 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
             }
             (_, stream) => stream,
         };
-        let guard = self.meter.opened(permitted);
+        let open = self.meter.opened(permitted);
         let connected = self.clock.now();
         let connect = connected - begun;
         // The times of an arrival that opens several connections, for redirects, add up.
         exchange.connect = Some(exchange.connect.unwrap_or(0) + connect);
-        let stream = match (&origin.server_name, tls) {
+        let (stream, early) = match (&origin.server_name, tls) {
             (Some(name), Some(config)) => {
-                let (stream, is_stapled) = stapling::watched(secure(name, config, stream)).await;
-                let stream = stream?;
-                let handshake = self.clock.now() - connected;
-                exchange.tls = Some(exchange.tls.unwrap_or(0) + handshake);
-                if let Some(facts) = stream.tls_facts() {
-                    self.meter.handshake(Handshake { facts, is_stapled });
-                }
-                stream
+                let request = request.map(EarlyRequest::new);
+                self.secure(stream, (name, config), request, connected, exchange).await?
             }
             (Some(_), None) => return Err(Fault::Tls("TLS was not set up for this origin")),
-            (None, _) => stream,
+            (None, _) => (stream, 0),
         };
-        Ok((stream, peer, guard, (connected, connect)))
+        Ok(Connected { stream, peer, open, times: (connected, connect), early })
+    }
+
+    /// Makes a handshake, which begins at `connected`; how many bytes of the request that went with
+    /// it the server accepted.
+    async fn secure(
+        &self,
+        stream: Stream,
+        (name, config): (&ServerName<'static>, &Arc<ClientConfig>),
+        mut request: Option<EarlyRequest<'_>>,
+        connected: Nanos,
+        exchange: &mut Exchange,
+    ) -> Result<(Stream, usize), Fault> {
+        let begin = |session: &mut ClientConnection| {
+            if let Some(request) = &mut request {
+                request.send(session, exchange, connected);
+            }
+        };
+        let (stream, is_stapled) = stapling::watched(secure(name, config, stream, begin)).await;
+        let stream = stream?;
+        let handshake = self.clock.now() - connected;
+        exchange.tls = Some(exchange.tls.unwrap_or(0) + handshake);
+        let sent = request.filter(EarlyRequest::is_sent);
+        let is_early_accepted = sent.as_ref().map(|_| stream.is_early_data_accepted());
+        if let Some(facts) = stream.tls_facts() {
+            self.meter.handshake(Handshake { facts, is_stapled, is_early_accepted });
+        }
+        let accepted = sent.filter(|_| is_early_accepted == Some(true));
+        Ok((stream, accepted.map_or(0, |request| request.len())))
     }
 
     /// A session of a WebSocket, or a connection whose upgrade was refused. The upgrade is part of
     /// what connecting took.
     async fn upgrade(
         &self,
-        mut stream: Stream,
+        connected: Connected,
         upgrade: &Upgrade,
-        guard: OpenGuard,
-        times: (Nanos, Nanos),
         exchange: &mut Exchange,
     ) -> Result<AnyTransport, Fault> {
+        let Connected { mut stream, open, times, .. } = connected;
         let begun = self.clock.now();
         let upgraded = websocket_open::open(&mut stream, upgrade, &self.scratch).await?;
         self.meter.add_bytes(upgraded.bytes_in, upgraded.bytes_out);
         let took = self.clock.now() - begun;
         exchange.connect = Some(exchange.connect.unwrap_or(0) + took);
         let answer = self.network.settings.answer.clone();
-        WebSocket::new(stream, &upgraded, answer, &self.scratch, guard, times)
+        WebSocket::new(stream, &upgraded, answer, &self.scratch, open, times)
             .map(AnyTransport::WebSocket)
     }
 
-    /// A connection to `peer` of origin `number` that speaks what both sides want, opened at
-    /// `times.0`, which took `times.1`.
-    fn speak(
-        &self,
-        stream: Stream,
-        (number, peer): (u32, Option<SocketAddr>),
-        guard: OpenGuard,
-        times: (Nanos, Nanos),
-    ) -> Result<AnyTransport, Fault> {
+    /// A connection to origin `number` that speaks what both sides want.
+    fn speak(&self, connected: Connected, number: u32) -> Result<AnyTransport, Fault> {
+        let Connected { stream, peer, open, times, early } = connected;
         let settings = &self.network.settings;
         let has_http2 = stream.alpn().is_some_and(|protocol| protocol == b"h2");
         let is_http2 = match settings.protocol {
@@ -221,14 +255,15 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         let facts = ConnectionFacts { peer, is_http2, tls };
         if !is_http2 {
             let known = self.known(number);
-            let http1 = Http1::new(stream, facts, known, settings.limits, guard, times);
+            let http1 = Http1::new(stream, facts, known, settings.limits, open, times);
+            http1.has_sent(early);
             return Ok(AnyTransport::Http1(http1));
         }
         let limits = settings.connection_limits();
         let (at, took) = times;
         let opening = Opening { limits, facts, is_single_use: !settings.keepalive, at, took };
         let scratch = Rc::clone(&self.scratch);
-        let http2 = Http2::new(stream, &opening, scratch, self.clock.clone(), guard);
+        let http2 = Http2::new(stream, &opening, scratch, self.clock.clone(), open);
         Ok(AnyTransport::Http2(http2))
     }
 
@@ -315,18 +350,22 @@ fn thread_cpu() -> Nanos {
     now.tv_sec as u64 * SECOND + now.tv_nsec as u64
 }
 
+/// Makes a handshake over `stream`; `begin` gets the session before anything is sent.
 async fn secure(
     name: &ServerName<'static>,
     config: &Arc<ClientConfig>,
     stream: Stream,
+    begin: impl FnOnce(&mut ClientConnection),
 ) -> Result<Stream, Fault> {
     let connector = TlsConnector::from(Arc::clone(config));
     let secured = match stream {
         Stream::Tcp(tcp) => {
-            connector.connect(name.clone(), tcp).await.map(|s| Stream::TcpTls(Box::new(s)))
+            let secured = connector.connect_with(name.clone(), tcp, begin).await;
+            secured.map(|stream| Stream::TcpTls(Box::new(stream)))
         }
         Stream::Unix(unix) => {
-            connector.connect(name.clone(), unix).await.map(|s| Stream::UnixTls(Box::new(s)))
+            let secured = connector.connect_with(name.clone(), unix, begin).await;
+            secured.map(|stream| Stream::UnixTls(Box::new(stream)))
         }
         secured => Ok(secured),
     };

@@ -8,25 +8,29 @@ use gake_core::record::{Exchange, Fault};
 use crate::address::Address;
 use crate::deadline::nanos;
 use crate::dial::Dialer;
+use crate::early;
 use crate::facts::{ConnectionFacts, TlsFacts};
 use crate::fault;
 use crate::handshakes::Handshake;
+use crate::http3::StreamRequest;
 use crate::meter::bump;
 use crate::network::{Network, is_loopback};
-use crate::quic;
+use crate::quic::{self, EarlyCall, EarlyEnd};
+use crate::request::PreparedRequest;
 use crate::transport::{AnyTransport, Http3};
 
 impl<C: Clock + Clone + 'static> Dialer<C> {
     /// Opens a connection of HTTP/3 to an origin, on `port` if that is another one. Its handshake
-    /// is that of QUIC and of TLS, and counts as connecting.
+    /// is that of QUIC and of TLS, and counts as connecting. The request, if there is one, may go
+    /// with it.
     pub(crate) async fn open_quic(
         &self,
-        number: u32,
+        (number, request): (u32, Option<&PreparedRequest>),
         port: Option<u16>,
         begun: Nanos,
         exchange: &mut Exchange,
     ) -> Result<AnyTransport, Fault> {
-        let Network { quic, settings, .. } = &*self.network;
+        let Network { quic, early, settings, .. } = &*self.network;
         let discovered;
         let origin = match self.network.origins.get(number as usize) {
             Some(origin) => origin,
@@ -47,16 +51,30 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         let permitted = self.network.permitted()?;
         let socket = settings.sources.udp_socket(peer, source);
         let socket = socket.map_err(|error| fault::of_connect(&error))?;
-        let opened = quic::connect(quic, socket, (peer, &name.to_str())).await?;
+        let request = request.and_then(|request| request.http3.as_deref());
+        let (quic, request) = match (&early.quic, request) {
+            (Some(early), Some(request)) => (early, Some(request)),
+            _ => (quic, None),
+        };
+        let bytes = request.map_or(0, StreamRequest::len);
+        let sent: &mut dyn FnMut() = &mut || early::note(exchange, bytes, self.clock.now());
+        let early = request.map(move |request| EarlyCall { request, sent });
+        let name = name.to_str();
+        let (opened, early) = quic::connect(quic, socket, (peer, &name), early).await?;
         let guard = self.meter.opened(permitted);
         let connect = self.clock.now() - begun;
         exchange.connect = Some(exchange.connect.unwrap_or(0) + connect);
-        let tls = TlsFacts::of_quic(self.network.ech_once_open());
-        self.meter.handshake(Handshake { facts: tls, is_stapled: None });
+        let is_early_accepted = early.as_ref().map(|end| matches!(end, EarlyEnd::Accepted(..)));
+        let is_resumed = is_early_accepted == Some(true);
+        let tls = TlsFacts::of_quic(self.network.ech_once_open(), is_resumed);
+        self.meter.handshake(Handshake { facts: tls, is_stapled: None, is_early_accepted });
         let peer = Some(peer);
         let facts = ConnectionFacts { peer, is_http2: false, tls: Some(tls) };
         let limits = settings.connection_limits();
         let http3 = Http3::new(opened, limits, facts, !settings.keepalive, guard);
+        if let Some(EarlyEnd::Accepted(send, recv)) = early {
+            http3.has_sent((send, recv));
+        }
         Ok(AnyTransport::Http3(http3))
     }
 
@@ -75,7 +93,7 @@ impl<C: Clock + Clone + 'static> Dialer<C> {
         let limit = self.clock.now().saturating_add(half);
         let opened = tokio::select! {
             biased;
-            opened = self.open_quic(number, Some(port), begun, exchange) => opened.ok(),
+            opened = self.open_quic((number, None), Some(port), begun, exchange) => opened.ok(),
             () = self.clock.sleep_until(limit) => None,
         };
         if opened.is_none() {

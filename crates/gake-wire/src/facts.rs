@@ -24,7 +24,7 @@ pub struct TlsFacts {
     pub version: TlsVersion,
     suite: CipherSuite,
     group: Option<NamedGroup>,
-    /// Whether an earlier session was resumed.
+    /// Whether an earlier session is known to have been resumed.
     pub is_resumed: bool,
     ech: EchStatus,
 }
@@ -42,12 +42,12 @@ impl TlsFacts {
         Some(Self { version, suite, group, is_resumed, ech: session.ech_status() })
     }
 
-    /// What is known of a full handshake of QUIC: its version, since QUIC has no other. quinn does
-    /// not tell the cipher suite and the group, nor what came of an encrypted hello, which follows
-    /// from what was offered (`ech`).
-    pub(crate) const fn of_quic(ech: EchStatus) -> Self {
+    /// What is known of a handshake of QUIC: its version, since QUIC has no other. quinn does not
+    /// tell the cipher suite and the group, nor what came of an encrypted hello, which follows from
+    /// what was offered (`ech`), nor whether a session was resumed, unless early data was accepted.
+    pub(crate) const fn of_quic(ech: EchStatus, is_resumed: bool) -> Self {
         let (version, suite) = (TlsVersion::Tls13, CipherSuite::Unknown(0));
-        Self { version, suite, group: None, is_resumed: false, ech }
+        Self { version, suite, group: None, is_resumed, ech }
     }
 
     /// The cipher suite, as IANA names it; empty when that is not known.

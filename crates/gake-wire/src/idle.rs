@@ -65,7 +65,7 @@ async fn open<C: Clock + Clone + 'static>(
     let connect = nanos(network.settings.timeouts.connect);
     let deadline = Deadline { end: Nanos::MAX, connect, first_byte: None };
     let alarm = alarms.set(Nanos::MAX, deadline.shortest(clock.now()));
-    let opened = dialer.dial(origin, &alarm, &deadline, &mut Exchange::unfinished(0)).await;
+    let opened = dialer.dial((origin, None), &alarm, &deadline, &mut Exchange::unfinished(0)).await;
     opened.ok().filter(|connection| !connection.is_refused())
 }
 

@@ -21,6 +21,7 @@ mod client;
 mod deadline;
 mod dial;
 mod dial_quic;
+mod early;
 mod ech;
 mod encode;
 mod error;

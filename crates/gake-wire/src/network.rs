@@ -9,6 +9,7 @@ use rustls::ClientConfig;
 use rustls::client::EchStatus;
 
 use crate::address::{Address, Resolver};
+use crate::early::EarlySettings;
 use crate::error::WireError;
 use crate::http1::request::{Rendered, RequestError};
 use crate::http2::{RequestTemplate, SharedFields};
@@ -45,6 +46,7 @@ pub struct Network {
     pub(crate) tls: Option<Arc<ClientConfig>>,
     /// How connections of HTTP/3 are opened, when they may be.
     pub(crate) quic: Option<QuicSettings>,
+    pub(crate) early: EarlySettings,
     /// What opens the sessions of a WebSocket.
     pub(crate) upgrade: Option<Arc<Upgrade>>,
     /// Whether every prepared request fits into a connection's initial window.
@@ -92,6 +94,7 @@ impl Network {
             notes: Vec::new(),
             tls: None,
             quic: None,
+            early: EarlySettings::default(),
             upgrade: None,
             is_small: true,
             numbers: HashMap::new(),
@@ -121,13 +124,17 @@ impl Network {
         let protocol = self.settings.protocol;
         let tls = self.tls_options.config(protocol)?;
         if protocol.may_be_http3() {
-            let quic = tls::without_resumption(&tls::speaking(&tls, Protocol::Http3));
-            let limits = self.settings.connection_limits();
-            self.quic = QuicSettings::new(quic, &limits);
+            let quic = tls::speaking(&tls, Protocol::Http3);
+            let resumes = self.tls_options.early_data;
+            let quic = if resumes { quic } else { tls::without_resumption(&quic) };
+            self.quic = QuicSettings::new(quic, &self.settings.connection_limits());
             if self.quic.is_none() {
                 let what = "needs TLS 1.3 and the cipher suite TLS_AES_128_GCM_SHA256";
                 return Err(WireError::Http3(what));
             }
+        }
+        if self.tls_options.early_data {
+            self.early = EarlySettings::new(&tls, &self.settings);
         }
         self.tls = Some(tls);
         Ok(())
@@ -145,6 +152,7 @@ impl Network {
             notes: Vec::new(),
             tls: self.tls.as_ref().map(|config| tls::speaking(config, Protocol::Http2)),
             quic: None,
+            early: EarlySettings::default(),
             upgrade: None,
             is_small: true,
             numbers: HashMap::new(),

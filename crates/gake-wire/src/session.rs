@@ -15,6 +15,7 @@ use gake_core::record::{CloseCode, Exchange, Fault, Phase};
 use crate::alarm::know;
 use crate::client::Client;
 use crate::deadline::Deadline;
+use crate::dial::Connected;
 use crate::fault;
 use crate::location::Location;
 use crate::meter::{OpenGuard, bump};
@@ -112,10 +113,10 @@ impl<C: Clock + Clone + 'static> Client<C> {
         let config = shared.network.tls.as_ref().map(|tls| tls::speaking(tls, Protocol::WebSocket));
         let mut exchange = Exchange::unfinished(now);
         let opening = async {
-            let (mut stream, _, open, _) = shared
-                .dialer
-                .connect(prepared.origin, now, &mut exchange, config.as_ref(), true)
-                .await?;
+            let tls = (config.as_ref(), None);
+            let dialer = &shared.dialer;
+            let connecting = dialer.connect(prepared.origin, now, &mut exchange, tls, true);
+            let Connected { mut stream, open, .. } = connecting.await?;
             let upgraded = websocket_open::open(&mut stream, &upgrade, &shared.scratch).await?;
             Ok::<_, Fault>((stream, open, upgraded))
         };

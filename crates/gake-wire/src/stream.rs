@@ -96,6 +96,15 @@ impl Stream {
         }
     }
 
+    /// Whether the server accepted what was sent before the end of the handshake.
+    pub(crate) fn is_early_data_accepted(&self) -> bool {
+        match self {
+            Self::Tcp(_) | Self::Unix(_) => false,
+            Self::TcpTls(stream) => stream.get_ref().1.is_early_data_accepted(),
+            Self::UnixTls(stream) => stream.get_ref().1.is_early_data_accepted(),
+        }
+    }
+
     /// Hands over what TLS still holds. A plain stream holds nothing.
     #[inline]
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

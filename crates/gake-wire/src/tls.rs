@@ -45,6 +45,9 @@ pub struct TlsOptions {
     pub ech: Option<PathBuf>,
     /// Resume sessions. Otherwise every connection makes a full handshake.
     pub session_tickets: bool,
+    /// Resume sessions, and send requests that are safe to replay before the end of the handshake
+    /// (0-RTT), where the server allows that: over HTTP/1.1 with TLS 1.3, and HTTP/3.
+    pub early_data: bool,
 }
 
 static TLS12: [&SupportedProtocolVersion; 1] = [&rustls::version::TLS12];
@@ -137,7 +140,7 @@ impl TlsOptions {
         }
         // Every connection stands for a client of its own, which has no session to resume; and
         // a store of sessions is a lock between workers.
-        if !self.session_tickets {
+        if !self.session_tickets && !self.early_data {
             config.resumption = rustls::client::Resumption::disabled();
         }
         Ok(Arc::new(config))
@@ -361,11 +364,17 @@ pub(crate) fn speaking(config: &Arc<ClientConfig>, protocol: Protocol) -> Arc<Cl
     Arc::new(config)
 }
 
-/// The same settings without resumption: each connection makes a full handshake and sends nothing
-/// before its end.
+/// The same settings without resumption: each connection makes a full handshake.
 pub(crate) fn without_resumption(config: &Arc<ClientConfig>) -> Arc<ClientConfig> {
     let mut config = ClientConfig::clone(config);
     config.resumption = rustls::client::Resumption::disabled();
-    config.enable_early_data = false;
+    Arc::new(config)
+}
+
+/// The same settings, and the same sessions, for connections that send a request before the end of
+/// the handshake.
+pub(crate) fn with_early_data(config: &Arc<ClientConfig>) -> Arc<ClientConfig> {
+    let mut config = ClientConfig::clone(config);
+    config.enable_early_data = true;
     Arc::new(config)
 }

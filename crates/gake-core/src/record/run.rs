@@ -41,7 +41,8 @@ pub struct Generator {
     pub busiest: f64,
     /// Time that workers were runnable without a core (other processes had it).
     pub run_delay: Nanos,
-    /// Resident memory of the process at the end.
+    /// The highest resident memory of the process that was seen, as each second ended and at the
+    /// end; the sum of several processes, such as agents.
     pub rss_bytes: u64,
     /// Workers.
     pub threads: usize,

@@ -306,6 +306,9 @@ pub struct TlsDraft {
     /// Whether sessions are resumed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_tickets: Option<bool>,
+    /// Whether sessions are resumed and requests sent with the handshake.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub early_data: Option<bool>,
     /// The oldest version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_version: Option<TlsVersion>,

@@ -233,6 +233,9 @@ pub struct TlsSpec {
     pub key: Option<PathBuf>,
     /// Whether sessions are taken up again.
     pub session_tickets: bool,
+    /// Whether requests that are safe to replay are sent before the end of the handshake (0-RTT);
+    /// sessions are taken up again then, too.
+    pub early_data: bool,
     /// The oldest version that is spoken; 1.2 if not set.
     pub min_version: Option<TlsVersion>,
     /// The newest version that is spoken; 1.3 if not set.

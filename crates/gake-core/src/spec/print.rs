@@ -235,6 +235,7 @@ fn tls(spec: &TlsSpec) -> TlsDraft {
         certificate: spec.certificate.clone(),
         key: spec.key.clone(),
         session_tickets: spec.session_tickets.then_some(true),
+        early_data: spec.early_data.then_some(true),
         min_version: spec.min_version,
         max_version: spec.max_version,
         ciphers: spec.ciphers.clone(),

@@ -225,6 +225,7 @@ fn run() -> impl Strategy<Value = RunSpec> {
                 certificate: name.clone().map(PathBuf::from),
                 key: None,
                 session_tickets: spin,
+                early_data: false,
                 min_version: spin.then_some(TlsVersion::Tls12),
                 max_version: spin.then_some(TlsVersion::Tls13),
                 ciphers: texts.clone(),

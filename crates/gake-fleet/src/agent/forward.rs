@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gake_core::plan::Plan;
 use gake_core::record::Interval;
-use gake_run::{Message, Running, Stop, beside, process_rss};
+use gake_run::{Message, Running, Stop, beside};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::voice::ScriptVoice;
@@ -28,7 +28,7 @@ pub(crate) fn forward(
         let Forwarder { running, frames, .. } = forwarder;
         let last = match forwarded {
             Ok(()) => Frame::last(&LastWord {
-                rss_bytes: process_rss(),
+                rss_bytes: running.memory.highest(),
                 cores: std::thread::available_parallelism().map_or(1, usize::from),
             }),
             Err(why) => Frame::gave_up(&why),

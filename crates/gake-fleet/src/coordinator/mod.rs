@@ -338,7 +338,9 @@ impl Fleet {
                 let ending = whole.ending.clone();
                 let run = member.collector.finish(whole.started_unix_ns, ending, cores);
                 let asked_rate = run.asked_rate.map(|rate| rate / of);
-                AgentRun { name: member.name, run: Run { asked_rate, ..run } }
+                let mut run = Run { asked_rate, ..run };
+                run.generator.rss_bytes = member.last.map_or(0, |word| word.rss_bytes);
+                AgentRun { name: member.name, run }
             })
             .collect();
     }

@@ -133,8 +133,8 @@ pub struct CapacityAnswer {
     pub rungs: Vec<Rung>,
     /// Seconds of trials and rests.
     pub spent: f64,
-    /// When the budget ended it before enough was known: the budget, in seconds, that the steps of
-    /// this target probably need.
+    /// When the budget ended it before enough was known: the budget, in seconds, that probably holds
+    /// the shortest steps that this target allows. `None` also when nothing was answered.
     pub budget_needed: Option<f64>,
 }
 
@@ -164,7 +164,8 @@ impl Search {
             rungs: self.ladder.rungs.clone(),
             spent: self.spent,
             budget_needed: (ended == StopReason::Budget && self.pool.is_none())
-                .then(|| self.budget_needed()),
+                .then(|| self.budget_needed())
+                .flatten(),
         }
     }
 

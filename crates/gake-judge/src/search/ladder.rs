@@ -50,8 +50,6 @@ const QUEUE_SHORT_WARMUP: f64 = 6.0;
 /// A floor that takes more than this part of the budget is left out.
 const FLOOR_PART_MAX: f64 = 0.15;
 
-/// A budget that bounds no step.
-const LONGEST: Duration = Duration::from_secs(86_400);
 /// Rungs of a ladder, steps of floor and bracket, and of the refinement: what searches take.
 const RUNGS: f64 = 8.0;
 const SHORT_STEPS: f64 = 5.0;
@@ -210,6 +208,16 @@ impl Ladder {
 }
 
 impl Ladder {
+    /// Rungs that a budget which holds them would still have, at most.
+    fn left(&self) -> f64 {
+        if !self.grows {
+            return 0.0;
+        }
+        let above = (self.highest / self.load.level()).max(1.0);
+        let higher = above.log(self.factor as f64).ceil() + 1.0;
+        higher.min(RUNGS - (self.rungs.len() as f64).min(RUNGS))
+    }
+
     /// Sets how long rungs last and how far they are apart, now that the response time without
     /// load is known.
     fn space(&mut self, response: f64) {
@@ -273,21 +281,20 @@ impl Search {
     }
 
     /// Seconds that a whole search of this target probably takes: what is spent, the ladder's rungs
-    /// that are left, a floor, a bracket and a refinement of steps as long as the target needs.
-    pub(super) fn budget_needed(&self) -> f64 {
-        let base = self.ladder.rungs.first().map_or(self.ladder.length, |rung| rung.response);
-        let long = Self {
-            base,
-            options: Options { budget: LONGEST, ..self.options.clone() },
+    /// that are left, a floor, a bracket and a refinement of steps as short as they may be, since a
+    /// budget shortens the steps that it cannot hold. `None` when nothing was answered: then it is
+    /// not known how long a step must be.
+    pub(super) fn budget_needed(&self) -> Option<f64> {
+        let first = self.ladder.rungs.first().filter(|rung| rung.ok > 0)?;
+        let shortest = Self {
+            base: first.response,
+            options: Options { budget: Duration::ZERO, ..self.options.clone() },
             ..self.clone()
         };
-        let timing = long.timing();
-        let rungs = match self.stage {
-            Stage::Ladder | Stage::Floor(_) => RUNGS - (self.ladder.rungs.len() as f64).min(RUNGS),
-            _ => 0.0,
-        };
+        let timing = shortest.timing();
         let (short, step) = (timing.short + timing.short_warmup, timing.step + timing.warmup);
-        self.spent + rungs * self.ladder.length + SHORT_STEPS * short + STEPS * step
+        let rungs = self.ladder.left() * self.ladder.length;
+        Some(self.spent + rungs + SHORT_STEPS * short + STEPS * step)
     }
 
     /// Steps long enough for the response times and the precision, as far as the budget goes.

@@ -80,7 +80,37 @@ fn a_budget_that_holds_too_few_steps_says_which_does() {
     assert!(found.low <= 40.0 && 35.0 <= found.high, "{found:?}");
 }
 
-/// The same server, in the two minutes that a search takes unless told: within a factor of what is
+/// A fast server with an objective that it cannot miss, at 40/s at most. An objective of seconds asks
+/// for steps of minutes, but only of a budget that has them.
+#[test]
+fn a_budget_of_seconds_is_told_of_one_of_minutes() {
+    let fast = Case { name: "fast", objectives: &["p50<20s"], truth: 400.0, ..case("mdc") };
+    let options = |seconds: f64| Options {
+        dimension: Dimension::TlsHandshakes,
+        budget: Duration::from_secs_f64(seconds),
+        highest: Some(40.0),
+        ..Options::default()
+    };
+    let short = search(&fast, 1, options(5.0));
+    assert_eq!((short.ended, short.rungs.len()), (StopReason::Budget, 2), "{short:?}");
+    let needed = short.budget_needed.unwrap();
+    // Thirteen steps of 8 s at least, warm-ups included, and 12 at most.
+    assert!((104.0..=170.0).contains(&needed), "{needed}");
+    let long = search(&fast, 1, options(needed));
+    assert_eq!((long.ended, long.budget_needed), (StopReason::Ceiling, None), "{long:?}");
+    assert!(matches!(long.found, Found::AtLeast { level, .. } if level > 38.0), "{long:?}");
+}
+
+/// How long steps must be is not known of a server that was not asked anything.
+#[test]
+fn without_an_answer_no_budget_is_said_to_do() {
+    let budget = Duration::from_millis(500);
+    let answer = search(&case("mdc"), 1, Options { budget, ..Options::default() });
+    assert_eq!(answer.rungs, []);
+    assert_eq!((answer.ended, answer.budget_needed), (StopReason::Budget, None), "{answer:?}");
+}
+
+/// The same server as the first, in the two minutes that a search takes unless told: within a factor of what is
 /// true, and never over it by more than the steps can tell.
 #[test]
 fn a_slow_service_is_found_as_far_as_two_minutes_go() {

@@ -62,6 +62,8 @@ pub(crate) fn render(shared: &Shared) -> String {
         "goaway_every": config.goaway_every,
         "reset_rate": config.reset_rate,
         "tls": config.tls,
+        "early_data": config.early_data,
+        "reject_early_data_every": config.reject_early_data_every,
         "record_arrivals": config.record_arrivals,
     });
     format!("{settings:#}\n")

@@ -99,7 +99,8 @@ struct AnswerForm {
     safe: Option<f64>,
     /// Why no more can be said.
     why: Option<String>,
-    /// The budget that would probably do, when this one was spent before enough was known.
+    /// The budget that would probably do, with steps as short as they may be, when this one was
+    /// spent before enough was known; `null` too when nothing was answered.
     budget_needed_s: Option<f64>,
     /// Why the search ended: `precision`, `ceiling`, `budget`, `interrupted`, `infeasible`,
     /// `target_gone` or `generator`.

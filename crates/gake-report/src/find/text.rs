@@ -135,6 +135,9 @@ pub(crate) fn ended(report: &FindReport) -> String {
                      do{}",
                     alone(answer)
                 ),
+                None if answer.rungs.is_empty() => {
+                    "the budget is spent before anything was answered".to_owned()
+                }
                 None => "the budget is spent".to_owned(),
             },
         },

@@ -168,7 +168,7 @@ fn counts(text: &mut Exposition, run: &Run) {
     text.gauge("gake_connections_peak", "Most connections open at once.", run.peak_connections);
     text.family("gake_cpu_seconds", "counter", "CPU time of the generator's workers.");
     text.sample("gake_cpu_seconds_total", &[], seconds(run.generator.cpu as f64));
-    text.gauge("gake_memory_bytes", "Resident memory at the end.", run.generator.rss_bytes);
+    text.gauge("gake_memory_bytes", "Highest resident memory seen.", run.generator.rss_bytes);
 }
 
 fn latencies(text: &mut Exposition, run: &Run) {

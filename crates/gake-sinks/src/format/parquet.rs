@@ -273,54 +273,5 @@ impl Format for Parquet {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A file of two row groups: texts, numbers, values that are absent.
-    fn file() -> Vec<u8> {
-        let mut parquet = Parquet::new(vec![("env".to_owned(), "a".to_owned())]);
-        let mut bytes = Vec::new();
-        let requests = Row {
-            measurement: "gake_requests",
-            tags: vec![("name", "a; b".into())],
-            fields: vec![("due", Field::Count(4)), ("asked", Field::Number(0.5))],
-        };
-        let begin = figures::event("begin", "\"x\", y\n");
-        for (rows, unix_ns) in [(vec![begin, requests.clone()], 1_000), (vec![requests], 3_000_000)]
-        {
-            assert_eq!(parquet.add(&rows, unix_ns).rows, 0, "it waits for more");
-            bytes.extend(parquet.group().bytes);
-        }
-        bytes.extend(parquet.footer("gake version 0.1.0"));
-        bytes
-    }
-
-    /// What is in the file was read by Apache Arrow, which found these six rows.
-    #[test]
-    fn the_file_is_one_that_others_read() {
-        assert_eq!(file(), include_bytes!("../../tests/data/figures.parquet"));
-    }
-
-    #[test]
-    fn a_row_group_is_written_when_it_is_full() {
-        let mut parquet = Parquet::new(Vec::new());
-        let row = figures::event("begin", "x");
-        let full = (0..GROUP).find_map(|n| {
-            let batch = parquet.add(std::slice::from_ref(&row), n as u64);
-            (batch.rows > 0).then_some((n, batch.rows))
-        });
-        // An event has two fields.
-        assert_eq!(full, Some((GROUP / 2 - 1, GROUP as u64)));
-        assert!(parquet.columns.iter().all(|column| column.values.is_empty()));
-    }
-
-    #[test]
-    fn a_row_group_ends_before_long_texts_take_the_memory() {
-        let mut parquet = Parquet::new(Vec::new());
-        let row = figures::event("begin", "x".repeat(1 << 20));
-        let rows: Vec<u64> =
-            (0..16).map(|n| parquet.add(std::slice::from_ref(&row), n).rows).collect();
-        // Each event is two values, of which one is a MiB and a little.
-        assert_eq!(rows, [0, 0, 0, 0, 0, 0, 0, 16].repeat(2));
-    }
-}
+#[path = "parquet_tests.rs"]
+mod tests;

@@ -44,6 +44,9 @@ pub struct Rendered {
     /// Whether the request may be sent again when its connection turns out to be stale (RFC 9110,
     /// section 9.2.2).
     pub idempotent: bool,
+    /// Whether the request may be sent before the end of a TLS handshake, from where others can send
+    /// it again (RFC 8470): a safe method, and no body.
+    pub replayable: bool,
     /// Whether the request announces that it is the last on its connection.
     pub closes: bool,
 }
@@ -173,12 +176,15 @@ pub fn render(spec: &RequestParts<'_>) -> Result<Rendered, RequestError> {
     }
     head.extend_from_slice(b"\r\n");
 
+    let is_safe = matches!(spec.method, "GET" | "HEAD" | "OPTIONS");
+    let replayable = is_safe && body.is_empty() && !chunked;
     let (first, rest) = if chunked { attach(head, one_chunk(body)) } else { join(head, spec) };
     Ok(Rendered {
         first,
         rest,
         is_head: spec.method == "HEAD",
         idempotent: matches!(spec.method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE"),
+        replayable,
         closes: closes(spec),
     })
 }

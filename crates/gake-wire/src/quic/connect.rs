@@ -8,13 +8,14 @@ use gake_core::record::{Fault, Phase};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{
     ClientConfig, ConnectError, Connection, ConnectionIdGenerator, Endpoint, EndpointConfig,
-    TokioRuntime, TransportConfig, VarInt,
+    RecvStream, SendStream, TokioRuntime, TransportConfig, VarInt, ZeroRttAccepted,
 };
 
 use super::errors::of_lost;
 use super::socket::QuicSocket;
 use crate::fault;
 use crate::http2::ConnectionLimits;
+use crate::http3::StreamRequest;
 
 /// Streams that the server may open: its control stream and those of QPACK, and some that it
 /// invents (RFC 9114, section 6.2.3).
@@ -67,12 +68,29 @@ impl ConnectionIdGenerator for NoIds {
     }
 }
 
-/// Opens a connection to `name` at `peer` over `socket`, on the current runtime.
+/// A request that may go with the handshake, and who is told when it has been handed over.
+pub(crate) struct EarlyCall<'a> {
+    pub(crate) request: &'a StreamRequest,
+    pub(crate) sent: &'a mut dyn FnMut(),
+}
+
+/// What became of a request that went with the handshake.
+#[derive(Debug)]
+pub(crate) enum EarlyEnd {
+    /// The server has it: its stream.
+    Accepted(SendStream, RecvStream),
+    /// The server has seen nothing of it.
+    Rejected,
+}
+
+/// Opens a connection to `name` at `peer` over `socket`, on the current runtime. With the handshake
+/// goes a request, if there is one, a session is resumed and the server allows it.
 pub(crate) async fn connect(
     settings: &QuicSettings,
     socket: std::net::UdpSocket,
     (peer, name): (SocketAddr, &str),
-) -> Result<(Connection, Arc<QuicSocket>), Fault> {
+    early: Option<EarlyCall<'_>>,
+) -> Result<((Connection, Arc<QuicSocket>), Option<EarlyEnd>), Fault> {
     let opened = || -> io::Result<_> {
         let socket = QuicSocket::new(socket)?;
         let endpoint = Endpoint::new_with_abstract_socket(
@@ -85,15 +103,60 @@ pub(crate) async fn connect(
     };
     let (endpoint, socket) = opened().map_err(|error| fault::of_connect(&error))?;
     let connecting = endpoint.connect_with(settings.client.clone(), peer, name);
-    let connecting = connecting.map_err(|error| of_begin(&error))?;
+    let mut connecting = connecting.map_err(|error| of_begin(&error))?;
+    if let Some(early) = early {
+        match connecting.into_0rtt() {
+            Ok((connection, accepted)) => {
+                let end = tokio::select! {
+                    biased;
+                    end = send_early(&connection, accepted, early) => end?,
+                    () = socket.refused() => return Err(Fault::ConnectRefused),
+                };
+                return Ok(((connection, socket), end));
+            }
+            Err(without) => connecting = without,
+        }
+    }
     tokio::select! {
         biased;
         connected = connecting => match connected {
-            Ok(connection) => Ok((connection, socket)),
+            Ok(connection) => Ok(((connection, socket), None)),
             Err(error) => Err(of_lost(&error, Phase::Connect)),
         },
         () = socket.refused() => Err(Fault::ConnectRefused),
     }
+}
+
+/// Sends a request on a connection whose handshake is under way, and waits for the end of that. A
+/// request that could not be sent is not there.
+async fn send_early(
+    connection: &Connection,
+    accepted: ZeroRttAccepted,
+    early: EarlyCall<'_>,
+) -> Result<Option<EarlyEnd>, Fault> {
+    let sent = send(connection, early.request).await;
+    if sent.is_some() {
+        (early.sent)();
+    }
+    let is_accepted = accepted.await;
+    match (sent, connection.close_reason()) {
+        (Some((send, recv)), _) if is_accepted => Ok(Some(EarlyEnd::Accepted(send, recv))),
+        (_, Some(error)) => Err(of_lost(&error, Phase::Connect)),
+        (sent, None) => Ok(sent.map(|_| EarlyEnd::Rejected)),
+    }
+}
+
+/// Sends a request on a stream of its own.
+async fn send(
+    connection: &Connection,
+    request: &StreamRequest,
+) -> Option<(SendStream, RecvStream)> {
+    let (mut send, recv) = connection.open_bi().await.ok()?;
+    // What may be replayed has no body.
+    let [head, _] = request.pieces();
+    send.write_chunk(head).await.ok()?;
+    send.finish().ok()?;
+    Some((send, recv))
 }
 
 /// The fault of a connection that cannot even begin.

@@ -8,6 +8,6 @@ mod connect;
 mod errors;
 mod socket;
 
-pub(crate) use connect::{QuicSettings, connect};
+pub(crate) use connect::{EarlyCall, EarlyEnd, QuicSettings, connect};
 pub(crate) use errors::of_lost;
 pub(crate) use socket::QuicSocket;

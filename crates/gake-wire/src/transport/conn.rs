@@ -22,6 +22,8 @@ pub(super) struct Conn {
     /// What the connections of the origin share.
     pub(super) known: Rc<RefCell<KnownHeads>>,
     sampler: TcpSampler,
+    /// Bytes of the first request that went with the handshake, and are counted.
+    pub(super) early: usize,
     pub(super) open: OpenGuard,
 }
 
@@ -35,7 +37,7 @@ impl Conn {
         (now, connect): (Nanos, Nanos),
     ) -> Self {
         let (parser, sampler) = (ResponseParser::new(limits), TcpSampler::new(now, connect));
-        Self { stream, parser, known, sampler, open }
+        Self { stream, parser, known, sampler, early: 0, open }
     }
 
     /// What became of the connection while it lay idle.

@@ -43,6 +43,11 @@ impl Http1 {
         Self { is_free: Cell::new(true), done: Cell::new(now), conn: RefCell::new(conn), facts }
     }
 
+    /// So many bytes of its first request went with the handshake.
+    pub(crate) fn has_sent(&self, bytes: usize) {
+        self.conn.borrow_mut().early = bytes;
+    }
+
     /// Gives it no further exchange.
     pub(crate) fn retire(&self) {
         self.is_free.set(false);

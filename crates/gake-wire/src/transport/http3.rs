@@ -10,7 +10,7 @@ use std::task::Poll;
 use bytes::Bytes;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Answer, ErrorCode, Exchange, Fault, Phase, TcpSample};
-use quinn::{Connection, ConnectionError, ReadError, SendStream, VarInt, WriteError};
+use quinn::{Connection, ConnectionError, ReadError, RecvStream, SendStream, VarInt, WriteError};
 
 use super::http3_link::{Http3Link, OpenStream};
 use super::http3_task;
@@ -49,6 +49,11 @@ impl Http3 {
         let link = Http3Link::new(connection, limits, is_single_use, open);
         tokio::task::spawn_local(http3_task::run(Rc::clone(&link), socket));
         Self { link, facts }
+    }
+
+    /// Its first request went with the handshake, on this stream.
+    pub(crate) fn has_sent(&self, stream: (SendStream, RecvStream)) {
+        self.link.early.set(Some(stream));
     }
 
     /// Holds the connection until it ends.
@@ -179,7 +184,15 @@ impl<C: Clock> StreamCall<'_, C> {
         visitor: &mut V,
     ) -> Result<StreamResponse, TransportError> {
         let Self { link, timing, notes } = self;
-        let mut stream = self.open().await?;
+        let early = link.early.take();
+        let mut is_writing = early.is_none();
+        let mut stream = match early {
+            Some(halves) => {
+                notes.is_written.set(true);
+                link.opened(halves)
+            }
+            None => self.open().await?,
+        };
         if let Some(first_byte) = timing.deadline.first_byte {
             let written = notes.write.get().unwrap_or(timing.write);
             timing.alarm.set(written.saturating_add(first_byte).min(timing.deadline.end));
@@ -189,7 +202,6 @@ impl<C: Clock> StreamCall<'_, C> {
             ResponseReader::new(link.limits.header_bytes, link.limits.interim, request.is_head);
         let OpenStream { send, recv, is_over, .. } = &mut stream;
         let mut writing = pin!(self.write(send, request));
-        let mut is_writing = true;
         let response = loop {
             tokio::select! {
                 biased;

@@ -28,6 +28,8 @@ pub(super) struct Http3Link {
     is_single_use: bool,
     /// Streams of requests that are open.
     open_streams: Cell<usize>,
+    /// The stream of the first request, when that went with the handshake.
+    pub(super) early: Cell<Option<(SendStream, RecvStream)>>,
     /// The most of them that were open at once.
     most_open: Cell<usize>,
     /// The most streams that the server was seen to allow at once, when that is fewer than wanted.
@@ -63,6 +65,7 @@ impl Http3Link {
             limits,
             is_single_use,
             open_streams: Cell::new(0),
+            early: Cell::new(None),
             most_open: Cell::new(0),
             bound: Cell::new(None),
             is_ending: Cell::new(false),

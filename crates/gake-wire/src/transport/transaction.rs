@@ -40,7 +40,8 @@ impl<'a, C: Clock, V: Visitor> Transaction<'a, C, V> {
         if let Some(first_byte) = timing.deadline.first_byte {
             timing.alarm.set(timing.write.saturating_add(first_byte).min(timing.deadline.end));
         }
-        Self { request, exchange, timing, visitor, sent: 0, is_flushed: false, broken: None }
+        let sent = std::mem::take(&mut conn.early);
+        Self { request, exchange, timing, visitor, sent, is_flushed: false, broken: None }
     }
 
     /// Writes what the connection takes and reads what is there, until the response is whole.

@@ -60,6 +60,20 @@ pub struct ServeArgs {
     #[arg(long, requires = "tls")]
     pub http3: bool,
 
+    /// Let clients that resume a session send requests with their handshake (TLS 1.3 early data,
+    /// 0-RTT)
+    #[arg(long, requires = "tls")]
+    pub early_data: bool,
+
+    /// Reject what comes with the handshake of every N-th connection (default: never)
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(1..),
+        requires = "early_data"
+    )]
+    pub reject_early_data_every: Option<u64>,
+
     /// Print nothing but the URL and, at the end, the counts
     #[arg(short, long)]
     pub quiet: bool,

@@ -25,6 +25,12 @@ pub struct TlsArgs {
     #[arg(long)]
     pub session_tickets: bool,
 
+    /// Resume sessions, and send GET, HEAD and OPTIONS without a body before the end of the handshake
+    /// where the server allows it (0-RTT; servers may be made to see such a request twice). TLS 1.3
+    /// with HTTP/1.1, or HTTP/3
+    #[arg(long)]
+    pub tls_early_data: bool,
+
     /// Encrypt the hello, with the server's name in it, by the configurations in FILE (ECH, as in
     /// DNS: binary, base64 or PEM); `grease` sends what only looks like it. TLS 1.3 alone
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -73,6 +73,8 @@ fn config(args: &ServeArgs) -> Result<LabConfig, Failure> {
         reset_rate: model.reset_rate,
         tls: args.tls.is_some(),
         http3: args.http3,
+        early_data: args.early_data,
+        reject_early_data_every: args.reject_early_data_every,
         ..LabConfig::default()
     })
 }

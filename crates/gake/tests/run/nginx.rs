@@ -43,13 +43,16 @@ impl Nginx {
             "daemon off; worker_processes 1; pid {at}/pid; error_log {at}/error;
              events {{ worker_connections 4096; }}
              http {{
-               access_log {at}/access; keepalive_requests 1000000;
+               log_format counted '\"$request\" $status early=$ssl_early_data';
+               access_log {at}/access counted; keepalive_requests 1000000;
                client_body_temp_path {at}/t1; proxy_temp_path {at}/t2; fastcgi_temp_path {at}/t3;
                uwsgi_temp_path {at}/t4; scgi_temp_path {at}/t5;
                server {{
                  {listens}
                  server_name localhost;
                  ssl_certificate {at}/server.pem; ssl_certificate_key {at}/server.key;
+                 ssl_protocols TLSv1.2 TLSv1.3; ssl_session_cache shared:sessions:1m;
+                 ssl_early_data on;
                  ssl_stapling on; ssl_stapling_file {at}/ocsp;
                  location / {{ return 200 \"hello\\n\"; }}
                  location /once {{ keepalive_requests 1; return 200 \"hello\\n\"; }}
@@ -89,12 +92,18 @@ impl Nginx {
     }
 
     /// Ends it; how many requests it has logged.
-    fn end(mut self) -> u64 {
+    fn end(self) -> u64 {
+        self.end_with("").0
+    }
+
+    /// Ends it; how many requests it has logged, and how many of them with this.
+    fn end_with(mut self, what: &str) -> (u64, u64) {
         kill_process(Pid::from_child(&self.child), Signal::QUIT).unwrap();
         self.child.wait().unwrap();
         let log = fs::read_to_string(self.directory.path().join("access")).unwrap();
         let is_whole = |line: &&str| line.contains("HTTP/1.1\"") || line.contains("HTTP/2.0\"");
-        log.lines().filter(is_whole).count() as u64
+        let lines = || log.lines().filter(is_whole);
+        (lines().count() as u64, lines().filter(|line| line.contains(what)).count() as u64)
     }
 }
 
@@ -292,6 +301,22 @@ fn tls_is_trusted_by_its_authority_only() {
     let detail = json.at("fault_details")[0]["detail"].as_str().unwrap();
     assert!(detail.contains("another name"), "{detail}");
     assert_eq!(nginx.end(), 80);
+}
+
+/// nginx answers early data before the end of the handshake, and logs which requests came so.
+#[test]
+fn early_data_is_answered_before_the_end_of_the_handshake() {
+    let nginx = Nginx::start();
+    let (url, ca) = (nginx.tls_url(), nginx.path("ca.pem"));
+    let flags = words("-4 -n 40 -c 1 --no-keepalive --tls-early-data");
+    let json = run(&[&flags[..], &["--cacert", &ca, url.as_str()]].concat());
+    assert_eq!((json.count("requests.sent"), json.count("requests.ok")), (40, 40), "{json:?}");
+    let all = json.at("metrics.series").as_array().unwrap();
+    let early = all.iter().find(|one| one["metric"] == "tls_early_data").unwrap();
+    let accepted = early["passed"].as_u64().unwrap();
+    let (logged, early) = nginx.end_with("early=1");
+    assert_eq!(logged, 40);
+    assert!(0 < early && early <= accepted && accepted < 40, "{early} {accepted} {json:?}");
 }
 
 #[test]

@@ -61,14 +61,75 @@ fn versions_and_ciphers_are_bounded_and_told() {
     assert_eq!(secrets(), 12);
 }
 
+/// How often a rate of handshakes was so, and of how many.
+fn share(json: &Json, name: &str) -> (u64, u64) {
+    let all = json.at("metrics.series").as_array().unwrap();
+    let found = all.iter().find(|series| series["metric"] == name);
+    let number = |key: &str| found.map_or(0, |series| series[key].as_u64().unwrap());
+    (number("passed"), number("samples"))
+}
+
+/// So many requests on as many connections to a lab that takes early data.
+fn early(lab: LabConfig, http: &[&str], load: &str, requests: u64) -> Json {
+    let lab = lab_with(LabConfig { tls: true, early_data: true, ..lab });
+    let url = format!("https://{}/fast", lab.addr());
+    let flags = ["-k", "--no-keepalive", "--tls-early-data", &url];
+    let json = run(&[&flags[..], http, &words(load)].concat());
+    // What is rejected is sent again, and counts once on both sides.
+    for outcome in ["sent", "ok", "written"] {
+        assert_eq!(json.count(&format!("requests.{outcome}")), requests, "{json:?}");
+    }
+    assert_eq!(lab.shutdown().requests, requests, "{json:?}");
+    json
+}
+
+#[test]
+fn early_data_is_accepted_or_sent_again() {
+    for http in [&["--http", "1.1"][..], &["--http3"]] {
+        let lab = || LabConfig { http3: true, ..LabConfig::default() };
+        let json = early(lab(), http, "-n 40 -c 1", 40);
+        let (accepted, offered) = share(&json, "tls_early_data");
+        // The first session has none before it.
+        assert!((1..40).contains(&accepted) && accepted == offered, "{http:?} {json:?}");
+        let (resumed, all) = share(&json, "tls_resumed");
+        assert!(accepted <= resumed && resumed < all && all == 40, "{http:?} {json:?}");
+
+        let rejecting = || LabConfig { reject_early_data_every: Some(3), ..lab() };
+        for (load, requests) in [("-n 60 -c 1", 60), ("-r 50 -d 2s", 100)] {
+            let json = early(rejecting(), http, load, requests);
+            let (accepted, offered) = share(&json, "tls_early_data");
+            let are_both = 0 < accepted && accepted < offered && offered < requests;
+            assert!(are_both, "{http:?} {load} {json:?}");
+        }
+    }
+}
+
+#[test]
+fn what_must_not_be_replayed_waits_for_the_handshake() {
+    let lab = LabConfig { tls: true, http3: true, early_data: true, ..LabConfig::default() };
+    let lab = lab_with(lab);
+    let url = format!("https://{}/echo", lab.addr());
+    let flags = words("-n 10 -c 1 -k --no-keepalive --tls-early-data");
+    for more in [&["--data", "x"][..], &["-X", "DELETE"], &["-X", "GET", "--data", "x"]] {
+        for http in [&["--http", "1.1"][..], &["--http3"]] {
+            let json = run(&[&flags[..], &[url.as_str()], more, http].concat());
+            assert_eq!(json.count("requests.sent"), 10, "{json:?}");
+            assert_eq!(share(&json, "tls_early_data"), (0, 0), "{more:?} {json:?}");
+        }
+    }
+    assert_eq!(lab.shutdown().requests, 60);
+}
+
 #[test]
 fn bounds_that_leave_nothing_are_refused() {
     for (flags, said) in [
-        (["--tls-min", "1.3", "--tls-max", "1.2"], "--tls-min"),
-        (["--ciphers", "TLS_NOPE", "-n", "1"], "TLS_AES_256_GCM_SHA384"),
-        (["--tls-max", "1.1", "-n", "1"], "1.2"),
+        ("--tls-min 1.3 --tls-max 1.2", "--tls-min"),
+        ("--ciphers TLS_NOPE -n 1", "TLS_AES_256_GCM_SHA384"),
+        ("--tls-max 1.1 -n 1", "1.2"),
+        ("--tls-early-data --tls-max 1.2 -n 1", "TLS 1.3"),
+        ("--tls-early-data --http2 -n 1", "HTTP/1.1 or HTTP/3"),
     ] {
-        let line = [&["run"][..], &flags, &["https://127.0.0.1:1/"]].concat();
+        let line = [&["run"][..], &*words(flags), &["https://127.0.0.1:1/"]].concat();
         ran(&line).refused(2, said);
     }
 }

@@ -205,6 +205,19 @@ fn tls(draft: TlsDraft, http: HttpVersion) -> Result<TlsSpec, SpecError> {
         let at = FieldPath::root().key("tls").key("session_tickets");
         return Err(SpecError::new(at, "it needs TCP: HTTP/3 resumes no sessions here"));
     }
+    let early_data = draft.early_data.unwrap_or(false);
+    if early_data {
+        let refuse = |problem| {
+            let at = FieldPath::root().key("tls").key("early_data");
+            Err(SpecError::new(at, problem))
+        };
+        if http.is_multiplexed() && http != HttpVersion::Http3 {
+            return refuse("it needs HTTP/1.1 or HTTP/3, and no negotiation between versions");
+        }
+        if draft.max_version == Some(TlsVersion::Tls12) {
+            return refuse("it needs TLS 1.3");
+        }
+    }
     if let (Some(min), Some(max)) = (draft.min_version, draft.max_version)
         && min > max
     {
@@ -222,6 +235,7 @@ fn tls(draft: TlsDraft, http: HttpVersion) -> Result<TlsSpec, SpecError> {
         certificate: draft.certificate,
         key: draft.key,
         session_tickets,
+        early_data,
         min_version: draft.min_version,
         max_version: draft.max_version,
         ciphers: draft.ciphers,
@@ -268,5 +282,24 @@ mod tests {
         assert_eq!(refused.field.to_string(), "tls.session_tickets");
         // Its connections over TCP do.
         assert!(decided("auto3").is_ok());
+    }
+
+    #[test]
+    fn early_data_is_refused_where_there_is_none() {
+        let decided = |http: &str, newest: &str| {
+            let text = format!(
+                "[connection]\nhttp = \"{http}\"\n[tls]\nearly_data = true\n\
+                 max_version = \"{newest}\"\n\
+                 [[scenario]]\nurl = \"https://h/\"\nrate = 5\n"
+            );
+            SpecFile::read("a.toml", text.as_bytes()).unwrap().spec()
+        };
+        for (http, newest) in [("2", "1.3"), ("auto", "1.3"), ("auto3", "1.3"), ("1.1", "1.2")] {
+            let refused = decided(http, newest).unwrap_err();
+            assert_eq!(refused.field.to_string(), "tls.early_data", "{http} {newest}");
+        }
+        for http in ["1.1", "3"] {
+            assert!(decided(http, "1.3").unwrap().tls.early_data, "{http}");
+        }
     }
 }

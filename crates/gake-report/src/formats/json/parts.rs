@@ -220,7 +220,8 @@ pub(super) struct GeneratorForm {
     busiest_share: f64,
     /// Time in which workers were runnable but other processes had the cores, in seconds.
     run_delay_s: f64,
-    /// Resident memory at the end.
+    /// The highest resident memory that was seen, once a second and at the end; of several
+    /// processes, such as agents, the sum.
     rss_bytes: u64,
     /// Workers.
     threads: usize,

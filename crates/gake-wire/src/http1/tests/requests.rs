@@ -42,6 +42,21 @@ fn a_get_is_short() {
 }
 
 #[test]
+fn safe_methods_without_a_body_may_be_replayed() {
+    let replayable = |method: &str, headers: &[(&str, &str)], body: Option<&[u8]>| {
+        with(method, headers, body).unwrap().replayable
+    };
+    for method in ["GET", "HEAD", "OPTIONS"] {
+        assert!(replayable(method, &[], None), "{method}");
+        assert!(!replayable(method, &[], Some(b"x")), "{method}");
+        assert!(!replayable(method, &[("Transfer-Encoding", "chunked")], None), "{method}");
+    }
+    for method in ["POST", "PUT", "DELETE", "PATCH", "TRACE", "get"] {
+        assert!(!replayable(method, &[], None), "{method}");
+    }
+}
+
+#[test]
 fn order_and_case_of_headers_are_kept() {
     let lines = [("x-B", "1"), ("X-a", ""), ("hOST", "other"), ("x-B", "2"), ("USER-agent", "me")];
     let expected =
