@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::FleetError;
 use crate::files::{BYTES_MAX, Contents, hash};
 use crate::message::ScriptOffer;
+use crate::other_load::OtherLoad;
 
 /// The names of fields that lines of a script's log have; others do not travel.
 const FIELDS: [&str; 6] = ["source", "executor", "scenario", "error", "hint", "module"];
@@ -29,6 +30,9 @@ pub struct ScriptParcel {
     pub seed: Option<u64>,
     /// Whether `console.debug` is to be told.
     pub is_verbose: bool,
+    /// Whether the spec's scenarios are fired instead of those of the options, and what goes with
+    /// them. How users connect stays as the options have it.
+    pub other_load: Option<OtherLoad>,
 }
 
 impl ScriptParcel {
@@ -68,6 +72,7 @@ pub(crate) fn take_script(
         data: data.map(|data| take(data.to_owned().into())),
         seed: parcel.seed,
         is_verbose: parcel.is_verbose,
+        other_load: parcel.other_load.clone(),
     };
     Ok((offer, contents))
 }
@@ -138,7 +143,7 @@ mod tests {
     #[test]
     fn what_is_too_large_to_travel_is_known_beforehand() {
         let archive = vec![0; BYTES_MAX];
-        let mut parcel = ScriptParcel { archive, seed: None, is_verbose: false };
+        let mut parcel = ScriptParcel { archive, seed: None, is_verbose: false, other_load: None };
         assert!(parcel.check_size(None).is_ok());
         assert!(parcel.check_size(Some("x")).unwrap_err().to_string().contains("256 MB travel"));
         parcel.archive.push(0);

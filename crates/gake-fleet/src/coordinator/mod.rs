@@ -128,7 +128,7 @@ impl Fleet {
     ) -> Result<Self, FleetError> {
         let settings = FleetSettings { needs_scripts: true, keeps_journal: false, ..settings };
         let told = for_agents(spec).map_err(FleetError::Spec)?;
-        let offered = Offered::script(take_script(parcel, data)?);
+        let offered = Offered::script(take_script(parcel, data)?, &told)?;
         let mut fleet = Self::gather(settings, (spec, &told), &offered, prepared)?;
         fleet.listener = Some(listener);
         Ok(fleet)

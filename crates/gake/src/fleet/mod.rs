@@ -11,7 +11,7 @@ use gake_fleet::{
     Fleet, FleetError, FleetSettings, FleetToken, NatsSettings, OnLoss, ScriptListener,
     ScriptParcel,
 };
-use gake_run::{Interrupt, Prepared};
+use gake_run::{Beside, Interrupt, Moment, Prepared, Recorded, RunError};
 use local::Local;
 
 use crate::cli::{FleetArgs, NatsArgs, OnLossArg};
@@ -25,6 +25,9 @@ const WAIT: Duration = Duration::from_secs(5);
 
 /// How long agents go on without their coordinator.
 const ALONE: Duration = Duration::from_secs(20);
+
+/// What is said where a figure is worth nothing without every agent.
+pub const AGENT_LOST: &str = "an agent was lost, and the figures need all of them";
 
 /// Makes the fleets of a command.
 #[derive(Debug)]
@@ -93,10 +96,13 @@ impl FleetMaker {
         if maker.is_some() && args.attach_within.is_some() {
             return Err(Failure::usage("--attach-within: scripts cannot be attached to"));
         }
-        Ok(maker.map(|mut maker| {
-            maker.settings.needs_scripts = true;
-            maker
-        }))
+        Ok(maker.map(Self::of_scripts))
+    }
+
+    /// The same with agents that run scripts.
+    pub fn of_scripts(mut self) -> Self {
+        self.settings.needs_scripts = true;
+        self
     }
 
     /// The same with a wait for agents that `interrupt` ends.
@@ -124,6 +130,26 @@ impl FleetMaker {
     /// When there are too few.
     pub fn find(&self) -> Result<(), FleetError> {
         Fleet::find(&self.settings)
+    }
+
+    /// Runs it to its end on agents, all of which it needs; each second goes to `each`, which may
+    /// end it.
+    ///
+    /// # Errors
+    /// When it cannot be run, or an agent is lost.
+    pub fn run(
+        &self,
+        spec: &RunSpec,
+        prepared: &Prepared,
+        beside: Beside<'_>,
+        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+    ) -> Result<Recorded, RunError> {
+        let mut fleet = self.assemble(spec, prepared).map_err(RunError::cannot)?;
+        let recorded = prepared.run_elsewhere(&mut fleet, beside, each)?;
+        match fleet.lost() {
+            0 => Ok(recorded),
+            _ => Err(RunError::cannot(AGENT_LOST)),
+        }
     }
 
     /// The agents for a script's run, ready to start, as [`Fleet::assemble_script`] has them.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use gake_core::spec::RunSpec;
-use gake_fleet::{Fleet, ScriptEvent, ScriptListener, ScriptParcel};
+use gake_fleet::{Fleet, OtherLoad, ScriptEvent, ScriptListener, ScriptParcel};
 use gake_k6::options::{Executor, Options};
 use gake_k6::test::{LogLine, ScriptLog, Test};
 use gake_run::script::{LoadedScript, LostParts, RemoteUsers, ScriptArchives, ScriptRun};
@@ -93,12 +93,12 @@ pub(super) struct ForAgents<'a> {
 
 impl ForAgents<'_> {
     /// What travels to agents.
-    fn parcel(&self) -> Result<ScriptParcel, String> {
+    fn parcel(&self, other_load: Option<OtherLoad>) -> Result<ScriptParcel, String> {
         let archive = pack(self.script, self.given, self.told())?;
         // Paths as they are: two users' files must not become one.
         let archive = archive.write_with_paths(0);
-        let parcel =
-            ScriptParcel { archive, seed: self.flags.seed, is_verbose: self.flags.verbose };
+        let (seed, is_verbose) = (self.flags.seed, self.flags.verbose);
+        let parcel = ScriptParcel { archive, seed, is_verbose, other_load };
         parcel.check_size(None).map_err(|error| error.to_string())?;
         Ok(parcel)
     }
@@ -134,11 +134,25 @@ impl<'a> ScriptAgents<'a> {
     pub(super) fn find(
         maker: &'a FleetMaker,
         script: &ForAgents<'_>,
-        (run, prepared): (&'a ScriptRun, &'a Prepared),
+        of: (&'a ScriptRun, &'a Prepared),
         console: &'a Console,
     ) -> Result<Self, String> {
-        let parcel = script.parcel()?;
+        let agents = Self::new(maker, script, of, None)?;
         maker.find().map_err(|error| error.to_string())?;
+        Ok(Self { console: (!script.flags.quiet).then_some(console), ..agents })
+    }
+
+    /// Agents that are looked for once `setup` has completed, and of which nothing is said.
+    ///
+    /// # Errors
+    /// When the script cannot travel.
+    pub(super) fn new(
+        maker: &'a FleetMaker,
+        script: &ForAgents<'_>,
+        (run, prepared): (&'a ScriptRun, &'a Prepared),
+        other_load: Option<OtherLoad>,
+    ) -> Result<Self, String> {
+        let parcel = script.parcel(other_load)?;
         let test = &script.script.test;
         let lines = AgentLines::start(test).map_err(|error| error.to_string())?;
         Ok(Self {
@@ -148,7 +162,7 @@ impl<'a> ScriptAgents<'a> {
             parcel,
             listener: listener(test, lines.clone()),
             lines,
-            console: (!script.flags.quiet).then_some(console),
+            console: None,
             lost: Arc::default(),
             fleet: None,
         })
