@@ -35,5 +35,5 @@ pub use coordinator::{
 pub use error::FleetError;
 pub use nats::NatsSettings;
 pub use other_load::OtherLoad;
-pub use script::{ScriptEvent, ScriptLine, ScriptListener, ScriptParcel};
+pub use script::{OrphanScript, ScriptEvent, ScriptLine, ScriptListener, ScriptParcel};
 pub use token::FleetToken;

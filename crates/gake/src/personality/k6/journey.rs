@@ -81,7 +81,8 @@ impl Journey {
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<ScriptRecorded, ScriptRunError> {
         let Self { script, run, given, flags, environment, .. } = self;
-        let travelling = ForAgents { script, given, environment, flags };
+        let showing = String::new();
+        let travelling = ForAgents { script, given, environment, flags, showing };
         let other = OtherLoad { executors: run.executors.clone(), keys: run.keys.clone() };
         let agents = ScriptAgents::new(maker, &travelling, (run, prepared), Some(other));
         let mut agents = agents.map_err(RunError::cannot)?;
