@@ -21,6 +21,7 @@ mod files;
 mod frame;
 mod message;
 mod nats;
+mod other_load;
 mod script;
 #[cfg(test)]
 mod sim;
@@ -33,5 +34,6 @@ pub use coordinator::{
 };
 pub use error::FleetError;
 pub use nats::NatsSettings;
-pub use script::{ScriptEvent, ScriptLine, ScriptListener, ScriptParcel};
+pub use other_load::OtherLoad;
+pub use script::{OrphanScript, ScriptEvent, ScriptLine, ScriptListener, ScriptParcel};
 pub use token::FleetToken;

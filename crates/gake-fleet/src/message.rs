@@ -8,10 +8,11 @@ use gake_run::Stop;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::other_load::OtherLoad;
 use crate::token::FleetToken;
 
 /// The version of the protocol.
-pub(crate) const PROTOCOL: u32 = 4;
+pub(crate) const PROTOCOL: u32 = 5;
 
 /// Where agents listen for coordinators.
 pub(crate) const DISCOVER: &str = "gake.discover";
@@ -133,13 +134,13 @@ pub(crate) struct Offer {
     /// How long the agent goes on without a word of the coordinator, in ns.
     pub(crate) alone: u64,
     /// The exact encoding of the spec, or what is left of it after the parts sent before; empty for
-    /// a script.
+    /// a script whose options say what is to be done.
     pub(crate) spec: String,
     /// The script, if it is the run of one.
     pub(crate) script: Option<ScriptOffer>,
 }
 
-/// A script, whose options say what is to be done.
+/// A script, whose options say what is to be done, unless it has another load.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ScriptOffer {
     /// The hash of its archive.
@@ -150,6 +151,8 @@ pub(crate) struct ScriptOffer {
     pub(crate) seed: Option<u64>,
     /// Whether `console.debug` is to be told.
     pub(crate) is_verbose: bool,
+    /// What goes with the scenarios of the spec, where these take the place of its own.
+    pub(crate) other_load: Option<OtherLoad>,
 }
 
 /// A part of a spec that is too long for one message. It belongs to the offer with this nonce.

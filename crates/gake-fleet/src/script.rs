@@ -3,15 +3,21 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use gake_run::script::{LogLevel, LogLine};
+use gake_core::exact;
+use gake_core::record::Tally;
+use gake_run::script::{LogLevel, LogLine, SetUp};
 use serde::{Deserialize, Serialize};
 
 use crate::FleetError;
 use crate::files::{BYTES_MAX, Contents, hash};
-use crate::message::ScriptOffer;
+use crate::message::{ScriptOffer, from_hex, hex};
+use crate::other_load::OtherLoad;
 
 /// The names of fields that lines of a script's log have; others do not travel.
 const FIELDS: [&str; 6] = ["source", "executor", "scenario", "error", "hint", "module"];
+
+/// Bytes of a script that the journal of its run holds.
+const JOURNAL_MAX: usize = 16 << 20;
 
 /// Bytes of a line that travel.
 const LINE_MAX: usize = 64 << 10;
@@ -29,6 +35,12 @@ pub struct ScriptParcel {
     pub seed: Option<u64>,
     /// Whether `console.debug` is to be told.
     pub is_verbose: bool,
+    /// Whether the spec's scenarios are fired instead of those of the options, and what goes with
+    /// them. How users connect stays as the options have it.
+    pub other_load: Option<OtherLoad>,
+    /// How the program shows the result, in its own words: for a process that goes on with the run,
+    /// not for agents.
+    pub showing: String,
 }
 
 impl ScriptParcel {
@@ -45,6 +57,58 @@ impl ScriptParcel {
             "the script, what it reads and the data of its setup take {size} bytes, and {} MB travel",
             BYTES_MAX >> 20
         )))
+    }
+}
+
+/// A script whose run another process goes on with.
+#[derive(Debug)]
+pub struct OrphanScript {
+    /// The archive, as in [`ScriptParcel`].
+    pub archive: Vec<u8>,
+    /// What `setup` gave.
+    pub set_up: SetUp,
+    /// How the result is shown, as in [`ScriptParcel`].
+    pub showing: String,
+}
+
+/// The same as the journal of its run has it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct DescribedScript {
+    /// In hexadecimal.
+    archive: String,
+    data: Option<String>,
+    /// The exact encoding of what `setup` recorded.
+    recorded: String,
+    showing: String,
+}
+
+impl DescribedScript {
+    /// Why the journal cannot have it, if it cannot.
+    pub(crate) fn new(parcel: &ScriptParcel, set_up: &SetUp) -> Result<Self, String> {
+        let recorded = exact::encode(&set_up.recorded).map_err(|error| error.to_string())?;
+        let data = set_up.data.as_ref().map_or(0, String::len);
+        let size = parcel.archive.len() + data + recorded.len();
+        if size > JOURNAL_MAX {
+            return Err(format!(
+                "the script, what it reads and what its setup gave take {size} bytes, and a journal \
+                 holds {} MB of them",
+                JOURNAL_MAX >> 20
+            ));
+        }
+        Ok(Self {
+            archive: hex(&parcel.archive),
+            data: set_up.data.clone(),
+            recorded: String::from_utf8_lossy(&recorded).into_owned(),
+            showing: parcel.showing.clone(),
+        })
+    }
+
+    /// The script; `None` when it cannot be read.
+    pub(crate) fn open(&self) -> Option<OrphanScript> {
+        let recorded: Tally = exact::decode(self.recorded.as_bytes()).ok()?;
+        let set_up = SetUp { data: self.data.clone(), recorded };
+        let showing = self.showing.clone();
+        Some(OrphanScript { archive: from_hex(&self.archive)?, set_up, showing })
     }
 }
 
@@ -68,6 +132,7 @@ pub(crate) fn take_script(
         data: data.map(|data| take(data.to_owned().into())),
         seed: parcel.seed,
         is_verbose: parcel.is_verbose,
+        other_load: parcel.other_load.clone(),
     };
     Ok((offer, contents))
 }
@@ -138,11 +203,41 @@ mod tests {
     #[test]
     fn what_is_too_large_to_travel_is_known_beforehand() {
         let archive = vec![0; BYTES_MAX];
-        let mut parcel = ScriptParcel { archive, seed: None, is_verbose: false };
+        let mut parcel = ScriptParcel {
+            archive,
+            seed: None,
+            is_verbose: false,
+            other_load: None,
+            showing: String::new(),
+        };
         assert!(parcel.check_size(None).is_ok());
         assert!(parcel.check_size(Some("x")).unwrap_err().to_string().contains("256 MB travel"));
         parcel.archive.push(0);
         assert!(parcel.check_size(None).is_err());
+    }
+
+    #[test]
+    fn a_journal_has_the_whole_script_unless_it_is_too_large() {
+        let mut recorded = Tally::default();
+        recorded.counts.started = 3;
+        let set_up = SetUp { data: Some("{}".to_owned()), recorded };
+        let parcel = |archive: Vec<u8>| ScriptParcel {
+            archive,
+            seed: None,
+            is_verbose: false,
+            other_load: None,
+            showing: "compact".to_owned(),
+        };
+        let described = DescribedScript::new(&parcel(vec![0, 9, 255]), &set_up).unwrap();
+        let opened = described.open().unwrap();
+        assert_eq!(
+            (opened.archive.as_slice(), opened.showing.as_str()),
+            (&[0, 9, 255][..], "compact")
+        );
+        assert_eq!(opened.set_up.data, set_up.data);
+        assert_eq!(opened.set_up.recorded.counts, set_up.recorded.counts);
+        let why = DescribedScript::new(&parcel(vec![0; JOURNAL_MAX]), &set_up).unwrap_err();
+        assert!(why.contains("a journal holds 16 MB"), "{why}");
     }
 
     #[test]

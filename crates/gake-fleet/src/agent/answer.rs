@@ -168,7 +168,7 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
         let files = self.files.contents();
         let script = offer.script;
         let preparing = tokio::task::spawn_blocking(move || match script {
-            Some(script) => prepare_script(&agent, &script, &files, slice),
+            Some(script) => prepare_script(&agent, (&script, &spec), &files, slice),
             None => prepare(&agent, &spec, files, slice),
         });
         let prepared = match tokio::time::timeout(PREPARE_MAX, preparing).await {
@@ -211,10 +211,11 @@ fn prepare(agent: &Agent, spec: &str, files: Contents, slice: Slice) -> Result<P
     Ok(Prepare { ready, plan: Arc::clone(&prepared.plan), script: None })
 }
 
-/// Makes the users of a slice of a script's run ready, unless the agent must not do it.
+/// Makes the users of a slice of a script's run ready, unless the agent must not do it. `spec` is
+/// the encoding of the spec, where another load takes the place of the script's own.
 fn prepare_script(
     agent: &Agent,
-    offer: &ScriptOffer,
+    (offer, spec): (&ScriptOffer, &str),
     files: &Contents,
     slice: Slice,
 ) -> Result<Prepare, String> {
@@ -229,6 +230,9 @@ fn prepare_script(
     let load_until = Instant::now() + LOAD_MAX;
     let log = voice.log(offer.is_verbose);
     let (script, mut run) = within(load_until, || scripts.load(archive, offer.seed, log))?;
+    if let Some(other) = &offer.other_load {
+        other.replace(&mut run, exact::decode(spec.as_bytes()).map_err(|e| e.to_string())?);
+    }
     run.spec = for_agents(&run.spec)?;
     if !agent.sources.is_empty() {
         run.spec.connection.sources.clone_from(&agent.sources);

@@ -74,6 +74,8 @@ pub(crate) struct Conduct {
     is_replaced: bool,
     /// Why this coordinator gave the run up, if it did.
     pub(crate) left: Option<String>,
+    /// Whether an earlier coordinator had the whole run, and began what follows it.
+    pub(crate) was_over: bool,
 }
 
 /// What a look at the agents leads to.
@@ -113,6 +115,7 @@ impl Conduct {
             is_stopped: false,
             is_replaced: false,
             left: None,
+            was_over: false,
         }
     }
 
@@ -169,7 +172,18 @@ impl Conduct {
                 }
                 messages
             }
+            Entry::Over => {
+                self.was_over = true;
+                Vec::new()
+            }
             Entry::Description(..) | Entry::Started(..) | Entry::Attached => Vec::new(),
+        }
+    }
+
+    /// Everything is here: the journal says so before what follows the run begins.
+    pub(crate) fn end_journal(&mut self, now: Instant) {
+        if let Some(journal) = &mut self.journal {
+            journal.push(&Entry::Over, Meaning::default(), now);
         }
     }
 

@@ -19,7 +19,7 @@ use crate::message::{
     Control, StopAnswer, StopRequest, control_purpose, control_subject, figures_purpose,
     journal_purpose, journal_subject, opened, sealed, sealed_bytes,
 };
-use crate::script::ScriptListener;
+use crate::script::{ScriptEvent, ScriptListener};
 use crate::token::FleetToken;
 
 /// How often agents are looked after.
@@ -67,6 +67,10 @@ impl Feed {
         let mut over = None;
         loop {
             if self.conduct.joiner.is_over() {
+                if over.is_none() && self.listener.is_some() {
+                    self.conduct.end_journal(Instant::now());
+                    self.write().await;
+                }
                 let since = *over.get_or_insert_with(Instant::now);
                 let journal = self.conduct.journal.as_ref();
                 let is_stored = journal.is_none_or(|journal| journal.is_stored());
@@ -117,10 +121,23 @@ impl Feed {
             }
             if let Some(entry) = reader.take(&bytes?) {
                 let messages = self.conduct.repeat(&entry);
+                // What it wrote was shown already.
+                self.tell(|event| {
+                    !matches!(event, ScriptEvent::Line(_) | ScriptEvent::LinesLost(_))
+                });
                 self.pass_on(messages);
             }
         }
         Ok(())
+    }
+
+    /// Tells what scripts did, as far as it `is_news`.
+    fn tell(&mut self, is_news: impl Fn(&ScriptEvent) -> bool) {
+        let scripted = std::mem::take(&mut self.conduct.joiner.scripted);
+        let Some(listener) = &self.listener else { return };
+        for (index, event) in scripted.into_iter().filter(|(_, event)| is_news(event)) {
+            listener(&self.conduct.joiner.members[index].name, event);
+        }
     }
 
     /// Nanoseconds since the epoch; 0 before it.
@@ -141,11 +158,7 @@ impl Feed {
         let purpose = figures_purpose(&self.run, index);
         let Some(part) = self.token.open(&purpose, &message.payload) else { return };
         let messages = self.conduct.take(index, part, (Instant::now(), self.now()));
-        for (index, event) in std::mem::take(&mut self.conduct.joiner.scripted) {
-            if let Some(listener) = &self.listener {
-                listener(&self.conduct.joiner.members[index].name, event);
-            }
-        }
+        self.tell(|_| true);
         self.pass_on(messages);
     }
 

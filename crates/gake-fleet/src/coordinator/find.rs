@@ -45,7 +45,7 @@ const PART_OF_PAYLOAD: usize = 4;
 
 /// What agents are offered.
 pub(crate) struct Offered {
-    /// The exact encoding of the spec; empty for a script.
+    /// The exact encoding of the spec; empty for a script whose options say what is to be done.
     spec: String,
     script: Option<ScriptOffer>,
     files: Contents,
@@ -54,15 +54,23 @@ pub(crate) struct Offered {
 impl Offered {
     /// A spec, with the files that it names by their hashes.
     pub(crate) fn spec(spec: &RunSpec, files: Contents) -> Result<Self, FleetError> {
-        let spec = exact::encode(spec).map_err(|error| FleetError::Spec(error.to_string()))?;
-        let spec = String::from_utf8_lossy(&spec).into_owned();
-        Ok(Self { spec, script: None, files })
+        Ok(Self { spec: encoded(spec)?, script: None, files })
     }
 
-    /// A script, whose options say what is to be done.
-    pub(crate) fn script((script, files): (ScriptOffer, Contents)) -> Self {
-        Self { spec: String::new(), script: Some(script), files }
+    /// A script, with `spec` where another load takes the place of its own.
+    pub(crate) fn script(
+        (script, files): (ScriptOffer, Contents),
+        spec: &RunSpec,
+    ) -> Result<Self, FleetError> {
+        let spec = if script.other_load.is_some() { encoded(spec)? } else { String::new() };
+        Ok(Self { spec, script: Some(script), files })
     }
+}
+
+/// The exact encoding of a spec.
+fn encoded(spec: &RunSpec) -> Result<String, FleetError> {
+    let spec = exact::encode(spec).map_err(|error| FleetError::Spec(error.to_string()))?;
+    Ok(String::from_utf8_lossy(&spec).into_owned())
 }
 
 /// An agent that has a slice.

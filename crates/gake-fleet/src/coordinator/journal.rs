@@ -54,6 +54,8 @@ pub(crate) enum Entry {
     Decision(Decision),
     /// A coordinator of this generation goes on; entries of earlier ones do not count from here on.
     Attached,
+    /// Everything is here, and what follows the run begins: the `teardown` of a script.
+    Over,
 }
 
 /// What a look at the agents led to.
@@ -97,6 +99,7 @@ impl Entry {
                 bytes.extend(serde_json::to_vec(decision).unwrap_or_default());
             }
             Self::Attached => bytes.push(b'A'),
+            Self::Over => bytes.push(b'O'),
         }
         bytes.into()
     }
@@ -117,6 +120,7 @@ impl Entry {
             }
             b'D' => Self::Decision(serde_json::from_slice(&content).ok()?),
             b'A' => Self::Attached,
+            b'O' => Self::Over,
             _ => return None,
         })
     }
@@ -355,6 +359,7 @@ mod tests {
             Entry::Started(5, 6),
             part(5),
             Entry::Decision(decision),
+            Entry::Over,
         ];
         let mut reader = JournalReader::default();
         for (number, entry) in entries.iter().enumerate() {

@@ -28,7 +28,7 @@ use gake_core::duration::format_duration;
 use gake_core::record::{Ending, Event, Run};
 use gake_core::schedule::Slice;
 use gake_core::spec::RunSpec;
-use gake_run::script::LostParts;
+use gake_run::script::{LostParts, SetUp};
 use gake_run::{Prepared, RemoteWorkers, RunError, Running, Stop, StopHandle};
 use join::Joiner;
 use journal::description::RunDescription;
@@ -44,7 +44,7 @@ use crate::FleetError;
 use crate::allow::for_agents;
 use crate::files::{recordings, take_along};
 use crate::message::figures_subject;
-use crate::script::{ScriptListener, ScriptParcel, take_script};
+use crate::script::{DescribedScript, ScriptListener, ScriptParcel, take_script};
 use crate::token::random_text;
 
 /// What one agent recorded.
@@ -77,6 +77,7 @@ pub struct Fleet {
     is_stopped: bool,
     lost: usize,
     unreplaced: usize,
+    was_over: bool,
     /// Hears what scripts do.
     listener: Option<ScriptListener>,
     lost_now: LostAgents,
@@ -111,25 +112,27 @@ impl Fleet {
         let mut told = for_agents(spec).map_err(FleetError::Spec)?;
         let files = take_along(&mut told)?;
         let offered = Offered::spec(&told, files)?;
-        Self::gather(settings, (spec, &told), &offered, prepared)
+        Self::gather(settings, (spec, &told), (&offered, Ok(None)), prepared)
     }
 
     /// As [`assemble`](Self::assemble), for a script: each agent makes its users of `parcel`, and
-    /// gives them `data`, what `setup` returned, as JSON. `spec` and `prepared` are those of the
-    /// script; `listener` hears what it does on the agents. There is no journal of the run.
+    /// gives them what `setup` returned. `spec` and `prepared` are those of the script; `listener`
+    /// hears what it does on the agents.
     ///
     /// # Errors
     /// Likewise, and when the script cannot run on agents.
     pub fn assemble_script(
         settings: FleetSettings,
         (spec, prepared): (&RunSpec, &Prepared),
-        (parcel, data): (&ScriptParcel, Option<&str>),
+        (parcel, set_up): (&ScriptParcel, &SetUp),
         listener: ScriptListener,
     ) -> Result<Self, FleetError> {
-        let settings = FleetSettings { needs_scripts: true, keeps_journal: false, ..settings };
+        let settings = FleetSettings { needs_scripts: true, ..settings };
         let told = for_agents(spec).map_err(FleetError::Spec)?;
-        let offered = Offered::script(take_script(parcel, data)?);
-        let mut fleet = Self::gather(settings, (spec, &told), &offered, prepared)?;
+        let offered = Offered::script(take_script(parcel, set_up.data.as_deref())?, &told)?;
+        let described = settings.keeps_journal.then(|| DescribedScript::new(parcel, set_up));
+        let described = described.transpose();
+        let mut fleet = Self::gather(settings, (spec, &told), (&offered, described), prepared)?;
         fleet.listener = Some(listener);
         Ok(fleet)
     }
@@ -146,11 +149,12 @@ impl Fleet {
         })
     }
 
-    /// Finds agents and offers them `offered`, which `told` was made of.
+    /// Finds agents and offers them `offered`, which `told` was made of. `script` is what the journal
+    /// is to have of a script, or why it cannot.
     fn gather(
         settings: FleetSettings,
         (spec, told): (&RunSpec, &RunSpec),
-        offered: &Offered,
+        (offered, script): (&Offered, Result<Option<DescribedScript>, String>),
         prepared: &Prepared,
     ) -> Result<Self, FleetError> {
         let runtime = runtime()?;
@@ -164,7 +168,10 @@ impl Fleet {
             match finder.unless_interrupted(finder.offer(found, offered)).await {
                 Ok(agents) => {
                     let about = (spec, told, agents.as_slice());
-                    let journal = begin_journal(&client, &settings, &run, about).await;
+                    let journal = match script {
+                        Ok(script) => begin_journal(&client, &settings, &run, about, script).await,
+                        Err(why) => Err(why),
+                    };
                     Ok((client, figures, agents, journal))
                 }
                 Err(error) => {
@@ -210,6 +217,7 @@ impl Fleet {
             is_stopped: false,
             lost: 0,
             unreplaced: 0,
+            was_over: false,
             listener: None,
             lost_now: LostAgents::default(),
         }
@@ -295,6 +303,12 @@ impl Fleet {
         self.is_stopped
     }
 
+    /// Whether an earlier coordinator had the whole run already, and began what follows it.
+    #[must_use]
+    pub fn was_over(&self) -> bool {
+        self.was_over
+    }
+
     /// Tells the slices of the agents that are lost by now, during the run.
     #[must_use]
     pub fn lost_parts(&self) -> LostParts {
@@ -372,12 +386,12 @@ impl RemoteWorkers for Fleet {
     }
 
     fn complete(&mut self, run: &mut Run) {
-        let Some(Ok(Conduct { joiner, aborted, left, is_stopped, .. })) =
+        let Some(Ok(Conduct { joiner, aborted, left, is_stopped, was_over, .. })) =
             self.feed.take().map(JoinHandle::join)
         else {
             return;
         };
-        (self.aborted, self.left) = (aborted.is_some(), left);
+        (self.aborted, self.left, self.was_over) = (aborted.is_some(), left, was_over);
         (self.lost, self.unreplaced) = (joiner.lost().len(), joiner.unreplaced());
         self.is_stopped = is_stopped && !matches!(run.ending, Ending::Aborted(_));
         if self.is_stopped {
@@ -405,6 +419,7 @@ async fn begin_journal(
     settings: &FleetSettings,
     run: &str,
     (spec, told, agents): (&RunSpec, &RunSpec, &[Chosen]),
+    script: Option<DescribedScript>,
 ) -> Result<(JournalStream, u32, u64), String> {
     if !settings.keeps_journal {
         return Err("no journal is wanted".to_owned());
@@ -419,6 +434,7 @@ async fn begin_journal(
         let generation = unix_seconds();
         let about = (recordings(told), agents);
         let description = RunDescription::new(&settings.version, spec, rules, about)?;
+        let description = description.of_script(script);
         description.write(&stream, generation).await.map(|entries| Some((generation, entries)))
     }
     .await;

@@ -15,6 +15,7 @@ use super::journal::{attached, generation};
 use super::settings::FleetSettings;
 use super::{Fleet, Origin, unix_seconds};
 use crate::message::{Control, control_purpose, control_subject, figures_subject, opened, sealed};
+use crate::script::{OrphanScript, ScriptListener};
 use crate::{FleetError, FleetToken, NatsSettings};
 
 /// A coordinator that is not heard for so long is gone.
@@ -32,7 +33,6 @@ pub struct Orphan {
     runtime: Runtime,
     stream: JournalStream,
     description: RunDescription,
-    spec: RunSpec,
     /// The epoch on the first coordinator's monotonic clock, and in ns since 1970.
     epoch: (u64, u64),
     version: String,
@@ -83,17 +83,43 @@ impl Orphan {
                 return Err(FleetError::Spec(format!("run {}: {why}", stream.run)));
             }
             let (description, epoch) = RunDescription::read(&stream, version, last).await?;
-            description.check_recordings(&stream.run)?;
+            if !description.is_script() {
+                description.check_recordings(&stream.run)?;
+            }
             Ok((stream, description, epoch))
         })?;
-        let (spec, version) = (description.spec()?, version.to_owned());
-        Ok(Self { runtime, stream, description, spec, epoch, version })
+        Ok(Self { runtime, stream, description, epoch, version: version.to_owned() })
     }
 
-    /// What the run does.
-    #[must_use]
-    pub fn spec(&self) -> &RunSpec {
-        &self.spec
+    /// What the run does, unless it is that of a script.
+    ///
+    /// # Errors
+    /// When the journal has it, and it cannot be read.
+    pub fn spec(&self) -> Result<RunSpec, FleetError> {
+        self.description.spec()
+    }
+
+    /// The script that it runs, if it is the run of one.
+    ///
+    /// # Errors
+    /// When the journal has it, and it cannot be read.
+    pub fn script(&self) -> Result<Option<OrphanScript>, FleetError> {
+        self.description.script()
+    }
+
+    /// As [`adopt`](Self::adopt), for a script: `listener` hears what it does on the agents, and how
+    /// it ended the test before.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn adopt_script(
+        self,
+        prepared: &Prepared,
+        listener: ScriptListener,
+    ) -> Result<Fleet, FleetError> {
+        let mut fleet = self.adopt(prepared)?;
+        fleet.listener = Some(listener);
+        Ok(fleet)
     }
 
     /// Its agents, with which the run goes on once the fleet is started. `prepared` was made of its

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use gake_core::record::{Counts, Run};
+use gake_core::record::{Counts, Run, Tally};
 use gake_engine::Collector;
 use gake_k6::test::Test;
 
@@ -11,11 +11,15 @@ use crate::{RemoteWorkers, RunError};
 
 /// Users of a script in other processes.
 pub trait RemoteUsers {
-    /// Makes them ready; `data` is what `setup` returned, as JSON.
+    /// Makes them ready; `set_up` is what `setup` gave.
     ///
     /// # Errors
     /// When one of the processes cannot; none of them goes on then.
-    fn assemble(&mut self, data: Option<&str>) -> Result<&mut dyn RemoteWorkers, RunError>;
+    fn assemble(&mut self, set_up: &SetUp) -> Result<&mut dyn RemoteWorkers, RunError>;
+
+    /// Whether `teardown` is this process's to call, once the run is over here: another one may go
+    /// on with the run, or may have had all of it.
+    fn needs_teardown(&self) -> bool;
 
     /// Ends those that are ready or run already, when the run cannot be made. Blocks until they have
     /// been told.
@@ -23,6 +27,15 @@ pub trait RemoteUsers {
 
     /// The parts of the users that are lost by now.
     fn lost(&self) -> LostParts;
+}
+
+/// What `setup` gave.
+#[derive(Debug, Clone, Default)]
+pub struct SetUp {
+    /// What it returned, as JSON.
+    pub data: Option<String>,
+    /// What it recorded.
+    pub recorded: Tally,
 }
 
 /// What the users of other processes have done so far, by the figures that came of them.

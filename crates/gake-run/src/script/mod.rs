@@ -35,13 +35,13 @@ use crate::{Beside, Interrupt, Moment, Prepared, Recorded, RunError, connection}
 use crew::Crew;
 pub use crew::LostParts;
 use elsewhere::Followed;
-pub use elsewhere::RemoteUsers;
+pub use elsewhere::{RemoteUsers, SetUp};
 pub use gake_k6::test::{LogLevel, LogLine, ScriptLog};
 pub use gake_k6::within;
 use levels::Levels;
 pub use remote::fetcher;
 pub use slice::{ScriptArchives, ScriptSlice};
-use stage::{Called, StageUser};
+use stage::StageUser;
 
 /// Tags that sub-metrics may select by, besides those that the summary needs.
 type Keys = Arc<[String]>;
@@ -208,7 +208,7 @@ impl LoadedScript {
         beside: Beside<'_>,
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<ScriptRecorded, ScriptRunError> {
-        self.run_with(run, prepared, None, beside, each)
+        self.run_with(run, prepared, (None, None), beside, each)
     }
 
     /// As [`run`](Self::run), with users in other processes. `setup` and `teardown` run here.
@@ -223,39 +223,51 @@ impl LoadedScript {
         beside: Beside<'_>,
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<ScriptRecorded, ScriptRunError> {
-        self.run_with(run, prepared, Some(users), beside, each)
+        self.run_with(run, prepared, (Some(users), None), beside, each)
+    }
+
+    /// Goes on with a run whose users are in other processes, and which another process set up.
+    /// `teardown` runs here, unless that process had the whole run.
+    ///
+    /// # Errors
+    /// Likewise. `teardown` does not run then.
+    pub fn go_on_elsewhere(
+        &self,
+        run: &ScriptRun,
+        prepared: &Prepared,
+        (users, earlier): (&mut dyn RemoteUsers, SetUp),
+        beside: Beside<'_>,
+        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+    ) -> Result<ScriptRecorded, ScriptRunError> {
+        self.run_with(run, prepared, (Some(users), Some(earlier)), beside, each)
     }
 
     fn run_with(
         &self,
         run: &ScriptRun,
         prepared: &Prepared,
-        remote: Option<&mut dyn RemoteUsers>,
+        (remote, earlier): (Option<&mut dyn RemoteUsers>, Option<SetUp>),
         beside: Beside<'_>,
         mut each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<ScriptRecorded, ScriptRunError> {
         let network = Arc::new(network(run, self.key_log(run)?, None)?);
         let keys: Keys = run.keys.clone().into();
-        let mut aside = Tally::default();
         let own = Interrupt::default();
         let interrupt = beside.interrupt.unwrap_or(&own).clone();
         let beside = Beside { interrupt: Some(&interrupt), ..beside };
-        // Who was told to end while agents were waited for sets nothing up.
-        let setup = match interrupt.came() {
-            false => self.setup(run, &network, &keys, &mut aside, || interrupt.came()),
-            true => Ok(Called::Ended),
+        let is_resumed = earlier.is_some();
+        let (set_up, setup) = match earlier {
+            Some(earlier) => (earlier, Ok(true)),
+            None => self.set_up(run, (&network, &keys), &interrupt),
         };
         // As in k6: after a setup that failed or was interrupted nothing runs, teardown neither.
-        let is_set_up = matches!(setup, Ok(Called::Returned(_))) && self.test.aborted().is_none();
-        let is_void = !is_set_up || interrupt.came();
-        let (setup_data, setup) = match setup {
-            Ok(called) => (called.returned(), Ok(())),
-            Err(error) => (None, Err(error)),
-        };
+        let is_set_up = matches!(setup, Ok(true)) && self.test.aborted().is_none();
+        // Users that run already must be told to end.
+        let is_void = !is_set_up || interrupt.came() && !is_resumed;
         // Where nothing runs no other process is needed.
         let remote = remote.filter(|_| !is_void);
         let mut loads =
-            self.loads(run, prepared, (&network, &keys), (setup_data.as_deref(), Slice::WHOLE));
+            self.loads(run, prepared, (&network, &keys), (set_up.data.as_deref(), Slice::WHOLE));
         loads.iter_mut().for_each(|load| load.is_void = is_void);
         let crews = crews(run, &loads);
         let control = beside.users.cloned().unwrap_or_default();
@@ -278,10 +290,13 @@ impl LoadedScript {
             }
             each(moment)
         };
+        let mut needs_teardown = is_set_up;
         let recorded = match remote {
             Some(remote) => {
-                let ready = remote.assemble(setup_data.as_deref());
+                let ready = remote.assemble(&set_up);
                 let run = ready.and_then(|workers| prepared.run_elsewhere(workers, beside, each));
+                let is_known = run.is_ok() || !is_resumed;
+                needs_teardown &= is_known && remote.needs_teardown();
                 // None of them sends anything while `teardown` runs.
                 run.inspect_err(|_| remote.give_up())
             }
@@ -293,8 +308,9 @@ impl LoadedScript {
                 prepared.run_works(make, beside, each)
             }
         };
+        let SetUp { data: setup_data, recorded: mut aside } = set_up;
         let is_cut = || interrupt.is_urgent();
-        let teardown = match is_set_up {
+        let teardown = match needs_teardown {
             true => {
                 self.teardown(run, (&network, &keys), setup_data.as_deref(), &mut aside, is_cut)
             }
@@ -315,13 +331,18 @@ impl LoadedScript {
         let left: u64 = crews.iter().map(Crew::left).sum();
         let is_whole = is_set_up && self.test.aborted().is_none();
         let dropped = tally.counts.dropped + if is_whole { left } else { 0 };
+        self.add_dropped(tally, dropped);
+        Ok(ScriptRecorded { recorded, setup_data, setup: setup.map(drop), teardown })
+    }
+
+    /// Adds iterations that never began to the metric of them.
+    fn add_dropped(&self, tally: &mut Tally, dropped: u64) {
         if dropped > 0 {
             let mut sum = Sum::default();
             sum.add(dropped as f64);
             let value = SeriesValue::Counter { sum, samples: dropped };
             tally.series.add_value(key(&self.metrics, Builtin::DroppedIterations), &value);
         }
-        Ok(ScriptRecorded { recorded, setup_data, setup, teardown })
     }
 
     /// Names the scenarios whose users were all busy when an iteration was due.
@@ -341,56 +362,6 @@ impl LoadedScript {
                 self.test.log(LogLevel::Warning, &message, &fields);
             }
         }
-    }
-
-    /// What `setup` returned, as JSON; nothing without a `setup`.
-    fn setup(
-        &self,
-        run: &ScriptRun,
-        network: &Arc<Network>,
-        keys: &Keys,
-        aside: &mut Tally,
-        is_cut: impl Fn() -> bool,
-    ) -> Result<Called, ScriptRunError> {
-        let Some(limit) = run.setup.filter(|_| self.has("setup")) else {
-            return Ok(Called::Returned(None));
-        };
-        let user = StageUser::load(&self.test, Some((network, keys)))?;
-        let called = user.call(VuStage::Setup, "setup", None, limit, aside, is_cut)?;
-        Ok(match called {
-            Called::Returned(None) => Called::Returned(Some("null".to_owned())),
-            called => called,
-        })
-    }
-
-    fn teardown(
-        &self,
-        run: &ScriptRun,
-        network: (&Arc<Network>, &Keys),
-        data: Option<&str>,
-        aside: &mut Tally,
-        is_cut: impl Fn() -> bool,
-    ) -> Result<(), ScriptRunError> {
-        let Some(limit) = run.teardown.filter(|_| self.has("teardown")) else { return Ok(()) };
-        let user = StageUser::load(&self.test, Some(network))?;
-        user.call(VuStage::Teardown, "teardown", data, limit, aside, is_cut).map(drop)
-    }
-
-    /// What `handleSummary` returns for `data`, as JSON.
-    ///
-    /// # Errors
-    /// When it throws, or takes longer than `limit`.
-    pub fn handle_summary(
-        &self,
-        data: &str,
-        limit: Duration,
-    ) -> Result<Option<String>, ScriptRunError> {
-        let user = StageUser::load(&self.test, None)?;
-        let mut nothing = Tally::default();
-        let never = || false;
-        let stage = VuStage::Summary;
-        let called = user.call(stage, "handleSummary", Some(data), limit, &mut nothing, never)?;
-        Ok(called.returned())
     }
 
     /// What the users of `slice` of the run are made with, for each scenario.

@@ -20,8 +20,8 @@ use gake_k6::user::vu::{ScenarioFacts, VuParts, VuStage};
 use gake_wire::{Client, Network};
 use tokio::runtime::{Builder, LocalOptions};
 
-use super::{Keys, ScriptRunError};
-use crate::RunError;
+use super::{Keys, LoadedScript, ScriptRun, ScriptRunError, SetUp};
+use crate::{Interrupt, RunError};
 
 /// How often it is looked whether a call is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -42,6 +42,77 @@ impl Called {
             Self::Returned(json) => json,
             Self::Ended => None,
         }
+    }
+}
+
+impl LoadedScript {
+    /// What `setup` gave, and whether it returned, unless it failed. Who was told to end while
+    /// agents were waited for sets nothing up.
+    pub(super) fn set_up(
+        &self,
+        run: &ScriptRun,
+        network: (&Arc<Network>, &Keys),
+        interrupt: &Interrupt,
+    ) -> (SetUp, Result<bool, ScriptRunError>) {
+        let mut set_up = SetUp::default();
+        if interrupt.came() {
+            return (set_up, Ok(false));
+        }
+        match self.setup(run, network, &mut set_up.recorded, || interrupt.came()) {
+            Ok(Called::Returned(data)) => (SetUp { data, ..set_up }, Ok(true)),
+            Ok(Called::Ended) => (set_up, Ok(false)),
+            Err(error) => (set_up, Err(error)),
+        }
+    }
+
+    /// What `setup` returned, as JSON; nothing without a `setup`.
+    fn setup(
+        &self,
+        run: &ScriptRun,
+        network: (&Arc<Network>, &Keys),
+        aside: &mut Tally,
+        is_cut: impl Fn() -> bool,
+    ) -> Result<Called, ScriptRunError> {
+        let Some(limit) = run.setup.filter(|_| self.has("setup")) else {
+            return Ok(Called::Returned(None));
+        };
+        let user = StageUser::load(&self.test, Some(network))?;
+        let called = user.call(VuStage::Setup, "setup", None, limit, aside, is_cut)?;
+        Ok(match called {
+            Called::Returned(None) => Called::Returned(Some("null".to_owned())),
+            called => called,
+        })
+    }
+
+    /// Calls `teardown` with `data`, if there is one.
+    pub(super) fn teardown(
+        &self,
+        run: &ScriptRun,
+        network: (&Arc<Network>, &Keys),
+        data: Option<&str>,
+        aside: &mut Tally,
+        is_cut: impl Fn() -> bool,
+    ) -> Result<(), ScriptRunError> {
+        let Some(limit) = run.teardown.filter(|_| self.has("teardown")) else { return Ok(()) };
+        let user = StageUser::load(&self.test, Some(network))?;
+        user.call(VuStage::Teardown, "teardown", data, limit, aside, is_cut).map(drop)
+    }
+
+    /// What `handleSummary` returns for `data`, as JSON.
+    ///
+    /// # Errors
+    /// When it throws, or takes longer than `limit`.
+    pub fn handle_summary(
+        &self,
+        data: &str,
+        limit: Duration,
+    ) -> Result<Option<String>, ScriptRunError> {
+        let user = StageUser::load(&self.test, None)?;
+        let mut nothing = Tally::default();
+        let never = || false;
+        let stage = VuStage::Summary;
+        let called = user.call(stage, "handleSummary", Some(data), limit, &mut nothing, never)?;
+        Ok(called.returned())
     }
 }
 

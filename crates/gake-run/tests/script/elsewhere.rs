@@ -10,7 +10,7 @@ use gake_engine::Stop;
 use gake_k6::files::ScriptFiles;
 use gake_k6::secrets::Secrets;
 use gake_k6::test::{LogLevel, LogLine};
-use gake_run::script::{LoadedScript, LostParts, RemoteUsers, ScriptSlice, within};
+use gake_run::script::{LoadedScript, LostParts, RemoteUsers, ScriptSlice, SetUp, within};
 use gake_run::spec::LoadSpec;
 use gake_run::{Interrupt, RemoteWorkers, RunError};
 use gake_wire::ConnectionPermit;
@@ -29,9 +29,13 @@ impl Refusing {
 }
 
 impl RemoteUsers for Refusing {
-    fn assemble(&mut self, _data: Option<&str>) -> Result<&mut dyn RemoteWorkers, RunError> {
+    fn assemble(&mut self, _set_up: &SetUp) -> Result<&mut dyn RemoteWorkers, RunError> {
         self.say("assemble");
         Err(RunError::cannot("an agent does not start"))
+    }
+
+    fn needs_teardown(&self) -> bool {
+        true
     }
 
     fn give_up(&mut self) {

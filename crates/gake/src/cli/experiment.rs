@@ -4,6 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 
+use super::fleet::FleetArgs;
 use super::output::{self, Output};
 use super::values::{self, Known};
 
@@ -21,6 +22,8 @@ Examples:
   gake experiment pool --target http://localhost:8080/    the same load on your own server
   gake experiment capacity --target http://localhost:8080/ --watch port:8080
                                                  and what limits it
+  gake experiment cliff --target http://10.0.0.9/ --nats nats://10.0.0.1 --agents 4
+                                                 more users than one machine has
   gake experiment users-db --db mysql://root@localhost/test    on a real database
 
 Exit codes: 0 every step is as theory expects; 1 it could not be run; 2 bad usage; 3 a step could
@@ -61,6 +64,9 @@ pub struct ExperimentArgs {
 
     #[command(flatten)]
     pub output: ExperimentOutputArgs,
+
+    #[command(flatten)]
+    pub fleet: FleetArgs,
 }
 
 /// Where the result goes.

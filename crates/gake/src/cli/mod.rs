@@ -116,7 +116,7 @@ pub enum Command {
     /// Start the lab: a target server whose behaviour is known
     Serve(Box<ServeArgs>),
     /// Show a known cliff step by step, and compare each step with theory
-    Experiment(ExperimentArgs),
+    Experiment(Box<ExperimentArgs>),
     /// Run the shadow proxy: the master answers, other backends get a copy
     Shadow(Box<ShadowArgs>),
     /// Show and merge run files

@@ -11,7 +11,8 @@ use gake_fleet::{
     Fleet, FleetError, FleetSettings, FleetToken, NatsSettings, OnLoss, ScriptListener,
     ScriptParcel,
 };
-use gake_run::{Interrupt, Prepared};
+use gake_run::script::SetUp;
+use gake_run::{Beside, Interrupt, Moment, Prepared, Recorded, RunError};
 use local::Local;
 
 use crate::cli::{FleetArgs, NatsArgs, OnLossArg};
@@ -25,6 +26,9 @@ const WAIT: Duration = Duration::from_secs(5);
 
 /// How long agents go on without their coordinator.
 const ALONE: Duration = Duration::from_secs(20);
+
+/// What is said where a figure is worth nothing without every agent.
+pub const AGENT_LOST: &str = "an agent was lost, and the figures need all of them";
 
 /// Makes the fleets of a command.
 #[derive(Debug)]
@@ -78,25 +82,20 @@ impl FleetMaker {
             keeps_journal: true,
         };
         let is_local = local.is_some();
+        if is_local && args.attach_within.is_some_and(|within| within > ALONE) {
+            return Err(Failure::usage(
+                "--attach-within: the agents of --local end with this process",
+            ));
+        }
         let maker = Self { settings, _local: local };
         // The agents of a local fleet end with this process.
         Ok(Some(if is_local { maker.without_journal() } else { maker }))
     }
 
-    /// The same for a script's runs, with which no other process goes on: `teardown` and the summary
-    /// are those of this one.
-    ///
-    /// # Errors
-    /// Likewise, and when another process was to go on.
-    pub fn of_script(args: &FleetArgs) -> Result<Option<Self>, Failure> {
-        let maker = Self::of(args)?.map(Self::without_journal);
-        if maker.is_some() && args.attach_within.is_some() {
-            return Err(Failure::usage("--attach-within: scripts cannot be attached to"));
-        }
-        Ok(maker.map(|mut maker| {
-            maker.settings.needs_scripts = true;
-            maker
-        }))
+    /// The same with agents that run scripts.
+    pub fn of_scripts(mut self) -> Self {
+        self.settings.needs_scripts = true;
+        self
     }
 
     /// The same with a wait for agents that `interrupt` ends.
@@ -126,17 +125,37 @@ impl FleetMaker {
         Fleet::find(&self.settings)
     }
 
+    /// Runs it to its end on agents, all of which it needs; each second goes to `each`, which may
+    /// end it.
+    ///
+    /// # Errors
+    /// When it cannot be run, or an agent is lost.
+    pub fn run(
+        &self,
+        spec: &RunSpec,
+        prepared: &Prepared,
+        beside: Beside<'_>,
+        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+    ) -> Result<Recorded, RunError> {
+        let mut fleet = self.assemble(spec, prepared).map_err(RunError::cannot)?;
+        let recorded = prepared.run_elsewhere(&mut fleet, beside, each)?;
+        match fleet.lost() {
+            0 => Ok(recorded),
+            _ => Err(RunError::cannot(AGENT_LOST)),
+        }
+    }
+
     /// The agents for a script's run, ready to start, as [`Fleet::assemble_script`] has them.
     ///
     /// # Errors
-    /// When there are too few, or one refuses.
+    /// As [`assemble`](Self::assemble).
     pub fn assemble_script(
         &self,
         of: (&RunSpec, &Prepared),
-        parcel: (&ScriptParcel, Option<&str>),
+        parcel: (&ScriptParcel, &SetUp),
         listener: ScriptListener,
     ) -> Result<Fleet, FleetError> {
-        Fleet::assemble_script(self.settings.clone(), of, parcel, listener)
+        self.attachable(Fleet::assemble_script(self.settings.clone(), of, parcel, listener)?)
     }
 
     /// Whether another process may go on with its runs.
@@ -150,7 +169,12 @@ impl FleetMaker {
     /// When there are too few, one refuses, or they were to wait for another process and there is
     /// no journal from which it could go on.
     pub fn assemble(&self, spec: &RunSpec, prepared: &Prepared) -> Result<Fleet, FleetError> {
-        let fleet = Fleet::assemble(self.settings.clone(), spec, prepared)?;
+        self.attachable(Fleet::assemble(self.settings.clone(), spec, prepared)?)
+    }
+
+    /// The same agents, unless they were to wait for another process and there is no journal from
+    /// which it could go on.
+    fn attachable(&self, fleet: Fleet) -> Result<Fleet, FleetError> {
         let is_long = self.settings.keeps_journal && self.settings.alone_max > ALONE;
         match fleet.why_no_journal().filter(|_| is_long) {
             // Dropped, the fleet calls its agents off.

@@ -313,6 +313,58 @@ fn what_a_script_decides_itself_is_no_flag() {
     }
 }
 
+/// A journey that says where it was set up.
+const COUNTED: &str = "\
+import http from 'k6/http';
+import { check } from 'k6';
+export const options = { thresholds: { checks: ['rate>0.9'] } };
+const get = (path) => http.get(`${__ENV.BASE_URL}${path}`);
+export function setup() { get('/bytes/1'); return { path: '/fast' }; }
+export function teardown(data) { if (data.path === '/fast') get('/bytes/1'); }
+export default function (data) {
+    check(get(data.path), { 'is 200': (r) => r.status === 200 });
+}
+";
+
+#[test]
+fn the_capacity_of_a_journey_is_searched_on_agents() {
+    let lab = Lab::start(LabConfig::default()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (path, steps) = (folder.path().join("journey.js"), folder.path().join("steps"));
+    let agents = ["--local", "2", "--agents-wait", "60s"];
+    let find = |more: &[&str]| {
+        let line = ["find", path.to_str().unwrap()];
+        let mut line = gake(&[&line[..], &agents[..], more].concat());
+        line.env("BASE_URL", format!("http://{}", lab.addr()));
+        line
+    };
+    fs::write(&path, COUNTED.replace("thresholds:", "executionSegment: '0:1/2', thresholds:"))
+        .unwrap();
+    start(&mut find(&[])).wait().refused(2, "agents cannot do --execution-segment");
+    assert_eq!(lab.stats().requests, 0, "nothing was set up");
+    fs::write(&path, COUNTED).unwrap();
+    let out = ["--out", steps.to_str().unwrap()];
+    let flags = ["--max-rate", "32", "--budget", "90s", "-o", "json"];
+    let ran = start(&mut find(&[&out[..], &flags[..]].concat())).wait();
+    // Without its cores the generator proves nothing.
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
+    let form: Value = serde_json::from_str(&ran.stdout).unwrap();
+    if ran.code == Some(0) {
+        assert_eq!(form["answer"]["found"], "at_least", "{form}");
+    }
+    let files: Vec<_> = fs::read_dir(&steps).unwrap().map(|file| file.unwrap().path()).collect();
+    let sent = |file: &std::path::PathBuf| {
+        let run = start(&mut gake(&["report", file.to_str().unwrap(), "-o", "json"])).wait().json();
+        run.count("requests.sent") + run.count("warmup.sent")
+    };
+    let sent: u64 = files.iter().map(sent).sum();
+    let served = lab.shutdown();
+    let route = |name: &str| served.routes.get(name).copied();
+    assert!(sent > 0 && form["steps"].as_array().unwrap().len() <= files.len(), "{form}");
+    assert_eq!(route("/fast"), Some(sent), "each iteration of each step once: {ran:?}");
+    assert_eq!(route("/bytes"), Some(2 * files.len() as u64), "set up and torn down once a step");
+}
+
 #[test]
 fn handshakes_of_tls_are_searched() {
     let lab = LabConfig { tls: true, ..LabConfig::default() };

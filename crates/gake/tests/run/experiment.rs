@@ -7,6 +7,7 @@ use gake_lab::{DatabaseKind, LabConfig};
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::fleet::{HERE, Nats, TOKEN, agents, end, with};
 use crate::support::*;
 
 /// Runs steps of an experiment for their JSON.
@@ -118,6 +119,45 @@ fn of_another_server_nothing_is_expected() {
     assert_eq!(json["target"], url);
     let served = lab.shutdown();
     assert_eq!(json["steps"][0]["ok"].as_u64(), Some(served.requests));
+}
+
+#[test]
+fn agents_have_the_load_of_an_experiment() {
+    let (nats, lab) = (Nats::start(), lab());
+    let two = agents(&nats, &["a", "b"], HERE);
+    let url = url(&lab, "/fast");
+    let line = ["experiment", "cliff", "--quick", "--target", &url, "--only", "/fast, 20 users"];
+    let line = [&line[..], &words("--agents 2 --agents-wait 60s -q -o json")].concat();
+    let ran = start(&mut with(&nats, TOKEN, &line)).wait().done();
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let step = &json["steps"][0];
+    assert_eq!(step["sent"], step["ok"], "{step}");
+    assert_eq!(step["ok"].as_u64(), Some(lab.shutdown().requests), "{step}");
+    let told = start(&mut with(&nats, TOKEN, &["fleet", "logs"])).wait().stdout;
+    assert!(told.contains("slice 1 of 2") && told.contains("slice 2 of 2"), "{told}");
+    end(two);
+}
+
+#[test]
+fn agents_here_load_the_lab_of_an_experiment() {
+    let step = &steps("pool --quick --local 2 --agents-wait 60s", "40 users, 10 threads")[0];
+    is_met(step, &["cause"]);
+    assert!(step["goodput"].as_f64().unwrap() <= 210.0, "{step}");
+}
+
+#[test]
+fn what_agents_cannot_do_of_an_experiment_is_said() {
+    for (line, why) in [
+        ("shadow --local 2", "shadow cannot run on agents: it measures its proxy"),
+        ("slow-client --target http://h/ --agents 2", "slow-client cannot run on agents"),
+        ("pool --agents 2", "give --target URL, or --local N"),
+        ("leak --agents 2", "use --local N"),
+        ("leak --agents 2 --target http://h/", "runs on the lab only"),
+        ("pool --nats nats://h", "how many agents?"),
+        ("--agents 2", "need the name of an experiment"),
+    ] {
+        ran(&[&["experiment"], &*words(line)].concat()).refused(2, why);
+    }
 }
 
 /// The processes that a process has started and that go on.

@@ -390,7 +390,7 @@ export default function () { http.get(`${__ENV.BASE}/fast`) }
         ("--script-profile", "agents cannot do --script-profile"),
         ("--local-ips 127.0.0.1", "agents cannot do --local-ips"),
         ("--execution-segment 0:1/2", "agents cannot do --execution-segment"),
-        ("--attach-within 5m", "scripts cannot be attached to"),
+        ("--attach-within 5m", "the agents of --local end with this process"),
     ] {
         let ran = local(flags);
         assert!(ran.stderr.contains(why), "{flags}: {ran:?}");

@@ -20,6 +20,7 @@ mod expect;
 mod experiment;
 mod fleet;
 mod fleet_attach;
+mod fleet_attach_script;
 mod fleet_script;
 mod fleet_script_ends;
 mod golang;

@@ -14,6 +14,7 @@ use crate::coordinator::offset::Offset;
 use crate::coordinator::settings::OnLoss;
 use crate::files::{recordings, take_along};
 use crate::message::{AgentHello, PROTOCOL};
+use crate::script::{DescribedScript, OrphanScript};
 use crate::token::SEAL;
 
 /// Bytes of a message beside a part of a description.
@@ -32,6 +33,8 @@ pub(crate) struct RunDescription {
     /// The hashes of its recordings.
     recordings: Vec<String>,
     agents: Vec<(AgentHello, usize, Offset)>,
+    /// The script, if it is the run of one.
+    script: Option<DescribedScript>,
 }
 
 impl RunDescription {
@@ -51,7 +54,23 @@ impl RunDescription {
             alone_max,
             recordings,
             agents: agents.iter().map(agent).collect(),
+            script: None,
         })
+    }
+
+    /// The same of a script's run.
+    pub(crate) fn of_script(self, script: Option<DescribedScript>) -> Self {
+        Self { script, ..self }
+    }
+
+    pub(crate) fn is_script(&self) -> bool {
+        self.script.is_some()
+    }
+
+    /// The script, if it is the run of one.
+    pub(crate) fn script(&self) -> Result<Option<OrphanScript>, FleetError> {
+        let unreadable = || FleetError::Spec("the script in the journal cannot be read".to_owned());
+        self.script.as_ref().map(|script| script.open().ok_or_else(unreadable)).transpose()
     }
 
     /// The spec.

@@ -8,7 +8,7 @@ use gake_judge::Summary;
 use gake_judge::units::count;
 use gake_report::experiment::{Expectation, ExperimentReport, ExperimentStep, line};
 use gake_run::spec::{LoadSpec, RunSpec, ScenarioSpec};
-use gake_run::{Beside, Inputs, Prepared, unix_now};
+use gake_run::{Beside, Inputs, Moment, Prepared, unix_now};
 
 use super::Experiment;
 use super::server::Server;
@@ -16,6 +16,7 @@ use crate::cli::ExperimentArgs;
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::Failure;
+use crate::fleet::FleetMaker;
 use crate::moving::Moving;
 use crate::origin::origin;
 use crate::redaction::usual;
@@ -48,19 +49,22 @@ pub struct Bench<'a> {
     console: &'a Console,
     redactor: Redactor,
     signals: Signals,
+    /// Makes the agents of each load, when others have it.
+    agents: Option<FleetMaker>,
     bar: Option<Moving>,
     descriptors: u64,
     report: ExperimentReport,
 }
 
 impl<'a> Bench<'a> {
-    /// A place for an experiment.
+    /// A place for an experiment, whose load `agents` have if they are given.
     ///
     /// # Errors
     /// When signals cannot be watched.
     pub fn new(
         args: &'a ExperimentArgs,
         experiment: &Experiment,
+        agents: Option<FleetMaker>,
         console: &'a Console,
     ) -> Result<Self, Failure> {
         let redactor = usual(Names::default())?;
@@ -70,13 +74,18 @@ impl<'a> Bench<'a> {
             .map_or_else(|| "the built-in lab".to_owned(), |url| redactor.text(url).into_owned());
         let store = args.db.as_ref().map(|arg| arg.store()).transpose()?;
         let target = store.map_or(target, |store| format!("the built-in lab on {store}"));
+        let signals = Signals::at_once().map_err(Failure::signals)?;
+        let agents = agents.map(|agents| agents.interrupted_by(signals.interrupt()));
+        // Each agent may have as many.
+        let processes = agents.as_ref().map_or(1, |agents| agents.agents() as u64);
         Ok(Self {
             args,
             console,
             redactor,
-            signals: Signals::at_once().map_err(Failure::signals)?,
+            signals,
+            agents,
             bar: if args.output.quiet { None } else { console.moving(None) },
-            descriptors: descriptors::raise(),
+            descriptors: descriptors::raise().saturating_mul(processes),
             report: ExperimentReport {
                 name: experiment.name,
                 about: experiment.about,
@@ -104,12 +113,17 @@ impl<'a> Bench<'a> {
         Duration::from_secs_f64(if self.args.quick { quick } else { full })
     }
 
-    /// Connections that this process can hold at once.
+    /// Who has the load.
+    pub fn generator(&self) -> &'static str {
+        if self.agents.is_some() { "the fleet" } else { "this process" }
+    }
+
+    /// Connections that this process, or its agents, can hold at once.
     pub fn connections_max(&self) -> u64 {
         self.descriptors.saturating_sub(DESCRIPTORS_OWN)
     }
 
-    /// Whether a step of this name is asked for and this process can hold a connection for each of
+    /// Whether a step of this name is asked for and its generator can hold a connection for each of
     /// its users; says so if it cannot.
     pub fn takes(&mut self, name: &str, users: u64) -> bool {
         if !self.wants(name) {
@@ -118,10 +132,11 @@ impl<'a> Bench<'a> {
         let fits = users <= self.connections_max();
         if !fits {
             self.note(format!(
-                "{} users are left out: they need {} file descriptors, and this process may have \
-                 {} (raise `ulimit -Hn`)",
+                "{} users are left out: they need {} file descriptors, and {} may have {} (raise \
+                 `ulimit -Hn`)",
                 count(users),
                 count(users + DESCRIPTORS_OWN),
+                self.generator(),
                 count(self.descriptors)
             ));
         }
@@ -176,13 +191,16 @@ impl<'a> Bench<'a> {
         let failure = |error| Stopped::Failed(spec::failure(&error));
         let mut prepared = Prepared::new(spec, Inputs::default()).map_err(failure)?;
         prepared.redact(&self.redactor);
+        if self.agents.is_some() {
+            prepared.keep_to_one_table();
+        }
         let beside = Beside {
             interrupt: Some(self.signals.interrupt()),
             origin: origin(&[], &self.redactor),
             ..Beside::default()
         };
         let bar = &self.bar;
-        let recorded = prepared.run_beside(beside, |moment| {
+        let each = |moment: &Moment<'_>| -> Option<String> {
             if let Some(bar) = bar {
                 let point = &moment.second.point;
                 bar.say(&format!(
@@ -194,7 +212,11 @@ impl<'a> Bench<'a> {
                 ));
             }
             None
-        });
+        };
+        let recorded = match &self.agents {
+            Some(agents) => agents.run(spec, &prepared, beside, each),
+            None => prepared.run_beside(beside, each),
+        };
         if self.signals.came() {
             return Err(Stopped::Interrupted);
         }

@@ -89,9 +89,10 @@ fn dream(bench: &mut Bench<'_>) -> Result<(), Stopped> {
     let users = most.clamp(1, DREAM);
     if users < DREAM {
         bench.note(format!(
-            "{} users need a file descriptor each, and this process has {} for them: {} run (raise \
+            "{} users need a file descriptor each, and {} has {} for them: {} run (raise \
              `ulimit -Hn`)",
             count(DREAM),
+            bench.generator(),
             count(most),
             count(users)
         ));

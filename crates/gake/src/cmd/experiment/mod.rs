@@ -26,6 +26,7 @@ use crate::cmd::show::Results;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::files;
+use crate::fleet::FleetMaker;
 use bench::{Bench, Stopped};
 
 /// One experiment.
@@ -37,6 +38,8 @@ pub struct Experiment {
     about: &'static str,
     /// Whether the same load makes sense on any server.
     takes_target: bool,
+    /// Why agents cannot have its load, if they cannot.
+    alone: Option<&'static str>,
     /// Runs its steps.
     run: fn(&mut Bench<'_>) -> Result<(), Stopped>,
 }
@@ -50,66 +53,77 @@ const EXPERIMENTS: &[Experiment] = &[
         name: "spike",
         about: "N users at once on T threads: waves, and who is turned away",
         takes_target: true,
+        alone: None,
         run: spike::run,
     },
     Experiment {
         name: "pool",
         about: "a pool of threads: more users than threads add waiting, and no throughput",
         takes_target: true,
+        alone: None,
         run: pool::run,
     },
     Experiment {
         name: USERS_DB,
         about: "a pool without a bound in front of a database with one: Too many connections",
         takes_target: true,
+        alone: None,
         run: users_db::run,
     },
     Experiment {
         name: "gc",
         about: "pauses of the whole server: what an open loop sees of them and a closed loop hides",
         takes_target: true,
+        alone: None,
         run: gc::run,
     },
     Experiment {
         name: "leak",
         about: "a pool that loses a thread now and then: all is well until none is left",
         takes_target: false,
+        alone: None,
         run: leak::run,
     },
     Experiment {
         name: "slow-client",
         about: "clients that send slowly hold threads, and everybody else waits",
         takes_target: true,
+        alone: Some("its slow clients are connections of this process"),
         run: slow_client::run,
     },
     Experiment {
         name: "noisy-neighbour",
         about: "a busy tenant of the same pool makes a light one slow, until each has its own",
         takes_target: false,
+        alone: None,
         run: noisy_neighbour::run,
     },
     Experiment {
         name: "shadow",
         about: "the shadow proxy: what it costs, and shadows that are slow, dead or different",
         takes_target: false,
+        alone: Some("it measures its proxy by what this process alone sends"),
         run: shadow::run,
     },
     Experiment {
         name: "overload",
         about: "beyond the capacity: without a limit, with a bounded queue, with load shedding",
         takes_target: false,
+        alone: None,
         run: overload::run,
     },
     Experiment {
         name: "cliff",
         about: "more and more users on a fast and a slow page: where throughput stops, and why",
         takes_target: true,
+        alone: None,
         run: cliff::run,
     },
     Experiment {
         name: "capacity",
         about: "open against closed loop on the same server: why a closed loop hides the queue",
         takes_target: true,
+        alone: None,
         run: capacity::run,
     },
 ];
@@ -127,10 +141,7 @@ pub fn run(args: &ExperimentArgs, console: &Console) -> Result<Exit, Failure> {
             ))
         })
     });
-    let Some(found) = found else {
-        console.result(&list())?;
-        return Ok(Exit::Done);
-    };
+    let Some(found) = found else { return tell_all(args, console) };
     let chosen = found?;
     if args.target.is_some() && !chosen.takes_target {
         return Err(Failure::usage(format!(
@@ -146,8 +157,9 @@ pub fn run(args: &ExperimentArgs, console: &Console) -> Result<Exit, Failure> {
     }
     files::distinct(args.output.files(), [])?;
     let output = &args.output;
+    let agents = agents(args, chosen)?;
     let results = Results::create(output.results(), output.no_color, console)?;
-    let mut bench = Bench::new(args, chosen, console)?;
+    let mut bench = Bench::new(args, chosen, agents, console)?;
     let ended = (chosen.run)(&mut bench);
     let (interrupted, failed) = match ended {
         Ok(()) => (false, None),
@@ -185,6 +197,36 @@ pub fn run(args: &ExperimentArgs, console: &Console) -> Result<Exit, Failure> {
         (false, 0) => Exit::Done,
         (false, _) => Exit::ObjectiveFailed,
     })
+}
+
+/// Lists the experiments.
+fn tell_all(args: &ExperimentArgs, console: &Console) -> Result<Exit, Failure> {
+    if is_on_agents(args) {
+        return Err(Failure::usage("--agents and --local need the name of an experiment"));
+    }
+    console.result(&list())?;
+    Ok(Exit::Done)
+}
+
+/// Whether agents are to have the load.
+fn is_on_agents(args: &ExperimentArgs) -> bool {
+    args.fleet.agents.or(args.fleet.local).is_some()
+}
+
+/// The agents that have the load, if this process does not.
+fn agents(args: &ExperimentArgs, chosen: &Experiment) -> Result<Option<FleetMaker>, Failure> {
+    if let Some(why) = chosen.alone.filter(|_| is_on_agents(args)) {
+        return Err(Failure::usage(format!("{} cannot run on agents: {why}", chosen.name)));
+    }
+    // The lab listens on loopback.
+    if args.fleet.agents.is_some() && args.target.is_none() {
+        let other = if chosen.takes_target { "give --target URL, or" } else { "use" };
+        return Err(Failure::usage(format!(
+            "{} starts its server for this machine only: {other} --local N for agents here",
+            chosen.name
+        )));
+    }
+    Ok(FleetMaker::of(&args.fleet)?.map(FleetMaker::without_journal))
 }
 
 /// The names, and a sentence for each.

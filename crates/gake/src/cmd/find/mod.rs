@@ -32,7 +32,7 @@ use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
 use crate::files;
-use crate::fleet::FleetMaker;
+use crate::fleet::{self, FleetMaker};
 use crate::history::{Entry, Store, folder};
 use crate::personality::is_script;
 use crate::redaction::redactor;
@@ -55,7 +55,7 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     let results =
         Results::create(output.formats.iter().chain(&output.html), output.no_color, console)?;
     let history = history(output.save)?;
-    let agents = FleetMaker::of(&args.fleet)?.map(FleetMaker::without_journal);
+    let agents = agents(args)?;
     // Each agent may have as many.
     let processes = agents.as_ref().map_or(1, |agents| agents.agents() as u64);
     let descriptors = descriptors::raise().saturating_mul(processes);
@@ -63,8 +63,9 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     let spec = spec::without_load(&args.request, &args.connection, &url)?;
     let redactor = redactor(&args.redaction, console)?;
     let (target, objectives) = target(args, &spec, &redactor, console)?;
-    if agents.is_some() && target.is_script() {
-        return Err(Failure::usage("a script is searched by one process: leave out --agents"));
+    if let Some(agents) = agents.as_ref().filter(|_| target.is_script()) {
+        // Before `setup` runs.
+        agents.find().map_err(fleet::failure)?;
     }
     let started_unix_ns = unix_now();
     let signals = Signals::watch().map_err(Failure::signals)?;
@@ -120,6 +121,15 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     Ok(exit(&report.answer, signals.came()))
 }
 
+/// What makes the agents of each step, when others have the load.
+fn agents(args: &FindArgs) -> Result<Option<FleetMaker>, Failure> {
+    let agents = FleetMaker::of(&args.fleet)?.map(FleetMaker::without_journal);
+    Ok(match is_script(OsStr::new(&args.target)) {
+        true => agents.map(FleetMaker::of_scripts),
+        false => agents,
+    })
+}
+
 /// The history, when the answer is to be kept.
 fn history(is_kept: bool) -> Result<Option<Store>, Failure> {
     if !is_kept {
@@ -158,7 +168,8 @@ fn target(
     if !matches!(Dimension::from(args.search.dimension), Dimension::Rate | Dimension::Users) {
         return Err(Failure::usage("a script is searched by --dimension rate or users"));
     }
-    let (script, objectives) = ScriptTarget::load(&args.target, given, console)?;
+    let on_agents = args.fleet.agents.or(args.fleet.local).is_some();
+    let (script, objectives) = ScriptTarget::load(&args.target, given, on_agents, console)?;
     Ok((Target::Script(script), objectives))
 }
 

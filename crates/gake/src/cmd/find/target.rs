@@ -12,6 +12,7 @@ use gake_wire::Wire;
 
 use crate::console::Console;
 use crate::exit::Failure;
+use crate::fleet::FleetMaker;
 use crate::personality::k6::journey::{Journey, Shown, journey};
 use crate::spec;
 
@@ -43,7 +44,7 @@ pub struct Ready {
     /// The run.
     pub prepared: Prepared,
     /// What it was prepared from.
-    pub spec: RunSpec,
+    spec: RunSpec,
     journey: Option<Box<Journey>>,
 }
 
@@ -117,14 +118,19 @@ impl ScriptTarget {
     /// search cannot bound of these is told.
     ///
     /// # Errors
-    /// When it cannot be loaded, or an objective is not about what a script records.
+    /// When it cannot be loaded, agents are to run it and cannot, or an objective is not about what
+    /// a script records.
     pub fn load(
         path: &str,
         given: &[Objective],
+        on_agents: bool,
         console: &Console,
     ) -> Result<(Self, Vec<Objective>), Failure> {
         let shown = Shown::default();
         let journey = journey(path, console, &shown)?;
+        if let Some(why) = journey.cannot_on_agents().filter(|_| on_agents) {
+            return Err(Failure::usage(format!("{path}: {why}")));
+        }
         let objectives = match given {
             [] => thresholds(&journey.thresholds, console),
             given => given
@@ -155,17 +161,28 @@ fn thresholds(texts: &[String], console: &Console) -> Vec<Objective> {
 }
 
 impl Ready {
-    /// Runs it.
+    /// Runs it, on agents when there are some.
     ///
     /// # Errors
     /// When it cannot be run, or the script's setup failed.
     pub fn record(
         &self,
+        target: &Target,
+        agents: Option<&FleetMaker>,
         beside: Beside<'_>,
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
-        let Some(journey) = &self.journey else { return self.prepared.run_beside(beside, each) };
-        let recorded = journey.script.run(&journey.run, &self.prepared, beside, each);
+        let prepared = &self.prepared;
+        let Some(journey) = &self.journey else {
+            return match agents {
+                Some(agents) => agents.run(&target.inlined(&self.spec), prepared, beside, each),
+                None => prepared.run_beside(beside, each),
+            };
+        };
+        let recorded = match agents {
+            Some(agents) => journey.run_on_agents(agents, prepared, beside, each),
+            None => journey.script.run(&journey.run, prepared, beside, each),
+        };
         let recorded = recorded.map_err(|error| match error {
             gake_run::script::ScriptRunError::Run(error) => error,
             other => RunError::cannot(other),

@@ -305,14 +305,7 @@ impl<'a> Trials<'a> {
             origin: origin(&self.args.search.slo, self.redactor),
             ..Beside::default()
         };
-        let Some(agents) = self.agents else { return prepared.record(beside, each) };
-        let spec = self.target.inlined(&prepared.spec);
-        let mut fleet = agents.assemble(&spec, &prepared.prepared).map_err(RunError::cannot)?;
-        let recorded = prepared.prepared.run_elsewhere(&mut fleet, beside, each)?;
-        match fleet.lost() {
-            0 => Ok(recorded),
-            _ => Err(RunError::cannot("an agent was lost: the search needs all of them")),
-        }
+        prepared.record(self.target, self.agents, beside, each)
     }
 
     /// The files of the next step. What cannot be written before anything is sent is an error;

@@ -25,6 +25,7 @@ use crate::descriptors;
 use crate::exit::{Exit, Failure};
 use crate::files;
 use crate::fleet::{FleetMaker, failure, settings};
+use crate::personality::k6;
 use crate::redaction::redactor;
 use crate::spec;
 use reconcile::Reconciliation;
@@ -89,8 +90,12 @@ pub fn attach(args: &AttachArgs, console: &Console) -> Result<Exit, Failure> {
     let (nats, token) = settings(&args.nats)?;
     let version = env!("CARGO_PKG_VERSION");
     let orphan = Orphan::find(&nats, &token, &args.run, version).map_err(failure)?;
+    files::distinct(args.output.files(), std::iter::empty())?;
+    if let Some(script) = orphan.script().map_err(failure)? {
+        return k6::attach::attach(orphan, script, args, console);
+    }
     let redactor = redactor(&args.redaction, console)?;
-    let prepared = Prepared::new(orphan.spec(), spec::inputs());
+    let prepared = Prepared::new(&orphan.spec().map_err(failure)?, spec::inputs());
     let mut prepared = prepared.map_err(|error| spec::failure(&error))?;
     prepared.redact(&redactor);
     prepared.keep_to_one_table();
@@ -103,7 +108,6 @@ pub fn attach(args: &AttachArgs, console: &Console) -> Result<Exit, Failure> {
             "`attach` does not go on with --watch: objectives about the target are not judged",
         );
     }
-    files::distinct(args.output.files(), std::iter::empty())?;
     let show = Show {
         output: &args.output,
         web: &args.web,

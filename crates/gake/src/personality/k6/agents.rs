@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use gake_core::spec::RunSpec;
-use gake_fleet::{Fleet, ScriptEvent, ScriptListener, ScriptParcel};
+use gake_fleet::{Fleet, Orphan, OtherLoad, ScriptEvent, ScriptListener, ScriptParcel};
 use gake_k6::options::{Executor, Options};
 use gake_k6::test::{LogLine, ScriptLog, Test};
-use gake_run::script::{LoadedScript, LostParts, RemoteUsers, ScriptArchives, ScriptRun};
+use gake_run::script::{LoadedScript, LostParts, RemoteUsers, ScriptArchives, ScriptRun, SetUp};
 use gake_run::{Prepared, RemoteWorkers, RunError};
 
 use super::agent_lines::AgentLines;
@@ -89,16 +89,19 @@ pub(super) struct ForAgents<'a> {
     /// What its users see as `__ENV`.
     pub(super) environment: &'a [(String, String)],
     pub(super) flags: &'a RunFlags,
+    /// How its result is shown, for a process that goes on with the run.
+    pub(super) showing: String,
 }
 
 impl ForAgents<'_> {
     /// What travels to agents.
-    fn parcel(&self) -> Result<ScriptParcel, String> {
+    fn parcel(&self, other_load: Option<OtherLoad>) -> Result<ScriptParcel, String> {
         let archive = pack(self.script, self.given, self.told())?;
         // Paths as they are: two users' files must not become one.
         let archive = archive.write_with_paths(0);
-        let parcel =
-            ScriptParcel { archive, seed: self.flags.seed, is_verbose: self.flags.verbose };
+        let (seed, is_verbose) = (self.flags.seed, self.flags.verbose);
+        let showing = self.showing.clone();
+        let parcel = ScriptParcel { archive, seed, is_verbose, other_load, showing };
         parcel.check_size(None).map_err(|error| error.to_string())?;
         Ok(parcel)
     }
@@ -113,10 +116,8 @@ impl ForAgents<'_> {
 
 /// The agents of a script's run.
 pub(super) struct ScriptAgents<'a> {
-    maker: &'a FleetMaker,
-    spec: &'a RunSpec,
+    origin: Origin<'a>,
     prepared: &'a Prepared,
-    parcel: ScriptParcel,
     lines: AgentLines,
     listener: ScriptListener,
     /// Where what is said of them goes, if anything is.
@@ -124,6 +125,14 @@ pub(super) struct ScriptAgents<'a> {
     lost: Arc<OnceLock<LostParts>>,
     /// They are there once `setup` has completed.
     fleet: Option<Fleet>,
+}
+
+/// Where agents come from.
+enum Origin<'a> {
+    /// They are to be found.
+    New { maker: &'a FleetMaker, spec: &'a RunSpec, parcel: Box<ScriptParcel> },
+    /// Another process started them; until this one goes on with them.
+    Orphan(Option<Box<Orphan>>),
 }
 
 impl<'a> ScriptAgents<'a> {
@@ -134,21 +143,51 @@ impl<'a> ScriptAgents<'a> {
     pub(super) fn find(
         maker: &'a FleetMaker,
         script: &ForAgents<'_>,
-        (run, prepared): (&'a ScriptRun, &'a Prepared),
+        of: (&'a ScriptRun, &'a Prepared),
         console: &'a Console,
     ) -> Result<Self, String> {
-        let parcel = script.parcel()?;
+        let agents = Self::new(maker, script, of, None)?;
         maker.find().map_err(|error| error.to_string())?;
-        let test = &script.script.test;
+        Ok(Self { console: (!script.flags.quiet).then_some(console), ..agents })
+    }
+
+    /// Agents that are looked for once `setup` has completed, and of which nothing is said.
+    ///
+    /// # Errors
+    /// When the script cannot travel.
+    pub(super) fn new(
+        maker: &'a FleetMaker,
+        script: &ForAgents<'_>,
+        (run, prepared): (&'a ScriptRun, &'a Prepared),
+        other_load: Option<OtherLoad>,
+    ) -> Result<Self, String> {
+        let parcel = Box::new(script.parcel(other_load)?);
+        let origin = Origin::New { maker, spec: &run.spec, parcel };
+        Self::of(origin, &script.script.test, prepared)
+    }
+
+    /// The agents of a run whose coordinator is gone.
+    ///
+    /// # Errors
+    /// When a thread cannot be started.
+    pub(super) fn of_orphan(
+        orphan: Orphan,
+        test: &Arc<Test>,
+        prepared: &'a Prepared,
+        console: Option<&'a Console>,
+    ) -> Result<Self, String> {
+        let agents = Self::of(Origin::Orphan(Some(Box::new(orphan))), test, prepared)?;
+        Ok(Self { console, ..agents })
+    }
+
+    fn of(origin: Origin<'a>, test: &Arc<Test>, prepared: &'a Prepared) -> Result<Self, String> {
         let lines = AgentLines::start(test).map_err(|error| error.to_string())?;
         Ok(Self {
-            maker,
-            spec: &run.spec,
+            origin,
             prepared,
-            parcel,
             listener: listener(test, lines.clone()),
             lines,
-            console: (!script.flags.quiet).then_some(console),
+            console: None,
             lost: Arc::default(),
             fleet: None,
         })
@@ -162,16 +201,33 @@ impl<'a> ScriptAgents<'a> {
 }
 
 impl RemoteUsers for ScriptAgents<'_> {
-    fn assemble(&mut self, data: Option<&str>) -> Result<&mut dyn RemoteWorkers, RunError> {
-        let (of, parcel) = ((self.spec, self.prepared), (&self.parcel, data));
-        let fleet = self.maker.assemble_script(of, parcel, Arc::clone(&self.listener));
+    fn assemble(&mut self, set_up: &SetUp) -> Result<&mut dyn RemoteWorkers, RunError> {
+        let listener = Arc::clone(&self.listener);
+        let (fleet, has_journal) = match &mut self.origin {
+            Origin::New { maker, spec, parcel } => {
+                let of = (*spec, self.prepared);
+                (maker.assemble_script(of, (&**parcel, set_up), listener), maker.keeps_journal())
+            }
+            Origin::Orphan(orphan) => {
+                let gone = || RunError::cannot("the agents have been taken over already");
+                let orphan = orphan.take().ok_or_else(gone)?;
+                (orphan.adopt_script(self.prepared, listener), false)
+            }
+        };
         let fleet = fleet.map_err(RunError::cannot)?;
         if let Some(console) = self.console {
             console.note(&fleet.describe());
+            if has_journal {
+                console.note(&fleet.describe_journal());
+            }
         }
         // Set once: a script runs once.
         let _ = self.lost.set(fleet.lost_parts());
         Ok(self.fleet.insert(fleet))
+    }
+
+    fn needs_teardown(&self) -> bool {
+        self.fleet.as_ref().is_none_or(|fleet| fleet.left().is_none() && !fleet.was_over())
     }
 
     fn give_up(&mut self) {

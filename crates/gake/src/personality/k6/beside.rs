@@ -84,19 +84,33 @@ impl BesideArgs {
         interrupt: &Interrupt,
         console: &Console,
     ) -> Result<(OwnOutputs, Vec<Box<dyn Sink>>), Failure> {
-        let saving = Saving::start(&self.history)?;
-        let mut sinks = destinations(&self.sinks, console)?;
-        if let Some(saving) = &saving {
-            sinks.push(saving.sink().map_err(Failure::could_not)?);
-        }
-        let controls = Controls { interrupt, rate: None };
-        let web = Web::start(&self.web, prepared, controls, Some(*console), console)?;
-        sinks.extend(web.sink());
-        Ok((OwnOutputs { web, saving }, sinks))
+        let Self { web, history, sinks, .. } = self;
+        OwnOutputs::start((web, history, sinks), prepared, interrupt, console)
     }
 }
 
 impl OwnOutputs {
+    /// Starts what these flags ask for. Returns the sinks that the run feeds, too.
+    ///
+    /// # Errors
+    /// When something cannot be used: a wrong name costs no run.
+    pub fn start(
+        (web, history, sinks): (&WebArgs, &SaveArgs, &SinkArgs),
+        prepared: &Prepared,
+        interrupt: &Interrupt,
+        console: &Console,
+    ) -> Result<(Self, Vec<Box<dyn Sink>>), Failure> {
+        let saving = Saving::start(history)?;
+        let mut sinks = destinations(sinks, console)?;
+        if let Some(saving) = &saving {
+            sinks.push(saving.sink().map_err(Failure::could_not)?);
+        }
+        let controls = Controls { interrupt, rate: None };
+        let web = Web::start(web, prepared, controls, Some(*console), console)?;
+        sinks.extend(web.sink());
+        Ok((Self { web, saving }, sinks))
+    }
+
     /// Makes the page the report, keeps the run and compares it. The exit code: `exit`, that of
     /// the run by itself, unless only the comparison is bad.
     ///

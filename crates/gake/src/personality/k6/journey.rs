@@ -6,16 +6,20 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use gake_core::metric::{MetricUnit, Registry};
 use gake_core::spec::ScenarioSpec;
+use gake_fleet::OtherLoad;
 use gake_k6::metrics::registry;
 use gake_k6::options::Options;
 use gake_k6::test::{LogLevel, LogLine, ScriptLog};
 use gake_k6::threshold::Selector;
-use gake_run::script::{LoadedScript, ScriptRun};
+use gake_run::script::{LoadedScript, ScriptRecorded, ScriptRun, ScriptRunError};
+use gake_run::{Beside, Moment, Prepared, RunError};
 
+use super::agents::{ForAgents, ScriptAgents, cannot};
 use super::flags::RunFlags;
 use super::load::{Loaded, load};
 use crate::console::Console;
 use crate::exit::Failure;
+use crate::fleet::{AGENT_LOST, FleetMaker};
 
 /// A loaded script, for one run.
 pub struct Journey {
@@ -25,6 +29,12 @@ pub struct Journey {
     pub run: ScriptRun,
     /// Its thresholds, as objectives are written.
     pub thresholds: Vec<String>,
+    flags: RunFlags,
+    options: Options,
+    /// The options as they were given.
+    given: Options,
+    /// What its users see as `__ENV`.
+    environment: Vec<(String, String)>,
 }
 
 /// Whether the first error of an iteration has been shown: the others of a search say the same.
@@ -38,7 +48,7 @@ pub fn journey(path: &str, console: &Console, shown: &Shown) -> Result<Journey, 
     let flags = RunFlags::read(&[path.to_owned()]).map_err(Failure::usage)?;
     let flags = flags.ok_or_else(|| Failure::usage(format!("{path} is not a script")))?;
     let loaded = load(&flags, log(console, Arc::clone(shown)));
-    let Loaded { script, options, mut run, .. } =
+    let Loaded { script, options, mut run, given, environment, .. } =
         loaded.map_err(|refused| Failure::could_not(format!("{path}: {}", refused.why)))?;
     if options.paused == Some(true) {
         let why = "a search starts at once: remove the option paused";
@@ -48,7 +58,40 @@ pub fn journey(path: &str, console: &Console, shown: &Shown) -> Result<Journey, 
     // A search has a rate of its own: it is no scenario of the script's any more.
     run.executors = vec!["constant-arrival-rate".to_owned()];
     let thresholds = thresholds(&options, &registry(&script.metrics));
-    Ok(Journey { script, run, thresholds })
+    Ok(Journey { script, run, thresholds, flags, options, given, environment })
+}
+
+impl Journey {
+    /// Why agents cannot fire it, if they cannot.
+    pub fn cannot_on_agents(&self) -> Option<String> {
+        // A search replaces its scenarios.
+        let options = Options { scenarios: None, ..self.options.clone() };
+        cannot(&self.flags, &options)
+    }
+
+    /// Runs it to its end on agents, all of which it needs; `setup` and `teardown` run here.
+    ///
+    /// # Errors
+    /// When the run cannot be made, or an agent is lost. What `teardown` threw is in the result.
+    pub fn run_on_agents(
+        &self,
+        maker: &FleetMaker,
+        prepared: &Prepared,
+        beside: Beside<'_>,
+        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+    ) -> Result<ScriptRecorded, ScriptRunError> {
+        let Self { script, run, given, flags, environment, .. } = self;
+        let showing = String::new();
+        let travelling = ForAgents { script, given, environment, flags, showing };
+        let other = OtherLoad { executors: run.executors.clone(), keys: run.keys.clone() };
+        let agents = ScriptAgents::new(maker, &travelling, (run, prepared), Some(other));
+        let mut agents = agents.map_err(RunError::cannot)?;
+        let recorded = script.run_elsewhere(run, prepared, &mut agents, beside, each)?;
+        match agents.finish().map_or(0, |fleet| fleet.lost()) {
+            0 => Ok(recorded),
+            _ => Err(RunError::cannot(AGENT_LOST).into()),
+        }
+    }
 }
 
 /// The one scenario whose function, environment and tags a search takes; of several the default

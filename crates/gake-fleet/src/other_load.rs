@@ -1,0 +1,23 @@
+//! A load in place of the one that the options of a script describe.
+
+use gake_core::spec::RunSpec;
+use gake_run::script::ScriptRun;
+use serde::{Deserialize, Serialize};
+
+/// What goes with scenarios that are not those of a script's options.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherLoad {
+    /// The names of their executors, in their order.
+    pub executors: Vec<String>,
+    /// Tags by which sub-metrics are selected.
+    pub keys: Vec<String>,
+}
+
+impl OtherLoad {
+    /// Replaces the scenarios of `run` by those of `spec`.
+    pub(crate) fn replace(&self, run: &mut ScriptRun, spec: RunSpec) {
+        let own = run.spec.clone();
+        run.spec = RunSpec { connection: own.connection, tls: own.tls, ..spec };
+        (run.executors, run.keys) = (self.executors.clone(), self.keys.clone());
+    }
+}

@@ -1,0 +1,182 @@
+//! How the run of a script ends: its summary, and its exit code.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use gake_core::metric::Registry;
+use gake_core::record::{Ending, Tally};
+use gake_judge::Summary;
+use gake_k6::options::Options;
+use gake_k6::summary::{SummaryData, SummaryInput, SummaryMode, summary_data};
+use gake_k6::test::LogLevel;
+use gake_k6::threshold::{ThresholdResults, Thresholds};
+use gake_run::script::ScriptRecorded;
+use serde_json::Value;
+
+use super::flags::RunFlags;
+use super::life::{Ready, code, exit_of, say};
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+use crate::personality::native::Native;
+
+/// What `handleSummary` may take.
+const SUMMARY_LIMIT: Duration = Duration::from_secs(120);
+
+/// What k6 says of a run without any whole iteration.
+const NO_ITERATION: &str =
+    "No script iterations fully finished, consider making the test duration longer";
+
+/// What k6 says of the form of before 1.0.
+const LEGACY: &str = "The \"legacy\" summary mode has been deprecated, and will be removed by k6 \
+                      v2.0. Please, migrate to either \"compact\" or \"full\" as soon as possible.";
+
+/// Shows the summary, and says how it went.
+///
+/// # Errors
+/// When a file or stream cannot be written.
+pub(super) fn finish(
+    ready: &Ready,
+    flags: &RunFlags,
+    recorded: ScriptRecorded,
+    (interrupted, is_stopped): (bool, bool),
+    native: &Native,
+    console: &Console,
+) -> Result<(Exit, Summary), Failure> {
+    let test = &ready.script.test;
+    let ScriptRecorded { recorded, setup_data, setup, teardown } = recorded;
+    for loss in &recorded.losses {
+        console.warn(&loss.text);
+    }
+    let run = &recorded.run;
+    let elapsed = Duration::from_nanos(run.elapsed);
+    let results = ready.thresholds.judge(&run.tally.series, elapsed, true);
+    let setup_data: Option<Value> = setup_data.and_then(|json| serde_json::from_str(&json).ok());
+    let shown = ready.shown(flags, console);
+    let data = shown.data(&run.tally, elapsed, &results, setup_data.as_ref());
+    show(ready, flags, &data, console)?;
+    if let Some(profile) = &test.settings().profile {
+        console.result(&profile.text())?;
+    }
+    let is_disabled = flags.summary_mode.as_deref() == Some("disabled");
+    if let Some(path) = flags.summary_export.as_ref().filter(|_| !is_disabled) {
+        write(path, &format!("{:#}", data.for_export()))?;
+    }
+    let aborted_by_threshold = matches!(run.ending, Ending::Aborted(_));
+    let summary = Summary::new(recorded.run, &[]);
+    native.show(&summary, console)?;
+    for error in [&setup, &teardown].into_iter().filter_map(|stage| stage.as_ref().err()) {
+        say(test, error);
+    }
+    let is_whole = setup.is_ok() && test.aborted().is_none() && !interrupted;
+    if is_whole && test.levels.completed() == 0 {
+        test.log(LogLevel::Warning, NO_ITERATION, &[]);
+    }
+    if let Some(abort) = test.aborted() {
+        test.log(LogLevel::Error, &abort.reason, &[]);
+        return Ok((if is_stopped { code::STOPPED } else { code::ABORTED }, summary));
+    }
+    if let Some(error) = setup.as_ref().err().or(teardown.as_ref().err()) {
+        return Ok((exit_of(error), summary));
+    }
+    if let Some(message) = results.message() {
+        test.log(LogLevel::Error, &message, &[]);
+    }
+    let exit = match (interrupted, results.message().is_some() || aborted_by_threshold) {
+        (true, _) => code::INTERRUPTED,
+        (false, true) => code::THRESHOLDS,
+        (false, false) if test.has_failed() => code::FAILED,
+        (false, false) => Exit::Done,
+    };
+    Ok((exit, summary))
+}
+
+/// What a summary needs besides what was recorded.
+pub(super) struct Shown<'a> {
+    pub(super) metrics: Registry,
+    pub(super) thresholds: &'a Thresholds,
+    pub(super) options: &'a Options,
+    pub(super) no_color: bool,
+    pub(super) console: &'a Console,
+}
+
+impl Shown<'_> {
+    pub(super) fn data(
+        &self,
+        tally: &Tally,
+        elapsed: Duration,
+        results: &ThresholdResults,
+        setup_data: Option<&Value>,
+    ) -> SummaryData {
+        summary_data(&SummaryInput {
+            series: &tally.series,
+            metrics: &self.metrics,
+            thresholds: self.thresholds,
+            results,
+            options: self.options,
+            elapsed,
+            setup_data,
+            no_color: self.no_color,
+            is_stdout_terminal: self.console.out_is_terminal(),
+            is_stderr_terminal: self.console.live(),
+        })
+    }
+}
+
+/// Shows what `handleSummary` returns, or the summary itself.
+fn show(
+    ready: &Ready,
+    flags: &RunFlags,
+    data: &SummaryData,
+    console: &Console,
+) -> Result<(), Failure> {
+    let mode = match flags.summary_mode.as_deref() {
+        None => SummaryMode::Compact,
+        Some(name) => SummaryMode::parse(name).unwrap_or_default(),
+    };
+    if mode == SummaryMode::Disabled {
+        return Ok(());
+    }
+    if mode == SummaryMode::Legacy {
+        ready.script.test.log(LogLevel::Warning, LEGACY, &[]);
+    }
+    if ready.script.has("handleSummary") {
+        let given = data.for_script().to_string();
+        match ready.script.handle_summary(&given, SUMMARY_LIMIT) {
+            Ok(returned) => {
+                let returned = returned.and_then(|json| serde_json::from_str(&json).ok());
+                if let Some(Value::Object(outputs)) = returned {
+                    return outputs.iter().try_for_each(|(place, text)| {
+                        let text = match text {
+                            Value::String(text) => text.clone(),
+                            other => other.to_string(),
+                        };
+                        match place.as_str() {
+                            "stdout" => console.result(&text),
+                            "stderr" => {
+                                console.plain(&text);
+                                Ok(())
+                            }
+                            path => write(path, &text),
+                        }
+                    });
+                }
+                if returned.is_some_and(|returned| !returned.is_null()) {
+                    let why = "handleSummary() should return a map with string keys";
+                    let fields = [("error", why)];
+                    let what = "failed to handle the end-of-test summary";
+                    ready.script.test.log(LogLevel::Error, what, &fields);
+                    return Ok(());
+                }
+            }
+            Err(error) => say(&ready.script.test, &error),
+        }
+    }
+    console.result(&data.text(mode))
+}
+
+fn write(path: &str, text: &str) -> Result<(), Failure> {
+    let written = gake_files::create(Path::new(path), gake_files::Access::Mask)
+        .and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| Failure::could_not(format!("{path} cannot be written: {error}")))
+}
