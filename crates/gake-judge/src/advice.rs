@@ -21,10 +21,7 @@ pub fn advice(fault: Fault) -> &'static str {
             "this machine is out of file descriptors: raise ulimit -n, or use \
              fewer connections"
         }
-        Fault::NoMemory => {
-            "the scripts hold more of responses' bodies than --body-memory allows: let them go, \
-             discard bodies that nothing reads, or raise it"
-        }
+        Fault::NoMemory => "raise --body-memory, or discard the bodies that scripts do not read",
         Fault::NotAllowed(_) => {
             "the limits of an agent kept the connection from being opened: start it with the \
              --allow or --max-connections that the load needs"
