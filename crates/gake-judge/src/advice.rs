@@ -21,6 +21,7 @@ pub fn advice(fault: Fault) -> &'static str {
             "this machine is out of file descriptors: raise ulimit -n, or use \
              fewer connections"
         }
+        Fault::NoMemory => "raise --body-memory, or discard the bodies that scripts do not read",
         Fault::NotAllowed(_) => {
             "the limits of an agent kept the connection from being opened: start it with the \
              --allow or --max-connections that the load needs"

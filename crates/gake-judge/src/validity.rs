@@ -277,7 +277,8 @@ fn own_faults(run: &Run) -> Option<Reason> {
     let part = share(own, run.tally.counts.due());
     let level = level(own > 0, part > at::OWN_FAULTS_INVALID)?;
     let text = format!(
-        "{} of the requests ({}) failed because this machine ran out of ports or descriptors",
+        "{} of the requests ({}) failed because this machine ran out of ports, descriptors or \
+         memory",
         units::count(own),
         units::percent(part)
     );

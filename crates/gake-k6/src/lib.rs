@@ -10,6 +10,7 @@
 pub mod aggregation;
 pub mod archive;
 pub mod blocked;
+mod bodies;
 pub mod convert;
 mod definitions;
 pub mod duration;

@@ -13,6 +13,7 @@ use gake_core::metric::{Definition, Tags};
 use gake_script::user::Builtins;
 
 use crate::blocked::BlockedTargets;
+use crate::bodies::{HeldBodies, default_bound};
 use crate::definitions::GrpcDefinitions;
 use crate::files::ScriptFiles;
 use crate::profile::ScriptProfile;
@@ -108,6 +109,8 @@ pub struct UserSettings {
     pub http_debug: Option<DebugParts>,
     /// Bytes that a user's heap may take.
     pub memory: usize,
+    /// Bytes of responses' bodies that all users of the process may hold outside of their heaps.
+    pub bodies: u64,
     /// Counts which lines of the script run, where that is asked for.
     pub profile: Option<Arc<ScriptProfile>>,
 }
@@ -139,6 +142,7 @@ impl Default for UserSettings {
             rps: None,
             http_debug: None,
             memory: 512 << 20,
+            bodies: default_bound(),
             profile: None,
         }
     }
@@ -219,6 +223,8 @@ pub struct Test {
     pub secrets: OnceLock<Secrets>,
     /// The files and modules that it has read.
     pub files: ScriptFiles,
+    /// The bodies of responses that its users hold.
+    pub(crate) bodies: Arc<HeldBodies>,
     /// Its TypeScript modules without their types.
     pub(crate) stripped: StrippedModules,
     /// The definitions of gRPC that it has loaded.
@@ -252,6 +258,7 @@ impl Test {
         Self {
             main: format!("file://{}", main.display()),
             files,
+            bodies: Arc::default(),
             stripped: StrippedModules::default(),
             definitions: GrpcDefinitions::default(),
             builtins: Mutex::default(),

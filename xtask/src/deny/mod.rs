@@ -1,5 +1,7 @@
 //! `cargo xtask deny`: the dependencies against deny.toml: licences, bans, sources.
 //!
+//! What is under `vendor/` must be what was published, but for its patch.
+//!
 //! The file is cargo-deny's, and `cargo deny check licenses bans sources` reads it too; it looks at
 //! the licences' texts as well. Building it takes longer than this project's own build, so a test
 //! run checks what `cargo metadata` says. A setting that is not understood here is an error, so the
@@ -8,6 +10,7 @@
 
 mod licence;
 mod rules;
+mod vendored;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -84,7 +87,15 @@ fn check(rules: &Rules, packages: &[Value]) -> Result<Vec<String>> {
         }));
         let Some(source) = package["source"].as_str() else {
             let manifest = Path::new(package["manifest_path"].as_str().unwrap_or_default());
-            if !manifest.starts_with(workspace::root()) {
+            if manifest.starts_with(workspace::root().join("vendor")) {
+                complaints.extend(licence(rules, package).map(about));
+                if let (Some(folder), Some(published)) =
+                    (manifest.parent(), vendored::published(name, version))
+                {
+                    let found = vendored::check(folder, &published)?;
+                    complaints.extend(found.into_iter().map(about));
+                }
+            } else if !manifest.starts_with(workspace::root()) {
                 complaints.push(about("comes from a folder outside the workspace".to_owned()));
             }
             continue;
@@ -92,18 +103,21 @@ fn check(rules: &Rules, packages: &[Value]) -> Result<Vec<String>> {
         if !rules.is_known_source(source) {
             complaints.push(about(format!("comes from {source}")));
         }
-        match package["license"].as_str() {
-            None => complaints.push(about("names no licence".to_owned())),
-            Some(licence) => match licence::is_allowed(licence, &rules.licences) {
-                Ok(true) => {}
-                Ok(false) => {
-                    complaints.push(about(format!("its licence is not allowed: {licence}")))
-                }
-                Err(error) => complaints.push(about(format!("its licence {licence:?}: {error}"))),
-            },
-        }
+        complaints.extend(licence(rules, package).map(about));
     }
     Ok(complaints)
+}
+
+/// What is wrong with a package's licence.
+fn licence(rules: &Rules, package: &Value) -> Option<String> {
+    let Some(licence) = package["license"].as_str() else {
+        return Some("names no licence".to_owned());
+    };
+    match licence::is_allowed(licence, &rules.licences) {
+        Ok(true) => None,
+        Ok(false) => Some(format!("its licence is not allowed: {licence}")),
+        Err(error) => Some(format!("its licence {licence:?}: {error}")),
+    }
 }
 
 /// Packages that are there in several versions.

@@ -32,6 +32,8 @@ pub enum Fault {
     NoLocalPort,
     /// The generator has no file descriptor left (EMFILE, ENFILE).
     NoDescriptors,
+    /// The generator has no memory for the body: those that its scripts hold may take no more.
+    NoMemory,
     /// The generator may not open the connection, as an agent of a fleet outside its limits: which
     /// limit.
     NotAllowed(&'static str),
@@ -81,6 +83,7 @@ impl Fault {
             Self::ConnectReset => "connect_reset",
             Self::NoLocalPort => "no_local_port",
             Self::NoDescriptors => "no_descriptors",
+            Self::NoMemory => "no_memory",
             Self::NotAllowed(_) => "not_allowed",
             Self::Tls(_) => "tls",
             Self::Write => "write",
@@ -104,7 +107,10 @@ impl Fault {
     /// Whether the generator hit its own limit, so that the server is not to blame.
     #[must_use]
     pub fn is_generators(self) -> bool {
-        matches!(self, Self::NoLocalPort | Self::NoDescriptors | Self::NotAllowed(_))
+        matches!(
+            self,
+            Self::NoLocalPort | Self::NoDescriptors | Self::NoMemory | Self::NotAllowed(_)
+        )
     }
 
     /// Whether the request may have reached the server: not when there was no connection.

@@ -176,7 +176,7 @@ fn limited(run: &Run, clauses: &[Clause]) -> Option<String> {
         return Some(format!("{} were sent of {}", units::rate(sent), units::rate(asked)));
     }
     if run.tally.faults_where(Fault::is_generators) * 1_000 > counts.due() {
-        return Some("this machine ran out of ports or descriptors".to_owned());
+        return Some("this machine ran out of ports, descriptors or memory".to_owned());
     }
     own_bound(run, clauses).or_else(|| clauses.iter().find_map(|clause| own_delay(run, clause)))
 }

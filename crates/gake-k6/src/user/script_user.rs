@@ -131,6 +131,12 @@ impl ScriptUser {
         super::globals::install(ctx, &self.vu)
     }
 
+    /// Collects what of its script nothing can reach any more. QuickJS does so by itself as the heap
+    /// grows.
+    pub fn collect_garbage(&self) {
+        self.user.with(|ctx| ctx.run_gc());
+    }
+
     /// The names of the functions that the script exports.
     #[must_use]
     pub fn functions(&self) -> Vec<String> {

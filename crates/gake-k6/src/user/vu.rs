@@ -15,6 +15,7 @@ use super::book::{Book, TagSet, TagSource};
 use super::clock::UserClock;
 use super::notes::Notes;
 use super::requests::RequestCache;
+use crate::bodies::UserBodies;
 use crate::errors::go_error;
 use crate::metrics::{Builtin, MetricNumber};
 use crate::test::Test;
@@ -101,6 +102,8 @@ pub struct Vu {
     pub tags: RefCell<Vec<(String, String)>>,
     /// Its cookies.
     pub jar: Rc<RefCell<CookieStore>>,
+    /// The bodies of responses that it holds.
+    pub(crate) bodies: Rc<UserBodies>,
     /// Its default for which responses are expected.
     pub expected: RefCell<Rc<Expected>>,
     /// Whether it ended the test itself: its iteration counts.
@@ -171,6 +174,7 @@ impl Vu {
             false => vec![("User-Agent".to_owned(), agent.clone())],
         };
         let tags = test.settings().tags.iter().chain(&scenario.tags).cloned().collect();
+        let bodies = UserBodies::new(&test.bodies, test.settings().bodies);
         Rc::new(Self {
             test,
             book,
@@ -191,6 +195,7 @@ impl Vu {
             group: RefCell::new("".into()),
             tags: RefCell::new(tags),
             jar: Rc::default(),
+            bodies,
             expected: RefCell::default(),
             aborts: Cell::new(false),
             notes: Notes::default(),

@@ -142,6 +142,11 @@ fn leave(frame: Frame) {
 /// # Errors
 /// When the fiber has to end, or there is none.
 pub fn wait<F: Future>(future: F) -> Result<F::Output, Cut> {
+    wait_as(future, false)
+}
+
+/// Waits; trims the stack before the fiber is left for the first time if that `is_long`.
+fn wait_as<F: Future>(future: F, mut is_long: bool) -> Result<F::Output, Cut> {
     let mut future = pin!(future);
     loop {
         let frame = CURRENT.get().ok_or(Cut::Outside)?;
@@ -151,6 +156,10 @@ pub fn wait<F: Future>(future: F) -> Result<F::Output, Cut> {
         let cx = unsafe { &mut *cx };
         if let Poll::Ready(output) = future.as_mut().poll(cx) {
             return Ok(output);
+        }
+        // What the future has used of the stack is given back, too.
+        if std::mem::take(&mut is_long) {
+            frame.stack.trim();
         }
         leave(frame);
     }
@@ -162,9 +171,7 @@ pub fn wait<F: Future>(future: F) -> Result<F::Output, Cut> {
 /// # Errors
 /// When the fiber has to end, or there is none.
 pub fn wait_long<F: Future>(future: F) -> Result<F::Output, Cut> {
-    let frame = CURRENT.get().ok_or(Cut::Outside)?;
-    frame.stack.trim();
-    wait(future)
+    wait_as(future, true)
 }
 
 /// Runs `function`, which ends the scripts that it runs outside of fibers at `deadline`. A shorter

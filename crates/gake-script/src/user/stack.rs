@@ -26,7 +26,7 @@ const CANARY_BYTES: usize = 64;
 const KEPT_BYTES: usize = 64 << 10;
 
 /// What the call that gives memory back may itself use of the stack.
-const OWN_BYTES: usize = 4 << 10;
+const OWN_BYTES: usize = 2 << 10;
 
 /// The stacks of one thread. They are used again and again.
 #[derive(Debug, Default)]

@@ -245,3 +245,54 @@ fn rare_parts_of_the_language_are_there_when_a_text_names_them() {
     });
     assert_eq!(length, 2);
 }
+
+/// What a user of [`users_of_a_thread_come_and_go`] does each time: names and symbols come and go,
+/// shared names become values, keys and weak keys.
+const BUSY: &str = "
+    globalThis.turns = (globalThis.turns ?? 0) + 1;
+    globalThis.names ??= {};
+    for (let i = 0; i < 40; i++) names[`${me}_${turns}_${i}`] = Symbol(`s${i}`);
+    for (let i = 0; i < 40; i += 2) delete names[`${me}_${turns}_${i}`];
+    let text = '';
+    for (const key in { toString: 1, length: 2, [`own${me}`]: 3 }) text += key;
+    const weak = new WeakMap([[Symbol.iterator, text], [{}, 1]]);
+    const ring = { weak }; ring.ring = ring;
+    try { null.x } catch (error) { text += error.constructor.name }
+    [weak.get(Symbol.iterator), text, Object.keys(names).length].join(' ')
+";
+
+#[test]
+fn users_of_a_thread_come_and_go() {
+    const PLACES: usize = 12;
+    let stacks = Stacks::new();
+    let mut users: Vec<Option<(User, u64)>> = (0..PLACES).map(|_| None).collect();
+    let mut random = 7_u64;
+    for step in 0..1_500_u64 {
+        random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let place = (random >> 33) as usize % PLACES;
+        if step % 97 == 96 {
+            users.fill_with(|| None);
+        }
+        if random >> 60 == 0 {
+            users[place] = None;
+        }
+        let (user, turns) = users[place].get_or_insert_with(|| {
+            let (resolver, loader) = (BuiltinResolver::default(), BuiltinLoader::default());
+            let user = User::new(&stacks, 64 << 20, resolver, loader).unwrap();
+            user.with(|ctx| {
+                add_builtins(ctx, Builtins::ALL).unwrap();
+                ctx.globals().set("me", place).unwrap();
+            });
+            (user, 0)
+        });
+        *turns += 1;
+        let said = user.with(|ctx| {
+            if random >> 61 == 1 {
+                ctx.run_gc();
+            }
+            ctx.eval::<String, _>(BUSY).unwrap()
+        });
+        let names = format!("toStringlengthown{place}");
+        assert_eq!(said, format!("{names} {names}TypeError {}", *turns * 20), "step {step}");
+    }
+}

@@ -67,7 +67,8 @@ pub fn cause(fault: Fault, address: &str) -> String {
         ),
         Fault::RedirectLimit => "stopped after 10 redirects".to_owned(),
         Fault::Other(errno) if errno != 0 => io::Error::from_raw_os_error(errno).to_string(),
-        Fault::NotAllowed(_)
+        Fault::NoMemory
+        | Fault::NotAllowed(_)
         | Fault::WebSocketClosed(_)
         | Fault::Grpc(_)
         | Fault::Proxy(_)

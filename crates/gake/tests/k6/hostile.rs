@@ -64,6 +64,43 @@ export default () => {
 };
 ";
 
+/// Each user keeps a body of 5 MB, or is told that there is no room for it; and waits until all
+/// have asked, since a user that is done lets go of everything.
+const HOARDERS: &str = "
+import http from 'k6/http';
+import exec from 'k6/execution';
+import { sleep } from 'k6';
+import { Counter } from 'k6/metrics';
+const kept = new Counter('kept');
+const refused = new Counter('refused');
+export const options = {
+  scenarios: { all: { executor: 'per-vu-iterations', vus: 20, iterations: 2 } },
+};
+let hoard;
+export default () => {
+  if (exec.vu.iterationInScenario > 0) {
+    while (exec.instance.iterationsCompleted < 20) sleep(0.02);
+    return;
+  }
+  hoard = http.get(`${__ENV.URL}/bytes/5000000`);
+  const { status, error } = hoard;
+  if (status === 200) kept.add(1);
+  if (status === 0 && hoard.body === null && error.includes('--body-memory')) refused.add(1);
+};
+";
+
+/// Leaves responses behind that only a collection of garbage finds: 250 MB in all.
+const LITTERING: &str = "
+import http from 'k6/http';
+import { check } from 'k6';
+export const options = { iterations: 50, thresholds: { checks: ['rate==1'] } };
+export default () => {
+  const ring = { response: http.get(`${__ENV.URL}/bytes/5000000`) };
+  ring.ring = ring;
+  check(ring.response, { whole: (r) => r.status === 200 && r.body.length === 5000000 });
+};
+";
+
 fn summary(folder: &tempfile::TempDir) -> Value {
     serde_json::from_slice(&fs::read(folder.path().join("summary.json")).unwrap()).unwrap()
 }
@@ -143,4 +180,33 @@ fn what_a_script_does_to_itself_it_does_to_no_other_user() {
             &ran.stderr[..ran.stderr.len().min(4_000)]
         );
     }
+}
+
+#[test]
+fn bodies_that_all_users_hold_are_bounded() {
+    let lab = lab();
+    let (folder, mut command) = script(HOARDERS, &lab);
+    command.args(["--body-memory", "50MB", "--gake-format", "json", "--gake-out", "run.json"]);
+    let ran = start(&mut command).wait();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let counts = summary(&folder);
+    let (kept, refused) = (count(&counts, "kept"), count(&counts, "refused"));
+    // A body is 5 MB and at most a quarter more, of which 64 KiB are each user's own; the last one
+    // refused found no room while it held less than a whole one.
+    assert!((8..=10).contains(&kept), "{kept} kept, {refused} refused: {counts}");
+    assert_eq!(kept + refused, 20, "{counts}");
+    assert_eq!((count(&counts, "http_reqs"), lab.shutdown().requests), (20, 20));
+    let run = fs::read(folder.path().join("run.json")).unwrap();
+    let run: Value = serde_json::from_slice(&run).unwrap();
+    assert_eq!(run["faults"]["no_memory"], refused, "{run}");
+}
+
+#[test]
+fn bodies_in_garbage_are_let_go() {
+    let lab = lab();
+    let (_folder, mut command) = script(LITTERING, &lab);
+    command.args(["--body-memory", "50MB"]);
+    let ran = start(&mut command).wait();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(lab.shutdown().requests, 50);
 }

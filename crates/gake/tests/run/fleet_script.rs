@@ -388,6 +388,7 @@ export default function () { http.get(`${__ENV.BASE}/fast`) }
         ("--out json=x.json", "agents cannot do --out"),
         ("--secret-source mock=a=b", "agents cannot do --secret-source"),
         ("--script-profile", "agents cannot do --script-profile"),
+        ("--body-memory 1GB", "agents cannot do --body-memory"),
         ("--local-ips 127.0.0.1", "agents cannot do --local-ips"),
         ("--execution-segment 0:1/2", "agents cannot do --execution-segment"),
         ("--attach-within 5m", "the agents of --local end with this process"),

@@ -88,6 +88,7 @@ impl Ask {
         body: Option<Value<'js>>,
         params: Option<Value<'js>>,
     ) -> rquickjs::Result<Self> {
+        vu.bodies.collect(ctx);
         let settings = vu.test.settings();
         let (url, name) = target(ctx, url)?;
         let kind = match settings.discard_response_bodies {

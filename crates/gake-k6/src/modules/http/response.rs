@@ -17,6 +17,7 @@ use super::ask::{Ask, BodyKind};
 use super::decode::decoded;
 use super::headers::HeaderList;
 use super::select::select;
+use crate::bodies::Body;
 use crate::errors::go_error;
 use crate::modules::html::kit;
 use crate::modules::value;
@@ -60,7 +61,7 @@ impl Timings {
 }
 
 /// What is known of a response, or why it is missing.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct ResponseFacts {
     /// The URL that the script asked for.
     pub(super) asked: Rc<str>,
@@ -71,7 +72,7 @@ pub(crate) struct ResponseFacts {
     pub(super) reason: String,
     pub(super) proto: &'static str,
     pub(super) headers: HeaderList,
-    pub(super) body: Option<Vec<u8>>,
+    pub(super) body: Option<Body>,
     pub(super) kind: BodyKind,
     pub(super) timings: Timings,
     /// What TLS agreed on, where there was a response over it.
@@ -129,13 +130,21 @@ impl ResponseFacts {
     pub(super) fn decode(&mut self) {
         let Some(encoding) = self.header("content-encoding").map(str::to_owned) else { return };
         let Some(body) = self.body.as_mut().filter(|body| !body.is_empty()) else { return };
-        match decoded(std::mem::take(body), &encoding) {
-            Ok(body) => self.body = Some(body),
+        match decoded(body.take(), &encoding) {
+            Ok(plain) => body.put(plain),
             Err(why) => {
                 self.error = format!("error decompressing response body ({why})");
                 (self.error_code, self.status) = (1701, 0);
             }
         }
+    }
+
+    /// Makes it no response if there was no room for its body; returns whether that is so.
+    pub(super) fn refuse_body(&mut self) -> bool {
+        let Some(body) = self.body.take_if(|body| body.is_refused()) else { return false };
+        self.error = body.refusal();
+        (self.error_code, self.status) = (1000, 0);
+        true
     }
 
     /// The version of TLS, as k6 names it.
@@ -327,6 +336,7 @@ fn cookies<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Objec
 fn body<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Value<'js>> {
     match (&facts.body, facts.kind) {
         (None, _) | (_, BodyKind::Dropped) => Ok(Value::new_null(ctx.clone())),
+        (Some(body), _) if !body.count_copy() => Err(go_error(ctx, &body.refusal())),
         (Some(bytes), BodyKind::Binary) => value::buffer(ctx, bytes.to_vec())?.into_js(ctx),
         (Some(bytes), BodyKind::Text) => String::from_utf8_lossy(bytes).into_js(ctx),
     }
@@ -402,7 +412,7 @@ fn json<'js>(
                        of a request error getting the response";
         return Err(go_error(&ctx, message));
     };
-    let parsed: Value<'js> = ctx.json_parse(bytes.as_slice()).map_err(|_| {
+    let parsed: Value<'js> = ctx.json_parse(&**bytes).map_err(|_| {
         let thrown = ctx.catch();
         let why = value::text(&ctx, &thrown).unwrap_or_default();
         go_error(&ctx, &format!("cannot parse json due to an error: {why}"))

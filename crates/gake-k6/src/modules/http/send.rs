@@ -19,6 +19,7 @@ use super::login::Login;
 use super::response::{ResponseFacts, Timings};
 use super::samples::note;
 use crate::blocked::Blocked;
+use crate::bodies::Body;
 use crate::test::LogLevel;
 use crate::user::clock::UserClock;
 use crate::user::requests::{KnownRequest, RequestKey};
@@ -145,14 +146,26 @@ struct Hop {
 }
 
 /// Collects a response.
-#[derive(Default)]
 struct Collector {
     connection: ConnectionFacts,
     version: Option<Version>,
     reason: String,
     headers: HeaderList,
-    body: Vec<u8>,
+    body: Body,
     keep: bool,
+}
+
+impl Collector {
+    fn new(vu: &Vu, keep: bool) -> Self {
+        Self {
+            connection: ConnectionFacts::default(),
+            version: None,
+            reason: String::new(),
+            headers: HeaderList::default(),
+            body: Body::new(&vu.bodies),
+            keep,
+        }
+    }
 }
 
 impl Visitor for Collector {
@@ -172,7 +185,7 @@ impl Visitor for Collector {
 
     fn body(&mut self, bytes: &[u8]) {
         if self.keep {
-            self.body.extend_from_slice(bytes);
+            self.body.extend(bytes);
         }
     }
 }
@@ -231,7 +244,7 @@ impl Hop {
         let exchange = Exchange::unfinished(start);
         let mut flight = Flight { vu, client, ask, url: &shown, start, exchange, is_over: false };
         let keep = ask.kind != BodyKind::Dropped;
-        let mut collector = Collector { keep, ..Collector::default() };
+        let mut collector = Collector::new(vu, keep);
         let prepared = match &self.known {
             Some(known) if cookies.is_empty() => Ok(Rc::clone(known)),
             _ => self.prepare(vu, client, ask, &headers).await,
@@ -259,6 +272,9 @@ impl Hop {
         flight.is_over = true;
         let url = Rc::clone(&shown);
         let mut response = self.response(ask, url, headers, collector, &flight.exchange);
+        if response.refuse_body() {
+            flight.exchange.end = End::Fault(Fault::NoMemory);
+        }
         response.sent_cookies = cookies;
         response.is_challenge = may_be_challenged && response.status == 401;
         if let Some(parts) = settings.http_debug {

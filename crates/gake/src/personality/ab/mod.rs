@@ -242,7 +242,8 @@ fn fatal(fault: Fault) -> Option<(String, u8)> {
         Fault::Dns => ("apr_sockaddr_info_get()", "Name or service not known", 670_002),
         Fault::Tls(reason) => ("SSL handshake failed", reason, 1),
         Fault::Other(number) => return Some((format!("{fault} ({number})"), number as u8)),
-        Fault::NotAllowed(_)
+        Fault::NoMemory
+        | Fault::NotAllowed(_)
         | Fault::ClosedEarly(_)
         | Fault::Malformed(_)
         | Fault::TooLarge(_)

@@ -70,6 +70,7 @@ pub(super) fn cannot(flags: &RunFlags, options: &Options) -> Option<String> {
         ),
         (!flags.secret_sources.is_empty(), "--secret-source: secrets stay on this machine"),
         (flags.script_profile, "--script-profile: profiles stay where the script runs"),
+        (flags.body_memory.is_some(), "--body-memory: each takes a quarter of its own memory"),
         (
             options.local_ips.is_some(),
             "--local-ips: agents have addresses of their own, by gake agent --sources",

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use gake_k6::options::Options;
+use gake_shadow::config::parse_size;
 
 use super::open_loop::set_rate;
 use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
@@ -53,6 +54,7 @@ const OTHERS: &[Flag] = &[
     value(&["rate"]),
     value(&["seed"]),
     switch(&["script-profile"]),
+    value(&["body-memory"]),
     value(&["out", "o"]),
     value(&["secret-source"]),
     value(&["log-output"]),
@@ -80,6 +82,8 @@ pub struct RunFlags {
     pub seed: Option<u64>,
     /// Whether to show which lines of the script do its work.
     pub script_profile: bool,
+    /// How many bytes of responses' bodies all users may hold, if it is not the default.
+    pub body_memory: Option<u64>,
     /// The script: a path, or `-`.
     pub script: String,
     /// What `-e` adds to the environment.
@@ -165,10 +169,14 @@ impl RunFlags {
         let seed = parsed
             .last("seed")
             .map(|seed| seed.parse().map_err(|_| format!("--seed {seed}: write a whole number")));
+        let body_memory = parsed
+            .last("body-memory")
+            .map(|size| parse_size(size).map_err(|error| format!("--body-memory {size}: {error}")));
         Ok(Some(Self {
             options,
             seed: seed.transpose()?,
             script_profile: parsed.on("script-profile")?,
+            body_memory: body_memory.transpose()?,
             script: script.clone(),
             environment: pairs(parsed.all("env"))?,
             system_environment: parsed.last("include-system-env-vars") != Some("false"),
@@ -226,6 +234,7 @@ mod tests {
             ("--nothing a.js", "no flag --nothing"),
             ("--linger a.js", "--linger cannot be honoured"),
             ("-u many a.js", "--vus many"),
+            ("--body-memory much a.js", "--body-memory much"),
             ("-e novalue a.js", "write NAME=VALUE"),
         ] {
             let error = read(line).unwrap_err();

@@ -96,6 +96,7 @@ pub(super) fn load_source(
     }
     let mut settings = plan::user_settings(&options, environment.clone()).map_err(invalid)?;
     settings.seed = flags.seed;
+    settings.bodies = flags.body_memory.unwrap_or(settings.bodies);
     settings.profile = flags.script_profile.then(Arc::default);
     // Set once, before any user runs.
     let _ = script.test.settings.set(settings);

@@ -52,6 +52,7 @@ pub fn user_settings(
             .filter(|parts| !parts.is_empty())
             .map(|parts| if parts == "full" { DebugParts::Full } else { DebugParts::Headers }),
         memory: default.memory,
+        bodies: default.bodies,
         profile: default.profile,
     })
 }

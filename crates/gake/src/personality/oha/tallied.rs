@@ -118,6 +118,7 @@ fn cause(fault: Fault) -> String {
         Fault::Other(errno) if errno != 0 => os(errno),
         Fault::Dns
         | Fault::ConnectReset
+        | Fault::NoMemory
         | Fault::NotAllowed(_)
         | Fault::Tls(_)
         | Fault::Malformed(_)
