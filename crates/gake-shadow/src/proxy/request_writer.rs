@@ -23,6 +23,8 @@ pub(super) struct RequestWriter {
     /// What is written now.
     out: Vec<u8>,
     sent: usize,
+    /// Something has been written.
+    has_begun: bool,
     /// Of the head, which announces trailers.
     headers: HeaderMap,
     framing: Framing,
@@ -53,7 +55,12 @@ impl RequestWriter {
         let (mut head, body) = request.into_parts();
         let framing = framing(&mut head.headers, &body);
         let out = request_head(&head.method, &head.uri.to_string(), &head.headers);
-        Self { out, sent: 0, headers: head.headers, framing, body: Some(body) }
+        Self { out, sent: 0, has_begun: false, headers: head.headers, framing, body: Some(body) }
+    }
+
+    /// Whether nothing has been written.
+    pub(super) fn is_untouched(&self) -> bool {
+        !self.has_begun
     }
 
     /// Writes what the connection takes; ready when all of it is with the backend.
@@ -67,6 +74,7 @@ impl RequestWriter {
             while self.sent < self.out.len() {
                 let written = ready!(link.poll_write(cx, &self.out[self.sent..]));
                 self.sent += written.map_err(Stopped::Master)?;
+                self.has_begun = true;
             }
             self.out.clear();
             self.sent = 0;
