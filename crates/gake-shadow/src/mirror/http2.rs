@@ -1,16 +1,14 @@
 //! A copy to a shadow that speaks HTTP/2: a stream of a connection that the thread's lanes share.
 
-use std::pin::pin;
-
 use gake_core::record::{Fault, Phase};
 use http::Response;
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
 
 use super::Copied;
 use super::copy::CopyBody;
 use super::lane::{Sending, Sent, whole};
 use crate::proxy::fault;
+use crate::proxy::intake::StreamBody;
 use crate::proxy::link::is_stale;
 use crate::proxy::shared_streams::{self, SharedStreams};
 use crate::proxy::watch::before;
@@ -20,7 +18,7 @@ use crate::proxy::watch::before;
 pub(super) async fn send(
     sending: &mut Sending<'_>,
     copy: &Copied,
-    streams: &SharedStreams<CopyBody>,
+    streams: &SharedStreams,
     now: u64,
 ) -> Result<Sent, Fault> {
     let copy = whole(copy)?;
@@ -40,17 +38,19 @@ pub(super) async fn send(
         let target = &sending.shade.target;
         let request =
             shared_streams::request(copy.method.clone(), &copy.uri, headers, target, body)?;
-        let asked = before(sending.watch, place.sender.try_send_request(request)).await;
-        let Some(asked) = asked else {
-            place.doubt();
-            return Err(Fault::Timeout(Phase::FirstByte));
+        let (error, unsent) = match place.ask(request) {
+            Err(unsent) => (unsent.error, unsent.request.is_some()),
+            Ok(asked) => match before(sending.watch, asked).await {
+                Some(Ok(answer)) => return read(sending, answer).await,
+                Some(Err(error)) => (error, false),
+                None => {
+                    place.doubt();
+                    return Err(Fault::Timeout(Phase::FirstByte));
+                }
+            },
         };
-        let mut error = match asked {
-            Ok(answer) => return read(sending, answer).await,
-            Err(error) => error,
-        };
-        let fault = fault::of(error.error(), Phase::FirstByte);
-        let unsent = error.take_message().is_some() || fault::is_untouched(error.error());
+        let fault = fault::of(&error, Phase::FirstByte);
+        let unsent = unsent || fault::is_untouched(&error);
         let again = unsent || (copy.method.is_idempotent() && is_stale(fault));
         if !(place.used && again) {
             return Err(fault);
@@ -59,13 +59,13 @@ pub(super) async fn send(
 }
 
 /// Reads an answer up to the limit. Dropped before its end, its stream is reset.
-async fn read(sending: &mut Sending<'_>, answer: Response<Incoming>) -> Result<Sent, Fault> {
+async fn read(sending: &mut Sending<'_>, answer: Response<StreamBody>) -> Result<Sent, Fault> {
     let status = answer.status();
     if let Some(slot) = &mut sending.slot {
         slot.head(status, answer.headers());
     }
     let (status, mut bytes) = (status.as_u16(), 0);
-    let mut body = pin!(answer.into_body());
+    let mut body = answer.into_body();
     loop {
         let frame = before(sending.watch, body.frame()).await;
         let Some(frame) = frame.ok_or(Fault::Timeout(Phase::Body))? else {

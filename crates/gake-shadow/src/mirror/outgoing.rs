@@ -5,30 +5,16 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use gake_core::record::Fault;
-use http::header::{CONTENT_LENGTH, TRAILER, TRANSFER_ENCODING};
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use super::PlainCopy;
 use super::copy::Kept;
-use crate::proxy::answer_bytes::{LAST_CHUNK, is_one_of, list, write_line};
+use crate::proxy::answer_bytes::{LAST_CHUNK, write_line};
 use crate::proxy::headers::request_head;
 use crate::proxy::link::Link;
+use crate::proxy::trailers::write_end;
 
-/// Fields that a trailer section may not hold, whatever `Trailer` says.
-const NOT_TRAILERS: &[&str] = &[
-    "authorization",
-    "cache-control",
-    "content-encoding",
-    "content-length",
-    "content-range",
-    "content-type",
-    "host",
-    "max-forwards",
-    "set-cookie",
-    "trailer",
-    "transfer-encoding",
-    "te",
-];
 /// Bytes of a marker, more or less.
 const MARKER_BYTES: usize = 128;
 /// A body up to this size is written with its head.
@@ -89,9 +75,8 @@ impl Outgoing {
             outgoing.body(piece, body);
         }
         if body.chunked {
-            let mut end = b"0\r\n".to_vec();
-            trailers(&mut end, &headers, body);
-            end.extend_from_slice(b"\r\n");
+            let mut end = Vec::new();
+            write_end(&mut end, &headers, body.trailers.as_ref());
             outgoing.add(Bytes::from(end), body);
         }
         outgoing
@@ -141,20 +126,6 @@ impl Outgoing {
             } else {
                 (self.place, self.sent) = (self.place + 1, 0);
             }
-        }
-    }
-}
-
-/// Writes the fields behind the body that `Trailer` announces and that may stand there.
-fn trailers(out: &mut Vec<u8>, headers: &HeaderMap, body: &Kept) {
-    for (name, value) in body.trailers.iter().flatten() {
-        let announced = headers
-            .get_all(TRAILER)
-            .iter()
-            .flat_map(|names| list(names.as_bytes()))
-            .any(|one| one.eq_ignore_ascii_case(name.as_str().as_bytes()));
-        if announced && !is_one_of(name.as_str().as_bytes(), NOT_TRAILERS) {
-            write_line(out, name.as_str().as_bytes(), value.as_bytes());
         }
     }
 }

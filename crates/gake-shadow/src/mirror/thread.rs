@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::copy::CopyBody;
 use super::{Job, lane};
 use crate::proxy::link::Scratch;
 use crate::proxy::shared::Shared;
@@ -26,7 +25,7 @@ pub(super) struct Station {
     pub(super) ticker: Rc<Ticker>,
     pub(super) scratch: Rc<Scratch>,
     /// Connections to a shadow that speaks HTTP/2.
-    pub(super) streams: SharedStreams<CopyBody>,
+    pub(super) streams: SharedStreams,
     waiting: RefCell<VecDeque<Job>>,
     work: Notify,
     lanes: Cell<usize>,

@@ -8,16 +8,13 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use gake_core::record::{Fault, Phase};
 use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
 
 use super::client::{Client, Turn};
 use super::pool::Pool;
 use super::shared::count;
-use super::upstream::{Upstream, poll_body};
+use super::upstream::Upstream;
 use crate::collect::Slot;
 use crate::exchange::Failure;
-
-use super::fault;
 
 /// An answer's body.
 pub(crate) enum AnswerBody {
@@ -28,7 +25,6 @@ pub(crate) enum AnswerBody {
 
 /// A backend's answer as it comes; its connection goes back to the pool at the end.
 pub(crate) struct Relay {
-    incoming: Incoming,
     upstream: Option<Upstream>,
     pool: Rc<Pool>,
     client: Rc<Client>,
@@ -51,16 +47,16 @@ impl std::error::Error for BrokenOff {}
 impl Relay {
     /// The body of an answer whose head has come.
     pub(crate) fn body(
-        incoming: Incoming,
         upstream: Upstream,
         pool: Rc<Pool>,
         client: Rc<Client>,
         slot: Option<Box<Slot>>,
     ) -> AnswerBody {
+        let is_empty = upstream.is_at_end();
         let upstream = Some(upstream);
-        let mut relay = Box::new(Self { incoming, upstream, pool, client, slot, broken: false });
+        let mut relay = Box::new(Self { upstream, pool, client, slot, broken: false });
         relay.client.body_begins();
-        if relay.incoming.is_end_stream() {
+        if is_empty {
             relay.end();
             return AnswerBody::Empty;
         }
@@ -82,7 +78,7 @@ impl Relay {
             return Poll::Ready(Some(Err(BrokenOff)));
         }
         let Some(upstream) = &mut self.upstream else { return Poll::Ready(None) };
-        match poll_body(&mut self.incoming, upstream, cx) {
+        match upstream.poll_body(&self.client.worker.scratch, cx) {
             Poll::Pending => {
                 self.client.body_waits();
                 Poll::Pending
@@ -92,19 +88,19 @@ impl Relay {
                 if let Some(slot) = &mut self.slot {
                     slot.frame(&frame);
                 }
-                // hyper asks for nothing behind trailers, and for nothing behind the last byte.
-                if frame.is_trailers() || self.incoming.is_end_stream() {
+                // Nobody asks for what is behind trailers or behind the last byte.
+                if frame.is_trailers() || upstream.is_at_end() {
                     self.end();
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
-            Poll::Ready(Some(Err(error))) => {
+            Poll::Ready(Some(Err(fault))) => {
                 count(&self.client.worker.counters().broken_answers);
                 self.upstream = None;
                 if let Some(slot) = self.slot.take() {
-                    slot.failed(Failure::Fault(fault::of(&error, Phase::Body)));
+                    slot.failed(Failure::Fault(fault));
                 }
-                // An error would take away what has not been written yet: hyper writes it when
+                // In HTTP/2 an error takes away what has not been written yet: it is written when
                 // there is nothing to wait for but us.
                 self.broken = true;
                 cx.waker().wake_by_ref();
@@ -146,9 +142,7 @@ impl Body for AnswerBody {
         match self {
             Self::Empty => true,
             Self::Text(text) => text.is_none(),
-            Self::Relay(relay) => {
-                !relay.broken && relay.upstream.is_none() && relay.incoming.is_end_stream()
-            }
+            Self::Relay(relay) => !relay.broken && relay.upstream.is_none(),
         }
     }
 
@@ -158,7 +152,10 @@ impl Body for AnswerBody {
             Self::Text(text) => {
                 SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64))
             }
-            Self::Relay(relay) => relay.incoming.size_hint(),
+            Self::Relay(relay) => match &relay.upstream {
+                Some(upstream) => upstream.size_hint(),
+                None => SizeHint::with_exact(0),
+            },
         }
     }
 }

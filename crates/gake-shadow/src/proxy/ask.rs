@@ -7,14 +7,14 @@ use std::sync::Arc;
 use gake_core::record::{Fault, Phase};
 use http::{Request, Response};
 use http_body::Body;
-use hyper::body::Incoming;
 
 use super::client::Client;
+use super::link::Link;
 use super::pool::Pool;
 use super::send_body::SendBody;
 use super::service::Head;
 use super::shared::count;
-use super::upstream::{Unanswered, Upstream};
+use super::upstream::Upstream;
 use super::watch::before;
 use super::{fault, headers, shared_streams};
 use crate::collect::Slot;
@@ -39,7 +39,7 @@ pub(crate) async fn run(
     pool: &Pool,
     ask: Ask,
     mut slot: Option<&mut Slot>,
-) -> Result<(Upstream, Response<Incoming>), Fault> {
+) -> Result<(Upstream, Response<()>), Fault> {
     let worker = &client.worker;
     let mut request = request(ask.head, ask.body, pool)?;
     let mut copies = ask.copies;
@@ -60,20 +60,17 @@ pub(crate) async fn run(
         let is_kept = is_empty || ask.again.is_some();
         let is_idempotent = request.method().is_idempotent();
         let spare = (stale && is_empty && ask.again.is_none()).then(|| bare(&request));
-        let error = match upstream.ask(request, &client.watch).await {
+        let unanswered = match upstream.ask(request, &client.watch, &worker.scratch).await {
             Ok(answer) => return Ok((upstream, answer)),
-            Err(Unanswered::Timeout) => return Err(Fault::Timeout(Phase::FirstByte)),
-            Err(Unanswered::Error(error)) => error,
+            Err(unanswered) => unanswered,
         };
-        let fault = fault::of(error.error(), Phase::FirstByte);
+        let (fault, untouched) = (unanswered.fault, unanswered.is_untouched);
         let closed = matches!(fault, Fault::ClosedEarly(_) | Fault::Reset | Fault::Write);
-        let untouched = fault::is_untouched(error.error());
         let repeats = is_kept && (untouched || is_idempotent);
-        let mut error = error;
-        request = match (error.take_message(), spare, &ask.again) {
+        request = match (unanswered.unsent, spare, &ask.again) {
             _ if !stale || !(closed || untouched) => return Err(fault),
             // Not a byte of it was written.
-            (Some(request), ..) => request,
+            (Some(request), ..) => *request,
             (None, Some(request), _) if repeats => request,
             (None, None, Some(copy)) if repeats => copied(copy, pool)?,
             (None, ..) => return Err(fault),
@@ -95,12 +92,12 @@ async fn connect(
         slot.connected();
     }
     client.watch.set(client.worker.patience.first_byte);
-    let upstream = if pool.target.backend.http2 {
-        pool.streams.open(stream, client.worker.ticker.now()).await.map(Upstream::shared)
+    if pool.target.backend.http2 {
+        let place = pool.streams.open(stream, client.worker.ticker.now()).await;
+        place.map(Upstream::shared).map_err(|error| fault::of(&error, Phase::Connect))
     } else {
-        Upstream::new(stream).await
-    };
-    upstream.map_err(|error| fault::of(&error, Phase::Connect))
+        Ok(Upstream::new(Link::new(stream)))
+    }
 }
 
 /// A request as its backend is asked.

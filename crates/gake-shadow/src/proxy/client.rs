@@ -1,7 +1,6 @@
 //! One client's connection: served until it ends, is too slow, or becomes a tunnel.
 
 use std::cell::{Cell, RefCell};
-use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -12,21 +11,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::Frame;
-use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::direct::{self, Then};
 use super::forwarded::Origin;
 use super::http2;
 use super::opening::Opening;
-use super::service;
+use super::parts;
 use super::shared::count;
 use super::stream::Stream;
-use super::tunnel;
 use super::upstream::Upstream;
 use super::watch::Watch;
 use super::worker::Worker;
@@ -47,12 +41,6 @@ pub(crate) struct Client {
     /// The master's side, when the protocol has been switched.
     pub(crate) tunnel: RefCell<Option<Upstream>>,
     turn: Cell<Turn>,
-    /// A request has been answered since this was reset.
-    served: Cell<bool>,
-    /// More of a request's body may come.
-    body_open: Cell<bool>,
-    /// The client has not taken all that was written.
-    unwritten: Cell<bool>,
 }
 
 /// Who has to do something next, and is to blame when it takes too long.
@@ -85,18 +73,6 @@ impl Client {
             }
             Err(frame) => frame,
         }
-    }
-
-    /// A request's head has come, and its body, if it has one, is `open`.
-    pub(crate) fn begun(&self, open: bool) {
-        self.body_open.set(open);
-        self.asked();
-    }
-
-    /// All of a request's body has come.
-    pub(crate) fn body_ended(&self) {
-        self.body_open.set(false);
-        self.asked();
     }
 
     /// A request has come, its head or all of it; it is the backend's turn.
@@ -146,10 +122,8 @@ impl Client {
     /// The answer is whole; the next request may come.
     pub(crate) fn answered(&self) {
         self.turn.set(Turn::Idle);
-        self.served.set(true);
         self.worker.mirror.answered();
         self.watch.set(self.worker.patience.head);
-        self.watch.remind(self.worker.patience.rest);
     }
 
     /// The same client as one of several requests at once sees it.
@@ -161,23 +135,14 @@ impl Client {
             origin: self.origin.clone(),
             tunnel: RefCell::new(None),
             turn: Cell::new(Turn::Idle),
-            served: Cell::new(false),
-            body_open: Cell::new(false),
-            unwritten: Cell::new(false),
         }
-    }
-
-    /// Whether nothing is under way in either direction, so that what has been read since is the
-    /// beginning of the next request.
-    fn is_idle(&self) -> bool {
-        self.turn.get() == Turn::Idle && !self.body_open.get() && !self.unwritten.get()
     }
 }
 
-/// The stream as hyper sees it; every byte the client takes gives it more time.
+/// The stream as a codec sees it; every byte the client takes gives it more time.
 pub(super) struct Watched {
-    io: TokioIo<Stream>,
-    /// Read before hyper was there.
+    stream: Stream,
+    /// Read before the codec was there.
     early: Bytes,
     client: Rc<Client>,
 }
@@ -218,9 +183,6 @@ async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
         origin: RefCell::new(Origin::new(peer, worker.shared.config.listen.port(), tls)),
         tunnel: RefCell::new(None),
         turn: Cell::new(Turn::Idle),
-        served: Cell::new(false),
-        body_open: Cell::new(false),
-        unwritten: Cell::new(false),
         worker,
     });
     let mut opening = Opening::new(client.worker.shared.config.limits.head_bytes);
@@ -230,7 +192,7 @@ async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
     while chosen || opened(&client, &mut stream, &mut opening).await {
         if chosen || (is_first && http2::is_preface(opening.bytes())) {
             let early = opening.take();
-            let io = Watched { io: TokioIo::new(stream), early, client: Rc::clone(&client) };
+            let io = Watched { stream, early, client: Rc::clone(&client) };
             return Box::pin(http2::serve(&client, io)).await;
         }
         is_first = false;
@@ -244,14 +206,14 @@ async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
                 Then::Gone => return,
             }
         }
-        let io =
-            Watched { io: TokioIo::new(stream), early: opening.take(), client: Rc::clone(&client) };
-        match Box::pin(serve_requests(&client, io)).await {
-            Some((rested, read)) => {
-                stream = rested;
-                opening.put_back(&read);
-            }
+        // The same for all others.
+        let (then, rest, behind) = match Box::pin(parts::serve(&client, stream, opening)).await {
+            Some(after) => after,
             None => return,
+        };
+        (stream, opening) = (rest, behind);
+        if then == Then::Close {
+            return Box::pin(linger(stream)).await;
         }
     }
 }
@@ -267,88 +229,6 @@ async fn opened(client: &Rc<Client>, stream: &mut Stream, opening: &mut Opening)
         if leaves || client.watch.fired() { Poll::Ready(false) } else { Poll::Pending }
     })
     .await
-}
-
-/// Serves requests to the connection's end, or until none has come for a while: the stream then,
-/// and what was read of the next head.
-async fn serve_requests(client: &Rc<Client>, io: Watched) -> Option<(Stream, Bytes)> {
-    let shared_by_requests = Rc::clone(client);
-    let service =
-        service_fn(move |request| service::handle(Rc::clone(&shared_by_requests), request));
-    let connection = client.worker.http.serve_connection(io, service);
-    run(client, connection).await
-}
-
-async fn run<S>(
-    client: &Rc<Client>,
-    mut connection: http1::Connection<Watched, S>,
-) -> Option<(Stream, Bytes)>
-where
-    S: hyper::service::HttpService<hyper::body::Incoming, ResBody = super::answer::AnswerBody>,
-    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    let worker = &client.worker;
-    let mut told = false;
-    client.served.set(false);
-    let ended = std::future::poll_fn(|cx| {
-        client.watch.register(cx);
-        // A switch of protocols ends it too, and then its stream is still open.
-        let mut polled = Pin::new(&mut connection).poll(cx);
-        // Told only now: before it has read the head that is there it would close at once.
-        if polled.is_pending() && worker.is_stopping() && !told {
-            told = true;
-            Pin::new(&mut connection).graceful_shutdown();
-            polled = Pin::new(&mut connection).poll(cx);
-        }
-        if let Poll::Ready(ended) = polled {
-            return Poll::Ready(End::Of(ended));
-        }
-        if client.watch.fired() {
-            return Poll::Ready(End::TooSlow);
-        }
-        // One that passes plain requests as bytes gives them back as soon as it may.
-        let may_rest = client.watch.reminds() || (worker.passes_bytes && client.served.get());
-        let rests = may_rest && client.is_idle() && !told;
-        if rests { Poll::Ready(End::Rest) } else { Poll::Pending }
-    })
-    .await;
-    let tunnel = client.tunnel.borrow_mut().take();
-    match (ended, tunnel) {
-        (End::Of(Ok(())), Some(upstream)) => {
-            let parts = connection.into_parts();
-            if let Ok(far) = upstream.into_stream().await {
-                tunnel::run(client, (parts.io.io.into_inner(), parts.read_buf), far).await;
-            }
-        }
-        (End::Of(ended), _) => {
-            if ended.is_err_and(|error| error.is_parse()) {
-                count(&worker.counters().malformed);
-            }
-            // What is left of a request keeps the connection from being closed at once.
-            linger(connection.into_parts().io.io.into_inner()).await;
-        }
-        // Its buffers are dropped; what is in them is the beginning of a head alone.
-        (End::Rest, _) => {
-            let parts = connection.into_parts();
-            return Some((parts.io.io.into_inner(), parts.read_buf));
-        }
-        // The connection is dropped with all it had.
-        (End::TooSlow, _) => match client.turn() {
-            // An idle connection that is closed is nobody's fault.
-            Turn::Idle => {}
-            Turn::Client | Turn::BrokenOff => count(&worker.counters().client_timeouts),
-            Turn::Backend => count(&worker.counters().broken_answers),
-        },
-    }
-    None
-}
-
-/// How hyper's part of a connection ends.
-enum End {
-    Of(hyper::Result<()>),
-    TooSlow,
-    /// No request has come for a while.
-    Rest,
 }
 
 /// Says goodbye, and waits a moment for the client to hear it.
@@ -370,18 +250,18 @@ async fn linger(mut stream: Stream) {
     let _ = tokio::time::timeout(LINGER, drain).await;
 }
 
-impl Read for Watched {
+impl AsyncRead for Watched {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        mut buffer: ReadBufCursor<'_>,
+        buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if !self.early.is_empty() {
             let most = self.early.len().min(buffer.remaining());
             buffer.put_slice(&self.early.split_to(most));
             return Poll::Ready(Ok(()));
         }
-        Pin::new(&mut self.io).poll_read(cx, buffer)
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
     }
 }
 
@@ -390,19 +270,17 @@ impl Watched {
         if matches!(written, Poll::Ready(Ok(1..))) {
             self.client.watch.extend();
         }
-        // Until all of it is flushed.
-        self.client.unwritten.set(true);
         written
     }
 }
 
-impl Write for Watched {
+impl AsyncWrite for Watched {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.io).poll_write(cx, bytes);
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.wrote(written)
     }
 
@@ -411,23 +289,19 @@ impl Write for Watched {
         cx: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.io).poll_write_vectored(cx, pieces);
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, pieces);
         self.wrote(written)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.io.is_write_vectored()
+        self.stream.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = Pin::new(&mut self.io).poll_flush(cx);
-        if flushed.is_ready() {
-            self.client.unwritten.set(false);
-        }
-        flushed
+        Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(cx)
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

@@ -49,7 +49,7 @@ pub(super) async fn serve(
 ) -> Then {
     let worker = &client.worker;
     count(&worker.counters().requests);
-    client.begun(plain.has_body());
+    client.asked();
     let shadows = choice::plain(worker, &plain);
     let collector = plain.collector(client);
     let name = &worker.master.target.backend.name;

@@ -1,45 +1,15 @@
-//! Which fault an error of hyper is.
+//! Which fault an error of HTTP/2 is, and faults in words.
 
-use std::error::Error;
 use std::io;
 
 use gake_core::record::{ErrorCode, Fault, Phase};
 use gake_wire::fault;
 
-/// The fault of an error while a request is under way, as far as it had come.
-pub(crate) fn of(error: &hyper::Error, phase: Phase) -> Fault {
-    if error.is_parse_too_large() {
-        return Fault::TooLarge("head");
-    }
-    if error.is_parse() {
-        return Fault::Malformed("not an HTTP/1.1 answer");
-    }
-    if let Some(error) = http2(error) {
-        return of_http2(error, phase);
-    }
-    if error.is_incomplete_message() || error.is_canceled() || error.is_closed() {
-        return Fault::ClosedEarly(phase);
-    }
-    match cause(error) {
-        Some(error)
-            if error.kind() == io::ErrorKind::InvalidInput
-                || error.kind() == io::ErrorKind::InvalidData =>
-        {
-            Fault::Malformed("a bad chunk")
-        }
-        Some(error) => fault::of_read(error, phase),
-        None if error.is_body_write_aborted() => Fault::Write,
-        None => Fault::ClosedEarly(phase),
-    }
-}
-
-/// The error of HTTP/2 in an error of hyper.
-fn http2(error: &hyper::Error) -> Option<&h2::Error> {
-    error.source().and_then(|error| error.downcast_ref())
-}
-
-fn of_http2(error: &h2::Error, phase: Phase) -> Fault {
+/// The fault of an error in HTTP/2 while a request is under way, as far as it had come.
+pub(crate) fn of(error: &h2::Error, phase: Phase) -> Fault {
     match (error.get_io(), error.reason()) {
+        // Its end is no more than that, whoever noticed it.
+        (Some(error), _) if error.kind() == io::ErrorKind::BrokenPipe => Fault::ClosedEarly(phase),
         (Some(error), _) => fault::of_read(error, phase),
         (None, Some(_)) if error.is_library() => Fault::Malformed("not an HTTP/2 answer"),
         (None, Some(reason)) => {
@@ -51,25 +21,11 @@ fn of_http2(error: &h2::Error, phase: Phase) -> Fault {
 }
 
 /// Whether the backend says that it did nothing with the request.
-pub(crate) fn is_untouched(error: &hyper::Error) -> bool {
-    let refused = |error: &h2::Error| {
-        let reason = error.reason();
-        error.is_remote()
-            && (reason == Some(h2::Reason::REFUSED_STREAM)
-                || (error.is_go_away() && reason == Some(h2::Reason::NO_ERROR)))
-    };
-    http2(error).is_some_and(refused)
-}
-
-fn cause(error: &hyper::Error) -> Option<&io::Error> {
-    let mut source = error.source();
-    while let Some(error) = source {
-        if let Some(error) = error.downcast_ref::<io::Error>() {
-            return Some(error);
-        }
-        source = error.source();
-    }
-    None
+pub(crate) fn is_untouched(error: &h2::Error) -> bool {
+    let reason = error.reason();
+    error.is_remote()
+        && (reason == Some(h2::Reason::REFUSED_STREAM)
+            || (error.is_go_away() && reason == Some(h2::Reason::NO_ERROR)))
 }
 
 /// A fault for people, in the words of an error page.

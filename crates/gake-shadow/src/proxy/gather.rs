@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use http::StatusCode;
 use http_body::Body;
-use hyper::body::Incoming;
 
 use super::client::Client;
 use super::refusal::Refusal;
+use super::request_body::RequestBody;
 use super::shared::count;
 use super::watch::before;
 use crate::collect::Collector;
@@ -17,7 +17,7 @@ use crate::mirror::copy::{Keeper, Kept};
 /// Reads a body up to the limit on copies.
 pub(super) async fn whole(
     client: &Rc<Client>,
-    mut incoming: Incoming,
+    mut incoming: RequestBody,
     collector: Option<&Collector>,
 ) -> Result<Kept, Refusal> {
     let worker = &client.worker;
@@ -51,6 +51,6 @@ pub(super) async fn whole(
     if let Some(collector) = collector {
         collector.body(&kept, seen, false);
     }
-    client.body_ended();
+    client.asked();
     Ok(kept)
 }

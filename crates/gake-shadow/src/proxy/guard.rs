@@ -1,10 +1,11 @@
 //! Requests that two servers could read in two ways are refused, or made plain.
 //!
-//! hyper's parser refuses lines folded (obs-fold), bytes that are not allowed in names and values,
-//! blanks before a colon, lengths that are no numbers or differ, codings without a final `chunked`,
-//! bad chunks, and heads that are too large. It reads a line that ends in a bare LF, and prefers
-//! `Transfer-Encoding` to `Content-Length`; what it has read is written anew, so no backend sees
-//! the ambiguity. The rest is here. Requests that need none of it pass by [`plain`](super::plain).
+//! httparse refuses lines folded (obs-fold), bytes that are not allowed in names and values and
+//! blanks before a colon; [`request_head`](super::request_head) lengths that are no numbers or differ
+//! and codings without a final `chunked`; and the codec bad chunks. A line that ends in a bare LF is
+//! read, and `Transfer-Encoding` is preferred to `Content-Length`; what has been read is written
+//! anew, so no backend sees the ambiguity. The rest is here. Requests that need none of it pass by
+//! [`plain`](super::plain).
 
 use http::header::{CONTENT_LENGTH, COOKIE, EXPECT, HOST, TRANSFER_ENCODING};
 use http::uri::Authority;
@@ -13,7 +14,7 @@ use http_body::Body;
 
 use super::refusal::Refusal;
 
-/// Header lines of a request of HTTP/2; hyper takes as many of HTTP/1.1.
+/// Header lines of a request of HTTP/2; as many as of HTTP/1.1.
 const HEADERS: usize = 100;
 const CHUNKED: HeaderValue = HeaderValue::from_static("chunked");
 

@@ -1,6 +1,6 @@
 //! Headers on their way through: what belongs to one hop stays there, and backends' own edits.
 
-use gake_wire::http1::ResponseHead;
+use gake_wire::http1::{Header, ResponseHead};
 use http::header::{
     CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
     PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
@@ -53,6 +53,16 @@ pub(crate) fn strip_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
+/// Removes what HTTP/2 has no headers for: its connections and framing speak for themselves.
+pub(crate) fn strip_for_http2(headers: &mut HeaderMap) {
+    for name in [CONNECTION, KEEP_ALIVE, PROXY_CONNECTION, TRANSFER_ENCODING, UPGRADE] {
+        headers.remove(name);
+    }
+    if headers.get(TE).is_some_and(|te| te != TRAILERS) {
+        headers.remove(TE);
+    }
+}
+
 fn strip_named(headers: &mut HeaderMap) {
     let usual = |value: &HeaderValue| {
         [&b"keep-alive"[..], b"close"]
@@ -100,11 +110,16 @@ pub(crate) fn of_answer(head: &ResponseHead<'_>) -> HeaderMap {
 
 /// An answer's headers as they came.
 pub(crate) fn as_map(head: &ResponseHead<'_>) -> HeaderMap {
-    let mut headers = HeaderMap::with_capacity(head.headers.len());
-    for header in head.headers {
+    map_of(head.headers)
+}
+
+/// Header lines as a map.
+pub(crate) fn map_of(lines: &[Header<'_>]) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(lines.len());
+    for line in lines {
         // The codec takes no others.
-        if let Ok(name) = HeaderName::from_bytes(header.name.as_bytes())
-            && let Ok(value) = HeaderValue::from_bytes(header.value)
+        if let Ok(name) = HeaderName::from_bytes(line.name.as_bytes())
+            && let Ok(value) = HeaderValue::from_bytes(line.value)
         {
             headers.append(name, value);
         }

@@ -1,20 +1,29 @@
-//! Clients that speak HTTP/2: hyper has the protocol, and each request takes the way with maps of
-//! headers, beside the others of its connection and with a watch of its own.
+//! Clients that speak HTTP/2: each request takes the way with maps of headers, beside the others of
+//! its connection and with a watch of its own.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 
-use hyper::rt::Executor;
-use hyper::server::conn::http2::Builder;
-use hyper::service::service_fn;
+use bytes::Bytes;
+use h2::server::{Builder, Connection, SendResponse};
+use h2::{Reason, RecvStream};
+use http::header::{CONTENT_LENGTH, DATE};
+use http::{HeaderValue, Method, Request, Response};
+use http_body::Body;
 
+use super::answer::AnswerBody;
 use super::client::{Client, Turn, Watched};
+use super::headers::strip_for_http2;
+use super::intake::Intakes;
+use super::outflow::Outflow;
+use super::request_body::RequestBody;
 use super::service;
 use super::shared::count;
-use super::watch::Watch;
+use super::turns::{BUDGET, Room, Turns};
+use super::watch::{Watch, before};
 
 /// Requests of a connection at once.
 const STREAMS: u32 = 128;
@@ -24,6 +33,8 @@ const STREAM_WINDOW: u32 = 64 << 10;
 const CONNECTION_WINDOW: u32 = 1 << 20;
 /// Bytes of an answer that wait for the client.
 const SEND_BUFFER: usize = 32 << 10;
+/// Requests of a connection that were reset because they broke the protocol, at most.
+const BROKEN_STREAMS: usize = 1_024;
 
 /// What a client that knows that we speak HTTP/2 begins with, as far as no other request can.
 const PREFACE: &[u8] = b"PRI * HTTP/2";
@@ -36,37 +47,44 @@ pub(super) fn is_preface(bytes: &[u8]) -> bool {
 /// Serves a connection until the client leaves, asks nothing for a while, or is to leave.
 pub(super) async fn serve(client: &Rc<Client>, io: Watched) {
     let worker = &client.worker;
-    let streams = Streams::new(client);
-    let spawning = streams.clone();
-    let service = service_fn(move |request| service::handle(spawning.begin(), request));
-    let mut builder = Builder::new(streams.clone());
-    builder
+    let room = Room::new();
+    let head_bytes = u32::try_from(worker.shared.config.limits.head_bytes).unwrap_or(u32::MAX);
+    let handshake = Builder::new()
         .max_concurrent_streams(STREAMS)
-        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_send_buf_size(SEND_BUFFER)
-        .max_header_list_size(
-            u32::try_from(worker.shared.config.limits.head_bytes).unwrap_or(u32::MAX),
-        );
-    let mut connection = builder.serve_connection(io, service);
+        .max_send_buffer_size(SEND_BUFFER)
+        .max_header_list_size(head_bytes)
+        .max_local_error_reset_streams(Some(BROKEN_STREAMS))
+        .data_frame_budget(BUDGET)
+        .handshake(Turns::new(io, &room));
+    // One that does not even begin is let go.
+    let Some(Ok(mut connection)) = before(&client.watch, handshake).await else { return };
+    let streams = Streams::new(client);
     let mut told = false;
     poll_fn(|cx| {
         client.watch.register(cx);
-        if Pin::new(&mut connection).poll(cx).is_ready() {
+        if streams.poll(&mut connection, cx).is_ready() {
             return Poll::Ready(());
         }
         if worker.is_stopping() && !told {
             told = true;
-            Pin::new(&mut connection).graceful_shutdown();
-            if Pin::new(&mut connection).poll(cx).is_ready() {
+            connection.graceful_shutdown();
+            if streams.poll(&mut connection, cx).is_ready() {
                 return Poll::Ready(());
             }
+        }
+        if room.renew() {
+            cx.waker().wake_by_ref();
         }
         // Requests have watches of their own.
         let rests = streams.0.open.get() == 0;
         if rests && client.watch.fired() { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
+    // The requests that are under way are told by this.
+    drop(connection);
+    streams.0.intakes.take_in();
 }
 
 /// The requests of one connection, each a task.
@@ -75,11 +93,11 @@ struct Streams(Rc<State>);
 
 struct State {
     connection: Rc<Client>,
-    /// The request whose task hyper starts next, right behind the call of the service.
-    next: RefCell<Option<Rc<Client>>>,
     open: Cell<u32>,
     /// Watches of requests that have ended.
     spare: RefCell<Vec<Rc<Watch>>>,
+    /// Their bodies.
+    intakes: Intakes,
 }
 
 /// A request that is under way.
@@ -92,41 +110,50 @@ impl Streams {
     fn new(client: &Rc<Client>) -> Self {
         Self(Rc::new(State {
             connection: Rc::clone(client),
-            next: RefCell::new(None),
             open: Cell::new(0),
             spare: RefCell::default(),
+            intakes: Intakes::default(),
         }))
     }
 
-    /// The client as a new request sees it.
-    fn begin(&self) -> Rc<Client> {
-        let State { connection, next, spare, .. } = &*self.0;
+    /// Reads and writes the connection, and begins what is asked; ready when it has ended.
+    fn poll(
+        &self,
+        connection: &mut Connection<Turns<Watched>, Bytes>,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        loop {
+            let asked = connection.poll_accept(cx);
+            self.0.intakes.take_in();
+            match ready!(asked) {
+                Some(Ok((request, respond))) => self.begin(request, respond),
+                // The codec has told the client what it did wrong.
+                Some(Err(_)) | None => return Poll::Ready(()),
+            }
+        }
+    }
+
+    fn begin(&self, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
+        let State { connection, open, spare, intakes } = &*self.0;
         let watch = spare.borrow_mut().pop();
         let watch = watch.unwrap_or_else(|| Rc::new(connection.worker.ticker.watch()));
-        let stream = Rc::new(connection.stream(watch));
-        next.replace(Some(Rc::clone(&stream)));
-        stream
-    }
-}
-
-impl<F: Future<Output = ()> + 'static> Executor<F> for Streams {
-    fn execute(&self, future: F) {
-        // Nothing else is started: no request becomes a tunnel.
-        let Some(client) = self.0.next.take() else { return };
-        self.0.open.set(self.0.open.get() + 1);
-        self.0.connection.watch.clear();
-        let open = Open { streams: self.clone(), client };
-        tokio::task::spawn_local(open.run(future));
+        let client = Rc::new(connection.stream(watch));
+        open.set(open.get() + 1);
+        connection.watch.clear();
+        let (head, body) = request.into_parts();
+        let body = RequestBody::Http2(intakes.request(body, &head.headers));
+        let request = Request::from_parts(head, body);
+        tokio::task::spawn_local(Open { streams: self.clone(), client }.run(request, respond));
     }
 }
 
 impl Open {
-    /// Runs the request, unless whose turn it is takes too long: the stream is reset then.
-    async fn run(self, future: impl Future<Output = ()>) {
-        let mut future = pin!(future);
+    /// Answers the request, unless whose turn it is takes too long: the stream is reset then.
+    async fn run(self, request: Request<RequestBody>, respond: SendResponse<Bytes>) {
         let client = &self.client;
+        let mut answering = pin!(answer(client, request, respond));
         poll_fn(|cx| {
-            if future.as_mut().poll(cx).is_ready() {
+            if answering.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());
             }
             client.watch.register(cx);
@@ -153,6 +180,46 @@ impl Drop for Open {
             connection.watch.set(connection.worker.patience.head);
         }
         self.client.watch.clear();
-        spare.borrow_mut().push(Rc::clone(&self.client.watch));
+        // The rest of a request that is still passed on keeps its own.
+        if Rc::strong_count(&self.client) == 1 {
+            spare.borrow_mut().push(Rc::clone(&self.client.watch));
+        }
     }
+}
+
+/// Answers a request, unless the client resets it.
+async fn answer(
+    client: &Rc<Client>,
+    request: Request<RequestBody>,
+    mut respond: SendResponse<Bytes>,
+) {
+    let is_head = request.method() == Method::HEAD;
+    let mut handling = pin!(service::handle(Rc::clone(client), request));
+    let answer = poll_fn(|cx| match handling.as_mut().poll(cx) {
+        Poll::Ready(answer) => Poll::Ready(Some(answer)),
+        Poll::Pending => respond.poll_reset(cx).map(|_| None),
+    });
+    let Some(answer) = answer.await else { return };
+    let (head, body) = in_http2(client, answer);
+    let is_whole = is_head || body.is_end_stream();
+    match respond.send_response(head, is_whole) {
+        Ok(to) if !is_whole => Outflow::new(to, body, Reason::INTERNAL_ERROR).await,
+        Ok(_) => {}
+        Err(_) => respond.send_reset(Reason::INTERNAL_ERROR),
+    }
+}
+
+/// An answer as HTTP/2 says it.
+fn in_http2(client: &Client, answer: Response<AnswerBody>) -> (Response<()>, AnswerBody) {
+    let (mut head, body) = answer.into_parts();
+    strip_for_http2(&mut head.headers);
+    if let Some(length) = body.size_hint().exact().filter(|_| !body.is_end_stream()) {
+        head.headers.entry(CONTENT_LENGTH).or_insert_with(|| length.into());
+    }
+    if !head.headers.contains_key(DATE)
+        && let Ok(date) = HeaderValue::from_bytes(&client.worker.date.now())
+    {
+        head.headers.insert(DATE, date);
+    }
+    (Response::from_parts(head, ()), body)
 }

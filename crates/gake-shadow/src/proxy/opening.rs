@@ -14,7 +14,7 @@ const PIECE: usize = 4096;
 /// So much is parsed whenever more of it comes, so that what is no request is refused at once. In a
 /// longer head only its end is looked for.
 const PARSED: usize = 1024;
-/// As many as hyper takes.
+/// Header lines of a head, at most.
 const HEADERS: usize = 100;
 /// A buffer of up to this size is kept for the next head.
 const KEPT: usize = 1024;

@@ -279,7 +279,7 @@ fn write_headers(
 }
 
 /// A length of digits alone.
-fn decimal(value: &[u8]) -> Option<u64> {
+pub(super) fn decimal(value: &[u8]) -> Option<u64> {
     let digits = (1..=LENGTH_DIGITS).contains(&value.len()) && value.iter().all(u8::is_ascii_digit);
     std::str::from_utf8(value).ok().filter(|_| digits)?.parse().ok()
 }

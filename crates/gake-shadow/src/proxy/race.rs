@@ -9,13 +9,13 @@ use std::task::Poll;
 use gake_core::record::Fault;
 use http::Response;
 use http::header::TRANSFER_ENCODING;
-use hyper::body::Incoming;
 
 use super::answer::AnswerBody;
 use super::ask::{self, Ask};
 use super::client::Client;
 use super::pool::Pool;
 use super::refusal::Refusal;
+use super::request_body::RequestBody;
 use super::send_body::SendBody;
 use super::service::{self, Head};
 use super::upstream::Upstream;
@@ -37,7 +37,7 @@ pub(super) struct Racers {
 struct Finish {
     pool: Rc<Pool>,
     slot: Option<Box<Slot>>,
-    answer: Result<(Upstream, Response<Incoming>), Fault>,
+    answer: Result<(Upstream, Response<()>), Fault>,
 }
 
 type Running = Pin<Box<dyn Future<Output = Finish>>>;
@@ -46,7 +46,7 @@ type Running = Pin<Box<dyn Future<Output = Finish>>>;
 pub(super) async fn run(
     client: &Rc<Client>,
     head: Head,
-    incoming: Incoming,
+    incoming: RequestBody,
     racers: Racers,
 ) -> Result<Response<AnswerBody>, Refusal> {
     let collector = racers.collector;

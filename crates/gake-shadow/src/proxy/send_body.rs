@@ -1,6 +1,5 @@
 //! The body of a request to a backend: the client's own as it comes, or a copy.
 
-use std::fmt;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -8,9 +7,9 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
 
 use super::client::Client;
+use super::request_body::{RequestBody, Unfinished};
 use crate::collect::Collector;
 use crate::mirror::Pending;
 use crate::mirror::copy::{CopyBody, Keeper};
@@ -25,7 +24,7 @@ pub(crate) enum SendBody {
 
 /// The client's body on its way to the master; its copy is kept beside.
 pub(crate) struct Tee {
-    incoming: Incoming,
+    incoming: RequestBody,
     client: Rc<Client>,
     keep: Option<Box<Keep>>,
     ended: bool,
@@ -42,20 +41,8 @@ pub(crate) struct Keep {
     pub(crate) collector: Option<Arc<Collector>>,
 }
 
-/// The client did not bring its body.
-#[derive(Debug)]
-pub(crate) struct Unfinished;
-
-impl fmt::Display for Unfinished {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the client's body did not come to its end")
-    }
-}
-
-impl std::error::Error for Unfinished {}
-
 impl Tee {
-    pub(crate) fn new(incoming: Incoming, client: Rc<Client>, keep: Option<Box<Keep>>) -> Self {
+    pub(crate) fn new(incoming: RequestBody, client: Rc<Client>, keep: Option<Box<Keep>>) -> Self {
         Self { incoming, client, keep, ended: false }
     }
 
@@ -76,7 +63,7 @@ impl Tee {
 
     fn end(&mut self) {
         self.ended = true;
-        self.client.body_ended();
+        self.client.asked();
         if let Some(keep) = self.keep.take() {
             keep.end(true);
         }
@@ -102,6 +89,10 @@ impl Keep {
 
 impl Drop for Tee {
     fn drop(&mut self) {
+        if !self.ended && self.incoming.is_end_stream() {
+            // Its end came behind its last piece, when nobody asked any more.
+            self.end();
+        }
         if let Some(keep) = self.keep.take() {
             keep.end(false);
         }
@@ -131,7 +122,7 @@ impl Body for SendBody {
             Poll::Ready(Some(Ok(frame))) => {
                 let frame = tee.client.cleaned(frame);
                 tee.note(&frame);
-                // hyper asks for nothing behind trailers, and for nothing behind the last byte.
+                // Nobody asks for what is behind trailers or behind the last byte.
                 if frame.is_trailers() || tee.incoming.is_end_stream() {
                     tee.end();
                 }

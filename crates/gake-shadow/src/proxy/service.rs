@@ -1,6 +1,5 @@
 //! One request: checked, chosen for, sent to the master, and copied.
 
-use std::convert::Infallible;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,7 +9,6 @@ use gake_core::record::Fault;
 use http::header::{CONNECTION, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use http_body::Body;
-use hyper::body::Incoming;
 
 use super::answer::{AnswerBody, Relay};
 use super::ask::{self, Ask};
@@ -18,6 +16,7 @@ use super::client::{Client, Turn};
 use super::headers;
 use super::pool::Pool;
 use super::refusal::Refusal;
+use super::request_body::RequestBody;
 use super::send_body::{Keep, SendBody, Tee};
 use super::shared::count;
 use super::upstream::Upstream;
@@ -44,37 +43,21 @@ pub(crate) struct Head {
 /// Answers a request, whatever happens.
 pub(crate) async fn handle(
     client: Rc<Client>,
-    request: Request<Incoming>,
-) -> Result<Response<AnswerBody>, Infallible> {
+    request: Request<RequestBody>,
+) -> Response<AnswerBody> {
     let counters = client.worker.counters();
     count(&counters.requests);
-    client.begun(!request.body().is_end_stream());
-    let is_old = request.version() < Version::HTTP_11;
-    let mut answer = serve(&client, request).await.unwrap_or_else(|refusal| {
+    client.asked();
+    serve(&client, request).await.unwrap_or_else(|refusal| {
         count(if refusal.is_backends() { &counters.master_faults } else { &counters.refused });
         client.answered();
         refusal.answer()
-    });
-    if is_old && !is_kept(&answer) {
-        // In 1.0 this is said by saying nothing; to an answer in 1.1 hyper would add that the
-        // connection stays open, when the client asked for that.
-        *answer.version_mut() = Version::HTTP_10;
-        answer.headers_mut().remove(CONNECTION);
-    }
-    Ok(answer)
-}
-
-/// Whether a client that speaks HTTP/1.0 may ask again on the connection: not behind a body whose
-/// end is the connection's.
-fn is_kept(answer: &Response<AnswerBody>) -> bool {
-    let body = answer.body();
-    let has_end = body.is_end_stream() || body.size_hint().exact().is_some();
-    has_end && !answer.headers().contains_key(CONNECTION)
+    })
 }
 
 async fn serve(
     client: &Rc<Client>,
-    mut request: Request<Incoming>,
+    mut request: Request<RequestBody>,
 ) -> Result<Response<AnswerBody>, Refusal> {
     let worker = &client.worker;
     let shared = &worker.shared;
@@ -88,7 +71,9 @@ async fn serve(
     let (parts, incoming) = request.into_parts();
     let mut head = Head { method: parts.method, uri: parts.uri, headers: parts.headers };
     // A server that does not know the protocol ignores the wish; so does HTTP/2, which has none.
-    let upgrade = upgrade(&head.headers).filter(|_| !shared.master.backend.http2);
+    // Whoever reads the answer to HEAD must know that it has no body.
+    let may_switch = !shared.master.backend.http2 && head.method != Method::HEAD;
+    let upgrade = upgrade(&head.headers).filter(|_| may_switch);
     headers::strip_hop_by_hop(&mut head.headers);
     client.note_odd(shared.inbound.clean(&mut head.headers));
     client.origin.borrow_mut().tell(&mut head.headers, shared.config.forwarded);
@@ -110,7 +95,7 @@ async fn serve(
 async fn to_master(
     client: &Rc<Client>,
     head: Head,
-    incoming: Incoming,
+    incoming: RequestBody,
     shadows: u32,
     collector: Option<Arc<Collector>>,
     upgrade: Option<HeaderValue>,
@@ -171,7 +156,7 @@ pub(super) fn failed(
 fn body_as_it_comes(
     client: &Rc<Client>,
     head: Head,
-    incoming: Incoming,
+    incoming: RequestBody,
     shadows: u32,
     collector: Option<Arc<Collector>>,
 ) -> Ask {
@@ -196,7 +181,7 @@ fn body_as_it_comes(
 
 /// Whether a body is read before the master is asked. A server of HTTP/2 may refuse a request that
 /// has been sent, as nginx does with the last ones of a connection: a small one can be sent again.
-fn is_kept_whole(pool: &Pool, incoming: &Incoming, worker: &Worker) -> bool {
+fn is_kept_whole(pool: &Pool, incoming: &RequestBody, worker: &Worker) -> bool {
     let most = KEPT_BYTES.min(worker.shared.config.limits.shadow_body);
     let length = incoming.size_hint().exact();
     pool.target.backend.http2 && length.is_some_and(|length| length > 0 && length <= most)
@@ -206,7 +191,7 @@ fn is_kept_whole(pool: &Pool, incoming: &Incoming, worker: &Worker) -> bool {
 async fn kept_whole(
     client: &Rc<Client>,
     head: Head,
-    incoming: Incoming,
+    incoming: RequestBody,
     shadows: u32,
     collector: Option<Arc<Collector>>,
 ) -> Result<Ask, Refusal> {
@@ -224,7 +209,7 @@ async fn kept_whole(
 async fn munged(
     client: &Rc<Client>,
     head: Head,
-    incoming: Incoming,
+    incoming: RequestBody,
     shadows: u32,
     collector: Option<Arc<Collector>>,
     whole: bool,
@@ -270,11 +255,11 @@ pub(super) fn answered(
     client: &Rc<Client>,
     pool: &Rc<Pool>,
     upstream: Upstream,
-    answer: Response<Incoming>,
+    answer: Response<()>,
     mut slot: Option<Box<Slot>>,
     upgrade: bool,
 ) -> Result<Response<AnswerBody>, Refusal> {
-    let (mut head, incoming) = answer.into_parts();
+    let (mut head, ()) = answer.into_parts();
     let counters = client.worker.counters();
     let switched = head.status == StatusCode::SWITCHING_PROTOCOLS;
     if headers::is_strangely_framed(&head.headers) || (switched && !upgrade) {
@@ -298,7 +283,7 @@ pub(super) fn answered(
         slot.head(head.status, &head.headers);
     }
     headers::add_via(&mut head.headers);
-    let body = Relay::body(incoming, upstream, Rc::clone(pool), Rc::clone(client), slot);
+    let body = Relay::body(upstream, Rc::clone(pool), Rc::clone(client), slot);
     Ok(Response::from_parts(head, body))
 }
 

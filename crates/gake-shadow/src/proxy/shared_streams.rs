@@ -4,23 +4,25 @@ use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
 use gake_core::record::Fault;
-use http::header::{CONNECTION, HOST, TRANSFER_ENCODING, UPGRADE};
+use h2::Reason;
+use h2::client::{Builder, Connection, SendRequest};
+use http::header::{CONTENT_LENGTH, HOST};
 use http::uri::{Authority, Parts, Scheme};
-use http::{HeaderMap, Method, Request, Uri, Version};
+use http::{HeaderMap, Method, Request, Response, Uri, Version};
 use http_body::Body;
-use hyper::client::conn::http2::{Builder, SendRequest};
-use hyper::rt::Executor;
-use hyper_util::rt::TokioIo;
 
+use super::headers::strip_for_http2;
+use super::intake::{Intakes, StreamBody};
+use super::outflow::Outflow;
 use super::stream::Stream;
 use super::target::Target;
+use super::turns::{BUDGET, Room, Turns};
 
-/// Requests at once on a connection, at most. The codec ends a connection on which about 100 small
-/// pieces of answers wait, and each answer of gRPC has one.
+/// Requests at once on a connection, at most.
 const STREAMS: usize = 64;
 /// Bytes of an answer that may come before they are passed on.
 const STREAM_WINDOW: u32 = 256 << 10;
@@ -35,14 +37,14 @@ const HEAD_BYTES: u32 = 128 << 10;
 const RESET_STREAMS: usize = 1_024;
 
 /// The connections.
-pub(crate) struct SharedStreams<B> {
-    lines: RefCell<Vec<Line<B>>>,
+pub(crate) struct SharedStreams {
+    lines: RefCell<Vec<Line>>,
     /// Ticks after which an idle connection is not trusted any more.
     keep: u64,
 }
 
-struct Line<B> {
-    sender: SendRequest<B>,
+struct Line {
+    sender: SendRequest<Bytes>,
     state: Rc<State>,
 }
 
@@ -55,70 +57,126 @@ struct State {
     since: Cell<u64>,
     /// A request on it was not answered in time: it may have died in silence, and takes no other.
     is_doubted: Cell<bool>,
+    intakes: Intakes,
 }
 
 /// Room for one request.
-pub(crate) struct Place<B> {
-    pub(crate) sender: SendRequest<B>,
+pub(crate) struct Place {
+    sender: SendRequest<Bytes>,
     state: Rc<State>,
     /// Whether the connection has been used before: then the backend may close it just as we ask.
     pub(crate) used: bool,
 }
 
-impl<B> SharedStreams<B> {
+/// A request of which nothing was sent.
+pub(crate) struct Unsent<B> {
+    pub(crate) error: h2::Error,
+    /// `None` when it can never be sent.
+    pub(crate) request: Option<Box<Request<B>>>,
+}
+
+/// A request under way, until the head of its answer has come.
+pub(crate) struct Asked<B> {
+    answer: Option<StreamBody>,
+    /// What is left of the request.
+    upload: Option<Outflow<B>>,
+}
+
+impl SharedStreams {
     pub(crate) fn new(keep: u64) -> Self {
         Self { lines: RefCell::default(), keep }
     }
 
     /// Room on a connection that is open; `now` is the present tick.
-    pub(crate) fn take(&self, now: u64) -> Option<Place<B>> {
+    pub(crate) fn take(&self, now: u64) -> Option<Place> {
         let mut lines = self.lines.borrow_mut();
-        lines.retain(|line| {
+        lines.retain_mut(|line| {
             let rests = line.state.open.get() == 0;
             let is_old = rests && now.saturating_sub(line.state.since.get()) > self.keep;
-            !is_old && !line.state.is_doubted.get() && !line.sender.is_closed()
+            !is_old && !line.state.is_doubted.get() && is_open(&mut line.sender).is_ok()
         });
         let line = lines.iter().find(|line| line.state.open.get() < line.state.most.get())?;
         line.state.since.set(now);
         Some(Place::new(&line.sender, &line.state, true))
     }
-}
 
-impl<B> SharedStreams<B>
-where
-    B: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Unpin + 'static,
-{
     /// Room on a new connection, which others may share from now on.
-    pub(crate) async fn open(&self, stream: Stream, now: u64) -> Result<Place<B>, hyper::Error> {
-        let (sender, mut connection) = Builder::new(Local)
-            .initial_stream_window_size(STREAM_WINDOW)
+    pub(crate) async fn open(&self, stream: Stream, now: u64) -> Result<Place, h2::Error> {
+        let room = Room::new();
+        let (sender, connection) = Builder::new()
+            .enable_push(false)
+            .initial_max_send_streams(STREAMS)
+            .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
-            .max_send_buf_size(SEND_BUFFER)
+            .max_send_buffer_size(SEND_BUFFER)
             .max_header_list_size(HEAD_BYTES)
             .max_concurrent_reset_streams(RESET_STREAMS)
             .max_local_error_reset_streams(None)
-            .handshake(TokioIo::new(stream))
+            .data_frame_budget(BUDGET)
+            .handshake(Turns::new(stream, &room))
             .await?;
-        let most = Cell::new(STREAMS);
-        let (open, since, is_doubted) = (Cell::new(0), Cell::new(now), Cell::new(false));
-        let state = Rc::new(State { open, most, since, is_doubted });
-        let told = Rc::clone(&state);
-        tokio::task::spawn_local(poll_fn(move |cx| {
-            // An error is told to the requests.
-            let ended = Pin::new(&mut connection).poll(cx).is_ready();
-            told.most.set(connection.current_max_send_streams().min(STREAMS));
-            if ended { Poll::Ready(()) } else { Poll::Pending }
-        }));
+        let state = Rc::new(State {
+            open: Cell::new(0),
+            most: Cell::new(STREAMS),
+            since: Cell::new(now),
+            is_doubted: Cell::new(false),
+            intakes: Intakes::default(),
+        });
+        tokio::task::spawn_local(run(connection, room, Rc::clone(&state)));
         let place = Place::new(&sender, &state, false);
         self.lines.borrow_mut().push(Line { sender, state });
         Ok(place)
     }
 }
 
-impl<B> Place<B> {
-    fn new(sender: &SendRequest<B>, state: &Rc<State>, used: bool) -> Self {
+/// Reads and writes a connection to its end.
+async fn run(mut connection: Connection<Turns<Stream>, Bytes>, room: Room, state: Rc<State>) {
+    poll_fn(|cx| {
+        // An error is told to the requests.
+        let ended = Pin::new(&mut connection).poll(cx);
+        state.most.set(connection.max_concurrent_send_streams().min(STREAMS));
+        state.intakes.take_in();
+        if room.renew() {
+            cx.waker().wake_by_ref();
+        }
+        ended.map(drop)
+    })
+    .await;
+    // Who still waits is told by this.
+    drop(connection);
+    state.intakes.take_in();
+}
+
+/// Whether a connection takes requests.
+fn is_open(sender: &mut SendRequest<Bytes>) -> Result<(), h2::Error> {
+    match sender.poll_ready(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(ready) => ready,
+        // It waits for room that an earlier request takes.
+        Poll::Pending => Ok(()),
+    }
+}
+
+impl Place {
+    fn new(sender: &SendRequest<Bytes>, state: &Rc<State>, used: bool) -> Self {
         state.open.set(state.open.get() + 1);
         Self { sender: sender.clone(), state: Rc::clone(state), used }
+    }
+
+    /// Sends a request; its body follows while the answer is awaited, and beside the answer if need
+    /// be.
+    pub(crate) fn ask<B>(&mut self, request: Request<B>) -> Result<Asked<B>, Unsent<B>>
+    where
+        B: Body<Data = Bytes> + Unpin + 'static,
+    {
+        if let Err(error) = is_open(&mut self.sender) {
+            return Err(Unsent { error, request: Some(Box::new(request)) });
+        }
+        let (head, body) = request.into_parts();
+        let is_whole = body.is_end_stream();
+        let sent = self.sender.send_request(Request::from_parts(head, ()), is_whole);
+        let (answer, to) = sent.map_err(|error| Unsent { error, request: None })?;
+        let upload = (!is_whole).then(|| Outflow::new(to, body, Reason::CANCEL));
+        Ok(Asked { answer: Some(self.state.intakes.answer(answer)), upload })
     }
 
     /// A request was not answered in time: nobody else is put on its connection.
@@ -127,19 +185,29 @@ impl<B> Place<B> {
     }
 }
 
-impl<B> Drop for Place<B> {
+impl Drop for Place {
     fn drop(&mut self) {
         self.state.open.set(self.state.open.get() - 1);
     }
 }
 
-/// Starts the tasks of connections on their own thread.
-#[derive(Debug, Clone, Copy)]
-struct Local;
+impl<B: Body<Data = Bytes> + Unpin + 'static> Future for Asked<B> {
+    type Output = Result<Response<StreamBody>, h2::Error>;
 
-impl<F: Future<Output = ()> + 'static> Executor<F> for Local {
-    fn execute(&self, future: F) {
-        tokio::task::spawn_local(future);
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        if let Some(upload) = &mut this.upload
+            && Pin::new(upload).poll(cx).is_ready()
+        {
+            this.upload = None;
+        }
+        let Some(answer) = &mut this.answer else { return Poll::Pending };
+        let head = ready!(answer.poll_head(cx))?;
+        let Some(mut answer) = this.answer.take() else { return Poll::Pending };
+        if let Some(upload) = this.upload.take() {
+            answer = answer.with_upload(tokio::task::spawn_local(upload));
+        }
+        Poll::Ready(Ok(head.map(|()| answer)))
     }
 }
 
@@ -147,7 +215,7 @@ impl<F: Future<Output = ()> + 'static> Executor<F> for Local {
 ///
 /// # Errors
 /// When its host or target cannot be said in HTTP/2.
-pub(crate) fn request<B>(
+pub(crate) fn request<B: Body>(
     method: Method,
     target: &Uri,
     mut headers: HeaderMap,
@@ -156,8 +224,12 @@ pub(crate) fn request<B>(
 ) -> Result<Request<B>, Fault> {
     let host = headers.remove(HOST).filter(|host| !host.is_empty());
     let host = host.unwrap_or_else(|| to.own_host.clone());
-    for name in [CONNECTION, TRANSFER_ENCODING, UPGRADE] {
-        headers.remove(name);
+    strip_for_http2(&mut headers);
+    let has_meaning = !matches!(method, Method::GET | Method::HEAD | Method::DELETE);
+    if let Some(length) = body.size_hint().exact()
+        && (length > 0 || has_meaning)
+    {
+        headers.entry(CONTENT_LENGTH).or_insert_with(|| length.into());
     }
     let mut parts = Parts::default();
     parts.scheme = Some(if to.backend.is_tls() { Scheme::HTTPS } else { Scheme::HTTP });

@@ -23,10 +23,10 @@ use crate::mirror::copy::{Keeper, Kept};
 const READS: usize = 16;
 
 /// The interim answer to `Expect: 100-continue`.
-const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+pub(super) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// What bounds the framing of a body in chunks; its trailers are not passed on.
-const LIMITS: ResponseLimits =
+/// What bounds the framing of a body in chunks.
+pub(super) const LIMITS: ResponseLimits =
     ResponseLimits { head_bytes: 16 << 10, headers: 100, interim: 0, chunk_line: 1024 };
 
 /// What of a body is still to come and to be written.
@@ -131,7 +131,7 @@ impl Upload {
                 opening.put_back(&early[taken..]);
             }
             if self.has_come() {
-                client.body_ended();
+                client.asked();
                 self.send_copies(plain);
             }
         }

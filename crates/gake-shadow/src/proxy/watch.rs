@@ -31,9 +31,6 @@ struct State {
     /// What it was last set to.
     span: Cell<u64>,
     fired: Cell<bool>,
-    /// A tick at which the task is woken without having failed; 0 means none.
-    reminder: Cell<u64>,
-    reminds: Cell<bool>,
     waker: RefCell<Option<Waker>>,
     dropped: Cell<bool>,
 }
@@ -61,9 +58,7 @@ impl Ticker {
         self.now.set(now);
         let mut watches = self.watches.borrow_mut();
         watches.retain(|state| {
-            let fires = passed(&state.deadline, &state.fired, now);
-            let reminds = passed(&state.reminder, &state.reminds, now);
-            if (fires || reminds)
+            if passed(&state.deadline, &state.fired, now)
                 && let Some(waker) = state.waker.borrow().as_ref()
             {
                 waker.wake_by_ref();
@@ -92,8 +87,6 @@ impl Ticker {
             deadline: Cell::new(0),
             span: Cell::new(0),
             fired: Cell::new(false),
-            reminder: Cell::new(0),
-            reminds: Cell::new(false),
             waker: RefCell::new(None),
             dropped: Cell::new(false),
         });
@@ -126,20 +119,8 @@ impl Watch {
     /// Fires after this number of ticks (and at most one more), unless reset before.
     pub(crate) fn set(&self, ticks: u64) {
         self.state.fired.set(false);
-        self.state.reminds.set(false);
-        self.state.reminder.set(0);
         self.state.span.set(ticks);
         self.state.deadline.set(self.ticker.now().saturating_add(ticks));
-    }
-
-    /// Wakes the task after this number of ticks too, unless a deadline is set before.
-    pub(crate) fn remind(&self, ticks: u64) {
-        self.state.reminder.set(self.ticker.now().saturating_add(ticks));
-    }
-
-    /// Whether that time has passed.
-    pub(crate) fn reminds(&self) -> bool {
-        self.state.reminds.get()
     }
 
     /// Something moves: the time begins anew, if there is a deadline.

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use hyper::server::conn::http1::Builder;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
@@ -29,13 +28,6 @@ use crate::mirror::{Mirror, gate};
 /// How long to wait when the system has no descriptor or memory for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// A connection that has been idle so long gives its buffers back: making new ones costs little
-/// then, and thousands may wait.
-const REST: Duration = Duration::from_secs(1);
-
-/// hyper's own lower bound.
-const BUFFER_LEAST: usize = 8192;
-
 /// How far the proxy's end has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
@@ -50,7 +42,6 @@ pub(crate) enum Phase {
 pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     pub(crate) index: usize,
-    pub(crate) http: Builder,
     pub(crate) acceptor: Option<TlsAcceptor>,
     pub(crate) ticker: Rc<Ticker>,
     pub(crate) patience: Patience,
@@ -79,8 +70,6 @@ pub(crate) struct Patience {
     pub(crate) connect: u64,
     pub(crate) first_byte: u64,
     pub(crate) idle: u64,
-    /// Then an idle connection gives its buffers back.
-    pub(crate) rest: u64,
 }
 
 impl Worker {
@@ -99,19 +88,12 @@ impl Worker {
             connect: ticker.ticks(timeouts.connect),
             first_byte: ticker.ticks(timeouts.first_byte),
             idle: ticker.ticks(timeouts.idle),
-            rest: ticker.ticks(REST),
         };
         let pool = |target: &Arc<Target>| {
             Rc::new(Pool::new(Arc::clone(target), limits.idle, patience.idle))
         };
-        let mut http = Builder::new();
-        // hyper's own time-out would be a timer a request; the watch does it.
-        http.header_read_timeout(None)
-            .max_header_size(limits.head_bytes)
-            .max_buf_size(limits.head_bytes.max(BUFFER_LEAST));
         Rc::new(Self {
             index,
-            http,
             acceptor,
             patience,
             master: pool(&shared.master),

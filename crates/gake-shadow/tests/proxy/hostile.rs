@@ -53,7 +53,7 @@ fn refused() -> Vec<(String, &'static [&'static str])> {
 }
 
 #[test]
-fn what_two_servers_could_read_in_two_ways_reaches_none() {
+pub fn what_two_servers_could_read_in_two_ways_reaches_none() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
     for (request, statuses) in refused() {
@@ -72,7 +72,7 @@ fn what_two_servers_could_read_in_two_ways_reaches_none() {
 }
 
 #[test]
-fn a_bad_chunk_never_becomes_a_whole_request() {
+pub fn a_bad_chunk_never_becomes_a_whole_request() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
     let bodies = [
@@ -103,7 +103,7 @@ fn a_bad_chunk_never_becomes_a_whole_request() {
 }
 
 #[test]
-fn what_is_only_odd_is_written_anew_for_both() {
+pub fn what_is_only_odd_is_written_anew_for_both() {
     let master = Backend::answering(|seen| ok(&seen.text()));
     let shadow = Backend::hello();
     let proxy = start(config(&master, &[&shadow]));
@@ -149,7 +149,7 @@ fn what_is_only_odd_is_written_anew_for_both() {
 }
 
 #[test]
-fn slow_clients_are_closed() {
+pub fn slow_clients_are_closed() {
     let master = Backend::hello();
     let mut config = config(&master, &[]);
     config.timeouts.head = Duration::from_millis(300);
@@ -171,7 +171,7 @@ fn slow_clients_are_closed() {
 }
 
 #[test]
-fn a_client_that_takes_no_answer_does_not_keep_its_place() {
+pub fn a_client_that_takes_no_answer_does_not_keep_its_place() {
     let master = Backend::answering(|_| {
         let mut answer = b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n".to_vec();
         answer.resize(answer.len() + 100_000_000, b'x');
@@ -190,7 +190,7 @@ fn a_client_that_takes_no_answer_does_not_keep_its_place() {
 }
 
 #[test]
-fn who_leaves_before_the_master_is_asked_has_asked_no_shadow() {
+pub fn who_leaves_before_the_master_is_asked_has_asked_no_shadow() {
     let (master, shadow) = (Backend::full(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
     let mut client = Client::new(proxy.addr());
@@ -205,7 +205,7 @@ fn who_leaves_before_the_master_is_asked_has_asked_no_shadow() {
 }
 
 #[test]
-fn clients_beyond_the_limit_wait_outside() {
+pub fn clients_beyond_the_limit_wait_outside() {
     let master = Backend::hello();
     let mut config = config(&master, &[]);
     (config.threads, config.limits.connections) = (1, 2);
@@ -234,7 +234,7 @@ impl Draw {
 }
 
 #[test]
-fn whatever_comes_a_shadow_sees_whole_requests_that_the_master_saw_too() {
+pub fn whatever_comes_a_shadow_sees_whole_requests_that_the_master_saw_too() {
     const SEEDS: [&str; 6] = [
         "GET /a?b=c HTTP/1.1\r\nHost: h\r\nX: y\r\n\r\n",
         "POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello",

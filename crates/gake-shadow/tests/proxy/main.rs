@@ -14,13 +14,17 @@ mod http2;
 mod isolation;
 mod latency;
 mod nginx;
+mod parts;
 mod passing;
 mod spoofed;
+mod streams;
 mod tls;
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use gake_shadow::config::{Backend as Place, Config, Shadow};
+use gake_shadow::hooks::{HookSet, Selection};
 use gake_shadow::{Category, Ledger, Proxy, RunningProxy};
 
 use backend::Backend;
@@ -45,9 +49,19 @@ pub fn shadow_at(number: usize, url: &str) -> Shadow {
     shadow
 }
 
+thread_local! {
+    /// Whether this test's proxies take every request apart.
+    pub static IN_PARTS: Cell<bool> = const { Cell::new(false) };
+}
+
 /// Starts a proxy.
 pub fn start(config: Config) -> RunningProxy {
-    Proxy::new(config).unwrap().start().unwrap()
+    let mut proxy = Proxy::new(config).unwrap();
+    if IN_PARTS.get() {
+        // It might choose, so that nothing passes as bytes.
+        proxy = proxy.hooks(HookSet::new().on_select_backends(|_| Selection::All));
+    }
+    proxy.start().unwrap()
 }
 
 /// Waits until something holds.

@@ -24,7 +24,7 @@ fn same_headers(mut seen: Seen) -> Seen {
 }
 
 #[test]
-fn a_request_arrives_as_it_was_sent_at_both() {
+pub fn a_request_arrives_as_it_was_sent_at_both() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
     let answer = talk(
@@ -58,7 +58,7 @@ fn a_request_arrives_as_it_was_sent_at_both() {
 }
 
 #[test]
-fn host_and_forwarding_are_as_told() {
+pub fn host_and_forwarding_are_as_told() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let mut config = config(&master, &[&shadow]);
     config.master.host = Host::Backend;
@@ -74,7 +74,7 @@ fn host_and_forwarding_are_as_told() {
 }
 
 #[test]
-fn answers_without_a_body_keep_the_connection() {
+pub fn answers_without_a_body_keep_the_connection() {
     let master = Backend::answering(|seen| match seen.line.split(' ').nth(1).unwrap() {
         "/204" => b"HTTP/1.1 204 No Content\r\nX-A: 1\r\n\r\n".to_vec(),
         "/304" => {
@@ -105,7 +105,7 @@ fn answers_without_a_body_keep_the_connection() {
 }
 
 #[test]
-fn bodies_stream_both_ways_and_large_ones_are_not_copied() {
+pub fn bodies_stream_both_ways_and_large_ones_are_not_copied() {
     let master = Backend::answering(|seen| ok(&format!("got {}", seen.body.len())));
     let shadow = Backend::answering(|seen| ok(&format!("got {}", seen.body.len())));
     let mut config = config(&master, &[&shadow]);
@@ -121,7 +121,7 @@ fn bodies_stream_both_ways_and_large_ones_are_not_copied() {
 }
 
 #[test]
-fn chunks_and_trailers_arrive_even_on_a_get() {
+pub fn chunks_and_trailers_arrive_even_on_a_get() {
     let answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n\
                   3\r\nabc\r\n0\r\nX-Sum: 7\r\n\r\n";
     let master = Backend::answering(move |_| answer.into());
@@ -142,7 +142,7 @@ fn chunks_and_trailers_arrive_even_on_a_get() {
 }
 
 #[test]
-fn a_client_that_expects_100_gets_it_and_backends_do_not_hear_of_it() {
+pub fn a_client_that_expects_100_gets_it_and_backends_do_not_hear_of_it() {
     let master = Backend::answering(|seen| ok(&seen.text()));
     let proxy = start(config(&master, &[]));
     let mut client = Client::new(proxy.addr());
@@ -174,7 +174,7 @@ fn a_client_that_expects_100_gets_it_and_backends_do_not_hear_of_it() {
 }
 
 #[test]
-fn an_old_client_gets_an_answer_it_understands() {
+pub fn an_old_client_gets_an_answer_it_understands() {
     let master = Backend::answering(|_| {
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n".to_vec()
     });
@@ -189,7 +189,7 @@ fn an_old_client_gets_an_answer_it_understands() {
 }
 
 #[test]
-fn a_master_that_fails_is_a_502_and_a_slow_one_a_504() {
+pub fn a_master_that_fails_is_a_502_and_a_slow_one_a_504() {
     let reason = |answer: crate::client::Answer| (answer.status, answer.body);
     let proxy = start(config(&Backend::nobody(), &[]));
     let (status, body) = reason(get(proxy.addr(), "/"));
@@ -232,7 +232,7 @@ fn a_master_that_fails_is_a_502_and_a_slow_one_a_504() {
 }
 
 #[test]
-fn a_body_of_empty_lines_is_a_body() {
+pub fn a_body_of_empty_lines_is_a_body() {
     let master = Backend::answering(|request| ok(&format!("{:?}", request.text())));
     let proxy = start(config(&master, &[]));
     let mut client = Client::new(proxy.addr());
@@ -253,7 +253,7 @@ fn a_body_of_empty_lines_is_a_body() {
 }
 
 #[test]
-fn an_answer_that_breaks_off_breaks_off_for_the_client() {
+pub fn an_answer_that_breaks_off_breaks_off_for_the_client() {
     let master = Backend::raw(|mut stream, _| {
         read_request(&mut stream, &mut Vec::new());
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello");
@@ -265,7 +265,7 @@ fn an_answer_that_breaks_off_breaks_off_for_the_client() {
 }
 
 #[test]
-fn a_connection_that_the_master_closed_is_not_the_clients_trouble() {
+pub fn a_connection_that_the_master_closed_is_not_the_clients_trouble() {
     // Each connection answers once, and closes as soon as it is asked again.
     let answered = AtomicUsize::new(0);
     let master = Backend::raw(move |mut stream, _| {
@@ -288,7 +288,7 @@ fn a_connection_that_the_master_closed_is_not_the_clients_trouble() {
 }
 
 #[test]
-fn an_upload_that_is_cut_short_is_not_copied_as_whole() {
+pub fn an_upload_that_is_cut_short_is_not_copied_as_whole() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let proxy = start(config(&master, &[&shadow]));
     for head in
@@ -304,7 +304,7 @@ fn an_upload_that_is_cut_short_is_not_copied_as_whole() {
 }
 
 #[test]
-fn an_early_answer_reaches_a_client_that_still_sends() {
+pub fn an_early_answer_reaches_a_client_that_still_sends() {
     let master = Backend::raw(|mut stream, _| {
         let mut some = [0; 1000];
         let _ = stream.read(&mut some);
@@ -324,7 +324,7 @@ fn an_early_answer_reaches_a_client_that_still_sends() {
 }
 
 #[test]
-fn a_websocket_goes_to_the_master_alone() {
+pub fn a_websocket_goes_to_the_master_alone() {
     let master = Backend::raw(|mut stream, _| {
         let mut buffer = Vec::new();
         let asked = read_request(&mut stream, &mut buffer).unwrap();
@@ -356,7 +356,7 @@ fn a_websocket_goes_to_the_master_alone() {
 }
 
 #[test]
-fn http2_in_cleartext_is_not_tunnelled() {
+pub fn http2_in_cleartext_is_not_tunnelled() {
     let master = Backend::hello();
     let proxy = start(config(&master, &[]));
     let answer = talk(
@@ -371,7 +371,7 @@ fn http2_in_cleartext_is_not_tunnelled() {
 }
 
 #[test]
-fn only_what_policy_allows_is_copied() {
+pub fn only_what_policy_allows_is_copied() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let mut config = config(&master, &[&shadow]);
     config.shadows[0].methods = vec!["GET".parse().unwrap()];
@@ -392,7 +392,7 @@ fn only_what_policy_allows_is_copied() {
 }
 
 #[test]
-fn a_proxy_that_is_told_to_stop_finishes_what_it_has() {
+pub fn a_proxy_that_is_told_to_stop_finishes_what_it_has() {
     let master = Backend::answering(|_| {
         std::thread::sleep(Duration::from_millis(300));
         ok("hello")

@@ -2,7 +2,7 @@
 
 use super::malformed::Malformed;
 use super::scan::{HeadScanner, is_text};
-use super::types::ResponseLimits;
+use super::types::{MAX_HEADERS, ResponseLimits};
 use super::visitor::Visitor;
 
 #[derive(Debug, Clone)]
@@ -30,6 +30,8 @@ pub struct ChunkDecoder {
     line: usize,
     /// Whether trailers, too, end their lines in CR LF alone.
     is_strict: bool,
+    /// The trailers so far, for a visitor that wants them.
+    trailers: Vec<u8>,
 }
 
 /// What [`ChunkDecoder::push`] did with a slice.
@@ -46,16 +48,21 @@ pub struct Pushed {
 impl ChunkDecoder {
     /// A decoder at the start of a response's body.
     pub const fn new() -> Self {
-        Self { place: Place::SizeStart, left: 0, line: 0, is_strict: false }
+        Self::with(false)
     }
 
     /// A decoder at the start of a request's body: no bare line feed ends a line of its trailers,
     /// for two servers must agree where the request ends.
     pub const fn of_request() -> Self {
-        Self { is_strict: true, ..Self::new() }
+        Self::with(true)
     }
 
-    /// Decodes the next bytes and hands the data to `visitor`. Trailers are checked and skipped.
+    const fn with(is_strict: bool) -> Self {
+        Self { place: Place::SizeStart, left: 0, line: 0, is_strict, trailers: Vec::new() }
+    }
+
+    /// Decodes the next bytes and hands the data to `visitor`. Trailers are checked, and skipped
+    /// unless the visitor wants them.
     ///
     /// # Errors
     /// The first fault in the framing; the body cannot be read any further.
@@ -83,6 +90,12 @@ impl ChunkDecoder {
                 Place::Trailers(scanner) => {
                     let end = scanner.push(&bytes[at..], limits).map_err(of_trailers)?;
                     let consumed = end.map_or(bytes.len(), |n| at + n);
+                    if visitor.wants_trailers() {
+                        self.trailers.extend_from_slice(&bytes[at..consumed]);
+                        if end.is_some() {
+                            show_trailers(&self.trailers, visitor)?;
+                        }
+                    }
                     return Ok(Pushed { consumed, body_bytes, done: end.is_some() });
                 }
                 _ => {
@@ -140,6 +153,23 @@ impl ChunkDecoder {
 impl Default for ChunkDecoder {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// Shows trailers, with the empty line behind them, which the scanner has accepted. Apart, so that
+/// only who wants them pays for the stack.
+#[cold]
+#[inline(never)]
+fn show_trailers<V: Visitor>(bytes: &[u8], visitor: &mut V) -> Result<(), Malformed> {
+    let mut trailers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    match httparse::parse_headers(bytes, &mut trailers) {
+        Ok(httparse::Status::Complete((_, trailers))) => {
+            if !trailers.is_empty() {
+                visitor.trailers(trailers);
+            }
+            Ok(())
+        }
+        _ => Err(Malformed::HeaderName),
     }
 }
 

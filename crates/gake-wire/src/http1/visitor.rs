@@ -75,7 +75,14 @@ pub trait Visitor {
         BodyPiece::End
     }
 
-    /// The trailers of an answer of HTTP/2, if there are any.
+    /// Whether it wants to see trailers behind chunks, which are skipped otherwise.
+    #[inline]
+    fn wants_trailers(&self) -> bool {
+        false
+    }
+
+    /// The trailers of an answer of HTTP/2, or of a body in chunks if they are wanted; called when
+    /// there are any.
     #[inline]
     fn trailers(&mut self, trailers: &[httparse::Header<'_>]) {
         let _ = trailers;

@@ -1,8 +1,8 @@
 //! Feeds bytes in given pieces and writes down everything that can be seen of the outcome.
 
 use super::super::{
-    Eof, Malformed, Progress, Response, ResponseHead, ResponseLimits, ResponseParser, Version,
-    Visitor,
+    Eof, Header, Malformed, Progress, Response, ResponseHead, ResponseLimits, ResponseParser,
+    Version, Visitor,
 };
 
 type Headers = Vec<(String, Vec<u8>)>;
@@ -34,18 +34,32 @@ pub(super) struct Outcome {
     pub(super) ending: Ending,
     pub(super) body: Vec<u8>,
     pub(super) heads: Vec<(u16, Headers)>,
+    pub(super) trailers: Headers,
 }
 
 #[derive(Default)]
 pub(super) struct Collect {
     pub(super) body: Vec<u8>,
     pub(super) heads: Vec<(u16, Headers)>,
+    pub(super) trailers: Headers,
+}
+
+fn collected(headers: &[Header<'_>]) -> Headers {
+    headers.iter().map(|h| (h.name.to_owned(), h.value.to_vec())).collect()
 }
 
 impl Visitor for Collect {
     fn head(&mut self, head: &ResponseHead<'_>) {
-        let headers = head.headers.iter().map(|h| (h.name.to_owned(), h.value.to_vec())).collect();
-        self.heads.push((head.status, headers));
+        self.heads.push((head.status, collected(head.headers)));
+    }
+
+    fn wants_trailers(&self) -> bool {
+        true
+    }
+
+    fn trailers(&mut self, trailers: &[Header<'_>]) {
+        assert!(!trailers.is_empty() && self.trailers.is_empty());
+        self.trailers = collected(trailers);
     }
 
     fn body(&mut self, bytes: &[u8]) {
@@ -85,7 +99,7 @@ pub(super) fn run(parser: &mut ResponseParser, bytes: &[u8], cuts: &[usize]) -> 
         Eof::Nothing => Ending::Nothing,
         Eof::Cut => Ending::Cut,
     });
-    Outcome { ending, body: collect.body, heads: collect.heads }
+    Outcome { ending, body: collect.body, heads: collect.heads, trailers: collect.trailers }
 }
 
 /// The outcome of `bytes` as the answer to GET, fed at once and then byte by byte: both agree.

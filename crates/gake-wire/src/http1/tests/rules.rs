@@ -309,3 +309,12 @@ fn head_has_no_body() {
     }
     assert!(!head(ok("Connection: close\r\n", "")).done().keep_alive);
 }
+
+#[test]
+fn trailers_behind_chunks_are_shown_to_who_wants_them() {
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n";
+    let outcome = get(format!("{chunked}Digest: x \r\nB:\r\n\r\n"));
+    let shown = [("Digest".to_owned(), b"x".to_vec()), ("B".to_owned(), Vec::new())];
+    assert_eq!(outcome.trailers, shown);
+    assert!(get(format!("{chunked}\r\n")).trailers.is_empty());
+}

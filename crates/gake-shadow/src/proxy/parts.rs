@@ -1,0 +1,310 @@
+//! A request in HTTP/1.1 that does not pass as bytes: read in parts, answered in parts.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::header::TRAILER;
+use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
+use http_body::{Body, Frame};
+use tokio::io::AsyncWriteExt;
+
+use super::answer::AnswerBody;
+use super::answer_bytes::{Answering, LAST_CHUNK, write_chunk};
+use super::answer_head::{self, AnswerFraming, BodyFacts};
+use super::client::{Client, Turn};
+use super::client_body::Side;
+use super::direct::Then;
+use super::opening::Opening;
+use super::request_body::RequestBody;
+use super::request_head::{self, RequestHead};
+use super::service;
+use super::shared::count;
+use super::stream::Stream;
+use super::trailers::write_end;
+use super::tunnel;
+use super::watch::before;
+
+/// What is ready of an answer is put together up to this size before it is written.
+const TOGETHER: usize = 16 << 10;
+
+type Handling = Pin<Box<dyn Future<Output = Response<AnswerBody>>>>;
+
+/// How a request ends.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Answered,
+    /// The answer broke off; what came of it was passed on.
+    BrokenOff,
+    /// The client has left.
+    Gone,
+    TooSlow,
+}
+
+/// A request under way.
+struct Serving<'a> {
+    client: &'a Rc<Client>,
+    side: Rc<Side>,
+    state: State,
+    is_head: bool,
+    is_old: bool,
+    takes_trailers: bool,
+    /// The client was told that the connection ends, or wants it to.
+    closes: bool,
+    /// What the client has not taken yet.
+    out: Vec<u8>,
+    taken: usize,
+    end: Option<End>,
+}
+
+enum State {
+    /// The head of the answer is awaited.
+    Handling(Handling),
+    Body {
+        body: AnswerBody,
+        framing: AnswerFraming,
+        /// Of the head, when it announces trailers that the client takes.
+        announced: Option<HeaderMap>,
+    },
+}
+
+/// Answers the request whose head has come. Returns what comes after it, and the client's stream
+/// with what came behind the request; `None` when there is nobody to tell.
+pub(super) async fn serve(
+    client: &Rc<Client>,
+    stream: Stream,
+    mut opening: Opening,
+) -> Option<(Then, Stream, Opening)> {
+    let head_bytes = client.worker.shared.config.limits.head_bytes;
+    let read = match request_head::read(opening.bytes(), head_bytes) {
+        Ok(read) => read,
+        Err(status) => return refuse(client, stream, opening, status).await,
+    };
+    opening.consume(read.length);
+    let RequestHead { head, body, expects, is_old, closes, takes_trailers, .. } = read;
+    let side = Side::new(stream, opening, body, expects);
+    let mut request = Request::new(RequestBody::Http1(side.body(client)));
+    *request.version_mut() = if is_old { Version::HTTP_10 } else { Version::HTTP_11 };
+    let is_head = head.method == Method::HEAD;
+    (*request.method_mut(), *request.uri_mut()) = (head.method, head.uri);
+    *request.headers_mut() = head.headers;
+    let state = State::Handling(Box::pin(service::handle(Rc::clone(client), request)));
+    let mut serving = Serving {
+        client,
+        side: Rc::clone(&side),
+        state,
+        is_head,
+        is_old,
+        takes_trailers,
+        closes,
+        out: Vec::new(),
+        taken: 0,
+        end: None,
+    };
+    let end = poll_fn(|cx| serving.poll(cx)).await;
+    let closes = serving.closes;
+    drop(serving);
+    after(client, &side, end, closes).await
+}
+
+/// What comes after a request.
+async fn after(
+    client: &Rc<Client>,
+    side: &Side,
+    end: End,
+    closes: bool,
+) -> Option<(Then, Stream, Opening)> {
+    let worker = &client.worker;
+    let (stream, mut opening, has_come) = side.end()?;
+    match end {
+        End::Gone => None,
+        // The connection is dropped with all it had.
+        End::TooSlow => {
+            match client.turn() {
+                // An idle connection that is closed is nobody's fault.
+                Turn::Idle => {}
+                Turn::Client | Turn::BrokenOff => count(&worker.counters().client_timeouts),
+                Turn::Backend => count(&worker.counters().broken_answers),
+            }
+            None
+        }
+        End::BrokenOff => Some((Then::Close, stream, opening)),
+        End::Answered => {
+            let far = client.tunnel.borrow_mut().take().and_then(|upstream| upstream.into_stream());
+            if let Some(far) = far {
+                let near = (stream, opening.take());
+                tunnel::run(client, near, far).await;
+                return None;
+            }
+            // What has not come of the request keeps the next one from being read.
+            let closes = closes || !has_come || worker.is_stopping();
+            Some((if closes { Then::Close } else { Then::Next }, stream, opening))
+        }
+    }
+}
+
+/// Answers what is no request.
+async fn refuse(
+    client: &Rc<Client>,
+    mut stream: Stream,
+    opening: Opening,
+    status: StatusCode,
+) -> Option<(Then, Stream, Opening)> {
+    count(&client.worker.counters().malformed);
+    let mut about = Answering {
+        request_is_head: false,
+        is_old: false,
+        closes: true,
+        date: &client.worker.date.now(),
+    };
+    let (head, ()) = Response::builder().status(status).body(()).ok()?.into_parts();
+    let mut answer = Vec::new();
+    let empty = BodyFacts { is_empty: true, length: None };
+    answer_head::write(&mut answer, &head, empty, &mut about);
+    let written = async {
+        stream.write_all(&answer).await?;
+        // TLS may hold some of it.
+        stream.flush().await
+    };
+    match before(&client.watch, written).await {
+        Some(Ok(())) => Some((Then::Close, stream, opening)),
+        _ => None,
+    }
+}
+
+impl Serving<'_> {
+    /// Reads and writes what can be read and written.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+        loop {
+            let mut moves = true;
+            while moves && self.end.is_none() && self.out.len() < TOGETHER {
+                moves = self.advance(cx);
+            }
+            match self.pass_on(cx) {
+                Poll::Ready(true) => {}
+                Poll::Ready(false) => return Poll::Ready(End::Gone),
+                Poll::Pending => return self.wait(cx),
+            }
+            if let Some(end) = self.end {
+                return Poll::Ready(end);
+            }
+            if !moves {
+                return self.wait(cx);
+            }
+        }
+    }
+
+    /// Adds what has come of the answer; whether there was something.
+    fn advance(&mut self, cx: &mut Context<'_>) -> bool {
+        match &mut self.state {
+            State::Handling(handling) => match handling.as_mut().poll(cx) {
+                Poll::Ready(answer) => {
+                    self.begin(answer);
+                    true
+                }
+                Poll::Pending => false,
+            },
+            State::Body { body, .. } => match Pin::new(body).poll_frame(cx) {
+                Poll::Pending => false,
+                Poll::Ready(next) => {
+                    match next {
+                        Some(Ok(frame)) => self.add(frame),
+                        Some(Err(_)) => self.end = Some(End::BrokenOff),
+                        None => self.finish(None),
+                    }
+                    true
+                }
+            },
+        }
+    }
+
+    /// The head of the answer has come.
+    fn begin(&mut self, answer: Response<AnswerBody>) {
+        let worker = &self.client.worker;
+        let (head, body) = answer.into_parts();
+        self.side.begin_answer(&mut self.out);
+        let mut about = Answering {
+            request_is_head: self.is_head,
+            is_old: self.is_old,
+            closes: self.closes || worker.is_stopping(),
+            date: &worker.date.now(),
+        };
+        let facts = BodyFacts { is_empty: body.is_end_stream(), length: body.size_hint().exact() };
+        let framing = answer_head::write(&mut self.out, &head, facts, &mut about);
+        self.closes = about.closes;
+        let announces = self.takes_trailers && head.headers.contains_key(TRAILER);
+        self.state = State::Body { body, framing, announced: announces.then_some(head.headers) };
+        self.end_if_whole();
+    }
+
+    /// A part of the body has come.
+    fn add(&mut self, frame: Frame<Bytes>) {
+        let State::Body { framing, .. } = &mut self.state else { return };
+        match frame.into_data() {
+            Ok(piece) => match framing {
+                // It would be the end.
+                AnswerFraming::Chunked if piece.is_empty() => {}
+                AnswerFraming::Chunked => write_chunk(&mut self.out, &piece),
+                AnswerFraming::Close => self.out.extend_from_slice(&piece),
+                AnswerFraming::Length(left) => {
+                    let taken = piece.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                    *left -= taken as u64;
+                    self.out.extend_from_slice(&piece[..taken]);
+                }
+            },
+            Err(frame) => return self.finish(frame.into_trailers().ok().as_ref()),
+        }
+        self.end_if_whole();
+    }
+
+    fn end_if_whole(&mut self) {
+        let State::Body { body, .. } = &self.state else { return };
+        if body.is_end_stream() {
+            self.finish(None);
+        }
+    }
+
+    /// The body has ended.
+    fn finish(&mut self, trailers: Option<&HeaderMap>) {
+        let State::Body { framing, announced, .. } = &self.state else { return };
+        self.end = Some(End::Answered);
+        match (framing, announced) {
+            (AnswerFraming::Chunked, Some(head)) => write_end(&mut self.out, head, trailers),
+            (AnswerFraming::Chunked, None) => self.out.extend_from_slice(LAST_CHUNK),
+            (AnswerFraming::Length(1..), _) => self.end = Some(End::BrokenOff),
+            (AnswerFraming::Length(0) | AnswerFraming::Close, _) => {}
+        }
+    }
+
+    /// Writes to the client what there is for it; `false` when it takes no more.
+    fn pass_on(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        if self.out.is_empty() {
+            return Poll::Ready(true);
+        }
+        while self.taken < self.out.len() {
+            match ready!(self.side.poll_write(cx, &self.out[self.taken..])) {
+                None => return Poll::Ready(false),
+                Some(written) => {
+                    self.taken += written;
+                    self.client.watch.extend();
+                }
+            }
+        }
+        let flushed = ready!(self.side.poll_flush(cx));
+        // While nothing is on its way no buffer is kept.
+        (self.out, self.taken) = (Vec::new(), 0);
+        Poll::Ready(flushed)
+    }
+
+    /// Nothing can be done now.
+    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+        if self.side.is_gone(cx) {
+            return Poll::Ready(End::Gone);
+        }
+        let watch = &self.client.watch;
+        watch.register(cx);
+        if watch.fired() { Poll::Ready(End::TooSlow) } else { Poll::Pending }
+    }
+}

@@ -1,0 +1,201 @@
+//! Streams of HTTP/2 that share a connection: one whose reader does not read holds up no other.
+
+use std::future::poll_fn;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use gake_shadow::Category;
+use gake_shadow::config::{Backend as Place, Config};
+use h2::server::SendResponse;
+use h2::{RecvStream, SendStream};
+use http::{Request, Response};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::backend::{Backend, ok, read_request};
+use crate::client::{Client, get};
+use crate::{config, shadow_at, start, stop, until, until_count};
+
+/// A small piece of a body.
+const PIECE: &[u8] = &[b'x'; 100];
+/// More of them than all that the kernel keeps between two processes.
+const PIECES: usize = 80_000;
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// Sends so many pieces, each as soon as there is room for it, and counts them.
+async fn send(mut body: SendStream<Bytes>, pieces: usize, sent: Arc<AtomicUsize>) {
+    for _ in 0..pieces {
+        body.reserve_capacity(PIECE.len());
+        while body.capacity() < PIECE.len() {
+            // A peer that has gone takes no more.
+            let Some(Ok(_)) = poll_fn(|cx| body.poll_capacity(cx)).await else { return };
+        }
+        if body.send_data(Bytes::from_static(PIECE), false).is_err() {
+            return;
+        }
+        sent.fetch_add(1, Ordering::SeqCst);
+    }
+    let _ = body.send_data(Bytes::new(), true);
+}
+
+/// Waits until a count has not moved for a while.
+fn stands_still(count: &AtomicUsize) {
+    let (mut last, mut times) = (0, 0);
+    until("nothing moves", || {
+        let now = count.load(Ordering::SeqCst);
+        times = if now == last { times + 1 } else { 0 };
+        last = now;
+        now > 0 && times > 60
+    });
+}
+
+/// A backend that speaks HTTP/2: many pieces at `/stream`, and one anywhere else.
+struct Streaming {
+    addr: SocketAddr,
+    connections: Arc<AtomicUsize>,
+    /// Pieces of `/stream`.
+    sent: Arc<AtomicUsize>,
+}
+
+impl Streaming {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let addr = listener.local_addr().unwrap();
+        let (connections, sent) = (Arc::default(), Arc::default());
+        let backend = Self { addr, connections, sent };
+        let (connections, sent) = (Arc::clone(&backend.connections), Arc::clone(&backend.sent));
+        std::thread::spawn(move || {
+            runtime().block_on(async move {
+                let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+                while let Ok((stream, _)) = listener.accept().await {
+                    connections.fetch_add(1, Ordering::SeqCst);
+                    tokio::spawn(serve(stream, Arc::clone(&sent)));
+                }
+            });
+        });
+        backend
+    }
+
+    fn url(&self) -> String {
+        format!("h2c://{}", self.addr)
+    }
+
+    fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+}
+
+async fn serve(stream: tokio::net::TcpStream, sent: Arc<AtomicUsize>) {
+    let Ok(mut connection) = h2::server::handshake(stream).await else { return };
+    while let Some(Ok((request, respond))) = connection.accept().await {
+        tokio::spawn(answer(request, respond, Arc::clone(&sent)));
+    }
+}
+
+async fn answer(
+    request: Request<RecvStream>,
+    mut respond: SendResponse<Bytes>,
+    sent: Arc<AtomicUsize>,
+) {
+    let streams = request.uri().path() == "/stream";
+    let (pieces, sent) = if streams { (PIECES, sent) } else { (1, Arc::default()) };
+    let length = pieces * PIECE.len();
+    let head = Response::builder().header("content-length", length).body(()).unwrap();
+    if let Ok(body) = respond.send_response(head, false) {
+        send(body, pieces, sent).await;
+    }
+}
+
+#[test]
+fn a_client_that_does_not_read_its_answer_keeps_no_other_from_theirs() {
+    let (master, shadow) = (Streaming::start(), Streaming::start());
+    let mut config = Config::new(Place::new("master", &master.url()).unwrap());
+    config.threads = 1;
+    config.shadows.push(shadow_at(0, &shadow.url()));
+    config.shadows[0].timeout = crate::LONG;
+    config.limits.answer_body = u64::MAX;
+    let proxy = start(config);
+    // Pieces come faster than they are passed on.
+    assert_eq!(get(proxy.addr(), "/stream").body.len(), PIECES * PIECE.len());
+    until_count(&proxy, 0, Category::Ok, 1);
+
+    master.sent.store(0, Ordering::SeqCst);
+    let mut slow = Client::new(proxy.addr());
+    slow.write("GET /stream HTTP/1.1\r\nHost: h\r\n\r\n");
+    stands_still(&master.sent);
+    let sent = master.sent.load(Ordering::SeqCst);
+    assert!(sent < PIECES, "it has all been taken");
+    let mut other = Client::new(proxy.addr());
+    for _ in 0..50 {
+        assert_eq!(other.get("/").body.as_bytes(), PIECE);
+    }
+    assert_eq!(slow.answer(false).body.len(), PIECES * PIECE.len(), "it goes on where it stood");
+    until_count(&proxy, 0, Category::Ok, 52);
+    assert_eq!((master.connections(), shadow.connections()), (1, 1), "none was ended");
+    let stats = stop(proxy).stats;
+    assert_eq!((stats.answers[2], stats.broken_answers, stats.master_faults), (52, 0, 0));
+}
+
+#[test]
+fn a_client_that_leaves_ends_its_stream_alone() {
+    let master = Streaming::start();
+    let mut config = Config::new(Place::new("master", &master.url()).unwrap());
+    config.threads = 1;
+    let proxy = start(config);
+    for _ in 0..100 {
+        let mut client = Client::new(proxy.addr());
+        client.write("GET /stream HTTP/1.1\r\nHost: h\r\n\r\n");
+        let answer = client.answer(true);
+        assert_eq!(answer.status, 200, "{answer:?} {}", client.rest());
+    }
+    // What they left unread is given back.
+    assert_eq!(get(proxy.addr(), "/stream").body.len(), PIECES * PIECE.len());
+    assert_eq!(master.connections(), 1);
+    stop(proxy);
+}
+
+#[test]
+fn a_body_that_the_master_does_not_read_holds_up_no_request_beside_it() {
+    let released = Arc::new(AtomicBool::new(false));
+    let may_read = Arc::clone(&released);
+    let master = Backend::raw(move |mut stream, _| {
+        let mut start = [0; 6];
+        while stream.peek(&mut start).is_ok_and(|seen| seen == start.len()) {
+            while start == *b"POST /" && !may_read.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let Some(seen) = read_request(&mut stream, &mut Vec::new()) else { return };
+            std::io::Write::write_all(&mut stream, &ok(&seen.body.len().to_string())).unwrap();
+        }
+    });
+    let proxy = start(config(&master, &[]));
+    let sent = Arc::new(AtomicUsize::new(0));
+    runtime().block_on(async {
+        let stream = tokio::net::TcpStream::connect(proxy.addr()).await.unwrap();
+        let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
+        tokio::spawn(connection);
+        let total = PIECES * PIECE.len();
+        let url = format!("http://{}/", proxy.addr());
+        let post = Request::post(&url).header("content-length", total).body(()).unwrap();
+        let (answer, body) = requests.send_request(post, false).unwrap();
+        tokio::spawn(send(body, PIECES, Arc::clone(&sent)));
+        let counted = Arc::clone(&sent);
+        tokio::task::spawn_blocking(move || stands_still(&counted)).await.unwrap();
+        assert!(sent.load(Ordering::SeqCst) < PIECES, "it has all been taken");
+        for _ in 0..50 {
+            let get = Request::get(&url).body(()).unwrap();
+            let (answer, _) = requests.send_request(get, true).unwrap();
+            assert_eq!(answer.await.unwrap().status(), 200);
+        }
+        released.store(true, Ordering::SeqCst);
+        let mut answer = answer.await.unwrap();
+        assert_eq!(answer.body_mut().data().await.unwrap().unwrap(), total.to_string());
+    });
+    assert_eq!(stop(proxy).stats.answers[2], 51);
+}
