@@ -19,7 +19,7 @@ use http::{HeaderMap, Response};
 use http_body::{Body, Frame, SizeHint};
 use tokio::task::JoinHandle;
 
-use super::plain::decimal;
+use super::request_head::digits;
 
 /// Pieces below this are put together while they wait.
 const SMALL: usize = 4096;
@@ -293,7 +293,7 @@ impl Drop for StreamBody {
 pub(super) fn length(headers: &HeaderMap) -> Option<u64> {
     let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
     match (lengths.next(), lengths.next()) {
-        (Some(length), None) => decimal(length.as_bytes()),
+        (Some(length), None) => digits(length.as_bytes()),
         _ => None,
     }
 }

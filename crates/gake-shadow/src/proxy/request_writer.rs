@@ -10,7 +10,7 @@ use http_body::Body;
 use super::answer_bytes::write_chunk;
 use super::headers::request_head;
 use super::link::Link;
-use super::plain::decimal;
+use super::request_head::digits;
 use super::send_body::SendBody;
 use super::trailers::write_end;
 use super::upload::Stopped;
@@ -133,8 +133,7 @@ fn framing(headers: &mut HeaderMap, body: &SendBody) -> Framing {
         headers.remove(CONTENT_LENGTH);
         return Framing::Chunked;
     }
-    if let Some(length) = headers.get(CONTENT_LENGTH).and_then(|length| decimal(length.as_bytes()))
-    {
+    if let Some(length) = headers.get(CONTENT_LENGTH).and_then(|length| digits(length.as_bytes())) {
         return Framing::Length(length);
     }
     match body.size_hint().exact() {
@@ -145,6 +144,8 @@ fn framing(headers: &mut HeaderMap, body: &SendBody) -> Framing {
             Framing::Length(length)
         }
         None => {
+            // Whatever it says: two framings are two requests to some server.
+            headers.remove(CONTENT_LENGTH);
             headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
             Framing::Chunked
         }

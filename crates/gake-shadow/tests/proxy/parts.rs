@@ -25,6 +25,11 @@ fn what_is_only_odd_is_written_anew_for_both() {
 }
 
 #[test]
+fn a_length_of_many_digits_frames_one_body() {
+    in_parts(hostile::a_length_of_many_digits_frames_one_body);
+}
+
+#[test]
 fn slow_clients_are_closed() {
     in_parts(hostile::slow_clients_are_closed);
 }
