@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
@@ -204,8 +204,18 @@ async fn answer(
     let is_whole = is_head || body.is_end_stream();
     match respond.send_response(head, is_whole) {
         Ok(to) if !is_whole => Outflow::new(to, body, Reason::INTERNAL_ERROR).await,
-        Ok(_) => {}
+        Ok(_) => read_out(body).await,
         Err(_) => respond.send_reset(Reason::INTERNAL_ERROR),
+    }
+}
+
+/// Reads an answer to HEAD to its end, which may come behind its head: only then it is whole.
+async fn read_out(mut body: AnswerBody) {
+    while !body.is_end_stream() {
+        let next = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
+        if !matches!(next, Some(Ok(_))) {
+            return;
+        }
     }
 }
 

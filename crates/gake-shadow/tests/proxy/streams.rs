@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use gake_shadow::Category;
 use gake_shadow::config::{Backend as Place, Config};
+use gake_shadow::{Category, Proxy};
 use h2::server::SendResponse;
 use h2::{RecvStream, SendStream};
 use http::{Request, Response};
@@ -157,6 +157,55 @@ fn a_client_that_leaves_ends_its_stream_alone() {
     // What they left unread is given back.
     assert_eq!(get(proxy.addr(), "/stream").body.len(), PIECES * PIECE.len());
     assert_eq!(master.connections(), 1);
+    stop(proxy);
+}
+
+#[test]
+fn an_answer_to_head_that_ends_behind_its_head_is_whole() {
+    let (told, has_head) = std::sync::mpsc::channel::<()>();
+    let has_head = Arc::new(std::sync::Mutex::new(has_head));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("h2c://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        runtime().block_on(async move {
+            listener.set_nonblocking(true).unwrap();
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut connection = h2::server::handshake(stream).await.unwrap();
+            while let Some(Ok((_, mut respond))) = connection.accept().await {
+                let has_head = Arc::clone(&has_head);
+                tokio::spawn(async move {
+                    let head = Response::builder().header("content-length", 5).body(()).unwrap();
+                    let mut body = respond.send_response(head, false).unwrap();
+                    let wait = move || has_head.lock().unwrap().recv();
+                    tokio::task::spawn_blocking(wait).await.unwrap().unwrap();
+                    // A stream that was reset takes nothing.
+                    let _ = body.send_data(Bytes::new(), true);
+                });
+            }
+        });
+    });
+    let mut proxy = Proxy::new(Config::new(Place::new("master", &url).unwrap())).unwrap();
+    let exchanges = proxy.exchanges(10);
+    let proxy = proxy.start().unwrap();
+    runtime().block_on(async {
+        let stream = tokio::net::TcpStream::connect(proxy.addr()).await.unwrap();
+        let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
+        tokio::spawn(connection);
+        let head = Request::head(format!("http://{}/", proxy.addr())).body(()).unwrap();
+        let (answer, _) = requests.send_request(head, true).unwrap();
+        let answer = answer.await.unwrap();
+        assert_eq!(
+            (answer.status().as_u16(), &answer.headers()["content-length"]),
+            (200, &http::HeaderValue::from_static("5"))
+        );
+        assert!(answer.body().is_end_stream());
+        told.send(()).unwrap();
+        let wait = move || exchanges.next_within(crate::LONG).unwrap();
+        let exchange = tokio::task::spawn_blocking(wait).await.unwrap();
+        let answer = exchange.master().unwrap().result.as_ref().unwrap();
+        assert_eq!(answer.status.as_u16(), 200);
+    });
     stop(proxy);
 }
 
