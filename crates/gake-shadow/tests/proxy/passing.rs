@@ -371,6 +371,23 @@ pub fn http2_in_cleartext_is_not_tunnelled() {
 }
 
 #[test]
+pub fn an_old_client_does_not_switch_protocols() {
+    let master = Backend::answering(|seen| {
+        if seen.get("upgrade").is_empty() {
+            return ok("hello");
+        }
+        b"HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n".to_vec()
+    });
+    let proxy = start(config(&master, &[]));
+    let answer = talk(
+        proxy.addr(),
+        "GET /ws HTTP/1.0\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
+    );
+    assert!(answer.starts_with("HTTP/1.0 200") && answer.ends_with("hello"), "{answer}");
+    assert_eq!(stop(proxy).stats.upgrades, 0);
+}
+
+#[test]
 pub fn only_what_policy_allows_is_copied() {
     let (master, shadow) = (Backend::hello(), Backend::hello());
     let mut config = config(&master, &[&shadow]);
