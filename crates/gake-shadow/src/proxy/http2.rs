@@ -29,8 +29,8 @@ use super::watch::{Watch, before};
 const STREAMS: u32 = 128;
 /// Bytes of a request's body that may come before they are passed on.
 const STREAM_WINDOW: u32 = 64 << 10;
-/// The same for all requests of a connection.
-const CONNECTION_WINDOW: u32 = 1 << 20;
+/// The same for all requests of a connection: bodies that nobody reads keep no other from coming.
+const CONNECTION_WINDOW: u32 = STREAM_WINDOW * STREAMS;
 /// Bytes of an answer that wait for the client.
 const SEND_BUFFER: usize = 32 << 10;
 /// Requests of a connection that were reset because they broke the protocol, at most.

@@ -248,3 +248,49 @@ fn a_body_that_the_master_does_not_read_holds_up_no_request_beside_it() {
     });
     assert_eq!(stop(proxy).stats.answers[2], 51);
 }
+
+#[test]
+fn many_bodies_that_the_master_does_not_read_hold_up_no_other_body() {
+    // Little of a body is with the kernel, so that each fills its window soon.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let options = socket2::SockRef::from(&listener);
+    options.set_recv_buffer_size(4096).unwrap();
+    options.set_tcp_mss(536).unwrap();
+    let released = Arc::new(AtomicBool::new(false));
+    let may_end = Arc::clone(&released);
+    let master = Backend::on(listener, move |mut stream, _| {
+        let mut start = [0; 7];
+        until("asked", || stream.peek(&mut start).is_ok_and(|seen| seen == start.len()));
+        if start == *b"POST /x" {
+            return until("released", || may_end.load(Ordering::SeqCst));
+        }
+        let seen = read_request(&mut stream, &mut Vec::new()).unwrap();
+        std::io::Write::write_all(&mut stream, &ok(&seen.body.len().to_string())).unwrap();
+    });
+    let proxy = start(config(&master, &[]));
+    let sent = Arc::new(AtomicUsize::new(0));
+    runtime().block_on(async {
+        let stream = tokio::net::TcpStream::connect(proxy.addr()).await.unwrap();
+        let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
+        tokio::spawn(connection);
+        let mut answers = Vec::new();
+        for _ in 0..40 {
+            requests = requests.ready().await.unwrap();
+            let post = Request::post(format!("http://{}/x", proxy.addr())).body(()).unwrap();
+            let (answer, body) = requests.send_request(post, false).unwrap();
+            tokio::spawn(send(body, PIECES, Arc::clone(&sent)));
+            answers.push(answer);
+        }
+        let counted = Arc::clone(&sent);
+        tokio::task::spawn_blocking(move || stands_still(&counted)).await.unwrap();
+        let url = format!("http://{}/y", proxy.addr());
+        let post = Request::post(url).header("content-length", 1000).body(()).unwrap();
+        let (answer, body) = requests.send_request(post, false).unwrap();
+        tokio::spawn(send(body, 10, Arc::default()));
+        let mut answer = answer.await.unwrap();
+        assert_eq!(answer.status(), 200);
+        assert_eq!(answer.body_mut().data().await.unwrap().unwrap(), "1000");
+        released.store(true, Ordering::SeqCst);
+    });
+    stop(proxy);
+}
