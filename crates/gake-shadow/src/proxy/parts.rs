@@ -105,8 +105,14 @@ pub(super) async fn serve(
     };
     let end = poll_fn(|cx| serving.poll(cx)).await;
     let closes = serving.closes;
+    // The end of the connection would pass for that of the answer.
+    let is_cut = serving.is_ended_by_close() && !matches!(end, End::Answered);
     drop(serving);
-    after(client, &side, end, closes).await
+    let after = after(client, &side, end, closes).await;
+    if is_cut {
+        return after.map(|(_, stream, opening)| (Then::Reset, stream, opening));
+    }
+    after
 }
 
 /// What comes after a request.
@@ -120,7 +126,6 @@ async fn after(
     let (stream, mut opening, has_come) = side.end()?;
     match end {
         End::Gone => None,
-        // The connection is dropped with all it had.
         End::TooSlow => {
             match client.turn() {
                 // An idle connection that is closed is nobody's fault.
@@ -128,7 +133,8 @@ async fn after(
                 Turn::Client | Turn::BrokenOff => count(&worker.counters().client_timeouts),
                 Turn::Backend => count(&worker.counters().broken_answers),
             }
-            None
+            // The connection is dropped with all it had.
+            Some((Then::Gone, stream, opening))
         }
         End::BrokenOff => Some((Then::Close, stream, opening)),
         End::Answered => {
@@ -276,6 +282,11 @@ impl Serving<'_> {
             (AnswerFraming::Length(1..), _) => self.end = Some(End::BrokenOff),
             (AnswerFraming::Length(0) | AnswerFraming::Close, _) => {}
         }
+    }
+
+    /// Whether the client has a part of an answer that ends with the connection.
+    fn is_ended_by_close(&self) -> bool {
+        matches!(self.state, State::Body { framing: AnswerFraming::Close, .. })
     }
 
     /// Writes to the client what there is for it; `false` when it takes no more.

@@ -265,6 +265,23 @@ pub fn an_answer_that_breaks_off_breaks_off_for_the_client() {
 }
 
 #[test]
+pub fn an_answer_that_breaks_off_is_an_error_to_an_old_client() {
+    let master = Backend::raw(|mut stream, _| {
+        read_request(&mut stream, &mut Vec::new());
+        let _ = stream
+            .write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
+    });
+    let proxy = start(config(&master, &[]));
+    let mut client = Client::new(proxy.addr());
+    client.write("GET / HTTP/1.0\r\nHost: h\r\n\r\n");
+    let mut answer = Vec::new();
+    let end = std::io::Read::read_to_end(&mut client.0, &mut answer);
+    let kind = end.map_err(|error| error.kind());
+    assert_eq!(kind, Err(std::io::ErrorKind::ConnectionReset), "{answer:?}");
+    assert_eq!(stop(proxy).stats.broken_answers, 1);
+}
+
+#[test]
 pub fn a_connection_that_the_master_closed_is_not_the_clients_trouble() {
     // Each connection answers once, and closes as soon as it is asked again.
     let answered = AtomicUsize::new(0);
