@@ -284,6 +284,10 @@ impl Drop for StreamBody {
         }
         let mut intake = self.intake.borrow_mut();
         // What nobody reads is given back at once, and the stream ends when nobody sends on it.
+        let unread = intake.pieces.iter().map(Bytes::len).sum::<usize>() + intake.small.len();
+        if let Some(flow) = &mut intake.flow {
+            let _ = flow.release_capacity(unread);
+        }
         (intake.source, intake.flow) = (Source::Ended, None);
         (intake.pieces, intake.small) = (VecDeque::new(), BytesMut::new());
     }
