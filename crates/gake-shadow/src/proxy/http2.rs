@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use h2::server::{Builder, Connection, SendResponse};
@@ -122,15 +122,17 @@ impl Streams {
         connection: &mut Connection<Turns<Watched>, Bytes>,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
-        loop {
-            let asked = connection.poll_accept(cx);
-            self.0.intakes.take_in();
-            match ready!(asked) {
-                Some(Ok((request, respond))) => self.begin(request, respond),
+        let asked = loop {
+            match connection.poll_accept(cx) {
+                Poll::Ready(Some(Ok((request, respond)))) => self.begin(request, respond),
                 // The codec has told the client what it did wrong.
-                Some(Err(_)) | None => return Poll::Ready(()),
+                Poll::Ready(_) => break Poll::Ready(()),
+                Poll::Pending => break Poll::Pending,
             }
-        }
+        };
+        // Once for all requests that came: it looks at every stream.
+        self.0.intakes.take_in();
+        asked
     }
 
     fn begin(&self, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
