@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::{Bytes, BytesMut};
 use h2::client::ResponseFuture;
-use h2::{FlowControl, RecvStream};
+use h2::{FlowControl, Reason, RecvStream};
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, Response};
 use http_body::{Body, Frame, SizeHint};
@@ -254,7 +254,12 @@ impl Body for StreamBody {
                 intake.end = Some(Ok(()));
                 Poll::Ready(None)
             }
-            Some(Err(error)) => Poll::Ready(Some(Err(error))),
+            Some(Err(error)) => {
+                // Who asks again hears it again.
+                let reason = error.reason().unwrap_or(Reason::INTERNAL_ERROR);
+                intake.end = Some(Err(reason.into()));
+                Poll::Ready(Some(Err(error)))
+            }
             None => {
                 intake.wait(cx);
                 Poll::Pending

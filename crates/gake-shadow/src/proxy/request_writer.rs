@@ -28,6 +28,8 @@ pub(super) struct RequestWriter {
     framing: Framing,
     /// `None` when all of it is in `out`.
     body: Option<SendBody>,
+    /// The body ended before its end: the request is never whole.
+    is_broken_off: bool,
 }
 
 /// How the body is framed.
@@ -53,7 +55,8 @@ impl RequestWriter {
         let (mut head, body) = request.into_parts();
         let framing = framing(&mut head.headers, &body);
         let out = request_head(&head.method, &head.uri.to_string(), &head.headers);
-        Self { out, sent: 0, headers: head.headers, framing, body: Some(body) }
+        let (headers, body) = (head.headers, Some(body));
+        Self { out, sent: 0, headers, framing, body, is_broken_off: false }
     }
 
     /// Writes what the connection takes; ready when all of it is with the backend.
@@ -63,7 +66,9 @@ impl RequestWriter {
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Stopped>> {
         loop {
-            let filled = self.fill(cx);
+            // Kept, for what came before it may have to wait.
+            let filled = if self.is_broken_off { Filled::BrokenOff } else { self.fill(cx) };
+            self.is_broken_off = matches!(filled, Filled::BrokenOff);
             while self.sent < self.out.len() {
                 let written = ready!(link.poll_write(cx, &self.out[self.sent..]));
                 self.sent += written.map_err(Stopped::Master)?;
