@@ -2,8 +2,8 @@
 //! there: one who does not read a body holds up no other stream of the connection.
 //!
 //! What waits here for its reader is bounded by the window of its stream: the other side may send
-//! more only when something has been passed on. Small pieces are put together, so that they take no
-//! more memory than their bytes.
+//! more only when something has been passed on. Small pieces that wait are put together, so that
+//! they take no more memory than their bytes.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -171,8 +171,9 @@ impl Intake {
         if piece.is_empty() {
             return;
         }
-        let is_first = self.pieces.is_empty() && self.small.is_empty();
-        if !is_first && piece.len() < SMALL {
+        // A reader that waits takes the first one now.
+        let is_taken = self.reader.is_some() && self.pieces.is_empty() && self.small.is_empty();
+        if !is_taken && piece.len() < SMALL {
             return self.small.extend_from_slice(&piece);
         }
         if !self.small.is_empty() {
