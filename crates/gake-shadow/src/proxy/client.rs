@@ -57,7 +57,7 @@ pub(crate) enum Turn {
 }
 
 impl Client {
-    /// So many names of a request were taken out for their characters.
+    /// Counts names of a request that were taken out for their characters.
     pub(crate) fn note_odd(&self, names: u64) {
         if names > 0 {
             self.worker.counters().odd_names.fetch_add(names, Relaxed);

@@ -89,9 +89,9 @@ pub(super) async fn serve(client: &Rc<Client>, io: Watched) {
 
 /// The requests of one connection, each a task.
 #[derive(Clone)]
-struct Streams(Rc<State>);
+struct Streams(Rc<Requests>);
 
-struct State {
+struct Requests {
     connection: Rc<Client>,
     open: Cell<u32>,
     /// Watches of requests that have ended.
@@ -108,7 +108,7 @@ struct Open {
 
 impl Streams {
     fn new(client: &Rc<Client>) -> Self {
-        Self(Rc::new(State {
+        Self(Rc::new(Requests {
             connection: Rc::clone(client),
             open: Cell::new(0),
             spare: RefCell::default(),
@@ -136,7 +136,7 @@ impl Streams {
     }
 
     fn begin(&self, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
-        let State { connection, open, spare, intakes } = &*self.0;
+        let Requests { connection, open, spare, intakes } = &*self.0;
         let watch = spare.borrow_mut().pop();
         let watch = watch.unwrap_or_else(|| Rc::new(connection.worker.ticker.watch()));
         let client = Rc::new(connection.stream(watch));
@@ -176,7 +176,7 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        let State { connection, open, spare, .. } = &*self.streams.0;
+        let Requests { connection, open, spare, .. } = &*self.streams.0;
         open.set(open.get() - 1);
         if open.get() == 0 {
             connection.watch.set(connection.worker.patience.head);

@@ -7,16 +7,14 @@ use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Request};
 use http_body::Body;
 
-use super::answer_bytes::write_chunk;
+use super::answer_bytes::{TOGETHER, write_chunk};
 use super::headers::request_head;
 use super::link::Link;
+use super::plain::Framing;
 use super::request_head::digits;
 use super::send_body::SendBody;
 use super::trailers::write_end;
 use super::upload::Stopped;
-
-/// What is ready is put together up to this size before it is written.
-const TOGETHER: usize = 16 << 10;
 
 /// What is still to be written of a request.
 pub(super) struct RequestWriter {
@@ -25,19 +23,12 @@ pub(super) struct RequestWriter {
     sent: usize,
     /// Of the head, which announces trailers.
     headers: HeaderMap,
+    /// How the body is framed; a length is what is left of it.
     framing: Framing,
     /// `None` when all of it is in `out`.
     body: Option<SendBody>,
     /// The body ended before its end: the request is never whole.
     is_broken_off: bool,
-}
-
-/// How the body is framed.
-#[derive(Debug, Clone, Copy)]
-enum Framing {
-    /// So many bytes are still to come.
-    Length(u64),
-    Chunked,
 }
 
 /// What [`RequestWriter::fill`] has found.
