@@ -21,6 +21,8 @@ pub(super) struct RequestWriter {
     /// What is written now.
     out: Vec<u8>,
     sent: usize,
+    /// Something has been written.
+    has_begun: bool,
     /// Of the head, which announces trailers.
     headers: HeaderMap,
     /// How the body is framed; a length is what is left of it.
@@ -47,7 +49,13 @@ impl RequestWriter {
         let framing = framing(&mut head.headers, &body);
         let out = request_head(&head.method, &head.uri.to_string(), &head.headers);
         let (headers, body) = (head.headers, Some(body));
-        Self { out, sent: 0, headers, framing, body, is_broken_off: false }
+        let (has_begun, is_broken_off) = (false, false);
+        Self { out, sent: 0, has_begun, headers, framing, body, is_broken_off }
+    }
+
+    /// Whether nothing has been written.
+    pub(super) fn is_untouched(&self) -> bool {
+        !self.has_begun
     }
 
     /// Writes what the connection takes; ready when all of it is with the backend.
@@ -63,6 +71,7 @@ impl RequestWriter {
             while self.sent < self.out.len() {
                 let written = ready!(link.poll_write(cx, &self.out[self.sent..]));
                 self.sent += written.map_err(Stopped::Master)?;
+                self.has_begun = true;
             }
             self.out.clear();
             self.sent = 0;

@@ -81,7 +81,11 @@ impl Upstream {
                 http1.start(request);
                 let head = poll_fn(|cx| http1.poll_head(scratch, cx));
                 match before(watch, head).await {
-                    Some(head) => Ok(head?),
+                    Some(Ok(head)) => Ok(head),
+                    Some(Err(fault)) => {
+                        let is_untouched = http1.is_untouched();
+                        Err(Unanswered { fault, unsent: None, is_untouched })
+                    }
                     None => Err(Fault::Timeout(Phase::FirstByte).into()),
                 }
             }

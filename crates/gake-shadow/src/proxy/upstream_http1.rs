@@ -71,6 +71,11 @@ impl Http1 {
         self.writer = Some(RequestWriter::new(request));
     }
 
+    /// Whether nothing of the request has been written.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.writer.as_ref().is_some_and(RequestWriter::is_untouched)
+    }
+
     /// The head of the answer.
     pub(super) fn poll_head(
         &mut self,
