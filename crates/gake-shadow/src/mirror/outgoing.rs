@@ -18,7 +18,7 @@ use crate::proxy::trailers::write_end;
 /// Bytes of a marker, more or less.
 const MARKER_BYTES: usize = 128;
 /// A body up to this size is written with its head.
-const TOGETHER: u64 = 16 << 10;
+const WITH_HEAD: u64 = 16 << 10;
 
 /// What is still to be written.
 #[derive(Debug, Default)]
@@ -95,7 +95,7 @@ impl Outgoing {
     }
 
     fn add(&mut self, piece: Bytes, body: &Kept) {
-        if body.len <= TOGETHER {
+        if body.len <= WITH_HEAD {
             self.first.extend_from_slice(&piece);
         } else {
             self.rest.push(piece);

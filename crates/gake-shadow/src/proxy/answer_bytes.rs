@@ -11,6 +11,9 @@ use super::headers::{self, ANSWER_HOP, VIA_US};
 use super::link::SWITCHING;
 use crate::collect::Slot;
 
+/// What is ready of a message is put together up to this size before it is written.
+pub(super) const TOGETHER: usize = 16 << 10;
+
 /// The end of a body in chunks, without trailers.
 pub(crate) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 

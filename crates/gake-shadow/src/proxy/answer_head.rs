@@ -14,7 +14,7 @@ pub(super) struct Reason(pub(super) String);
 /// How the body of an answer is framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnswerFraming {
-    /// So many bytes, or what is left of them.
+    /// A known number of bytes: all of them, or those that are left.
     Length(u64),
     Chunked,
     /// It ends with the connection.

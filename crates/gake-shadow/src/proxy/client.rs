@@ -57,7 +57,7 @@ pub(crate) enum Turn {
 }
 
 impl Client {
-    /// So many names of a request were taken out for their characters.
+    /// Counts names of a request that were taken out for their characters.
     pub(crate) fn note_odd(&self, names: u64) {
         if names > 0 {
             self.worker.counters().odd_names.fetch_add(names, Relaxed);
@@ -202,8 +202,7 @@ async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
             // Boxed for the same reason.
             match Box::pin(direct::serve(&client, &mut stream, &mut opening, plain)).await {
                 Then::Next => continue,
-                Then::Close => return Box::pin(linger(stream)).await,
-                Then::Gone => return,
+                then => return end(stream, then).await,
             }
         }
         // The same for all others.
@@ -211,10 +210,19 @@ async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
             Some(after) => after,
             None => return,
         };
-        (stream, opening) = (rest, behind);
-        if then == Then::Close {
-            return Box::pin(linger(stream)).await;
+        if then != Then::Next {
+            return end(rest, then).await;
         }
+        (stream, opening) = (rest, behind);
+    }
+}
+
+/// Ends a connection as the last request on it wants it.
+async fn end(stream: Stream, then: Then) {
+    match then {
+        Then::Close => Box::pin(linger(stream)).await,
+        Then::Reset => stream.reset(),
+        Then::Next | Then::Gone => {}
     }
 }
 

@@ -37,7 +37,7 @@ struct Inner {
 
 /// What is still to come of a body.
 enum Coming {
-    /// So many bytes.
+    /// A number of bytes that is still to come.
     Length(u64),
     Chunked(Box<ChunkDecoder>),
     Nothing,

@@ -28,6 +28,8 @@ pub(super) enum Then {
     Next,
     /// The client is told that the connection ends.
     Close,
+    /// The connection breaks off: its end would pass for that of the answer.
+    Reset,
     /// There is nobody to tell.
     Gone,
 }
@@ -103,6 +105,7 @@ impl Serving<'_> {
                 Transaction::new(near, (plain, head), link, upload, slot.as_deref_mut());
             let end = poll_fn(|cx| transaction.poll(cx)).await;
             let (begun, closes) = (transaction.state.has_begun(), transaction.closes);
+            let is_ended_by_close = transaction.state.is_ended_by_close;
             // Asking twice must not do anything twice, and the body is gone after the first time.
             let repeats =
                 transaction.sent == 0 || (!plain.has_body() && plain.method.is_idempotent());
@@ -118,7 +121,12 @@ impl Serving<'_> {
                 count(&worker.counters().stale_reconnects);
                 continue;
             }
-            return if begun { self.ended(end, closes) } else { self.failed(end, closes).await };
+            if !begun {
+                return self.failed(end, closes).await;
+            }
+            let then = self.ended(end, closes);
+            let is_cut = is_ended_by_close && !matches!(end, End::Answered);
+            return if is_cut { Then::Reset } else { then };
         }
     }
 

@@ -13,6 +13,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Version};
 use http_body::Body;
 
 use super::refusal::Refusal;
+use super::request_head::digits;
 
 /// Header lines of a request of HTTP/2; as many as of HTTP/1.1.
 const HEADERS: usize = 100;
@@ -68,8 +69,13 @@ pub(crate) fn from_http2<B: Body>(request: &mut Request<B>) -> Result<(), Refusa
         (None, _) if is_whole => {}
         // Its end is known when it comes.
         (None, _) => drop(headers.insert(TRANSFER_ENCODING, CHUNKED)),
-        (Some(one), None) if !one.is_empty() && one.as_bytes().iter().all(u8::is_ascii_digit) => {}
-        _ => return Err(Refusal::bad("the Content-Length is not one number")),
+        (Some(one), None) => {
+            let length = digits(one.as_bytes())
+                .ok_or_else(|| Refusal::bad("the Content-Length is not one number"))?;
+            // Without leading zeros, so that every backend reads the same number.
+            headers.insert(CONTENT_LENGTH, length.into());
+        }
+        _ => return Err(Refusal::bad("there are several Content-Lengths")),
     }
     // One line in HTTP/1.1, several pieces here (RFC 9113, section 8.2.3).
     let cookies: Vec<&[u8]> = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();

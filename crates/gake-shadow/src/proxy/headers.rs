@@ -168,7 +168,7 @@ pub(crate) fn add_via(headers: &mut HeaderMap) {
     headers.append(VIA, VIA_US);
 }
 
-/// A request's head as bytes, with its empty line. One header can be left out.
+/// A request's head as bytes, with its empty line.
 pub(crate) fn request_head(method: &Method, target: &str, headers: &HeaderMap) -> Vec<u8> {
     let mut head = Vec::with_capacity(HEAD_BYTES);
     for part in [method.as_str(), " ", target, " HTTP/1.1\r\n"] {

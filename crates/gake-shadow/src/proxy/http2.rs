@@ -3,9 +3,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use h2::server::{Builder, Connection, SendResponse};
@@ -29,8 +29,8 @@ use super::watch::{Watch, before};
 const STREAMS: u32 = 128;
 /// Bytes of a request's body that may come before they are passed on.
 const STREAM_WINDOW: u32 = 64 << 10;
-/// The same for all requests of a connection.
-const CONNECTION_WINDOW: u32 = 1 << 20;
+/// The same for all requests of a connection: bodies that nobody reads keep no other from coming.
+const CONNECTION_WINDOW: u32 = STREAM_WINDOW * STREAMS;
 /// Bytes of an answer that wait for the client.
 const SEND_BUFFER: usize = 32 << 10;
 /// Requests of a connection that were reset because they broke the protocol, at most.
@@ -89,9 +89,9 @@ pub(super) async fn serve(client: &Rc<Client>, io: Watched) {
 
 /// The requests of one connection, each a task.
 #[derive(Clone)]
-struct Streams(Rc<State>);
+struct Streams(Rc<Requests>);
 
-struct State {
+struct Requests {
     connection: Rc<Client>,
     open: Cell<u32>,
     /// Watches of requests that have ended.
@@ -108,7 +108,7 @@ struct Open {
 
 impl Streams {
     fn new(client: &Rc<Client>) -> Self {
-        Self(Rc::new(State {
+        Self(Rc::new(Requests {
             connection: Rc::clone(client),
             open: Cell::new(0),
             spare: RefCell::default(),
@@ -122,19 +122,21 @@ impl Streams {
         connection: &mut Connection<Turns<Watched>, Bytes>,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
-        loop {
-            let asked = connection.poll_accept(cx);
-            self.0.intakes.take_in();
-            match ready!(asked) {
-                Some(Ok((request, respond))) => self.begin(request, respond),
+        let asked = loop {
+            match connection.poll_accept(cx) {
+                Poll::Ready(Some(Ok((request, respond)))) => self.begin(request, respond),
                 // The codec has told the client what it did wrong.
-                Some(Err(_)) | None => return Poll::Ready(()),
+                Poll::Ready(_) => break Poll::Ready(()),
+                Poll::Pending => break Poll::Pending,
             }
-        }
+        };
+        // Once for all requests that came: it looks at every stream.
+        self.0.intakes.take_in();
+        asked
     }
 
     fn begin(&self, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
-        let State { connection, open, spare, intakes } = &*self.0;
+        let Requests { connection, open, spare, intakes } = &*self.0;
         let watch = spare.borrow_mut().pop();
         let watch = watch.unwrap_or_else(|| Rc::new(connection.worker.ticker.watch()));
         let client = Rc::new(connection.stream(watch));
@@ -174,7 +176,7 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        let State { connection, open, spare, .. } = &*self.streams.0;
+        let Requests { connection, open, spare, .. } = &*self.streams.0;
         open.set(open.get() - 1);
         if open.get() == 0 {
             connection.watch.set(connection.worker.patience.head);
@@ -204,8 +206,18 @@ async fn answer(
     let is_whole = is_head || body.is_end_stream();
     match respond.send_response(head, is_whole) {
         Ok(to) if !is_whole => Outflow::new(to, body, Reason::INTERNAL_ERROR).await,
-        Ok(_) => {}
+        Ok(_) => read_out(body).await,
         Err(_) => respond.send_reset(Reason::INTERNAL_ERROR),
+    }
+}
+
+/// Reads an answer to HEAD to its end, which may come behind its head: only then it is whole.
+async fn read_out(mut body: AnswerBody) {
+    while !body.is_end_stream() {
+        let next = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
+        if !matches!(next, Some(Ok(_))) {
+            return;
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 //! there: one who does not read a body holds up no other stream of the connection.
 //!
 //! What waits here for its reader is bounded by the window of its stream: the other side may send
-//! more only when something has been passed on. Small pieces are put together, so that they take no
-//! more memory than their bytes.
+//! more only when something has been passed on. Small pieces that wait are put together, so that
+//! they take no more memory than their bytes.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -13,13 +13,13 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::{Bytes, BytesMut};
 use h2::client::ResponseFuture;
-use h2::{FlowControl, RecvStream};
+use h2::{FlowControl, Reason, RecvStream};
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, Response};
 use http_body::{Body, Frame, SizeHint};
 use tokio::task::JoinHandle;
 
-use super::plain::decimal;
+use super::request_head::digits;
 
 /// Pieces below this are put together while they wait.
 const SMALL: usize = 4096;
@@ -171,8 +171,9 @@ impl Intake {
         if piece.is_empty() {
             return;
         }
-        let is_first = self.pieces.is_empty() && self.small.is_empty();
-        if !is_first && piece.len() < SMALL {
+        // A reader that waits takes the first one now.
+        let is_taken = self.reader.is_some() && self.pieces.is_empty() && self.small.is_empty();
+        if !is_taken && piece.len() < SMALL {
             return self.small.extend_from_slice(&piece);
         }
         if !self.small.is_empty() {
@@ -254,7 +255,12 @@ impl Body for StreamBody {
                 intake.end = Some(Ok(()));
                 Poll::Ready(None)
             }
-            Some(Err(error)) => Poll::Ready(Some(Err(error))),
+            Some(Err(error)) => {
+                // Who asks again hears it again.
+                let reason = error.reason().unwrap_or(Reason::INTERNAL_ERROR);
+                intake.end = Some(Err(reason.into()));
+                Poll::Ready(Some(Err(error)))
+            }
             None => {
                 intake.wait(cx);
                 Poll::Pending
@@ -284,6 +290,10 @@ impl Drop for StreamBody {
         }
         let mut intake = self.intake.borrow_mut();
         // What nobody reads is given back at once, and the stream ends when nobody sends on it.
+        let unread = intake.pieces.iter().map(Bytes::len).sum::<usize>() + intake.small.len();
+        if let Some(flow) = &mut intake.flow {
+            let _ = flow.release_capacity(unread);
+        }
         (intake.source, intake.flow) = (Source::Ended, None);
         (intake.pieces, intake.small) = (VecDeque::new(), BytesMut::new());
     }
@@ -293,7 +303,7 @@ impl Drop for StreamBody {
 pub(super) fn length(headers: &HeaderMap) -> Option<u64> {
     let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
     match (lengths.next(), lengths.next()) {
-        (Some(length), None) => decimal(length.as_bytes()),
+        (Some(length), None) => digits(length.as_bytes()),
         _ => None,
     }
 }

@@ -12,7 +12,7 @@ use http_body::{Body, Frame};
 use tokio::io::AsyncWriteExt;
 
 use super::answer::AnswerBody;
-use super::answer_bytes::{Answering, LAST_CHUNK, write_chunk};
+use super::answer_bytes::{Answering, LAST_CHUNK, TOGETHER, write_chunk};
 use super::answer_head::{self, AnswerFraming, BodyFacts};
 use super::client::{Client, Turn};
 use super::client_body::Side;
@@ -26,9 +26,6 @@ use super::stream::Stream;
 use super::trailers::write_end;
 use super::tunnel;
 use super::watch::before;
-
-/// What is ready of an answer is put together up to this size before it is written.
-const TOGETHER: usize = 16 << 10;
 
 type Handling = Pin<Box<dyn Future<Output = Response<AnswerBody>>>>;
 
@@ -47,7 +44,7 @@ enum End {
 struct Serving<'a> {
     client: &'a Rc<Client>,
     side: Rc<Side>,
-    state: State,
+    stage: Stage,
     is_head: bool,
     is_old: bool,
     takes_trailers: bool,
@@ -59,7 +56,7 @@ struct Serving<'a> {
     end: Option<End>,
 }
 
-enum State {
+enum Stage {
     /// The head of the answer is awaited.
     Handling(Handling),
     Body {
@@ -90,11 +87,11 @@ pub(super) async fn serve(
     let is_head = head.method == Method::HEAD;
     (*request.method_mut(), *request.uri_mut()) = (head.method, head.uri);
     *request.headers_mut() = head.headers;
-    let state = State::Handling(Box::pin(service::handle(Rc::clone(client), request)));
+    let stage = Stage::Handling(Box::pin(service::handle(Rc::clone(client), request)));
     let mut serving = Serving {
         client,
         side: Rc::clone(&side),
-        state,
+        stage,
         is_head,
         is_old,
         takes_trailers,
@@ -105,8 +102,14 @@ pub(super) async fn serve(
     };
     let end = poll_fn(|cx| serving.poll(cx)).await;
     let closes = serving.closes;
+    // The end of the connection would pass for that of the answer.
+    let is_cut = serving.is_ended_by_close() && !matches!(end, End::Answered);
     drop(serving);
-    after(client, &side, end, closes).await
+    let after = after(client, &side, end, closes).await;
+    if is_cut {
+        return after.map(|(_, stream, opening)| (Then::Reset, stream, opening));
+    }
+    after
 }
 
 /// What comes after a request.
@@ -120,7 +123,6 @@ async fn after(
     let (stream, mut opening, has_come) = side.end()?;
     match end {
         End::Gone => None,
-        // The connection is dropped with all it had.
         End::TooSlow => {
             match client.turn() {
                 // An idle connection that is closed is nobody's fault.
@@ -128,7 +130,8 @@ async fn after(
                 Turn::Client | Turn::BrokenOff => count(&worker.counters().client_timeouts),
                 Turn::Backend => count(&worker.counters().broken_answers),
             }
-            None
+            // The connection is dropped with all it had.
+            Some((Then::Gone, stream, opening))
         }
         End::BrokenOff => Some((Then::Close, stream, opening)),
         End::Answered => {
@@ -198,15 +201,15 @@ impl Serving<'_> {
 
     /// Adds what has come of the answer; whether there was something.
     fn advance(&mut self, cx: &mut Context<'_>) -> bool {
-        match &mut self.state {
-            State::Handling(handling) => match handling.as_mut().poll(cx) {
+        match &mut self.stage {
+            Stage::Handling(handling) => match handling.as_mut().poll(cx) {
                 Poll::Ready(answer) => {
                     self.begin(answer);
                     true
                 }
                 Poll::Pending => false,
             },
-            State::Body { body, .. } => match Pin::new(body).poll_frame(cx) {
+            Stage::Body { body, .. } => match Pin::new(body).poll_frame(cx) {
                 Poll::Pending => false,
                 Poll::Ready(next) => {
                     match next {
@@ -235,13 +238,13 @@ impl Serving<'_> {
         let framing = answer_head::write(&mut self.out, &head, facts, &mut about);
         self.closes = about.closes;
         let announces = self.takes_trailers && head.headers.contains_key(TRAILER);
-        self.state = State::Body { body, framing, announced: announces.then_some(head.headers) };
+        self.stage = Stage::Body { body, framing, announced: announces.then_some(head.headers) };
         self.end_if_whole();
     }
 
     /// A part of the body has come.
     fn add(&mut self, frame: Frame<Bytes>) {
-        let State::Body { framing, .. } = &mut self.state else { return };
+        let Stage::Body { framing, .. } = &mut self.stage else { return };
         match frame.into_data() {
             Ok(piece) => match framing {
                 // It would be the end.
@@ -260,7 +263,7 @@ impl Serving<'_> {
     }
 
     fn end_if_whole(&mut self) {
-        let State::Body { body, .. } = &self.state else { return };
+        let Stage::Body { body, .. } = &self.stage else { return };
         if body.is_end_stream() {
             self.finish(None);
         }
@@ -268,7 +271,7 @@ impl Serving<'_> {
 
     /// The body has ended.
     fn finish(&mut self, trailers: Option<&HeaderMap>) {
-        let State::Body { framing, announced, .. } = &self.state else { return };
+        let Stage::Body { framing, announced, .. } = &self.stage else { return };
         self.end = Some(End::Answered);
         match (framing, announced) {
             (AnswerFraming::Chunked, Some(head)) => write_end(&mut self.out, head, trailers),
@@ -276,6 +279,11 @@ impl Serving<'_> {
             (AnswerFraming::Length(1..), _) => self.end = Some(End::BrokenOff),
             (AnswerFraming::Length(0) | AnswerFraming::Close, _) => {}
         }
+    }
+
+    /// Whether the client has a part of an answer that ends with the connection.
+    fn is_ended_by_close(&self) -> bool {
+        matches!(self.stage, Stage::Body { framing: AnswerFraming::Close, .. })
     }
 
     /// Writes to the client what there is for it; `false` when it takes no more.

@@ -19,6 +19,7 @@ use super::guard::is_host;
 use super::headers;
 use super::inbound::Inbound;
 use super::loops::Loops;
+use super::request_head::digits;
 use super::service::{self, Head};
 use super::target::Target;
 use crate::collect::Collector;
@@ -31,7 +32,7 @@ const HEADERS: usize = 64;
 /// Bytes of its head.
 const HEAD_BYTES: usize = 8 << 10;
 
-/// Digits of a length, at most.
+/// Digits of a plain request's length, at most.
 const LENGTH_DIGITS: usize = 18;
 
 /// A plain request as backends get it.
@@ -237,7 +238,10 @@ fn write_headers(
                 write_line(head, b"host", value);
             }
             Place::Length => {
-                if body.replace(Framing::Length(decimal(value)?)).is_some() {
+                let has_zeros = value.len() > 1 && value.starts_with(b"0");
+                let is_plain = value.len() <= LENGTH_DIGITS && !has_zeros;
+                let length = digits(value).filter(|_| is_plain)?;
+                if body.replace(Framing::Length(length)).is_some() {
                     return None;
                 }
                 write_line(head, b"content-length", value);
@@ -276,12 +280,6 @@ fn write_headers(
     write_line(head, b"via", rules.loops.via());
     head.extend_from_slice(b"\r\n");
     Ends { body, expects, upgrade, options }.checked()
-}
-
-/// A length of digits alone.
-pub(super) fn decimal(value: &[u8]) -> Option<u64> {
-    let digits = (1..=LENGTH_DIGITS).contains(&value.len()) && value.iter().all(u8::is_ascii_digit);
-    std::str::from_utf8(value).ok().filter(|_| digits)?.parse().ok()
 }
 
 /// What a header is to us.

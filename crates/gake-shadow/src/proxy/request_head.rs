@@ -88,7 +88,12 @@ pub(super) fn read(bytes: &[u8], head_bytes: usize) -> Result<RequestHead, Statu
             headers.remove(CONTENT_LENGTH);
             Framing::Chunked
         }
-        (None, length) => Framing::Length(length.unwrap_or(0)),
+        (None, None) => Framing::Length(0),
+        (None, Some(length)) => {
+            // Leading zeros are not passed on: a server may not read that many digits.
+            headers.insert(CONTENT_LENGTH, length.into());
+            Framing::Length(length)
+        }
     };
     let is_ambiguous = said.is_chunked.is_some() && said.says_length;
     let closes = said.closes || is_ambiguous || (is_old && !said.keeps);

@@ -7,16 +7,14 @@ use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Request};
 use http_body::Body;
 
-use super::answer_bytes::write_chunk;
+use super::answer_bytes::{TOGETHER, write_chunk};
 use super::headers::request_head;
 use super::link::Link;
-use super::plain::decimal;
+use super::plain::Framing;
+use super::request_head::digits;
 use super::send_body::SendBody;
 use super::trailers::write_end;
 use super::upload::Stopped;
-
-/// What is ready is put together up to this size before it is written.
-const TOGETHER: usize = 16 << 10;
 
 /// What is still to be written of a request.
 pub(super) struct RequestWriter {
@@ -27,17 +25,12 @@ pub(super) struct RequestWriter {
     has_begun: bool,
     /// Of the head, which announces trailers.
     headers: HeaderMap,
+    /// How the body is framed; a length is what is left of it.
     framing: Framing,
     /// `None` when all of it is in `out`.
     body: Option<SendBody>,
-}
-
-/// How the body is framed.
-#[derive(Debug, Clone, Copy)]
-enum Framing {
-    /// So many bytes are still to come.
-    Length(u64),
-    Chunked,
+    /// The body ended before its end: the request is never whole.
+    is_broken_off: bool,
 }
 
 /// What [`RequestWriter::fill`] has found.
@@ -55,7 +48,9 @@ impl RequestWriter {
         let (mut head, body) = request.into_parts();
         let framing = framing(&mut head.headers, &body);
         let out = request_head(&head.method, &head.uri.to_string(), &head.headers);
-        Self { out, sent: 0, has_begun: false, headers: head.headers, framing, body: Some(body) }
+        let (headers, body) = (head.headers, Some(body));
+        let (has_begun, is_broken_off) = (false, false);
+        Self { out, sent: 0, has_begun, headers, framing, body, is_broken_off }
     }
 
     /// Whether nothing has been written.
@@ -70,7 +65,9 @@ impl RequestWriter {
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Stopped>> {
         loop {
-            let filled = self.fill(cx);
+            // Kept, for what came before it may have to wait.
+            let filled = if self.is_broken_off { Filled::BrokenOff } else { self.fill(cx) };
+            self.is_broken_off = matches!(filled, Filled::BrokenOff);
             while self.sent < self.out.len() {
                 let written = ready!(link.poll_write(cx, &self.out[self.sent..]));
                 self.sent += written.map_err(Stopped::Master)?;
@@ -141,8 +138,7 @@ fn framing(headers: &mut HeaderMap, body: &SendBody) -> Framing {
         headers.remove(CONTENT_LENGTH);
         return Framing::Chunked;
     }
-    if let Some(length) = headers.get(CONTENT_LENGTH).and_then(|length| decimal(length.as_bytes()))
-    {
+    if let Some(length) = headers.get(CONTENT_LENGTH).and_then(|length| digits(length.as_bytes())) {
         return Framing::Length(length);
     }
     match body.size_hint().exact() {
@@ -153,6 +149,8 @@ fn framing(headers: &mut HeaderMap, body: &SendBody) -> Framing {
             Framing::Length(length)
         }
         None => {
+            // Whatever it says: two framings are two requests to some server.
+            headers.remove(CONTENT_LENGTH);
             headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
             Framing::Chunked
         }

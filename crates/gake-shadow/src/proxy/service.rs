@@ -67,12 +67,14 @@ async fn serve(
     if request.version() == Version::HTTP_2 {
         guard::from_http2(&mut request)?;
     }
+    // Whatever is before a client of HTTP/1.0 does not know that the connection has changed.
+    let is_old = request.version() == Version::HTTP_10;
     guard::check(&mut request)?;
     let (parts, incoming) = request.into_parts();
     let mut head = Head { method: parts.method, uri: parts.uri, headers: parts.headers };
     // A server that does not know the protocol ignores the wish; so does HTTP/2, which has none.
     // Whoever reads the answer to HEAD must know that it has no body.
-    let may_switch = !shared.master.backend.http2 && head.method != Method::HEAD;
+    let may_switch = !is_old && !shared.master.backend.http2 && head.method != Method::HEAD;
     let upgrade = upgrade(&head.headers).filter(|_| may_switch);
     headers::strip_hop_by_hop(&mut head.headers);
     client.note_odd(shared.inbound.clean(&mut head.headers));

@@ -45,11 +45,11 @@ pub(crate) struct SharedStreams {
 
 struct Line {
     sender: SendRequest<Bytes>,
-    state: Rc<State>,
+    state: Rc<LineState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct LineState {
     open: Cell<usize>,
     /// What the backend allows.
     most: Cell<usize>,
@@ -63,7 +63,7 @@ struct State {
 /// Room for one request.
 pub(crate) struct Place {
     sender: SendRequest<Bytes>,
-    state: Rc<State>,
+    state: Rc<LineState>,
     /// Whether the connection has been used before: then the backend may close it just as we ask.
     pub(crate) used: bool,
 }
@@ -115,7 +115,7 @@ impl SharedStreams {
             .data_frame_budget(BUDGET)
             .handshake(Turns::new(stream, &room))
             .await?;
-        let state = Rc::new(State {
+        let state = Rc::new(LineState {
             open: Cell::new(0),
             most: Cell::new(STREAMS),
             since: Cell::new(now),
@@ -130,7 +130,7 @@ impl SharedStreams {
 }
 
 /// Reads and writes a connection to its end.
-async fn run(mut connection: Connection<Turns<Stream>, Bytes>, room: Room, state: Rc<State>) {
+async fn run(mut connection: Connection<Turns<Stream>, Bytes>, room: Room, state: Rc<LineState>) {
     poll_fn(|cx| {
         // An error is told to the requests.
         let ended = Pin::new(&mut connection).poll(cx);
@@ -157,7 +157,7 @@ fn is_open(sender: &mut SendRequest<Bytes>) -> Result<(), h2::Error> {
 }
 
 impl Place {
-    fn new(sender: &SendRequest<Bytes>, state: &Rc<State>, used: bool) -> Self {
+    fn new(sender: &SendRequest<Bytes>, state: &Rc<LineState>, used: bool) -> Self {
         state.open.set(state.open.get() + 1);
         Self { sender: sender.clone(), state: Rc::clone(state), used }
     }

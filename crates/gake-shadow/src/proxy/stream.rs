@@ -3,7 +3,9 @@
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
@@ -16,6 +18,15 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
+    /// Ends the connection so that the other side sees an error: TCP is reset, and TLS ends without
+    /// its last word.
+    pub(crate) fn reset(self) {
+        if let Self::Plain(stream) = &self {
+            // An error means that it has been reset already.
+            let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
+        }
+    }
+
     /// Whether both sides agreed on HTTP/2 in the TLS handshake.
     pub(crate) fn has_chosen_http2(&self) -> bool {
         match self {

@@ -14,18 +14,18 @@ const ROOM: usize = 64;
 pub(crate) struct Ticker {
     length: Duration,
     now: Cell<u64>,
-    watches: RefCell<Vec<Rc<State>>>,
+    watches: RefCell<Vec<Rc<WatchState>>>,
 }
 
 /// One task's deadline. Firing wakes the task, which asks [`Watch::fired`].
 #[derive(Debug)]
 pub(crate) struct Watch {
     ticker: Rc<Ticker>,
-    state: Rc<State>,
+    state: Rc<WatchState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct WatchState {
     /// In ticks; 0 means none.
     deadline: Cell<u64>,
     /// What it was last set to.
@@ -83,7 +83,7 @@ impl Ticker {
 
     /// A new watch without a deadline.
     pub(crate) fn watch(self: &Rc<Self>) -> Watch {
-        let state = Rc::new(State {
+        let state = Rc::new(WatchState {
             deadline: Cell::new(0),
             span: Cell::new(0),
             fired: Cell::new(false),

@@ -149,6 +149,27 @@ pub fn what_is_only_odd_is_written_anew_for_both() {
 }
 
 #[test]
+pub fn a_length_of_many_digits_frames_one_body() {
+    let (master, shadow) = (Backend::hello(), Backend::hello());
+    let proxy = start(config(&master, &[&shadow]));
+    let mut client = Client::new(proxy.addr());
+    for digits in [2, 18, 19, 20, 30] {
+        client.write(format!(
+            "POST /{digits} HTTP/1.1\r\nHost: h\r\nContent-Length: {:0digits$}\r\n\r\nhello",
+            5
+        ));
+        assert_eq!(client.answer(false).body, "hello", "{digits}");
+    }
+    until_count(&proxy, 0, Category::Ok, 5);
+    for seen in [master.seen(), shadow.seen()].concat() {
+        assert_eq!((seen.get("content-length"), seen.get("transfer-encoding")), ("5", ""));
+        assert_eq!(seen.text(), "hello");
+    }
+    assert_eq!((master.seen().len(), master.leftovers()), (5, 0));
+    stop(proxy);
+}
+
+#[test]
 pub fn slow_clients_are_closed() {
     let master = Backend::hello();
     let mut config = config(&master, &[]);

@@ -13,6 +13,7 @@ mod hostile;
 mod http2;
 mod isolation;
 mod latency;
+mod lengths;
 mod nginx;
 mod parts;
 mod passing;

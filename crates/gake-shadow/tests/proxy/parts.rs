@@ -25,6 +25,11 @@ fn what_is_only_odd_is_written_anew_for_both() {
 }
 
 #[test]
+fn a_length_of_many_digits_frames_one_body() {
+    in_parts(hostile::a_length_of_many_digits_frames_one_body);
+}
+
+#[test]
 fn slow_clients_are_closed() {
     in_parts(hostile::slow_clients_are_closed);
 }
@@ -97,6 +102,11 @@ fn a_body_of_empty_lines_is_a_body() {
 #[test]
 fn an_answer_that_breaks_off_breaks_off_for_the_client() {
     in_parts(passing::an_answer_that_breaks_off_breaks_off_for_the_client);
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_an_error_to_an_old_client() {
+    in_parts(passing::an_answer_that_breaks_off_is_an_error_to_an_old_client);
 }
 
 #[test]

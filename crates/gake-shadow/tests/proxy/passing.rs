@@ -265,6 +265,23 @@ pub fn an_answer_that_breaks_off_breaks_off_for_the_client() {
 }
 
 #[test]
+pub fn an_answer_that_breaks_off_is_an_error_to_an_old_client() {
+    let master = Backend::raw(|mut stream, _| {
+        read_request(&mut stream, &mut Vec::new());
+        let _ = stream
+            .write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
+    });
+    let proxy = start(config(&master, &[]));
+    let mut client = Client::new(proxy.addr());
+    client.write("GET / HTTP/1.0\r\nHost: h\r\n\r\n");
+    let mut answer = Vec::new();
+    let end = std::io::Read::read_to_end(&mut client.0, &mut answer);
+    let kind = end.map_err(|error| error.kind());
+    assert_eq!(kind, Err(std::io::ErrorKind::ConnectionReset), "{answer:?}");
+    assert_eq!(stop(proxy).stats.broken_answers, 1);
+}
+
+#[test]
 pub fn a_connection_that_the_master_closed_is_not_the_clients_trouble() {
     // Each connection answers once, and closes as soon as it is asked again.
     let answered = AtomicUsize::new(0);
@@ -368,6 +385,23 @@ pub fn http2_in_cleartext_is_not_tunnelled() {
     let seen = master.seen().remove(0);
     assert_eq!((seen.get("upgrade"), seen.get("http2-settings")), ("", ""));
     stop(proxy);
+}
+
+#[test]
+pub fn an_old_client_does_not_switch_protocols() {
+    let master = Backend::answering(|seen| {
+        if seen.get("upgrade").is_empty() {
+            return ok("hello");
+        }
+        b"HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n".to_vec()
+    });
+    let proxy = start(config(&master, &[]));
+    let answer = talk(
+        proxy.addr(),
+        "GET /ws HTTP/1.0\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
+    );
+    assert!(answer.starts_with("HTTP/1.0 200") && answer.ends_with("hello"), "{answer}");
+    assert_eq!(stop(proxy).stats.upgrades, 0);
 }
 
 #[test]

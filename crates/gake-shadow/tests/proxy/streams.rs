@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use gake_shadow::Category;
 use gake_shadow::config::{Backend as Place, Config};
+use gake_shadow::{Category, Proxy};
 use h2::server::SendResponse;
 use h2::{RecvStream, SendStream};
 use http::{Request, Response};
@@ -161,6 +161,55 @@ fn a_client_that_leaves_ends_its_stream_alone() {
 }
 
 #[test]
+fn an_answer_to_head_that_ends_behind_its_head_is_whole() {
+    let (told, has_head) = std::sync::mpsc::channel::<()>();
+    let has_head = Arc::new(std::sync::Mutex::new(has_head));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("h2c://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        runtime().block_on(async move {
+            listener.set_nonblocking(true).unwrap();
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut connection = h2::server::handshake(stream).await.unwrap();
+            while let Some(Ok((_, mut respond))) = connection.accept().await {
+                let has_head = Arc::clone(&has_head);
+                tokio::spawn(async move {
+                    let head = Response::builder().header("content-length", 5).body(()).unwrap();
+                    let mut body = respond.send_response(head, false).unwrap();
+                    let wait = move || has_head.lock().unwrap().recv();
+                    tokio::task::spawn_blocking(wait).await.unwrap().unwrap();
+                    // A stream that was reset takes nothing.
+                    let _ = body.send_data(Bytes::new(), true);
+                });
+            }
+        });
+    });
+    let mut proxy = Proxy::new(Config::new(Place::new("master", &url).unwrap())).unwrap();
+    let exchanges = proxy.exchanges(10);
+    let proxy = proxy.start().unwrap();
+    runtime().block_on(async {
+        let stream = tokio::net::TcpStream::connect(proxy.addr()).await.unwrap();
+        let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
+        tokio::spawn(connection);
+        let head = Request::head(format!("http://{}/", proxy.addr())).body(()).unwrap();
+        let (answer, _) = requests.send_request(head, true).unwrap();
+        let answer = answer.await.unwrap();
+        assert_eq!(
+            (answer.status().as_u16(), &answer.headers()["content-length"]),
+            (200, &http::HeaderValue::from_static("5"))
+        );
+        assert!(answer.body().is_end_stream());
+        told.send(()).unwrap();
+        let wait = move || exchanges.next_within(crate::LONG).unwrap();
+        let exchange = tokio::task::spawn_blocking(wait).await.unwrap();
+        let answer = exchange.master().unwrap().result.as_ref().unwrap();
+        assert_eq!(answer.status.as_u16(), 200);
+    });
+    stop(proxy);
+}
+
+#[test]
 fn a_body_that_the_master_does_not_read_holds_up_no_request_beside_it() {
     let released = Arc::new(AtomicBool::new(false));
     let may_read = Arc::clone(&released);
@@ -198,4 +247,50 @@ fn a_body_that_the_master_does_not_read_holds_up_no_request_beside_it() {
         assert_eq!(answer.body_mut().data().await.unwrap().unwrap(), total.to_string());
     });
     assert_eq!(stop(proxy).stats.answers[2], 51);
+}
+
+#[test]
+fn many_bodies_that_the_master_does_not_read_hold_up_no_other_body() {
+    // Little of a body is with the kernel, so that each fills its window soon.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let options = socket2::SockRef::from(&listener);
+    options.set_recv_buffer_size(4096).unwrap();
+    options.set_tcp_mss(536).unwrap();
+    let released = Arc::new(AtomicBool::new(false));
+    let may_end = Arc::clone(&released);
+    let master = Backend::on(listener, move |mut stream, _| {
+        let mut start = [0; 7];
+        until("asked", || stream.peek(&mut start).is_ok_and(|seen| seen == start.len()));
+        if start == *b"POST /x" {
+            return until("released", || may_end.load(Ordering::SeqCst));
+        }
+        let seen = read_request(&mut stream, &mut Vec::new()).unwrap();
+        std::io::Write::write_all(&mut stream, &ok(&seen.body.len().to_string())).unwrap();
+    });
+    let proxy = start(config(&master, &[]));
+    let sent = Arc::new(AtomicUsize::new(0));
+    runtime().block_on(async {
+        let stream = tokio::net::TcpStream::connect(proxy.addr()).await.unwrap();
+        let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
+        tokio::spawn(connection);
+        let mut answers = Vec::new();
+        for _ in 0..40 {
+            requests = requests.ready().await.unwrap();
+            let post = Request::post(format!("http://{}/x", proxy.addr())).body(()).unwrap();
+            let (answer, body) = requests.send_request(post, false).unwrap();
+            tokio::spawn(send(body, PIECES, Arc::clone(&sent)));
+            answers.push(answer);
+        }
+        let counted = Arc::clone(&sent);
+        tokio::task::spawn_blocking(move || stands_still(&counted)).await.unwrap();
+        let url = format!("http://{}/y", proxy.addr());
+        let post = Request::post(url).header("content-length", 1000).body(()).unwrap();
+        let (answer, body) = requests.send_request(post, false).unwrap();
+        tokio::spawn(send(body, 10, Arc::default()));
+        let mut answer = answer.await.unwrap();
+        assert_eq!(answer.status(), 200);
+        assert_eq!(answer.body_mut().data().await.unwrap().unwrap(), "1000");
+        released.store(true, Ordering::SeqCst);
+    });
+    stop(proxy);
 }
