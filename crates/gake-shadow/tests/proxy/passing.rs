@@ -275,7 +275,7 @@ pub fn an_answer_that_breaks_off_is_an_error_to_an_old_client() {
     let mut client = Client::new(proxy.addr());
     client.write("GET / HTTP/1.0\r\nHost: h\r\n\r\n");
     let mut answer = Vec::new();
-    let end = std::io::Read::read_to_end(&mut client.0, &mut answer);
+    let end = Read::read_to_end(&mut client.0, &mut answer);
     let kind = end.map_err(|error| error.kind());
     assert_eq!(kind, Err(std::io::ErrorKind::ConnectionReset), "{answer:?}");
     assert_eq!(stop(proxy).stats.broken_answers, 1);
