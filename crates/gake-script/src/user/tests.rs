@@ -128,6 +128,16 @@ fn a_fiber_that_never_waits_gives_way_and_can_be_ended() {
 }
 
 #[test]
+fn a_fiber_that_fills_memory_gives_way() {
+    let (user, _) = user();
+    let text = "let n = 0; for (let i = 0; i < 40; i++) n += new Array(65536).fill(i).length; n";
+    // Forty steps of a megabyte each, far from the steps after which a fiber gives way otherwise.
+    let (value, pending) = finish(evaluate(&user, text));
+    assert_eq!(value.as_deref(), Ok("2621440"));
+    assert!(pending >= 20, "{pending}");
+}
+
+#[test]
 fn recursion_without_end_is_the_users_own_fault() {
     let (user, _) = user();
     for text in ["function f() { f() }; f()", "const a = []; a.toString = () => `${a}`; `${a}`"] {
