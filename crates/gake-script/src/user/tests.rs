@@ -258,7 +258,7 @@ fn rare_parts_of_the_language_are_there_when_a_text_names_them() {
 
 /// What a user of [`users_of_a_thread_come_and_go`] does each time: names and symbols come and go,
 /// shared names become values, keys and weak keys.
-const BUSY: &str = "
+const BUSY: &str = "(() => {
     globalThis.turns = (globalThis.turns ?? 0) + 1;
     globalThis.names ??= {};
     for (let i = 0; i < 40; i++) names[`${me}_${turns}_${i}`] = Symbol(`s${i}`);
@@ -268,8 +268,8 @@ const BUSY: &str = "
     const weak = new WeakMap([[Symbol.iterator, text], [{}, 1]]);
     const ring = { weak }; ring.ring = ring;
     try { null.x } catch (error) { text += error.constructor.name }
-    [weak.get(Symbol.iterator), text, Object.keys(names).length].join(' ')
-";
+    return [weak.get(Symbol.iterator), text, Object.keys(names).length].join(' ');
+})()";
 
 #[test]
 fn users_of_a_thread_come_and_go() {
