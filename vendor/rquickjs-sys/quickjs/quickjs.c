@@ -2112,6 +2112,20 @@ void *js_mallocz_rt(JSRuntime *rt, size_t size)
     return js_calloc_rt(rt, 1, size);
 }
 
+/* gake: large blocks count as steps on the way to the next interrupt. A built-in
+   function is one step, and a script that only calls those that fill megabytes
+   would keep its thread for seconds. */
+static inline void js_count_bytes(JSContext *ctx, size_t size)
+{
+    if (unlikely(size >= 4096)) {
+        size_t steps = size >> 7;
+        if (ctx->interrupt_counter > 1 && steps < (size_t)ctx->interrupt_counter)
+            ctx->interrupt_counter -= (int)steps;
+        else
+            ctx->interrupt_counter = 1;
+    }
+}
+
 /* Throw out of memory in case of error */
 void *js_calloc(JSContext *ctx, size_t count, size_t size)
 {
@@ -2121,6 +2135,7 @@ void *js_calloc(JSContext *ctx, size_t count, size_t size)
         JS_ThrowOutOfMemory(ctx);
         return NULL;
     }
+    js_count_bytes(ctx, count * size);
     return ptr;
 }
 
@@ -2133,6 +2148,7 @@ void *js_malloc(JSContext *ctx, size_t size)
         JS_ThrowOutOfMemory(ctx);
         return NULL;
     }
+    js_count_bytes(ctx, size);
     return ptr;
 }
 
@@ -2145,6 +2161,7 @@ void *js_mallocz(JSContext *ctx, size_t size)
         JS_ThrowOutOfMemory(ctx);
         return NULL;
     }
+    js_count_bytes(ctx, size);
     return ptr;
 }
 
@@ -2162,6 +2179,7 @@ void *js_realloc(JSContext *ctx, void *ptr, size_t size)
         JS_ThrowOutOfMemory(ctx);
         return NULL;
     }
+    js_count_bytes(ctx, size);
     return ret;
 }
 

@@ -128,6 +128,16 @@ fn a_fiber_that_never_waits_gives_way_and_can_be_ended() {
 }
 
 #[test]
+fn a_fiber_that_fills_memory_gives_way() {
+    let (user, _) = user();
+    let text = "let n = 0; for (let i = 0; i < 40; i++) n += new Array(65536).fill(i).length; n";
+    // Forty steps of a megabyte each, far from the steps after which a fiber gives way otherwise.
+    let (value, pending) = finish(evaluate(&user, text));
+    assert_eq!(value.as_deref(), Ok("2621440"));
+    assert!(pending >= 20, "{pending}");
+}
+
+#[test]
 fn recursion_without_end_is_the_users_own_fault() {
     let (user, _) = user();
     for text in ["function f() { f() }; f()", "const a = []; a.toString = () => `${a}`; `${a}`"] {
@@ -248,7 +258,7 @@ fn rare_parts_of_the_language_are_there_when_a_text_names_them() {
 
 /// What a user of [`users_of_a_thread_come_and_go`] does each time: names and symbols come and go,
 /// shared names become values, keys and weak keys.
-const BUSY: &str = "
+const BUSY: &str = "(() => {
     globalThis.turns = (globalThis.turns ?? 0) + 1;
     globalThis.names ??= {};
     for (let i = 0; i < 40; i++) names[`${me}_${turns}_${i}`] = Symbol(`s${i}`);
@@ -258,8 +268,8 @@ const BUSY: &str = "
     const weak = new WeakMap([[Symbol.iterator, text], [{}, 1]]);
     const ring = { weak }; ring.ring = ring;
     try { null.x } catch (error) { text += error.constructor.name }
-    [weak.get(Symbol.iterator), text, Object.keys(names).length].join(' ')
-";
+    return [weak.get(Symbol.iterator), text, Object.keys(names).length].join(' ');
+})()";
 
 #[test]
 fn users_of_a_thread_come_and_go() {
