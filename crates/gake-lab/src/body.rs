@@ -30,7 +30,7 @@ pub(crate) struct Answer {
 pub(crate) enum Source {
     /// All of it is there.
     Whole(Bytes),
-    /// So many bytes of filling.
+    /// A number of bytes of filling.
     Fill(u64),
     /// Pieces at regular instants.
     Chunks(Chunks),

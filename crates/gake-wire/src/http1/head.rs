@@ -31,7 +31,7 @@ impl<'a> ResponseHead<'a> {
 pub(super) enum Framing {
     /// There is no body.
     Empty,
-    /// So many bytes, at least one.
+    /// Its bytes, at least one.
     Length(u64),
     Chunked,
     /// Everything until the peer closes.

@@ -23,7 +23,7 @@ enum State {
     /// No request is under way.
     Idle,
     Head,
-    /// So many bytes of the body are still to come, at least one.
+    /// The bytes of the body that are still to come, at least one.
     Length(u64),
     Chunked(ChunkDecoder),
     /// The body goes on until the peer closes.

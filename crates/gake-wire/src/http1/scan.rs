@@ -13,11 +13,11 @@ use super::types::ResponseLimits;
 /// Where in a head the next byte stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// So many bytes of `HTTP/1.` have come.
+    /// The bytes of `HTTP/1.` that have come.
     Protocol(u8),
     Minor,
     SpaceAfterVersion,
-    /// So many digits of the status have come.
+    /// The digits of the status that have come.
     Code(u8),
     AfterCode,
     Reason,

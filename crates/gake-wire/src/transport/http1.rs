@@ -43,7 +43,7 @@ impl Http1 {
         Self { is_free: Cell::new(true), done: Cell::new(now), conn: RefCell::new(conn), facts }
     }
 
-    /// So many bytes of its first request went with the handshake.
+    /// Notes the bytes of its first request that went with the handshake.
     pub(crate) fn has_sent(&self, bytes: usize) {
         self.conn.borrow_mut().early = bytes;
     }
