@@ -35,6 +35,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     console::tell_of_panics();
+    // The thread that first touches a huge page may wait milliseconds while the kernel makes room
+    // for it. A kernel without huge pages refuses, and has nothing to disable.
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
     let console = Console::new();
     let args: Vec<_> = std::env::args_os().collect();
     let result = personality::run(&args, &console).unwrap_or_else(|| {

@@ -1,4 +1,5 @@
-//! Nothing beside the workers delays an arrival: every other thread is of the lowest class.
+//! Nothing beside the workers delays an arrival: every other thread is of the lowest class, and
+//! no thread waits for a huge page.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -75,4 +76,17 @@ fn every_thread_but_the_workers_is_of_the_lowest_class_while_arrivals_are_due() 
         }
     }
     assert!(second.len() >= 5, "the log, the sampler and more are there: {second:?}");
+}
+
+#[test]
+fn memory_comes_in_small_pages() {
+    let lab = lab();
+    let run = start(&mut gake(&["run", &url(&lab, "/fast"), "-r", "100", "-d", "60s"]));
+    eventually("requests are sent", || lab.stats().requests > 10);
+    let status = fs::read_to_string(format!("/proc/{}/status", run.pid())).unwrap();
+    run.signal(Signal::INT);
+    run.wait_for(PATIENCE);
+    // A kernel without huge pages has no such line (proc_pid_status(5)).
+    let huge = status.lines().find_map(|line| line.strip_prefix("THP_enabled:"));
+    assert!(huge.is_none_or(|enabled| enabled.trim() == "0"), "{status}");
 }
