@@ -148,9 +148,8 @@ impl Carrier for Push {
     fn check(&mut self) -> Result<(), String> {
         let post = self.post.clone();
         let Some(first) = post.first.clone() else { return Ok(()) };
-        let ask = move || {
-            Sender::new(post.protocol).and_then(|sender| sender.send(&first).map_err(Refused::why))
-        };
+        let ask =
+            move || Sender::new(&post).and_then(|sender| sender.send(&first).map_err(Refused::why));
         // A runtime of its own must not meet the caller's.
         let asked = std::thread::spawn(ask).join();
         asked.unwrap_or_else(|_| Err("the check failed".to_owned()))
@@ -202,7 +201,7 @@ impl Refused {
 }
 
 fn run(post: &Post, shared: &SharedQueue) {
-    let sender = match Sender::new(post.protocol) {
+    let sender = match Sender::new(post) {
         Ok(sender) => sender,
         Err(why) => return shared.lock().lost.add(0, why),
     };
@@ -270,7 +269,7 @@ fn next(shared: &SharedQueue, is_lines: bool) -> Option<Batch> {
 
 /// A fault as a sentence has it.
 fn words(fault: Fault) -> String {
-    fault.name().replace('_', " ")
+    fault.to_string().replace('_', " ")
 }
 
 /// What a status of gRPC other than OK means, as OTLP has it.
@@ -300,12 +299,17 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(protocol: Protocol) -> Result<Self, String> {
-        let settings = Settings { protocol, ..Settings::default() };
+    fn new(post: &Post) -> Result<Self, String> {
+        let settings = Settings { protocol: post.protocol, ..Settings::default() };
         let builder = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = builder.map_err(|error| error.to_string())?;
-        let network = Network::new(&Resolver::default(), &TlsOptions::default(), settings)
-            .map_err(|error| error.to_string())?;
+        let network = Network::new(&Resolver::default(), &TlsOptions::default(), settings);
+        let network = if post.url.starts_with("https:") {
+            network.and_then(Network::to_any_origin)
+        } else {
+            network
+        };
+        let network = network.map_err(|error| error.to_string())?;
         let client = Client::new(Arc::new(network), Slice::WHOLE, Since(Instant::now()));
         Ok(Self { runtime, local: tokio::task::LocalSet::new(), client })
     }

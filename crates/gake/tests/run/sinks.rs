@@ -133,6 +133,42 @@ fn destinations_that_fail_cost_their_own_figures_and_nothing_else() {
     lab.shutdown();
 }
 
+#[test]
+fn a_destination_over_tls_is_believed_by_its_authority_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = folder.path().join("ca.pem").display().to_string();
+    let collector = Peer::lab(&["--tls", "self", "--tls-out", &authority]);
+    let lab = lab();
+    let there = collector.url.replace("127.0.0.1", "localhost");
+    let sink = format!("prometheus-rw={there}/echo?retry=1s");
+    let url = url(&lab, "/fast");
+    let line =
+        [&["run", &url, "-o", "json", "--sink", &sink], &*words("-r 50 -d 2s -c 2")].concat();
+    let with = |authority: &str, flags: &[&str]| {
+        let mut gake = gake(&[&line, flags].concat());
+        start(gake.env("SSL_CERT_FILE", authority).env_remove("SSL_CERT_DIR")).wait()
+    };
+    let taken = with(&authority, &["--sink-required"]).done();
+    assert_eq!(taken.json().count("requests.ok"), 100, "{taken:?}");
+    assert!(!taken.stderr.contains("missing"), "{taken:?}");
+
+    let mut stranger = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    stranger.distinguished_name.push(rcgen::DnType::CommonName, "another");
+    let stranger = stranger.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap();
+    let other = folder.path().join("other.pem").display().to_string();
+    std::fs::write(&other, stranger.pem()).unwrap();
+    let why = "tls: the certificate's issuer is not trusted";
+    let lost = with(&other, &[]).done();
+    assert_eq!(lost.json().count("requests.ok"), 100, "{lost:?}");
+    let said = lost.stderr.lines().find(|line| line.contains("figures are missing")).unwrap();
+    assert!(figures(said) > 20 && said.contains(why), "{lost:?}");
+    with(&other, &["--sink-required"]).refused(1, why);
+    // A request a second, and none that was not encrypted.
+    let counted = collector.end();
+    assert!((2..=8).contains(&number_after(&counted, "/echo ")), "{counted}");
+    lab.shutdown();
+}
+
 /// The number in `N figures are missing`.
 fn figures(sentence: &str) -> u64 {
     let before = sentence.split_once(" figures are missing").unwrap().0;
