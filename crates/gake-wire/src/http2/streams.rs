@@ -33,7 +33,8 @@ pub(super) struct Stream {
     /// What may still be sent. A change of the server's settings can make it negative.
     pub(super) window: i64,
     pub(super) bytes_in: u64,
-    pub(super) upload: Option<Upload>,
+    /// In a box: few requests have one, and each stream is moved.
+    pub(super) upload: Option<Box<Upload>>,
     pub(super) queued: Queued,
 }
 
