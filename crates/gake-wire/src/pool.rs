@@ -214,7 +214,8 @@ impl<T: Transport> Pool<T> {
     /// Whether somebody else waits for a place to `origin` already.
     #[inline]
     pub(crate) fn has_waiters(&self, origin: u32) -> bool {
-        self.queue.waiting.borrow().iter().any(|waiter| waiter.origin == origin)
+        let waiting = self.queue.waiting.borrow();
+        !waiting.is_empty() && waiting.iter().any(|waiter| waiter.origin == origin)
     }
 
     /// Whether no further connection may be opened.

@@ -7,7 +7,6 @@ use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::outcome::{End, Exchange};
-use crate::plan::Expect;
 
 /// Larger counts are not read: no run comes near, and sums of them stay within 64 bits.
 const READ_MAX: u64 = 1 << 56;
@@ -22,12 +21,6 @@ macro_rules! counts {
         }
 
         impl Counts {
-            /// Adds what one exchange counts for.
-            #[inline]
-            pub(super) fn add(&mut self, other: &Self) {
-                $(self.$name += other.$name;)+
-            }
-
             /// Adds `other`.
             pub fn merge(&mut self, other: &Self) {
                 $(self.$name = self.$name.saturating_add(other.$name);)+
@@ -215,30 +208,22 @@ impl Counts {
             && self.lost <= self.dropped
     }
 
-    /// What one exchange counts for; its arrival is counted apart ([`Counts::end_arrival`]).
-    #[must_use]
-    pub fn of(exchange: &Exchange, expect: &Expect) -> Self {
-        let (ok, body_bytes) = match exchange.end {
-            End::Answered(answer) => {
-                let ok = expect.accepts(answer.status) && !exchange.wrong_body;
-                (ok, answer.body_bytes)
-            }
-            _ => (false, 0),
-        };
-        let unfinished = exchange.end == End::Unfinished;
-        let sent = exchange.has_left();
-        Self {
-            sent: u64::from(sent),
-            written: u64::from(exchange.written),
-            ok: u64::from(ok),
-            failed: u64::from(sent && !ok && !unfinished),
-            unfinished: u64::from(unfinished),
-            bytes_in: exchange.bytes_in,
-            body_bytes,
-            bytes_out: exchange.bytes_out,
-            unsent: u64::from(!sent),
-            wrong_bodies: u64::from(exchange.wrong_body),
-            ..Self::default()
+    /// Adds what one exchange counts for, which met the expectation or did not; its arrival is
+    /// counted apart ([`Counts::end_arrival`]).
+    #[inline]
+    pub(super) fn add_exchange(&mut self, exchange: &Exchange, is_ok: bool) {
+        let (is_sent, is_unfinished) = (exchange.has_left(), exchange.end == End::Unfinished);
+        self.sent += u64::from(is_sent);
+        self.written += u64::from(exchange.written);
+        self.ok += u64::from(is_ok);
+        self.failed += u64::from(is_sent && !is_ok && !is_unfinished);
+        self.unfinished += u64::from(is_unfinished);
+        self.bytes_in += exchange.bytes_in;
+        self.bytes_out += exchange.bytes_out;
+        self.unsent += u64::from(!is_sent);
+        self.wrong_bodies += u64::from(exchange.wrong_body);
+        if let End::Answered(answer) = exchange.end {
+            self.body_bytes += answer.body_bytes;
         }
     }
 }

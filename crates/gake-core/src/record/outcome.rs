@@ -2,6 +2,7 @@
 
 use super::fault::Fault;
 use crate::clock::Nanos;
+use crate::plan::Expect;
 use crate::work::Arrival;
 
 /// How an exchange ended.
@@ -112,8 +113,17 @@ impl Exchange {
     /// Whether it left the generator. It did not when there was no descriptor or no local port for
     /// its connection.
     #[must_use]
+    #[inline]
     pub fn has_left(&self) -> bool {
         self.bytes_out > 0 || !matches!(self.end, End::Fault(fault) if fault.is_generators())
+    }
+
+    /// Whether it is an answer as expected.
+    #[must_use]
+    #[inline]
+    pub fn is_ok(&self, expect: &Expect) -> bool {
+        matches!(self.end, End::Answered(answer) if expect.accepts(answer.status))
+            && !self.wrong_body
     }
 
     /// From the first byte written to the end: what the server did.

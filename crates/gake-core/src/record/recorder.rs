@@ -106,7 +106,7 @@ impl Recorder {
     pub(crate) fn exchange(&self, due: Nanos, start: &Start, exchange: &mut Exchange) {
         let mut figures = self.figures.borrow_mut();
         if due < self.warmup_end {
-            figures.warmup.add(&Counts::of(exchange, &self.expect));
+            figures.warmup.add_exchange(exchange, exchange.is_ok(&self.expect));
         } else {
             figures.tally.record_exchange(start.arrival.due, exchange, &self.expect);
         }

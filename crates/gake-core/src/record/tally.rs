@@ -82,11 +82,11 @@ impl Tally {
     /// latency larger than any before.
     pub fn record_exchange(&mut self, due: Nanos, exchange: &Exchange, expect: &Expect) {
         let response = exchange.done.saturating_sub(due);
-        let counts = Counts::of(exchange, expect);
+        let is_ok = exchange.is_ok(expect);
         let metric = match exchange.end {
             End::Answered(Answer { status, .. }) => {
                 bump(&mut self.statuses, status, 1);
-                if counts.ok == 1 { Metric::OkResponse } else { Metric::OtherResponse }
+                if is_ok { Metric::OkResponse } else { Metric::OtherResponse }
             }
             End::Fault(fault) => {
                 bump(&mut self.faults, fault, 1);
@@ -94,11 +94,11 @@ impl Tally {
             }
             End::Unfinished => Metric::OtherResponse,
         };
-        self.counts.add(&counts);
+        self.counts.add_exchange(exchange, is_ok);
         self.latency.of_mut(metric).record(response);
         self.record_parts(exchange);
         if let Some(label) = self.label_mut(exchange.label) {
-            label.counts.add(&counts);
+            label.counts.add_exchange(exchange, is_ok);
             if metric != Metric::FaultResponse {
                 label.response.record(response);
             }

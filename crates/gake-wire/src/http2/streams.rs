@@ -33,7 +33,8 @@ pub(super) struct Stream {
     /// What may still be sent. A change of the server's settings can make it negative.
     pub(super) window: i64,
     pub(super) bytes_in: u64,
-    pub(super) upload: Option<Upload>,
+    /// In a box: few requests have one, and each stream is moved.
+    pub(super) upload: Option<Box<Upload>>,
     pub(super) queued: Queued,
 }
 
@@ -163,37 +164,40 @@ impl Streams {
         }
     }
 
+    /// Whoever is farther from its home has the place, so that those who share a home stand in a
+    /// row.
     #[inline]
     fn place(&mut self, id: u32, slot: u32) {
         let mask = self.places.len() - 1;
+        let far = |at: usize, id: u32| at.wrapping_sub((id >> 1) as usize) & mask;
+        let mut one = (id, slot);
         let mut at = (id >> 1) as usize & mask;
         while self.places[at].0 != 0 {
+            if far(at, self.places[at].0) < far(at, one.0) {
+                std::mem::swap(&mut self.places[at], &mut one);
+            }
             at = (at + 1) & mask;
         }
-        self.places[at] = (id, slot);
+        self.places[at] = one;
     }
 
-    /// Takes a number out, and moves up those behind it that it kept from their place.
+    /// Takes a number out, and moves up those behind it, to the first that is at home: of numbers
+    /// in sequence all are.
     #[inline]
     fn displace(&mut self, id: u32) {
         let mask = self.places.len() - 1;
-        let home = |id: u32| (id >> 1) as usize & mask;
-        let mut hole = home(id);
+        let mut hole = (id >> 1) as usize & mask;
         while self.places[hole].0 != id {
             hole = (hole + 1) & mask;
         }
-        let mut at = hole;
         loop {
-            at = (at + 1) & mask;
+            let at = (hole + 1) & mask;
             let (next, slot) = self.places[at];
-            if next == 0 {
+            if next == 0 || (next >> 1) as usize & mask == at {
                 break;
             }
-            // How far it is from its home, and from the hole.
-            if at.wrapping_sub(home(next)) & mask >= at.wrapping_sub(hole) & mask {
-                self.places[hole] = (next, slot);
-                hole = at;
-            }
+            self.places[hole] = (next, slot);
+            hole = at;
         }
         self.places[hole] = (0, NONE);
     }

@@ -25,7 +25,7 @@ impl ClientConnection {
             self.streams.get(slot).queued.end = end;
             return;
         }
-        stream.upload = Some(Upload::new(Arc::clone(body), false));
+        stream.upload = Some(Box::new(Upload::new(Arc::clone(body), false)));
         self.uploads.push_back((slot, stream.id));
         self.pump();
     }
@@ -49,7 +49,7 @@ impl ClientConnection {
     /// answer is shown. Returns its slot; `None` when there is no room.
     pub fn start_open(&mut self, request: &RequestTemplate, owner: u32) -> Option<u32> {
         let slot = self.begin(request, owner, true, false)?;
-        self.streams.get(slot).upload = Some(Upload::new(Arc::default(), true));
+        self.streams.get(slot).upload = Some(Box::new(Upload::new(Arc::default(), true)));
         Some(slot)
     }
 
