@@ -102,11 +102,12 @@ fn control(bytes: &[u8], sizes: &[usize]) -> (Result<(), StreamViolation>, Vec<u
 
 /// Whether the oracle refuses what breaks this rule, too: it knows no content-length, its bounds are
 /// others, and it forgives a block that says it needs the dynamic table and does not (RFC 9204,
-/// section 4.5.1.1).
+/// section 4.5.1.1), and padding of Huffman codes that is too long or has zeros (RFC 7541, section
+/// 5.2); the target `hpack` compares those with the `h2` crate.
 fn is_common(violation: StreamViolation) -> bool {
     match violation {
         StreamViolation::Qpack(error) => {
-            !matches!(error, HpackError::TooLarge | HpackError::SizeUpdate)
+            !matches!(error, HpackError::TooLarge | HpackError::SizeUpdate | HpackError::Huffman)
         }
         StreamViolation::FrameCut | StreamViolation::FrameUnexpected | StreamViolation::Push => {
             true
@@ -115,18 +116,26 @@ fn is_common(violation: StreamViolation) -> bool {
     }
 }
 
-/// Whether a DATA frame of a response has no bytes.
-fn has_empty_data(mut bytes: &[u8]) -> bool {
-    while let Some((kind, rest)) = varint(bytes)
-        && let Some((length, rest)) = varint(rest)
-    {
-        if (kind, length) == (0, 0) {
-            return true;
-        }
-        bytes =
-            usize::try_from(length).ok().and_then(|length| rest.get(length..)).unwrap_or_default();
-    }
-    false
+/// The frames of a response: kind, length, and what is there behind the head.
+fn frames(mut bytes: &[u8]) -> impl Iterator<Item = (u64, u64, &[u8])> {
+    std::iter::from_fn(move || {
+        let (kind, rest) = varint(bytes)?;
+        let (length, rest) = varint(rest)?;
+        let behind = usize::try_from(length).ok().and_then(|length| rest.get(length..));
+        bytes = behind.unwrap_or_default();
+        Some((kind, length, rest))
+    })
+}
+
+/// Whether the oracle refuses a frame that RFC 9114 allows: it takes an empty DATA frame for the end
+/// of the body, and knows a frame of WebTransport (0x41), which means nothing without that.
+fn has_strange_frame(bytes: &[u8]) -> bool {
+    frames(bytes).any(|(kind, length, _)| (kind, length) == (0, 0) || kind == 0x41)
+}
+
+/// Whether the bytes end behind the head of a DATA frame.
+fn ends_before_data(bytes: &[u8]) -> bool {
+    frames(bytes).any(|(kind, length, rest)| kind == 0 && length > 0 && rest.is_empty())
 }
 
 /// A number of QUIC's (RFC 9000, section 16), and what is behind it.
@@ -139,7 +148,11 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
 
 /// Compares with the oracle.
 fn judge(bytes: &[u8], (ours, seen): &(Result<StreamResponse, StreamViolation>, Seen)) {
-    let theirs = oracle3::judge(bytes, HEADER_BYTES as u64);
+    // There the oracle panics, as if it had been asked for trailers too early.
+    let theirs = match ends_before_data(bytes) {
+        true => Answer::Failed("the body is cut".to_owned()),
+        false => oracle3::judge(bytes, HEADER_BYTES as u64),
+    };
     match (ours, theirs) {
         (Ok(response), Answer::Whole { status, mut fields, body_bytes, trailers }) => {
             assert_eq!((response.status, response.body_bytes), (status, body_bytes));
@@ -155,8 +168,7 @@ fn judge(bytes: &[u8], (ours, seen): &(Result<StreamResponse, StreamViolation>, 
             let all = seen.heads.iter().map(|(_, fields)| fields).chain(&seen.trailers).flatten();
             let mut values = all.map(|(_, value)| value);
             let has_control = values.any(|value| value.iter().any(is_control));
-            // It takes an empty DATA frame for the end of the body.
-            assert!(has_control || has_empty_data(bytes), "it refused: {why}");
+            assert!(has_control || has_strange_frame(bytes), "it refused: {why}");
         }
         (Err(violation), Answer::Whole { .. }) => {
             assert!(!is_common(*violation), "{violation:?}");

@@ -31,6 +31,7 @@ pub use agent::{Agent, AgentEvent};
 pub use allow::{AgentLimits, AllowRule};
 pub use coordinator::{
     AgentList, AgentLogLine, AgentRun, Fleet, FleetSettings, ListedAgent, OnLoss, Orphan, Stopped,
+    StoppedBy,
 };
 pub use error::FleetError;
 pub use nats::NatsSettings;

@@ -8,7 +8,7 @@ use gake_core::clock::Nanos;
 use gake_run::{Message, Stop};
 
 use super::join::Joiner;
-use super::journal::{Decision, Entry, Journal, Meaning};
+use super::journal::{Decision, Entry, Journal, Meaning, StoppedBy};
 use super::settings::OnLoss;
 use crate::message::{Control, Handover, StopOrder};
 
@@ -68,7 +68,12 @@ pub(crate) struct Conduct {
     cut: Option<Instant>,
     /// Why the run was ended before its time, if it was.
     pub(crate) aborted: Option<String>,
-    /// Whether somebody else ended it, or it was told to stop under an earlier coordinator.
+    /// Who told it to stop, other than the run itself.
+    pub(crate) stopped_by: Option<StoppedBy>,
+    /// The same as of the last decision.
+    decided_by: Option<StoppedBy>,
+    /// Whether somebody else ended it, or it was told to stop under an earlier coordinator, which
+    /// does not say by whom.
     pub(crate) is_stopped: bool,
     /// Whether another coordinator goes on with it.
     is_replaced: bool,
@@ -112,6 +117,8 @@ impl Conduct {
             asked: StopOrder::Go,
             cut: None,
             aborted: None,
+            stopped_by: None,
+            decided_by: None,
             is_stopped: false,
             is_replaced: false,
             left: None,
@@ -136,6 +143,17 @@ impl Conduct {
     /// Whether another coordinator goes on with the run.
     pub(crate) fn is_replaced(&self) -> bool {
         self.is_replaced
+    }
+
+    /// Somebody asks from elsewhere that the run ends.
+    pub(crate) fn request_stop(&mut self) {
+        self.is_stopped = true;
+        self.stopped_by = Some(StoppedBy::Request);
+    }
+
+    /// This coordinator was interrupted.
+    pub(crate) fn interrupt(&mut self) {
+        self.stopped_by.get_or_insert(StoppedBy::Interrupt);
     }
 
     /// Takes a part of a frame of an agent, which came at `at` since the epoch.
@@ -166,6 +184,7 @@ impl Conduct {
             Entry::Decision(decision) => {
                 self.stopped = decision.stopped;
                 self.asked = decision.asked;
+                (self.stopped_by, self.decided_by) = (decision.stopped_by, decision.stopped_by);
                 let messages = self.joiner.look(decision.at, &decision.lost, self.stopped);
                 if self.abort_if_wanted() {
                     self.asked = self.asked.max(StopOrder::Drain);
@@ -196,7 +215,10 @@ impl Conduct {
     /// Goes on at `at` since the epoch where the journal of earlier coordinators ends.
     pub(crate) fn go_on(&mut self, (now, at): (Instant, Nanos)) {
         (self.echoed, self.said) = (now, self.asked.into());
-        self.is_stopped |= self.asked != StopOrder::Go && self.aborted.is_none();
+        self.is_stopped |= match self.stopped_by {
+            Some(by) => by == StoppedBy::Request,
+            None => self.asked != StopOrder::Go && self.aborted.is_none(),
+        };
         self.joiner.hear_all(at);
         self.begin_journal(0, now);
     }
@@ -224,10 +246,12 @@ impl Conduct {
             || drain
             || self.stopped != stopped
             || self.asked != asked.into()
+            || self.stopped_by != self.decided_by
             || self.joiner.asked() != before;
-        self.asked = asked.into();
+        (self.asked, self.decided_by) = (asked.into(), self.stopped_by);
         if let (Some(journal), true) = (&mut self.journal, is_decision) {
-            let decision = Decision { at, lost, stopped: self.stopped, asked: self.asked };
+            let (stopped, asked, stopped_by) = (self.stopped, self.asked, self.stopped_by);
+            let decision = Decision { at, lost, stopped, asked, stopped_by };
             let meaning = Meaning { is_decision: true, ..Meaning::default() };
             journal.push(&Entry::Decision(decision), meaning, now);
         }
@@ -374,13 +398,41 @@ mod tests {
         let now = Instant::now();
         let asked = Decision { stopped: Some(1), asked: StopOrder::Drain, ..Decision::default() };
         let lost = Decision { lost: vec![(0, "it is silent".to_owned())], ..Decision::default() };
-        for (decision, is_stopped) in [(asked, true), (lost, false)] {
+        let by = |by| Decision { stopped_by: Some(by), ..asked.clone() };
+        for (decision, is_stopped, is_aborted) in [
+            (by(StoppedBy::Request), true, false),
+            (by(StoppedBy::Interrupt), false, false),
+            (asked, true, false),
+            (lost, false, true),
+        ] {
             let mut conduct = conduct(now);
+            let stopped_by = decision.stopped_by;
             conduct.repeat(&Entry::Decision(decision));
             conduct.go_on((now, 2));
             assert_eq!(conduct.asked, StopOrder::Drain);
-            assert_eq!((conduct.is_stopped, conduct.aborted.is_some()), (is_stopped, !is_stopped));
+            assert_eq!((conduct.is_stopped, conduct.aborted.is_some()), (is_stopped, is_aborted));
+            assert_eq!(conduct.stopped_by, stopped_by);
         }
+    }
+
+    #[test]
+    fn who_stops_a_run_stands_in_its_journal() {
+        let now = Instant::now();
+        let mut conduct = conduct(now);
+        conduct.begin_journal(0, now);
+        let decisions = |conduct: &mut Conduct, asked| {
+            conduct.look((now, 1), true, asked);
+            let journal = conduct.journal.as_mut().unwrap();
+            std::iter::from_fn(|| journal.unsent()).count()
+        };
+        assert_eq!(decisions(&mut conduct, Stop::Go), 0);
+        conduct.interrupt();
+        assert_eq!(decisions(&mut conduct, Stop::Drain), 1);
+        conduct.interrupt();
+        assert_eq!(decisions(&mut conduct, Stop::Drain), 0, "it is known");
+        conduct.request_stop();
+        assert_eq!(decisions(&mut conduct, Stop::Drain), 1, "a request goes before an interrupt");
+        assert_eq!(conduct.stopped_by, Some(StoppedBy::Request));
     }
 
     #[test]

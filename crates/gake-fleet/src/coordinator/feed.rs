@@ -9,7 +9,7 @@ use async_nats::{Client, Subscriber};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use gake_core::clock::{Clock, Nanos};
-use gake_run::{Message, RunClock, Stop, StopHandle};
+use gake_run::{Interrupt, Message, RunClock, Stop, StopHandle};
 
 use super::conduct::{CONTROL_EVERY, Conduct};
 use super::journal::JournalReader;
@@ -51,6 +51,8 @@ pub(crate) struct Feed {
     pub(crate) conduct: Conduct,
     pub(crate) messages: Sender<Message>,
     pub(crate) stop: StopHandle,
+    /// Interrupts this process, if it is known here.
+    pub(crate) interrupt: Option<Interrupt>,
     /// Counts from the run's epoch.
     pub(crate) clock: RunClock,
     /// Hears what scripts do.
@@ -222,6 +224,9 @@ impl Feed {
     async fn look(&mut self) {
         let is_connected = self.client.connection_state() == State::Connected;
         let now = (Instant::now(), self.now());
+        if self.interrupt.as_ref().is_some_and(Interrupt::came) {
+            self.conduct.interrupt();
+        }
         let looked = self.conduct.look(now, is_connected, self.stop.asked());
         self.pass_on(looked.messages);
         *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = self.conduct.joiner.lost();
@@ -238,7 +243,7 @@ impl Feed {
         let purpose = format!("stop {}", self.run);
         let request = opened::<StopRequest>(&self.token, &purpose, &message.payload);
         let Some(StopRequest { now, challenge, .. }) = request else { return };
-        self.conduct.is_stopped = true;
+        self.conduct.request_stop();
         self.stop.stop(if now { Stop::Now } else { Stop::Drain });
         if let Some(reply) = message.reply.clone() {
             let purpose = format!("stop-answer {challenge}");

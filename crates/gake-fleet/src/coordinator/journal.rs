@@ -69,6 +69,19 @@ pub(crate) struct Decision {
     pub(crate) stopped: Option<Nanos>,
     /// What is asked of the run.
     pub(crate) asked: StopOrder,
+    /// Who else than the run itself asked for that.
+    pub(crate) stopped_by: Option<StoppedBy>,
+}
+
+/// Who told a run to stop that had no reason of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StoppedBy {
+    /// Somebody, from elsewhere ([`Stopped::ask`](crate::Stopped::ask)).
+    Request,
+    /// Whoever interrupted its coordinator ([`FleetSettings::interrupt`]).
+    ///
+    /// [`FleetSettings::interrupt`]: crate::FleetSettings::interrupt
+    Interrupt,
 }
 
 impl Entry {

@@ -31,6 +31,7 @@ use gake_core::spec::RunSpec;
 use gake_run::script::{LostParts, SetUp};
 use gake_run::{Prepared, RemoteWorkers, RunError, Running, Stop, StopHandle};
 use join::Joiner;
+pub use journal::StoppedBy;
 use journal::description::RunDescription;
 use journal::stream::JournalStream;
 pub use list::{AgentList, ListedAgent};
@@ -75,6 +76,7 @@ pub struct Fleet {
     aborted: bool,
     left: Option<String>,
     is_stopped: bool,
+    stopped_by: Option<StoppedBy>,
     lost: usize,
     unreplaced: usize,
     was_over: bool,
@@ -215,6 +217,7 @@ impl Fleet {
             aborted: false,
             left: None,
             is_stopped: false,
+            stopped_by: None,
             lost: 0,
             unreplaced: 0,
             was_over: false,
@@ -297,10 +300,17 @@ impl Fleet {
     }
 
     /// Whether the run was told to stop: by somebody else ([`Stopped::ask`]), or under an earlier
-    /// coordinator.
+    /// coordinator, it is not known by whom.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.is_stopped
+    }
+
+    /// Who told the run to stop, other than the run itself: under this coordinator or an earlier
+    /// one. An interrupt is known where its [`FleetSettings`] have it.
+    #[must_use]
+    pub fn stopped_by(&self) -> Option<StoppedBy> {
+        self.stopped_by
     }
 
     /// Whether an earlier coordinator had the whole run already, and began what follows it.
@@ -386,15 +396,16 @@ impl RemoteWorkers for Fleet {
     }
 
     fn complete(&mut self, run: &mut Run) {
-        let Some(Ok(Conduct { joiner, aborted, left, is_stopped, was_over, .. })) =
+        let Some(Ok(Conduct { joiner, aborted, left, is_stopped, stopped_by, was_over, .. })) =
             self.feed.take().map(JoinHandle::join)
         else {
             return;
         };
         (self.aborted, self.left, self.was_over) = (aborted.is_some(), left, was_over);
         (self.lost, self.unreplaced) = (joiner.lost().len(), joiner.unreplaced());
-        self.is_stopped = is_stopped && !matches!(run.ending, Ending::Aborted(_));
-        if self.is_stopped {
+        let is_aborted = matches!(run.ending, Ending::Aborted(_));
+        (self.is_stopped, self.stopped_by) = (is_stopped && !is_aborted, stopped_by);
+        if (is_stopped || stopped_by.is_some()) && !is_aborted {
             run.ending = Ending::Interrupted;
         }
         if let Some(why) = aborted {

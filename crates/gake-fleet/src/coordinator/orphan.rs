@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use gake_core::spec::RunSpec;
-use gake_run::Prepared;
+use gake_run::{Interrupt, Prepared};
 use tokio::runtime::Runtime;
 
 use super::find::Finder;
@@ -108,7 +108,7 @@ impl Orphan {
     }
 
     /// As [`adopt`](Self::adopt), for a script: `listener` hears what it does on the agents, and how
-    /// it ended the test before.
+    /// it ended the test before. Whether `interrupt` ended the run stands in its journal.
     ///
     /// # Errors
     /// Likewise.
@@ -116,9 +116,11 @@ impl Orphan {
         self,
         prepared: &Prepared,
         listener: ScriptListener,
+        interrupt: &Interrupt,
     ) -> Result<Fleet, FleetError> {
         let mut fleet = self.adopt(prepared)?;
         fleet.listener = Some(listener);
+        fleet.settings.interrupt = Some(interrupt.clone());
         Ok(fleet)
     }
 

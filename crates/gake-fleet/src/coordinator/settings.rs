@@ -26,7 +26,8 @@ pub struct FleetSettings {
     pub version: String,
     /// How long agents are waited for.
     pub wait: Duration,
-    /// Ends the wait for agents, until they are ready; none with `None`.
+    /// Ends the wait for agents, until they are ready; none with `None`. Whether it ended the run
+    /// stands in the journal.
     pub interrupt: Option<Interrupt>,
     /// How long agents go on without their coordinator.
     pub alone_max: Duration,

@@ -92,6 +92,7 @@ impl Fleet {
             conduct,
             messages: sender,
             stop: running.stop.clone(),
+            interrupt: self.settings.interrupt.clone(),
             clock,
             listener: self.listener.clone(),
             lost: Arc::clone(&self.lost_now),

@@ -221,7 +221,7 @@ async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
 async fn end(stream: Stream, then: Then) {
     match then {
         Then::Close => Box::pin(linger(stream)).await,
-        Then::Reset => stream.reset(),
+        // Dropped.
         Then::Next | Then::Gone => {}
     }
 }

@@ -95,6 +95,13 @@ impl Side {
         }
     }
 
+    /// The client sees an error when the connection is closed, unless the stream is told otherwise.
+    pub(super) fn set_close_is_error(&self) {
+        if let Some(stream) = self.stream() {
+            stream.set_close_is_error(true);
+        }
+    }
+
     /// Writes what the client takes, and returns how much that was; `false` when it is gone.
     pub(super) fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Option<usize>> {
         let Some(mut stream) = self.stream() else { return Poll::Ready(None) };

@@ -28,9 +28,7 @@ pub(super) enum Then {
     Next,
     /// The client is told that the connection ends.
     Close,
-    /// The connection breaks off: its end would pass for that of the answer.
-    Reset,
-    /// There is nobody to tell.
+    /// There is nobody to tell, or the connection breaks off.
     Gone,
 }
 
@@ -125,8 +123,11 @@ impl Serving<'_> {
                 return self.failed(end, closes).await;
             }
             let then = self.ended(end, closes);
+            if is_ended_by_close && matches!(end, End::Answered) {
+                self.near.stream.set_close_is_error(false);
+            }
             let is_cut = is_ended_by_close && !matches!(end, End::Answered);
-            return if is_cut { Then::Reset } else { then };
+            return if is_cut { Then::Gone } else { then };
         }
     }
 

@@ -102,14 +102,14 @@ pub(super) async fn serve(
     };
     let end = poll_fn(|cx| serving.poll(cx)).await;
     let closes = serving.closes;
-    // The end of the connection would pass for that of the answer.
-    let is_cut = serving.is_ended_by_close() && !matches!(end, End::Answered);
+    let (is_ended_by_close, is_whole) = (serving.is_ended_by_close(), matches!(end, End::Answered));
     drop(serving);
-    let after = after(client, &side, end, closes).await;
-    if is_cut {
-        return after.map(|(_, stream, opening)| (Then::Reset, stream, opening));
+    let (then, stream, opening) = after(client, &side, end, closes).await?;
+    if is_ended_by_close && is_whole {
+        stream.set_close_is_error(false);
     }
-    after
+    let is_cut = is_ended_by_close && !is_whole;
+    Some((if is_cut { Then::Gone } else { then }, stream, opening))
 }
 
 /// What comes after a request.
@@ -237,6 +237,10 @@ impl Serving<'_> {
         let facts = BodyFacts { is_empty: body.is_end_stream(), length: body.size_hint().exact() };
         let framing = answer_head::write(&mut self.out, &head, facts, &mut about);
         self.closes = about.closes;
+        if matches!(framing, AnswerFraming::Close) {
+            // Until the answer is whole, a close would make it seem so.
+            self.side.set_close_is_error();
+        }
         let announces = self.takes_trailers && head.headers.contains_key(TRAILER);
         self.stage = Stage::Body { body, framing, announced: announces.then_some(head.headers) };
         self.end_if_whole();

@@ -18,12 +18,12 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// Ends the connection so that the other side sees an error: TCP is reset, and TLS ends without
-    /// its last word.
-    pub(crate) fn reset(self) {
-        if let Self::Plain(stream) = &self {
+    /// Whether the other side sees an error when the connection is closed, by whatever ends it, even
+    /// the end of the process: TCP is reset then. TLS without its last word is an error anyway.
+    pub(crate) fn set_close_is_error(&self, is_error: bool) {
+        if let Self::Plain(stream) = self {
             // An error means that it has been reset already.
-            let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
+            let _ = SockRef::from(stream).set_linger(is_error.then_some(Duration::ZERO));
         }
     }
 

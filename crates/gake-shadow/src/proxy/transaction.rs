@@ -184,7 +184,11 @@ impl<'a, 'n> Transaction<'a, 'n> {
             worker.counters().answers[class].fetch_add(1, Relaxed);
             client.body_begins();
             self.upload.forget_interim();
-            self.closes |= self.state.is_ended_by_close;
+            if self.state.is_ended_by_close {
+                // Until the answer is whole, a close would make it seem so.
+                self.near.stream.set_close_is_error(true);
+                self.closes = true;
+            }
         }
         match read {
             // Before the final head nothing of an answer moves: its time runs on.

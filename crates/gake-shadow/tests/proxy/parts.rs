@@ -110,6 +110,11 @@ fn an_answer_that_breaks_off_is_an_error_to_an_old_client() {
 }
 
 #[test]
+fn an_answer_that_the_proxys_end_cuts_is_an_error_to_an_old_client() {
+    in_parts(passing::an_answer_that_the_proxys_end_cuts_is_an_error_to_an_old_client);
+}
+
+#[test]
 fn a_connection_that_the_master_closed_is_not_the_clients_trouble() {
     in_parts(passing::a_connection_that_the_master_closed_is_not_the_clients_trouble);
 }

@@ -282,6 +282,29 @@ pub fn an_answer_that_breaks_off_is_an_error_to_an_old_client() {
 }
 
 #[test]
+pub fn an_answer_that_the_proxys_end_cuts_is_an_error_to_an_old_client() {
+    let master = Backend::raw(|mut stream, _| {
+        read_request(&mut stream, &mut Vec::new());
+        let _ = stream
+            .write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
+        // The rest never comes; the proxy leaves.
+        let _ = stream.read(&mut [0]);
+    });
+    let proxy = start(config(&master, &[]));
+    let mut client = Client::new(proxy.addr());
+    client.write("GET / HTTP/1.0\r\nHost: h\r\n\r\n");
+    let (mut answer, mut part) = (Vec::new(), [0; 1024]);
+    while !answer.ends_with(b"hello") {
+        let read = client.0.read(&mut part).unwrap();
+        assert_ne!(read, 0, "{answer:?}");
+        answer.extend_from_slice(&part[..read]);
+    }
+    drop(proxy.stop(Duration::ZERO));
+    let end = client.0.read(&mut part).map_err(|error| error.kind());
+    assert_eq!(end, Err(std::io::ErrorKind::ConnectionReset));
+}
+
+#[test]
 pub fn a_connection_that_the_master_closed_is_not_the_clients_trouble() {
     // Each connection answers once, and closes as soon as it is asked again.
     let answered = AtomicUsize::new(0);

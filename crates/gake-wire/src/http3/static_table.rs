@@ -36,10 +36,11 @@ const TABLE: [(&str, &str); 99] = [
     ("access-control-expose-headers", "content-length"),
     ("access-control-request-headers", "content-type"), ("access-control-request-method", "get"),
     ("access-control-request-method", "post"), ("alt-svc", "clear"), ("authorization", ""),
+    ("content-security-policy", "script-src 'none'; object-src 'none'; base-uri 'none'"),
     ("early-data", "1"), ("expect-ct", ""), ("forwarded", ""), ("if-range", ""), ("origin", ""),
     ("purpose", "prefetch"), ("server", ""), ("timing-allow-origin", "*"),
     ("upgrade-insecure-requests", "1"), ("user-agent", ""), ("x-forwarded-for", ""),
-    ("x-frame-options", "deny"), ("x-frame-options", "sameorigin"), (":authority", ""),
+    ("x-frame-options", "deny"), ("x-frame-options", "sameorigin"),
 ];
 
 /// The entry with this index.
@@ -52,4 +53,31 @@ pub(super) fn find(name: &str, value: &[u8]) -> Option<(usize, bool)> {
     let is_whole = |(known, text): &(&str, &str)| *known == name && text.as_bytes() == value;
     let whole = TABLE.iter().position(is_whole).map(|at| (at, true));
     whole.or_else(|| TABLE.iter().position(|(known, _)| *known == name).map(|at| (at, false)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_stand_where_the_rfc_has_them() {
+        for (index, name, value) in [
+            (0, ":authority", ""),
+            (14, "set-cookie", ""),
+            (25, ":status", "200"),
+            (35, "access-control-allow-origin", "*"),
+            (46, "content-type", "application/json"),
+            (62, "x-xss-protection", "1; mode=block"),
+            (71, ":status", "500"),
+            (84, "authorization", ""),
+            (86, "early-data", "1"),
+            (92, "server", ""),
+            (95, "user-agent", ""),
+            (98, "x-frame-options", "sameorigin"),
+        ] {
+            assert_eq!(entry(index), Some((name, value)), "{index}");
+        }
+        assert_eq!(entry(99), None);
+        assert!((0..TABLE.len()).all(|at| !TABLE[..at].contains(&TABLE[at])), "each once");
+    }
 }

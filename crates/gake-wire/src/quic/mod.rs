@@ -6,6 +6,7 @@
 
 mod connect;
 mod errors;
+mod receive;
 mod socket;
 
 pub(crate) use connect::{EarlyCall, EarlyEnd, QuicSettings, connect};

@@ -8,8 +8,8 @@ use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use quinn::udp::{RecvMeta, Transmit, UdpSocketState};
@@ -18,10 +18,13 @@ use tokio::io::Interest;
 use tokio::net::UdpSocket;
 use tokio::sync::Notify;
 
+use super::receive::{Room, Waiting};
+
 /// A connected UDP socket.
 pub(crate) struct QuicSocket {
     io: UdpSocket,
     state: UdpSocketState,
+    waiting: Mutex<Waiting>,
     is_refused: AtomicBool,
     refusal: Notify,
 }
@@ -32,7 +35,7 @@ impl QuicSocket {
         let state = UdpSocketState::new((&socket).into())?;
         let io = UdpSocket::from_std(socket)?;
         let (is_refused, refusal) = (AtomicBool::new(false), Notify::new());
-        Ok(Arc::new(Self { io, state, is_refused, refusal }))
+        Ok(Arc::new(Self { io, state, waiting: Mutex::default(), is_refused, refusal }))
     }
 
     /// Waits until the peer's machine says that nothing listens there.
@@ -82,14 +85,20 @@ impl AsyncUdpSocket for QuicSocket {
         buffers: &mut [IoSliceMut<'_>],
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
-        loop {
+        let mut room = Room::new(buffers, meta);
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.pass_on(&mut room);
+        while room.filled() == 0 {
             ready!(self.io.poll_recv_ready(cx))?;
-            let receive = || self.state.recv((&self.io).into(), buffers, meta);
-            match self.io.try_io(Interest::READABLE, receive) {
-                Ok(received) => return Poll::Ready(Ok(received)),
-                Err(error) => self.note(&error),
+            let read = |messages: &mut [IoSliceMut<'_>], about: &mut [RecvMeta]| {
+                self.state.recv((&self.io).into(), messages, about)
+            };
+            let receive = || waiting.receive(&mut room, read);
+            if let Err(error) = self.io.try_io(Interest::READABLE, receive) {
+                self.note(&error);
             }
         }
+        Poll::Ready(Ok(room.filled()))
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -105,7 +114,8 @@ impl AsyncUdpSocket for QuicSocket {
     }
 
     fn max_receive_segments(&self) -> usize {
-        self.state.gro_segments()
+        // Joined ones are taken apart before quinn gets them.
+        1
     }
 }
 

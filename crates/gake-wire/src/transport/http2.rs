@@ -8,7 +8,7 @@ use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Answer, ErrorCode, Exchange, Fault, Phase};
 
 use super::http2_task::{Task, Turn};
-use super::interface::{IdleState, Timing, Transport, TransportError};
+use super::interface::{Timing, Transport, TransportError};
 use super::link::{Link, Shown};
 use super::sampler::TcpSampler;
 use crate::facts::ConnectionFacts;
@@ -89,12 +89,6 @@ impl Transport for Http2 {
 
     fn watch_room(&self, watcher: impl Fn() + 'static) {
         self.link.room.watch(Box::new(watcher));
-    }
-
-    #[inline]
-    fn idle_state(&self, _now: Nanos, _scratch: &Scratch) -> IdleState {
-        // Its task hears of everything.
-        if self.link.is_ending() { IdleState::Ended } else { IdleState::Usable }
     }
 
     async fn exchange<C: Clock, V: Visitor>(

@@ -14,7 +14,7 @@ use quinn::{Connection, ConnectionError, ReadError, RecvStream, SendStream, VarI
 
 use super::http3_link::{Http3Link, OpenStream};
 use super::http3_task;
-use super::interface::{IdleState, Timing, Transport, TransportError};
+use super::interface::{Timing, Transport, TransportError};
 use crate::facts::ConnectionFacts;
 use crate::grpc;
 use crate::http1::Visitor;
@@ -23,7 +23,6 @@ use crate::http3::{ResponseReader, StreamRequest, StreamResponse, StreamViolatio
 use crate::meter::OpenGuard;
 use crate::quic::{QuicSocket, of_lost};
 use crate::request::PreparedRequest;
-use crate::scratch::Scratch;
 
 /// A request that cannot go over HTTP/3: one of another network, or one whose body is still to
 /// come.
@@ -80,11 +79,6 @@ impl Transport for Http3 {
 
     fn watch_room(&self, watcher: impl Fn() + 'static) {
         self.link.room.watch(Box::new(watcher));
-    }
-
-    fn idle_state(&self, _now: Nanos, _scratch: &Scratch) -> IdleState {
-        // Its task hears of everything.
-        if self.link.is_ending() { IdleState::Ended } else { IdleState::Usable }
     }
 
     async fn exchange<C: Clock, V: Visitor>(

@@ -29,8 +29,13 @@ pub(crate) trait Transport {
     }
 
     /// What became of it while no exchange was under way; one that cannot be used has no capacity
-    /// any more. Costs no system call unless the runtime has heard of something.
-    fn idle_state(&self, now: Nanos, scratch: &Scratch) -> IdleState;
+    /// any more. Costs no system call unless the runtime has heard of something. Where a task reads
+    /// the connection, that hears of everything.
+    #[inline]
+    fn idle_state(&self, now: Nanos, scratch: &Scratch) -> IdleState {
+        let _ = (now, scratch);
+        if self.is_ending() { IdleState::Ended } else { IdleState::Usable }
+    }
 
     /// Sends a request and reads its response, noting instants and bytes in `exchange` as they
     /// come. When the future is dropped before its end, the exchange is given up.

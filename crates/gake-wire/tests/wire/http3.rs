@@ -179,6 +179,37 @@ fn heads_and_bodies_are_kept() {
 }
 
 #[test]
+fn names_of_the_static_table_are_those_of_the_server() {
+    let lab = lab(LabConfig::default());
+    on_runtime(async {
+        let names = [
+            "accept-language",
+            "authorization",
+            "early-data",
+            "forwarded",
+            "if-range",
+            "origin",
+            "purpose",
+            "range",
+            "referer",
+            "upgrade-insecure-requests",
+            "user-agent",
+            "x-forwarded-for",
+        ];
+        let mut request = HttpRequest::new("GET", url(&lab, "/echo"));
+        request.headers = names.map(|name| (name.to_owned(), format!("of {name}"))).to_vec();
+        let sender = sender(&request, settings());
+        let deadline = Deadline::within(sender.client.clock().now(), PATIENCE);
+        let (exchange, kept) = sender.client.send(&sender.request, deadline, 100_000).await;
+        assert_eq!(status_of(&exchange), 200);
+        let echo = String::from_utf8(kept.body).unwrap();
+        for name in names {
+            assert!(echo.contains(&format!("\"{name}\":\"of {name}\"")), "{name}: {echo}");
+        }
+    });
+}
+
+#[test]
 fn an_exchange_that_takes_too_long_or_is_reset_ends_alone() {
     let lab = lab(LabConfig::default());
     on_runtime(async {

@@ -121,3 +121,31 @@ fn teardown_that_was_begun_is_not_called_again() {
     assert_eq!(lab.stats().routes["/bytes"], 2);
     end(two);
 }
+
+#[test]
+fn a_run_that_was_told_to_stop_ends_as_with_its_first_process() {
+    let lab = lab();
+    for (is_interrupted, code, torn_down) in [(false, 130, 2), (true, 105, 4)] {
+        let (nats, folder) = (Nats::start(), tempfile::tempdir().unwrap());
+        let two = agents(&nats, &["a", "b"], SCRIPTS);
+        let requests = lab.stats().requests;
+        let started = start(&mut run(&nats, &lab, &folder, "-e HANGS=1"));
+        eventually("some iterations are there", || lab.stats().requests > requests + 30);
+        let id = id_of_run(&nats);
+        match is_interrupted {
+            true => started.signal(Signal::INT),
+            false => {
+                let stop = format!("fleet stop {id}");
+                let stopped = start(&mut with(&nats, TOKEN, &words(&stop))).wait();
+                assert_eq!(stopped.code, Some(0), "{stopped:?}");
+            }
+        }
+        eventually("teardown has begun", || lab.stats().routes["/bytes"] == torn_down);
+        started.signal(Signal::KILL);
+        started.wait();
+        let ran = attach(&nats, &id, "");
+        assert!(count(&ran, "own") < ITERATIONS, "its threshold is missed: {ran:?}");
+        assert_eq!(ran.code, Some(code), "{ran:?}");
+        end(two);
+    }
+}

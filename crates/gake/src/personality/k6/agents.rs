@@ -9,7 +9,7 @@ use gake_fleet::{Fleet, Orphan, OtherLoad, ScriptEvent, ScriptListener, ScriptPa
 use gake_k6::options::{Executor, Options};
 use gake_k6::test::{LogLine, ScriptLog, Test};
 use gake_run::script::{LoadedScript, LostParts, RemoteUsers, ScriptArchives, ScriptRun, SetUp};
-use gake_run::{Prepared, RemoteWorkers, RunError};
+use gake_run::{Interrupt, Prepared, RemoteWorkers, RunError};
 
 use super::agent_lines::AgentLines;
 use super::archive::pack;
@@ -132,8 +132,8 @@ pub(super) struct ScriptAgents<'a> {
 enum Origin<'a> {
     /// They are to be found.
     New { maker: &'a FleetMaker, spec: &'a RunSpec, parcel: Box<ScriptParcel> },
-    /// Another process started them; until this one goes on with them.
-    Orphan(Option<Box<Orphan>>),
+    /// Another process started them; until this one, which may be interrupted, goes on with them.
+    Orphan(Option<Box<Orphan>>, Interrupt),
 }
 
 impl<'a> ScriptAgents<'a> {
@@ -175,9 +175,10 @@ impl<'a> ScriptAgents<'a> {
         orphan: Orphan,
         test: &Arc<Test>,
         prepared: &'a Prepared,
-        console: Option<&'a Console>,
+        (interrupt, console): (&Interrupt, Option<&'a Console>),
     ) -> Result<Self, String> {
-        let agents = Self::of(Origin::Orphan(Some(Box::new(orphan))), test, prepared)?;
+        let origin = Origin::Orphan(Some(Box::new(orphan)), interrupt.clone());
+        let agents = Self::of(origin, test, prepared)?;
         Ok(Self { console, ..agents })
     }
 
@@ -209,10 +210,10 @@ impl RemoteUsers for ScriptAgents<'_> {
                 let of = (*spec, self.prepared);
                 (maker.assemble_script(of, (&**parcel, set_up), listener), maker.keeps_journal())
             }
-            Origin::Orphan(orphan) => {
+            Origin::Orphan(orphan, interrupt) => {
                 let gone = || RunError::cannot("the agents have been taken over already");
                 let orphan = orphan.take().ok_or_else(gone)?;
-                (orphan.adopt_script(self.prepared, listener), false)
+                (orphan.adopt_script(self.prepared, listener, interrupt), false)
             }
         };
         let fleet = fleet.map_err(RunError::cannot)?;

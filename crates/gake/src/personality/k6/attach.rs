@@ -109,7 +109,8 @@ pub fn attach(
         ..Beside::default()
     };
     let told = (!flags.quiet).then_some(console);
-    let agents = ScriptAgents::of_orphan(orphan, &ready.script.test, &ready.prepared, told);
+    let test = &ready.script.test;
+    let agents = ScriptAgents::of_orphan(orphan, test, &ready.prepared, (interrupt, told));
     let agents = agents.map_err(unreadable)?;
     let native = Native::default();
     let following =

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gake_core::clock::SECOND;
 use gake_core::redact::Names;
-use gake_fleet::Fleet;
+use gake_fleet::{Fleet, StoppedBy};
 use gake_k6::metrics::registry;
 use gake_k6::options::Options;
 use gake_k6::test::{LogLevel, LogLine, ScriptLog, Test};
@@ -201,15 +201,17 @@ impl Following<'_> {
                 return Ok(if signals.came() { code::INTERRUPTED } else { exit_of(&error) });
             }
         };
-        let how = (signals.came(), api.has_stopped());
+        let stopped_by = fleet.as_ref().and_then(Fleet::stopped_by);
+        let is_interrupted = signals.came() || stopped_by == Some(StoppedBy::Interrupt);
+        let how = (is_interrupted, api.has_stopped());
         let (exit, summary) = finish(ready, flags, recorded, how, native, console)?;
         let Some(fleet) = fleet else { return own.finish(&summary, exit, console) };
         if fleet.was_over() && run.teardown.is_some() && script.has("teardown") {
             script.test.log(LogLevel::Warning, TORN_DOWN, &[]);
         }
-        // Of a run that was told to stop before, the journal does not say by whom: what the test
-        // itself has reasons for is no interrupt.
-        let is_own_end = is_resumed && [code::THRESHOLDS, code::ABORTED].contains(&exit);
+        // A run that nobody told to stop and that stopped before had its own reasons.
+        let has_own_reason = [code::THRESHOLDS, code::ABORTED].contains(&exit);
+        let is_own_end = is_resumed && stopped_by.is_none() && has_own_reason;
         let exit = match is_own_end && fleet.is_stopped() {
             true => exit,
             false => conclude(&fleet, flags.quiet, exit, console),
