@@ -33,7 +33,7 @@ pub use coordinator::{
     AgentList, AgentLogLine, AgentRun, Fleet, FleetSettings, ListedAgent, OnLoss, Orphan, Stopped,
 };
 pub use error::FleetError;
-pub use nats::NatsSettings;
+pub use nats::{NatsKey, NatsSettings};
 pub use other_load::OtherLoad;
 pub use script::{OrphanScript, ScriptEvent, ScriptLine, ScriptListener, ScriptParcel};
 pub use token::FleetToken;
