@@ -79,7 +79,7 @@ fn section(page: &mut String, step: &ExperimentStep) {
         let _ = write!(page, "<br><span class=\"quiet\">{}</span>", escaped(&cause.advice));
     }
     let (levels, settings) = target::brief(&step.summary.run);
-    let generator = vec![figures::generator(&step.summary.run)];
+    let generator = vec![figures::generator(&step.summary.run).replace("   ", ", ")];
     for (what, texts) in [("target", levels), ("settings", settings), ("generator", generator)] {
         if !texts.is_empty() {
             let _ = write!(page, "<li class=\"quiet\">{what}: {}", escaped(&texts.join(", ")));

@@ -288,17 +288,18 @@ mod tests {
             value,
         };
         watched.add(0, &[reading(100.0)]);
-        watched.add(1, &[reading(151.0)]);
+        watched.add(1, &[reading(150.0)]);
         let (source, name) = ("actuator:http://h".to_owned(), "threads.max".to_owned());
         watched.settings.push(Setting { source, name, value: "<200>".to_owned() });
         report.steps[0].summary.run.watched = watched;
         let form: serde_json::Value = serde_json::from_str(&json(&report).unwrap()).unwrap();
-        assert_eq!(form["steps"][0]["target"]["gauges"][0]["max"], 151.0);
+        assert_eq!(form["steps"][0]["target"]["gauges"][0]["max"], 150.0);
         assert!(form["steps"][0]["generator"]["rss_bytes"].is_u64());
         let html = super::super::html(&report);
         for page in [&text(&report, crate::Style::default()), &html] {
-            assert!(page.contains("db open 125 (max 151)"), "{page}");
+            assert!(page.contains("db open 125 (max 150)"), "{page}");
             assert!(page.contains("threads.max="), "{page}");
+            assert!(page.contains("CPU/request, busiest worker"), "{page}");
         }
         assert!(html.contains("threads.max=&lt;200&gt;"), "{html}");
     }

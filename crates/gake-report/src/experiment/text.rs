@@ -111,7 +111,8 @@ fn detail(page: &mut Page, step: &ExperimentStep) {
             page.wrapped(14, mark, Paint::Quiet, &texts.join(", "));
         }
     }
-    page.wrapped(14, "  generator", Paint::Quiet, &figures::generator(run));
+    let generator = figures::generator(run).replace("   ", ", ");
+    page.wrapped(14, "  generator", Paint::Quiet, &generator);
     if !step.server.is_empty() {
         page.wrapped(14, "  server", Paint::Quiet, &step.server);
     }
