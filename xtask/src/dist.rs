@@ -161,6 +161,12 @@ fn lay_out(binary: &Path, folder: &Path) -> Result<()> {
             fs::copy(&path, folder.join("docs").join(name))?;
         }
     }
+    let pictures = folder.join("docs/cliffs");
+    fs::create_dir_all(&pictures)?;
+    for entry in fs::read_dir(root.join("docs/cliffs"))? {
+        let entry = entry?;
+        fs::copy(entry.path(), pictures.join(entry.file_name()))?;
+    }
     Ok(())
 }
 

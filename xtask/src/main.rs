@@ -1,5 +1,5 @@
 //! The project's own tasks: `cargo xtask test | servers | tidy | deny | bench | causes |
-//! experiments | dist | k6 | sim`.
+//! experiments | pictures | dist | k6 | sim`.
 //!
 //! A task runs the tools a person would run and prints each command, so nothing
 //! here has to be trusted: any line can be repeated by hand.
@@ -15,6 +15,7 @@ mod dist;
 mod experiments;
 mod golang;
 mod k6;
+mod pictures;
 mod suite;
 mod test;
 mod tidy;
@@ -53,6 +54,7 @@ usage: cargo xtask TASK
       --runs N       runs of the whole set (1)
       --only NAME    this experiment alone
       --gake PATH    this binary, and do not build one
+  pictures           draws the pictures of docs/cliffs.md from its tables
   dist               target/dist/gake-VERSION-TARGET.tar.gz: the binary, manual pages, completions,
                      docs, and a checksum beside it; the same sources give the same bytes
       --target T     for this target (x86_64-unknown-linux-musl, which is static)
@@ -89,6 +91,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "bench" => bench::main(rest),
         "causes" => causes::main(rest),
         "experiments" => experiments::main(rest),
+        "pictures" => pictures::main(rest),
         "dist" => dist::main(rest),
         "k6" => k6::main(rest),
         "sim" => {

@@ -70,6 +70,10 @@ pub enum FleetError {
     System(String),
 }
 
+/// Why others do not; where nobody refused, how to see who is there.
 fn listed(refusals: &[String]) -> String {
+    if refusals.is_empty() {
+        return "; `gake fleet ls` shows those that this server, account and token see".to_owned();
+    }
     refusals.iter().map(|refusal| format!("; {refusal}")).collect()
 }

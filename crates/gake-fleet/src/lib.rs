@@ -34,7 +34,7 @@ pub use coordinator::{
     StoppedBy,
 };
 pub use error::FleetError;
-pub use nats::NatsSettings;
+pub use nats::{NatsKey, NatsSettings};
 pub use other_load::OtherLoad;
 pub use script::{OrphanScript, ScriptEvent, ScriptLine, ScriptListener, ScriptParcel};
 pub use token::FleetToken;

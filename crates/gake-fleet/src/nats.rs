@@ -1,5 +1,6 @@
 //! The connection to NATS.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,6 +14,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Between two attempts to connect again.
 const AGAIN: Duration = Duration::from_millis(250);
 
+/// Characters of the seed of a key.
+const SEED: usize = 58;
+
 /// Messages that may wait for one reader. Past that NATS drops them, and they are sent again.
 const WAITING: usize = 65_536;
 
@@ -25,6 +29,36 @@ pub struct NatsSettings {
     pub ca_certificates: Vec<PathBuf>,
     /// The certificate and its key with which this process introduces itself, PEM.
     pub identity: Option<(PathBuf, PathBuf)>,
+    /// A key of NATS by which it signs what the server asks it to.
+    pub key: Option<NatsKey>,
+}
+
+/// A key of NATS (nkey). It is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub enum NatsKey {
+    /// The text of a credentials file, as `nsc` writes it: a user's JWT and the seed of its key.
+    Credentials(String),
+    /// The seed of a user's key, `SU...`.
+    Seed(String),
+}
+
+impl fmt::Debug for NatsKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Credentials(_) => "Credentials",
+            Self::Seed(_) => "Seed",
+        })
+    }
+}
+
+impl NatsKey {
+    /// Whether `seed` looks like the seed of a user's key. The server says whether it is one of its
+    /// users.
+    #[must_use]
+    pub fn is_seed(seed: &str) -> bool {
+        let base32 = |byte: u8| byte.is_ascii_uppercase() || (b'2'..=b'7').contains(&byte);
+        seed.len() == SEED && seed.starts_with("SU") && seed.bytes().all(base32)
+    }
 }
 
 impl NatsSettings {
@@ -65,13 +99,20 @@ impl NatsSettings {
             Some(Err(token)) => options.token(token.to_owned()),
             None => options,
         };
+        let failed = |why: String| FleetError::Nats { server: self.shown(), why };
+        options = match &self.key {
+            Some(NatsKey::Seed(seed)) => options.nkey(seed.clone()),
+            Some(NatsKey::Credentials(text)) => {
+                options.credentials(text).map_err(|error| failed(error.to_string()))?
+            }
+            None => options,
+        };
         for path in &self.ca_certificates {
             options = options.add_root_certificates(path.clone());
         }
         if let Some((certificate, key)) = &self.identity {
             options = options.add_client_certificate(certificate.clone(), key.clone());
         }
-        let failed = |why: String| FleetError::Nats { server: self.shown(), why };
         let connecting = tokio::time::timeout(PATIENCE, options.connect(self.shown()));
         match connecting.await {
             Ok(Ok(client)) => Ok(client),
@@ -81,7 +122,7 @@ impl NatsSettings {
     }
 
     /// Something that the connection refuses.
-    pub(crate) fn failed(&self, error: impl std::fmt::Display) -> FleetError {
+    pub(crate) fn failed(&self, error: impl fmt::Display) -> FleetError {
         FleetError::Nats { server: self.shown(), why: error.to_string() }
     }
 }
@@ -89,6 +130,18 @@ impl NatsSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_seed_is_told_from_other_texts_and_never_shown() {
+        let seed = "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY";
+        assert!(NatsKey::is_seed(seed));
+        for text in ["", "SU", &seed[1..], &seed.replacen("SU", "SA", 1), &seed.to_lowercase()] {
+            assert!(!NatsKey::is_seed(text), "{text}");
+        }
+        let nats =
+            NatsSettings { key: Some(NatsKey::Seed(seed.to_owned())), ..NatsSettings::default() };
+        assert!(!format!("{nats:?}").contains("SUAC"));
+    }
 
     #[test]
     fn credentials_are_not_shown() {

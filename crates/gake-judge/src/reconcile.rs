@@ -11,27 +11,49 @@ use crate::units;
 pub fn reconcile(run: &Run, before: u64, after: Result<u64, String>) -> Evaluation {
     let both = [&run.tally.counts, &run.warmup];
     let ok: u64 = both.iter().map(|counts| counts.ok).sum();
-    let unsure: u64 = both.iter().map(|counts| counts.failed + counts.unfinished).sum();
-    let text = match unsure {
+    let failed: u64 = both.iter().map(|counts| counts.failed).sum();
+    let unfinished: u64 = both.iter().map(|counts| counts.unfinished).sum();
+    let most = ok + failed + unfinished;
+    let expected = match most - ok {
         0 => format!("rows added = {}, the answers that were ok", units::count(ok)),
         _ => format!(
-            "rows added = {} ok, and up to {} more that failed or did not finish",
+            "rows added = {} ok, and up to {} more ({} failed, {} did not finish)",
             units::count(ok),
-            units::count(unsure)
+            units::count(most - ok),
+            units::count(failed),
+            units::count(unfinished)
         ),
     };
-    let (value, met, problem) = match after {
-        Err(why) => (None, false, Some(format!("the rows cannot be counted: {why}"))),
-        Ok(after) if after < before => {
-            let problem = format!("fewer rows than before: {before}, then {after}");
-            (None, false, Some(problem))
+    let (value, met, found, problem) = match after {
+        Err(why) => {
+            let found = format!("{} before", units::count(before));
+            (None, false, found, Some(format!("the rows cannot be counted: {why}")))
         }
         Ok(after) => {
-            let added = after - before;
-            (Some(added as f64), (ok..=ok + unsure).contains(&added), None)
+            let found = format!("{} before, {} after", units::count(before), units::count(after));
+            match after.checked_sub(before) {
+                None => (None, false, found, Some("fewer rows than before".to_owned())),
+                Some(added) => {
+                    let met = (ok..=most).contains(&added);
+                    let found = format!("{found}: {}", verdict(added, ok, most));
+                    (Some(added as f64), met, found, None)
+                }
+            }
         }
     };
-    Evaluation { text, value, unit: Unit::Count, met, problem }
+    Evaluation { text: format!("{expected}; {found}"), value, unit: Unit::Count, met, problem }
+}
+
+/// What `added` rows say of `ok` answers and of `most` that may have written one.
+fn verdict(added: u64, ok: u64, most: u64) -> String {
+    match added {
+        _ if added < ok => format!("{} acknowledged and lost", units::plural(ok - added, "write")),
+        _ if added > most => {
+            format!("{} too many, made twice", units::plural(added - most, "write"))
+        }
+        _ if most == ok => "equal".to_owned(),
+        _ => "explained".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -47,6 +69,17 @@ mod tests {
         assert!(!met(99), "one that was acknowledged is lost");
         assert!(!met(106), "one was made twice");
         assert!(!reconcile(&run, 7, Ok(6)).met);
+        let text = |added: u64| reconcile(&run, 7, Ok(7 + added)).text;
+        assert!(
+            text(98).ends_with("7 before, 105 after: 2 writes acknowledged and lost"),
+            "{}",
+            text(98)
+        );
+        assert!(text(102).contains("up to 5 more (5 failed, 0 did not finish)"), "{}", text(102));
+        assert!(text(102).ends_with("explained"), "{}", text(102));
+        assert!(text(106).ends_with("1 write too many, made twice"), "{}", text(106));
+        let all_ok = reconcile(&RunSample::of(100, MS).run(), 0, Ok(100));
+        assert!(all_ok.met && all_ok.text.ends_with("equal"), "{}", all_ok.text);
         let unknown = reconcile(&run, 7, Err("it is gone".to_owned()));
         assert!(!unknown.met && unknown.shown().contains("it is gone"));
     }

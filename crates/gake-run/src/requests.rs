@@ -100,7 +100,8 @@ impl Reader<'_, '_> {
                 Ok(set)
             }
             RequestSource::Script(_) => {
-                Err(RunError::spec(self.at.key("script"), "scripts cannot be run yet"))
+                let problem = "a spec cannot run a script: `gake run SCRIPT.js` does";
+                Err(RunError::spec(self.at.key("script"), problem))
             }
             RequestSource::Given(name) => {
                 let field = self.at.key("given");

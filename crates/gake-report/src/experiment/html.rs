@@ -7,6 +7,7 @@ use gake_core::record::Point;
 use gake_judge::units;
 
 use super::{DISTURBED, ExperimentReport, ExperimentStep, FIGURES};
+use crate::formats::text::{figures, target};
 
 const STYLE: &str = "\
 :root{color-scheme:light dark}body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;\
@@ -76,6 +77,13 @@ fn section(page: &mut String, step: &ExperimentStep) {
     for cause in step.causes() {
         let _ = write!(page, "<li><b>{}</b>: {}", cause.id, escaped(&cause.evidence));
         let _ = write!(page, "<br><span class=\"quiet\">{}</span>", escaped(&cause.advice));
+    }
+    let (levels, settings) = target::brief(&step.summary.run);
+    let generator = vec![figures::generator(&step.summary.run).replace("   ", ", ")];
+    for (what, texts) in [("target", levels), ("settings", settings), ("generator", generator)] {
+        if !texts.is_empty() {
+            let _ = write!(page, "<li class=\"quiet\">{what}: {}", escaped(&texts.join(", ")));
+        }
     }
     page.push_str("</ul>");
     let points = step.summary.run.series.points();

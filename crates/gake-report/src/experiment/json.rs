@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{ExperimentReport, ExperimentStep};
+use crate::formats::json::GeneratorForm;
+use crate::forms::watched::WatchedForm;
 
 /// The report as one JSON object over several lines.
 ///
@@ -75,6 +77,10 @@ struct StepForm {
     validity: &'static str,
     /// What was found: causes first.
     findings: Vec<FoundForm>,
+    /// What was sampled of the target, a database's counts among it; null when nothing was.
+    target: Option<WatchedForm>,
+    /// What the generator itself used.
+    generator: GeneratorForm,
     /// The step over time.
     series: Vec<MomentForm>,
 }
@@ -194,6 +200,11 @@ impl From<&ExperimentStep> for StepForm {
             peak_connections: run.peak_connections,
             validity: verdict.validity.name(),
             findings: verdict.findings.iter().map(finding).collect(),
+            target: WatchedForm::new(
+                &run.watched,
+                u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX),
+            ),
+            generator: GeneratorForm::new(run),
             series: run.series.points().iter().map(moment).collect(),
         }
     }
@@ -203,6 +214,7 @@ impl From<&ExperimentStep> for StepForm {
 mod tests {
     use std::path::Path;
 
+    use gake_core::record::{LevelUnit, Reading, Setting, Watched};
     use gake_judge::{Finding, Rank, Summary};
 
     use super::super::{Expectation, text};
@@ -263,6 +275,33 @@ mod tests {
             assert!(page.contains("all 2 steps as expected"), "{page}");
             assert!(page.contains("one step was left out"), "{page}");
         }
+    }
+
+    #[test]
+    fn every_format_has_what_was_sampled_of_the_target() {
+        let mut report = report(true);
+        let mut watched = Watched::default();
+        let reading = |value| Reading {
+            source: "prometheus:http://h".to_owned(),
+            name: "db_open".to_owned(),
+            unit: LevelUnit::Count,
+            value,
+        };
+        watched.add(0, &[reading(100.0)]);
+        watched.add(1, &[reading(150.0)]);
+        let (source, name) = ("actuator:http://h".to_owned(), "threads.max".to_owned());
+        watched.settings.push(Setting { source, name, value: "<200>".to_owned() });
+        report.steps[0].summary.run.watched = watched;
+        let form: serde_json::Value = serde_json::from_str(&json(&report).unwrap()).unwrap();
+        assert_eq!(form["steps"][0]["target"]["gauges"][0]["max"], 150.0);
+        assert!(form["steps"][0]["generator"]["rss_bytes"].is_u64());
+        let html = super::super::html(&report);
+        for page in [&text(&report, crate::Style::default()), &html] {
+            assert!(page.contains("db open 125 (max 150)"), "{page}");
+            assert!(page.contains("threads.max="), "{page}");
+            assert!(page.contains("CPU/request, busiest worker"), "{page}");
+        }
+        assert!(html.contains("threads.max=&lt;200&gt;"), "{html}");
     }
 
     #[test]

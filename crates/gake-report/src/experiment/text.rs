@@ -5,6 +5,7 @@ use gake_judge::units;
 use super::{DISTURBED, ExperimentReport, ExperimentStep, FIGURES};
 use crate::Style;
 use crate::formats::text::page::{Page, Paint, fit};
+use crate::formats::text::{figures, target};
 
 /// Columns of a step's name at most.
 const NAME_MAX: usize = 48;
@@ -103,6 +104,15 @@ fn detail(page: &mut Page, step: &ExperimentStep) {
     if let Some(cause) = step.causes().next() {
         page.wrapped(14, "  evidence", Paint::Quiet, &format!("{}: {}", cause.id, cause.evidence));
     }
+    let run = &step.summary.run;
+    let (levels, settings) = target::brief(run);
+    for (mark, texts) in [("  target", levels), ("  settings", settings)] {
+        if !texts.is_empty() {
+            page.wrapped(14, mark, Paint::Quiet, &texts.join(", "));
+        }
+    }
+    let generator = figures::generator(run).replace("   ", ", ");
+    page.wrapped(14, "  generator", Paint::Quiet, &generator);
     if !step.server.is_empty() {
         page.wrapped(14, "  server", Paint::Quiet, &step.server);
     }

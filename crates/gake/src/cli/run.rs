@@ -426,7 +426,8 @@ pub struct JudgeArgs {
 
     /// Count rows before and after the run, and compare what was added with the answers that were
     /// ok: 'sql:mysql://USER:PASSWORD@HOST:SELECT COUNT(*) FROM DATABASE.TABLE' (or postgres://,
-    /// sqlite:FILE), or http:URL#FIELD of an answer in JSON
+    /// sqlite:FILE), http:URL#FIELD of an answer in JSON, or lab: the users of the `gake serve --db`
+    /// that is loaded
     #[arg(long, value_name = "SOURCE")]
     pub reconcile: Option<String>,
 }

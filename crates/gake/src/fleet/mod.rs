@@ -8,7 +8,7 @@ use std::time::Duration;
 use gake_core::duration::format_duration;
 use gake_core::spec::RunSpec;
 use gake_fleet::{
-    Fleet, FleetError, FleetSettings, FleetToken, NatsSettings, OnLoss, ScriptListener,
+    Fleet, FleetError, FleetSettings, FleetToken, NatsKey, NatsSettings, OnLoss, ScriptListener,
     ScriptParcel,
 };
 use gake_run::script::SetUp;
@@ -18,8 +18,8 @@ use local::Local;
 use crate::cli::{FleetArgs, NatsArgs, OnLossArg};
 use crate::exit::Failure;
 
-/// Bytes of a token file that are read.
-const TOKEN_MAX: u64 = 4_096;
+/// Bytes that are read of a file with a token, a key or credentials.
+const SECRET_MAX: u64 = 16_384;
 
 /// How long agents are waited for.
 const WAIT: Duration = Duration::from_secs(5);
@@ -50,6 +50,8 @@ impl FleetMaker {
             let is_meant = nats.nats.is_some()
                 || !nats.nats_ca.is_empty()
                 || nats.nats_cert.is_some()
+                || nats.nats_creds.is_some()
+                || nats.nats_nkey.is_some()
                 || nats.fleet_token_file.is_some()
                 || args.on_loss.is_some()
                 || args.attach_within.is_some()
@@ -198,9 +200,10 @@ pub fn settings(args: &NatsArgs) -> Result<(NatsSettings, FleetToken), Failure> 
         url: url.ok_or_else(|| Failure::usage(missing))?,
         ca_certificates: args.nats_ca.clone(),
         identity: args.nats_cert.clone().zip(args.nats_key.clone()),
+        key: key(args)?,
     };
     let secret = match &args.fleet_token_file {
-        Some(path) => read(path)?,
+        Some(path) => read(path, "token")?,
         None => variable("GAKE_FLEET_TOKEN").ok_or_else(|| {
             Failure::usage(
                 "a fleet needs a token: give it by --fleet-token-file FILE or in the variable \
@@ -211,14 +214,33 @@ pub fn settings(args: &NatsArgs) -> Result<(NatsSettings, FleetToken), Failure> 
     Ok((nats, FleetToken::new(&secret).map_err(failure)?))
 }
 
+/// The key of NATS, when one is given.
+fn key(args: &NatsArgs) -> Result<Option<NatsKey>, Failure> {
+    if let Some(path) = &args.nats_creds {
+        return Ok(Some(NatsKey::Credentials(read(path, "credentials")?)));
+    }
+    let Some(path) = &args.nats_nkey else { return Ok(None) };
+    let text = read(path, "nkey")?;
+    // `nk -gen user -pubout` writes the public key on a second line.
+    let seed = text.lines().map(str::trim).find(|line| NatsKey::is_seed(line));
+    let seed = seed.ok_or_else(|| {
+        let path = path.display();
+        Failure::usage(format!(
+            "--nats-nkey {path}: it has no seed of a user's key, a line with SU and 56 more \
+             characters, as `nk -gen user` writes it"
+        ))
+    })?;
+    Ok(Some(NatsKey::Seed(seed.to_owned())))
+}
+
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
-    let bytes = gake_files::read(path, "token", TOKEN_MAX).map_err(Failure::could_not)?;
+fn read(path: &Path, what: &'static str) -> Result<String, Failure> {
+    let bytes = gake_files::read(path, what, SECRET_MAX).map_err(Failure::could_not)?;
     String::from_utf8(bytes)
-        .map_err(|_| Failure::usage(format!("the token in {} is not UTF-8", path.display())))
+        .map_err(|_| Failure::usage(format!("the {what} in {} is not UTF-8", path.display())))
 }
 
 /// What a fleet cannot do, as an error of the command line.

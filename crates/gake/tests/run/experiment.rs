@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use gake_lab::{DatabaseKind, LabConfig};
 use rustix::process::Signal;
@@ -63,6 +64,23 @@ fn a_spike_is_served_in_waves() {
 }
 
 #[test]
+fn a_step_beyond_the_descriptors_is_left_out_and_said() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 300 && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_gake")]);
+    command.args(["experiment", "spike", "--quick", "--only", "30", "-q", "-o", "json"]);
+    let ran = start(&mut command).wait();
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
+    let steps = json["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 1, "30 users fit, and 300 do not: {json}");
+    assert_eq!(steps[0]["ok"], 30, "{json}");
+    let told = "\"300 users, 50 threads\" is left out: it needs 364 file descriptors, and this \
+                process may have 300 (raise `ulimit -Hn`)";
+    let notes = json["notes"].as_array().unwrap();
+    assert_eq!(notes.len(), 3, "{json}");
+    assert!(notes.iter().any(|note| note == told), "{json}");
+}
+
+#[test]
 fn a_pool_is_named_when_it_is_the_limit() {
     let step = &steps("pool --quick", "40 users, 10 threads")[0];
     is_met(step, &["cause"]);
@@ -85,6 +103,11 @@ fn a_leak_ends_the_pool_and_is_named() {
 fn a_database_that_refuses_connections_is_named_and_rows_are_as_many_as_answers() {
     let step = &steps("users-db --quick", "1,000/s, idle 2, bound 151")[0];
     is_met(step, &["rows", "cause"]);
+    // The database's own counts are there, the most of them at once and those it refused.
+    let gauges = step["target"]["gauges"].as_array().unwrap();
+    let most =
+        |name: &str| gauges.iter().find(|gauge| gauge["name"] == name).unwrap()["max"].as_f64();
+    assert!(most("db_open").unwrap() <= 151.0 && most("db_refused").unwrap() > 0.0, "{step}");
     assert!(step["problems"]["status 500"].as_u64().unwrap() > 0, "{step}");
 }
 

@@ -13,6 +13,12 @@ use crate::support::*;
 
 pub const TOKEN: &str = "a token of the tests";
 
+/// The password of every user of a NATS server that has users.
+const PASSWORD: &str = "pass-word";
+
+/// The configuration of a NATS server, in its folder.
+const CONFIG: &str = "nats.conf";
+
 /// A NATS server, ended when dropped.
 pub struct Nats {
     child: Child,
@@ -22,9 +28,20 @@ pub struct Nats {
 
 impl Nats {
     pub fn start() -> Self {
+        Self::configured("")
+    }
+
+    /// One with a configuration, whose users have [`PASSWORD`].
+    pub fn configured(config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(CONFIG), config).unwrap();
         let (child, url) = serve(folder.path(), "-1");
         Self { child, folder, url }
+    }
+
+    /// Its URL for a user.
+    pub fn url_of(&self, user: &str) -> String {
+        self.url.replacen("://", &format!("://{user}:{PASSWORD}@"), 1)
     }
 
     /// Ends it, and starts another one in its place.
@@ -41,6 +58,9 @@ fn serve(folder: &Path, port: &str) -> (Child, String) {
     let mut child = Command::new("nats-server")
         .args(["-a", "127.0.0.1", "-p", port, "-js", "-sd"])
         .arg(folder.join("store"))
+        .arg("-c")
+        .arg(folder.join(CONFIG))
+        .envs(["AGENT_PASSWORD", "RUN_PASSWORD", "OTHER_PASSWORD"].map(|name| (name, PASSWORD)))
         .arg("--ports_file_dir")
         .arg(folder)
         .stdin(Stdio::null())

@@ -30,10 +30,34 @@ fn rows_are_as_many_as_answers_that_were_ok() {
 }
 
 #[test]
+fn the_lab_that_is_loaded_counts_its_own_users() {
+    let lab = users(None);
+    let line = format!("run {} -n 20 --data {{}} -o json --reconcile lab", url(&lab, "/users?a=b"));
+    for before in [0, 20] {
+        let json = ran(&words(&line)).done().json();
+        let objective = &json.at("objectives")[0];
+        assert_eq!(objective["value"].as_f64(), Some(20.0), "{objective}");
+        let text = objective["text"].as_str().unwrap();
+        let found = format!("; {before} before, {} after: equal", before + 20);
+        assert!(text.ends_with(&found), "{text}");
+    }
+    // Without a URL there is no lab to ask.
+    let folder = tempfile::tempdir().unwrap();
+    let targets = folder.path().join("targets");
+    std::fs::write(&targets, format!("GET {}\n", url(&lab, "/users/1"))).unwrap();
+    let line = format!("run {} -n 1 --reconcile lab", targets.display());
+    ran(&words(&line)).refused(2, "this run has no URL");
+}
+
+#[test]
 fn one_write_in_ten_thousand_that_is_acknowledged_and_lost_is_found() {
     let ran = posted(&users(Some(10_000)), 10_000);
     assert_eq!(ran.code, Some(99), "{ran:?}");
-    assert_eq!(ran.json().at("objectives")[0]["value"].as_f64(), Some(9_999.0));
+    let json = ran.json();
+    let objective = &json.at("objectives")[0];
+    assert_eq!(objective["value"].as_f64(), Some(9_999.0));
+    let text = objective["text"].as_str().unwrap();
+    assert!(text.ends_with("0 before, 9,999 after: 1 write acknowledged and lost"), "{text}");
 }
 
 #[test]
@@ -41,7 +65,7 @@ fn what_cannot_be_counted_is_said_before_anything_is_sent() {
     let lab = users(None);
     let (url, none) = (url(&lab, "/users"), format!("{}#total", url(&lab, "/users/count")));
     let of = |source: &str| ran(&["run", &url, "-n", "1", "--reconcile", source]);
-    of("lab").refused(2, "--reconcile: write sql:mysql://");
+    of("labs").refused(2, "--reconcile: write sql:mysql://");
     of(&none).refused(1, "has no number total");
     let secret = of("sql:oracle://me:secret@h:SELECT 1");
     secret.refused(2, "--reconcile");

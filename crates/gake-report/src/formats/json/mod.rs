@@ -16,6 +16,7 @@ use std::io;
 use gake_judge::Summary;
 
 pub(crate) use bodies::FailedBodiesForm;
+pub(crate) use parts::GeneratorForm;
 use summary::SummaryForm;
 
 /// Writes a summary as one JSON object over several lines.

@@ -211,7 +211,7 @@ impl From<&Run> for ConnectionsForm {
 /// What the generator itself used.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct GeneratorForm {
+pub(crate) struct GeneratorForm {
     /// CPU time of the workers, after the warm-up, in seconds.
     cpu_s: f64,
     /// The same as a share of the workers' cores, 0 to 1.
@@ -230,7 +230,7 @@ pub(super) struct GeneratorForm {
 }
 
 impl GeneratorForm {
-    pub(super) fn new(run: &Run) -> Self {
+    pub(crate) fn new(run: &Run) -> Self {
         let Generator { cpu, busiest, run_delay, rss_bytes, threads, cores } = run.generator;
         let time = span(run) as f64 * threads as f64;
         Self {

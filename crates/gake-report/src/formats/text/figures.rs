@@ -91,7 +91,8 @@ fn connections(page: &Page, run: &Run) -> String {
     text
 }
 
-fn generator(run: &Run) -> String {
+/// What the generator itself used: CPU time a request, its busiest worker, memory.
+pub(crate) fn generator(run: &Run) -> String {
     let generator = &run.generator;
     let mut text = String::new();
     let sent = run.tally.counts.sent;

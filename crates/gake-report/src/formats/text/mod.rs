@@ -1,12 +1,12 @@
 //! The summary that a person reads in ten seconds: the verdict first, then counts and rates, then
 //! latencies, then what went wrong and what to do.
 
-mod figures;
+pub(crate) mod figures;
 mod histogram;
 mod metrics;
 pub(crate) mod page;
 mod scenarios;
-mod target;
+pub(crate) mod target;
 pub(crate) mod trouble;
 mod verdict;
 

@@ -13,7 +13,7 @@ pub(super) fn target(page: &mut Page, run: &Run) {
         return;
     }
     page.gap();
-    let warmup = u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX);
+    let warmup = warmup(run);
     let mut sources: Vec<&str> = Vec::new();
     for gauge in watched.targets() {
         if !sources.contains(&gauge.source.as_str()) {
@@ -32,6 +32,18 @@ pub(super) fn target(page: &mut Page, run: &Run) {
             page.wrapped(INDENT, "", Paint::Quiet, &settings.join("  "));
         }
     }
+}
+
+/// The levels of every source, and the settings in force; without lines of their own.
+pub(crate) fn brief(run: &Run) -> (Vec<String>, Vec<String>) {
+    let levels = run.watched.targets().filter_map(|gauge| level(gauge, warmup(run)));
+    let settings = run.watched.settings.iter();
+    let settings = settings.map(|setting| format!("{}={}", setting.name, setting.value));
+    (levels.collect(), settings.collect())
+}
+
+fn warmup(run: &Run) -> u64 {
+    u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// The mean, and the largest where it is another figure.

@@ -132,9 +132,8 @@ impl<'a> Bench<'a> {
         let fits = users <= self.connections_max();
         if !fits {
             self.note(format!(
-                "{} users are left out: they need {} file descriptors, and {} may have {} (raise \
+                "\"{name}\" is left out: it needs {} file descriptors, and {} may have {} (raise \
                  `ulimit -Hn`)",
-                count(users),
                 count(users + DESCRIPTORS_OWN),
                 self.generator(),
                 count(self.descriptors)

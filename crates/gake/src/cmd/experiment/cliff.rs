@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use gake_judge::Summary;
 use gake_judge::stats::per_second;
-use gake_judge::units::count;
+use gake_judge::units::{count, duration, plural, rate};
+use gake_judge::{Rank, Summary};
 
 use super::bench::{Bench, Stopped, closed, limited};
 use super::theory::{self, span};
@@ -18,16 +18,30 @@ const CPU: [&str; 4] = ["target_cpu", "target_thread", "generator_cpu", "shared_
 /// How far the figures of a run may be from Little's law: its ends count too.
 const LITTLE: f64 = 0.15;
 
+/// More users than those of another step add throughput when it grows by more than this share.
+const GROWS: f64 = 0.05;
+
+/// What a number of users got out of a page without work.
+#[derive(Debug, Clone, Copy)]
+struct Reached {
+    users: u64,
+    /// Answers a second.
+    rate: f64,
+    cause: Option<&'static str>,
+    /// CPU time of the generator for a request, in nanoseconds; 0 when it is not known.
+    each: f64,
+    /// Cores that the generator may use.
+    cores: usize,
+}
+
 /// Runs the steps.
 pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
     if bench.is_own() {
-        let users = if bench.quick() { &[20, 200, 1_000][..] } else { &[20, 200, 2_000, 10_000] };
-        return users.iter().try_for_each(|users| fast(bench, *users));
+        return all_fast(bench);
     }
     let slow = if bench.quick() { &[20, 200, 1_000][..] } else { &[20, 200, 1_000, 2_000] };
     slow.iter().try_for_each(|users| self::slow(bench, *users))?;
-    let users = if bench.quick() { &[20, 200, 1_000][..] } else { &[20, 200, 2_000, 10_000] };
-    users.iter().try_for_each(|users| fast(bench, *users))?;
+    all_fast(bench)?;
     if !bench.wants(&format!("/slow, {} users", count(DREAM))) {
         return Ok(());
     }
@@ -62,11 +76,61 @@ fn slow(bench: &mut Bench<'_>, users: usize) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// A page without work: one user nearly loads a core, and more only wait.
-fn fast(bench: &mut Bench<'_>, users: usize) -> Result<(), Stopped> {
+/// More and more users on the page without work, and where its throughput stops.
+fn all_fast(bench: &mut Bench<'_>) -> Result<(), Stopped> {
+    let users = if bench.quick() { &[20, 200, 1_000][..] } else { &[20, 200, 2_000, 10_000] };
+    let mut reached = Vec::new();
+    for users in users {
+        reached.extend(fast(bench, *users)?);
+    }
+    if let Some(text) = end_of_throughput(&reached) {
+        bench.note(text);
+    }
+    Ok(())
+}
+
+/// Where throughput stops, what stops it, and how far the generator itself could go; `None` when
+/// fewer than two steps were run.
+fn end_of_throughput(reached: &[Reached]) -> Option<String> {
+    let most = reached.iter().map(|one| one.rate).fold(0.0, f64::max);
+    let (last, others) = reached.split_last()?;
+    let first = reached.iter().find(|one| one.rate >= (1.0 - GROWS) * most)?;
+    if others.is_empty() || most <= 0.0 {
+        return None;
+    }
+    let stop = match first.users == last.users {
+        true => format!(
+            "throughput still grows with {}: {}",
+            plural(last.users, "user"),
+            rate(last.rate)
+        ),
+        false => format!(
+            "throughput stops at {}, {}; {} have {}, and the rest is waiting",
+            plural(first.users, "user"),
+            rate(first.rate),
+            plural(last.users, "user"),
+            rate(last.rate)
+        ),
+    };
+    let cause = last.cause.or(first.cause).map(|cause| format!(". What limits it: {cause}"));
+    let own = (last.each > 0.0).then(|| {
+        format!(
+            ". The generator takes {} of CPU time for a request, so that {} of its own allow about \
+             {}",
+            duration(last.each),
+            plural(last.cores as u64, "core"),
+            rate(last.cores as f64 * 1e9 / last.each)
+        )
+    });
+    Some([Some(stop), cause, own].into_iter().flatten().collect())
+}
+
+/// A page without work: one user nearly loads a core, and more only wait. `None` when the step is
+/// not run.
+fn fast(bench: &mut Bench<'_>, users: usize) -> Result<Option<Reached>, Stopped> {
     let name = format!("/fast, {} users", count(users as u64));
     if !bench.takes(&name, users as u64) {
-        return Ok(());
+        return Ok(None);
     }
     let server = bench.server("")?;
     let duration = bench.seconds(8.0, 3.0);
@@ -75,8 +139,23 @@ fn fast(bench: &mut Bench<'_>, users: usize) -> Result<(), Stopped> {
     if users >= 200 {
         expectations.push(theory::first_cause(&summary, &CPU));
     }
+    let reached = Reached::of(&summary, users as u64);
     bench.step(name, &server, summary, expectations);
-    Ok(())
+    Ok(Some(reached))
+}
+
+impl Reached {
+    fn of(summary: &Summary, users: u64) -> Self {
+        let generator = &summary.run.generator;
+        let causes = summary.verdict.findings.iter().filter(|found| found.rank == Rank::Cause);
+        Self {
+            users,
+            rate: answered(summary),
+            cause: causes.map(|found| found.id).next(),
+            each: generator.cpu as f64 / summary.run.tally.counts.sent.max(1) as f64,
+            cores: generator.cores,
+        }
+    }
 }
 
 /// As many users as this machine allows, and what does not allow more.
@@ -121,4 +200,30 @@ fn answered(summary: &Summary) -> f64 {
     let run = &summary.run;
     let answers: u64 = run.tally.statuses().iter().map(|status| status.1).sum();
     per_second(answers as f64, run.measured)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reached(users: u64, rate: f64) -> Reached {
+        Reached { users, rate, cause: (users > 20).then_some("target_cpu"), each: 4e3, cores: 2 }
+    }
+
+    #[test]
+    fn throughput_stops_where_more_users_add_none() {
+        let of = |rates: &[(u64, f64)]| {
+            let all: Vec<_> = rates.iter().map(|(users, rate)| reached(*users, *rate)).collect();
+            end_of_throughput(&all)
+        };
+        let text = of(&[(20, 40e3), (200, 80e3), (1_000, 82e3)]).unwrap();
+        assert!(text.starts_with("throughput stops at 200 users, 80,000/s; 1,000 users"), "{text}");
+        assert!(text.contains("What limits it: target_cpu"), "{text}");
+        assert!(text.ends_with("2 cores of its own allow about 500,000/s"), "{text}");
+        let text = of(&[(20, 40e3), (200, 80e3)]).unwrap();
+        assert!(text.starts_with("throughput still grows with 200 users"), "{text}");
+        assert_eq!(of(&[(20, 40e3)]), None);
+        assert_eq!(of(&[(20, 0.0), (200, 0.0)]), None);
+        assert_eq!(of(&[]), None);
+    }
 }

@@ -1,11 +1,13 @@
 //! `overload`: a burst beyond the capacity, with and without a bound on the queue.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use gake_core::plan::Stage;
 use gake_core::record::{Metric, Point};
 use gake_core::schedule::Process;
 use gake_judge::Summary;
+use gake_report::experiment::Expectation;
 use gake_run::spec::LoadSpec;
 
 use super::bench::{Bench, Stopped, limited, load_on};
@@ -21,6 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The load in the burst, and after it, as a share of the capacity.
 const BURST: f64 = 1.5;
 const AFTER: f64 = 0.8;
+/// A server is itself again when it serves this share of what comes, for as many seconds.
+const RECOVERED: f64 = 0.8;
+const RECOVERED_FOR: u64 = 2;
 
 /// How long each part lasts, in whole seconds.
 #[derive(Clone, Copy)]
@@ -101,6 +106,12 @@ fn unlimited(bench: &mut Bench<'_>, parts: Parts) -> Result<(), Stopped> {
                 AFTER * CAPACITY
             ),
         ),
+        recovery(
+            points,
+            parts,
+            Some((0.6 * deaf_after) as u64..=deaf_after.ceil() as u64 + 3),
+            format!("{deaf_after:.0} s after the burst"),
+        ),
         theory::cause(&summary, "target_pool", &[]),
     ];
     bench.step(name, &server, summary, expectations);
@@ -143,6 +154,7 @@ fn bounded(
             0.9 * AFTER * CAPACITY..=1.1 * AFTER * CAPACITY,
             format!("{:.0}/s at once: there is no backlog", AFTER * CAPACITY),
         ),
+        recovery(points, parts, Some(0..=1), "at once".to_owned()),
     ];
     if queue > 0 {
         // Without a queue a thread is free until the next request comes: the pool is never full.
@@ -168,6 +180,7 @@ fn metastable(bench: &mut Bench<'_>, parts: Parts) -> Result<(), Stopped> {
     );
     let expectations = vec![
         theory::rate("after", goodput(points, end - 4, end), 0.0..=0.1 * CAPACITY, text),
+        recovery(points, parts, None, "never, while the load lasts".to_owned()),
         theory::cause(&summary, "target_pool", &[]),
     ];
     bench.step(name, &server, summary, expectations);
@@ -180,10 +193,65 @@ impl Parts {
     }
 }
 
+/// How long after the burst it serves what comes again; `None` expects that it does not.
+fn recovery(
+    points: &[Point],
+    parts: Parts,
+    expected: Option<RangeInclusive<u64>>,
+    theory: String,
+) -> Expectation {
+    let burst_end = parts.before + parts.burst;
+    let is_back =
+        |from: &u64| goodput(points, *from, from + RECOVERED_FOR) >= RECOVERED * AFTER * CAPACITY;
+    let back = (burst_end..=parts.end() - RECOVERED_FOR).find(is_back);
+    let after = back.map(|second| second - burst_end);
+    let met = match (after, expected) {
+        (Some(after), Some(expected)) => expected.contains(&after),
+        (after, expected) => after.is_none() && expected.is_none(),
+    };
+    let seen = after.map_or_else(
+        || format!("not within {} s", parts.after),
+        |after| format!("{after} s after the burst"),
+    );
+    Expectation { what: "recovery", theory, seen, met }
+}
+
 /// Answers that were ok, a second, in these seconds of the run.
 fn goodput(points: &[Point], from: u64, to: u64) -> f64 {
     let within = points.iter().filter(|point| (from..to).contains(&point.second));
     let (ok, seconds) =
         within.fold((0, 0), |(ok, s), point| (ok + point.counts.ok, s + point.seconds));
     ok as f64 / seconds.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use gake_core::record::Counts;
+
+    use super::*;
+
+    /// A run with these answers that were ok, second by second.
+    fn points(ok: &[u64]) -> Vec<Point> {
+        let point = |(second, ok): (u64, &u64)| Point {
+            second,
+            seconds: 1,
+            counts: Counts { ok: *ok, ..Counts::default() },
+            ..Point::default()
+        };
+        (0..).zip(ok).map(point).collect()
+    }
+
+    #[test]
+    fn a_server_has_recovered_when_it_serves_what_comes_again() {
+        let parts = Parts { before: 1, burst: 2, after: 5 };
+        let seen = |ok: &[u64], expected| recovery(&points(ok), parts, expected, String::new());
+        let late = [400, 500, 0, 0, 390, 20, 500, 400];
+        assert_eq!(seen(&late, Some(3..=3)).seen, "3 s after the burst");
+        assert!(seen(&late, Some(3..=3)).met && !seen(&late, Some(0..=1)).met);
+        assert!(!seen(&late, None).met);
+        let never = [400, 500, 0, 0, 0, 0, 0, 400];
+        assert_eq!(seen(&never, None).seen, "not within 5 s");
+        assert!(seen(&never, None).met && !seen(&never, Some(0..=9)).met);
+        assert!(seen(&[400, 500, 500, 400, 400, 400, 400, 400], Some(0..=0)).met);
+    }
 }

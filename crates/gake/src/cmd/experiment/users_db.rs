@@ -179,7 +179,11 @@ fn step(bench: &mut Bench<'_>, setting: Setting) -> Result<(), Stopped> {
     let (counts, before) = (&summary.run.tally.counts, &summary.run.warmup);
     let ok = counts.ok + before.ok;
     let unfinished = counts.unfinished + before.unfinished;
-    let text = format!("{}: a row for each 200", count(ok));
+    let early = match before.ok {
+        0 => String::new(),
+        early => format!(", {} of them in the warm-up, which is in no other figure", count(early)),
+    };
+    let text = format!("{}: a row for each 200{early}", count(ok));
     expectations.push(theory::number("rows", rows, ok..=ok + unfinished, text));
     expectations.push(named(setting, &summary));
     bench.step(name, &server, summary, expectations);

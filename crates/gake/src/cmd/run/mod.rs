@@ -73,7 +73,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         }
         let spec = loaded.inlined(&asked.spec);
         let fleet = fleet::assemble(agents.as_ref(), &spec, &prepared, quiet, console)?;
-        Ok((fleet, Reconciliation::begin(args.judge.reconcile.as_deref())?))
+        Ok((fleet, Reconciliation::begin(args.judge.reconcile.as_deref(), &asked.spec)?))
     };
     let exit = show.run(&prepared, spans, begin, &|error| asked.failure(error))?;
     if let Some(lab) = lab {

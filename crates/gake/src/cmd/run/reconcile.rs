@@ -1,9 +1,13 @@
 //! `--reconcile`: rows before and after a run, against the answers that were ok.
 
+use gake_core::spec::{RequestSource, RunSpec};
 use gake_judge::{Summary, reconcile};
 
 use super::rows::RowSource;
 use crate::exit::Failure;
+
+/// What is written for the users of the lab that the run loads.
+const LAB: &str = "lab";
 
 /// The rows before a run.
 #[derive(Debug)]
@@ -13,15 +17,18 @@ pub struct Reconciliation {
 }
 
 impl Reconciliation {
-    /// Counts the rows before the run, when that is asked for.
+    /// Counts the rows before a run of `spec`, when that is asked for.
     ///
     /// # Errors
     /// When the text names no source, or the source gives no number.
-    pub fn begin(text: Option<&str>) -> Result<Option<Self>, Failure> {
+    pub fn begin(text: Option<&str>, spec: &RunSpec) -> Result<Option<Self>, Failure> {
         let Some(text) = text else { return Ok(None) };
+        let usage = |why: String| Failure::usage(format!("--reconcile: {why}"));
+        let lab = (text == LAB).then(|| users_of_lab(spec)).transpose().map_err(usage)?;
         // It may hold a password, so that it is not printed.
-        let source: RowSource =
-            text.parse().map_err(|error| Failure::usage(format!("--reconcile: {error}")))?;
+        let source: RowSource = lab.as_deref().unwrap_or(text).parse().map_err(|error| {
+            usage(format!("{error}; or lab, the users of the lab that is loaded"))
+        })?;
         let cannot = |why| Failure::could_not(format!("--reconcile {source}: {why}"));
         let before = source.read().map_err(cannot)?;
         Ok(Some(Self { source, before }))
@@ -32,4 +39,18 @@ impl Reconciliation {
         let found = reconcile(&summary.run, self.before, self.source.read());
         summary.verdict.objectives.push(found);
     }
+}
+
+/// Where the lab that a run loads tells how many users it has.
+fn users_of_lab(spec: &RunSpec) -> Result<String, String> {
+    let mut urls = spec.scenarios.iter().filter_map(|scenario| match &scenario.source {
+        RequestSource::Url(url) => url.parse::<http::Uri>().ok(),
+        _ => None,
+    });
+    let origin = urls.find_map(|url| {
+        let scheme = if url.scheme_str() == Some("https") { "https" } else { "http" };
+        Some(format!("{scheme}://{}", url.authority()?))
+    });
+    let none = "lab counts the users of the lab whose URL is the target, and this run has no URL";
+    Ok(format!("http:{}/users/count#count", origin.ok_or(none)?))
 }

@@ -1,0 +1,102 @@
+//! An agent in a network of its own, whose only way to NATS is cut while it goes on.
+
+use std::process::Command;
+
+use super::fleet::TOKEN;
+use crate::support::*;
+
+/// Two networks with a link between them: NATS, a coordinator and the agent `near` in one, the agent
+/// `far` in the other, and a lab in each at the same address. A second into the run the link is down
+/// for some seconds. `$1` is gake, `$2` a folder, `$3` the seconds.
+const SCRIPT: &str = r#"
+set -e
+started=
+trap 'kill $started 2> /dev/null || true' EXIT
+gake=$1; folder=$2; url=http://127.0.0.1:8099
+ip link set lo up
+unshare --net sleep 100 & net=$!; started="$started $!"
+until [ "$(readlink /proc/$net/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do sleep 0.05; done
+ip link add v0 type veth peer name v1
+ip link set v1 netns $net
+ip addr add 10.9.0.1/24 dev v0
+ip link set v0 up
+there="nsenter --target $net --net"
+$there ip link set lo up
+$there ip addr add 10.9.0.2/24 dev v1
+$there ip link set v1 up
+nats-server -a 10.9.0.1 -p 4222 -js -sd "$folder/store" 2> /dev/null & nats=$!; started="$started $!"
+$gake serve --listen 127.0.0.1:8099 > "$folder/near" 2> /dev/null & lab_near=$!; started="$started $!"
+$there $gake serve --listen 127.0.0.1:8099 > "$folder/far" 2> /dev/null & lab_far=$!; started="$started $!"
+until ss -ltn | grep -q :4222; do kill -0 $nats; sleep 0.05; done
+until grep -q http "$folder/near" && grep -q http "$folder/far"; do kill -0 $lab_near $lab_far; sleep 0.05; done
+export GAKE_NATS=nats://10.9.0.1:4222
+flags="--quiet --allow 127.0.0.1 --cores 1"
+$gake agent --name near $flags & near=$!; started="$started $!"
+$there $gake agent --name far $flags & far=$!; started="$started $!"
+$gake run $url/fast -r 100 -d 5s --agents 2 --agents-wait 60s -o json --drain 20s \
+    > "$folder/run" 2> "$folder/said" & run=$!; started="$started $!"
+until ss -tn state established "( dport = :8099 )" | grep -q 8099; do kill -0 $run; sleep 0.02; done
+sleep 1
+ip link set v0 down
+( sleep $3; ip link set v0 up ) & link=$!; started="$started $!"
+code=0
+wait $run || code=$?
+kill $near $far
+kill $link 2> /dev/null || true
+wait $near $far || true
+kill $lab_near $lab_far
+wait $lab_near $lab_far || true
+kill $nats $net
+exit $code
+"#;
+
+/// Requests of the run: 250 of each agent.
+const REQUESTS: u64 = 500;
+
+/// The exit code, the run, and what both labs counted.
+fn cut_for(seconds: u32) -> (Option<i32>, Json, u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--net", "sh", "-c", SCRIPT, "sh"]);
+    command.arg(env!("CARGO_BIN_EXE_gake")).arg(folder.path()).arg(seconds.to_string());
+    let ran = start(command.env("GAKE_FLEET_TOKEN", TOKEN)).wait();
+    assert!(
+        !ran.stderr.contains("unshare: "),
+        "this test needs to make a network namespace (unshare --map-root-user --net): {ran:?}"
+    );
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap_or_default();
+    let json = serde_json::from_str(&read("run"));
+    let json = json.unwrap_or_else(|error| panic!("{error}: {ran:?} {}", read("said")));
+    let counted = |name| number_after(&read(name), "requests");
+    (ran.code, Json(json), counted("near") + counted("far"))
+}
+
+#[test]
+fn an_agent_that_is_cut_off_loses_no_count() {
+    std::thread::scope(|scope| {
+        // It delivers what it has once there is a way again, before it is given up.
+        scope.spawn(|| {
+            let (code, json, seen) = cut_for(1);
+            assert_eq!(json.count("requests.due"), REQUESTS, "{code:?} {}", json.0["events"]);
+            if json.at("events").to_string().contains("far was lost after") {
+                assert!(json.written() <= seen, "{}", json.0["requests"]);
+            } else {
+                let counts = (json.written(), json.count("requests.dropped"));
+                assert_eq!(counts, (seen, 0), "{code:?} {}", json.0["events"]);
+            }
+        });
+        // It is given up: what it was to send is said, and what it told counts.
+        scope.spawn(|| {
+            let (code, json, seen) = cut_for(30);
+            assert_eq!(code, Some(3), "{}", json.0["events"]);
+            assert_eq!(json.count("requests.due"), REQUESTS, "due = sent + dropped");
+            let events = json.at("events").to_string();
+            assert!(events.contains("agent far was lost after"), "{events}");
+            let sent = json.count("requests.sent");
+            assert!((REQUESTS / 2..REQUESTS).contains(&sent), "near sent all of its own: {sent}");
+            assert!(json.count("requests.dropped") > 0, "{}", json.0["requests"]);
+            // It went on without a coordinator: the labs may have seen more than was told.
+            assert!(json.written() <= seen, "{} of {seen}", json.written());
+        });
+    });
+}
