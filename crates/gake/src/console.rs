@@ -132,8 +132,19 @@ impl Console {
     /// # Errors
     /// When the output is closed or full.
     pub fn result(&self, text: &str) -> Result<(), Failure> {
+        Self::write_result(&safe(text, self.colour_out))
+    }
+
+    /// Writes a result with the colours that it has, whatever shows it.
+    ///
+    /// # Errors
+    /// When the output is closed or full.
+    pub fn coloured_result(&self, text: &str) -> Result<(), Failure> {
+        Self::write_result(&safe(text, true))
+    }
+
+    fn write_result(text: &str) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
-        let text = safe(text, self.colour_out);
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::OutputClosed),
@@ -172,6 +183,12 @@ impl Console {
     pub fn plain(&self, text: &str) {
         // Nobody is left to tell when this fails.
         let _ = io::stderr().write_all(safe(text, self.colour_err).as_bytes());
+    }
+
+    /// Writes to standard error with the colours that a text has, without a line's end.
+    pub fn coloured_plain(&self, text: &str) {
+        // Nobody is left to tell when this fails.
+        let _ = io::stderr().write_all(safe(text, true).as_bytes());
     }
 
     /// Tells the user something that is not the result.

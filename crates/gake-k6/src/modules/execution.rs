@@ -186,7 +186,8 @@ fn tags<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     let make: rquickjs::Function<'js> = value::evaluate(
         ctx,
         "(get, set, remove, names) => new Proxy({}, {
-            get: (_, name) => (typeof name === 'string' ? get(name) : undefined),
+            get: (target, name) =>
+                (typeof name === 'string' ? get(name) : undefined) ?? target[name],
             set: (_, name, value) => set(name, value),
             has: (_, name) => names().includes(name),
             deleteProperty: (_, name) => remove(name),

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use gake_core::metric::{MetricKind, MetricUnit};
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::{Constructor, Func, Opt, This};
-use rquickjs::object::Accessor;
+use rquickjs::object::Property;
 use rquickjs::{Class, Coerced, Ctx, FromJs, JsLifetime, Object, Value};
 
 use super::value::{self, given, truthy};
@@ -42,8 +42,6 @@ impl<'js> JsClass<'js> for Metric {
 
     fn prototype(ctx: &Ctx<'js>) -> rquickjs::Result<Option<Object<'js>>> {
         let prototype = Object::new(ctx.clone())?;
-        let name = |this: This<Class<'js, Self>>| this.0.borrow().name.clone();
-        prototype.prop("name", Accessor::new_get(name).enumerable())?;
         prototype.set("add", Func::from(add))?;
         Ok(Some(prototype))
     }
@@ -86,8 +84,10 @@ fn metric<'js>(
     let number = vu.book.metric(&name, kind, unit);
     let number = number.map_err(|error| go_error(ctx, &error.to_string()))?;
     let scale = if is_time { MILLISECOND } else { 1.0 };
-    let metric = Metric { vu: Rc::clone(vu), name, number, kind, scale };
-    Class::instance(ctx.clone(), metric)
+    let metric = Metric { vu: Rc::clone(vu), name: name.clone(), number, kind, scale };
+    let metric = Class::instance(ctx.clone(), metric)?;
+    metric.prop("name", Property::from(name).enumerable())?;
+    Ok(metric)
 }
 
 /// Adds a sample; false if it is not a number.

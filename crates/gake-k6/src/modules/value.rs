@@ -130,12 +130,13 @@ pub(crate) fn shown<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> String {
         return lossy(ctx, string).unwrap_or_default();
     }
     let mut shown = String::new();
-    show(ctx, value, 0, &mut shown);
+    show(ctx, value, &mut Vec::new(), &mut shown);
     shown
 }
 
-fn show<'js>(ctx: &Ctx<'js>, value: &Value<'js>, depth: usize, out: &mut String) {
-    if value.is_null() || (value.is_undefined() && depth > 0) {
+/// Appends a value; `around` are the objects that hold it, the outermost first.
+fn show<'js>(ctx: &Ctx<'js>, value: &Value<'js>, around: &mut Vec<Value<'js>>, out: &mut String) {
+    if value.is_null() || (value.is_undefined() && !around.is_empty()) {
         out.push_str("null");
     } else if let Some(string) = value.as_string() {
         let string = lossy(ctx, string).unwrap_or_default();
@@ -144,9 +145,20 @@ fn show<'js>(ctx: &Ctx<'js>, value: &Value<'js>, depth: usize, out: &mut String)
         out.push_str("[object Function]");
     } else if let Some(symbol) = value.as_symbol() {
         let description = symbol.description().ok();
-        out.push_str(&description.and_then(|text_| text(ctx, &text_).ok()).unwrap_or_default());
+        let description = description.and_then(|text_| text(ctx, &text_).ok());
+        let description = description.unwrap_or_default();
+        match around.is_empty() {
+            true => out.push_str(&description),
+            false => out.push_str(&serde_json::Value::String(description).to_string()),
+        }
     } else if let (Some(object), false) = (value.as_object(), value.is_error()) {
-        show_object(ctx, object, depth, out);
+        if around.contains(value) {
+            out.push_str("[Circular]");
+            return;
+        }
+        around.push(value.clone());
+        show_object(ctx, object, around, out);
+        around.pop();
     } else {
         out.push_str(&text(ctx, value).unwrap_or_else(|_| {
             // What cannot be shown is no reason to fail whoever logs it.
@@ -156,12 +168,26 @@ fn show<'js>(ctx: &Ctx<'js>, value: &Value<'js>, depth: usize, out: &mut String)
     }
 }
 
-fn show_object<'js>(ctx: &Ctx<'js>, object: &Object<'js>, depth: usize, out: &mut String) {
-    if depth >= DEPTH_MAX {
+fn show_object<'js>(
+    ctx: &Ctx<'js>,
+    object: &Object<'js>,
+    around: &mut Vec<Value<'js>>,
+    out: &mut String,
+) {
+    if around.len() > DEPTH_MAX {
         out.push_str("...");
         return;
     }
-    if object.is_array() {
+    if rquickjs::ArrayBuffer::from_object(object.clone()).is_some() {
+        let content = bytes(ctx, object.as_value()).inspect_err(|_| drop(ctx.catch()));
+        show_buffer(&content.ok().flatten().unwrap_or_default(), out);
+        return;
+    }
+    let view = view_name(ctx, object);
+    if view.is_some() || is_array(ctx, object) {
+        if let Some(name) = view {
+            let _ = write!(out, "{name}({}) ", length(object).unwrap_or(0));
+        }
         out.push('[');
         let length = length(object).unwrap_or(0);
         for place in 0..length {
@@ -170,7 +196,7 @@ fn show_object<'js>(ctx: &Ctx<'js>, object: &Object<'js>, depth: usize, out: &mu
             }
             out.push_str(if place == 0 { " " } else { ", " });
             match object.get::<_, Value<'js>>(place) {
-                Ok(element) => show(ctx, &element, depth + 1, out),
+                Ok(element) => show(ctx, &element, around, out),
                 Err(_) => drop(ctx.catch()),
             }
         }
@@ -181,7 +207,7 @@ fn show_object<'js>(ctx: &Ctx<'js>, object: &Object<'js>, depth: usize, out: &mu
     if let Ok(to_json) = object.get::<_, rquickjs::Function<'js>>("toJSON") {
         let json = to_json.call::<_, Value<'js>>((rquickjs::function::This(object.clone()),));
         if let Ok(json) = json.inspect_err(|_| drop(ctx.catch())) {
-            show(ctx, &json, depth + 1, out);
+            show(ctx, &json, around, out);
             return;
         }
     } else {
@@ -196,11 +222,46 @@ fn show_object<'js>(ctx: &Ctx<'js>, object: &Object<'js>, depth: usize, out: &mu
         if out.len() > SHOWN_MAX {
             break;
         }
-        let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$');
-        let quote = if is_name && !name.is_empty() { "" } else { "\"" };
-        let _ = write!(out, "{separator}{quote}{name}{quote}: ");
-        show(ctx, &value, depth + 1, out);
+        let _ = write!(out, "{separator}{name}: ");
+        show(ctx, &value, around, out);
         separator = ", ";
     }
     out.push_str(if separator == "{ " { "{}" } else { " }" });
+}
+
+/// Whether an object is an array, or a shared one.
+fn is_array<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> bool {
+    let asked = || {
+        let arrays: Object<'js> = ctx.globals().get("Array")?;
+        let is_array: rquickjs::Function<'js> = arrays.get("isArray")?;
+        is_array.call::<_, bool>((object.clone(),))
+    };
+    object.is_array()
+        || (object.is_proxy() && asked().inspect_err(|_| drop(ctx.catch())).unwrap_or(false))
+}
+
+/// The name of what shows a buffer as numbers, as `Uint8Array`.
+fn view_name<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> Option<String> {
+    let asked = || {
+        let buffers: Option<Object<'js>> = ctx.globals().get("ArrayBuffer")?;
+        let Some(buffers) = buffers else { return Ok(None) };
+        let is_view: rquickjs::Function<'js> = buffers.get("isView")?;
+        if !is_view.call::<_, bool>((object.clone(),))? {
+            return Ok(None);
+        }
+        object.get::<_, Object<'js>>("constructor")?.get::<_, Option<String>>("name")
+    };
+    let name = asked().inspect_err(|_: &rquickjs::Error| drop(ctx.catch())).ok().flatten();
+    name.filter(|name| name.ends_with("Array"))
+}
+
+fn show_buffer(bytes: &[u8], out: &mut String) {
+    out.push_str("ArrayBuffer { [Uint8Contents]: <");
+    for (place, byte) in bytes.iter().enumerate() {
+        if out.len() > SHOWN_MAX {
+            break;
+        }
+        let _ = write!(out, "{}{byte:02x}", if place == 0 { "" } else { " " });
+    }
+    let _ = write!(out, ">, byteLength: {} }}", bytes.len());
 }

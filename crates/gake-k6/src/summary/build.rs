@@ -16,7 +16,7 @@ use crate::values::{figure, per_second, scaled, share};
 /// What is between the names of groups.
 const SEPARATOR: &str = "::";
 
-/// What stands in the place of a group outside of iterations.
+/// The groups of what runs outside of iterations; k6 shows them only if they hold a check or a group.
 const STAGES: [&str; 2] = ["::setup", "::teardown"];
 
 /// The sub-metrics that k6 makes by itself: a metric and a tag.
@@ -124,6 +124,9 @@ impl Builder<'_> {
         for (key, on) in input.thresholds.metrics() {
             all.entry(key.to_owned())
                 .or_insert_with(|| (Arc::clone(&on.metric), on.value(input.series)));
+            // A sub-metric stands below its metric, also when that has no samples.
+            all.entry(on.metric.name.clone())
+                .or_insert_with(|| (Arc::clone(&on.metric), SeriesValue::new(on.metric.kind)));
         }
         all.into_iter().map(|(name, (metric, value))| self.metric(name, &metric, &value)).collect()
     }
@@ -220,8 +223,11 @@ impl Builder<'_> {
             path: path.to_owned(),
             checks: self.checks(&Tags::new([("group", path)])),
             groups: inner(path, paths)
-                .filter(|(_, path)| !STAGES.contains(path))
                 .map(|(name, path)| self.group(name, path, paths))
+                .filter(|group| {
+                    let is_empty = group.checks.is_empty() && group.groups.is_empty();
+                    !(is_empty && STAGES.contains(&group.path.as_str()))
+                })
                 .collect(),
         }
     }

@@ -59,6 +59,9 @@ pub enum LoadError {
     /// It threw while it was loaded.
     #[error("{0}")]
     Thrown(Exception),
+    /// A promise was rejected while it was loaded, and nobody waits for it.
+    #[error("{0}")]
+    Rejected(Exception),
     /// It ended the test while it was loaded.
     #[error("{0}")]
     Aborted(String),
@@ -114,12 +117,16 @@ impl ScriptUser {
         let module = self.modules.main(ctx, &main);
         let module = module.map_err(|error| LoadError::Syntax(loader::caught(ctx, error)))?;
         let (module, promise) = Module::eval(module).map_err(thrown)?;
-        while promise.state() == PromiseState::Pending && !is_late() && ctx.execute_pending_job() {}
+        // Also what the script does not wait for: it may want what only init code may do.
+        while !is_late() && ctx.execute_pending_job() {}
         if is_late() {
             return Err(LoadError::Late);
         }
         if let Some(result) = promise.result::<Value<'_>>() {
             result.map_err(thrown)?;
+        }
+        if let Some(reason) = self.user.rejections().first(ctx) {
+            return Err(LoadError::Rejected(loader::caught(ctx, ctx.throw(reason))));
         }
         let exports = module.namespace().map_err(thrown)?;
         Ok(Persistent::save(ctx, exports))
@@ -201,8 +208,11 @@ impl ScriptUser {
     ) -> std::io::Result<Fiber<'a, CallEnd>> {
         self.vu.stage.set(stage);
         self.user.run(move |ctx| {
+            // What was rejected while the script was loaded is no matter of this call.
+            self.user.rejections().clear();
             let result = self.called(ctx, stage, function, argument);
             self.vu.tasks.clear();
+            self.user.rejections().clear();
             self.vu.end_held();
             *self.vu.group.borrow_mut() = "".into();
             result
@@ -264,9 +274,10 @@ impl ScriptUser {
         let thrown = Cell::new(None);
         // An exception ends the iteration, whatever is still in progress.
         let has_thrown = Cell::new(false);
+        let rejections = self.user.rejections();
         let driven = self.vu.tasks.drive(
             ctx,
-            || has_thrown.get(),
+            || has_thrown.get() || !rejections.is_empty(),
             |error| {
                 if !has_thrown.replace(true) {
                     thrown.set(Some(error));
@@ -276,6 +287,11 @@ impl ScriptUser {
         driven.map_err(|why: Cut| gake_script::user::cut(ctx, why))?;
         if let Some(error) = thrown.take() {
             return Err(error);
+        }
+        // One that nobody waits for ends the iteration too, and so does the one that is returned.
+        if let Some(reason) = rejections.first(ctx) {
+            is_rejected.set(true);
+            return Err(ctx.throw(reason));
         }
         match promise {
             Some(promise) => {
@@ -331,6 +347,7 @@ impl Drop for ScriptUser {
     fn drop(&mut self) {
         // What belongs to the runtime goes before it.
         self.vu.tasks.clear();
+        self.user.rejections().clear();
         self.modules.forget();
         self.exports = None;
         self.data = None;

@@ -8,6 +8,7 @@
 
 mod builtins;
 mod fiber;
+mod rejections;
 mod sample;
 mod stack;
 mod tasks;
@@ -22,6 +23,7 @@ use rquickjs::{Context, Ctx, Runtime, qjs};
 
 pub use builtins::{Builtins, add_builtins};
 pub use fiber::{Cut, Fiber, is_late, wait, wait_long, within, yield_once};
+pub use rejections::Rejections;
 pub use sample::SAMPLE_STEPS;
 pub use stack::Stacks;
 pub use tasks::{Completion, Tasks};
@@ -33,6 +35,7 @@ use crate::error::ScriptError;
 pub struct User {
     context: Context,
     stacks: Rc<Stacks>,
+    rejections: Rejections,
 }
 
 impl std::fmt::Debug for User {
@@ -63,8 +66,15 @@ impl User {
         runtime.set_max_stack_size(stack::SCRIPT_STACK_BYTES);
         runtime.set_loader(resolver, loader);
         runtime.set_interrupt_handler(Some(Box::new(fiber::give_way)));
+        let rejections = Rejections::of(&runtime);
         let context = Context::custom::<builtins::Always>(&runtime).map_err(no_memory)?;
-        Ok(Self { context, stacks: Rc::clone(stacks) })
+        Ok(Self { context, stacks: Rc::clone(stacks), rejections })
+    }
+
+    /// Its rejected promises that nobody waits for.
+    #[must_use]
+    pub fn rejections(&self) -> &Rejections {
+        &self.rejections
     }
 
     /// Runs `function` at once, on the caller's stack: for what must not wait.

@@ -1,19 +1,24 @@
-//! `crypto.subtle`: hashes, HMAC and AES of the Web Cryptography API.
+//! `crypto.subtle`: hashes, HMAC, AES and key pairs of the Web Cryptography API.
 //!
-//! Keys and promises are JavaScript (`subtle.js`) on the functions here, which work on bytes.
+//! Keys and promises are JavaScript (`subtle.js`, `pairs.js`) on the functions here, which work on bytes.
 
 mod aes;
+mod pairs;
 
 use aws_lc_rs::{constant_time, digest, hmac};
 use rquickjs::function::Func;
 use rquickjs::{ArrayBuffer, Ctx, Function, Object, Value};
 
+use self::pairs::{Pair, Scheme};
 use super::crypto::random;
 use super::value;
 use crate::errors::go_error;
 
 /// Makes the object of what is native.
 const SUBTLE: &str = include_str!("subtle.js");
+
+/// Makes what that has for key pairs.
+const PAIRS: &str = include_str!("pairs.js");
 
 /// The object `crypto.subtle`.
 pub(crate) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
@@ -61,8 +66,105 @@ pub(crate) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         buffer(ctx, copy)
     };
     native.set("copy", Func::from(copy))?;
+    make_keys(&native)?;
+    use_keys(&native)?;
     let make: Function<'js> = value::evaluate(ctx, SUBTLE)?;
-    make.call((native,))
+    make.call((native, value::evaluate::<Value<'js>>(ctx, PAIRS)?))
+}
+
+/// A value, or what the script is told.
+fn told<T>(ctx: &Ctx<'_>, made: Result<T, &'static str>) -> rquickjs::Result<T> {
+    made.map_err(|why| go_error(ctx, why))
+}
+
+/// What makes, reads and writes key pairs.
+fn make_keys<'js>(native: &Object<'js>) -> rquickjs::Result<()> {
+    let give = |ctx: &Ctx<'js>, pair: Result<Pair, &'static str>| {
+        let pair = told(ctx, pair)?;
+        let halves = Object::new(ctx.clone())?;
+        halves.set("private", buffer(ctx.clone(), pair.private)?)?;
+        halves.set("public", buffer(ctx.clone(), pair.public)?)?;
+        Ok::<_, rquickjs::Error>(halves)
+    };
+    let rsa = move |ctx: Ctx<'js>, bits: u32| give(&ctx, pairs::new_rsa(bits));
+    native.set("newRsa", Func::from(rsa))?;
+    let on_curve = move |ctx: Ctx<'js>, curve: String| give(&ctx, pairs::new_on_curve(&curve));
+    native.set("newOnCurve", Func::from(on_curve))?;
+    for (name, make) in [
+        ("private", pairs::private as fn(&str, &[u8]) -> Result<Vec<u8>, &'static str>),
+        ("privateOfNumber", pairs::private_of_number),
+        ("number", pairs::number),
+        ("public", pairs::public),
+    ] {
+        let made = move |ctx: Ctx<'js>, curve: String, key: Value<'js>| {
+            let made = make(&curve, &bytes(&ctx, &key)?);
+            buffer(ctx.clone(), told(&ctx, made)?)
+        };
+        native.set(name, Func::from(made))?;
+    }
+    let point = |ctx: Ctx<'js>, curve: String, is_private: bool, key: Value<'js>| {
+        let point = pairs::point(&curve, is_private, &bytes(&ctx, &key)?);
+        buffer(ctx.clone(), told(&ctx, point)?)
+    };
+    native.set("point", Func::from(point))?;
+    let bits = |ctx: Ctx<'js>, is_private: bool, key: Value<'js>| {
+        told(&ctx, pairs::rsa_bits(is_private, &bytes(&ctx, &key)?))
+    };
+    native.set("rsaBits", Func::from(bits))
+}
+
+/// What signs, encrypts and agrees with key pairs, and makes keys of passwords.
+fn use_keys<'js>(native: &Object<'js>) -> rquickjs::Result<()> {
+    let sign = |ctx: Ctx<'js>,
+                curve: String,
+                is_pss: bool,
+                hash: String,
+                key: Value<'js>,
+                data: Value<'js>| {
+        let scheme = Scheme::of(&curve, is_pss);
+        let signed = pairs::sign(&scheme, &hash, &bytes(&ctx, &key)?, &bytes(&ctx, &data)?);
+        buffer(ctx.clone(), told(&ctx, signed)?)
+    };
+    native.set("signPair", Func::from(sign))?;
+    let verify = |ctx: Ctx<'js>,
+                  curve: String,
+                  is_pss: bool,
+                  hash: String,
+                  key: Value<'js>,
+                  signature: Value<'js>,
+                  data: Value<'js>| {
+        let (key, signature) = (bytes(&ctx, &key)?, bytes(&ctx, &signature)?);
+        let scheme = Scheme::of(&curve, is_pss);
+        told(&ctx, pairs::verify(&scheme, &hash, &key, &signature, &bytes(&ctx, &data)?))
+    };
+    native.set("verifyPair", Func::from(verify))?;
+    let crypt = |ctx: Ctx<'js>,
+                 encrypts: bool,
+                 hash: String,
+                 key: Value<'js>,
+                 label: Value<'js>,
+                 data: Value<'js>| {
+        let (key, label) = (bytes(&ctx, &key)?, bytes(&ctx, &label)?);
+        let done = pairs::crypt(encrypts, &hash, &key, &label, &bytes(&ctx, &data)?);
+        buffer(ctx.clone(), told(&ctx, done)?)
+    };
+    native.set("oaep", Func::from(crypt))?;
+    let agree = |ctx: Ctx<'js>, curve: String, private: Value<'js>, public: Value<'js>| {
+        let secret = pairs::agree(&curve, &bytes(&ctx, &private)?, &bytes(&ctx, &public)?);
+        buffer(ctx.clone(), told(&ctx, secret)?)
+    };
+    native.set("agree", Func::from(agree))?;
+    let of_password = |ctx: Ctx<'js>,
+                       hash: String,
+                       password: Value<'js>,
+                       salt: Value<'js>,
+                       iterations: u32,
+                       length: usize| {
+        let (password, salt) = (bytes(&ctx, &password)?, bytes(&ctx, &salt)?);
+        let made = pairs::of_password(&hash, &password, &salt, iterations, length);
+        buffer(ctx.clone(), told(&ctx, made)?)
+    };
+    native.set("ofPassword", Func::from(of_password))
 }
 
 fn buffer(ctx: Ctx<'_>, bytes: Vec<u8>) -> rquickjs::Result<ArrayBuffer<'_>> {

@@ -1,5 +1,5 @@
 // `crypto.subtle`: keys and promises on native functions.
-(native) => {
+(native, makePairs) => {
   const AES = ['AES-CBC', 'AES-CTR', 'AES-GCM'];
   const HASHES = { 'SHA-1': 64, 'SHA-256': 64, 'SHA-384': 128, 'SHA-512': 128 };
   const bytesOf = (key) => key[secret];
@@ -16,7 +16,7 @@
   const nameOf = (algorithm) => {
     const name = typeof algorithm === 'string' ? algorithm : algorithm?.name;
     if (typeof name !== 'string') throw named('TypeError', 'the algorithm has no name');
-    return name.toUpperCase();
+    return name.toUpperCase().replace('-V1_5', '-v1_5');
   };
   const hashOf = (algorithm) => {
     const hash = nameOf(algorithm.hash);
@@ -74,6 +74,7 @@
   };
   const crypt = (algorithm, encrypts, key, data) => {
     const name = nameOf(algorithm);
+    if (name === 'RSA-OAEP') return pairs.crypt(algorithm, encrypts, key, data);
     if (!AES.includes(name)) throw unsupported(name);
     allowed(key, encrypts ? 'encrypt' : 'decrypt', name);
     if ((algorithm.tagLength ?? 128) !== 128) {
@@ -84,13 +85,18 @@
     return native.aes(name, encrypts, bytesOf(key), start, aside, data);
   };
 
+  const kit = { CryptoKey, named, nameOf, hashOf, allowed, bytesOf, encoded, decoded };
+  const pairs = makePairs(native, kit);
+
   return {
     async digest(algorithm, data) { return native.digest(nameOf(algorithm), data); },
     async sign(algorithm, key, data) {
+      if (pairs.has(nameOf(algorithm))) return pairs.sign(algorithm, key, data);
       allowed(key, 'sign', nameOf(algorithm));
       return native.sign(key.algorithm.hash.name, bytesOf(key), data);
     },
     async verify(algorithm, key, signature, data) {
+      if (pairs.has(nameOf(algorithm))) return pairs.verify(algorithm, key, signature, data);
       allowed(key, 'verify', nameOf(algorithm));
       return native.verify(key.algorithm.hash.name, bytesOf(key), signature, data);
     },
@@ -98,15 +104,19 @@
     async decrypt(algorithm, key, data) { return crypt(algorithm, false, key, data); },
     async generateKey(algorithm, extractable, usages) {
       const name = nameOf(algorithm);
-      if (AES.includes(name) && ![128, 192, 256].includes(algorithm.length)) {
+      if (pairs.has(name)) return pairs.generate(algorithm, extractable, usages);
+      if (AES.includes(name) && ![128, 192, 256].includes(Number(algorithm.length))) {
         throw named('OperationError', 'an AES key has 128, 192 or 256 bits');
       }
       const bits = AES.includes(name)
-        ? algorithm.length
+        ? Number(algorithm.length)
         : algorithm.length ?? HASHES[hashOf(algorithm)] * 8;
       return secretKey(algorithm, native.random(bits >> 3), extractable, usages);
     },
     async importKey(format, data, algorithm, extractable, usages) {
+      if (pairs.has(nameOf(algorithm))) {
+        return pairs.import(format, data, algorithm, extractable, usages);
+      }
       if (format === 'raw') return secretKey(algorithm, native.copy(data), extractable, usages);
       if (format === 'jwk' && data?.kty === 'oct') {
         return secretKey(algorithm, decoded(data.k), extractable, usages);
@@ -115,11 +125,18 @@
     },
     async exportKey(format, key) {
       if (!key.extractable) throw named('InvalidAccessError', 'the key is not extractable');
+      if (pairs.has(key.algorithm.name)) return pairs.export(format, key);
       if (format === 'raw') return native.copy(bytesOf(key));
       if (format !== 'jwk') throw named('NotSupportedError', `unsupported key format: ${format}`);
       const { name, hash, length } = key.algorithm;
       const alg = name === 'HMAC' ? `HS${hash.name.slice(4)}` : `A${length}${name.slice(4)}`;
       return { kty: 'oct', k: encoded(bytesOf(key)), alg, ext: true, key_ops: key.usages };
+    },
+    async deriveBits(algorithm, key, length) { return pairs.deriveBits(algorithm, key, length); },
+    async deriveKey(algorithm, key, derived, extractable, usages) {
+      const bits = derived.length ?? HASHES[hashOf(derived)] * 8;
+      const bytes = pairs.deriveBits(algorithm, key, bits, 'deriveKey');
+      return secretKey(derived, bytes, extractable, usages);
     },
   };
 }

@@ -88,15 +88,15 @@
     data(name) {
       if (this.#nodes.length === 0) return undefined;
       if (isNode(name)) {
-        const key = String(name).replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+        const words = String(name).replace(/_/g, '-').replace(/([a-z0-9])([A-Z])/g, '$1-$2');
+        const key = words.toLowerCase();
         const text = this.#page.attribute(this.#nodes[0], `data-${key}`);
         return isNode(text) ? datum(text) : undefined;
       }
       const all = {};
       for (const [key, text] of this.#page.attributes(this.#nodes[0])) {
         if (!key.startsWith('data-')) continue;
-        const camel = key.slice(5).replace(/-([a-z])/g, (_, letter) => letter.toUpperCase());
-        all[camel] = datum(text);
+        all[camel(key.slice(5))] = datum(text);
       }
       return all;
     }
@@ -205,6 +205,17 @@
     const type = one.attr('type') ?? '';
     if (/^(checkbox|radio)$/.test(type)) return one.attr('checked') === 'checked';
     return !/^(submit|button|reset|image|file)$/.test(type);
+  };
+  // As k6: words that Go writes in capitals are so behind the first one.
+  const CAPITALS = new Set(('acl api ascii cpu css dns eof guid html http https id ip json lhs qps ram '
+    + 'rhs rpc sla smtp sql ssh tcp tls ttl udp ui uid uri url utf8 uuid vm xml xmpp xsrf xss').split(' '));
+  const capital = (word) => {
+    if (word === 'oauth') return 'OAuth';
+    return CAPITALS.has(word) ? word.toUpperCase() : word.slice(0, 1).toUpperCase() + word.slice(1);
+  };
+  const camel = (key) => {
+    const [first, ...words] = key.split('-');
+    return first + words.map(capital).join('');
   };
   const datum = (text) => {
     if (text === 'true') return true;

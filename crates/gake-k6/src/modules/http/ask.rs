@@ -230,7 +230,15 @@ fn target<'js>(ctx: &Ctx<'js>, url: &Value<'js>) -> rquickjs::Result<(String, Op
     {
         return Ok((url, Some(name)));
     }
-    value::text(ctx, url).map(|url| (url, None))
+    if url.is_string() {
+        return Ok((value::text(ctx, url)?, None));
+    }
+    // As k6: what only has a text, such as a response, is no URL.
+    let text = match url.is_null() || url.is_undefined() {
+        true => "<nil>".to_owned(),
+        false => value::text(ctx, url)?,
+    };
+    Err(go_error(ctx, &format!("invalid URL: '#{text}'")))
 }
 
 fn headers<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Vec<(String, String)>> {

@@ -16,8 +16,9 @@ pub(super) fn body<'js>(
     if let Some(bytes) = value::bytes(ctx, body)? {
         return Ok((bytes, None));
     }
-    let Some(object) = body.as_object().filter(|object| !object.is_function()) else {
-        let message = format!("a {} cannot be the body of a request", body.type_name());
+    let is_form = |object: &&Object<'js>| !object.is_function() && !object.is_array();
+    let Some(object) = body.as_object().filter(is_form) else {
+        let message = format!("the body of a request cannot be {}", kind(body));
         return Err(Exception::throw_type(ctx, &message));
     };
     let mut fields = Vec::new();
@@ -33,16 +34,32 @@ pub(super) fn body<'js>(
         match field.as_array() {
             Some(values) => {
                 for value in value::elements(ctx, values)? {
-                    form.append_pair(name, &value::text(ctx, &value?)?);
+                    form.append_pair(name, &text(ctx, &value?)?);
                 }
             }
             None => {
-                form.append_pair(name, &value::text(ctx, field)?);
+                form.append_pair(name, &text(ctx, field)?);
             }
         }
     }
     let content_type = "application/x-www-form-urlencoded".to_owned();
     Ok((form.finish().into_bytes(), Some(content_type)))
+}
+
+/// What a value is, for who reads that it cannot be sent.
+fn kind(value: &Value<'_>) -> String {
+    match value.is_array() {
+        true => "an array: write JSON.stringify(body)".to_owned(),
+        false => format!("of type {}", value.type_name()),
+    }
+}
+
+/// A field as k6 writes it: nothing as Go does.
+fn text<'js>(ctx: &Ctx<'js>, field: &Value<'js>) -> rquickjs::Result<String> {
+    if field.is_null() || field.is_undefined() {
+        return Ok("<nil>".to_owned());
+    }
+    value::text(ctx, field)
 }
 
 /// What `http.file` made, if a field is that.

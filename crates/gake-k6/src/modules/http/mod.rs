@@ -37,6 +37,24 @@ use crate::user::vu::Vu;
 /// What a script must not do while it is loaded.
 const IN_INIT: &str = "Making http requests";
 
+/// The words of a certificate's status.
+const OCSP: [(&str, &str); 14] = [
+    ("OCSP_STATUS_GOOD", "good"),
+    ("OCSP_STATUS_REVOKED", "revoked"),
+    ("OCSP_STATUS_SERVER_FAILED", "server_failed"),
+    ("OCSP_STATUS_UNKNOWN", "unknown"),
+    ("OCSP_REASON_UNSPECIFIED", "unspecified"),
+    ("OCSP_REASON_KEY_COMPROMISE", "key_compromise"),
+    ("OCSP_REASON_CA_COMPROMISE", "ca_compromise"),
+    ("OCSP_REASON_AFFILIATION_CHANGED", "affiliation_changed"),
+    ("OCSP_REASON_SUPERSEDED", "superseded"),
+    ("OCSP_REASON_CESSATION_OF_OPERATION", "cessation_of_operation"),
+    ("OCSP_REASON_CERTIFICATE_HOLD", "certificate_hold"),
+    ("OCSP_REASON_REMOVE_FROM_CRL", "remove_from_crl"),
+    ("OCSP_REASON_PRIVILEGE_WITHDRAWN", "privilege_withdrawn"),
+    ("OCSP_REASON_AA_COMPROMISE", "aa_compromise"),
+];
+
 /// Makes the tag function `http.url`, whose template is the name of a request.
 const URL: &str = "(strings, ...values) => {
     const name = strings.join('${}');
@@ -48,7 +66,18 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<
     let module = Object::new(ctx.clone())?;
     for (name, method) in [("get", "GET"), ("head", "HEAD")] {
         let vu = Rc::clone(vu);
-        let send = move |ctx: Ctx<'js>, url: Value<'js>, params: Opt<Value<'js>>| {
+        let send = move |ctx: Ctx<'js>,
+                         url: Value<'js>,
+                         params: Opt<Value<'js>>,
+                         more: Rest<Value<'js>>| {
+            if !more.0.is_empty() {
+                let count = more.0.len() + 2;
+                let warning = format!(
+                    "http.{name} only accepts a url and a params argument (2 arguments), but \
+                     {count} were given"
+                );
+                vu.test.log(LogLevel::Warning, &warning, &[]);
+            }
             request(&ctx, &vu, method.into(), &url, None, params.0)
         };
         module.set(name, Func::from(send))?;
@@ -129,6 +158,9 @@ fn helpers<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, module: &Object<'js>) -> rquickjs::
     {
         module.set(name, value)?;
     }
+    for (name, value) in OCSP {
+        module.set(name, value)?;
+    }
     Ok(())
 }
 
@@ -185,8 +217,12 @@ fn refused<'js>(
     let thrown = ctx.catch();
     let why = thrown.as_exception().and_then(rquickjs::Exception::message).unwrap_or_default();
     vu.test.log(LogLevel::Warning, "Request Failed", &[("error", why.as_str())]);
-    let url = value::text(ctx, url)?.into();
-    Class::instance(ctx.clone(), Response(ResponseFacts::refused(method, url, why)))
+    let text = if url.is_string() { value::text(ctx, url)? } else { String::new() };
+    let mut facts = ResponseFacts::refused(method, text.into(), why);
+    if !url.is_string() {
+        facts.error_code = send::BAD_URL;
+    }
+    Class::instance(ctx.clone(), Response(facts))
 }
 
 /// Gives a response to the script; one without a status throws when that is asked for.

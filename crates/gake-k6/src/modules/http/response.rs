@@ -178,7 +178,7 @@ unsafe impl<'js> JsLifetime<'js> for Response {
 pub(super) const REQUEST: &str = "__request";
 
 /// The properties of a response, in k6's order.
-const PROPERTIES: [&str; 15] = [
+const PROPERTIES: [&str; 16] = [
     "remote_ip",
     "remote_port",
     "url",
@@ -191,6 +191,7 @@ const PROPERTIES: [&str; 15] = [
     "timings",
     "tls_version",
     "tls_cipher_suite",
+    "ocsp",
     "error",
     "error_code",
     "request",
@@ -266,6 +267,7 @@ fn read<'js>(
                 "cookies" => cookies(ctx, facts)?.into_value(),
                 "body" => body(ctx, facts)?,
                 "timings" => timings(ctx, &facts.timings)?.into_value(),
+                "ocsp" => ocsp(ctx)?.into_value(),
                 _ => request(ctx, facts)?.into_value(),
             };
             keep(this, name, made.clone())?;
@@ -359,6 +361,17 @@ fn timings<'js>(ctx: &Ctx<'js>, timings: &Timings) -> rquickjs::Result<Object<'j
     Ok(object)
 }
 
+/// The stapled status of the server's certificate, which is not looked at.
+fn ocsp<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+    let object = Object::new(ctx.clone())?;
+    for name in ["produced_at", "this_update", "next_update", "revoked_at"] {
+        object.set(name, 0)?;
+    }
+    object.set("revocation_reason", "")?;
+    object.set("status", "")?;
+    Ok(object)
+}
+
 /// What was sent, as k6 tells it.
 fn request<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Object<'js>> {
     let request = Object::new(ctx.clone())?;
@@ -412,12 +425,20 @@ fn json<'js>(
                        of a request error getting the response";
         return Err(go_error(&ctx, message));
     };
-    let parsed: Value<'js> = ctx.json_parse(&**bytes).map_err(|_| {
-        let thrown = ctx.catch();
-        let why = value::text(&ctx, &thrown).unwrap_or_default();
-        go_error(&ctx, &format!("cannot parse json due to an error: {why}"))
-    })?;
-    match value::given(path.0) {
+    let path = value::given(path.0);
+    let parsed: Value<'js> = match ctx.json_parse(&**bytes) {
+        Ok(parsed) => parsed,
+        Err(_) => {
+            let thrown = ctx.catch();
+            // As k6: what is no JSON has no part at any path.
+            if path.is_some() {
+                return Ok(Value::new_undefined(ctx));
+            }
+            let why = value::text(&ctx, &thrown).unwrap_or_default();
+            return Err(go_error(&ctx, &format!("cannot parse json due to an error: {why}")));
+        }
+    };
+    match path {
         None => Ok(parsed),
         Some(path) => select(&ctx, parsed, &value::text(&ctx, &path)?),
     }

@@ -28,7 +28,7 @@ use crate::user::vu::Vu;
 const AUTHORIZATION: &str = "Authorization";
 
 /// k6's code of a URL that cannot be read.
-const BAD_URL: u32 = 1020;
+pub(super) const BAD_URL: u32 = 1020;
 
 /// Sends what a script asked for and follows its redirects.
 pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
@@ -128,8 +128,9 @@ fn refuse(vu: &Vu, ask: &Ask, code: u32, error: String) -> ResponseFacts {
     if code == BAD_URL {
         warn_plainly(vu, ask, &response.error);
     } else {
-        note(vu, ask, &ask.url, &response, &exchange);
-        warn(vu, ask, &ask.url, &response.error);
+        let shown = without_credentials(&ask.url);
+        note(vu, ask, &shown, &response, &exchange);
+        warn(vu, ask, &shown, &response.error);
     }
     response
 }
@@ -232,7 +233,7 @@ impl Hop {
         }
         // The first one as the script wrote it, without its credentials.
         let shown: Rc<str> = match self.number {
-            0 if !has_credentials(&self.url) => Rc::clone(&ask.url),
+            0 => without_credentials(&ask.url),
             _ => shown_url(&self.url).into(),
         };
         let settings = vu.test.settings();
@@ -437,7 +438,7 @@ impl Hop {
 /// Adds cookies to the header, which may be there.
 fn join_cookies(headers: &mut Vec<(String, String)>, cookies: &[(String, String)]) {
     let pairs: Vec<String> =
-        cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        cookies.iter().map(|(name, value)| format!("{name}={}", cookie_value(value))).collect();
     let pairs = pairs.join("; ");
     match headers.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case("cookie")) {
         Some((_, value)) => *value = format!("{value}; {pairs}"),
@@ -445,8 +446,26 @@ fn join_cookies(headers: &mut Vec<(String, String)>, cookies: &[(String, String)
     }
 }
 
+/// The value of a cookie as Go sends it: in quotes where a blank or comma might end it.
+fn cookie_value(value: &str) -> Cow<'_, str> {
+    let is_quoted = value.starts_with('"');
+    match value.contains([' ', ',']) && !is_quoted {
+        true => format!("\"{value}\"").into(),
+        false => value.into(),
+    }
+}
+
 fn has_credentials(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some()
+}
+
+/// A URL as the script wrote it, without its credentials.
+fn without_credentials(text: &Rc<str>) -> Rc<str> {
+    let parsed = || Url::parse(text).ok().filter(has_credentials);
+    match text.contains('@').then(parsed).flatten() {
+        Some(url) => shown_url(&url).into(),
+        None => Rc::clone(text),
+    }
 }
 
 /// A URL without its credentials.

@@ -12,7 +12,7 @@ use gake_k6::summary::{SummaryData, SummaryInput, SummaryMode, summary_data};
 use gake_k6::test::LogLevel;
 use gake_k6::threshold::{ThresholdResults, Thresholds};
 use gake_run::script::ScriptRecorded;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::flags::RunFlags;
 use super::life::{Ready, code, exit_of, say};
@@ -60,7 +60,8 @@ pub(super) fn finish(
     }
     let is_disabled = flags.summary_mode.as_deref() == Some("disabled");
     if let Some(path) = flags.summary_export.as_ref().filter(|_| !is_disabled) {
-        write(path, &format!("{:#}", data.for_export()))?;
+        write(path, &format!("{:#}", data.for_export()))
+            .map_err(|error| Failure::could_not(format!("{path} cannot be written: {error}")))?;
     }
     let aborted_by_threshold = matches!(run.ending, Ending::Aborted(_));
     let summary = Summary::new(recorded.run, &[]);
@@ -123,6 +124,9 @@ impl Shown<'_> {
     }
 }
 
+/// What the log says when what `handleSummary` returned cannot be used.
+const UNHANDLED: &str = "failed to handle the end-of-test summary";
+
 /// Shows what `handleSummary` returns, or the summary itself.
 fn show(
     ready: &Ready,
@@ -146,26 +150,12 @@ fn show(
             Ok(returned) => {
                 let returned = returned.and_then(|json| serde_json::from_str(&json).ok());
                 if let Some(Value::Object(outputs)) = returned {
-                    return outputs.iter().try_for_each(|(place, text)| {
-                        let text = match text {
-                            Value::String(text) => text.clone(),
-                            other => other.to_string(),
-                        };
-                        match place.as_str() {
-                            "stdout" => console.result(&text),
-                            "stderr" => {
-                                console.plain(&text);
-                                Ok(())
-                            }
-                            path => write(path, &text),
-                        }
-                    });
+                    return give(&outputs, ready, console);
                 }
                 if returned.is_some_and(|returned| !returned.is_null()) {
                     let why = "handleSummary() should return a map with string keys";
                     let fields = [("error", why)];
-                    let what = "failed to handle the end-of-test summary";
-                    ready.script.test.log(LogLevel::Error, what, &fields);
+                    ready.script.test.log(LogLevel::Error, UNHANDLED, &fields);
                     return Ok(());
                 }
             }
@@ -175,8 +165,34 @@ fn show(
     console.result(&data.text(mode))
 }
 
-fn write(path: &str, text: &str) -> Result<(), Failure> {
-    let written = gake_files::create(Path::new(path), gake_files::Access::Mask)
-        .and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|error| Failure::could_not(format!("{path} cannot be written: {error}")))
+/// Writes what `handleSummary` returned. A file that cannot be written is no reason to lose the
+/// others, or what the run came to: the log says so.
+fn give(outputs: &Map<String, Value>, ready: &Ready, console: &Console) -> Result<(), Failure> {
+    let mut failures = String::new();
+    for (place, text) in outputs {
+        let text = match text {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        match place.as_str() {
+            "stdout" => console.coloured_result(&text)?,
+            "stderr" => console.coloured_plain(&text),
+            path => {
+                if let Err(error) = write(path, &text) {
+                    failures += &format!("\n\t- could not open '{path}': {error}");
+                }
+            }
+        }
+    }
+    if !failures.is_empty() {
+        let why = format!("Could not save some summary information:{failures}");
+        let fields = [("error", why.as_str())];
+        ready.script.test.log(LogLevel::Error, UNHANDLED, &fields);
+    }
+    Ok(())
+}
+
+fn write(path: &str, text: &str) -> std::io::Result<()> {
+    let mut file = gake_files::create(Path::new(path), gake_files::Access::Mask)?;
+    file.write_all(text.as_bytes())
 }

@@ -318,13 +318,15 @@ pub(super) fn told(error: &ScriptRunError) -> String {
     match error {
         ScriptRunError::Load(LoadError::Thrown(exception) | LoadError::Syntax(exception))
         | ScriptRunError::Thrown { exception, .. } => stack_text(exception),
-        ScriptRunError::Rejected(exception) => format!("{REJECTED}{}", stack_text(exception)),
+        ScriptRunError::Load(LoadError::Rejected(exception))
+        | ScriptRunError::Rejected(exception) => format!("{REJECTED}{}", stack_text(exception)),
         other => other.to_string(),
     }
 }
 
 pub(super) fn say(test: &Test, error: &ScriptRunError) {
     let hint = match error {
+        ScriptRunError::Load(LoadError::Rejected(_)) => None,
         ScriptRunError::Load(_) | ScriptRunError::Thrown { .. } => Some("script exception"),
         ScriptRunError::Late { stage: VuStage::Setup, .. } => Some(SETUP_HINT),
         ScriptRunError::Late { stage: VuStage::Teardown, .. } => Some(TEARDOWN_HINT),
@@ -336,7 +338,7 @@ pub(super) fn say(test: &Test, error: &ScriptRunError) {
 
 pub(super) fn exit_of(error: &ScriptRunError) -> Exit {
     match error {
-        ScriptRunError::Load(LoadError::NoMemory(_))
+        ScriptRunError::Load(LoadError::NoMemory(_) | LoadError::Rejected(_))
         | ScriptRunError::Run(_)
         | ScriptRunError::SetupData(_)
         | ScriptRunError::Rejected(_) => ANY,

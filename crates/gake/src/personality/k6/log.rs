@@ -68,8 +68,11 @@ fn level(level: LogLevel) -> &'static str {
 
 fn logfmt(line: &LogLine) -> String {
     let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
-    let mut text =
-        format!("time=\"{now}\" level={} msg={}", level(line.level), quoted(&line.message));
+    let mut text = format!("time=\"{now}\" level={}", level(line.level));
+    // As k6: a line that says nothing has no message.
+    if !line.message.is_empty() {
+        text += &format!(" msg={}", quoted(&line.message));
+    }
     for (key, value) in &line.fields {
         text += &format!(" {key}={}", quoted(value));
     }

@@ -1,0 +1,339 @@
+//! Key pairs of the Web Cryptography API, RSA and elliptic curves, and keys made of passwords.
+//!
+//! A private key is PKCS #8, a public one a SubjectPublicKeyInfo, both DER.
+
+use std::num::NonZeroU32;
+
+use aws_lc_rs::agreement::{self, ECDH_P256, ECDH_P384, ECDH_P521};
+use aws_lc_rs::encoding::{AsBigEndian, AsDer, EcPrivateKeyBin, Pkcs8V1Der};
+use aws_lc_rs::pbkdf2;
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::rsa::{
+    KeySize, OAEP_SHA1_MGF1SHA1, OAEP_SHA256_MGF1SHA256, OAEP_SHA384_MGF1SHA384,
+    OAEP_SHA512_MGF1SHA512, OaepAlgorithm, OaepPrivateDecryptingKey, OaepPublicEncryptingKey,
+    PrivateDecryptingKey, PublicEncryptingKey,
+};
+use aws_lc_rs::signature::{self, EcdsaKeyPair, EcdsaSigningAlgorithm, KeyPair, ParsedPublicKey};
+use aws_lc_rs::signature::{RsaEncoding, RsaKeyPair, VerificationAlgorithm};
+
+/// What came of it, or why nothing did.
+type Made<T = Vec<u8>> = Result<T, &'static str>;
+
+const NO_CURVE: &str = "unsupported curve: there are P-256, P-384 and P-521";
+const NO_HASH: &str = "unsupported hash for this kind of key";
+const NO_PRIVATE_KEY: &str = "the bytes are no private key of this kind";
+const NO_PUBLIC_KEY: &str = "the bytes are no public key of this kind";
+const FAILED: &str = "the operation failed";
+
+/// A private and a public key.
+pub(super) struct Pair {
+    pub(super) private: Vec<u8>,
+    pub(super) public: Vec<u8>,
+}
+
+fn ecdh(curve: &str) -> Made<&'static agreement::Algorithm> {
+    match curve {
+        "P-256" => Ok(&ECDH_P256),
+        "P-384" => Ok(&ECDH_P384),
+        "P-521" => Ok(&ECDH_P521),
+        _ => Err(NO_CURVE),
+    }
+}
+
+/// Verifies signatures of a curve, made with a hash; any hash will do to read a key.
+fn ecdsa(curve: &str, hash: &str) -> Made<&'static dyn VerificationAlgorithm> {
+    match (curve, hash) {
+        ("P-256", "SHA-256") => Ok(&signature::ECDSA_P256_SHA256_FIXED),
+        ("P-384", "SHA-384") => Ok(&signature::ECDSA_P384_SHA384_FIXED),
+        ("P-521", "SHA-1") => Ok(&signature::ECDSA_P521_SHA1_FIXED),
+        ("P-521", "SHA-256") => Ok(&signature::ECDSA_P521_SHA256_FIXED),
+        ("P-521", "SHA-384") => Ok(&signature::ECDSA_P521_SHA384_FIXED),
+        ("P-521", "SHA-512") => Ok(&signature::ECDSA_P521_SHA512_FIXED),
+        ("P-256" | "P-384" | "P-521", _) => Err(NO_HASH),
+        _ => Err(NO_CURVE),
+    }
+}
+
+fn ecdsa_signing(curve: &str, hash: &str) -> Made<&'static EcdsaSigningAlgorithm> {
+    match (curve, hash) {
+        ("P-256", "SHA-256") => Ok(&signature::ECDSA_P256_SHA256_FIXED_SIGNING),
+        ("P-384", "SHA-384") => Ok(&signature::ECDSA_P384_SHA384_FIXED_SIGNING),
+        ("P-521", "SHA-256") => Ok(&signature::ECDSA_P521_SHA256_FIXED_SIGNING),
+        ("P-521", "SHA-384") => Ok(&signature::ECDSA_P521_SHA384_FIXED_SIGNING),
+        ("P-521", "SHA-512") => Ok(&signature::ECDSA_P521_SHA512_FIXED_SIGNING),
+        ("P-256" | "P-384" | "P-521", _) => Err(NO_HASH),
+        _ => Err(NO_CURVE),
+    }
+}
+
+fn rsa(is_pss: bool, hash: &str) -> Made<&'static dyn VerificationAlgorithm> {
+    match (is_pss, hash) {
+        (false, "SHA-1") => Ok(&signature::RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY),
+        (false, "SHA-256") => Ok(&signature::RSA_PKCS1_2048_8192_SHA256),
+        (false, "SHA-384") => Ok(&signature::RSA_PKCS1_2048_8192_SHA384),
+        (false, "SHA-512") => Ok(&signature::RSA_PKCS1_2048_8192_SHA512),
+        (true, "SHA-256") => Ok(&signature::RSA_PSS_2048_8192_SHA256),
+        (true, "SHA-384") => Ok(&signature::RSA_PSS_2048_8192_SHA384),
+        (true, "SHA-512") => Ok(&signature::RSA_PSS_2048_8192_SHA512),
+        _ => Err(NO_HASH),
+    }
+}
+
+fn rsa_signing(is_pss: bool, hash: &str) -> Made<&'static dyn RsaEncoding> {
+    match (is_pss, hash) {
+        (false, "SHA-256") => Ok(&signature::RSA_PKCS1_SHA256),
+        (false, "SHA-384") => Ok(&signature::RSA_PKCS1_SHA384),
+        (false, "SHA-512") => Ok(&signature::RSA_PKCS1_SHA512),
+        (true, "SHA-256") => Ok(&signature::RSA_PSS_SHA256),
+        (true, "SHA-384") => Ok(&signature::RSA_PSS_SHA384),
+        (true, "SHA-512") => Ok(&signature::RSA_PSS_SHA512),
+        _ => Err(NO_HASH),
+    }
+}
+
+fn oaep(hash: &str) -> Made<&'static OaepAlgorithm> {
+    match hash {
+        "SHA-1" => Ok(&OAEP_SHA1_MGF1SHA1),
+        "SHA-256" => Ok(&OAEP_SHA256_MGF1SHA256),
+        "SHA-384" => Ok(&OAEP_SHA384_MGF1SHA384),
+        "SHA-512" => Ok(&OAEP_SHA512_MGF1SHA512),
+        _ => Err(NO_HASH),
+    }
+}
+
+/// A hash of a curve with which its keys can be read.
+fn hash_of(curve: &str) -> &'static str {
+    if curve == "P-384" { "SHA-384" } else { "SHA-256" }
+}
+
+/// A new pair of RSA keys, whose public exponent is 65,537.
+///
+/// # Errors
+/// When there are no keys of that size.
+pub(super) fn new_rsa(bits: u32) -> Made<Pair> {
+    let size = match bits {
+        2048 => KeySize::Rsa2048,
+        3072 => KeySize::Rsa3072,
+        4096 => KeySize::Rsa4096,
+        8192 => KeySize::Rsa8192,
+        _ => return Err("an RSA key has 2048, 3072, 4096 or 8192 bits here"),
+    };
+    let pair = RsaKeyPair::generate(size).map_err(|_| FAILED)?;
+    let private: Pkcs8V1Der<'_> = pair.as_der().map_err(|_| FAILED)?;
+    let public = pair.public_key().as_der().map_err(|_| FAILED)?;
+    Ok(Pair { private: private.as_ref().to_vec(), public: public.as_ref().to_vec() })
+}
+
+/// The bits of the modulus of an RSA key.
+///
+/// # Errors
+/// When the key cannot be read.
+pub(super) fn rsa_bits(is_private: bool, key: &[u8]) -> Made<u32> {
+    let bytes = if is_private {
+        RsaKeyPair::from_pkcs8(key).map_err(|_| NO_PRIVATE_KEY)?.public_modulus_len()
+    } else {
+        PublicEncryptingKey::from_der(key).map_err(|_| NO_PUBLIC_KEY)?.key_size_bytes()
+    };
+    u32::try_from(bytes * 8).map_err(|_| FAILED)
+}
+
+/// A new pair of keys on a curve.
+///
+/// # Errors
+/// When the curve is not known.
+pub(super) fn new_on_curve(curve: &str) -> Made<Pair> {
+    let private = agreement::PrivateKey::generate(ecdh(curve)?).map_err(|_| FAILED)?;
+    let public = private.compute_public_key().map_err(|_| FAILED)?;
+    let public = public.as_der().map_err(|_| FAILED)?;
+    Ok(Pair { private: private_bytes(&private)?, public: public.as_ref().to_vec() })
+}
+
+fn private_bytes(private: &agreement::PrivateKey) -> Made {
+    let bytes: Pkcs8V1Der<'_> = private.as_der().map_err(|_| FAILED)?;
+    Ok(bytes.as_ref().to_vec())
+}
+
+fn on_curve(curve: &str, private: &[u8]) -> Made<agreement::PrivateKey> {
+    agreement::PrivateKey::from_private_key_der(ecdh(curve)?, private).map_err(|_| NO_PRIVATE_KEY)
+}
+
+/// A private key of PKCS #8; `curve` is empty for RSA.
+///
+/// # Errors
+/// When it is none of this kind.
+pub(super) fn private(curve: &str, bytes: &[u8]) -> Made {
+    if curve.is_empty() {
+        let pair = RsaKeyPair::from_pkcs8(bytes).map_err(|_| NO_PRIVATE_KEY)?;
+        let bytes: Pkcs8V1Der<'_> = pair.as_der().map_err(|_| FAILED)?;
+        return Ok(bytes.as_ref().to_vec());
+    }
+    private_bytes(&on_curve(curve, bytes)?)
+}
+
+/// A private key on a curve of its number, big-endian.
+///
+/// # Errors
+/// When it is none.
+pub(super) fn private_of_number(curve: &str, number: &[u8]) -> Made {
+    let key = agreement::PrivateKey::from_private_key(ecdh(curve)?, number);
+    private_bytes(&key.map_err(|_| NO_PRIVATE_KEY)?)
+}
+
+/// The number of a private key on a curve.
+///
+/// # Errors
+/// When the key cannot be read.
+pub(super) fn number(curve: &str, private: &[u8]) -> Made {
+    let number: EcPrivateKeyBin<'_> =
+        on_curve(curve, private)?.as_be_bytes().map_err(|_| FAILED)?;
+    Ok(number.as_ref().to_vec())
+}
+
+/// The point of a key on a curve, uncompressed.
+///
+/// # Errors
+/// When the key cannot be read.
+pub(super) fn point(curve: &str, is_private: bool, key: &[u8]) -> Made {
+    if is_private {
+        let public = on_curve(curve, key)?.compute_public_key().map_err(|_| FAILED)?;
+        return Ok(public.as_ref().to_vec());
+    }
+    // It is the end of the key, which was brought into this form when it was read.
+    let length = match curve {
+        "P-256" => 65,
+        "P-384" => 97,
+        _ => 133,
+    };
+    let start = key.len().checked_sub(length).ok_or(NO_PUBLIC_KEY)?;
+    Ok(key[start..].to_vec())
+}
+
+/// A public key, of a SubjectPublicKeyInfo or, on a curve, of a point; `curve` is empty for RSA.
+///
+/// # Errors
+/// When it is none of this kind.
+pub(super) fn public(curve: &str, bytes: &[u8]) -> Made {
+    let algorithm = match curve {
+        "" => rsa(false, "SHA-256")?,
+        curve => ecdsa(curve, hash_of(curve))?,
+    };
+    let key = ParsedPublicKey::new(algorithm, bytes).map_err(|_| NO_PUBLIC_KEY)?;
+    Ok(key.as_der().map_err(|_| FAILED)?.as_ref().to_vec())
+}
+
+/// How signatures are made: on a curve, or by RSA.
+pub(super) enum Scheme<'a> {
+    Curve(&'a str),
+    Rsa { is_pss: bool },
+}
+
+impl<'a> Scheme<'a> {
+    /// That of a key, whose curve is empty for RSA.
+    pub(super) fn of(curve: &'a str, is_pss: bool) -> Self {
+        if curve.is_empty() { Self::Rsa { is_pss } } else { Self::Curve(curve) }
+    }
+}
+
+/// A signature; on a curve both its numbers one after the other.
+///
+/// # Errors
+/// When the hash does not fit, or the key.
+pub(super) fn sign(scheme: &Scheme<'_>, hash: &str, private: &[u8], data: &[u8]) -> Made {
+    let random = SystemRandom::new();
+    match scheme {
+        Scheme::Curve(curve) => {
+            let pair = EcdsaKeyPair::from_pkcs8(ecdsa_signing(curve, hash)?, private);
+            let signature = pair.map_err(|_| NO_PRIVATE_KEY)?.sign(&random, data);
+            Ok(signature.map_err(|_| FAILED)?.as_ref().to_vec())
+        }
+        Scheme::Rsa { is_pss } => {
+            let pair = RsaKeyPair::from_pkcs8(private).map_err(|_| NO_PRIVATE_KEY)?;
+            let mut signature = vec![0; pair.public_modulus_len()];
+            let encoding = rsa_signing(*is_pss, hash)?;
+            pair.sign(encoding, &random, data, &mut signature).map_err(|_| FAILED)?;
+            Ok(signature)
+        }
+    }
+}
+
+/// Whether a signature is right.
+///
+/// # Errors
+/// When the hash does not fit, or the key.
+pub(super) fn verify(
+    scheme: &Scheme<'_>,
+    hash: &str,
+    public: &[u8],
+    signature: &[u8],
+    data: &[u8],
+) -> Made<bool> {
+    let algorithm = match scheme {
+        Scheme::Curve(curve) => ecdsa(curve, hash)?,
+        Scheme::Rsa { is_pss } => rsa(*is_pss, hash)?,
+    };
+    let key = ParsedPublicKey::new(algorithm, public).map_err(|_| NO_PUBLIC_KEY)?;
+    Ok(key.verify_sig(data, signature).is_ok())
+}
+
+/// Encrypts with a public key of RSA-OAEP, or decrypts with a private one.
+///
+/// # Errors
+/// When the data cannot be encrypted, or decrypted.
+pub(super) fn crypt(encrypts: bool, hash: &str, key: &[u8], label: &[u8], data: &[u8]) -> Made {
+    let algorithm = oaep(hash)?;
+    let label = (!label.is_empty()).then_some(label);
+    let mut whole;
+    let done = if encrypts {
+        let key = PublicEncryptingKey::from_der(key).map_err(|_| NO_PUBLIC_KEY)?;
+        let key = OaepPublicEncryptingKey::new(key).map_err(|_| NO_PUBLIC_KEY)?;
+        whole = vec![0; key.ciphertext_size()];
+        key.encrypt(algorithm, data, &mut whole, label)
+    } else {
+        let key = PrivateDecryptingKey::from_pkcs8(key).map_err(|_| NO_PRIVATE_KEY)?;
+        let key = OaepPrivateDecryptingKey::new(key).map_err(|_| NO_PRIVATE_KEY)?;
+        whole = vec![0; key.min_output_size()];
+        key.decrypt(algorithm, data, &mut whole, label)
+    };
+    let why = match encrypts {
+        true => "the data cannot be encrypted: it may be too long for the key",
+        false => "the data cannot be decrypted: wrong key, parameters or data",
+    };
+    Ok(done.map_err(|_| why)?.to_vec())
+}
+
+/// The secret that a private key shares with the public key of another, on a curve.
+///
+/// # Errors
+/// When one of the keys is not on it.
+pub(super) fn agree(curve: &str, private: &[u8], public: &[u8]) -> Made {
+    let private = on_curve(curve, private)?;
+    let peer = agreement::UnparsedPublicKey::new(ecdh(curve)?, public);
+    agreement::agree(&private, peer, NO_PUBLIC_KEY, |secret| Ok(secret.to_vec()))
+}
+
+/// Bytes made of a password by PBKDF2.
+///
+/// # Errors
+/// When there is no such hash, or the iterations are none.
+pub(super) fn of_password(
+    hash: &str,
+    password: &[u8],
+    salt: &[u8],
+    iterations: u32,
+    length: usize,
+) -> Made {
+    let algorithm = match hash {
+        "SHA-1" => pbkdf2::PBKDF2_HMAC_SHA1,
+        "SHA-256" => pbkdf2::PBKDF2_HMAC_SHA256,
+        "SHA-384" => pbkdf2::PBKDF2_HMAC_SHA384,
+        "SHA-512" => pbkdf2::PBKDF2_HMAC_SHA512,
+        _ => return Err(NO_HASH),
+    };
+    let iterations = NonZeroU32::new(iterations).ok_or("there must be at least one iteration")?;
+    if length == 0 {
+        return Err("there must be at least 8 bits to derive");
+    }
+    let mut made = vec![0; length];
+    pbkdf2::derive(algorithm, iterations, salt, password, &mut made);
+    Ok(made)
+}

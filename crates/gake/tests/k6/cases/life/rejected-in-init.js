@@ -1,0 +1,2 @@
+(async () => { throw new Error('no start'); })();
+export default function () {}
