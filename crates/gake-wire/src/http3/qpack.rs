@@ -9,6 +9,9 @@ use crate::http2::{FieldsMeaning, HpackError};
 /// 4.2.2).
 const FIELD_OVERHEAD: usize = 32;
 
+/// Bytes of a number of 62 bits behind its prefix.
+const BASE_BYTES: usize = 9;
+
 /// Appends the block of these fields.
 pub(super) fn encode<'a>(fields: impl IntoIterator<Item = (&'a str, &'a [u8])>, out: &mut Vec<u8>) {
     // No entry of a dynamic table is needed, and the base is 0.
@@ -54,11 +57,12 @@ pub(super) fn decode(
     mut keep: impl FnMut(&[u8], &[u8]),
 ) -> Result<FieldsMeaning, HpackError> {
     let (mut meaning, mut size) = (FieldsMeaning::default(), 0);
-    let required = take_integer(&mut block, 8)?;
-    take_integer(&mut block, 7)?;
+    let (&required, behind) = block.split_first().ok_or(HpackError::Truncated)?;
     if required != 0 {
         return Err(HpackError::SizeUpdate);
     }
+    block = behind;
+    skip_base(&mut block)?;
     while let Some(&first) = block.first() {
         text.clear();
         let (name, value) = take_field(&mut block, first, text)?;
@@ -70,6 +74,24 @@ pub(super) fn decode(
         keep(name, value);
     }
     Ok(meaning)
+}
+
+/// Passes over the base of a block that refers to no dynamic table: any number of up to 62 bits, but
+/// none below 0 (sections 4.1.1 and 4.5.1.2).
+fn skip_base(block: &mut &[u8]) -> Result<(), HpackError> {
+    let (&first, rest) = block.split_first().ok_or(HpackError::Truncated)?;
+    if first & 0x80 != 0 {
+        return Err(HpackError::SizeUpdate);
+    }
+    *block = rest;
+    if first == 0x7f {
+        let bytes = &rest[..rest.len().min(BASE_BYTES)];
+        let last = bytes.iter().position(|byte| byte & 0x80 == 0);
+        let is_cut = bytes.len() < BASE_BYTES;
+        let fault = if is_cut { HpackError::Truncated } else { HpackError::Integer };
+        *block = &rest[last.ok_or(fault)? + 1..];
+    }
+    Ok(())
 }
 
 /// Takes the field line that begins with `first`; what is spelled out is put into `text`.

@@ -161,6 +161,24 @@ fn what_is_wrong_with_a_response_has_a_name() {
 }
 
 #[test]
+fn a_block_has_any_base_that_is_not_below_0() {
+    let read = |base: &[u8]| read(&frame(1, &[&[0], base, &[0xd9]].concat()), 9);
+    let most = [0x7f, 0x80, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x3f];
+    for base in [&[0][..], &[0x7e], &[0x7f, 0], &most] {
+        assert_eq!(read(base).map(|(response, _)| response.status), Ok(200), "{base:?}");
+    }
+    let endless = [&[0x7f][..], &[0xff; 9], &[0]].concat();
+    for (base, error) in [
+        (&[0x80][..], HpackError::SizeUpdate),
+        (&[0xff, 0], HpackError::SizeUpdate),
+        (&[0x7f, 0xff], HpackError::Truncated),
+        (&endless, HpackError::Integer),
+    ] {
+        assert_eq!(read(base).map(drop), Err(StreamViolation::Qpack(error)), "{base:?}");
+    }
+}
+
+#[test]
 fn bodies_of_answers_to_head_are_empty() {
     let mut reader = ResponseReader::new(4096, 2, true);
     let head = headers(&[(":status", "200"), ("content-length", "3")]);
