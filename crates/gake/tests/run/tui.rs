@@ -21,6 +21,7 @@ fn size_of(cells: u16) -> NonZeroU16 {
 struct Screen {
     child: Child,
     near: File,
+    far: File,
     shown: Arc<Mutex<vt100::Parser>>,
     /// Everything that was written to it.
     written: Arc<Mutex<Vec<u8>>>,
@@ -46,7 +47,7 @@ impl Screen {
             .env("TERM", "xterm-256color")
             .env("XDG_CONFIG_HOME", settings)
             .stdin(far.try_clone().unwrap())
-            .stderr(far)
+            .stderr(far.try_clone().unwrap())
             .stdout(Stdio::piped())
             .spawn()
             .expect("setsid is needed for this test: install util-linux");
@@ -62,7 +63,7 @@ impl Screen {
                 all.lock().unwrap().extend_from_slice(&bytes[..read]);
             }
         });
-        Self { child, near, shown, written }
+        Self { child, near, far, shown, written }
     }
 
     fn text(&self) -> String {
@@ -78,13 +79,20 @@ impl Screen {
     }
 
     /// Its exit code and standard output, when it has ended by itself.
-    fn end(self) -> (Option<i32>, String, Vec<u8>) {
+    fn end(mut self) -> (Option<i32>, String, Vec<u8>) {
         let out = self.child.wait_with_output().unwrap();
         let text = String::from_utf8(out.stdout).unwrap();
-        let written = self.written.lock().unwrap().clone();
+        // What comes after its last words shows that those have been read.
+        std::io::Write::write_all(&mut self.far, END).unwrap();
+        eventually("the end is read", || self.written.lock().unwrap().ends_with(END));
+        let mut written = self.written.lock().unwrap().clone();
+        written.truncate(written.len() - END.len());
         (out.status.code(), text, written)
     }
 }
+
+/// What the test itself writes at the end.
+const END: &[u8] = b"(end)";
 
 /// What leaves the alternate screen, and shows the cursor again.
 const LEAVE: &str = "\u{1b}[?1049l";
