@@ -2,7 +2,7 @@
 
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Load, Overflow};
-use gake_core::record::{Fault, Metric, Run};
+use gake_core::record::{Ending, Fault, Metric, Run};
 use gake_core::schedule::Process;
 
 use crate::stats::{BEYOND_MIN, Rates, fired_time, mean_in_flight, per_second, share, trusted};
@@ -29,6 +29,9 @@ mod threshold {
     pub(super) const CPU_INVALID: f64 = 0.97;
     /// Dropped, of due; any is suspect.
     pub(super) const DROPPED_INVALID: f64 = 0.01;
+    /// Users of a closed loop who began, of those asked for, below this.
+    pub(super) const USERS_SUSPECT: f64 = 0.99;
+    pub(super) const USERS_INVALID: f64 = 0.95;
     /// The generator's own faults, of sent; any is suspect.
     pub(super) const OWN_FAULTS_INVALID: f64 = 0.01;
     /// Little's law off by this share.
@@ -78,8 +81,8 @@ pub struct Reason {
 }
 
 /// The rules, in the order in which reasons of one level are listed.
-const RULES: [fn(&Run) -> Option<Reason>; 7] =
-    [nothing_sent, lateness, asked_and_sent, cpu, dropped, own_faults, littles_law];
+const RULES: [fn(&Run) -> Option<Reason>; 8] =
+    [nothing_sent, lateness, asked_and_sent, users, cpu, dropped, own_faults, littles_law];
 
 /// Applies every rule: the worst level, and the reasons, the worst first.
 #[must_use]
@@ -237,6 +240,28 @@ fn asked_and_sent(run: &Run) -> Option<Reason> {
         ));
     }
     Some(Reason { rule: "asked_sent", level, text })
+}
+
+/// A closed loop that ended before all its users had their first turn is not the load that was
+/// asked for. As each of them begins at least one arrival, fewer arrivals than users prove it; a
+/// bound on the requests, and a warm-up that is left out of the counts, explain it.
+fn users(run: &Run) -> Option<Reason> {
+    let counts = &run.tally.counts;
+    let Load::Closed { users, .. } = run.plan.load else { return None };
+    let is_judged =
+        run.ending == Ending::Done && run.plan.requests.is_none() && run.plan.warmup.is_zero();
+    let begun = counts.arrivals();
+    if !is_judged || begun == 0 {
+        return None;
+    }
+    let part = share(begun, users as u64);
+    let level = level(part < at::USERS_SUSPECT, part < at::USERS_INVALID)?;
+    let text = format!(
+        "at most {} of {} users began before the run ended: give them more time, or ask for fewer",
+        units::count(begun),
+        units::count(users as u64)
+    );
+    Some(Reason { rule: "users", level, text })
 }
 
 fn cpu(run: &Run) -> Option<Reason> {

@@ -49,6 +49,39 @@ fn lateness_needs_both_its_size_and_its_share() {
 }
 
 #[test]
+fn users_who_never_began_are_missed_unless_something_else_explains_it() {
+    let run = |requests| RunSample::of(requests, 2 * MS).closed().run();
+    for (requests, users, level) in [
+        (1_000, 1_000, Valid),
+        (1_000, 1_010, Valid),
+        (1_000, 1_011, Suspect),
+        (1_000, 1_052, Suspect),
+        (1_000, 1_053, Invalid),
+        (9_000, 1_000, Valid),
+    ] {
+        let mut run = run(requests);
+        let plan = std::sync::Arc::make_mut(&mut run.plan);
+        plan.load = Load::Closed { users, think: std::time::Duration::ZERO };
+        assert_eq!(level_of(&run, "users"), level, "{requests} of {users}");
+    }
+    let few = || {
+        let mut run = run(10);
+        assert_eq!(level_of(&run, "users"), Invalid);
+        run.plan.requests = Some(10);
+        run
+    };
+    assert_eq!(level_of(&few(), "users"), Valid);
+    let mut warmed = few();
+    warmed.plan.requests = None;
+    warmed.plan.warmup = std::time::Duration::from_secs(1);
+    assert_eq!(level_of(&warmed, "users"), Valid);
+    let mut interrupted = few();
+    interrupted.plan.requests = None;
+    interrupted.ending = gake_core::record::Ending::Interrupted;
+    assert_eq!(level_of(&interrupted, "users"), Valid);
+}
+
+#[test]
 fn few_requests_speak_of_lateness_in_counts_and_only_when_enough_are_late() {
     let run = |late: u64, of: u64| {
         RunSample::of(of - late, 2 * MS).add(late, answered(30 * MS, 32 * MS, 32 * MS, 200)).run()

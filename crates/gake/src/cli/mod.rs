@@ -160,11 +160,12 @@ pub enum Command {
     },
 }
 
+/// The names of the tools that gake behaves as.
+const TOOL_NAMES: &[&str] =
+    &["ab", "h2load", "hey", "k6", "nighthawk_client", "oha", "vegeta", "wrk", "wrk2"];
+
 /// The tools that gake behaves as.
-const TOOLS: Known<String> = Known::new(
-    &["ab", "h2load", "hey", "k6", "nighthawk_client", "oha", "vegeta", "wrk", "wrk2"],
-    |text| Ok(text.to_owned()),
-);
+const TOOLS: Known<String> = Known::new(TOOL_NAMES, |text| Ok(text.to_owned()));
 
 /// Commands with a manual page of their own.
 const COMMANDS: Known<String> = Known::new(

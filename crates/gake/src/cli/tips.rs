@@ -106,7 +106,11 @@ const TIPS: &[Tip] = &[
         &["--proxy-header"],
         "does not exist here: --proxy http://USER:PASSWORD@HOST:PORT gives the proxy credentials",
     ),
-    absent(&["--script"], "does not exist here yet: a targets file holds several requests"),
+    absent(
+        &["--script"],
+        "does not exist here: a k6 script runs by its name (gake run FILE.js), and a targets file \
+         holds several requests",
+    ),
 ];
 
 /// Adds to `error` the tip for its flag or command, and removes clap's guesses.
@@ -127,6 +131,9 @@ pub fn add(mut error: Error, command: &Command, args: &[OsString]) -> Error {
 
 /// The command that was probably meant by `name`.
 fn near(name: &str, command: &Command) -> Option<String> {
+    if super::TOOL_NAMES.contains(&name) {
+        return Some(format!("gake behaves as {name} with 'gake as {name}'"));
+    }
     // Of short names, half of the letters may not be slips.
     let most = (name.chars().count() / 2).min(SLIPS_MAX);
     let names = command.get_subcommands().map(Command::get_name);

@@ -27,6 +27,9 @@ fn flags_of_other_tools_are_answered_with_ours() {
         ("find demo --threshold p99<50ms", "--threshold is --slo here"),
         ("rn demo", "there is a command 'gake run'"),
         ("dcotor", "there is a command 'gake doctor'"),
+        ("k6 run script.js", "gake behaves as k6 with 'gake as k6'"),
+        ("wrk -t2 http://127.0.0.1:1/", "gake behaves as wrk with 'gake as wrk'"),
+        ("run demo --script pipeline.lua", "a k6 script runs by its name (gake run FILE.js)"),
     ] {
         let ran = ran(&words(line));
         ran.refused(2, tip);
