@@ -60,8 +60,7 @@ fn users_who_never_began_are_missed_unless_something_else_explains_it() {
         (9_000, 1_000, Valid),
     ] {
         let mut run = run(requests);
-        let plan = std::sync::Arc::make_mut(&mut run.plan);
-        plan.load = Load::Closed { users, think: std::time::Duration::ZERO };
+        run.plan.load = Load::Closed { users, think: std::time::Duration::ZERO };
         assert_eq!(level_of(&run, "users"), level, "{requests} of {users}");
     }
     let few = || {
