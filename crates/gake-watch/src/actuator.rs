@@ -42,12 +42,19 @@ const SETTINGS: &[&str] = &[
     "tomcat.maxKeepAliveRequests",
 ];
 
+/// A metric that is taken.
+type Known = &'static (&'static str, &'static str, LevelUnit);
+
 /// Reads one application.
 #[derive(Debug)]
 pub(crate) struct Actuator {
-    fetch: Fetch,
+    base: String,
+    /// The list of its metrics.
+    names: Fetch,
+    /// The metrics of `known`.
+    metrics: Fetch,
     /// What it has of the known, in the order in which it is fetched.
-    known: Vec<&'static (&'static str, &'static str, LevelUnit)>,
+    known: Vec<Known>,
     /// What it says is in force.
     pub(crate) settings: Vec<(String, String)>,
 }
@@ -55,13 +62,8 @@ pub(crate) struct Actuator {
 impl Actuator {
     /// Asks the application what it has.
     pub(crate) async fn new(base: &str) -> Result<Self, String> {
-        let urls = [format!("{base}/metrics"), format!("{base}/configprops")];
-        let fetch = Fetch::new(&urls)?;
-        let names = parsed(&fetch.get(0).await?)?;
-        let has = |name: &str| {
-            names["names"].as_array().is_some_and(|all| all.iter().any(|known| known == name))
-        };
-        let known: Vec<_> = KNOWN.iter().filter(|(name, ..)| has(name)).collect();
+        let names = Fetch::new(&[format!("{base}/metrics"), format!("{base}/configprops")])?;
+        let known = listed(&names).await?;
         if known.is_empty() {
             return Err(
                 "it has no metric that is known; is it the base of Actuator, and is `metrics` \
@@ -70,19 +72,31 @@ impl Actuator {
             );
         }
         // Settings are often not exposed, and are no level.
-        let settings = match fetch.get(1).await {
+        let settings = match names.get(1).await {
             Ok(text) => settings(&parsed(&text)?),
             Err(_) => Vec::new(),
         };
-        let urls: Vec<_> =
-            known.iter().map(|(name, ..)| format!("{base}/metrics/{name}")).collect();
-        Ok(Self { fetch: Fetch::new(&urls)?, known, settings })
+        let metrics = metrics_of(base, &known)?;
+        Ok(Self { base: base.to_owned(), names, metrics, known, settings })
+    }
+
+    /// A pool is made, and has metrics, when it is first used: that may be by the load.
+    async fn look_for_more(&mut self) -> Result<(), String> {
+        if self.known.len() < KNOWN.len() {
+            let known = listed(&self.names).await?;
+            if known.len() > self.known.len() {
+                self.metrics = metrics_of(&self.base, &known)?;
+                self.known = known;
+            }
+        }
+        Ok(())
     }
 
     pub(crate) async fn read(&mut self) -> Result<Vec<Level>, String> {
+        self.look_for_more().await?;
         let mut values = Vec::with_capacity(self.known.len());
         for (number, (name, ..)) in self.known.iter().enumerate() {
-            values.push((*name, value(&parsed(&self.fetch.get(number).await?)?)));
+            values.push((*name, value(&parsed(&self.metrics.get(number).await?)?)));
         }
         let of = |name: &str| values.iter().find(|(known, _)| *known == name).and_then(|(_, v)| *v);
         let named = self.known.iter().filter(|(_, ours, _)| !ours.is_empty());
@@ -98,6 +112,21 @@ impl Actuator {
         }
         Ok(levels)
     }
+}
+
+/// What the application has of the known.
+async fn listed(names: &Fetch) -> Result<Vec<Known>, String> {
+    let names = parsed(&names.get(0).await?)?;
+    let has = |name: &str| {
+        names["names"].as_array().is_some_and(|all| all.iter().any(|known| known == name))
+    };
+    Ok(KNOWN.iter().filter(|(name, ..)| has(name)).collect())
+}
+
+/// Fetches these metrics.
+fn metrics_of(base: &str, known: &[Known]) -> Result<Fetch, String> {
+    let urls: Vec<_> = known.iter().map(|(name, ..)| format!("{base}/metrics/{name}")).collect();
+    Fetch::new(&urls)
 }
 
 fn parsed(text: &str) -> Result<Value, String> {

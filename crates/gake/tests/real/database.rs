@@ -60,7 +60,9 @@ impl MariaDb {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("data")).unwrap();
         let table = "CREATE DATABASE IF NOT EXISTS d;\n\
-            CREATE TABLE IF NOT EXISTS d.t (id INT PRIMARY KEY, n INT) ENGINE=InnoDB;\n";
+            CREATE TABLE IF NOT EXISTS d.t (id INT PRIMARY KEY, n INT) ENGINE=InnoDB;\n\
+            CREATE TABLE IF NOT EXISTS d.users (id INT PRIMARY KEY AUTO_INCREMENT, \
+            name VARCHAR(255), mail VARCHAR(255)) ENGINE=InnoDB;\n";
         fs::write(directory.path().join("init"), table).unwrap();
         let child = Self::spawn(&directory, max_connections, flags);
         let mut database = Self { child, directory };
@@ -102,13 +104,18 @@ impl MariaDb {
     pub fn service(&self, pool: u32, idle: u32, query: &str) -> Peer {
         static BUILT: OnceLock<PathBuf> = OnceLock::new();
         let mut command = Command::new(BUILT.get_or_init(|| go_program("db")));
-        command.arg(self.directory.path().join("socket"));
+        command.arg(self.socket());
         Peer::start(command.args([pool, idle].map(|n| n.to_string())).arg(query))
+    }
+
+    /// Its Unix socket.
+    pub fn socket(&self) -> PathBuf {
+        self.directory.path().join("socket")
     }
 
     /// What tells of its connections.
     pub fn watch(&self) -> String {
-        format!("mysql://root@{}", self.directory.path().join("socket").display())
+        format!("mysql://root@{}", self.socket().display())
     }
 }
 

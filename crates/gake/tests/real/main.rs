@@ -20,6 +20,7 @@ mod nginx;
 mod postgres;
 mod sinks;
 mod slow;
+mod spring;
 mod tomcat;
 mod users;
 

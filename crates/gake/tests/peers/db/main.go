@@ -1,4 +1,5 @@
-// A service in front of a MySQL or MariaDB database: each request is one query.
+// A service in front of a MySQL or MariaDB database: each request is one query, and each
+// request for /users one more row of d.users.
 //
 // Its arguments are the database's Unix socket, the most connections it opens (0: no bound), how
 // many it keeps idle, and the query.
@@ -8,6 +9,7 @@ package main
 
 import (
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -32,6 +34,19 @@ func main() {
 		stats := db.Stats()
 		fmt.Fprintf(w, "go_sql_in_use_connections{db_name=\"peer\"} %d\n", stats.InUse)
 		fmt.Fprintf(w, "go_sql_max_open_connections{db_name=\"peer\"} %d\n", stats.MaxOpenConnections)
+	})
+	http.HandleFunc("/users", func(w http.ResponseWriter, r *http.Request) {
+		var user struct{ Name, Mail string }
+		if err := json.NewDecoder(r.Body).Decode(&user); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		const insert = "INSERT INTO d.users (name, mail) VALUES (?, ?)"
+		if _, err := db.ExecContext(r.Context(), insert, user.Name, user.Mail); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		io.WriteString(w, "{}\n")
 	})
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		var answer int
