@@ -76,7 +76,7 @@ fn users_who_never_began_are_missed_unless_something_else_explains_it() {
     assert_eq!(level_of(&warmed, "users"), Valid);
     let mut interrupted = few();
     interrupted.plan.requests = None;
-    interrupted.ending = gake_core::record::Ending::Interrupted;
+    interrupted.ending = Ending::Interrupted;
     assert_eq!(level_of(&interrupted, "users"), Valid);
 }
 
