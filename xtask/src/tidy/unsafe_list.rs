@@ -75,9 +75,9 @@ pub const UNSAFE: &[Unsafe] = &[
     },
     Unsafe {
         path: "crates/gake-script/src/user/fiber.rs",
-        count: 3,
-        why: "a coroutine outlives every lifetime for the compiler: its function, its switch and the \
-              context it is polled in are lent to it",
+        count: 4,
+        why: "a coroutine outlives every lifetime for the compiler: its function and its switch are lent \
+              to it, and it lends what it waits for",
     },
     Unsafe {
         path: "crates/gake-script/src/user/mod.rs",

@@ -2,15 +2,15 @@
 //!
 //! A [`Fiber`] is a future that runs a plain function on a stack of its own. What that function
 //! calls may [`wait`] for another future: the fiber's stack is left as it is, and the thread goes
-//! on with something else. Whoever drops a fiber ends it: every wait fails from then on, until the
-//! function has returned.
+//! on with something else. That future is polled on the stack of whoever polls the fiber: what it
+//! calls, such as a TLS handshake, would otherwise touch pages of every fiber's own stack. Whoever
+//! drops a fiber ends it: every wait fails from then on, until the function has returned.
 
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
 use std::marker::PhantomData;
 use std::pin::{Pin, pin};
-use std::ptr;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -36,13 +36,19 @@ pub enum Cut {
 /// What a fiber is resumed with.
 #[derive(Clone, Copy)]
 enum Signal {
-    /// It is polled, in this context.
-    Poll(*mut Context<'static>),
+    /// What it waited for is there.
+    Go,
     /// It has to end.
     End,
 }
 
-type Switch = Yielder<Signal, ()>;
+/// What a fiber waits for: polls it, and is ready when the fiber can go on. It stands on the
+/// fiber's stack, and is there as long as the fiber is not resumed.
+type Awaited = *mut Poller<'static>;
+
+type Poller<'a> = dyn FnMut(&mut Context<'_>) -> Poll<()> + 'a;
+
+type Switch = Yielder<Signal, Awaited>;
 
 /// What runs on the thread now.
 #[derive(Clone, Copy)]
@@ -61,7 +67,8 @@ thread_local! {
 
 /// A function under way on a stack of its own.
 pub struct Fiber<'a, R: 'static> {
-    coroutine: Option<Coroutine<Signal, (), R, StackLease>>,
+    coroutine: Option<Coroutine<Signal, Awaited, R, StackLease>>,
+    awaited: Option<Awaited>,
     _borrows: PhantomData<&'a mut ()>,
 }
 
@@ -81,16 +88,21 @@ impl<'a, R: 'static> Fiber<'a, R> {
             enter(switch, signal, range);
             function()
         });
-        Ok(Self { coroutine: Some(coroutine), _borrows: PhantomData })
+        Ok(Self { coroutine: Some(coroutine), awaited: None, _borrows: PhantomData })
     }
 
+    /// Runs the function until it waits or returns.
     fn resume(&mut self, signal: Signal) -> Poll<R> {
         let Some(coroutine) = &mut self.coroutine else { return Poll::Pending };
+        self.awaited = None;
         let outer = CURRENT.take();
         let resumed = coroutine.resume(signal);
         CURRENT.set(outer);
         match resumed {
-            CoroutineResult::Yield(()) => Poll::Pending,
+            CoroutineResult::Yield(awaited) => {
+                self.awaited = Some(awaited);
+                Poll::Pending
+            }
             CoroutineResult::Return(returned) => {
                 self.coroutine = None;
                 Poll::Ready(returned)
@@ -103,8 +115,20 @@ impl<R: 'static> Future for Fiber<'_, R> {
     type Output = R;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
-        // The lifetime is forgotten, not lengthened: the pointer is used before this call returns.
-        self.resume(Signal::Poll(ptr::from_mut(cx).cast()))
+        while self.coroutine.is_some() {
+            if let Some(awaited) = self.awaited {
+                // SAFETY: it stands on the stack of the coroutine, in a call of `wait` that does
+                // not return before the coroutine is resumed, which forgets it. Nothing else uses
+                // it meanwhile.
+                if unsafe { &mut *awaited }(cx).is_pending() {
+                    return Poll::Pending;
+                }
+            }
+            if let Poll::Ready(returned) = self.resume(Signal::Go) {
+                return Poll::Ready(returned);
+            }
+        }
+        Poll::Pending
     }
 }
 
@@ -129,12 +153,13 @@ fn enter(switch: *const Switch, signal: Signal, stack: StackRange) {
     CURRENT.set(Some(Frame { switch, signal, resumed: Instant::now(), stack }));
 }
 
-/// Leaves the fiber, until it is resumed.
-fn leave(frame: Frame) {
+/// Leaves the fiber, until what it awaits is there, or it has to end.
+fn leave(frame: Frame, awaited: Awaited) -> Signal {
     // SAFETY: the switch belongs to the coroutine on whose stack this runs, and lives as long as
     // its function, which has not returned.
-    let signal = unsafe { &*frame.switch }.suspend(());
+    let signal = unsafe { &*frame.switch }.suspend(awaited);
     enter(frame.switch, signal, frame.stack);
+    signal
 }
 
 /// Waits for a future within a fiber, as a plain function.
@@ -145,24 +170,25 @@ pub fn wait<F: Future>(future: F) -> Result<F::Output, Cut> {
     wait_as(future, false)
 }
 
-/// Waits; trims the stack before the fiber is left for the first time if that `is_long`.
-fn wait_as<F: Future>(future: F, mut is_long: bool) -> Result<F::Output, Cut> {
+/// Waits; trims the stack before the fiber is left if that `is_long`.
+fn wait_as<F: Future>(future: F, is_long: bool) -> Result<F::Output, Cut> {
+    let frame = CURRENT.get().ok_or(Cut::Outside)?;
     let mut future = pin!(future);
-    loop {
-        let frame = CURRENT.get().ok_or(Cut::Outside)?;
-        let Signal::Poll(cx) = frame.signal else { return Err(Cut::Ended) };
-        // SAFETY: the context is that of the poll which resumed this fiber, and which goes on until
-        // the fiber is left again. Nothing else uses it meanwhile.
-        let cx = unsafe { &mut *cx };
-        if let Poll::Ready(output) = future.as_mut().poll(cx) {
-            return Ok(output);
-        }
-        // What the future has used of the stack is given back, too.
-        if std::mem::take(&mut is_long) {
-            frame.stack.trim();
-        }
-        leave(frame);
+    let mut output = None;
+    let mut poll =
+        |cx: &mut Context<'_>| future.as_mut().poll(cx).map(|ready| output = Some(ready));
+    let awaited: *mut Poller<'_> = &raw mut poll;
+    // SAFETY: only the lifetime changes. The fiber forgets the pointer when it is resumed, before
+    // this function returns.
+    let awaited = unsafe { std::mem::transmute::<*mut Poller<'_>, Awaited>(awaited) };
+    if is_long {
+        frame.stack.trim();
     }
+    match frame.signal {
+        Signal::Go => leave(frame, awaited),
+        Signal::End => return Err(Cut::Ended),
+    };
+    output.ok_or(Cut::Ended)
 }
 
 /// Waits as [`wait`] does, for what takes tens of milliseconds or more: meanwhile the fiber keeps
@@ -200,8 +226,8 @@ pub(crate) fn give_way() -> bool {
     let Some(frame) = CURRENT.get() else { return is_late() };
     match frame.signal {
         Signal::End => true,
-        Signal::Poll(_) if frame.resumed.elapsed() < TURN => false,
-        Signal::Poll(_) => wait(yield_once()).is_err(),
+        Signal::Go if frame.resumed.elapsed() < TURN => false,
+        Signal::Go => wait(yield_once()).is_err(),
     }
 }
 
