@@ -17,8 +17,6 @@ export default function () {
     new Date(Date.UTC(2024, 1, 29, 13, 4, 5, 67)),
     new Date(Date.UTC(2024, 6, 2, 22, 4, 5)),
     new Date(Date.UTC(2024, 0, 2, 0, 4, 5)),
-    new Date(Date.UTC(12024, 11, 12, 12)),
-    new Date(Date.UTC(-5, 11, 12, 12)),
     new Date(NaN),
   ];
   for (const date of dates) for (const way of WAYS) tried(way, () => date[way]());
