@@ -48316,10 +48316,214 @@ static int to_utf32_buf(JSContext *ctx, JSString *p, uint32_t **pbuf)
     return j;
 }
 
+/* gake: an element of the keys by which strings are compared for people:
+   first the letters, then their marks, then their case */
+typedef struct {
+    uint32_t letter; /* 0 for a mark */
+    uint32_t mark;
+    uint32_t kind;
+} CollationElement;
+
+/* what is no letter, in order; the accents that stand alone are moved to
+   U+E000 before they can be decomposed */
+static const uint16_t collation_symbols[] = {
+    0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x85, 0x20, 0x5f, 0x2d, 0x2c, 0x3b, 0x3a,
+    0x21, 0xa1, 0x3f, 0xbf, 0x2e, 0xb7, 0x27, 0x22, 0xab, 0xbb, 0x28, 0x29,
+    0x5b, 0x5d, 0x7b, 0x7d, 0xa7, 0xb6, 0x40, 0x2a, 0x2f, 0x2044, 0x5c, 0x26,
+    0x23, 0x25, 0x60, 0xe0b4, 0x5e, 0xe0af, 0xe0a8, 0xe0b8, 0xb0, 0xa9, 0xae,
+    0x2b, 0xb1, 0xf7, 0xd7, 0x3c, 0x3d, 0x3e, 0xac, 0x7c, 0xa6, 0x7e, 0xa4,
+    0xa2, 0x24, 0xa3, 0xa5,
+};
+
+static const uint16_t collation_marks[] = {
+    0x301, 0x300, 0x306, 0x302, 0x30c, 0x30a, 0x308, 0x30b, 0x303, 0x307,
+    0x338, 0x327, 0x335, 0x328, 0x304,
+};
+
+/* letters that are others with a mark, or two others, or follow another */
+static const struct {
+    uint16_t c;
+    char first, second;
+    uint16_t mark;
+} collation_letters[] = {
+    { 0xdf, 's', 's', 0 }, { 0xe6, 'a', 'e', 0x110 }, { 0xf0, 'd', 0, 0 },
+    { 0xf8, 'o', 0, 0x338 }, { 0xfe, 'z', 0, 0 }, { 0x111, 'd', 0, 0x335 },
+    { 0x127, 'h', 0, 0x335 }, { 0x131, 'i', 0, 0 }, { 0x138, 'q', 0, 0 },
+    { 0x142, 'l', 0, 0x335 }, { 0x14b, 'n', 0, 0 }, { 0x153, 'o', 'e', 0x110 },
+    { 0x167, 't', 0, 0x335 },
+};
+
+#define COLLATION_DIGITS 0x300000
+#define COLLATION_LATIN  0x310000
+#define COLLATION_OTHERS 0x400000
+
+static bool is_not_collated(uint32_t c)
+{
+    return c <= 8 || (c >= 0xe && c <= 0x1f) ||
+        (c >= 0x7f && c <= 0x9f && c != 0x85) || c == 0xad;
+}
+
+static uint32_t collation_mark(uint32_t c)
+{
+    int i;
+
+    for(i = 0; i < countof(collation_marks); i++) {
+        if (collation_marks[i] == c)
+            return 0x21 + i;
+    }
+    return 0x100 + c;
+}
+
+/* the elements of a character that is decomposed, at most 3; their number */
+static int collation_elements(CollationElement *to, uint32_t c)
+{
+    uint32_t lower[LRE_CC_RES_LEN_MAX], kind = 2, base;
+    int i, n = 0;
+
+    if (is_not_collated(c))
+        return 0;
+    if (c >= '0' && c <= '9') {
+        to[n++] = (CollationElement){ COLLATION_DIGITS + c, 0x20, kind };
+        return n;
+    }
+    for(i = 0; i < countof(collation_symbols); i++) {
+        if (collation_symbols[i] == c) {
+            to[n++] = (CollationElement){ 1 + i, 0x20, kind };
+            return n;
+        }
+    }
+    if ((c >= 0x300 && c <= 0x36f) || (c >= 0x1ab0 && c <= 0x1aff) ||
+        (c >= 0x1dc0 && c <= 0x1dff) || (c >= 0x20d0 && c <= 0x20ff)) {
+        to[n++] = (CollationElement){ 0, collation_mark(c), kind };
+        return n;
+    }
+    if (lre_case_conv(lower, c, 1) == 1 && lower[0] != c) {
+        c = lower[0];
+        kind = 8;
+    }
+    if (c >= 'a' && c <= 'z') {
+        to[n++] = (CollationElement){ COLLATION_LATIN + c * 16, 0x20, kind };
+        return n;
+    }
+    for(i = 0; i < countof(collation_letters); i++) {
+        if (collation_letters[i].c != c)
+            continue;
+        base = COLLATION_LATIN + collation_letters[i].first * 16;
+        if (collation_letters[i].mark) {
+            to[n++] = (CollationElement){ base, 0x20, kind };
+            to[n++] = (CollationElement){
+                0, collation_mark(collation_letters[i].mark), kind };
+        } else if (collation_letters[i].second) {
+            to[n++] = (CollationElement){ base, 0x20, kind + 1 };
+        } else {
+            to[n++] = (CollationElement){ base + 8, 0x20, kind };
+        }
+        if (collation_letters[i].second) {
+            base = COLLATION_LATIN + collation_letters[i].second * 16;
+            to[n++] = (CollationElement){ base, 0x20, kind + 1 };
+        }
+        return n;
+    }
+    base = lre_is_id_start(c) ? COLLATION_OTHERS : 0x1000;
+    to[n++] = (CollationElement){ base + c, 0x20, kind };
+    return n;
+}
+
+/* the elements of a string in NFC; NULL where there is no memory */
+static CollationElement *collation_key(JSContext *ctx, uint32_t *b, int n,
+                                       int *pcount)
+{
+    CollationElement *key;
+    uint32_t *moved, *apart;
+    int i, count;
+
+    moved = js_malloc(ctx, max_int(1, n) * sizeof(*moved));
+    if (!moved)
+        return NULL;
+    for(i = 0; i < n; i++) {
+        bool is_accent = b[i] == 0xb4 || b[i] == 0xaf || b[i] == 0xa8 ||
+            b[i] == 0xb8;
+        moved[i] = is_accent ? 0xe000 + b[i] : b[i];
+    }
+    n = unicode_normalize(&apart, moved, n, UNICODE_NFKD, ctx,
+                          (DynBufReallocFunc *)js_realloc);
+    js_free(ctx, moved);
+    if (n == -1)
+        return NULL;
+    key = js_malloc(ctx, (3 * (size_t)n + 1) * sizeof(*key));
+    if (key) {
+        count = 0;
+        for(i = 0; i < n; i++)
+            count += collation_elements(key + count, apart[i]);
+        *pcount = count;
+    }
+    js_free(ctx, apart);
+    return key;
+}
+
+/* compares one level of two keys; zeros do not count */
+static int collation_level(CollationElement *a, int an, CollationElement *b,
+                           int bn, size_t level)
+{
+    int i = 0, j = 0;
+    uint32_t x, y;
+
+    for(;;) {
+        x = y = 0;
+        while (i < an && x == 0)
+            x = *(uint32_t *)((char *)&a[i++] + level);
+        while (j < bn && y == 0)
+            y = *(uint32_t *)((char *)&b[j++] + level);
+        if (x != y)
+            return compare_u32(x, y);
+        if (x == 0)
+            return 0;
+    }
+}
+
+/* compares two strings in NFC for people, as k6 does; -2 where there is no
+   memory */
+static int collate(JSContext *ctx, uint32_t *as, int an, uint32_t *bs, int bn)
+{
+    CollationElement *a, *b = NULL;
+    int i, j, acount, bcount, cmp = -2;
+    uint32_t x, y;
+
+    a = collation_key(ctx, as, an, &acount);
+    if (a)
+        b = collation_key(ctx, bs, bn, &bcount);
+    if (!b)
+        goto done;
+    cmp = collation_level(a, acount, b, bcount, offsetof(CollationElement, letter));
+    if (cmp == 0)
+        cmp = collation_level(a, acount, b, bcount, offsetof(CollationElement, mark));
+    if (cmp == 0)
+        cmp = collation_level(a, acount, b, bcount, offsetof(CollationElement, kind));
+    /* forms of a character, as the digits of an exponent */
+    for(i = j = 0; cmp == 0;) {
+        x = y = 0;
+        while (i < an && is_not_collated(as[i]))
+            i++;
+        while (j < bn && is_not_collated(bs[j]))
+            j++;
+        if (i < an)
+            x = as[i++];
+        if (j < bn)
+            y = bs[j++];
+        if (x == 0 && y == 0)
+            break;
+        cmp = compare_u32(x, y);
+    }
+done:
+    js_free(ctx, a);
+    js_free(ctx, b);
+    return cmp;
+}
+
 static JSValue js_string_localeCompare(JSContext *ctx, JSValueConst this_val,
                                        int argc, JSValueConst *argv)
 {
-    int i, n, an, bn, cmp;
+    int an, bn, cmp;
     uint32_t *as, *bs, *ts;
     JSValue a, b, ret;
 
@@ -48359,14 +48563,9 @@ static JSValue js_string_localeCompare(JSContext *ctx, JSValueConst this_val,
     js_free(ctx, bs);
     bs = ts;
 
-    n = min_int(an, bn);
-    for (i = 0; i < n; i++)
-        if (as[i] != bs[i])
-            break;
-    if (i < n)
-        cmp = compare_u32(as[i], bs[i]);
-    else
-        cmp = compare_u32(an, bn);
+    cmp = collate(ctx, as, an, bs, bn);
+    if (cmp == -2)
+        goto exception;
     ret = js_int32(cmp);
 
 exception:
@@ -57648,11 +57847,29 @@ static JSValue set_date_field(JSContext *ctx, JSValueConst this_val,
     return JS_SetThisTimeValue(ctx, this_val, d);
 }
 
+/* gake: " (CET)", the zone of a date; returns the number of bytes */
+static int zone_name(JSContext *ctx, JSValueConst this_val, char *buf,
+                     size_t size)
+{
+    double value;
+    time_t seconds;
+    struct tm tm;
+    int n;
+
+    if (JS_ThisTimeValue(ctx, &value, this_val))
+        return 0;
+    seconds = (time_t)floor(value / 1000);
+    if (!localtime_r(&seconds, &tm) || !tm.tm_zone)
+        return 0;
+    n = snprintf(buf, size, " (%s)", tm.tm_zone);
+    return n < 0 || (size_t)n >= size ? 0 : n;
+}
+
 /* fmt:
    0: toUTCString: "Tue, 02 Jan 2018 23:04:46 GMT"
    1: toString: "Wed Jan 03 2018 00:05:22 GMT+0100 (CET)"
    2: toISOString: "2018-01-02T23:02:56.927Z"
-   3: toLocaleString: "1/2/2018, 11:40:40 PM"
+   3: toLocaleString: "01/02/2018, 23:40:40", as k6 has it
    part: 1=date, 2=time 3=all
    XXX: should use a variant of strftime().
  */
@@ -57673,7 +57890,7 @@ static JSValue get_date_string(JSContext *ctx, JSValueConst this_val,
         return JS_EXCEPTION;
     if (!res) {
         if (fmt == 2)
-            return JS_ThrowRangeError(ctx, "Date value is NaN");
+            return JS_ThrowRangeError(ctx, "Invalid time value");
         else
             return js_new_string8(ctx, "Invalid Date");
     }
@@ -57746,7 +57963,7 @@ static JSValue get_date_string(JSContext *ctx, JSValueConst this_val,
             /* tz is >= 0, can use % */
             pos += snprintf(buf + pos, sizeof(buf) - pos,
                             "%02d%02d", tz / 60, tz % 60);
-            /* XXX: tack the time zone code? */
+            pos += zone_name(ctx, this_val, buf + pos, sizeof(buf) - pos);
             break;
         case 2:
             pos += snprintf(buf + pos, sizeof(buf) - pos,
@@ -57754,8 +57971,7 @@ static JSValue get_date_string(JSContext *ctx, JSValueConst this_val,
             break;
         case 3:
             pos += snprintf(buf + pos, sizeof(buf) - pos,
-                            "%02d:%02d:%02d %cM", (h + 11) % 12 + 1, m, s,
-                            (h < 12) ? 'A' : 'P');
+                            "%02d:%02d:%02d", h, m, s);
             break;
         }
     }

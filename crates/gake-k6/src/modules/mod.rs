@@ -21,7 +21,7 @@ mod x509;
 pub(crate) use crypto::random;
 pub(crate) use crypto_subtle::make as subtle;
 pub(crate) use k6::seed_random;
-pub(crate) use value::{buffer, evaluate, shown};
+pub(crate) use value::{buffer, evaluate, given, shown};
 
 use std::rc::Rc;
 

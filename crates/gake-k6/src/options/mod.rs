@@ -29,7 +29,7 @@ pub use scenario::{Executor, RampStage, ScenarioOptions};
 pub use segment::{Segment, SegmentError, Sequence};
 pub use threshold::ThresholdOptions;
 pub use tiers::{Consolidated, Tier, Tiers};
-pub use validate::validate;
+pub use validate::{validate, validate_trend_stats};
 use value::{OptionValue, known, object};
 
 /// The name of the scenario that a shortcut defines.

@@ -42,6 +42,28 @@ pub fn validate(
     )))
 }
 
+/// Checks what the summary is to show of trends.
+///
+/// # Errors
+/// The first that is wrong.
+pub fn validate_trend_stats(options: &Options) -> Result<(), OptionsError> {
+    for stat in options.summary_trend_stats.iter().flatten() {
+        if ["", "avg", "min", "med", "max", "count"].contains(&stat.as_str()) {
+            continue;
+        }
+        let percent = stat.strip_prefix("p(").and_then(|rest| rest.strip_suffix(')'));
+        let Some(percent) = percent else {
+            return Err(OptionsError(format!("invalid trend stat '{stat}', unknown format")));
+        };
+        if !percent.parse::<f64>().is_ok_and(|percent| (0.0..=100.0).contains(&percent)) {
+            return Err(OptionsError(format!(
+                "invalid percentile trend stat value '{stat}', provide a number between 0 and 100"
+            )));
+        }
+    }
+    Ok(())
+}
+
 fn of_scenario(name: &str, scenario: &ScenarioOptions) -> Vec<String> {
     let mut wrong = of_any(name, scenario);
     match scenario.executor {

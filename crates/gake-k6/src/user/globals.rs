@@ -8,10 +8,11 @@ use gake_core::clock::Clock;
 use gake_script::user::Completion;
 use rquickjs::function::{Func, Opt, Rest, This};
 use rquickjs::object::{Accessor, Property};
-use rquickjs::{Ctx, Function, IntoJs, Object, Persistent, Value};
+use rquickjs::{Coerced, Ctx, Exception, FromJs, Function, IntoJs, Object, Persistent, Value};
 
 use super::vu::Vu;
-use crate::modules::{buffer, evaluate, random, seed_random, subtle};
+use crate::errors::go_error;
+use crate::modules::{buffer, evaluate, given, random, seed_random, subtle};
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: f64 = 1e6;
@@ -41,14 +42,17 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<()> 
     for (name, repeats) in [("setTimeout", false), ("setInterval", true)] {
         let (vu, timers) = (Rc::clone(vu), Rc::clone(&timers));
         let start = move |ctx: Ctx<'js>,
-                          callback: Function<'js>,
-                          delay: Opt<f64>,
+                          callback: Opt<Value<'js>>,
+                          delay: Opt<Value<'js>>,
                           arguments: Rest<Value<'js>>| {
+            let callback = callback_of(&ctx, name, callback.0)?;
+            let delay = delay.0.map(|delay| Coerced::<f64>::from_js(&ctx, delay)).transpose()?;
+            let delay = delay.map_or(0.0, |delay| delay.0);
             let number = timers.next();
             let arguments = arguments.0.into_js(&ctx)?;
             let timer = Timer {
                 number,
-                delay: (delay.0.unwrap_or(0.0).max(0.0) * MILLISECOND) as u64,
+                delay: (delay.max(0.0) * MILLISECOND) as u64,
                 repeats,
                 callback: Persistent::save(&ctx, callback),
                 arguments: Persistent::save(&ctx, arguments),
@@ -69,6 +73,28 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<()> 
         globals.set(name, Func::from(clear))?;
     }
     Ok(())
+}
+
+/// The function that a timer calls, else k6's words for what is none.
+fn callback_of<'js>(
+    ctx: &Ctx<'js>,
+    timer: &str,
+    callback: Option<Value<'js>>,
+) -> rquickjs::Result<Function<'js>> {
+    let Some(callback) = given(callback) else {
+        return Err(go_error(ctx, &format!("{timer}'s callback isn't a callable function")));
+    };
+    match callback.as_function() {
+        Some(function) => Ok(function.clone()),
+        None => {
+            let text = Coerced::<String>::from_js(ctx, callback)?.0;
+            let why = format!(
+                "could not convert function call parameter 0: could not convert {text} to \
+                 sobek.Callable"
+            );
+            Err(Exception::throw_type(ctx, &why))
+        }
+    }
 }
 
 /// `__ENV`, made when it is first read: a copy of the whole environment is kilobytes.

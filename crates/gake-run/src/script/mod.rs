@@ -128,6 +128,21 @@ pub struct ScriptTls {
     pub identities: Vec<TlsIdentity>,
 }
 
+impl ScriptTls {
+    /// Checks that its certificates can be used.
+    ///
+    /// # Errors
+    /// What is wrong with the first that cannot.
+    pub fn check(&self) -> Result<(), RunError> {
+        if self.identities.is_empty() {
+            return Ok(());
+        }
+        let identities = self.identities.clone();
+        let tls = TlsOptions { identities, insecure: true, ..TlsOptions::default() };
+        tls.config(Protocol::Negotiated).map(drop).map_err(RunError::cannot)
+    }
+}
+
 /// What a script's run recorded.
 #[derive(Debug)]
 pub struct ScriptRecorded {

@@ -15,6 +15,8 @@ pub enum Grammar {
     Getopt,
     /// GNU `getopt_long` and its likes: also `--name 5`, `--name=5`; operands anywhere.
     GetoptLong,
+    /// Go's `pflag`: the same, and `-n=5`.
+    Pflag,
 }
 
 impl Grammar {
@@ -25,6 +27,7 @@ impl Grammar {
             Self::Go => {
                 format!("flag provided but not defined: -{}", shown.trim_start_matches('-'))
             }
+            Self::Pflag => format!("unknown flag: {shown}"),
             _ => format!("there is no flag {shown}"),
         }
     }
@@ -33,6 +36,7 @@ impl Grammar {
     fn lacks_value(self, shown: &str) -> String {
         match self {
             Self::Go => format!("flag needs an argument: -{}", shown.trim_start_matches('-')),
+            Self::Pflag => format!("flag needs an argument: {shown}"),
             _ => format!("{shown} needs a value"),
         }
     }
@@ -120,7 +124,7 @@ impl Parsed {
             }
             let is_flag = arg.len() > 1 && arg.starts_with('-');
             match (is_flag, grammar) {
-                (false, Grammar::GetoptLong) => parsed.operands.push(arg.clone()),
+                (false, Grammar::GetoptLong | Grammar::Pflag) => parsed.operands.push(arg.clone()),
                 (false, _) => {
                     parsed.operands.push(arg.clone());
                     parsed.operands.extend(rest.cloned());
@@ -130,7 +134,7 @@ impl Parsed {
                 (true, _) if arg.starts_with("--") => {
                     parsed.word(grammar, flags, arg, &mut rest)?;
                 }
-                (true, _) => parsed.letters(flags, &arg[1..], &mut rest)?,
+                (true, _) => parsed.letters(grammar, flags, &arg[1..], &mut rest)?,
             }
         }
         Ok(parsed)
@@ -162,9 +166,10 @@ impl Parsed {
         Ok(())
     }
 
-    /// `-k`, `-n5`, `-n 5`, `-kin 5`.
+    /// `-k`, `-n5`, `-n 5`, `-kin 5`, and `-n=5` where the grammar has that.
     fn letters<'a>(
         &mut self,
+        grammar: Grammar,
         flags: &[Flag],
         letters: &str,
         rest: &mut impl Iterator<Item = &'a String>,
@@ -172,14 +177,25 @@ impl Parsed {
         for (at, letter) in letters.char_indices() {
             let after = &letters[at + letter.len_utf8()..];
             let mut name = [0; 4];
-            let flag = find(flags, letter.encode_utf8(&mut name))
-                .ok_or_else(|| FlagError::Wrong(format!("there is no flag -{letter}")))?;
-            match flag.takes {
-                Takes::Refused(why) => {
+            let flag = find(flags, letter.encode_utf8(&mut name)).ok_or_else(|| {
+                FlagError::Wrong(match grammar {
+                    Grammar::Pflag => {
+                        format!("unknown shorthand flag: '{letter}' in -{}", &letters[at..])
+                    }
+                    _ => format!("there is no flag -{letter}"),
+                })
+            })?;
+            let inline = after.strip_prefix('=').filter(|_| grammar == Grammar::Pflag);
+            match (flag.takes, inline) {
+                (Takes::Refused(why), _) => {
                     return Err(FlagError::refused(&format!("-{letter}"), why));
                 }
-                Takes::Nothing => self.given.push((flag.names[0], "true".to_owned())),
-                Takes::Value => {
+                (_, Some(value)) => {
+                    self.given.push((flag.names[0], value.to_owned()));
+                    return Ok(());
+                }
+                (Takes::Nothing, _) => self.given.push((flag.names[0], "true".to_owned())),
+                (Takes::Value, _) => {
                     let value = if after.is_empty() {
                         rest.next()
                             .cloned()

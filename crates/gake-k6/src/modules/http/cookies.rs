@@ -1,14 +1,17 @@
 //! Cookie jars.
 
 use std::cell::RefCell;
+use std::cmp::Reverse;
 use std::rc::Rc;
 
 use cookie_store::{CookieStore, RawCookie};
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::{Constructor, Func, Opt, This};
-use rquickjs::{Class, Ctx, JsLifetime, Object, Value};
+use rquickjs::{Class, Coerced, Ctx, FromJs, JsLifetime, Object, Value};
 use url::Url;
 
+use super::credentials::masked;
+use super::go_date;
 use crate::errors::go_error;
 use crate::modules::value::{self, given};
 
@@ -47,8 +50,23 @@ impl<'js> JsClass<'js> for CookieJar {
 
 type Jar<'js> = This<Class<'js, CookieJar>>;
 
-fn parsed(ctx: &Ctx<'_>, url: &str) -> rquickjs::Result<Url> {
-    Url::parse(url).map_err(|error| go_error(ctx, &format!("{url:?} is not a URL: {error}")))
+/// A URL of the jar's; `None` where it names no host, so that it has no cookies.
+fn parsed(ctx: &Ctx<'_>, url: &str) -> rquickjs::Result<Option<Url>> {
+    match Url::parse(url) {
+        Ok(url) => Ok(Some(url)),
+        Err(url::ParseError::RelativeUrlWithoutBase) if !url.starts_with(':') => Ok(None),
+        Err(url::ParseError::RelativeUrlWithoutBase) => {
+            Err(go_error(ctx, &format!("parse {url:?}: missing protocol scheme")))
+        }
+        Err(error) => Err(go_error(ctx, &format!("parse {:?}: {error}", masked(url)))),
+    }
+}
+
+/// The cookies that a request to `url` sends, as names and values; those of the longest path first.
+pub(crate) fn values_for<'a>(store: &'a CookieStore, url: &Url) -> Vec<(&'a str, &'a str)> {
+    let mut cookies = store.matches(url);
+    cookies.sort_by_key(|cookie| Reverse(cookie.path.as_ref().len()));
+    cookies.into_iter().map(|cookie| cookie.name_value()).collect()
 }
 
 /// The values of the cookies that a request to `url` would send, by name.
@@ -57,7 +75,7 @@ fn cookies_for<'js>(ctx: Ctx<'js>, this: Jar<'js>, url: String) -> rquickjs::Res
     let jar = this.0.borrow();
     let store = jar.store.borrow();
     let cookies = Object::new(ctx)?;
-    for (name, value) in store.get_request_values(&url) {
+    for (name, value) in url.map(|url| values_for(&store, &url)).unwrap_or_default() {
         let mut values: Vec<String> =
             cookies.get::<_, Option<Vec<String>>>(name)?.unwrap_or_default();
         values.push(value.to_owned());
@@ -66,34 +84,60 @@ fn cookies_for<'js>(ctx: Ctx<'js>, this: Jar<'js>, url: String) -> rquickjs::Res
     Ok(cookies)
 }
 
+/// Stores a cookie. As in k6 it is `true` also for one that is not for this host, or has expired.
 fn set<'js>(
     ctx: Ctx<'js>,
     this: Jar<'js>,
-    url: String,
-    name: String,
-    value: Value<'js>,
+    url: Opt<String>,
+    name: Opt<String>,
+    value: Opt<Value<'js>>,
     options: Opt<Value<'js>>,
 ) -> rquickjs::Result<bool> {
-    let url = parsed(&ctx, &url)?;
-    let mut text = format!("{name}={}", value::text(&ctx, &value)?);
-    let options = given(options.0);
+    let url = parsed(&ctx, &url.0.unwrap_or_default())?;
+    let mut cookie = cookie_of(&ctx, given(options.0))?;
+    let value = given(value.0).map(|value| value::text(&ctx, &value)).transpose()?;
+    cookie.set_name(name.0.unwrap_or_default());
+    cookie.set_value(value.unwrap_or_default());
+    if let Some(url) = url {
+        let jar = this.0.borrow();
+        let _ = jar.store.borrow_mut().insert_raw(&cookie, &url);
+    }
+    Ok(true)
+}
+
+/// A cookie without name and value, as options have it.
+fn cookie_of<'js>(
+    ctx: &Ctx<'js>,
+    options: Option<Value<'js>>,
+) -> rquickjs::Result<RawCookie<'static>> {
+    let mut text = "name=value".to_owned();
     if let Some(options) = options.as_ref().and_then(Value::as_object) {
         for property in options.props::<String, Value<'js>>() {
             let (key, value) = property?;
-            let value = value::text(&ctx, &value)?;
             match key.as_str() {
-                "domain" | "path" | "expires" => text += &format!("; {key}={value}"),
-                "max_age" => text += &format!("; Max-Age={value}"),
-                "secure" if value == "true" => text += "; Secure",
-                "http_only" if value == "true" => text += "; HttpOnly",
+                "domain" | "path" => text += &format!("; {key}={}", value::text(ctx, &value)?),
+                "expires" => {
+                    let expires = value::text(ctx, &value)?;
+                    if !expires.is_empty() {
+                        let date = go_date::rfc1123(&expires).map_err(|why| {
+                            let why = format!("unable to parse \"expires\" date string {why}");
+                            go_error(ctx, &why)
+                        })?;
+                        text += &format!("; Expires={date}");
+                    }
+                }
+                "max_age" => match Coerced::<f64>::from_js(ctx, value)?.0 as i64 {
+                    // As in Go's client, 0 is an age that is not given.
+                    0 => {}
+                    age => text += &format!("; Max-Age={age}"),
+                },
+                "secure" if value::truthy(ctx, value)? => text += "; Secure",
                 _ => {}
             }
         }
     }
-    let Ok(cookie) = RawCookie::parse(text) else { return Ok(false) };
-    let jar = this.0.borrow();
-    let stored = jar.store.borrow_mut().insert_raw(&cookie, &url);
-    Ok(stored.is_ok())
+    // What is not valid in it is left out.
+    Ok(RawCookie::parse(text).unwrap_or_else(|_| RawCookie::new("", "")))
 }
 
 fn clear<'js>(ctx: Ctx<'js>, this: Jar<'js>, url: String) -> rquickjs::Result<()> {
@@ -111,7 +155,7 @@ fn remove<'js>(
     url: &str,
     name: Option<&str>,
 ) -> rquickjs::Result<()> {
-    let url = parsed(ctx, url)?;
+    let Some(url) = parsed(ctx, url)? else { return Ok(()) };
     let jar = this.0.borrow();
     let mut store = jar.store.borrow_mut();
     let matching = store

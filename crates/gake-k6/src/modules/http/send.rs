@@ -13,6 +13,8 @@ use url::Url;
 
 use super::ask::{Ask, Authentication, BodyKind};
 use super::codes;
+use super::cookies::values_for;
+use super::credentials::{has_credentials, masked, shown_url, without_credentials};
 use super::debug;
 use super::headers::HeaderList;
 use super::login::Login;
@@ -108,27 +110,29 @@ fn nanos(duration: Duration) -> Nanos {
 fn checked(text: &str) -> Result<Url, (u32, String)> {
     let scheme = || text.split_once(':').map_or("", |(scheme, _)| scheme);
     let unsupported = |scheme: &str| (1000, format!("unsupported protocol scheme \"{scheme}\""));
+    let bad = |why: &str| (BAD_URL, format!("invalid URL: parse {:?}: {why}", masked(text)));
     match Url::parse(text) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
         Ok(_) => Err(unsupported(scheme())),
         Err(url::ParseError::RelativeUrlWithoutBase) => Err(unsupported("")),
         Err(url::ParseError::InvalidIpv6Address) if !text.contains(']') => {
-            Err((BAD_URL, format!("invalid URL: parse {text:?}: missing ']' in host")))
+            Err(bad("missing ']' in host"))
         }
-        Err(error) => Err((BAD_URL, format!("invalid URL: parse {text:?}: {error}"))),
+        Err(error) => Err(bad(&error.to_string())),
     }
 }
 
 /// A request that cannot even be tried: it counts as one that failed.
 fn refuse(vu: &Vu, ask: &Ask, code: u32, error: String) -> ResponseFacts {
     let now = vu.now();
-    let response = ResponseFacts::failed(ask, code, error);
+    let shown = without_credentials(&ask.url);
+    let response =
+        ResponseFacts { url: Rc::clone(&shown), ..ResponseFacts::failed(ask, code, error) };
     let exchange = Exchange::faulted(now, Fault::Malformed("request"));
     // k6 counts one whose URL can be read, whatever its scheme.
     if code == BAD_URL {
         warn_plainly(vu, ask, &response.error);
     } else {
-        let shown = without_credentials(&ask.url);
         note(vu, ask, &shown, &response, &exchange);
         warn(vu, ask, &shown, &response.error);
     }
@@ -378,9 +382,8 @@ impl Hop {
 
     /// The cookies that it sends: those of the jar, and the request's own.
     fn cookies(&self, ask: &Ask) -> Vec<(String, String)> {
-        let jar = ask.jar.borrow();
-        let mut cookies: Vec<(String, String)> = jar
-            .get_request_values(&self.url)
+        let mut cookies: Vec<(String, String)> = values_for(&ask.jar.borrow(), &self.url)
+            .into_iter()
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect();
         if self.number == 0 {
@@ -453,29 +456,6 @@ fn cookie_value(value: &str) -> Cow<'_, str> {
         true => format!("\"{value}\"").into(),
         false => value.into(),
     }
-}
-
-fn has_credentials(url: &Url) -> bool {
-    !url.username().is_empty() || url.password().is_some()
-}
-
-/// A URL as the script wrote it, without its credentials.
-fn without_credentials(text: &Rc<str>) -> Rc<str> {
-    let parsed = || Url::parse(text).ok().filter(has_credentials);
-    match text.contains('@').then(parsed).flatten() {
-        Some(url) => shown_url(&url).into(),
-        None => Rc::clone(text),
-    }
-}
-
-/// A URL without its credentials.
-fn shown_url(url: &Url) -> String {
-    let mut shown = url.clone();
-    if has_credentials(url) {
-        let _ = shown.set_username("****");
-        let _ = shown.set_password(Some("****"));
-    }
-    shown.into()
 }
 
 /// An error with its request, as Go tells it.

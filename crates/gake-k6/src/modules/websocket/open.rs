@@ -11,6 +11,7 @@ use url::Url;
 
 use super::ask::Ask;
 use crate::metrics::Builtin;
+use crate::modules::http::{masked, values_for};
 use crate::user::book::{TagSet, TagSource};
 use crate::user::vu::Vu;
 
@@ -63,7 +64,8 @@ async fn connect(
     request.headers.clone_from(&ask.headers);
     let cookies: Vec<_> = {
         let jar = ask.jar.borrow();
-        jar.get_request_values(&url).map(|(name, value)| format!("{name}={value}")).collect()
+        let values = values_for(&jar, &url).into_iter();
+        values.map(|(name, value)| format!("{name}={value}")).collect()
     };
     if !cookies.is_empty() {
         request.headers.push(("Cookie".to_owned(), cookies.join("; ")));
@@ -84,15 +86,21 @@ async fn connect(
     Ok((response, session))
 }
 
+const MALFORMED: &str = "malformed ws or wss URL";
+
 /// The URL of the upgrade, parsed and as text.
 fn upgrade_url(text: &str) -> Result<(Url, String), String> {
     let (scheme, rest) = text.split_once("://").unwrap_or_default();
     let upgrade = match scheme {
         "ws" => format!("http://{rest}"),
         "wss" => format!("https://{rest}"),
-        _ => return Err("malformed ws or wss URL".to_owned()),
+        _ => return Err(MALFORMED.to_owned()),
     };
-    let url = Url::parse(&upgrade).map_err(|error| format!("parse {text:?}: {error}"))?;
+    let wrong = |error| format!("parse {:?}: {error}", masked(text));
+    let url = Url::parse(&upgrade).map_err(wrong)?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(MALFORMED.to_owned());
+    }
     Ok((url, upgrade))
 }
 
@@ -156,6 +164,9 @@ mod tests {
     fn the_upgrade_goes_to_the_same_place() {
         assert_eq!(upgrade_url("ws://h:1/a?ws://").unwrap().1, "http://h:1/a?ws://");
         assert_eq!(upgrade_url("wss://h/").unwrap().0.scheme(), "https");
-        assert_eq!(upgrade_url("http://h/").unwrap_err(), "malformed ws or wss URL");
+        assert_eq!(upgrade_url("http://h/").unwrap_err(), MALFORMED);
+        assert_eq!(upgrade_url("ws://me:secret@h/").unwrap_err(), MALFORMED);
+        let wrong = upgrade_url("ws://me:secret@h:port/").unwrap_err();
+        assert!(wrong.starts_with("parse \"ws://****:****@h:port/\": "), "{wrong}");
     }
 }

@@ -48,7 +48,8 @@ fn archive(args: &[String], console: &Console) -> Result<Option<&'static str>, (
     };
     // What is archived must not depend on the environment of who archives it.
     flags.system_environment = false;
-    let told = log::log(console, flags.log_output.as_deref(), flags.verbose).map_err(any)?;
+    let told = log::log(console, flags.log_output.as_deref(), flags.log_format, flags.verbose)
+        .map_err(any)?;
     let loaded = load(&flags, told).map_err(|Refused { why, exit, .. }| (why, exit))?;
     let bytes = archived(&loaded, &flags, own.no_environment).map_err(any)?.write(unix_s());
     let written = gake_files::create(Path::new(&own.out), gake_files::Access::Mask)

@@ -85,7 +85,7 @@ pub fn attach(
         serde_json::from_str(&showing).map_err(|error| unreadable(error.to_string()))?;
     let flags = showing.flags(args).map_err(unreadable)?;
     let source = ScriptSource::of_archive(&archive).map_err(|e| unreadable(e.to_string()))?;
-    let log = log::log(console, None, flags.verbose).map_err(unreadable)?;
+    let log = log::log(console, None, flags.log_format, flags.verbose).map_err(unreadable)?;
     // Nothing of this machine's environment: its own travelled.
     let loaded = load_source(source, &flags, &BTreeMap::new(), Arc::clone(&log));
     let ready = match loaded.and_then(|loaded| Ready::new(loaded, &flags, &log)) {

@@ -169,16 +169,25 @@ fn show(
 /// others, or what the run came to: the log says so.
 fn give(outputs: &Map<String, Value>, ready: &Ready, console: &Console) -> Result<(), Failure> {
     let mut failures = String::new();
-    for (place, text) in outputs {
-        let text = match text {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
+    let mut texts = Vec::new();
+    for (place, value) in outputs {
+        let Value::String(text) = value else {
+            let why = format!(
+                "error handling summary object {place}: invalid type {}, it needs to be a string \
+                 or ArrayBuffer",
+                type_in_go(value)
+            );
+            ready.script.test.log(LogLevel::Error, UNHANDLED, &[("error", &why)]);
+            return Ok(());
         };
-        match place.as_str() {
-            "stdout" => console.coloured_result(&text)?,
-            "stderr" => console.coloured_plain(&text),
+        texts.push((place.as_str(), text));
+    }
+    for (place, text) in texts {
+        match place {
+            "stdout" => console.coloured_result(text)?,
+            "stderr" => console.coloured_plain(text),
             path => {
-                if let Err(error) = write(path, &text) {
+                if let Err(error) = write(path, text) {
                     failures += &format!("\n\t- could not open '{path}': {error}");
                 }
             }
@@ -190,6 +199,19 @@ fn give(outputs: &Map<String, Value>, ready: &Ready, console: &Console) -> Resul
         ready.script.test.log(LogLevel::Error, UNHANDLED, &fields);
     }
     Ok(())
+}
+
+/// What k6 calls the type of a value.
+fn type_in_go(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
 }
 
 fn write(path: &str, text: &str) -> std::io::Result<()> {

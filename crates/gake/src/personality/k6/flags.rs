@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use gake_k6::options::Options;
+use gake_k6::summary::SummaryMode;
 use gake_shadow::config::parse_size;
 
+use super::log::LogFormat;
 use super::open_loop::set_rate;
 use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
 
@@ -66,7 +68,7 @@ const OTHERS: &[Flag] = &[
     value(&["compatibility-mode"]),
     value(&["address", "a"]),
     switch(&["help", "h"]),
-    refused(&["linger", "l"], "gake ends with its run"),
+    switch(&["linger", "l"]),
     refused(&["traces-output"], "gake writes no traces"),
     value(&["type", "t"]),
     refused(&["profiling-enabled"], "gake has no pprof endpoints"),
@@ -114,6 +116,8 @@ pub struct RunFlags {
     pub serves_by_default: bool,
     /// Where the log goes: `stderr`, `stdout`, `none`, `file=PATH`.
     pub log_output: Option<String>,
+    /// How its lines are written.
+    pub log_format: LogFormat,
 }
 
 impl RunFlags {
@@ -129,7 +133,7 @@ impl RunFlags {
             .iter()
             .map(|arg| if arg == "--http-debug" { "--http-debug=headers" } else { arg }.to_owned())
             .collect();
-        let parsed = Parsed::read(Grammar::GetoptLong, &flags, &args)?;
+        let parsed = Parsed::read(Grammar::Pflag, &flags, &args)?;
         if parsed.on("help")? {
             return Ok(None);
         }
@@ -140,9 +144,10 @@ impl RunFlags {
                 parsed.operands.len()
             ));
         };
-        if let Some(format) = parsed.last("log-format").filter(|format| *format != "logfmt") {
-            return Err(format!("--log-format {format} cannot be honoured: logs are logfmt"));
+        if parsed.on("linger")? {
+            return Err("--linger cannot be honoured: gake ends with its run".to_owned());
         }
+        check_values(&parsed)?;
         if let Some(kind) = parsed.last("type").filter(|kind| !["js", "archive"].contains(kind)) {
             return Err(format!("--type {kind}: write js or archive"));
         }
@@ -179,7 +184,8 @@ impl RunFlags {
             body_memory: body_memory.transpose()?,
             script: script.clone(),
             environment: pairs(parsed.all("env"))?,
-            system_environment: parsed.last("include-system-env-vars") != Some("false"),
+            system_environment: parsed.last("include-system-env-vars").is_none()
+                || parsed.on("include-system-env-vars")?,
             config: parsed.last("config").map(str::to_owned),
             no_thresholds: parsed.on("no-thresholds")?,
             summary_mode: match parsed.on("no-summary")? {
@@ -195,14 +201,55 @@ impl RunFlags {
             address: parsed.last("address").map(str::to_owned),
             serves_by_default: false,
             log_output: parsed.last("log-output").map(str::to_owned),
+            log_format: LogFormat::named(parsed.last("log-format")),
         }))
     }
 }
 
+/// What is wrong with values that stand for one of a few, in k6's words.
+fn check_values(parsed: &Parsed) -> Result<(), String> {
+    let mode = parsed.last("summary-mode").filter(|mode| !mode.is_empty());
+    if mode.is_some_and(|mode| SummaryMode::parse(mode).is_none()) {
+        return Err("invalid summary mode".to_owned());
+    }
+    match parsed.last("summary-time-unit") {
+        None | Some("" | "s" | "ms" | "us") => {}
+        Some(unit) => {
+            return Err(format!("invalid summary time unit '{unit}', use 's', 'ms' or 'us'"));
+        }
+    }
+    match parsed.last("compatibility-mode") {
+        None | Some("extended" | "base" | "experimental_enhanced") => {}
+        Some(mode) => {
+            return Err(format!(
+                "invalid compatibility mode {mode:?}. Use: \"extended\", \"base\", \
+                 \"experimental_enhanced\""
+            ));
+        }
+    }
+    for tag in parsed.all("tag") {
+        let missing = match tag.split_once('=') {
+            Some(("", _)) => "name",
+            Some((_, value)) if !value.is_empty() => continue,
+            _ => "value",
+        };
+        return Err(format!("error parsing tag '{tag}': invalid tag, empty {missing}"));
+    }
+    Ok(())
+}
+
 fn pairs<'a>(texts: impl Iterator<Item = &'a str>) -> Result<BTreeMap<String, String>, String> {
-    let pair = |text: &str| match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(format!("-e {text}: write NAME=VALUE")),
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let pair = |text: &str| {
+        // As in k6, a name alone is an empty value.
+        let (name, value) = text.split_once('=').unwrap_or((text, ""));
+        match is_name(name) {
+            true => Ok((name.to_owned(), value.to_owned())),
+            false => Err(format!("invalid environment variable name '{name}'")),
+        }
     };
     texts.map(pair).collect()
 }
@@ -224,6 +271,11 @@ mod tests {
         assert_eq!(flags.options.tags.unwrap()["x"], "y");
         assert_eq!(flags.script, "s.js");
         assert_eq!(flags.environment["A"], "b=c");
+        let flags = read("-u=5 -d=10s -qi=7 -e A -e B= --linger=false s.js").unwrap();
+        assert_eq!((flags.options.vus, flags.options.iterations), (Some(5), Some(7)));
+        assert!(flags.quiet && flags.options.duration.is_some());
+        assert_eq!((&flags.environment["A"][..], &flags.environment["B"][..]), ("", ""));
+        assert!(!read("-q=false s.js").unwrap().quiet);
     }
 
     #[test]
@@ -231,11 +283,17 @@ mod tests {
         for (line, expected) in [
             ("", "received 0"),
             ("a.js b.js", "received 2"),
-            ("--nothing a.js", "no flag --nothing"),
+            ("--nothing a.js", "unknown flag: --nothing"),
+            ("-qZ a.js", "unknown shorthand flag: 'Z' in -Z"),
+            ("--summary-mode loud a.js", "invalid summary mode"),
+            ("--summary-time-unit h a.js", "use 's', 'ms' or 'us'"),
+            ("--compatibility-mode x a.js", "invalid compatibility mode \"x\""),
+            ("--tag =x a.js", "invalid tag, empty name"),
+            ("--tag x a.js", "invalid tag, empty value"),
             ("--linger a.js", "--linger cannot be honoured"),
             ("-u many a.js", "--vus many"),
             ("--body-memory much a.js", "--body-memory much"),
-            ("-e novalue a.js", "write NAME=VALUE"),
+            ("-e 1A=5 a.js", "invalid environment variable name '1A'"),
         ] {
             let error = read(line).unwrap_err();
             assert!(error.contains(expected), "{line}: {error}");

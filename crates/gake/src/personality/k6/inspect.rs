@@ -38,7 +38,7 @@ pub fn main(args: &[String], console: &Console) -> Result<Exit, Failure> {
             return Ok(ANY);
         }
     };
-    let told = log::log(console, flags.log_output.as_deref(), flags.verbose);
+    let told = log::log(console, flags.log_output.as_deref(), flags.log_format, flags.verbose);
     let told = match told {
         Ok(told) => told,
         Err(why) => {

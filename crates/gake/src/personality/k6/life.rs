@@ -197,6 +197,11 @@ impl Following<'_> {
         let recorded = match recorded {
             Ok(recorded) => recorded,
             Err(error) => {
+                if let Some(abort) = script.test.aborted() {
+                    let fields = [("hint", "error while initializing a VU")];
+                    script.test.log(LogLevel::Error, &abort.reason, &fields);
+                    return Ok(code::ABORTED);
+                }
                 say(&script.test, &error);
                 return Ok(if signals.came() { code::INTERRUPTED } else { exit_of(&error) });
             }
@@ -224,8 +229,13 @@ impl Following<'_> {
 
 /// Reads everything that says what is to be run.
 fn ready(flags: &RunFlags, has_agents: bool, console: &Console) -> Result<Ready, Refused> {
-    let log = log::log(console, flags.log_output.as_deref(), flags.verbose)
+    let log = log::log(console, flags.log_output.as_deref(), flags.log_format, flags.verbose)
         .map_err(|why| Refused { why, exit: ANY, log: None })?;
+    let log = match flags.options.console_output.as_deref() {
+        None | Some("") => log,
+        Some(path) => log::with_console_file(Arc::clone(&log), path, flags.log_format)
+            .map_err(|why| Refused { why, exit: ANY, log: Some(log) })?,
+    };
     let loaded = load(flags, Arc::clone(&log))?;
     if let Some(why) = agents::cannot(flags, &loaded.options).filter(|_| has_agents) {
         return Err(Refused { why, exit: ANY, log: Some(log) });

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gake_k6::metrics::registry;
-use gake_k6::options::{Consolidated, Options, Tiers, from_environment, validate};
+use gake_k6::options::{
+    Consolidated, Options, Tiers, from_environment, validate, validate_trend_stats,
+};
 use gake_k6::secrets::Secrets;
 use gake_k6::test::{LogLevel, ScriptLog};
 use gake_k6::threshold::Thresholds;
@@ -16,7 +18,7 @@ use super::life::{code, exit_of, told};
 use super::out::OutSettings;
 use super::prometheus::PrometheusSettings;
 use super::source::ScriptSource;
-use super::{ANY, network, plan, tls};
+use super::{ANY, environment, network, plan, tls};
 use crate::exit::Exit;
 
 /// Why there is no run.
@@ -44,9 +46,7 @@ pub(super) struct Loaded {
 
 /// Loads the script, and joins the options of all tiers.
 pub(super) fn load(flags: &RunFlags, log: ScriptLog) -> Result<Loaded, Refused> {
-    let system: BTreeMap<String, String> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
+    let system = environment::of_process();
     match ScriptSource::read(&flags.script) {
         Ok(source) => load_source(source, flags, &system, log),
         Err(why) => Err(Refused { why, exit: ANY, log: Some(log) }),
@@ -81,6 +81,7 @@ pub(super) fn load_source(
     for warning in warnings {
         script.test.log(LogLevel::Warning, &warning, &[]);
     }
+    validate_trend_stats(&options).map_err(|error| refused(error.to_string(), ANY))?;
     validate(&options, &|name| script.has(name)).map_err(|error| invalid(error.to_string()))?;
     let none = BTreeMap::new();
     let asked = options.thresholds.as_ref().filter(|_| !flags.no_thresholds).unwrap_or(&none);
@@ -90,6 +91,7 @@ pub(super) fn load_source(
         return Err(refused(why, ANY));
     }
     let mut run = plan::script_run(&options, &path).map_err(invalid)?;
+    run.tls.check().map_err(|error| invalid(error.to_string()))?;
     run.spec.seed = flags.seed.unwrap_or(run.spec.seed);
     for warning in network::warnings(&options).into_iter().chain(tls::warning(&options)) {
         script.test.log(LogLevel::Warning, &warning, &[]);

@@ -1,5 +1,6 @@
 //! The log of a k6 run: logfmt for programs, short lines for people.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,6 +9,37 @@ use std::time::Instant;
 use gake_k6::test::{LogLevel, LogLine, ScriptLog};
 
 use crate::console::Console;
+
+/// How lines of the log are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// logfmt for programs, short lines for people.
+    #[default]
+    Text,
+    /// An object of JSON a line.
+    Json,
+    /// The messages alone.
+    Raw,
+}
+
+impl LogFormat {
+    /// The format of this name, as `--log-format` has it; as in k6, any other name is that of text.
+    pub fn named(name: Option<&str>) -> Self {
+        match name {
+            Some("json") => Self::Json,
+            Some("raw") => Self::Raw,
+            _ => Self::Text,
+        }
+    }
+
+    fn written(self, line: &LogLine) -> String {
+        match self {
+            Self::Text => logfmt(line),
+            Self::Json => json(line),
+            Self::Raw => line.message.clone(),
+        }
+    }
+}
 
 /// Where lines of the log go.
 enum Place {
@@ -21,7 +53,12 @@ enum Place {
 ///
 /// # Errors
 /// When it names no place, or its file cannot be created.
-pub fn log(console: &Console, output: Option<&str>, verbose: bool) -> Result<ScriptLog, String> {
+pub fn log(
+    console: &Console,
+    output: Option<&str>,
+    format: LogFormat,
+    verbose: bool,
+) -> Result<ScriptLog, String> {
     let place = match output {
         None | Some("stderr") => Place::Error,
         Some("stdout") => Place::Result,
@@ -44,17 +81,47 @@ pub fn log(console: &Console, output: Option<&str>, verbose: bool) -> Result<Scr
         }
         match &place {
             Place::Nowhere => {}
-            Place::Error if console.live() => console.note(&for_people(line, began)),
-            Place::Error => console.note(&logfmt(line)),
-            // A closed pipe is no news.
-            Place::Result => drop(console.result(&format!("{}\n", logfmt(line)))),
-            Place::File(file) => {
-                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-                // Nobody is left to tell when this fails.
-                let _ = writeln!(file, "{}", logfmt(line));
+            Place::Error if console.live() && format == LogFormat::Text => {
+                console.note(&for_people(line, began));
             }
+            Place::Error => console.note(&format.written(line)),
+            // A closed pipe is no news.
+            Place::Result => drop(console.result(&format!("{}\n", format.written(line)))),
+            Place::File(file) => write(file, &format.written(line)),
         }
     }))
+}
+
+/// The log of a run whose script writes its own lines to the file at `path`, as `--console-output`
+/// has it; the others go where they went.
+///
+/// # Errors
+/// When the file cannot be opened.
+pub fn with_console_file(
+    others: ScriptLog,
+    path: &str,
+    format: LogFormat,
+) -> Result<ScriptLog, String> {
+    let file = gake_files::append(path.as_ref(), gake_files::Access::Mask);
+    let file = Mutex::new(file.map_err(|error| format!("open {path}: {error}"))?);
+    let is_source = |(key, value): &(&str, String)| *key == SOURCE && value == "console";
+    Ok(Arc::new(move |line: &LogLine| {
+        if !line.fields.iter().any(is_source) {
+            return others(line);
+        }
+        let mut line = line.clone();
+        line.fields.retain(|(key, _)| *key != SOURCE);
+        write(&file, &format.written(&line));
+    }))
+}
+
+/// The field that names what a line comes from.
+const SOURCE: &str = "source";
+
+fn write(file: &Mutex<File>, line: &str) {
+    let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+    // Nobody is left to tell when this fails.
+    let _ = writeln!(file, "{line}");
 }
 
 fn level(level: LogLevel) -> &'static str {
@@ -66,8 +133,22 @@ fn level(level: LogLevel) -> &'static str {
     }
 }
 
+fn now() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// With its keys in order, as k6 has them.
+fn json(line: &LogLine) -> String {
+    let fields = line.fields.iter().map(|(key, value)| (*key, value.as_str()));
+    let (level, now) = (level(line.level), now());
+    let own = [("level", level), ("msg", line.message.as_str()), ("time", now.as_str())];
+    let all: BTreeMap<&str, &str> = fields.chain(own).collect();
+    // Texts: this cannot fail.
+    serde_json::to_string(&all).unwrap_or_default()
+}
+
 fn logfmt(line: &LogLine) -> String {
-    let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
+    let now = now();
     let mut text = format!("time=\"{now}\" level={}", level(line.level));
     // As k6: a line that says nothing has no message.
     if !line.message.is_empty() {
@@ -120,6 +201,18 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_have_the_format_that_is_asked_for() {
+        let fields = vec![("source", "console".to_owned())];
+        let line = LogLine { level: LogLevel::Warning, message: "a \"b\"".to_owned(), fields };
+        assert_eq!(LogFormat::named(Some("raw")).written(&line), "a \"b\"");
+        let json = LogFormat::named(Some("json")).written(&line);
+        let start = r#"{"level":"warning","msg":"a \"b\"","source":"console","time":""#;
+        assert!(json.starts_with(start), "{json}");
+        let text = LogFormat::named(Some("other")).written(&line);
+        assert!(text.ends_with(r#" level=warning msg="a \"b\"" source=console"#), "{text}");
+    }
 
     #[test]
     fn values_are_quoted_as_go_does() {

@@ -7,6 +7,7 @@ mod archive;
 pub mod attach;
 mod beside;
 mod ending;
+mod environment;
 mod flags;
 mod inspect;
 pub mod journey;
@@ -96,7 +97,8 @@ fn run(
     console: &Console,
 ) -> Result<Exit, Failure> {
     let (own, args) = BesideArgs::take(args)?;
-    match RunFlags::read(&args) {
+    let flags = environment::with_flags(&args, &environment::of_process());
+    match flags.and_then(|args| RunFlags::read(&args)) {
         Ok(Some(mut flags)) => {
             flags.serves_by_default = serves_by_default;
             life::run(&flags, &own, native, console)

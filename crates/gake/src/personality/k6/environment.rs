@@ -1,0 +1,121 @@
+//! Flags in the environment: `K6_NO_SUMMARY`, `K6_OUT` and the like.
+
+use std::collections::BTreeMap;
+
+/// What a variable holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    /// A value that is checked where the flag's is.
+    Text,
+    /// What Go reads as true or false.
+    Flag,
+    /// Values with commas between them, each for a flag of its own.
+    List,
+    /// `true` or `false` alone.
+    Option,
+}
+
+const VARIABLES: &[(&str, &str, Holds)] = &[
+    ("K6_NO_THRESHOLDS", "no-thresholds", Holds::Flag),
+    ("K6_NO_SUMMARY", "no-summary", Holds::Flag),
+    ("K6_SUMMARY_MODE", "summary-mode", Holds::Text),
+    ("K6_SUMMARY_EXPORT", "summary-export", Holds::Text),
+    ("K6_INCLUDE_SYSTEM_ENV_VARS", "include-system-env-vars", Holds::Flag),
+    ("K6_COMPATIBILITY_MODE", "compatibility-mode", Holds::Text),
+    ("K6_TYPE", "type", Holds::Text),
+    ("K6_OUT", "out", Holds::List),
+    ("K6_CONSOLE_OUTPUT", "console-output", Holds::Text),
+    ("K6_LOG_OUTPUT", "log-output", Holds::Text),
+    ("K6_LOG_FORMAT", "log-format", Holds::Text),
+    ("K6_LINGER", "linger", Holds::Option),
+];
+
+/// The environment of this process, where it is text.
+pub(super) fn of_process() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+/// A command line with the flags that the environment adds to it: those that it has not itself.
+///
+/// # Errors
+/// When a variable is neither true nor false where it has to be; it is named.
+pub(super) fn with_flags(
+    args: &[String],
+    environment: &BTreeMap<String, String>,
+) -> Result<Vec<String>, String> {
+    let mut all = Vec::new();
+    for (variable, flag, holds) in VARIABLES {
+        let Some(text) = environment.get(*variable).filter(|text| !text.is_empty()) else {
+            continue;
+        };
+        match holds {
+            Holds::Text => all.push(format!("--{flag}={text}")),
+            Holds::Flag => all.push(format!("--{flag}={}", truth(variable, text)?)),
+            Holds::Option => match text.as_str() {
+                "true" | "false" => all.push(format!("--{flag}={text}")),
+                _ => return Err(format!("{variable}={text}: it is true or false")),
+            },
+            Holds::List if has(args, flag) => {}
+            Holds::List => all.extend(text.split(',').map(|one| format!("--{flag}={one}"))),
+        }
+    }
+    // Of a flag that is there twice, the last holds.
+    all.extend(args.iter().cloned());
+    Ok(all)
+}
+
+fn truth(variable: &str, text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+        _ => Err(format!(
+            "env var '{variable}' is not a valid boolean value: strconv.ParseBool: parsing \
+             {text:?}: invalid syntax"
+        )),
+    }
+}
+
+/// Whether `--out` stands on a command line.
+fn has(args: &[String], flag: &str) -> bool {
+    let long = format!("--{flag}");
+    let short = format!("-{}", &flag[..1]);
+    args.iter().any(|arg| {
+        let name = arg.split('=').next().unwrap_or(arg);
+        name == long || (arg.starts_with(&short) && !arg.starts_with("--"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(variables: &[(&str, &str)], args: &[&str]) -> Result<String, String> {
+        let environment =
+            variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+        Ok(with_flags(&args, &environment.collect())?.join(" "))
+    }
+
+    #[test]
+    fn variables_stand_before_flags() {
+        let said = with(&[("K6_SUMMARY_MODE", "full"), ("K6_NO_SUMMARY", "F")], &["a.js"]);
+        assert_eq!(said.as_deref(), Ok("--no-summary=false --summary-mode=full a.js"));
+        let outs = [("K6_OUT", "json=a,csv=b"), ("K6_TYPE", "")];
+        assert_eq!(with(&outs, &["a.js"]).as_deref(), Ok("--out=json=a --out=csv=b a.js"));
+        for own in [&["--out", "csv=c"][..], &["--out=csv=c"], &["-o", "csv=c"], &["-o=csv=c"]] {
+            assert_eq!(with(&outs, own), Ok(own.join(" ")));
+        }
+    }
+
+    #[test]
+    fn what_is_neither_true_nor_false_is_refused() {
+        for (variable, said) in [
+            ("K6_NO_THRESHOLDS", "env var 'K6_NO_THRESHOLDS' is not a valid boolean value"),
+            ("K6_LINGER", "K6_LINGER=x"),
+        ] {
+            assert!(with(&[(variable, "x")], &[]).unwrap_err().starts_with(said));
+        }
+    }
+}

@@ -1,0 +1,6 @@
+// env: K6_SUMMARY_TREND_STATS=nope
+export const options = { thresholds: { iterations: ['count>5'] } };
+
+export default function () {
+  console.log(typeof __ENV.PATH);
+}

@@ -1,0 +1,4 @@
+// args: --compatibility-mode=new
+export default function () {
+  console.log('ran');
+}

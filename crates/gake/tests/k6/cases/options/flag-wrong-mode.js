@@ -1,0 +1,4 @@
+// args: --summary-mode=loud
+export default function () {
+  console.log('ran');
+}

@@ -1,0 +1,4 @@
+// args: --tag =x
+export default function () {
+  console.log('ran');
+}

@@ -1,0 +1,4 @@
+// args: --summary-time-unit h
+export default function () {
+  console.log('ran');
+}
