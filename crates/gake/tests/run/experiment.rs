@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use gake_lab::{DatabaseKind, LabConfig};
+use gake_lab::{DatabaseConfig, DatabaseKind, LabConfig};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -101,7 +101,11 @@ fn a_leak_ends_the_pool_and_is_named() {
 
 #[test]
 fn a_database_that_refuses_connections_is_named_and_rows_are_as_many_as_answers() {
-    let step = &steps("users-db --quick", "1,000/s, idle 2, bound 151")[0];
+    let steps = steps("users-db --quick", "1,000/s, idle 2, bound 151");
+    // The rate that the service takes comes first.
+    assert_eq!(steps[0]["name"], "calibration, 100 users");
+    is_met(&steps[0], &["rate", "mean", "rows"]);
+    let step = &steps[1];
     is_met(step, &["rows", "cause"]);
     // The database's own counts are there, the most of them at once and those it refused.
     let gauges = step["target"]["gauges"].as_array().unwrap();
@@ -141,7 +145,32 @@ fn of_another_server_nothing_is_expected() {
     assert!(json["as_expected"].is_null() && json["steps"][0]["as_expected"].is_null());
     assert_eq!(json["target"], url);
     let served = lab.shutdown();
-    assert_eq!(json["steps"][0]["ok"].as_u64(), Some(served.requests));
+    // The warm-up of the calibration is in no step.
+    let ok: u64 =
+        json["steps"].as_array().unwrap().iter().map(|step| step["ok"].as_u64().unwrap()).sum();
+    assert!(0 < ok && ok < served.requests, "{ok} of {}", served.requests);
+}
+
+#[test]
+fn what_a_service_does_not_take_is_not_asked_of_it() {
+    let kind = DatabaseKind::Model("model:0s,50ms".parse().unwrap());
+    let database = DatabaseConfig { max_open: Some(2), ..kind.into() };
+    let lab = lab_with(LabConfig { database: Some(database), ..LabConfig::default() });
+    let url = url(&lab, "/users");
+    let args = ["experiment", "users-db", "--quick", "--target", &url, "--only", "0/s"];
+    let ran = ran(&[&args[..], &["-q", "-o", "json"]].concat()).done();
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let steps = json["steps"].as_array().unwrap();
+    // Two connections of 50 ms take 40 rows a second, and four fifths of that are asked.
+    assert!(steps[0]["goodput"].as_f64().unwrap() <= 42.0, "{json}");
+    assert_eq!(steps.len(), 3, "{json}");
+    assert_eq!(steps[1]["name"], "10/s");
+    let rate = steps[2]["name"].as_str().unwrap();
+    let number: f64 = rate.strip_suffix("/s").unwrap().parse().unwrap();
+    assert!(number > 10.0 && number <= 33.0, "{json}");
+    let told = json["notes"][0].as_str().unwrap();
+    assert!(told.starts_with("100/s and 1,000/s cannot be reached here"), "{told}");
+    assert!(told.ends_with(&format!("{rate} are asked in place of it")), "{told}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use gake_core::plan::Timeouts;
 use gake_core::redact::{Names, Redactor};
 use gake_judge::Summary;
+use gake_judge::stats::per_second;
 use gake_judge::units::count;
 use gake_report::experiment::{Expectation, ExperimentReport, ExperimentStep, line};
 use gake_run::spec::{LoadSpec, RunSpec, ScenarioSpec};
@@ -284,6 +285,11 @@ pub fn closed(server: &Server, path: &str, users: usize, duration: Duration) -> 
     let mut spec = load_on(server, path, LoadSpec::closed(users));
     spec.scenarios[0].duration = Some(duration);
     spec
+}
+
+/// Answers that were ok, a second.
+pub fn goodput(summary: &Summary) -> f64 {
+    per_second(summary.run.tally.counts.ok as f64, summary.run.completing)
 }
 
 /// Gives every request and connection of a run at most this long.

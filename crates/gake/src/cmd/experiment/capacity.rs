@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use gake_core::plan::Stage;
 use gake_core::schedule::Process;
-use gake_judge::Summary;
 use gake_judge::queueing::erlang_c;
-use gake_judge::stats::per_second;
 use gake_judge::units;
 use gake_run::spec::LoadSpec;
 
-use super::bench::{Bench, Stopped, closed, load_on};
+use super::bench::{Bench, Stopped, closed, goodput, load_on};
 use super::theory;
 
 /// A server with eight threads and an exponential service time of 20 ms: M/M/8.
@@ -72,10 +70,6 @@ fn own(bench: &mut Bench<'_>) -> Result<(), Stopped> {
         }
     }
     Ok(())
-}
-
-fn goodput(summary: &Summary) -> f64 {
-    per_second(summary.run.tally.counts.ok as f64, summary.run.completing)
 }
 
 /// Users wait for their answers and so never ask for more than there is: the queue is as long as

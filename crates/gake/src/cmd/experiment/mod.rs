@@ -14,6 +14,7 @@ mod shadow;
 mod slow_client;
 mod spike;
 mod theory;
+mod users_calibration;
 mod users_db;
 mod users_real;
 

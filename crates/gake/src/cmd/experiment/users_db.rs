@@ -9,8 +9,9 @@ use gake_judge::units::count;
 use gake_report::experiment::Expectation;
 use gake_run::spec::{BodySpec, LoadSpec, RunSpec};
 
-use super::bench::{Bench, Stopped, load_on};
+use super::bench::{Bench, Stopped, goodput, load_on};
 use super::server::Server;
+use super::users_calibration::{ASKED, Taken, USERS, calibrate, name as calibration};
 use super::{theory, users_real};
 
 /// How long the database takes to connect, and for a statement.
@@ -22,11 +23,13 @@ const IDLE_TERMS: u64 = 1_000;
 const SETTLING: Duration = Duration::from_secs(2);
 /// The bound of a MySQL that nobody has configured.
 const SERVER_MAX: u64 = 151;
+/// The cure: as many as the work needs and the database allows.
+const POOL: u64 = 100;
 /// What an ORM would send for one row.
 const BODY: &[u8] = br#"{"name":"Ada","mail":"ada@example.com"}"#;
 
 /// A pool and the load on it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Setting {
     /// Requests a second.
     rate: u32,
@@ -38,9 +41,6 @@ struct Setting {
     server_max: u64,
 }
 
-/// Requests a second of a server of the user's own.
-const OWN: [u32; 3] = [10, 100, 1_000];
-
 /// Runs the steps.
 pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
     if bench.is_own() {
@@ -49,27 +49,78 @@ pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
     if let Some((written, store)) = bench.database()? {
         return users_real::run(bench, &written, &store);
     }
+    let matrix = matrix();
+    let names = matrix.map(Setting::name);
+    if !names.iter().chain([&calibration(USERS)]).any(|name| bench.wants(name)) {
+        return Ok(());
+    }
+    let Some(taken) = model_rate(bench)? else { return Ok(()) };
+    let mut last = None;
+    for asked in matrix {
+        let setting = Setting { rate: taken.in_force(asked.rate), ..asked };
+        // Two rates that cannot be reached are one step.
+        if last != Some(setting) && bench.wants(&asked.name()) {
+            step(bench, setting)?;
+            last = Some(setting);
+        }
+    }
+    Ok(())
+}
+
+/// The steps, with the rates that are asked for when they can be reached.
+fn matrix() -> [Setting; 7] {
     let go = Setting { rate: 10, idle: 2, open: 0, server_max: SERVER_MAX };
-    step(bench, go)?;
-    step(bench, Setting { rate: 100, ..go })?;
     let busy = Setting { rate: 1_000, ..go };
-    step(bench, busy)?;
-    step(bench, Setting { server_max: 1_000, ..busy })?;
-    step(bench, Setting { idle: 1_000, ..busy })?;
-    step(bench, Setting { idle: 10_000, ..busy })?;
-    // The cure: as many as the work needs and the database allows, all kept.
-    step(bench, Setting { idle: 100, open: 100, ..busy })
+    [
+        go,
+        Setting { rate: 100, ..go },
+        busy,
+        Setting { server_max: 1_000, ..busy },
+        Setting { idle: 1_000, ..busy },
+        Setting { idle: 10_000, ..busy },
+        // The cure: as many as the work needs and the database allows, all kept.
+        Setting { idle: POOL, open: POOL, ..busy },
+    ]
+}
+
+/// What the service takes with the cure: its pool is the limit, or else this machine.
+fn model_rate(bench: &mut Bench<'_>) -> Result<Option<Taken>, Stopped> {
+    let cured = Setting { rate: 0, idle: POOL, open: POOL, server_max: SERVER_MAX };
+    let server = bench.server(&cured.flags())?;
+    calibrate(bench, &server, USERS, |summary| {
+        let most = POOL as f64 / STATEMENT.as_secs_f64();
+        let (seen, mean) = (goodput(summary), summary.run.tally.latency.response().mean());
+        let response = f64::from(USERS) / seen;
+        let at = |factor: f64| Duration::from_secs_f64((response * factor).clamp(0.0, 1e6));
+        let text = format!(
+            "at most {POOL} / {} ms = {most:.0}/s; what this machine makes of it sets the rates",
+            STATEMENT.as_millis()
+        );
+        let little = format!("{USERS} / {seen:.0}/s = {:.0} ms (Little)", response * 1e3);
+        Ok(vec![
+            theory::rate("rate", seen, 0.0..=1.05 * most, text),
+            theory::time("mean", mean, at(0.9)..=at(1.1), little),
+            rows(summary, server.number("/users/count", "count")?),
+        ])
+    })
 }
 
 /// The same requests to a server whose pool and database are its own.
 fn own(bench: &mut Bench<'_>) -> Result<(), Stopped> {
+    let name = |rate: u32| format!("{}/s", count(rate.into()));
+    let names = ASKED.map(name);
+    if !names.iter().chain([&calibration(USERS)]).any(|name| bench.wants(name)) {
+        return Ok(());
+    }
     let server = bench.server("")?;
-    for rate in OWN {
-        let name = format!("{}/s", count(rate.into()));
-        if bench.wants(&name) {
-            let summary = bench.fire(&posts(&server, rate, bench.seconds(10.0, 4.0)))?;
-            bench.step(name, &server, summary, Vec::new());
-        }
+    let Some(taken) = calibrate(bench, &server, USERS, |_| Ok(Vec::new()))? else { return Ok(()) };
+    let wants = |rate: &u32| {
+        ASKED.iter().any(|asked| taken.in_force(*asked) == *rate && bench.wants(&name(*asked)))
+    };
+    let rates: Vec<_> = taken.rates().into_iter().filter(wants).collect();
+    for rate in rates {
+        let summary = bench.fire(&posts(&server, rate, bench.seconds(10.0, 4.0)))?;
+        bench.step(name(rate), &server, summary, Vec::new());
     }
     Ok(())
 }
@@ -130,6 +181,12 @@ impl Setting {
         low
     }
 
+    /// Requests that come before the first connection is free, and find no room for one.
+    fn refused_first(self) -> f64 {
+        let first = (CONNECT + STATEMENT).as_secs_f64();
+        f64::from(self.rate) * first - self.server_max as f64
+    }
+
     /// The share of `requests` that is served, and why.
     fn served(self, requests: f64) -> (f64, String) {
         let (rate, bound) = (count(self.rate.into()), self.server_max);
@@ -139,7 +196,15 @@ impl Setting {
         }
         if self.keeps() {
             let first = (CONNECT + STATEMENT).as_secs_f64();
-            let refused = f64::from(self.rate) * first - bound as f64;
+            let refused = self.refused_first();
+            if refused <= 0.0 {
+                let text = format!(
+                    "all: {rate}/s × {:.0} ms that come before the first connection is free are \
+                     fewer than the {bound} allowed",
+                    first * 1e3
+                );
+                return (1.0, text);
+            }
             let text = format!(
                 "all but {refused:.0}: of the {rate}/s × {:.0} ms that come before the first \
                  connection is free, {bound} get one",
@@ -163,10 +228,6 @@ impl Setting {
 }
 
 fn step(bench: &mut Bench<'_>, setting: Setting) -> Result<(), Stopped> {
-    let name = setting.name();
-    if !bench.wants(&name) {
-        return Ok(());
-    }
     let server = bench.server(&setting.flags())?;
     let duration = bench.seconds(10.0, 4.0);
     let mut spec = posts(&server, setting.rate, duration);
@@ -174,8 +235,15 @@ fn step(bench: &mut Bench<'_>, setting: Setting) -> Result<(), Stopped> {
         spec.warmup = SETTLING;
     }
     let summary = bench.fire(&spec)?;
-    let rows = server.number("/users/count", "count")?;
     let mut expectations = served(setting, &summary, duration);
+    expectations.push(rows(&summary, server.number("/users/count", "count")?));
+    expectations.extend(named(setting, &summary));
+    bench.step(setting.name(), &server, summary, expectations);
+    Ok(())
+}
+
+/// As many rows as answers that were ok, with those of the warm-up.
+pub fn rows(summary: &Summary, rows: u64) -> Expectation {
     let (counts, before) = (&summary.run.tally.counts, &summary.run.warmup);
     let ok = counts.ok + before.ok;
     let unfinished = counts.unfinished + before.unfinished;
@@ -184,17 +252,18 @@ fn step(bench: &mut Bench<'_>, setting: Setting) -> Result<(), Stopped> {
         early => format!(", {} of them in the warm-up, which is in no other figure", count(early)),
     };
     let text = format!("{}: a row for each 200{early}", count(ok));
-    expectations.push(theory::number("rows", rows, ok..=ok + unfinished, text));
-    expectations.push(named(setting, &summary));
-    bench.step(name, &server, summary, expectations);
-    Ok(())
+    theory::number("rows", rows, ok..=ok + unfinished, text)
 }
 
 /// A row a request, at random instants: evenly spaced requests would find what the last one gave
 /// back, and hide the cliff.
 pub fn posts(server: &Server, rate: u32, duration: Duration) -> RunSpec {
     let stages = vec![Stage::step(rate.into(), duration)];
-    let load = LoadSpec::Open { stages, process: Process::Poisson };
+    posting(server, LoadSpec::Open { stages, process: Process::Poisson })
+}
+
+/// A row a request of this load.
+pub fn posting(server: &Server, load: LoadSpec) -> RunSpec {
     let mut spec = load_on(server, "/users", load);
     let request = &mut spec.scenarios[0].request;
     request.method = Some("POST".to_owned());
@@ -215,16 +284,22 @@ fn served(setting: Setting, summary: &Summary, duration: Duration) -> Vec<Expect
 }
 
 /// What limits it: the database's bound; else that connections are opened and closed again.
-fn named(setting: Setting, summary: &Summary) -> Expectation {
-    if setting.open > 0 || setting.rate < 100 {
+fn named(setting: Setting, summary: &Summary) -> Option<Expectation> {
+    Some(if setting.open > 0 || setting.rate <= ASKED[0] {
         theory::no_cause(summary)
     } else if setting.keeps() {
+        if setting.refused_first() <= 0.0 {
+            return None;
+        }
         theory::first_cause(summary, &["db_connections_refused"])
     } else if setting.steady() < 1.0 {
         theory::cause(summary, "db_connections_refused", &["db_pool_churn"])
-    } else {
+    } else if setting.rate >= ASKED[1] {
         theory::cause(summary, "db_pool_churn", &[])
-    }
+    } else {
+        // Few connections come and go: they may or may not be enough to be named.
+        return None;
+    })
 }
 
 #[cfg(test)]
@@ -246,5 +321,27 @@ mod tests {
         let served = GO.steady();
         assert!((0.7..0.8).contains(&served), "{served}");
         assert!((GO.held(served) - 151.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn theory_follows_the_rate_in_force() {
+        // At a fifth of the rate the database has room for all that is held at once.
+        let less = Setting { rate: 200, ..GO };
+        assert_eq!(less.served(800.0).0, 1.0);
+        let kept = Setting { idle: 1_000, ..less };
+        assert!(kept.keeps() && kept.refused_first() < 0.0);
+        assert_eq!(kept.served(800.0).0, 1.0);
+        assert!(
+            (Setting { idle: 1_000, ..GO }.served(4_000.0).0 - (1.0 - 499.0 / 4_000.0)).abs()
+                < 1e-9
+        );
+    }
+
+    #[test]
+    fn the_matrix_has_every_name_once() {
+        let mut names = matrix().map(Setting::name).to_vec();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), matrix().len());
     }
 }
