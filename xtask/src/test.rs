@@ -46,6 +46,8 @@ enum Action {
     /// The servers in Go that tests run against.
     Servers,
     Tests(&'static [&'static str]),
+    /// The fleet on a simulated network.
+    Simulation,
 }
 
 /// In which kind of run a step has its place.
@@ -74,6 +76,7 @@ const STEPS: &[Step] = &[
     Step { name: "build", when: When::Whole, action: Action::Cargo(BUILD) },
     Step { name: "servers", when: When::Whole, action: Action::Servers },
     Step { name: "unit tests", when: When::Quick, action: Action::Tests(UNIT_TESTS) },
+    Step { name: "simulation", when: When::Whole, action: Action::Simulation },
     Step { name: "all tests", when: When::Whole, action: Action::Tests(ALL_TESTS) },
 ];
 
@@ -84,6 +87,11 @@ const BUILD: &[&str] = &["test", "--workspace", "--no-run"];
 const UNIT_TESTS: &[&str] = &["--workspace", "--lib", "--bins"];
 /// Unit, property, integration, end-to-end and doc tests.
 const ALL_TESTS: &[&str] = &["--workspace"];
+
+/// One test of the fleet; the other crates have none of the name, but the same features.
+const SIMULATION: &[&str] = &["test", "--quiet", "--workspace", "--lib", "sim::whatever"];
+/// How many seeds it plays.
+const SEEDS: [(&str, &str); 1] = [("GAKE_SIM_SEEDS", "10000")];
 
 /// The task.
 pub fn main(args: &[String]) -> Result<()> {
@@ -129,6 +137,7 @@ fn run(step: &Step) -> (String, Option<anyhow::Error>) {
         }
         Action::Cargo(args) => command::run("cargo", args).map(drop),
         Action::Servers => golang::build_peers(),
+        Action::Simulation => command::run_with("cargo", SIMULATION, &SEEDS),
         Action::Tests(args) => tests(step, args).map(|tests| alone = tests),
     };
     let word = if result.is_ok() { "ok" } else { "FAILED" };

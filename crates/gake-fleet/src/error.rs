@@ -32,6 +32,14 @@ pub enum FleetError {
         /// Why, in a sentence.
         why: String,
     },
+    /// The clock of an agent does not fit.
+    #[error("agent {agent} {why}")]
+    Clock {
+        /// The agent.
+        agent: String,
+        /// What its clock does, in a sentence without its subject.
+        why: String,
+    },
     /// Nobody has the run.
     #[error("nobody has the run {run:?}; `gake fleet ls` shows those of the agents")]
     NoRun {

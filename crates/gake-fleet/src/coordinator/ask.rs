@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_nats::{Client, Request};
 
-use super::find::{Asked, greetings};
+use super::find::{Asked, ROUND, greetings};
 use crate::message::{
     AgentHello, LogAnswer, LogQuestion, StopAnswer, StopRequest, opened, sealed, stop_subject,
 };
@@ -139,7 +139,7 @@ async fn agents(
     token: &FleetToken,
 ) -> Result<Vec<AgentHello>, FleetError> {
     let mut agents = Vec::new();
-    greetings(client, nats, token, |greeting| agents.extend(greeting.ok())).await?;
+    greetings((client, nats), token, ROUND, |greeting| agents.extend(greeting.ok())).await?;
     Ok(agents)
 }
 

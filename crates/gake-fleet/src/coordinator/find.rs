@@ -11,22 +11,27 @@ use gake_core::spec::RunSpec;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::clocks::Found;
 use super::offset::Offset;
 use super::settings::FleetSettings;
 use crate::files::Contents;
 use crate::message::{
-    AgentHello, ClockAnswer, ClockQuestion, DISCOVER, Discover, FilePart, FileTaken, FilesMissing,
-    FilesQuestion, Greeting, Offer, OfferAnswer, PROTOCOL, ScriptOffer, SpecPart, SpecTaken,
-    StartAnswer, StartOrder, agent_subject, from_hex, hex, hidden, opened, revealed, sealed,
+    AgentHello, DISCOVER, Discover, FilePart, FileTaken, FilesMissing, FilesQuestion, Greeting,
+    Offer, OfferAnswer, PROTOCOL, ScriptOffer, SpecPart, SpecTaken, StartAnswer, StartOrder,
+    agent_subject, from_hex, hex, hidden, opened, revealed, sealed,
 };
 use crate::token::{SEAL, random_text};
 use crate::{FleetError, FleetToken, NatsSettings};
 
 /// How long an agent may take to answer what it need not prepare.
-const ANSWER_MAX: Duration = Duration::from_secs(5);
+pub(super) const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 /// How long answers to one question are collected.
-const ROUND: Duration = Duration::from_millis(300);
+pub(super) const ROUND: Duration = Duration::from_millis(300);
+
+/// The same for the last question: of an agent that is too far away it is known then why it is not
+/// taken.
+const LAST_ROUND: Duration = Duration::from_secs(1);
 
 /// How often an interrupt is looked for.
 const HEAR_EVERY: Duration = Duration::from_millis(100);
@@ -36,9 +41,6 @@ const PREPARE_MAX: Duration = Duration::from_secs(30);
 
 /// The same for a script, whose users it loads. Agents wait longer than that for the start.
 const LOAD_MAX: Duration = Duration::from_secs(50);
-
-/// Round trips by which a clock is measured.
-const CLOCK_ROUNDS: u32 = 9;
 
 /// A part of a spec takes this part of a message at most: as text within text it grows.
 const PART_OF_PAYLOAD: usize = 4;
@@ -90,32 +92,39 @@ pub(crate) struct Finder<'a> {
 
 impl Finder<'_> {
     /// Agents that can do the run, as many as are asked for, in the order of their names.
-    pub(crate) async fn agents(&self) -> Result<Vec<AgentHello>, FleetError> {
+    pub(crate) async fn agents(&self) -> Result<Vec<Found>, FleetError> {
         let begun = Instant::now();
+        let wanted = self.settings.agents;
         let mut refusals = BTreeMap::new();
-        let mut found = BTreeMap::new();
         loop {
-            self.ask(&mut found, &mut refusals).await?;
-            let wanted = self.settings.agents;
-            if found.len() >= wanted {
-                return Ok(found.into_values().take(wanted).collect());
+            let is_last = begun.elapsed() + ROUND >= self.settings.wait;
+            let round = if is_last { LAST_ROUND } else { ROUND };
+            let there = self.ask(round, &mut refusals).await?;
+            let mut found = there.len();
+            if found >= wanted {
+                let fit = self.with_fit_clocks(there, &mut refusals).await;
+                if fit.len() >= wanted {
+                    return Ok(fit);
+                }
+                found = fit.len();
             }
-            if begun.elapsed() >= self.settings.wait {
+            if is_last {
                 let refusals = refusals.into_values().collect();
-                return Err(FleetError::TooFew { found: found.len(), wanted, refusals });
+                return Err(FleetError::TooFew { found, wanted, refusals });
             }
         }
     }
 
-    /// Asks once who is there.
+    /// Asks once who is there, and collects answers for the time of a `round`: agents in the order
+    /// of their names. Why others cannot do the run goes to `refusals`.
     async fn ask(
         &self,
-        found: &mut BTreeMap<(String, String), AgentHello>,
+        round: Duration,
         refusals: &mut BTreeMap<String, String>,
-    ) -> Result<(), FleetError> {
-        found.clear();
+    ) -> Result<Vec<AgentHello>, FleetError> {
+        let mut found = BTreeMap::new();
         let (nats, token) = (&self.settings.nats, &self.settings.token);
-        greetings(self.client, nats, token, |greeting| match greeting {
+        greetings((self.client, nats), token, round, |greeting| match greeting {
             Err(name) => {
                 let why = format!("agent {name} has another token");
                 refusals.insert(name, why);
@@ -131,7 +140,8 @@ impl Finder<'_> {
                 }
             },
         })
-        .await
+        .await?;
+        Ok(found.into_values().collect())
     }
 
     /// Why an agent cannot do the run, if it cannot.
@@ -171,7 +181,7 @@ impl Finder<'_> {
     /// Offers each agent its slice of `load`; they are ready then.
     pub(crate) async fn offer(
         &self,
-        agents: Vec<AgentHello>,
+        agents: Vec<Found>,
         load: &Offered,
     ) -> Result<Vec<Chosen>, FleetError> {
         let Offered { spec, script, files } = load;
@@ -180,12 +190,12 @@ impl Finder<'_> {
         let (before, last) = &split(spec, self.client.max_payload() / PART_OF_PAYLOAD);
         // An agent that is ready waits for its start no longer than an offer takes: files that
         // others do not have yet may take longer.
-        let sent = agents.iter().map(|hello| async move {
+        let sent = agents.iter().map(|Found { hello, .. }| async move {
             self.send_files(hello, files).await?;
             self.send_parts(hello, before).await
         });
         join_all(sent).await.into_iter().collect::<Result<(), _>>()?;
-        let offers = agents.into_iter().enumerate().map(|(index, hello)| {
+        let offers = agents.into_iter().enumerate().map(|(index, Found { hello, clock })| {
             let (run, nonce) = (self.run.to_owned(), hello.nonce.clone());
             async move {
                 let alone = super::nanos(self.settings.alone_max);
@@ -196,7 +206,7 @@ impl Finder<'_> {
                     self.request(&hello, "offer", &offer, &purpose, patience).await?;
                 match answer {
                     OfferAnswer::Ready { workers } => {
-                        let offset = self.offset(&hello).await?;
+                        let offset = self.offset_since(&hello, clock).await?;
                         Ok(Chosen { hello, workers, offset })
                     }
                     OfferAnswer::Refused { why } => {
@@ -251,26 +261,6 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// How far an agent's clock is ahead, by the fastest of several round trips.
-    pub(super) async fn offset(&self, hello: &AgentHello) -> Result<Offset, FleetError> {
-        let mut best: Option<Offset> = None;
-        for round in 0..CLOCK_ROUNDS {
-            let question = ClockQuestion { run: self.run.to_owned(), round };
-            let purpose = format!("clock-answer {}", self.run);
-            let asked = gake_run::monotonic_now();
-            let answer: ClockAnswer =
-                self.request(hello, "clock", &question, &purpose, ANSWER_MAX).await?;
-            let offset = Offset::of_round(asked, answer.now, gake_run::monotonic_now());
-            if answer.round == round && best.is_none_or(|best| offset.error < best.error) {
-                best = Some(offset);
-            }
-        }
-        best.ok_or_else(|| FleetError::Refused {
-            agent: hello.name.clone(),
-            why: "its clock cannot be read".to_owned(),
-        })
-    }
-
     /// Tells every agent to start at `epoch`, an instant of this machine's monotonic clock.
     pub(crate) async fn start(&self, agents: &[Chosen], epoch: u64) -> Result<(), FleetError> {
         let orders = agents.iter().map(|Chosen { hello, offset, .. }| async move {
@@ -289,7 +279,7 @@ impl Finder<'_> {
     }
 
     /// Sends an agent a request, and waits for its answer; both are encrypted.
-    async fn request<T: DeserializeOwned>(
+    pub(super) async fn request<T: DeserializeOwned>(
         &self,
         hello: &AgentHello,
         kind: &str,
@@ -341,12 +331,12 @@ impl Asked<'_> {
     }
 }
 
-/// Asks once who is there, and hands each answer to `each`: an agent, or the name of one that has
-/// another token.
+/// Asks once who is there, and hands each answer within `round` to `each`: an agent, or the name of
+/// one that has another token.
 pub(crate) async fn greetings(
-    client: &Client,
-    nats: &NatsSettings,
+    (client, nats): (&Client, &NatsSettings),
     token: &FleetToken,
+    round: Duration,
     mut each: impl FnMut(Result<AgentHello, String>),
 ) -> Result<(), FleetError> {
     let challenge = random_text::<16>()?;
@@ -356,7 +346,7 @@ pub(crate) async fn greetings(
     let question = sealed(token, "discover", &Discover { challenge });
     let asked = client.publish_with_reply(DISCOVER, inbox, question.into()).await;
     asked.map_err(|error| nats.failed(error))?;
-    let until = tokio::time::Instant::now() + ROUND;
+    let until = tokio::time::Instant::now() + round;
     while let Ok(Some(message)) = tokio::time::timeout_at(until, answers.next()).await {
         match serde_json::from_slice(&message.payload) {
             Ok(Greeting::OtherToken { name }) => each(Err(name)),

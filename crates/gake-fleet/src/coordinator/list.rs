@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::find::greetings;
+use super::find::{ROUND, greetings};
 use crate::{FleetError, FleetToken, NatsSettings};
 
 /// An agent at a NATS server.
@@ -40,7 +40,7 @@ impl AgentList {
         let mut list = Self::default();
         super::runtime()?.block_on(async {
             let client = nats.connect("gake").await?;
-            greetings(&client, nats, token, |greeting| match greeting {
+            greetings((&client, nats), token, ROUND, |greeting| match greeting {
                 Err(name) => list.other_token.push(name),
                 Ok(hello) => list.agents.push(ListedAgent {
                     name: hello.name,

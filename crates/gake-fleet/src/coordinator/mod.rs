@@ -1,6 +1,7 @@
 //! The coordinator: finds agents, starts them together, joins what they record.
 
 mod ask;
+mod clocks;
 pub(crate) mod conduct;
 mod feed;
 mod find;

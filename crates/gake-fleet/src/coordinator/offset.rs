@@ -18,6 +18,14 @@ impl Offset {
         Self { ahead: theirs.wrapping_sub(asked + error), error }
     }
 
+    /// How much further ahead it is than `earlier`, in ns, where that is beyond what both are wrong
+    /// by; else 0.
+    pub(crate) fn moved_since(self, earlier: Self) -> i64 {
+        let moved = self.ahead.wrapping_sub(earlier.ahead).cast_signed();
+        let unsure = i64::try_from(self.error.saturating_add(earlier.error)).unwrap_or(i64::MAX);
+        moved.signum() * moved.saturating_abs().saturating_sub(unsure).max(0)
+    }
+
     /// An instant of its clock on ours.
     pub(crate) fn ours(self, theirs: u64) -> u64 {
         theirs.wrapping_sub(self.ahead)

@@ -23,7 +23,7 @@ const CONFIG: &str = "nats.conf";
 pub struct Nats {
     child: Child,
     folder: TempDir,
-    url: String,
+    pub url: String,
 }
 
 impl Nats {

@@ -22,6 +22,7 @@ mod fleet;
 mod fleet_accounts;
 mod fleet_attach;
 mod fleet_attach_script;
+mod fleet_clocks;
 mod fleet_partition;
 mod fleet_script;
 mod fleet_script_ends;
