@@ -137,7 +137,7 @@ fn run(step: &Step) -> (String, Option<anyhow::Error>) {
         }
         Action::Cargo(args) => command::run("cargo", args).map(drop),
         Action::Servers => golang::build_peers(),
-        Action::Simulation => command::run_with("cargo", SIMULATION, &SEEDS),
+        Action::Simulation => command::run_with("cargo", SIMULATION, &SEEDS).map(drop),
         Action::Tests(args) => tests(step, args).map(|tests| alone = tests),
     };
     let word = if result.is_ok() { "ok" } else { "FAILED" };
