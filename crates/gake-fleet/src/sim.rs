@@ -659,7 +659,8 @@ impl Ends {
     }
 
     fn add(&mut self, seed: u64) {
-        let faults = Faults { kills: seed % 3 > 0, outages: seed % 4 > 1, orphans: seed % 5 > 2 };
+        let faults =
+            Faults { kills: !seed.is_multiple_of(3), outages: seed % 4 > 1, orphans: seed % 5 > 2 };
         let agents = 2 + (seed % 7) as usize;
         let end = play(seed, agents, 12, faults);
         self.replaced += u64::from(end.lost > 0 && end.unreplaced == 0);

@@ -1,18 +1,11 @@
 //! Which clocks fit: the starts of all agents are told by them, and the seconds of their figures.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use gake_core::duration::format_duration;
 
-use super::find::{ANSWER_MAX, Finder};
 use super::offset::Offset;
-use crate::FleetError;
-use crate::message::{AgentHello, ClockAnswer, ClockQuestion};
-
-/// Round trips by which a clock is measured.
-const ROUNDS: u32 = 9;
+use crate::message::AgentHello;
 
 /// A start that is less well known is none that others share.
 const ERROR_MAX: Duration = Duration::from_millis(150);
@@ -20,10 +13,6 @@ const ERROR_MAX: Duration = Duration::from_millis(150);
 /// A clock that runs faster or slower than ours by more than this share does not fit. Clocks of
 /// machines differ by some hundred-thousandths.
 const DRIFT_MAX: f64 = 0.002;
-
-/// Between the two measurements of a clock: on a local network, a drift of [`DRIFT_MAX`] is beyond
-/// what both are wrong by.
-const APART: Duration = Duration::from_millis(250);
 
 /// An agent that can do the run, whose clock fits.
 #[derive(Debug)]
@@ -35,14 +24,14 @@ pub(crate) struct Found {
 /// What is known of a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Measured {
-    offset: Offset,
+    pub(super) offset: Offset,
     /// When, on our clock.
-    at: u64,
+    pub(super) at: u64,
 }
 
 impl Measured {
     /// Why the clock does not fit, by this measurement and an earlier one, if it does not.
-    fn unfit(&self, earlier: Option<Self>) -> Option<String> {
+    pub(super) fn unfit(&self, earlier: Option<Self>) -> Option<String> {
         let error = Duration::from_nanos(self.offset.error);
         if error > ERROR_MAX {
             let error = Duration::from_millis(self.offset.error.div_ceil(1_000_000));
@@ -59,89 +48,6 @@ impl Measured {
         (drift.abs() > DRIFT_MAX).then(|| {
             let (drift, most) = (100.0 * drift.abs(), 100.0 * DRIFT_MAX);
             format!("has a clock that drifts: it is {drift:.2} % {word}, and {most} % are allowed")
-        })
-    }
-}
-
-impl Finder<'_> {
-    /// Those of `there` whose clocks fit, as many as are asked for; why others do not goes to
-    /// `refusals`.
-    pub(super) async fn with_fit_clocks(
-        &self,
-        there: Vec<AgentHello>,
-        refusals: &mut BTreeMap<String, String>,
-    ) -> Vec<Found> {
-        let (mut fit, mut rest) = (Vec::new(), there.into_iter());
-        loop {
-            let missing = self.settings.agents.saturating_sub(fit.len());
-            let next: Vec<_> = rest.by_ref().take(missing).collect();
-            if next.is_empty() {
-                return fit;
-            }
-            let measured = next.iter().map(|hello| self.measured_twice(hello));
-            let measured = join_all(measured).await;
-            for (hello, clock) in next.into_iter().zip(measured) {
-                match clock {
-                    Ok(clock) => fit.push(Found { hello, clock }),
-                    Err(why) => _ = refusals.insert(hello.name, why.to_string()),
-                }
-            }
-        }
-    }
-
-    /// The clock of an agent, if it fits.
-    async fn measured_twice(&self, hello: &AgentHello) -> Result<Measured, FleetError> {
-        let first = self.fitting(hello, None).await?;
-        tokio::time::sleep(APART).await;
-        self.fitting(hello, Some(first)).await?;
-        Ok(first)
-    }
-
-    async fn fitting(
-        &self,
-        hello: &AgentHello,
-        earlier: Option<Measured>,
-    ) -> Result<Measured, FleetError> {
-        let measured = self.measured(hello).await?;
-        match measured.unfit(earlier) {
-            None => Ok(measured),
-            Some(why) => Err(FleetError::Clock { agent: hello.name.clone(), why }),
-        }
-    }
-
-    /// How far the clock of an agent is ahead, unless it does not fit any more since it was
-    /// measured.
-    pub(super) async fn offset_since(
-        &self,
-        hello: &AgentHello,
-        earlier: Measured,
-    ) -> Result<Offset, FleetError> {
-        Ok(self.fitting(hello, Some(earlier)).await?.offset)
-    }
-
-    /// How far the clock of an agent is ahead.
-    pub(super) async fn offset(&self, hello: &AgentHello) -> Result<Offset, FleetError> {
-        Ok(self.measured(hello).await?.offset)
-    }
-
-    /// Reads an agent's clock: the fastest of several round trips counts.
-    async fn measured(&self, hello: &AgentHello) -> Result<Measured, FleetError> {
-        let mut best: Option<Measured> = None;
-        for round in 0..ROUNDS {
-            let question = ClockQuestion { run: self.run.to_owned(), round };
-            let purpose = format!("clock-answer {}", self.run);
-            let asked = gake_run::monotonic_now();
-            let answer: ClockAnswer =
-                self.request(hello, "clock", &question, &purpose, ANSWER_MAX).await?;
-            let offset = Offset::of_round(asked, answer.now, gake_run::monotonic_now());
-            let is_better = best.is_none_or(|best| offset.error < best.offset.error);
-            if answer.round == round && is_better {
-                best = Some(Measured { offset, at: asked });
-            }
-        }
-        best.ok_or_else(|| FleetError::Clock {
-            agent: hello.name.clone(),
-            why: "has a clock that cannot be read".to_owned(),
         })
     }
 }

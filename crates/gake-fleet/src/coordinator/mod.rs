@@ -9,6 +9,7 @@ pub(crate) mod join;
 pub(crate) mod journal;
 mod list;
 pub(crate) mod lost;
+mod measure;
 mod offset;
 mod orphan;
 mod settings;

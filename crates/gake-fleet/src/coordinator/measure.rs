@@ -1,0 +1,102 @@
+//! Reads the clocks of agents.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+
+use super::clocks::{Found, Measured};
+use super::find::{ANSWER_MAX, Finder};
+use super::offset::Offset;
+use crate::FleetError;
+use crate::message::{AgentHello, ClockAnswer, ClockQuestion};
+
+/// Round trips by which a clock is measured.
+const ROUNDS: u32 = 9;
+
+/// Between the two measurements of a clock: on a local network, a drift of 0.2 % is beyond
+/// what both are wrong by.
+const APART: Duration = Duration::from_millis(250);
+
+impl Finder<'_> {
+    /// Those of `there` whose clocks fit, as many as are asked for; why others do not goes to
+    /// `refusals`.
+    pub(super) async fn with_fit_clocks(
+        &self,
+        there: Vec<AgentHello>,
+        refusals: &mut BTreeMap<String, String>,
+    ) -> Vec<Found> {
+        let (mut fit, mut rest) = (Vec::new(), there.into_iter());
+        loop {
+            let missing = self.settings.agents.saturating_sub(fit.len());
+            let next: Vec<_> = rest.by_ref().take(missing).collect();
+            if next.is_empty() {
+                return fit;
+            }
+            let measured = next.iter().map(|hello| self.measured_twice(hello));
+            let measured = join_all(measured).await;
+            for (hello, clock) in next.into_iter().zip(measured) {
+                match clock {
+                    Ok(clock) => fit.push(Found { hello, clock }),
+                    Err(why) => _ = refusals.insert(hello.name, why.to_string()),
+                }
+            }
+        }
+    }
+
+    /// The clock of an agent, if it fits.
+    async fn measured_twice(&self, hello: &AgentHello) -> Result<Measured, FleetError> {
+        let first = self.fitting(hello, None).await?;
+        tokio::time::sleep(APART).await;
+        self.fitting(hello, Some(first)).await?;
+        Ok(first)
+    }
+
+    async fn fitting(
+        &self,
+        hello: &AgentHello,
+        earlier: Option<Measured>,
+    ) -> Result<Measured, FleetError> {
+        let measured = self.measured(hello).await?;
+        match measured.unfit(earlier) {
+            None => Ok(measured),
+            Some(why) => Err(FleetError::Clock { agent: hello.name.clone(), why }),
+        }
+    }
+
+    /// How far the clock of an agent is ahead, unless it does not fit any more since it was
+    /// measured.
+    pub(super) async fn offset_since(
+        &self,
+        hello: &AgentHello,
+        earlier: Measured,
+    ) -> Result<Offset, FleetError> {
+        Ok(self.fitting(hello, Some(earlier)).await?.offset)
+    }
+
+    /// How far the clock of an agent is ahead.
+    pub(super) async fn offset(&self, hello: &AgentHello) -> Result<Offset, FleetError> {
+        Ok(self.measured(hello).await?.offset)
+    }
+
+    /// Reads an agent's clock: the fastest of several round trips counts.
+    async fn measured(&self, hello: &AgentHello) -> Result<Measured, FleetError> {
+        let mut best: Option<Measured> = None;
+        for round in 0..ROUNDS {
+            let question = ClockQuestion { run: self.run.to_owned(), round };
+            let purpose = format!("clock-answer {}", self.run);
+            let asked = gake_run::monotonic_now();
+            let answer: ClockAnswer =
+                self.request(hello, "clock", &question, &purpose, ANSWER_MAX).await?;
+            let offset = Offset::of_round(asked, answer.now, gake_run::monotonic_now());
+            let is_better = best.is_none_or(|best| offset.error < best.offset.error);
+            if answer.round == round && is_better {
+                best = Some(Measured { offset, at: asked });
+            }
+        }
+        best.ok_or_else(|| FleetError::Clock {
+            agent: hello.name.clone(),
+            why: "has a clock that cannot be read".to_owned(),
+        })
+    }
+}
