@@ -317,6 +317,8 @@ typedef struct JSArenaState {
        the first of them is made, and while it is made itself. */
     JSRuntime *names;
     bool is_making_names;
+    struct JSDeferredList *deferred; /* the lists of built-in properties */
+    uint32_t n_deferred;
 } JSArenaState;
 
 /* gake: the runtimes of a thread share its arenas. With arenas of its own,
@@ -357,15 +359,16 @@ struct JSRuntime {
     int atom_size;
     int atom_count_resize; /* resize hash table at this count */
     uint32_t *atom_hash;
-    JSAtomStruct **atom_array;
+    JSAtomStruct **atom_array; /* gake: from `atom_shared_end` on */
     int atom_free_index; /* 0 = none */
     JSRuntime *names; /* gake: whose atoms are shared, may be NULL */
-    int atom_shared_end; /* gake: the atoms before this one are those of `names` */
+    uint32_t atom_shared_end; /* gake: the atoms before this one are those of `names` */
     int atom_const_end; /* gake: the atoms before this one are not counted */
 
     JSClassID js_class_id_alloc; /* counter for user defined classes */
-    int class_count;    /* size of class_array */
-    JSClass *class_array;
+    int class_count;    /* gake: with the shared ones */
+    int class_shared_end; /* gake: the classes before this one are those of `names` */
+    JSClass *class_array; /* gake: from `class_shared_end` on */
 
     struct list_head context_list; /* list of JSContext.link */
     /* list of JSGCObjectHeader.link. List of allocated GC objects (used
@@ -1151,11 +1154,17 @@ struct JSObject {
     uint8_t tmp_mark : 1; /* used in JS_WriteObjectRec() */
     uint8_t is_HTMLDDA : 1; /* specific annex B IsHtmlDDA behavior */
     uint16_t class_id; /* see JS_CLASS_x */
+    /* gake: which list of built-in properties the object has that are made
+       when one of them is looked up; 0 if it has none */
+    uint32_t deferred;
     /* byte offsets: 16/24 */
     JSShape *shape; /* prototype and property names + flag */
     JSProperty *prop; /* array of properties */
     /* byte offsets: 24/40 */
-    JSWeakRefRecord *first_weak_ref;
+    union {
+        JSWeakRefRecord *first_weak_ref; /* if !deferred */
+        JSContext *deferred_realm; /* if deferred */
+    };
     /* byte offsets: 28/48 */
     union {
         void *opaque;
@@ -1280,6 +1289,9 @@ typedef enum OPCodeEnum {
 
 static int JS_InitAtoms(JSRuntime *rt);
 static void js_free_names(JSArenaState *s);
+static void js_free_deferred(JSRuntime *names, JSArenaState *s);
+static int js_list_size(JSContext *ctx, const JSCFunctionListEntry *tab, int len,
+                        int more);
 static JSAtom __JS_NewAtomInit(JSRuntime *rt, const char *str, int len,
                                int atom_type);
 static void JS_FreeAtomStruct(JSRuntime *rt, JSAtomStruct *p);
@@ -2351,11 +2363,35 @@ static inline bool js_check_stack_overflow(JSRuntime *rt, size_t alloca_size)
     return unlikely(sp < rt->stack_limit);
 }
 
-/* gake: whether an atom is the one of `names` */
-static inline bool js_atom_is_shared(JSRuntime *rt, int i)
+/* gake: where the atom with index `i` is: with `names`, or with `rt` */
+static inline JSAtomStruct **js_atom_slot(JSRuntime *rt, uint32_t i)
 {
-    return i < rt->atom_shared_end &&
-        rt->atom_array[i] == rt->names->atom_array[i];
+    if (i < rt->atom_shared_end)
+        return &rt->names->atom_array[i];
+    return &rt->atom_array[i - rt->atom_shared_end];
+}
+
+#define js_atom_at(rt, i) (*js_atom_slot(rt, i))
+
+/* gake: where the class `id` is: with `names`, or with `rt` */
+static inline JSClass *js_class_at(JSRuntime *rt, uint32_t id)
+{
+    if (id < (uint32_t)rt->class_shared_end)
+        return &rt->names->class_array[id];
+    return &rt->class_array[id - rt->class_shared_end];
+}
+
+/* gake: whether the classes of `names` can be shared: a user may add none of
+   them */
+static bool js_has_every_class(JSRuntime *names)
+{
+    int i;
+
+    for (i = JS_CLASS_OBJECT; i < names->class_count; i++) {
+        if (names->class_array[i].class_id == 0)
+            return false;
+    }
+    return names->class_count == JS_CLASS_INIT_COUNT;
 }
 
 JSRuntime *JS_NewRuntime2(const JSMallocFunctions *mf, void *opaque)
@@ -2395,20 +2431,25 @@ JSRuntime *JS_NewRuntime2(const JSMallocFunctions *mf, void *opaque)
     if (JS_InitAtoms(rt))
         goto fail;
 
-    /* create the object, array and function classes */
-    if (init_class_range(rt, js_std_class_def, JS_CLASS_OBJECT,
-                         countof(js_std_class_def)) < 0)
-        goto fail;
-    rt->class_array[JS_CLASS_ARGUMENTS].exotic = &js_arguments_exotic_methods;
-    rt->class_array[JS_CLASS_MAPPED_ARGUMENTS].exotic = &js_arguments_exotic_methods;
-    rt->class_array[JS_CLASS_STRING].exotic = &js_string_exotic_methods;
-    rt->class_array[JS_CLASS_MODULE_NS].exotic = &js_module_ns_exotic_methods;
+    if (rt->names && js_has_every_class(rt->names)) {
+        rt->class_count = rt->names->class_count;
+        rt->class_shared_end = rt->class_count;
+    } else {
+        /* create the object, array and function classes */
+        if (init_class_range(rt, js_std_class_def, JS_CLASS_OBJECT,
+                             countof(js_std_class_def)) < 0)
+            goto fail;
+        js_class_at(rt, JS_CLASS_ARGUMENTS)->exotic = &js_arguments_exotic_methods;
+        js_class_at(rt, JS_CLASS_MAPPED_ARGUMENTS)->exotic = &js_arguments_exotic_methods;
+        js_class_at(rt, JS_CLASS_STRING)->exotic = &js_string_exotic_methods;
+        js_class_at(rt, JS_CLASS_MODULE_NS)->exotic = &js_module_ns_exotic_methods;
 
-    rt->class_array[JS_CLASS_C_FUNCTION].call = js_call_c_function;
-    rt->class_array[JS_CLASS_C_FUNCTION_DATA].call = js_call_c_function_data;
-    rt->class_array[JS_CLASS_C_CLOSURE].call = js_call_c_closure;
-    rt->class_array[JS_CLASS_BOUND_FUNCTION].call = js_call_bound_function;
-    rt->class_array[JS_CLASS_GENERATOR_FUNCTION].call = js_call_generator_function;
+        js_class_at(rt, JS_CLASS_C_FUNCTION)->call = js_call_c_function;
+        js_class_at(rt, JS_CLASS_C_FUNCTION_DATA)->call = js_call_c_function_data;
+        js_class_at(rt, JS_CLASS_C_CLOSURE)->call = js_call_c_closure;
+        js_class_at(rt, JS_CLASS_BOUND_FUNCTION)->call = js_call_bound_function;
+        js_class_at(rt, JS_CLASS_GENERATOR_FUNCTION)->call = js_call_generator_function;
+    }
     if (init_shape_hash(rt))
         goto fail;
 
@@ -2751,8 +2792,8 @@ void JS_FreeRuntime(JSRuntime *rt)
     assert(list_empty(&rt->gc_obj_list));
 
     /* free the classes */
-    for(i = 0; i < rt->class_count; i++) {
-        JSClass *cl = &rt->class_array[i];
+    for(i = rt->class_shared_end; i < rt->class_count; i++) {
+        JSClass *cl = js_class_at(rt, i);
         if (cl->class_id != 0) {
             JS_FreeAtomRT(rt, cl->class_name);
         }
@@ -2764,8 +2805,8 @@ void JS_FreeRuntime(JSRuntime *rt)
     if (check_dump_flag(rt, JS_DUMP_ATOM_LEAKS)) {
         bool header_done = false;
 
-        for(i = 0; i < rt->atom_size; i++) {
-            JSAtomStruct *p = rt->atom_array[i];
+        for(i = rt->atom_shared_end; i < rt->atom_size; i++) {
+            JSAtomStruct *p = js_atom_at(rt, i);
             if (!atom_is_free(p) /* && p->str*/) {
                 if (i >= JS_ATOM_END || JS_REF_COUNT(p) != 1) {
                     if (!header_done) {
@@ -2819,9 +2860,9 @@ void JS_FreeRuntime(JSRuntime *rt)
 #endif
 
     /* free the atoms */
-    for(i = 0; i < rt->atom_size; i++) {
-        JSAtomStruct *p = rt->atom_array[i];
-        if (!atom_is_free(p) && !js_atom_is_shared(rt, i)) {
+    for(i = rt->atom_shared_end; i < rt->atom_size; i++) {
+        JSAtomStruct *p = js_atom_at(rt, i);
+        if (!atom_is_free(p)) {
 #ifdef ENABLE_DUMPS // JS_DUMP_LEAKS
             list_del(&p->link);
 #endif
@@ -3357,7 +3398,7 @@ static __maybe_unused void JS_DumpAtoms(JSRuntime *rt)
         if (h) {
             printf("  %d:", i);
             while (h) {
-                p = rt->atom_array[h];
+                p = js_atom_at(rt, h);
                 printf(" ");
                 JS_DumpString(rt, p);
                 h = p->hash_next;
@@ -3368,7 +3409,7 @@ static __maybe_unused void JS_DumpAtoms(JSRuntime *rt)
     printf("}\n");
     printf("JSAtom table: {\n");
     for(i = 0; i < rt->atom_size; i++) {
-        p = rt->atom_array[i];
+        p = js_atom_at(rt, i);
         if (!atom_is_free(p)) {
             printf("  %d: { %d %08x ", i, p->atom_type, p->hash);
             if (!(p->len == 0 && p->is_wide_char != 0))
@@ -3392,7 +3433,7 @@ static int JS_ResizeAtomHash(JSRuntime *rt, int new_hash_size)
     for(i = 0; i < rt->atom_hash_size; i++) {
         h = rt->atom_hash[i];
         while (h != 0) {
-            p = rt->atom_array[h];
+            p = js_atom_at(rt, h);
             hash_next1 = p->hash_next;
             /* add in new hash table */
             j = p->hash & new_hash_mask;
@@ -3437,52 +3478,33 @@ static void js_free_names(JSArenaState *s)
 {
     JSRuntime *names = s->names;
     if (names) {
+        js_free_deferred(names, s);
         JS_FreeContext(list_entry(names->context_list.next, JSContext, link));
         JS_FreeRuntime(names);
         s->names = NULL;
     }
 }
 
-/* gake: begin with the atoms of `names`, which last longer than `rt`. Symbols
-   are copied, since weak references to them are kept in them. */
+/* gake: begin with the atoms of `names`, which last longer than `rt` and are
+   never freed */
 static int js_share_atoms(JSRuntime *rt, JSRuntime *names)
 {
-    JSAtomStruct *p, *p1;
-    size_t size;
-    int i, end, atom_size;
+    int i, end, n = 16;
 
     for (end = names->atom_size; atom_is_free(names->atom_array[end - 1]); end--)
         ;
-    if (JS_ResizeAtomHash(rt, 64))
+    if (JS_ResizeAtomHash(rt, 16))
         return -1;
-    atom_size = end + 64;
-    rt->atom_array = js_malloc_rt(rt, sizeof(rt->atom_array[0]) * atom_size);
+    rt->atom_array = js_malloc_rt(rt, sizeof(rt->atom_array[0]) * n);
     if (!rt->atom_array)
         return -1;
-    memcpy(rt->atom_array, names->atom_array, sizeof(rt->atom_array[0]) * end);
-    rt->atom_size = atom_size;
+    for (i = 0; i < n; i++)
+        rt->atom_array[i] = atom_set_free(i == n - 1 ? 0 : end + i + 1);
+    rt->atom_size = end + n;
     rt->atom_free_index = end;
-    for (i = end; i < atom_size; i++)
-        rt->atom_array[i] = atom_set_free(i == atom_size - 1 ? 0 : i + 1);
     rt->names = names;
     rt->atom_shared_end = end;
     rt->atom_const_end = end;
-    for (i = 1; i < end; i++) {
-        p = names->atom_array[i];
-        if (atom_is_free(p) || p->atom_type != JS_ATOM_TYPE_SYMBOL)
-            continue;
-        size = sizeof(*p) + (p->len << p->is_wide_char) + 1 - p->is_wide_char;
-        p1 = js_malloc_rt(rt, size);
-        if (!p1)
-            return -1;
-        memcpy(p1, p, size);
-        JS_REF_COUNT(p1) = 1;
-        p1->first_weak_ref = NULL;
-#ifdef ENABLE_DUMPS // JS_DUMP_LEAKS
-        list_add_tail(&p1->link, &rt->string_list);
-#endif
-        rt->atom_array[i] = p1;
-    }
     return 0;
 }
 
@@ -3525,7 +3547,7 @@ JSAtom JS_DupAtomRT(JSRuntime *rt, JSAtom v)
     JSAtomStruct *p;
 
     if (!js_atom_is_const(rt, v)) {
-        p = rt->atom_array[v];
+        p = js_atom_at(rt, v);
         JS_REF_COUNT(p)++;
     }
     return v;
@@ -3538,7 +3560,7 @@ JSAtom JS_DupAtom(JSContext *ctx, JSAtom v)
 
     rt = ctx->rt;
     if (!js_atom_is_const(rt, v)) {
-        p = rt->atom_array[v];
+        p = js_atom_at(rt, v);
         JS_REF_COUNT(p)++;
     }
     return v;
@@ -3552,7 +3574,7 @@ static JSAtomKindEnum JS_AtomGetKind(JSContext *ctx, JSAtom v)
     rt = ctx->rt;
     if (__JS_AtomIsTaggedInt(v))
         return JS_ATOM_KIND_STRING;
-    p = rt->atom_array[v];
+    p = js_atom_at(rt, v);
     switch(p->atom_type) {
     case JS_ATOM_TYPE_STRING:
         return JS_ATOM_KIND_STRING;
@@ -3579,8 +3601,8 @@ static JSAtom js_get_atom_index(JSRuntime *rt, JSAtomStruct *p)
     if (p->atom_type != JS_ATOM_TYPE_SYMBOL) {
         for (; rt != NULL; rt = rt->names) {
             i = rt->atom_hash[p->hash & (rt->atom_hash_size - 1)];
-            while (i != 0 && rt->atom_array[i] != p)
-                i = rt->atom_array[i]->hash_next;
+            while (i != 0 && js_atom_at(rt, i) != p)
+                i = js_atom_at(rt, i)->hash_next;
             if (i != 0)
                 return i;
         }
@@ -3615,7 +3637,7 @@ static JSAtom __JS_NewAtom(JSRuntime *rt, JSString *str, int atom_type)
         for (t = rt; t != NULL; t = t->names) {
             i = t->atom_hash[h & (t->atom_hash_size - 1)];
             while (i != 0) {
-                p = t->atom_array[i];
+                p = js_atom_at(t, i);
                 if (p->hash == h &&
                     p->atom_type == atom_type &&
                     p->len == len &&
@@ -3654,7 +3676,8 @@ static JSAtom __JS_NewAtom(JSRuntime *rt, JSString *str, int atom_type)
         }
         if (new_size > JS_ATOM_MAX)
             goto fail;
-        new_array = js_realloc_rt(rt, rt->atom_array, sizeof(*new_array) * new_size);
+        new_array = js_realloc_rt(rt, rt->atom_array, sizeof(*new_array) *
+                                  (new_size - rt->atom_shared_end));
         if (!new_array)
             goto fail;
         /* Note: the atom 0 is not used */
@@ -3684,7 +3707,7 @@ static JSAtom __JS_NewAtom(JSRuntime *rt, JSString *str, int atom_type)
                 next = 0;
             else
                 next = i + 1;
-            rt->atom_array[i] = atom_set_free(next);
+            js_atom_at(rt, i) = atom_set_free(next);
         }
     }
 
@@ -3724,8 +3747,8 @@ static JSAtom __JS_NewAtom(JSRuntime *rt, JSString *str, int atom_type)
 
     /* use an already free entry */
     i = rt->atom_free_index;
-    rt->atom_free_index = atom_get_free(rt->atom_array[i]);
-    rt->atom_array[i] = p;
+    rt->atom_free_index = atom_get_free(js_atom_at(rt, i));
+    js_atom_at(rt, i) = p;
 
     p->hash = h;
     p->hash_next = i;   /* atom_index */
@@ -3779,7 +3802,7 @@ static JSAtom __JS_FindAtom(JSRuntime *rt, const char *str, size_t len,
     for (t = rt; t != NULL; t = t->names) {
         i = t->atom_hash[h & (t->atom_hash_size - 1)];
         while (i != 0) {
-            p = t->atom_array[i];
+            p = js_atom_at(t, i);
             if (p->hash == h &&
                 p->atom_type == JS_ATOM_TYPE_STRING &&
                 p->len == len &&
@@ -3804,7 +3827,7 @@ static void JS_FreeAtomStruct(JSRuntime *rt, JSAtomStruct *p)
 
         h0 = p->hash & (rt->atom_hash_size - 1);
         i = rt->atom_hash[h0];
-        p1 = rt->atom_array[i];
+        p1 = js_atom_at(rt, i);
         if (p1 == p) {
             rt->atom_hash[h0] = p1->hash_next;
         } else {
@@ -3812,7 +3835,7 @@ static void JS_FreeAtomStruct(JSRuntime *rt, JSAtomStruct *p)
                 assert(i != 0);
                 p0 = p1;
                 i = p1->hash_next;
-                p1 = rt->atom_array[i];
+                p1 = js_atom_at(rt, i);
                 if (p1 == p) {
                     p0->hash_next = p1->hash_next;
                     break;
@@ -3821,7 +3844,7 @@ static void JS_FreeAtomStruct(JSRuntime *rt, JSAtomStruct *p)
         }
     }
     /* insert in free atom list */
-    rt->atom_array[i] = atom_set_free(rt->atom_free_index);
+    js_atom_at(rt, i) = atom_set_free(rt->atom_free_index);
     rt->atom_free_index = i;
     if (unlikely(p->first_weak_ref)) {
         reset_weak_ref(rt, &p->first_weak_ref);
@@ -3839,7 +3862,7 @@ static void __JS_FreeAtom(JSRuntime *rt, uint32_t i)
 {
     JSAtomStruct *p;
 
-    p = rt->atom_array[i];
+    p = js_atom_at(rt, i);
     if (--JS_REF_COUNT(p) > 0)
         return;
     JS_FreeAtomStruct(rt, p);
@@ -3922,7 +3945,7 @@ static JSValue JS_NewSymbolInternal(JSContext *ctx, JSString *p, int atom_type)
     atom = __JS_NewAtom(rt, p, atom_type);
     if (atom == JS_ATOM_NULL)
         return JS_ThrowOutOfMemory(ctx);
-    return JS_MKPTR(JS_TAG_SYMBOL, rt->atom_array[atom]);
+    return JS_MKPTR(JS_TAG_SYMBOL, js_atom_at(rt, atom));
 }
 
 /* descr must be a non-numeric string atom */
@@ -3934,7 +3957,7 @@ static JSValue JS_NewSymbolFromAtom(JSContext *ctx, JSAtom descr,
 
     assert(!__JS_AtomIsTaggedInt(descr));
     assert(descr < rt->atom_size);
-    p = rt->atom_array[descr];
+    p = js_atom_at(rt, descr);
     js_dup(JS_MKPTR(JS_TAG_STRING, p));
     return JS_NewSymbolInternal(ctx, p, atom_type);
 }
@@ -3974,7 +3997,7 @@ static const char *JS_AtomGetStrRT(JSRuntime *rt, char *buf, int buf_size,
         assert(atom < rt->atom_size);
         snprintf(buf, buf_size, "<invalid %x>", atom);
     } else {
-        JSAtomStruct *p = rt->atom_array[atom];
+        JSAtomStruct *p = js_atom_at(rt, atom);
         *buf = '\0';
         if (atom_is_free(p)) {
             snprintf(buf, buf_size, "<free %x>", atom);
@@ -4007,13 +4030,13 @@ static JSValue __JS_AtomToValue(JSContext *ctx, JSAtom atom, bool force_string)
         JSRuntime *rt = ctx->rt;
         JSAtomStruct *p;
         assert(atom < rt->atom_size);
-        p = rt->atom_array[atom];
+        p = js_atom_at(rt, atom);
         if (p->atom_type == JS_ATOM_TYPE_STRING) {
             goto ret_string;
         } else if (force_string) {
             if (p->len == 0 && p->is_wide_char != 0) {
                 /* no description string */
-                p = rt->atom_array[JS_ATOM_empty_string];
+                p = js_atom_at(rt, JS_ATOM_empty_string);
             }
         ret_string:
             return js_dup(JS_MKPTR(JS_TAG_STRING, p));
@@ -4046,7 +4069,7 @@ static bool JS_AtomIsArrayIndex(JSContext *ctx, uint32_t *pval, JSAtom atom)
         uint32_t val;
 
         assert(atom < rt->atom_size);
-        p = rt->atom_array[atom];
+        p = js_atom_at(rt, atom);
         if (p->atom_type == JS_ATOM_TYPE_STRING &&
             is_num_string(&val, p) && val != -1) {
             *pval = val;
@@ -4072,7 +4095,7 @@ static JSValue JS_AtomIsNumericIndex1(JSContext *ctx, JSAtom atom)
     if (__JS_AtomIsTaggedInt(atom))
         return js_int32(__JS_AtomToUInt32(atom));
     assert(atom < rt->atom_size);
-    p1 = rt->atom_array[atom];
+    p1 = js_atom_at(rt, atom);
     if (p1->atom_type != JS_ATOM_TYPE_STRING)
         return JS_UNDEFINED;
     p = p1;
@@ -4174,7 +4197,7 @@ static bool JS_AtomSymbolHasDescription(JSContext *ctx, JSAtom v)
     rt = ctx->rt;
     if (__JS_AtomIsTaggedInt(v))
         return false;
-    p = rt->atom_array[v];
+    p = js_atom_at(rt, v);
     return (((p->atom_type == JS_ATOM_TYPE_SYMBOL &&
               p->hash == JS_ATOM_HASH_SYMBOL) ||
              p->atom_type == JS_ATOM_TYPE_GLOBAL_SYMBOL) &&
@@ -4315,13 +4338,13 @@ JSClassID JS_GetClassID(JSValueConst v)
 bool JS_IsRegisteredClass(JSRuntime *rt, JSClassID class_id)
 {
     return (class_id < rt->class_count &&
-            rt->class_array[class_id].class_id != 0);
+            js_class_at(rt, class_id)->class_id != 0);
 }
 
 JSAtom JS_GetClassName(JSRuntime *rt, JSClassID class_id)
 {
     if (JS_IsRegisteredClass(rt, class_id)) {
-        return JS_DupAtomRT(rt, rt->class_array[class_id].class_name);
+        return JS_DupAtomRT(rt, js_class_at(rt, class_id)->class_name);
     } else {
         return JS_ATOM_NULL;
     }
@@ -4339,12 +4362,14 @@ static int JS_NewClass1(JSRuntime *rt, JSClassID class_id,
     if (class_id >= (1 << 16))
         return -1;
     if (class_id < rt->class_count &&
-        rt->class_array[class_id].class_id != 0)
+        js_class_at(rt, class_id)->class_id != 0)
         return -1;
 
     if (class_id >= rt->class_count) {
         new_size = max_int(JS_CLASS_INIT_COUNT,
                            max_int(class_id + 1, rt->class_count * 3 / 2));
+        if (rt->names)
+            new_size = class_id + 4; /* gake: users have few classes */
 
         /* reallocate the context class prototype array, if any */
         list_for_each(el, &rt->context_list) {
@@ -4360,15 +4385,16 @@ static int JS_NewClass1(JSRuntime *rt, JSClassID class_id,
         }
         /* reallocate the class array */
         new_class_array = js_realloc_rt(rt, rt->class_array,
-                                        sizeof(JSClass) * new_size);
+                                        sizeof(JSClass) *
+                                        (new_size - rt->class_shared_end));
         if (!new_class_array)
             return -1;
-        memset(new_class_array + rt->class_count, 0,
+        memset(new_class_array + (rt->class_count - rt->class_shared_end), 0,
                (new_size - rt->class_count) * sizeof(JSClass));
         rt->class_array = new_class_array;
         rt->class_count = new_size;
     }
-    cl = &rt->class_array[class_id];
+    cl = js_class_at(rt, class_id);
     cl->class_id = class_id;
     cl->class_name = JS_DupAtomRT(rt, name);
     cl->finalizer = class_def->finalizer;
@@ -4398,7 +4424,7 @@ int JS_NewClass(JSRuntime *rt, JSClassID class_id, const JSClassDef *class_def)
 
 static inline JSValue js_empty_string(JSRuntime *rt)
 {
-    JSAtomStruct *p = rt->atom_array[JS_ATOM_empty_string];
+    JSAtomStruct *p = js_atom_at(rt, JS_ATOM_empty_string);
     return js_dup(JS_MKPTR(JS_TAG_STRING, p));
 }
 
@@ -6291,6 +6317,7 @@ static JSValue JS_NewObjectFromShape(JSContext *ctx, JSShape *sh, JSClassID clas
     p->tmp_mark = 0;
     p->is_HTMLDDA = 0;
     p->is_prototype = 0;
+    p->deferred = 0;
     p->first_weak_ref = NULL;
     p->u.opaque = NULL;
     p->shape = sh;
@@ -6376,7 +6403,7 @@ static JSValue JS_NewObjectFromShape(JSContext *ctx, JSShape *sh, JSClassID clas
         goto set_exotic;
     default:
     set_exotic:
-        if (ctx->rt->class_array[class_id].exotic) {
+        if (js_class_at(ctx->rt, class_id)->exotic) {
             p->is_exotic = 1;
         }
         break;
@@ -6952,10 +6979,15 @@ static void free_property(JSRuntime *rt, JSProperty *pr, int prop_flags)
     }
 }
 
+static JSShapeProperty *js_find_deferred(JSProperty **ppr, JSObject *p,
+                                         JSAtom atom);
+static void js_make_deferred(JSObject *p);
+
 static inline JSShapeProperty *find_own_property1(JSObject *p, JSAtom atom)
 {
     JSShape *sh;
     JSShapeProperty *pr, *prop;
+    JSProperty *value;
     intptr_t h;
     sh = p->shape;
     h = hash_atom(atom, sh->prop_hash_mask);
@@ -6968,6 +7000,8 @@ static inline JSShapeProperty *find_own_property1(JSObject *p, JSAtom atom)
         }
         h = pr->hash_next;
     }
+    if (unlikely(p->deferred))
+        return js_find_deferred(&value, p, atom);
     return NULL;
 }
 
@@ -6991,6 +7025,8 @@ static inline JSShapeProperty *find_own_property(JSProperty **ppr,
         }
         h = pr->hash_next;
     }
+    if (unlikely(p->deferred))
+        return js_find_deferred(ppr, p, atom);
     *ppr = NULL;
     return NULL;
 }
@@ -7210,11 +7246,14 @@ static void free_object(JSRuntime *rt, JSObject *p)
     p->shape = NULL;
     p->prop = NULL;
 
-    if (unlikely(p->first_weak_ref)) {
+    if (p->deferred) {
+        JS_FreeContext(p->deferred_realm);
+        p->deferred = 0;
+    } else if (unlikely(p->first_weak_ref)) {
         reset_weak_ref(rt, &p->first_weak_ref);
     }
 
-    finalizer = rt->class_array[p->class_id].finalizer;
+    finalizer = js_class_at(rt, p->class_id)->finalizer;
     if (finalizer)
         (*finalizer)(rt, JS_MKPTR(JS_TAG_OBJECT, p));
 
@@ -7430,13 +7469,15 @@ static void mark_children(JSRuntime *rt, JSGCObjectHeader *gp,
                 prs++;
             }
 
-            if (unlikely(p->first_weak_ref)) {
+            if (p->deferred) {
+                mark_func(rt, &p->deferred_realm->header);
+            } else if (unlikely(p->first_weak_ref)) {
                 mark_weak_map_value(rt, p->first_weak_ref, mark_func);
             }
 
             if (p->class_id != JS_CLASS_OBJECT) {
                 JSClassGCMark *gc_mark;
-                gc_mark = rt->class_array[p->class_id].gc_mark;
+                gc_mark = js_class_at(rt, p->class_id)->gc_mark;
                 if (gc_mark)
                     gc_mark(rt, JS_MKPTR(JS_TAG_OBJECT, p), mark_func);
             }
@@ -7726,7 +7767,8 @@ void JS_ComputeMemoryUsage(JSRuntime *rt, JSMemoryUsage *s)
     s->malloc_limit = rt->malloc_state.malloc_limit;
 
     s->memory_used_count = 2; /* rt + rt->class_array */
-    s->memory_used_size = sizeof(JSRuntime) + sizeof(JSClass) * rt->class_count;
+    s->memory_used_size = sizeof(JSRuntime) +
+        sizeof(JSClass) * (rt->class_count - rt->class_shared_end);
 
     list_for_each(el, &rt->context_list) {
         JSContext *ctx = list_entry(el, JSContext, link);
@@ -7981,10 +8023,10 @@ void JS_ComputeMemoryUsage(JSRuntime *rt, JSMemoryUsage *s)
     /* atoms */
     s->memory_used_count += 2; /* rt->atom_array, rt->atom_hash */
     s->atom_count = rt->atom_count;
-    s->atom_size = sizeof(rt->atom_array[0]) * rt->atom_size +
+    s->atom_size = sizeof(rt->atom_array[0]) * (rt->atom_size - rt->atom_shared_end) +
         sizeof(rt->atom_hash[0]) * rt->atom_hash_size;
-    for(i = 0; i < rt->atom_size; i++) {
-        JSAtomStruct *p = rt->atom_array[i];
+    for(i = rt->atom_shared_end; i < rt->atom_size; i++) {
+        JSAtomStruct *p = js_atom_at(rt, i);
         if (!atom_is_free(p)) {
             s->atom_size += (sizeof(*p) + (p->len << p->is_wide_char) +
                              1 - p->is_wide_char);
@@ -8057,7 +8099,7 @@ void JS_DumpMemoryUsage(FILE *fp, const JSMemoryUsage *s, JSRuntime *rt)
                 if (obj_classes[class_id] && class_id < rt->class_count) {
                     char buf[ATOM_GET_STR_BUF_SIZE];
                     fprintf(fp, "  %5d  %2.0d %s\n", obj_classes[class_id], class_id,
-                            JS_AtomGetStrRT(rt, buf, sizeof(buf), rt->class_array[class_id].class_name));
+                            JS_AtomGetStrRT(rt, buf, sizeof(buf), js_class_at(rt, class_id)->class_name));
                 }
             }
             if (obj_classes[JS_CLASS_INIT_COUNT])
@@ -8778,7 +8820,7 @@ static JSValue JS_ThrowTypeErrorInvalidClass(JSContext *ctx, int class_id)
 {
     JSRuntime *rt = ctx->rt;
     JSAtom name;
-    name = rt->class_array[class_id].class_name;
+    name = js_class_at(rt, class_id)->class_name;
     return JS_ThrowTypeErrorAtom(ctx, "%s object expected", name);
 }
 
@@ -9350,7 +9392,7 @@ static JSValue JS_GetPropertyInternal(JSContext *ctx, JSValueConst obj,
                     }
                 }
             } else {
-                const JSClassExoticMethods *em = ctx->rt->class_array[p->class_id].exotic;
+                const JSClassExoticMethods *em = js_class_at(ctx->rt, p->class_id)->exotic;
                 if (em) {
                     if (em->get_property) {
                         JSValue obj1, retval;
@@ -9673,6 +9715,9 @@ static int __exception JS_GetOwnPropertyNamesInternal(JSContext *ctx,
     exotic_keys_count = 0;
     exotic_count = 0;
     tab_exotic = NULL;
+    /* no deferred property is enumerable */
+    if (p->deferred && !(flags & JS_GPN_ENUM_ONLY))
+        js_make_deferred(p);
     sh = p->shape;
     for(i = 0, prs = get_shape_prop(sh); i < sh->prop_count; i++, prs++) {
         atom = prs->atom;
@@ -9712,7 +9757,7 @@ static int __exception JS_GetOwnPropertyNamesInternal(JSContext *ctx,
                 num_keys_count += js_string_obj_get_length(ctx, JS_MKPTR(JS_TAG_OBJECT, p));
             }
         } else {
-            const JSClassExoticMethods *em = ctx->rt->class_array[p->class_id].exotic;
+            const JSClassExoticMethods *em = js_class_at(ctx->rt, p->class_id)->exotic;
             if (em && em->get_own_property_names) {
                 if (em->get_own_property_names(ctx, &tab_exotic, &exotic_count,
                                                JS_MKPTR(JS_TAG_OBJECT, p)))
@@ -9926,7 +9971,7 @@ retry:
                 }
             }
         } else {
-            const JSClassExoticMethods *em = ctx->rt->class_array[p->class_id].exotic;
+            const JSClassExoticMethods *em = js_class_at(ctx->rt, p->class_id)->exotic;
             if (em && em->get_own_property) {
                 if (flags_only) {
                     /* Call the exotic handler with a temporary desc,
@@ -10014,6 +10059,8 @@ int JS_PreventExtensions(JSContext *ctx, JSValueConst obj)
             return false;
         }
     }
+    if (p->deferred)
+        js_make_deferred(p);
     p->extensible = false;
     return true;
 }
@@ -10030,7 +10077,7 @@ int JS_HasProperty(JSContext *ctx, JSValueConst obj, JSAtom prop)
     p = JS_VALUE_GET_OBJ(obj);
     for(;;) {
         if (p->is_exotic) {
-            const JSClassExoticMethods *em = ctx->rt->class_array[p->class_id].exotic;
+            const JSClassExoticMethods *em = js_class_at(ctx->rt, p->class_id)->exotic;
             if (em && em->has_property) {
                 /* has_property can free the prototype */
                 obj1 = js_dup(JS_MKPTR(JS_TAG_OBJECT, p));
@@ -10392,6 +10439,8 @@ static int delete_property(JSContext *ctx, JSObject *p, JSAtom atom)
     uint32_t lpr_idx;
     intptr_t h, h1;
 
+    if (p->deferred)
+        js_make_deferred(p);
  redo:
     sh = p->shape;
     h1 = hash_atom(atom, sh->prop_hash_mask);
@@ -10455,7 +10504,7 @@ static int delete_property(JSContext *ctx, JSObject *p, JSAtom atom)
                 }
             }
         } else {
-            const JSClassExoticMethods *em = ctx->rt->class_array[p->class_id].exotic;
+            const JSClassExoticMethods *em = js_class_at(ctx->rt, p->class_id)->exotic;
             if (em && em->delete_property) {
                 return em->delete_property(ctx, JS_MKPTR(JS_TAG_OBJECT, p), atom);
             }
@@ -10791,7 +10840,7 @@ retry:
                     }
                 }
             } else {
-                const JSClassExoticMethods *em = ctx->rt->class_array[p1->class_id].exotic;
+                const JSClassExoticMethods *em = js_class_at(ctx->rt, p1->class_id)->exotic;
                 if (em) {
                     JSValue obj1;
                     if (em->set_property) {
@@ -11223,7 +11272,7 @@ static int JS_CreateProperty(JSContext *ctx, JSObject *p,
                 return JS_ThrowTypeErrorOrFalse(ctx, flags, "cannot create numeric index in typed array");
             }
         } else if (!(flags & JS_PROP_NO_EXOTIC)) {
-            const JSClassExoticMethods *em = ctx->rt->class_array[p->class_id].exotic;
+            const JSClassExoticMethods *em = js_class_at(ctx->rt, p->class_id)->exotic;
             if (em) {
                 if (em->define_own_property) {
                     return em->define_own_property(ctx, JS_MKPTR(JS_TAG_OBJECT, p),
@@ -12107,7 +12156,7 @@ bool JS_IsFunction(JSContext *ctx, JSValueConst val)
     case JS_CLASS_PROXY:
         return p->u.proxy_data->is_func;
     default:
-        return (ctx->rt->class_array[p->class_id].call != NULL);
+        return (js_class_at(ctx->rt, p->class_id)->call != NULL);
     }
 }
 
@@ -14923,7 +14972,7 @@ static __maybe_unused void JS_DumpObject(JSRuntime *rt, JSObject *p)
         printf("%3s  %14s ", "-", "-");
     }
     printf("%10s ",
-           JS_AtomGetStrRT(rt, atom_buf, sizeof(atom_buf), rt->class_array[p->class_id].class_name));
+           JS_AtomGetStrRT(rt, atom_buf, sizeof(atom_buf), js_class_at(rt, p->class_id)->class_name));
     if (p->is_exotic && p->fast_array) {
         printf("[ ");
         for(i = 0; i < p->u.array.count; i++) {
@@ -15118,7 +15167,7 @@ static __maybe_unused void JS_DumpValue(JSRuntime *rt, JSValueConst val)
     case JS_TAG_OBJECT:
         {
             JSObject *p = JS_VALUE_GET_OBJ(val);
-            JSAtom atom = rt->class_array[p->class_id].class_name;
+            JSAtom atom = js_class_at(rt, p->class_id)->class_name;
             char atom_buf[ATOM_GET_STR_BUF_SIZE];
             printf("[%s %p]",
                    JS_AtomGetStrRT(rt, atom_buf, sizeof(atom_buf), atom), (void *)p);
@@ -17557,7 +17606,7 @@ static __exception int JS_CopyDataProperties(JSContext *ctx,
 
     gpn_flags = JS_GPN_STRING_MASK | JS_GPN_SYMBOL_MASK | JS_GPN_ENUM_ONLY;
     if (p->is_exotic) {
-        const JSClassExoticMethods *em = ctx->rt->class_array[p->class_id].exotic;
+        const JSClassExoticMethods *em = js_class_at(ctx->rt, p->class_id)->exotic;
         /* cannot use JS_GPN_ENUM_ONLY with e.g. proxies because it
            introduces a visible change */
         if (em && em->get_own_property_names) {
@@ -18245,7 +18294,7 @@ static JSValue JS_CallInternal(JSContext *caller_ctx, JSValueConst func_obj,
     p = JS_VALUE_GET_OBJ(func_obj);
     if (unlikely(p->class_id != JS_CLASS_BYTECODE_FUNCTION)) {
         JSClassCall *call_func;
-        call_func = rt->class_array[p->class_id].call;
+        call_func = js_class_at(rt, p->class_id)->call;
         if (!call_func) {
         not_a_function:
             return JS_ThrowTypeErrorNotAFunction(caller_ctx);
@@ -21197,7 +21246,7 @@ static JSValue JS_CallConstructorInternal(JSContext *ctx,
         return JS_ThrowTypeErrorNotAConstructor(ctx, func_obj);
     if (unlikely(p->class_id != JS_CLASS_BYTECODE_FUNCTION)) {
         JSClassCall *call_func;
-        call_func = ctx->rt->class_array[p->class_id].call;
+        call_func = js_class_at(ctx->rt, p->class_id)->call;
         if (!call_func) {
         not_a_function:
             return JS_ThrowTypeErrorNotAFunction(ctx);
@@ -39369,7 +39418,7 @@ static int JS_WriteObjectAtoms(BCWriterState *s)
                 bc_put_leb128(s, atom >> 6);
             }
         } else {
-            JSAtomStruct *p = rt->atom_array[atom];
+            JSAtomStruct *p = js_atom_at(rt, atom);
             uint8_t type = p->atom_type;
             assert(type != JS_ATOM_TYPE_PRIVATE);
             bc_put_u8(s, type);
@@ -40600,7 +40649,7 @@ static JSValue JS_ReadObjectRec(BCReaderState *s)
             if (__JS_AtomIsConst(atom)) {
                 obj = JS_AtomToValue(s->ctx, atom);
             } else {
-                JSAtomStruct *p = s->ctx->rt->atom_array[atom];
+                JSAtomStruct *p = js_atom_at(s->ctx->rt, atom);
                 obj = JS_NewSymbolFromAtom(s->ctx, atom, p->atom_type);
             }
         }
@@ -40774,7 +40823,7 @@ static JSAtom find_atom(JSContext *ctx, const char *name)
         /* We assume 8 bit non null strings, which is the case for these
            symbols */
         for(atom = JS_ATOM_Symbol_toPrimitive; atom < JS_ATOM_END; atom++) {
-            JSAtomStruct *p = ctx->rt->atom_array[atom];
+            JSAtomStruct *p = js_atom_at(ctx->rt, atom);
             JSString *str = p;
             if (str->len == len && !memcmp(str8(str), name, len))
                 return JS_DupAtom(ctx, atom);
@@ -40914,11 +40963,188 @@ static int JS_InstantiateFunctionListItem(JSContext *ctx, JSValueConst obj,
     return 0;
 }
 
+/* gake: a list of built-in properties which objects of users get one by one,
+   when they are looked up. Nine in ten never are, and they are most of what an
+   empty user takes. The lists are those that `names` was made of, so that their
+   names are atoms that all runtimes of the thread share. */
+typedef struct JSDeferredList {
+    const JSCFunctionListEntry *tab;
+    int len;
+    uint32_t hash_mask;
+    JSAtom *atoms; /* of the entries */
+    uint16_t *hash; /* number of the entry + 1, 0 if free */
+} JSDeferredList;
+
+static void js_free_deferred(JSRuntime *names, JSArenaState *s)
+{
+    uint32_t i;
+
+    for (i = 0; i < s->n_deferred; i++) {
+        js_free_rt(names, s->deferred[i].atoms);
+        js_free_rt(names, s->deferred[i].hash);
+    }
+    js_free_rt(names, s->deferred);
+    s->deferred = NULL;
+    s->n_deferred = 0;
+}
+
+/* Note a list of `names`, whose object has none of its properties yet. */
+static int js_note_deferred(JSContext *ctx, JSObject *p,
+                            const JSCFunctionListEntry *tab, int len)
+{
+    JSArenaState *s = ctx->rt->arena_state;
+    JSDeferredList *d;
+    uint32_t size, h;
+    int i;
+
+    for (i = 0; i < len; i++) {
+        JSAtom atom = find_atom(ctx, tab[i].name);
+        bool is_there = find_own_property1(p, atom) != NULL;
+        JS_FreeAtom(ctx, atom);
+        if (is_there || (tab[i].prop_flags & JS_PROP_ENUMERABLE))
+            return 0;
+    }
+    d = js_realloc(ctx, s->deferred, sizeof(*d) * (s->n_deferred + 1));
+    if (!d)
+        return -1;
+    s->deferred = d;
+    d += s->n_deferred;
+    size = 4;
+    while (size < 2 * (uint32_t)len)
+        size *= 2;
+    d->tab = tab;
+    d->len = len;
+    d->hash_mask = size - 1;
+    d->atoms = js_malloc(ctx, sizeof(d->atoms[0]) * max_int(len, 1));
+    d->hash = js_mallocz(ctx, sizeof(d->hash[0]) * size);
+    s->n_deferred++;
+    if (!d->atoms || !d->hash)
+        return -1;
+    for (i = 0; i < len; i++) {
+        d->atoms[i] = find_atom(ctx, tab[i].name);
+        for (h = d->atoms[i]; d->hash[h & d->hash_mask] != 0; h++)
+            ;
+        d->hash[h & d->hash_mask] = i + 1;
+    }
+    return 0;
+}
+
+/* the number of the list, 0 if it is not deferred */
+static uint32_t js_deferred_number(JSContext *ctx, const JSCFunctionListEntry *tab,
+                                   int len)
+{
+    JSArenaState *s = ctx->rt->arena_state;
+    uint32_t i;
+
+    if (!ctx->rt->names)
+        return 0;
+    for (i = 0; i < s->n_deferred; i++) {
+        if (s->deferred[i].tab == tab && s->deferred[i].len == len)
+            return i + 1;
+    }
+    return 0;
+}
+
+/* how many properties an object begins with that gets the list and `more` */
+static int js_list_size(JSContext *ctx, const JSCFunctionListEntry *tab, int len,
+                        int more)
+{
+    return js_deferred_number(ctx, tab, len) ? more : len + more;
+}
+
+/* Make a property of the object's list that it lacks. */
+static void js_make_deferred_one(JSObject *p, int i)
+{
+    JSContext *ctx = p->deferred_realm;
+    JSRuntime *rt = ctx->rt;
+    uint32_t number = p->deferred;
+    JSDeferredList *d = &rt->arena_state->deferred[number - 1];
+    const JSCFunctionListEntry *e = &d->tab[i];
+    size_t limit = rt->malloc_state.malloc_limit;
+
+    if (e->def_type == JS_DEF_ALIAS && e->u.alias.base == -1) {
+        JSAtom atom = find_atom(ctx, e->u.alias.name);
+        find_own_property1(p, atom);
+        JS_FreeAtom(ctx, atom);
+    }
+    /* nobody expects that a look fails: what is made is small and allowed to
+       pass the bound on memory */
+    rt->malloc_state.malloc_limit = 0;
+    p->deferred = 0;
+    p->first_weak_ref = NULL;
+    if (JS_InstantiateFunctionListItem(ctx, JS_MKPTR(JS_TAG_OBJECT, p),
+                                       d->atoms[i], e))
+        abort();
+    p->deferred = number;
+    p->deferred_realm = ctx;
+    rt->malloc_state.malloc_limit = limit;
+}
+
+static int js_deferred_entry(JSObject *p, JSAtom atom)
+{
+    JSDeferredList *d;
+    uint32_t h;
+    int i;
+
+    d = &p->deferred_realm->rt->arena_state->deferred[p->deferred - 1];
+    for (h = atom; (i = d->hash[h & d->hash_mask]) != 0; h++) {
+        if (d->atoms[i - 1] == atom)
+            return i - 1;
+    }
+    return -1;
+}
+
+/* find_own_property() where the properties that are there lack `atom` */
+static no_inline JSShapeProperty *js_find_deferred(JSProperty **ppr, JSObject *p,
+                                                   JSAtom atom)
+{
+    int i = js_deferred_entry(p, atom);
+
+    JSContext *ctx = p->deferred_realm;
+    uint32_t number = p->deferred;
+    JSShapeProperty *prs;
+
+    *ppr = NULL;
+    if (i < 0)
+        return NULL;
+    js_make_deferred_one(p, i);
+    /* as if it had none, since it may lack the property for want of memory */
+    p->deferred = 0;
+    prs = find_own_property(ppr, p, atom);
+    p->deferred = number;
+    p->deferred_realm = ctx;
+    return prs;
+}
+
+/* Make all that are not there yet; none is deferred afterwards. */
+static no_inline void js_make_deferred(JSObject *p)
+{
+    JSContext *ctx = p->deferred_realm;
+    JSDeferredList *d = &ctx->rt->arena_state->deferred[p->deferred - 1];
+    int i;
+
+    for (i = 0; i < d->len; i++)
+        find_own_property1(p, d->atoms[i]);
+    p->deferred = 0;
+    p->first_weak_ref = NULL;
+    JS_FreeContext(ctx);
+}
+
 int JS_SetPropertyFunctionList(JSContext *ctx, JSValueConst obj,
                                 const JSCFunctionListEntry *tab, int len)
 {
     int i, ret;
+    JSObject *p = JS_VALUE_GET_OBJ(obj);
+    uint32_t number;
 
+    if (ctx->rt->arena_state->is_making_names && js_note_deferred(ctx, p, tab, len))
+        return -1;
+    number = js_deferred_number(ctx, tab, len);
+    if (number && !p->deferred && !p->first_weak_ref) {
+        p->deferred = number;
+        p->deferred_realm = JS_DupContext(ctx);
+        return 0;
+    }
     for (i = 0; i < len; i++) {
         const JSCFunctionListEntry *e = &tab[i];
         JSAtom atom = find_atom(ctx, e->name);
@@ -41045,7 +41271,8 @@ static JSValue JS_NewObjectProtoList(JSContext *ctx, JSValueConst proto,
                                      const JSCFunctionListEntry *fields, int n_fields)
 {
     JSValue obj;
-    obj = JS_NewObjectProtoClassAlloc(ctx, proto, JS_CLASS_OBJECT, n_fields);
+    obj = JS_NewObjectProtoClassAlloc(ctx, proto, JS_CLASS_OBJECT,
+                                      js_list_size(ctx, fields, n_fields, 0));
     if (JS_IsException(obj))
         return obj;
     if (JS_SetPropertyFunctionList(ctx, obj, fields, n_fields)) {
@@ -41099,7 +41326,7 @@ static JSValue JS_NewCConstructor(JSContext *ctx, int class_id, const char *name
             proto_class_id = JS_CLASS_OBJECT;
         /* one additional field: constructor */
         proto = JS_NewObjectProtoClassAlloc(ctx, parent_proto, proto_class_id,
-                                            n_proto_fields + 1);
+                                            js_list_size(ctx, proto_fields, n_proto_fields, 1));
         if (JS_IsException(proto))
             goto fail;
         if (class_id >= 0) {
@@ -41114,7 +41341,7 @@ static JSValue JS_NewCConstructor(JSContext *ctx, int class_id, const char *name
 
     /* additional fields: name, length, prototype */
     ctor = JS_NewCFunction3(ctx, func, name, length, cproto, magic, parent_ctor,
-                            n_ctor_fields + 3);
+                            js_list_size(ctx, ctor_fields, n_ctor_fields, 3));
     if (JS_IsException(ctor))
         goto fail;
     if (JS_SetPropertyFunctionList(ctx, ctor, ctor_fields, n_ctor_fields))
@@ -42002,7 +42229,7 @@ static JSValue js_object_toString(JSContext *ctx, JSValueConst this_val,
             case JS_CLASS_NUMBER:
             case JS_CLASS_DATE:
             case JS_CLASS_REGEXP:
-                atom = ctx->rt->class_array[p->class_id].class_name;
+                atom = js_class_at(ctx->rt, p->class_id)->class_name;
                 break;
             default:
                 atom = JS_ATOM_Object;
@@ -53363,8 +53590,8 @@ int JS_AddIntrinsicProxy(JSContext *ctx)
         if (init_class_range(rt, js_proxy_class_def, JS_CLASS_PROXY,
                              countof(js_proxy_class_def)))
             return -1;
-        rt->class_array[JS_CLASS_PROXY].exotic = &js_proxy_exotic_methods;
-        rt->class_array[JS_CLASS_PROXY].call = js_proxy_call;
+        js_class_at(rt, JS_CLASS_PROXY)->exotic = &js_proxy_exotic_methods;
+        js_class_at(rt, JS_CLASS_PROXY)->call = js_proxy_call;
     }
 
     /* additional fields: name, length */
@@ -53777,6 +54004,8 @@ static JSWeakRefRecord **get_first_weak_ref(JSValueConst key)
         case JS_TAG_OBJECT:
             {
                 JSObject *p = JS_VALUE_GET_OBJ(key);
+                if (p->deferred)
+                    js_make_deferred(p);
                 return &p->first_weak_ref;
             }
             break;
@@ -57205,12 +57434,12 @@ int JS_AddIntrinsicPromise(JSContext *ctx)
         if (init_class_range(rt, js_async_class_def, JS_CLASS_PROMISE,
                              countof(js_async_class_def)))
             return -1;
-        rt->class_array[JS_CLASS_PROMISE_RESOLVE_FUNCTION].call = js_promise_resolve_function_call;
-        rt->class_array[JS_CLASS_PROMISE_REJECT_FUNCTION].call = js_promise_resolve_function_call;
-        rt->class_array[JS_CLASS_ASYNC_FUNCTION].call = js_async_function_call;
-        rt->class_array[JS_CLASS_ASYNC_FUNCTION_RESOLVE].call = js_async_function_resolve_call;
-        rt->class_array[JS_CLASS_ASYNC_FUNCTION_REJECT].call = js_async_function_resolve_call;
-        rt->class_array[JS_CLASS_ASYNC_GENERATOR_FUNCTION].call = js_async_generator_function_call;
+        js_class_at(rt, JS_CLASS_PROMISE_RESOLVE_FUNCTION)->call = js_promise_resolve_function_call;
+        js_class_at(rt, JS_CLASS_PROMISE_REJECT_FUNCTION)->call = js_promise_resolve_function_call;
+        js_class_at(rt, JS_CLASS_ASYNC_FUNCTION)->call = js_async_function_call;
+        js_class_at(rt, JS_CLASS_ASYNC_FUNCTION_RESOLVE)->call = js_async_function_resolve_call;
+        js_class_at(rt, JS_CLASS_ASYNC_FUNCTION_REJECT)->call = js_async_function_resolve_call;
+        js_class_at(rt, JS_CLASS_ASYNC_GENERATOR_FUNCTION)->call = js_async_generator_function_call;
     }
 
     /* Promise */
@@ -59032,7 +59261,8 @@ static int JS_AddIntrinsicBasicObjects(JSContext *ctx)
     /* warning: ordering is tricky */
     ctx->class_proto[JS_CLASS_OBJECT] =
         JS_NewObjectProtoClassAlloc(ctx, JS_NULL, JS_CLASS_OBJECT,
-                                    countof(js_object_proto_funcs) + 1);
+                                    js_list_size(ctx, js_object_proto_funcs,
+                                                 countof(js_object_proto_funcs), 1));
     if (JS_IsException(ctx->class_proto[JS_CLASS_OBJECT]))
         return -1;
 
@@ -59040,7 +59270,8 @@ static int JS_AddIntrinsicBasicObjects(JSContext *ctx)
     ctx->function_proto = JS_NewCFunction3(ctx, js_function_proto, "", 0,
                                            JS_CFUNC_generic, 0,
                                            ctx->class_proto[JS_CLASS_OBJECT],
-                                           countof(js_function_proto_funcs) + 3 + 2);
+                                           js_list_size(ctx, js_function_proto_funcs,
+                                                        countof(js_function_proto_funcs), 3 + 2));
     if (JS_IsException(ctx->function_proto))
         return -1;
     ctx->class_proto[JS_CLASS_BYTECODE_FUNCTION] = js_dup(ctx->function_proto);
@@ -60334,7 +60565,7 @@ static JSValue js_typed_array_get_toStringTag(JSContext *ctx,
     p = JS_VALUE_GET_OBJ(this_val);
     if (!is_typed_array(p->class_id))
         return JS_UNDEFINED;
-    return JS_AtomToString(ctx, ctx->rt->class_array[p->class_id].class_name);
+    return JS_AtomToString(ctx, js_class_at(ctx->rt, p->class_id)->class_name);
 }
 
 static JSValue js_typed_array_set_internal(JSContext *ctx,
@@ -65164,7 +65395,8 @@ static int js_uint8array_funcs_init(JSContext *ctx)
 
 int JS_AddIntrinsicAToB(JSContext *ctx)
 {
-    if (!JS_IsRegisteredClass(ctx->rt, JS_CLASS_DOM_EXCEPTION)) {
+    /* gake: the class may be that of `names` while the realm lacks it */
+    if (JS_IsNull(ctx->class_proto[JS_CLASS_DOM_EXCEPTION])) {
         if (JS_AddIntrinsicDOMException(ctx))
             return -1;
     }
